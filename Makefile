@@ -1,0 +1,67 @@
+# Every target does its own set-up: `make audit` and `make test` work on a bare machine with Python 3.11+ and make.
+
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.installed
+# One linear algebra thread per process: tests run side by side, and results do not depend on the cores.
+ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
+LOCK_COMMAND := uv pip compile pyproject.toml --universal --python-version 3.11 --fork-strategy fewest \
+	--extra dev --extra notebooks --extra docs --no-annotate --no-header
+
+.PHONY: .venv help setup audit test coverage lint bench notebooks docs lock clean
+.DEFAULT_GOAL := help
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-10s %s\n", $$1, $$2}' Makefile
+
+setup: $(STAMP)  ## build .venv from requirements.lock (does nothing when nothing changed)
+
+$(STAMP): requirements.lock pyproject.toml
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(MAKE) --no-print-directory .venv
+	@echo 'Installing into .venv what requirements.lock names: a minute or two ...'
+	$(BIN)/python -m pip install --quiet --no-deps -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.venv:
+	@command -v $(PYTHON) >/dev/null || { \
+		echo "$(PYTHON) was not found. Name a Python 3.11 or newer: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "Clairvoyant needs Python 3.11 or newer, and $(PYTHON) is $$($(PYTHON) --version 2>&1)." >&2; \
+		echo "Name another one: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(PYTHON) -m venv --clear .venv || { rm -rf .venv; \
+		echo "Python cannot make a virtual environment here. On Debian and Ubuntu: apt install python3-venv" >&2; \
+		exit 1; }
+
+audit: setup  ## check every claim, print the verdicts, write reports/index.html
+	$(BIN)/clairvoyant audit
+
+test: setup  ## run the tests
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2
+
+# Numba's machine code is invisible to coverage, so here the kernels run as plain Python.
+coverage: setup  ## run the tests with line and branch coverage (95 % or more)
+	NUMBA_DISABLE_JIT=1 $(ONE_THREAD) $(BIN)/python -m pytest -n 2 --cov --cov-report=term
+
+lint: setup  ## ruff and strict mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: setup  ## measure speed and memory
+	$(BIN)/python -m benchmarks
+
+notebooks: setup  ## execute every notebook into reports/notebooks, failing on an error
+	$(ONE_THREAD) $(BIN)/jupyter nbconvert --to html --execute --output-dir reports/notebooks notebooks/*.ipynb
+
+docs: setup  ## write the reference into reports/docs
+	$(BIN)/pdoc --docformat numpy --math --output-directory reports/docs clairvoyant
+
+lock: setup  ## renew requirements.lock from pyproject.toml
+	{ echo '# Made by `make lock`, that is:'; echo '# $(LOCK_COMMAND)'; $(BIN)/$(LOCK_COMMAND) --quiet; } \
+		> requirements.lock.new
+	mv requirements.lock.new requirements.lock
+
+clean:  ## remove everything that make built
+	rm -rf .venv build dist reports src/*.egg-info .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,120 @@
+"""What a claim is: one statement of one paper, how it is checked, and what came out."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..models.base import Instance
+
+
+class Verdict(enum.Enum):
+    """What a check found about a statement."""
+
+    HOLDS = "holds"
+    FAILS = "fails"
+    HOLDS_AMENDED = "holds amended"
+    VACUOUS = "vacuous"
+    NOT_CHECKABLE = "not checkable here"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of results: a title, column heads with units, and rows of text or numbers."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture: a file name without ending, a caption, and the SVG text."""
+
+    name: str
+    caption: str
+    svg: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a check found.
+
+    Attributes
+    ----------
+    verdict
+        The verdict.
+    summary
+        One or two sentences with the figures that decide.
+    numbers
+        The figures behind the verdict, by name (with unit where there is one).
+    tables, figures
+        Results to look at.
+    counterexample
+        Where the statement fails on an instance: the smallest such instance known.
+    """
+
+    verdict: Verdict
+    summary: str
+    numbers: dict[str, float | int | str | bool] = field(default_factory=dict)
+    tables: tuple[Table, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    counterexample: Instance | None = None
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a check may use.
+
+    Attributes
+    ----------
+    mode
+        "quick" (a smoke test), "default" (minutes) or "full" (the paper's sizes).
+    seed
+        Decides everything random.
+    progress
+        Called with the fraction of this check that is done.
+    """
+
+    mode: str = "default"
+    seed: int = 0
+    progress: Callable[[float], None] = lambda _fraction: None
+
+    def pick(self, quick: Any, default: Any, full: Any) -> Any:
+        """Return the argument that belongs to the mode."""
+        return {"quick": quick, "default": default, "full": full}[self.mode]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement of one paper.
+
+    Attributes
+    ----------
+    id
+        "problem/name"; also names the files of its results.
+    where
+        Where it stands in the paper.
+    says
+        What it says, in our words.
+    how
+        How it is checked.
+    expected
+        The verdict we stand for; the audit fails if a run finds another.
+    check
+        The check itself.
+    """
+
+    id: str
+    where: str
+    says: str
+    how: str
+    expected: Verdict
+    check: Callable[[Context], Finding]
+
+    @property
+    def problem(self) -> str:
+        """The problem it belongs to."""
+        return self.id.split("/", 1)[0]

@@ -1,0 +1,1 @@
+"""What a problem is: instances, feasibility, rewards, declared programs, generators."""

@@ -1,0 +1,257 @@
+"""Seeded draws that generators and traces share: graphs, utilities, arrivals, and the kinds no trace has.
+
+Every quantity has its own stream of random numbers: changing one argument changes only what it is about.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from ..base import InputError
+from . import utility
+from .sources import MachineType, RequestClass, shares
+
+STREAMS = (
+    *("graph", "machines", "requests", "filled capacity", "filled demand"),
+    *("utility", "alpha", "overhead", "arrivals", "split"),
+)
+UNITS = {"CPU": (8.0, "8 cores"), "MEM": (64.0, "64 GB"), "GPU": (1.0, "1 card")}
+"""Size of one device of the real kinds, such that a usual machine has about ten of each of them."""
+
+
+@dataclass(frozen=True)
+class Filling:
+    """How a kind that no trace has is filled: choices and their weights of c, and the most tenths in a.
+
+    A machine gets one of the ``capacities``; a request asks for 0 to ``tenths`` tenths of a device.
+    """
+
+    capacities: tuple[int, ...]
+    weights: tuple[float, ...]
+    tenths: int
+    how: str
+
+
+FILLED = {
+    "NPU": Filling(tuple(range(9)), (1.0,) * 9, 5, "capacity uniform on 0 to 8"),
+    "TPU": Filling(
+        (1, 2, 4, 8), (2.1, 0.4, 6.7, 4.7), 5, "capacity from the published slices of up to 8 chips"
+    ),
+    "FPGA": Filling(tuple(range(5)), (1.0,) * 5, 3, "capacity uniform on 0 to 4"),
+}
+KINDS = (*UNITS, *FILLED)
+
+
+def stream(seed: int, name: str) -> np.random.Generator:
+    """Return the independent random stream of one quantity."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(STREAMS.index(name),)))
+
+
+def whole(field: str, value: Any, low: int) -> int:
+    """Return a whole number of at least ``low``, or raise an InputError."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < low:
+        raise InputError(f"{field}: {value!r} is not a whole number of at least {low}")
+    return int(value)
+
+
+def real(field: str, value: Any, low: float, high: float = math.inf) -> float:
+    """Return a finite number from ``low`` to ``high``, or raise an InputError."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+        raise InputError(f"{field}: {value!r} is not a finite number")
+    value = float(value)
+    if not low <= value <= high:
+        upper = "" if high == math.inf else f" and at most {high:g}"
+        raise InputError(f"{field}: {value!r} is not at least {low:g}{upper}")
+    return value
+
+
+def interval(field: str, value: Any, high: float = math.inf) -> tuple[float, float]:
+    """Return a pair (smallest, largest) of numbers from 0 to ``high``, or raise an InputError."""
+    if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != 2:
+        raise InputError(f"{field}: {value!r} is not a pair (smallest, largest)")
+    first, last = (real(f"{field}[{i}]", v, 0.0, high) for i, v in enumerate(value))
+    if first > last:
+        raise InputError(f"{field}: {value!r} does not increase")
+    return first, last
+
+
+def kinds(names: Sequence[str], filled: bool) -> tuple[str, ...]:
+    """Return the device kinds to use, without those that no trace has if ``filled`` is off."""
+    if isinstance(names, str):
+        raise InputError(f"kinds: {names!r} is not a list of names")
+    for i, name in enumerate(names):
+        if name not in KINDS:
+            raise InputError(f"kinds[{i}]: {name!r} is not one of {', '.join(KINDS)}")
+        if name in names[:i]:
+            raise InputError(f"kinds[{i}]: {name!r} stands twice")
+    chosen = tuple(name for name in names if filled or name not in FILLED)
+    if not chosen:
+        raise InputError(f"kinds: {list(names)!r} leaves no kind of device")
+    return chosen
+
+
+def edges(rng: np.random.Generator, allowed: np.ndarray, count: int) -> np.ndarray:
+    """Draw ``count`` edges among the allowed (port, server) pairs, or all of those if there are fewer.
+
+    Pairs are ranked, and the first ones taken, so that a larger count only adds edges. First comes one pair
+    per port, on servers that have none yet where possible; then one pair per server still without; then the
+    rest, each in random order. With all pairs allowed, every port has an edge if ``count`` is at least the
+    number of ports, and every server too if it is at least both numbers.
+
+    Parameters
+    ----------
+    rng
+        Source of random numbers; the same numbers are drawn whatever the count.
+    allowed
+        Whether port l may use server r, shape (L, R).
+    count
+        Number of edges wanted.
+
+    Returns
+    -------
+    numpy.ndarray
+        (port, server) pairs, shape (at most ``count``, 2).
+    """
+    ports, servers = allowed.shape
+    luck = np.where(allowed, rng.random(allowed.shape), np.inf)
+    rank = luck + 2.0  # the covering pairs are moved before all others
+    has_port = np.zeros(servers, dtype=bool)
+    for port in np.argsort(rng.random(ports)).tolist():
+        server = int(np.argmin(luck[port] + has_port))
+        if allowed[port, server]:
+            has_port[server] = True
+            rank[port, server] = luck[port, server]
+    for server in np.flatnonzero(~has_port).tolist():
+        port = int(np.argmin(luck[:, server]))
+        rank[port, server] = 1.0 + luck[port, server]
+    order = np.argsort(rank, axis=None, kind="stable")[: min(count, int(allowed.sum()))]
+    return np.stack(np.unravel_index(order, allowed.shape), axis=1)
+
+
+def machines(rng: np.random.Generator, types: Sequence[MachineType], servers: int) -> list[MachineType]:
+    """Draw the type of each server by its share; more servers only add to the list."""
+    drawn = np.searchsorted(np.cumsum(shares(types)), rng.random(servers), side="right")
+    return [types[min(i, len(types) - 1)] for i in drawn]
+
+
+def classes(rng: np.random.Generator, known: Sequence[RequestClass], ports: int) -> list[RequestClass]:
+    """Draw a class for each port by its share, none twice before all have been drawn once."""
+    chosen: list[int] = []
+    while len(chosen) < ports:
+        chosen += np.argsort(rng.exponential(size=len(known)) / shares(known), kind="stable").tolist()
+    return [known[i] for i in chosen[:ports]]
+
+
+def capacity(rng: np.random.Generator, types: Sequence[MachineType], names: Sequence[str]) -> np.ndarray:
+    """Return c, shape (R, K): the real kinds in their units from the machine types, the others filled."""
+    result = np.empty((len(types), len(names)))
+    spare = {name: rng.random(len(types)) for name in FILLED}
+    for k, name in enumerate(names):
+        if name in FILLED:
+            fill = FILLED[name]
+            share = np.cumsum(fill.weights) / sum(fill.weights)
+            drawn = np.searchsorted(share, spare[name], side="right")
+            result[:, k] = np.array(fill.capacities)[np.minimum(drawn, len(share) - 1)]
+        else:
+            result[:, k] = [_amount(item, name) for item in types]
+    return result
+
+
+def demand(rng: np.random.Generator, known: Sequence[RequestClass], names: Sequence[str]) -> np.ndarray:
+    """Return a at contention 1, shape (L, K): the real kinds from the request classes, the others filled."""
+    result = np.empty((len(known), len(names)))
+    spare = {name: rng.random(len(known)) for name in FILLED}
+    for k, name in enumerate(names):
+        if name in FILLED:
+            result[:, k] = np.floor(spare[name] * (FILLED[name].tenths + 1)) / 10
+        else:
+            result[:, k] = [_amount(item, name) for item in known]
+    return result
+
+
+def _amount(item: MachineType | RequestClass, name: str) -> float:
+    amount = {"CPU": item.cpu, "MEM": item.memory, "GPU": item.gpu}[name]
+    if amount is None:
+        raise InputError(
+            f"machines: the source gives no {name} of its machines; leave that kind out of `kinds`"
+        )
+    return amount / UNITS[name][0]
+
+
+def utilities(rng: np.random.Generator, wanted: Any, shape: tuple[int, int]) -> np.ndarray:
+    """Draw the name of the utility family of each (server, kind).
+
+    ``wanted`` is the name of one family, "mix" for all four with equal chances, or a mapping from names to
+    weights.
+    """
+    weights = wanted
+    if isinstance(wanted, str):
+        if wanted not in (*utility.KINDS, "mix"):
+            raise InputError(f"utility: {wanted!r} is not one of {', '.join((*utility.KINDS, 'mix'))}")
+        weights = dict.fromkeys(utility.KINDS if wanted == "mix" else [wanted], 1.0)
+    if not isinstance(weights, Mapping):
+        raise InputError(f"utility: {wanted!r} is neither a name nor a mapping from names to weights")
+    for name, weight in weights.items():
+        if name not in utility.KINDS:
+            raise InputError(f"utility: {name!r} is not one of {', '.join(utility.KINDS)}")
+        real(f"utility.{name}", weight, 0.0)
+    weight = np.array([float(weights.get(name, 0.0)) for name in utility.KINDS])
+    if weight.sum() == 0:
+        raise InputError(f"utility: {wanted!r} gives no family a positive weight")
+    share = np.cumsum(weight) / weight.sum()
+    result: np.ndarray = np.array(utility.KINDS)[np.searchsorted(share, rng.random(shape), side="right")]
+    return result
+
+
+def arrivals(
+    rng: np.random.Generator,
+    shape: tuple[int, int],
+    probability: float,
+    rate: np.ndarray,
+    *,
+    counts: bool = False,
+    fano: float = 1.0,
+) -> np.ndarray:
+    """Draw the arrivals x[slot, port] from one uniform number each.
+
+    A port yields at least one job in slot t with probability 1 - (1 - probability)^rate[t]: exactly
+    ``probability`` where the rate is one. Without ``counts`` that is all: x is 0 or 1. With ``counts`` x is
+    the number of jobs, Poisson if ``fano`` is 1, else negative binomial with that variance-to-mean ratio. All
+    of them agree on the slots with x > 0; more probability only adds jobs; more slots only add rows.
+
+    Parameters
+    ----------
+    rng
+        Source of random numbers; T x L of them are drawn.
+    shape
+        (T, L).
+    probability
+        Of at least one job per port and slot at rate one; below 1 with ``counts``.
+    rate
+        Relative rate of each slot, shape (T,), mean about one.
+    counts
+        Whether several jobs may arrive at once.
+    fano
+        Variance / mean of the counts, at least 1.
+    """
+    luck = rng.random(shape)
+    none = np.power(1.0 - probability, rate)[:, None]  # probability of no job
+    tail = 1.0 - none  # probability of more than j jobs, here j = 0
+    x = (luck < tail).astype(np.int64)
+    if not counts:
+        return x
+    scale = 1.0 if fano == 1.0 else (fano - 1.0) / math.log(fano)
+    mean = -math.log1p(-probability) * scale * rate[:, None]
+    chance, j = none, 0
+    while tail.max(initial=0.0) > 1e-12:
+        j += 1
+        chance = chance * (mean + (j - 1) * (fano - 1.0)) / (j * fano)
+        tail = tail - chance
+        x += luck < tail
+    return x

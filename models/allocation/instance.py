@@ -1,0 +1,628 @@
+"""Setting, instance and episode of the allocation problem (Sec. 2 of OGASched).
+
+Decisions are arrays ``y[edge, kind]`` in devices, rows in the order of ``setting.edges``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from ..base import (
+    FORMAT_VERSION,
+    DecisionError,
+    InputError,
+    Instance,
+    Origin,
+    Outcome,
+    Violation,
+    need,
+    numbers,
+    refuse_unknown,
+)
+from . import utility
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+TOLERANCE = 1e-9
+"""A limit counts as kept if exceeded by at most this times max(1, limit)."""
+
+
+def _kernels() -> ModuleType:
+    """Load the compiled kernels when they are first needed."""
+    from . import kernels
+
+    return kernels
+
+
+@dataclass(frozen=True)
+class Names:
+    """Optional labels of ports, servers and device kinds, for people to read."""
+
+    ports: tuple[str, ...] = ()
+    servers: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, list[str]]:
+        """Return the JSON form, leaving out what is not named."""
+        named = {"ports": self.ports, "servers": self.servers, "kinds": self.kinds}
+        return {key: list(value) for key, value in named.items() if value}
+
+    @classmethod
+    def from_dict(cls, data: Any, counts: Mapping[str, int]) -> Names:
+        """Read the JSON form; each list must have one string per port, server or kind."""
+        if not isinstance(data, Mapping):
+            raise InputError(f"names: {data!r} is not an object")
+        refuse_unknown(data, set(counts), "names.")
+        for key, value in data.items():
+            if not isinstance(value, (list, tuple)) or len(value) != counts[key]:
+                raise InputError(f"names.{key}: {value!r} is not a list of {counts[key]} names")
+            for i, name in enumerate(value):
+                if not isinstance(name, str):
+                    raise InputError(f"names.{key}[{i}]: {name!r} is not a string")
+        return cls(**{key: tuple(value) for key, value in data.items()})
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """What a policy may know before it starts; every array is read-only.
+
+    Attributes
+    ----------
+    edges
+        (port, server) pairs, shape (E, 2), sorted by server, then port.
+    demand
+        a: the most devices of a kind that a job takes on one server, shape (L, K).
+    capacity
+        c: devices of each kind on each server, shape (R, K).
+    overhead
+        beta: weight of the communication overhead of each kind, in [0, 1], shape (K,).
+    kind, alpha
+        Utility family (index into ``utility.KINDS``) and scale, each of shape (R, K).
+    slots
+        Length T of the horizon.
+    names
+        Labels.
+    copy_of
+        For instances made by :meth:`AllocationInstance.copies`, the port each copy stems from; else ``None``.
+    """
+
+    edges: np.ndarray
+    demand: np.ndarray
+    capacity: np.ndarray
+    overhead: np.ndarray
+    kind: np.ndarray
+    alpha: np.ndarray
+    slots: int
+    names: Names = Names()
+    copy_of: np.ndarray | None = None
+
+    @property
+    def ports(self) -> int:
+        """Number of ports |L|."""
+        return len(self.demand)
+
+    @property
+    def servers(self) -> int:
+        """Number of servers |R|."""
+        return len(self.capacity)
+
+    @property
+    def kinds(self) -> int:
+        """Number of device kinds K."""
+        return len(self.overhead)
+
+    @property
+    def density(self) -> float:
+        """Mean number of ports per server, sum_r |L_r| / |R|."""
+        return len(self.edges) / self.servers
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape (E, K) of a decision."""
+        return len(self.edges), self.kinds
+
+    @cached_property
+    def port(self) -> np.ndarray:
+        """Port of each edge, shape (E,)."""
+        return _frozen(self.edges[:, 0])
+
+    @cached_property
+    def server(self) -> np.ndarray:
+        """Server of each edge, shape (E,)."""
+        return _frozen(self.edges[:, 1])
+
+    @cached_property
+    def server_start(self) -> np.ndarray:
+        """Edges of server r are ``server_start[r]:server_start[r + 1]``."""
+        return _frozen(np.searchsorted(self.server, np.arange(self.servers + 1)))
+
+    @cached_property
+    def port_edges(self) -> np.ndarray:
+        """Edge indices grouped by port, each group by server; see ``port_start``."""
+        return _frozen(np.argsort(self.port, kind="stable"))
+
+    @cached_property
+    def port_start(self) -> np.ndarray:
+        """Edges of port l are ``port_edges[port_start[l]:port_start[l + 1]]``."""
+        return _frozen(np.searchsorted(self.port[self.port_edges], np.arange(self.ports + 1)))
+
+    @cached_property
+    def edge_demand(self) -> np.ndarray:
+        """Upper limit a of every entry of a decision, shape (E, K)."""
+        return _frozen(self.demand[self.port])
+
+    @cached_property
+    def edge_kind(self) -> np.ndarray:
+        """Utility family of every entry of a decision, shape (E, K)."""
+        return _frozen(self.kind[self.server])
+
+    @cached_property
+    def edge_alpha(self) -> np.ndarray:
+        """Utility scale of every entry of a decision, shape (E, K)."""
+        return _frozen(self.alpha[self.server])
+
+    @cached_property
+    def server_demand(self) -> np.ndarray:
+        """Sum of the demands of the ports of each server, sum_{l in L_r} a, shape (R, K)."""
+        total = np.zeros((self.servers, self.kinds))
+        np.add.at(total, self.server, self.edge_demand)
+        return _frozen(total)
+
+    @cached_property
+    def blocks(self) -> Any:
+        """Rows of the decision in the order of the compiled kernels; see ``kernels.Blocks``."""
+        return _kernels().Blocks(self)
+
+    def check_shape(self, y: Any) -> np.ndarray:
+        """Return a decision as a contiguous float array, or raise for a wrong shape or type."""
+        try:
+            array = np.ascontiguousarray(y, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"decision: not an array of numbers: {error}") from error
+        if array.shape != self.shape:
+            raise InputError(
+                f"decision: shape {array.shape} does not fit, expected {self.shape} (edges, kinds)"
+            )
+        return array
+
+    def project(self, z: np.ndarray) -> np.ndarray:
+        """Return the Euclidean projection of ``z`` onto the feasible set Y, exact up to rounding (11).
+
+        Every (server, kind) row is solved by a safeguarded Newton iteration on its dual variable: it finds
+        rho/2 >= 0 with sum_l clip(z - rho/2, 0, a) = c, or rho = 0 where the row is not full.
+
+        Raises
+        ------
+        InputError
+            For a wrong shape or entries that are not finite.
+        """
+        array = self.check_shape(z)
+        if not np.isfinite(array).all():
+            index = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+            raise InputError(f"z[{index[0]}][{index[1]}]: {array[index]} is not finite")
+        result: np.ndarray = self.blocks.project(array)
+        return result
+
+    def port_sums(self, y: np.ndarray) -> np.ndarray:
+        """Return sum_{r in R_l} y, the devices of each kind that each port holds, shape (L, K)."""
+        total = np.zeros((self.ports, self.kinds))
+        np.add.at(total, self.port, y)
+        return total
+
+    def server_sums(self, y: np.ndarray) -> np.ndarray:
+        """Return sum_{l in L_r} y, the devices of each kind in use on each server, shape (R, K)."""
+        total = np.zeros((self.servers, self.kinds))
+        np.add.at(total, self.server, y)
+        return total
+
+    def gains(self, y: np.ndarray) -> np.ndarray:
+        """Return each port's computation gain sum_{r,k} f(y) per job, shape (L,)."""
+        values = utility.value(self.edge_kind, self.edge_alpha, y).sum(axis=1)
+        return np.bincount(self.port, weights=values, minlength=self.ports)
+
+    def penalties(self, y: np.ndarray) -> np.ndarray:
+        """Return each port's dominant overhead max_k beta_k sum_r y per job, shape (L,)."""
+        return (self.port_sums(y) * self.overhead).max(axis=1)
+
+    def port_rewards(self, y: np.ndarray) -> np.ndarray:
+        """Return q_l(y), each port's reward per arriving job (5) in the separable form (7), shape (L,)."""
+        return self.gains(y) - self.penalties(y)
+
+    def supergradient(self, y: np.ndarray, arrivals: np.ndarray) -> np.ndarray:
+        """Return a supergradient (9) of the slot's reward at ``y``, shape (E, K).
+
+        Where several kinds attain the maximum of (10), the smallest is taken.
+        """
+        dominant = (self.port_sums(y) * self.overhead).argmax(axis=1)
+        slope = utility.slope(self.edge_kind, self.edge_alpha, y)
+        charged = np.arange(self.kinds) == dominant[self.port][:, None]
+        result: np.ndarray = arrivals[self.port][:, None] * (slope - charged * self.overhead)
+        return result
+
+    def evaluate(self, y: np.ndarray, arrivals: np.ndarray) -> tuple[float, bool]:
+        """Return the slot's reward and whether ``y`` is feasible, in one compiled pass."""
+        reward, feasible = _kernels().evaluate(
+            y,
+            arrivals,
+            self.port,
+            self.server_start,
+            self.edge_demand,
+            self.capacity,
+            self.overhead,
+            self.kind,
+            self.alpha,
+            TOLERANCE,
+        )
+        return float(reward), bool(feasible)
+
+    def violations(self, y: Any) -> list[Violation]:
+        """List the broken constraints of (3) and (4); not-a-number entries break both limits."""
+        array = self.check_shape(y)
+        demand = self.edge_demand
+        used = self.server_sums(array)
+        found = []
+        for name, excess, limit in (
+            ("nonnegative", -array, np.zeros_like(array)),
+            ("demand", array - demand, demand),
+            ("capacity", used - self.capacity, self.capacity),
+        ):
+            slack = TOLERANCE * np.maximum(1.0, limit)
+            for i, k in np.argwhere(~(excess <= slack)):
+                at = (int(self.port[i]), int(self.server[i])) if name != "capacity" else (int(i),)
+                found.append(Violation(name, (*at, int(k)), float(excess[i, k])))
+        return found
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
+    result = np.array(array, order="C")
+    result.setflags(write=False)
+    return result
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What a policy sees before it decides: the slot, and the arrivals only if it declares to see them."""
+
+    slot: int
+    arrivals: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """What a policy learns after its decision: the slot's arrivals and its own reward."""
+
+    slot: int
+    arrivals: np.ndarray
+    reward: float
+
+
+class SlotEpisode:
+    """One pass through the slots of an instance; see :class:`clairvoyant.models.base.Episode`."""
+
+    def __init__(self, instance: AllocationInstance, sees_arrivals: bool) -> None:
+        self._instance = instance
+        self._sees_arrivals = sees_arrivals
+        self._slot = -1
+        self._arrivals = np.zeros(0, dtype=np.int64)
+
+    def __iter__(self) -> Iterator[Observation]:
+        """Yield one observation per slot; each holds its own copy of the arrivals, never a view."""
+        for slot in range(self._instance.setting.slots):
+            self._slot = slot
+            self._arrivals = self._instance.arrivals[slot].copy()
+            self._arrivals.setflags(write=False)
+            yield Observation(slot, self._arrivals if self._sees_arrivals else None)
+
+    def apply(self, decision: Any, *, enforce: bool = True) -> Outcome:
+        """Check and score the decision of the current slot."""
+        setting = self._instance.setting
+        y = setting.check_shape(decision)
+        reward, feasible = setting.evaluate(y, self._arrivals)
+        if enforce and not feasible:
+            broken = setting.violations(y)
+            more = f" and {len(broken) - 3} more" if len(broken) > 3 else ""
+            message = f"slot {self._slot}: infeasible decision: {'; '.join(map(str, broken[:3]))}{more}"
+            raise DecisionError(message, broken)
+        return Outcome(reward, feasible, Feedback(self._slot, self._arrivals, reward))
+
+
+class AllocationInstance(Instance):
+    """An allocation problem: a :class:`Setting` and the arrivals that nature reveals slot by slot.
+
+    Parameters
+    ----------
+    edges
+        (port, server) pairs, 0-based, none twice; stored sorted by server, then port.
+    demand
+        a[port][kind] >= 0.
+    capacity
+        c[server][kind] >= 0.
+    overhead
+        beta[kind] in [0, 1].
+    utility_kind
+        Name of the utility family, [server][kind], each one of linear, log, reciprocal, poly.
+    alpha
+        Scale of the utility, [server][kind], >= 0; > 0 where the family is reciprocal.
+    arrivals
+        x[slot][port]: number of jobs, whole and >= 0. Zero slots are allowed.
+    names, origin, copy_of
+        Labels, provenance, and for copies the port each stems from.
+
+    Raises
+    ------
+    InputError
+        Naming the field, the index and the value at fault.
+    """
+
+    problem: ClassVar[str] = "allocation"
+    setting: Setting
+
+    def __init__(
+        self,
+        *,
+        edges: Any,
+        demand: Any,
+        capacity: Any,
+        overhead: Any,
+        utility_kind: Any,
+        alpha: Any,
+        arrivals: Any,
+        names: Names | Mapping[str, Sequence[str]] | None = None,
+        origin: Origin | None = None,
+        copy_of: Any = None,
+    ) -> None:
+        beta = numbers(overhead, "overhead", (None,), high=1.0)
+        a = numbers(demand, "demand", (None, len(beta)))
+        c = numbers(capacity, "capacity", (None, len(beta)))
+        for field, count in (("overhead", len(beta)), ("demand", len(a)), ("capacity", len(c))):
+            if count == 0:
+                raise InputError(f"{field}: empty; an instance needs at least one port, server and kind")
+        x = numbers(arrivals, "arrivals", (None, len(a)), integer=True, high=2.0**31)
+        if names is None or isinstance(names, Mapping):
+            counts = {"ports": len(a), "servers": len(c), "kinds": len(beta)}
+            names = Names.from_dict(names or {}, counts)
+        if copy_of is not None:
+            copy_of = numbers(copy_of, "copy_of", (len(a),), integer=True, high=len(a) - 1)
+        kinds, scale = _utilities(utility_kind, alpha, c.shape)
+        self.setting = Setting(
+            edges=_edges(edges, len(a), len(c)),
+            demand=a,
+            capacity=c,
+            overhead=beta,
+            kind=kinds,
+            alpha=scale,
+            slots=len(x),
+            names=names,
+            copy_of=copy_of,
+        )
+        self.arrivals = x
+        self.origin = origin if origin is not None else Origin("given by hand")
+
+    def __repr__(self) -> str:
+        s = self.setting
+        return (
+            f"AllocationInstance(ports={s.ports}, servers={s.servers}, kinds={s.kinds}, "
+            f"edges={len(s.edges)}, slots={s.slots}, digest={self.digest()})"
+        )
+
+    @classmethod
+    def generate(cls, size: str = "default", seed: int = 0, **options: Any) -> AllocationInstance:
+        """Return a synthetic instance; options as in :func:`.generate.generate`."""
+        from .generate import generate
+
+        return generate(size, seed, **options)
+
+    @classmethod
+    def from_trace(cls, folder: str | os.PathLike[str], **options: Any) -> AllocationInstance:
+        """Return an instance made from a folder of traces; options as in :func:`.trace.from_trace`."""
+        from .trace import from_trace
+
+        return from_trace(folder, **options)
+
+    def episode(self, sees: frozenset[str]) -> SlotEpisode:
+        """Return a fresh pass through the slots; ``sees`` may hold "arrivals"."""
+        return SlotEpisode(self, "arrivals" in sees)
+
+    def violations(self, decision: Any) -> list[Violation]:
+        """List the constraints of (3) and (4) that a decision y[edge, kind] breaks."""
+        return self.setting.violations(decision)
+
+    def rewards(self, y: np.ndarray) -> np.ndarray:
+        """Return the reward of holding ``y`` in every slot, shape (T,)."""
+        result: np.ndarray = self.arrivals @ self.setting.port_rewards(y)
+        return result
+
+    @cached_property
+    def arrival_counts(self) -> np.ndarray:
+        """N_l: jobs per port over all slots, shape (L,). The stationary optimum depends on nothing else."""
+        return _frozen(self.arrivals.sum(axis=0))
+
+    def with_arrivals(self, arrivals: Any) -> AllocationInstance:
+        """Return the same setting under other arrivals (and so maybe another horizon)."""
+        x = numbers(arrivals, "arrivals", (None, self.setting.ports), integer=True, high=2.0**31)
+        other = object.__new__(type(self))
+        other.setting = replace(self.setting, slots=len(x))
+        other.arrivals = x
+        other.origin = self.origin
+        return other
+
+    def copies(self) -> AllocationInstance:
+        """Return the instance of Sec. 3.4: port l becomes J_l = max_t x_l(t) ports, one per simultaneous job.
+
+        Copy j of a port yields a job in the slots with more than j arrivals. Copies of a port stand together;
+        a port that never yields a job keeps one copy. ``setting.copy_of`` names the port of each copy.
+        """
+        s = self.setting
+        most = np.maximum(1, self.arrivals.max(axis=0, initial=0))
+        origin_port = np.repeat(np.arange(s.ports), most)
+        rank = np.concatenate([np.arange(n) for n in most])
+        first = np.concatenate([[0], np.cumsum(most)])
+        edges = [(first[p] + j, r) for p, r in s.edges.tolist() for j in range(int(most[p]))]
+        labels = s.names.ports or tuple(f"port {p}" for p in range(s.ports))
+        return AllocationInstance(
+            edges=np.array(edges, dtype=np.int64).reshape(-1, 2),
+            demand=s.demand[origin_port],
+            capacity=s.capacity,
+            overhead=s.overhead,
+            utility_kind=np.array(utility.KINDS)[s.kind],
+            alpha=s.alpha,
+            arrivals=(self.arrivals[:, origin_port] > rank).astype(np.int64),
+            names=replace(
+                s.names, ports=tuple(f"{labels[p]}, job {j}" for p, j in zip(origin_port, rank, strict=True))
+            ),
+            origin=self.origin,
+            copy_of=origin_port,
+        )
+
+    def content(self) -> Iterator[tuple[str, Any]]:
+        """Yield what identifies the instance; labels and origin do not."""
+        s = self.setting
+        yield "edges", s.edges
+        yield "demand", s.demand
+        yield "capacity", s.capacity
+        yield "overhead", s.overhead
+        yield "kind", s.kind
+        yield "alpha", s.alpha
+        yield "arrivals", self.arrivals
+        if s.copy_of is not None:
+            yield "copy_of", s.copy_of
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form of DESIGN.md, with ``origin`` and, where there are any, ``names``."""
+        s = self.setting
+        data: dict[str, Any] = {
+            "problem": self.problem,
+            "version": FORMAT_VERSION,
+            "edges": s.edges.tolist(),
+            "demand": s.demand.tolist(),
+            "capacity": s.capacity.tolist(),
+            "overhead": s.overhead.tolist(),
+            "utility": {
+                "kind": [[utility.KINDS[k] for k in row] for row in s.kind],
+                "alpha": s.alpha.tolist(),
+            },
+            "arrivals": self.arrivals.tolist(),
+            "origin": self.origin.to_dict(),
+        }
+        if s.names != Names():
+            data["names"] = s.names.to_dict()
+        if s.copy_of is not None:
+            data["copy_of"] = s.copy_of.tolist()
+        return data
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Build an instance from its JSON form; see the class for what is refused."""
+        fields = {"edges", "demand", "capacity", "overhead", "utility", "arrivals"}
+        refuse_unknown(data, fields | {"problem", "version", "names", "origin", "copy_of"})
+        family = need(data, "utility")
+        if not isinstance(family, Mapping):
+            raise InputError(f"utility: {family!r} is not an object with kind and alpha")
+        refuse_unknown(family, {"kind", "alpha"}, "utility.")
+        return cls(
+            **{name: need(data, name) for name in fields - {"utility"}},
+            utility_kind=need(family, "kind", "utility."),
+            alpha=need(family, "alpha", "utility."),
+            names=data.get("names"),
+            origin=Origin.from_dict(data["origin"]) if "origin" in data else None,
+            copy_of=data.get("copy_of"),
+        )
+
+    def to_networkx(self) -> nx.Graph:
+        """Return the bipartite graph: nodes ("port", l) and ("server", r), problem data as attributes."""
+        import networkx as nx
+
+        s = self.setting
+        graph = nx.Graph(problem=self.problem, overhead=s.overhead.tolist(), arrivals=self.arrivals.tolist())
+        for p in range(s.ports):
+            graph.add_node(("port", p), bipartite=0, demand=s.demand[p].tolist())
+        for r in range(s.servers):
+            graph.add_node(
+                ("server", r),
+                bipartite=1,
+                capacity=s.capacity[r].tolist(),
+                kind=[utility.KINDS[k] for k in s.kind[r]],
+                alpha=s.alpha[r].tolist(),
+            )
+        graph.add_edges_from((("port", p), ("server", r)) for p, r in s.edges.tolist())
+        return graph
+
+    @classmethod
+    def from_networkx(cls, graph: nx.Graph) -> Self:
+        """Build an instance from a graph like that of :meth:`to_networkx`.
+
+        Raises
+        ------
+        InputError
+            For a node or graph attribute that is missing or malformed, by name.
+        """
+        sides: dict[str, list[Any]] = {"port": [], "server": []}
+        for node in graph.nodes:
+            if not isinstance(node, tuple) or len(node) != 2 or node[0] not in sides:
+                raise InputError(f'graph: node {node!r} is neither ("port", l) nor ("server", r)')
+            sides[node[0]].append(node[1])
+        for side, indices in sides.items():
+            if sorted(indices) != list(range(len(indices))):
+                raise InputError(f"graph: {side} numbers {sorted(indices)!r} are not 0 to {len(indices) - 1}")
+
+        def column(side: str, key: str) -> list[Any]:
+            nodes = [graph.nodes[side, i] for i in range(len(sides[side]))]
+            return [need(node, key, f"graph.{side}[{i}].") for i, node in enumerate(nodes)]
+
+        edges = []
+        for u, v in graph.edges:
+            pair = {u[0]: u[1], v[0]: v[1]}
+            if len(pair) != 2:
+                raise InputError(f"graph: edge {u!r} - {v!r} does not join a port and a server")
+            edges.append((pair["port"], pair["server"]))
+        return cls(
+            edges=edges,
+            demand=column("port", "demand"),
+            capacity=column("server", "capacity"),
+            utility_kind=column("server", "kind"),
+            alpha=column("server", "alpha"),
+            overhead=need(graph.graph, "overhead", "graph."),
+            arrivals=need(graph.graph, "arrivals", "graph."),
+        )
+
+
+def _edges(edges: Any, ports: int, servers: int) -> np.ndarray:
+    """Check the edges and sort them by server, then port."""
+    pairs = numbers(edges if len(edges) else np.zeros((0, 2)), "edges", (None, 2), integer=True)
+    for column, (side, count) in enumerate((("ports", ports), ("servers", servers))):
+        for i in np.flatnonzero(pairs[:, column] >= count)[:1]:
+            raise InputError(f"edges[{i}][{column}]: {pairs[i, column]} is out of range for {count} {side}")
+    order = np.lexsort((pairs[:, 0], pairs[:, 1]))
+    ordered = pairs[order]
+    for i in np.flatnonzero((np.diff(ordered, axis=0) == 0).all(axis=1))[:1]:
+        port, server = ordered[i].tolist()
+        raise InputError(f"edges[{int(order[i + 1])}]: [{port}, {server}] stands twice")
+    return _frozen(ordered)
+
+
+def _utilities(kind: Any, alpha: Any, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+    """Check the utility families and scales; return codes and scales."""
+    scale = numbers(alpha, "utility.alpha", shape)
+    codes = {name: code for code, name in enumerate(utility.KINDS)}
+    rows = kind.tolist() if isinstance(kind, np.ndarray) else kind
+    if not isinstance(rows, (list, tuple)) or len(rows) != shape[0]:
+        raise InputError(f"utility.kind: expected a list of {shape[0]} lists of names")
+    result = np.empty(shape, dtype=np.int64)
+    for r, row in enumerate(rows):
+        if not isinstance(row, (list, tuple)) or len(row) != shape[1]:
+            raise InputError(f"utility.kind[{r}]: {row!r} is not a list of {shape[1]} names")
+        for k, name in enumerate(row):
+            if not isinstance(name, str) or name not in codes:
+                raise InputError(f"utility.kind[{r}][{k}]: {name!r} is not one of {', '.join(utility.KINDS)}")
+            result[r, k] = codes[name]
+            if codes[name] == utility.RECIPROCAL and scale[r, k] == 0:
+                raise InputError(f"utility.alpha[{r}][{k}]: 0 is not positive, as reciprocal needs")
+    return _frozen(result), scale

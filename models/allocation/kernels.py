@@ -1,0 +1,307 @@
+"""Compiled kernels of the allocation problem: scoring a decision, supergradients, and projection onto Y.
+
+The projection works on (server, kind) rows, 32 at a time: a *block* holds rows of one kind and one utility
+family with nearly the same number of ports, stored [position in row][lane]; the inner loops run over lanes.
+
+All of them stand in this one file, because compiled code is cached by file: a kernel that inlines another
+file's kernel would not notice when that file changes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+from . import utility
+
+if TYPE_CHECKING:
+    from .instance import Setting
+
+LANES = 32
+_LINEAR, _LOG, _RECIPROCAL, _POLY = utility.LINEAR, utility.LOG, utility.RECIPROCAL, utility.POLY
+_HUGE = 1e150
+
+
+@njit(cache=True, error_model="numpy")
+def evaluate(  # type: ignore[no-untyped-def]
+    y, arrivals, port, server_start, demand, capacity, overhead, kind, alpha, tolerance
+):
+    """Return the reward of one slot (5), (7) and whether the decision keeps (3) and (4).
+
+    Log utilities of a row are summed as one logarithm of a product.
+    """
+    kinds = overhead.shape[0]
+    sums = np.zeros((arrivals.shape[0], kinds))
+    used = np.empty(kinds)
+    product = np.empty(kinds)
+    feasible = True
+    reward = 0.0
+    for r in range(capacity.shape[0]):
+        used[:] = 0.0
+        product[:] = 1.0
+        for e in range(server_start[r], server_start[r + 1]):
+            jobs = arrivals[port[e]]
+            for k in range(kinds):
+                v = y[e, k]
+                limit = demand[e, k]
+                if not (v >= -tolerance and v <= limit + tolerance * max(1.0, limit)):
+                    feasible = False
+                used[k] += v
+            if jobs == 0:
+                continue
+            for k in range(kinds):
+                v = y[e, k]
+                sums[port[e], k] += v
+                scale = alpha[r, k]
+                family = kind[r, k]
+                if family == _LINEAR:
+                    reward += jobs * scale * v
+                elif family == _LOG:
+                    if jobs == 1:
+                        product[k] *= 1.0 + v
+                        if product[k] > _HUGE:
+                            reward += scale * np.log(product[k])
+                            product[k] = 1.0
+                    else:
+                        reward += jobs * scale * np.log1p(v)
+                elif family == _RECIPROCAL:
+                    reward += jobs * v / (scale * (v + scale))
+                else:
+                    reward += jobs * scale * v / (np.sqrt(v + 1.0) + 1.0)
+        for k in range(kinds):
+            if product[k] != 1.0:
+                reward += alpha[r, k] * np.log(product[k])
+            if not used[k] <= capacity[r, k] + tolerance * max(1.0, capacity[r, k]):
+                feasible = False
+    for p in range(arrivals.shape[0]):
+        if arrivals[p] > 0:
+            worst = overhead[0] * sums[p, 0]
+            for k in range(1, kinds):
+                worst = max(worst, overhead[k] * sums[p, k])
+            reward -= arrivals[p] * worst
+    return reward, feasible
+
+
+class Blocks:
+    """The rows of a setting, arranged in blocks of ``LANES`` rows of one utility family.
+
+    Attributes
+    ----------
+    start
+        Block b's entries are ``start[b]:start[b + 1]``, as [position][lane]; ``rows[b]`` has its lanes.
+    limit, slot
+        Per entry: the demand a (0 in padding), and its place ``port * K + kind`` in tables by port and kind
+        (padding points at one place past the end).
+    position
+        Entry of each (edge, kind) of a decision, shape (E * K,).
+    cap, alpha, family
+        Per lane the capacity and utility scale; per block the utility family.
+    """
+
+    def __init__(self, setting: Setting) -> None:
+        kinds = setting.kinds
+        degree = np.diff(setting.server_start)
+        server, kind = np.divmod(np.arange(setting.servers * kinds), kinds)
+        family = setting.kind[server, kind]
+        used = np.flatnonzero(degree[server] > 0)
+        order = used[np.lexsort((kind[used], -degree[server[used]], family[used]))]
+        self.blocks: list[np.ndarray] = []
+        for code in range(len(utility.KINDS)):
+            same = order[family[order] == code]
+            self.blocks += [same[i : i + LANES] for i in range(0, len(same), LANES)]
+        count = len(self.blocks)
+        depth = np.array([degree[server[rows[0]]] for rows in self.blocks], dtype=np.int64)
+        self.start = np.concatenate([[0], np.cumsum(depth * LANES)]).astype(np.int64)
+        size = int(self.start[-1])
+        self.limit = np.zeros(size)
+        self.slot = np.full(size, setting.ports * kinds, dtype=np.int64)
+        self.position = np.empty(setting.shape[0] * kinds, dtype=np.int64)
+        self.cap = np.zeros((count, LANES))
+        self.alpha = np.ones((count, LANES))
+        self.family = np.empty(count, dtype=np.int64)
+        for b, rows in enumerate(self.blocks):
+            r, k = server[rows], kind[rows]
+            self.cap[b, : len(rows)] = setting.capacity[r, k]
+            self.alpha[b, : len(rows)] = setting.alpha[r, k]
+            self.family[b] = family[rows[0]]
+            self._fill(setting, b, r, k, degree)
+
+    def _fill(self, setting: Setting, b: int, r: np.ndarray, k: np.ndarray, degree: np.ndarray) -> None:
+        lane = np.repeat(np.arange(len(r)), degree[r])
+        rank = np.concatenate([np.arange(n) for n in degree[r]])
+        edge = setting.server_start[r][lane] + rank
+        entry = self.start[b] + rank * LANES + lane
+        self.limit[entry] = setting.edge_demand[edge, k[lane]]
+        self.slot[entry] = setting.port[edge] * setting.kinds + k[lane]
+        self.position[edge * setting.kinds + k[lane]] = entry
+
+    def pack(self, y: np.ndarray) -> np.ndarray:
+        """Return a decision's values in block order, zero in padding."""
+        packed = np.zeros(len(self.limit))
+        packed[self.position] = y.ravel()
+        return packed
+
+    def project(self, z: np.ndarray) -> np.ndarray:
+        """Return the projection of ``z[edge, kind]`` onto the feasible set."""
+        packed = self.pack(z)
+        _project_all(packed, self.start, self.limit, self.cap, np.zeros_like(self.cap))
+        result: np.ndarray = packed[self.position].reshape(z.shape)
+        return result
+
+
+@njit(cache=True, error_model="numpy")
+def _project_all(z, start, limit, cap, tau):  # type: ignore[no-untyped-def]
+    """Project every block in place; ``tau`` holds the starting dual variables and receives the final ones."""
+    scratch = (np.empty(LANES), np.empty(LANES), np.empty(LANES), np.empty(LANES))
+    for b in range(cap.shape[0]):
+        lo, hi = start[b], start[b + 1]
+        project_block(z[lo:hi], limit[lo:hi], cap[b], tau[b], *scratch)
+
+
+@njit(cache=True, error_model="numpy")
+def excess(z, limit, cap, tau, phi, free):  # type: ignore[no-untyped-def]
+    """Set ``phi = sum clip(z - tau, 0, limit) - cap`` and count the entries strictly between, per lane."""
+    for w in range(LANES):
+        phi[w] = -cap[w]
+        free[w] = 0.0
+    for i in range(0, z.shape[0], LANES):
+        for w in range(LANES):
+            v = z[i + w] - tau[w]
+            phi[w] += min(max(v, 0.0), limit[i + w])
+            free[w] += 1.0 if (v > 0.0) & (v < limit[i + w]) else 0.0
+
+
+@njit(cache=True, error_model="numpy")
+def project_block(z, limit, cap, tau, phi, free, low, high):  # type: ignore[no-untyped-def]
+    """Project the rows of one block in place: per lane clip(z - tau, 0, limit) with the right tau >= 0.
+
+    ``tau`` is rho / 2 in the notation of (12): 0 where the sum at 0 fits the capacity, else the root of the
+    piecewise linear ``excess``. Newton's method from the given start, kept inside a shrinking bracket,
+    ends on the exact linear piece after a few passes.
+    """
+    low[:] = -1.0
+    high[:] = 0.0
+    for i in range(0, z.shape[0], LANES):
+        for w in range(LANES):
+            high[w] = max(high[w], z[i + w])
+    for w in range(LANES):
+        tau[w] = min(max(tau[w], 0.0), high[w])
+    for iteration in range(400):
+        excess(z, limit, cap, tau, phi, free)
+        if _improve(cap, tau, phi, free, low, high, iteration % 8 == 7) == 0.0:
+            break
+    over = 0.0
+    phi[:] = 0.0
+    for i in range(0, z.shape[0], LANES):
+        for w in range(LANES):
+            z[i + w] = min(max(z[i + w] - tau[w], 0.0), limit[i + w])
+            phi[w] += z[i + w]
+    for w in range(LANES):
+        over = max(over, phi[w] - cap[w] - 1e-10 * max(1.0, cap[w]))
+    if over > 0.0:  # the last digit of a huge tau is more than the tolerance: shrink to fit
+        for i in range(0, z.shape[0], LANES):
+            for w in range(LANES):
+                z[i + w] *= min(1.0, cap[w] / max(phi[w], 1e-300))
+
+
+@njit(cache=True, error_model="numpy")
+def _improve(cap, tau, phi, free, low, high, bisect):  # type: ignore[no-untyped-def]
+    """Move the tau of every open lane (low < high) after a pass of ``excess``; return how many stay open.
+
+    Written without branches, so that it runs on all lanes at once.
+    """
+    still = 0.0
+    for w in range(LANES):
+        at, p, n = tau[w], phi[w], free[w]
+        lo = at if p > 0.0 else low[w]
+        hi = high[w] if p > 0.0 else at
+        small = 2.0**-50 * (cap[w] + n * at)
+        done = (low[w] >= high[w]) | (abs(p) <= small) | ((p < 0.0) & (at <= 0.0))
+        newton = max(at + p / max(n, 1.0), 0.0)
+        middle = 0.5 * (max(lo, 0.0) + hi)
+        inside = (n > 0.0) & (newton > lo) & (newton < hi) & (not bisect)
+        trial = newton if inside else middle
+        stuck = (trial <= lo) | (trial >= hi)
+        trial = hi if stuck else trial
+        closed = done | stuck
+        tau[w] = at if done else trial
+        low[w] = hi if closed else lo
+        high[w] = hi
+        still += 0.0 if closed else 1.0
+    return still
+
+
+@njit(cache=True, error_model="numpy")
+def tables(sums, arrivals, overhead, gain, charge):  # type: ignore[no-untyped-def]
+    """Fill x_l and x_l beta_k [k = k*_l] per (port, kind) from the port sums; ties of (10): smallest k."""
+    kinds = overhead.shape[0]
+    for p in range(arrivals.shape[0]):
+        best = 0
+        for k in range(kinds):
+            gain[p * kinds + k] = arrivals[p]
+            charge[p * kinds + k] = 0.0
+            if overhead[k] * sums[p * kinds + k] > overhead[best] * sums[p * kinds + best]:
+                best = k
+        charge[p * kinds + best] = arrivals[p] * overhead[best]
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _slope(family, alpha, y):  # type: ignore[no-untyped-def]
+    if family == _LINEAR:
+        return alpha
+    if family == _LOG:
+        return alpha / (1.0 + y)
+    if family == _RECIPROCAL:
+        return 1.0 / ((y + alpha) * (y + alpha))
+    return 0.5 * alpha / np.sqrt(y + 1.0)
+
+
+@njit(cache=True, error_model="numpy")
+def squared_norm(y, gain, charge, start, slot, alpha, family):  # type: ignore[no-untyped-def]
+    """Return the squared norm of the supergradient (9) at ``y``, given the tables of the slot."""
+    total = 0.0
+    for b in range(family.shape[0]):
+        for i in range(start[b], start[b + 1], LANES):
+            for w in range(LANES):
+                s = slot[i + w]
+                g = gain[s] * _slope(family[b], alpha[b, w], y[i + w]) - charge[s]
+                total += g * g
+    return total
+
+
+@njit(cache=True, error_model="numpy")
+def ascend(y, eta, gain, charge, start, slot, alpha, family):  # type: ignore[no-untyped-def]
+    """Replace ``y`` by y + eta g, g the supergradient (9)."""
+    for b in range(family.shape[0]):
+        code = family[b]
+        lo, hi = start[b], start[b + 1]
+        if code == _LINEAR:
+            _ascend_block(_LINEAR, y[lo:hi], eta, gain, charge, slot[lo:hi], alpha[b])
+        elif code == _LOG:
+            _ascend_block(_LOG, y[lo:hi], eta, gain, charge, slot[lo:hi], alpha[b])
+        elif code == _RECIPROCAL:
+            _ascend_block(_RECIPROCAL, y[lo:hi], eta, gain, charge, slot[lo:hi], alpha[b])
+        else:
+            _ascend_block(_POLY, y[lo:hi], eta, gain, charge, slot[lo:hi], alpha[b])
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _ascend_block(family, y, eta, gain, charge, slot, alpha):  # type: ignore[no-untyped-def]
+    for i in range(0, y.shape[0], LANES):
+        for w in range(LANES):
+            s = slot[i + w]
+            y[i + w] += eta * (gain[s] * _slope(family, alpha[w], y[i + w]) - charge[s])
+
+
+@njit(cache=True, error_model="numpy")
+def project_blocks(y, sums, tau, start, slot, limit, cap):  # type: ignore[no-untyped-def]
+    """Project ``y`` onto the feasible set in place and recompute the port sums."""
+    sums[:] = 0.0
+    scratch = (np.empty(LANES), np.empty(LANES), np.empty(LANES), np.empty(LANES))
+    for b in range(cap.shape[0]):
+        lo, hi = start[b], start[b + 1]
+        project_block(y[lo:hi], limit[lo:hi], cap[b], tau[b], *scratch)
+        for i in range(lo, hi):
+            sums[slot[i]] += y[i]

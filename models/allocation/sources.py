@@ -1,0 +1,256 @@
+"""What the trace files say about machines, requests and arrivals, in one shape for all of them.
+
+Cores for CPUs, GB (or GiB, as the source says; the 7 % between them is not corrected) for memory, cards for
+GPUs, seconds for times.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..base import InputError
+from ..traces import column, number, read_table
+
+Folder = str | os.PathLike[str]
+Key = TypeVar("Key", bound=tuple[Any, ...])
+
+V2018_MEMORY = 512.0
+"""GB taken for 100 % of a machine's memory in v2018, whose memory is normalised (the commonest PAI size)."""
+
+GOOGLE_CLOCK = 19 * 3600.0 - 600.0
+"""Seconds to add to Google's clock for a clock that starts at midnight: 600 s is 19:00 there."""
+
+
+@dataclass(frozen=True)
+class MachineType:
+    """Machines that are alike: GPU model, cores, memory (``None`` if unknown), cards, and their number."""
+
+    name: str
+    cpu: float
+    memory: float | None
+    gpu: float
+    count: int
+
+
+@dataclass(frozen=True)
+class RequestClass:
+    """Requests that are alike: cores, memory, cards (a fraction if shared) of one job on one machine.
+
+    ``allowed`` lists the GPU models the request may run on; empty means any.
+    """
+
+    cpu: float
+    memory: float
+    gpu: float
+    count: int
+    allowed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Requests:
+    """Single requests in the order of the file: the class of each and its arrival time (NaN if unknown)."""
+
+    classes: tuple[RequestClass, ...]
+    member: np.ndarray
+    time: np.ndarray
+
+
+@dataclass(frozen=True)
+class Events:
+    """Arrivals without classes: times in seconds, and how many arrive at each; ``bin`` seconds are lumped."""
+
+    time: np.ndarray
+    count: np.ndarray
+    bin: float
+
+
+@dataclass(frozen=True)
+class Source:
+    """A trace file, the columns that are read, and the terms its publisher set."""
+
+    file: str
+    columns: tuple[str, ...]
+    terms: str
+    header: bool = True
+
+    def rows(self, folder: Folder) -> list[dict[str, str]]:
+        """Read the file; see :func:`clairvoyant.models.traces.read_table`."""
+        return read_table(folder, self.file, self.columns, header=self.header)
+
+
+RESEARCH = "for study or research purposes"
+MACHINES = {
+    "pai-2020": Source(
+        "alibaba-gpu-v2020/pai_machine_spec.csv",
+        ("machine", "gpu_type", "cap_cpu", "cap_mem", "cap_gpu"),
+        "CC BY 4.0",
+        header=False,
+    ),
+    "gpu-2023": Source(
+        "alibaba-gpu-v2023/openb_node_list_all_node.csv",
+        ("cpu_milli", "memory_mib", "gpu", "model"),
+        RESEARCH,
+    ),
+    "spot-2026": Source(
+        "alibaba-spot-gpu-v2026/node_info_df.csv", ("gpu_model", "gpu_capacity_num", "cpu_num"), RESEARCH
+    ),
+}
+REQUESTS = {
+    "gpu-2023": Source(
+        "alibaba-gpu-v2023/openb_pod_list_gpuspec33.csv.gz",
+        ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec", "creation_time"),
+        RESEARCH,
+    ),
+    "v2018": Source(
+        "alibaba-v2018/Task_1.csv.gz",
+        (
+            *("task_name", "instance_num", "job_name", "task_type", "status"),
+            *("start_time", "end_time", "plan_cpu", "plan_mem"),
+        ),
+        RESEARCH,
+        header=False,
+    ),
+    "dlrm-2025": Source(
+        "alibaba-gpu-v2025/disaggregated_DLRM_trace.csv.gz",
+        ("cpu_request", "gpu_request", "memory_request", "creation_time"),
+        RESEARCH,
+    ),
+}
+EVENTS = {
+    "pai-2020": Source("alibaba-gpu-v2020/pai.csv", ("hourofyear", "job_name"), "CC BY 4.0"),
+    "google-2011": Source(
+        "google-2011/derived-job_submits_per_5min.csv.gz", ("bin_start_s", "submits"), "CC BY 4.0"
+    ),
+}
+TPU_SLICES = Source(
+    "tpu-slices/tpu_job_size.csv",
+    ("slice id", "topology", "slice shape", "slice size", "duration", "probability"),
+    "Jouppi et al., ISCA '23, table 2",
+    header=False,
+)
+
+
+def choose(name: str, known: Iterable[str], field: str) -> str:
+    """Return ``name`` if it is known, or raise an InputError that lists what is."""
+    options = list(known)
+    if name not in options:
+        raise InputError(f"{field}: {name!r} is not one of {', '.join(options)}")
+    return name
+
+
+def machine_types(folder: Folder, name: str) -> tuple[MachineType, ...]:
+    """Return the machine types of a source, commonest first.
+
+    Raises
+    ------
+    InputError
+        For an unknown source, or a file that is missing, damaged or malformed.
+    """
+    source = MACHINES[choose(name, MACHINES, "machines")]
+    rows = source.rows(folder)
+    read = {"pai-2020": _pai_machine, "gpu-2023": _gpu_machine, "spot-2026": _spot_machine}[name]
+    counts = Counter(read(row, f"{source.file}: row {i}") for i, row in enumerate(rows))
+    return tuple(MachineType(*key, count) for key, count in _by_count(counts))
+
+
+def requests(folder: Folder, name: str, *, constraints: bool = False) -> Requests:
+    """Return the requests of a source and their classes, commonest class first.
+
+    With ``constraints`` requests that differ only in the GPU models they allow are classes of their own.
+    Requests for nothing at all are left out.
+    """
+    source = REQUESTS[choose(name, REQUESTS, "requests")]
+    rows = source.rows(folder)
+    read = {"gpu-2023": _pod, "v2018": _task, "dlrm-2025": _serving}[name]
+    keys: list[tuple[float, float, float, tuple[str, ...]]] = []
+    times = []
+    for i, row in enumerate(rows):
+        cpu, memory, gpu, allowed, time = read(row, f"{source.file}: row {i}")
+        if cpu or memory or gpu:
+            keys.append((cpu, memory, gpu, allowed if constraints else ()))
+            times.append(time)
+    ordered = _by_count(Counter(keys))
+    place = {key: i for i, (key, _) in enumerate(ordered)}
+    classes = tuple(RequestClass(cpu, gb, gpu, n, models) for (cpu, gb, gpu, models), n in ordered)
+    return Requests(classes, np.array([place[key] for key in keys]), np.array(times))
+
+
+def events(folder: Folder, name: str) -> Events:
+    """Return the arrivals of a source that counts them per bin."""
+    source = EVENTS[choose(name, EVENTS, "arrivals")]
+    rows = source.rows(folder)
+    start, count = (np.array(column(rows, name, source.file)) for name in source.columns)
+    if name == "pai-2020":
+        return Events(start * 3600, count, 3600.0)
+    return Events(start + GOOGLE_CLOCK, count, 300.0)
+
+
+def tpu_slices(folder: Folder) -> dict[int, float]:
+    """Return the published share, in percent, of every TPU slice size in chips."""
+    share: dict[int, float] = {}
+    for i, row in enumerate(TPU_SLICES.rows(folder)):
+        if row["slice id"].startswith("#"):
+            continue
+        where = f"{TPU_SLICES.file}: row {i}"
+        size = int(number(row, "slice size", where, low=1))
+        share[size] = share.get(size, 0.0) + number(row, "probability", where)
+    return share
+
+
+def _by_count(counts: Counter[Key]) -> list[tuple[Key, int]]:
+    return sorted(counts.items(), key=lambda item: (-item[1], tuple(map(str, item[0]))))
+
+
+def _pai_machine(row: dict[str, str], where: str) -> tuple[str, float, float | None, float]:
+    return (
+        row["gpu_type"],
+        number(row, "cap_cpu", where),
+        number(row, "cap_mem", where),
+        number(row, "cap_gpu", where),
+    )
+
+
+def _gpu_machine(row: dict[str, str], where: str) -> tuple[str, float, float | None, float]:
+    cores, memory = number(row, "cpu_milli", where) / 1000, number(row, "memory_mib", where) / 1024
+    return row["model"] or "CPU", cores, round(memory, 4), number(row, "gpu", where)
+
+
+def _spot_machine(row: dict[str, str], where: str) -> tuple[str, float, float | None, float]:
+    return row["gpu_model"], number(row, "cpu_num", where), None, number(row, "gpu_capacity_num", where)
+
+
+Parsed = tuple[float, float, float, tuple[str, ...], float]
+
+
+def _pod(row: dict[str, str], where: str) -> Parsed:
+    cards = number(row, "num_gpu", where)
+    share = number(row, "gpu_milli", where) / 1000 if cards == 1 else 1.0
+    allowed = tuple(sorted({model for model in row["gpu_spec"].split("|") if model}))
+    memory = round(number(row, "memory_mib", where) / 1024, 4)
+    time = number(row, "creation_time", where)
+    return number(row, "cpu_milli", where) / 1000, memory, cards * share, allowed, time
+
+
+def _task(row: dict[str, str], where: str) -> Parsed:
+    planned = {key: row[key] or "0" for key in ("plan_cpu", "plan_mem")}  # empty where nothing is planned
+    cores, percent = (number(planned, key, where) for key in planned)
+    return cores / 100, round(percent * V2018_MEMORY / 100, 4), 0.0, (), number(row, "start_time", where)
+
+
+def _serving(row: dict[str, str], where: str) -> Parsed:
+    size = [number(row, key, where) for key in ("cpu_request", "memory_request", "gpu_request")]
+    time = number(row, "creation_time", where) if row["creation_time"] else np.nan
+    return size[0], size[1], size[2], (), time
+
+
+def shares(items: Sequence[MachineType] | Sequence[RequestClass]) -> np.ndarray:
+    """Return the share of each type or class, adding up to one."""
+    counts = np.array([item.count for item in items], dtype=np.float64)
+    result: np.ndarray = counts / counts.sum()
+    return result

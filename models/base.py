@@ -1,0 +1,341 @@
+"""What every problem has in common: instances, their files, violations and errors.
+
+An *instance* has two halves. Its ``setting`` is what a policy may know before it starts; what nature reveals
+is handed out event by event through an *episode*. A policy never sees the instance itself.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+
+FORMAT_VERSION = 1
+
+
+class ClairvoyantError(Exception):
+    """Base of every error this package raises on purpose."""
+
+
+class InputError(ClairvoyantError, ValueError):
+    """Input that cannot be used: it names the field, the index and the value, before any work is done."""
+
+
+class DecisionError(ClairvoyantError):
+    """A decision breaks a constraint; ``violations`` lists every broken one."""
+
+    def __init__(self, message: str, violations: list[Violation]) -> None:
+        super().__init__(message)
+        self.violations = violations
+
+
+@dataclass(frozen=True)
+class Violation:
+    """One broken constraint: its name, where it is broken, and by how much (in the constraint's own unit)."""
+
+    constraint: str
+    index: tuple[int, ...]
+    excess: float
+
+    def __str__(self) -> str:
+        where = "".join(f"[{i}]" for i in self.index)
+        return f"{self.constraint}{where} exceeded by {self.excess:.6g}"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where an instance comes from: which of its columns are real, which are filled in, and how.
+
+    It is stored in the instance and printed with every result; it has no effect on any result.
+    """
+
+    source: str
+    real: tuple[str, ...] = ()
+    filled: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        parts = [self.source]
+        if self.real:
+            parts.append("real: " + ", ".join(self.real))
+        if self.filled:
+            parts.append("filled: " + ", ".join(self.filled))
+        return "; ".join(parts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {"source": self.source, "real": list(self.real), "filled": list(self.filled)}
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Origin:
+        """Read the JSON form; refuse unknown or malformed fields by name."""
+        if not isinstance(data, Mapping):
+            raise InputError(f"origin: {data!r} is not an object")
+        refuse_unknown(data, {"source", "real", "filled"}, "origin.")
+        lists = {}
+        for key in ("real", "filled"):
+            value = data.get(key, [])
+            if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
+                raise InputError(f"origin.{key}: {value!r} is not a list of strings")
+            lists[key] = tuple(value)
+        if not isinstance(data.get("source"), str):
+            raise InputError(f"origin.source: {data.get('source')!r} is not a string")
+        return cls(data["source"], lists["real"], lists["filled"])
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a decision led to: its reward, whether it was feasible, and what the policy may learn from it."""
+
+    reward: float
+    feasible: bool
+    feedback: Any
+
+
+class Episode(Protocol):
+    """One pass through an instance: iterate for observations, answer each with ``apply``."""
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield the frozen observations a policy decides on, in order."""
+        ...
+
+    def apply(self, decision: Any, *, enforce: bool = True) -> Outcome:
+        """Score the decision for the current observation.
+
+        With ``enforce`` an infeasible decision raises :class:`DecisionError`; without it the decision is
+        rewarded as it stands and the outcome says that it was infeasible.
+        """
+        ...
+
+
+class Instance(ABC):
+    """One problem to schedule: immutable, validated when made, equal by value.
+
+    Subclasses set ``problem`` and provide the setting, the episode, the dictionary form and the content that
+    identifies them; saving, loading, hashing and equality come from here.
+    """
+
+    problem: ClassVar[str]
+    setting: Any  # what a policy may know before it starts
+    origin: Origin
+
+    @abstractmethod
+    def episode(self, sees: frozenset[str]) -> Episode:
+        """Return a fresh pass through the instance for a policy that sees these things before deciding."""
+
+    @abstractmethod
+    def violations(self, decision: Any) -> list[Violation]:
+        """List every constraint the decision breaks; empty if it is feasible."""
+
+    @abstractmethod
+    def content(self) -> Iterator[tuple[str, Any]]:
+        """Yield (name, array or JSON value) pairs that together identify the instance."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form, ``problem`` and ``version`` first."""
+
+    @classmethod
+    @abstractmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Build an instance from its JSON form.
+
+        Raises
+        ------
+        InputError
+            Naming the field, the index and the value at fault.
+        """
+
+    def digest(self) -> str:
+        """Return a hash of the content: equal instances, equal digests, on every machine and in every run."""
+        cached = self.__dict__.get("_digest")
+        if cached is None:
+            hasher = hashlib.sha256(f"{self.problem}/{FORMAT_VERSION}".encode())
+            for name, value in self.content():
+                hasher.update(name.encode())
+                if isinstance(value, np.ndarray):
+                    little = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<"))
+                    hasher.update(f"{little.shape}{little.dtype.kind}".encode())
+                    hasher.update(little.tobytes())
+                else:
+                    hasher.update(json.dumps(value, sort_keys=True).encode())
+            cached = hasher.hexdigest()[:16]
+            self.__dict__["_digest"] = cached
+        return str(cached)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Instance):
+            return NotImplemented
+        return self.problem == other.problem and self.digest() == other.digest()
+
+    def __hash__(self) -> int:
+        return hash(self.digest())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the instance as JSON, gzipped if the name ends in ``.gz``; nothing is left half-written.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be written.
+        """
+        target = Path(path)
+        text = (json.dumps(self.to_dict(), separators=(",", ":")) + "\n").encode()
+        write_whole(target, gzip.compress(text, mtime=0) if target.suffix == ".gz" else text)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read an instance written by :meth:`save`.
+
+        Raises
+        ------
+        InputError
+            If the file is missing, truncated, not JSON, of another problem or version, or invalid.
+        """
+        data = read_object(Path(path))
+        if data.get("problem") != cls.problem:
+            raise InputError(f"{path}: problem: {data.get('problem')!r} is not {cls.problem!r}")
+        try:
+            return cls.from_dict(data)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from error
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """Read the one JSON object in a file, checking everything that is common to all problems."""
+    try:
+        raw = path.read_bytes()
+        text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8")
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from error
+    except Exception as error:  # zlib.error has no common base with the above
+        if type(error).__module__ != "zlib":
+            raise
+        raise InputError(f"{path}: damaged gzip data: {error}") from error
+    try:
+        data = json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise InputError(f"{path}: not a complete JSON text: {error}") from error
+    if not isinstance(data, dict):
+        raise InputError(f"{path}: the file holds {type(data).__name__}, not one object")
+    if data.get("version") != FORMAT_VERSION or isinstance(data.get("version"), bool):
+        raise InputError(
+            f"{path}: version: {data.get('version')!r} is not supported, expected {FORMAT_VERSION}"
+        )
+    return data
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file so that readers see either the old one or the whole new one."""
+    try:
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(descriptor, "wb") as stream:
+                stream.write(data)
+            umask = os.umask(0)
+            os.umask(umask)
+            Path(name).chmod(0o666 & ~umask)
+            Path(name).replace(path)
+        except BaseException:
+            Path(name).unlink()
+            raise
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def refuse_unknown(data: Mapping[str, Any], known: set[str], prefix: str = "") -> None:
+    """Raise for the first key that is not known."""
+    for key in data:
+        if key not in known:
+            raise InputError(f"{prefix}{key}: unknown field; expected one of {', '.join(sorted(known))}")
+
+
+def need(data: Mapping[str, Any], key: str, prefix: str = "") -> Any:
+    """Return a field that must be there."""
+    if key not in data:
+        raise InputError(f"{prefix}{key}: missing field")
+    return data[key]
+
+
+def numbers(
+    value: Any,
+    field: str,
+    shape: tuple[int | None, ...],
+    *,
+    low: float = 0.0,
+    high: float = np.inf,
+    integer: bool = False,
+) -> np.ndarray:
+    """Turn nested lists or an array into a read-only array of checked numbers.
+
+    Parameters
+    ----------
+    value
+        Nested lists of numbers, or an array.
+    field
+        Name used in error messages.
+    shape
+        Expected shape; ``None`` where any length will do.
+    low, high
+        Allowed range, both ends included.
+    integer
+        Whether every number must be whole.
+
+    Raises
+    ------
+    InputError
+        Naming the field, the index and the value of the first entry at fault.
+    """
+    array = _regular(value, field, len(shape))
+    if array.size == 0 and len(shape) == 2 and array.ndim == 1 and shape[1] is not None:
+        array = array.reshape(0, shape[1])
+    expected = "x".join("any" if n is None else str(n) for n in shape)
+    if array.ndim != len(shape) or any(n not in (None, m) for n, m in zip(shape, array.shape, strict=True)):
+        got = "x".join(map(str, array.shape)) or "a single number"
+        raise InputError(f"{field}: shape {got} does not fit, expected {expected}")
+    ok = np.isfinite(array) & (array >= low) & (array <= high)
+    if integer:
+        ok &= array == np.floor(array)
+    if not ok.all():
+        index = tuple(int(i) for i in np.argwhere(~ok)[0])
+        kind = "a whole number" if integer else "a finite number"
+        upper = "" if high == np.inf else f" and at most {high:g}"
+        where = "".join(f"[{i}]" for i in index)
+        raise InputError(f"{field}{where}: {array[index]:g} is not {kind} of at least {low:g}{upper}")
+    result = np.array(array, dtype=np.int64 if integer else np.float64, order="C")
+    result.setflags(write=False)
+    return result
+
+
+def _regular(value: Any, field: str, depth: int) -> np.ndarray:
+    """Return a float array, or say which entry is not a number or which row has another length."""
+    if isinstance(value, np.ndarray) and value.dtype.kind in "iuf":
+        return value.astype(np.float64)
+
+    def walk(node: Any, index: tuple[int, ...]) -> None:
+        where = field + "".join(f"[{i}]" for i in index)
+        if len(index) == depth:
+            if isinstance(node, bool) or not isinstance(node, (int, float, np.integer, np.floating)):
+                raise InputError(f"{where}: {node!r} is not a number")
+            return
+        if not isinstance(node, (list, tuple, np.ndarray)):
+            raise InputError(f"{where}: {node!r} is not a list")
+        first = len(node[0]) if len(node) and isinstance(node[0], (list, tuple, np.ndarray)) else None
+        for i, child in enumerate(node):
+            walk(child, (*index, i))
+            if first is not None and len(child) != first:
+                raise InputError(f"{where}[{i}]: length {len(child)} differs from {first} of the first row")
+
+    walk(value, ())
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except OverflowError as error:
+        raise InputError(f"{field}: a number is too large: {error}") from error

@@ -1,0 +1,98 @@
+"""Reading trace files: CSV tables, plain or gzipped, whose columns are checked before any is used."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import math
+import os
+import zlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from .base import InputError
+
+Row = Mapping[str, str]
+
+
+def read_table(
+    folder: str | os.PathLike[str], name: str, columns: Sequence[str], *, header: bool = True
+) -> list[dict[str, str]]:
+    """Read the named columns of a CSV file in a folder of traces.
+
+    Parameters
+    ----------
+    folder
+        The folder that holds the traces.
+    name
+        File inside the folder; gzipped if the name ends in ``.gz``.
+    columns
+        Columns wanted. Without a header: the names of all columns, in order.
+    header
+        Whether the first line names the columns.
+
+    Returns
+    -------
+    list of dict
+        One mapping from column to text per row, in the order of the file.
+
+    Raises
+    ------
+    InputError
+        If the folder or the file is missing, the gzip data is damaged or ends early, a column is missing, a
+        row has another number of columns, or there are no rows.
+    """
+    path = Path(folder) / name
+    rows = list(csv.reader(io.StringIO(_text(Path(folder), path))))
+    names = rows.pop(0) if header and rows else list(columns)
+    missing = [column for column in columns if column not in names]
+    if missing:
+        raise InputError(
+            f"{path}: no column {', '.join(missing)}; expected {', '.join(columns)}, found {', '.join(names)}"
+        )
+    if not rows:
+        raise InputError(f"{path}: no rows")
+    for i, row in enumerate(rows):
+        if len(row) != len(names):
+            raise InputError(
+                f"{path}: row {i}: {len(row)} columns, expected {len(names)} ({', '.join(names)})"
+            )
+    places = [(column, names.index(column)) for column in columns]
+    return [{column: row[place] for column, place in places} for row in rows]
+
+
+def _text(folder: Path, path: Path) -> str:
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder of traces")
+    try:
+        raw = path.read_bytes()
+        return (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8")
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: no such trace file") from error
+    except EOFError as error:
+        raise InputError(f"{path}: truncated gzip data: {error}") from error
+    except (OSError, zlib.error, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from error
+
+
+def number(row: Row, column: str, where: str, *, low: float = 0.0) -> float:
+    """Return one entry as a finite number of at least ``low``.
+
+    Raises
+    ------
+    InputError
+        Naming the place, the column and the entry.
+    """
+    try:
+        value = float(row[column])
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value >= low):
+        raise InputError(f"{where}: {column}: {row[column]!r} is not a finite number of at least {low:g}")
+    return value
+
+
+def column(rows: Sequence[Row], name: str, where: str, *, low: float = 0.0) -> list[float]:
+    """Return a whole column as numbers; see :func:`number`."""
+    return [number(row, name, f"{where}: row {i}", low=low) for i, row in enumerate(rows)]

@@ -1,0 +1,1 @@
+"""What was done: policies, and the loop that plays them. Nothing here may import the oracles."""

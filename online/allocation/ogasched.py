@@ -1,0 +1,138 @@
+"""OGASched (Algorithm 1): online gradient ascent with an exact projection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from ...models.allocation import geometry
+from ...models.allocation.instance import Feedback, Observation, Setting
+from ...models.base import InputError
+from ..base import Traits
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+STEPS = ("constant", "per-slot", "decay")
+STARTS = ("zero", "fair")
+
+
+def _kernels() -> ModuleType:
+    from ...models.allocation import kernels
+
+    return kernels
+
+
+def fair_share(setting: Setting) -> np.ndarray:
+    """Return min(a, c a / sum_{l in L_r} a): every port of a server gets its share, shape (E, K)."""
+    total = setting.server_demand[setting.server]
+    capacity = setting.capacity[setting.server]
+    share = np.divide(setting.edge_demand, total, out=np.zeros_like(total), where=total > 0)
+    result: np.ndarray = np.minimum(setting.edge_demand, capacity * share)
+    return result
+
+
+@dataclass
+class Ogasched:
+    """Online gradient ascent: y(t + 1) is the projection of y(t) + eta_t g(t) onto Y (11).
+
+    The decision y(t) is committed before x(t) is seen.
+
+    Parameters
+    ----------
+    step
+        "constant" is D / (G sqrt T) with D of (25) and G of (22), for which Theorem 1 holds; ports count in G
+        with the most jobs seen at once so far (at least one; copies of a port only once they are seen), so
+        G may grow and the guarantee stays. "per-slot" is (26), with the norm of the slot's own gradient.
+        "decay" is ``eta0 * decay ** t``.
+    start
+        y(1): "zero", "fair" (every port's share of its servers) or a feasible array y[edge, kind].
+        For copies of ports it must be "zero", so that no copy is known before it is seen.
+    eta0, decay
+        Used by the step "decay" only; the defaults are those of Table 1.
+    """
+
+    step: str = "constant"
+    start_at: Any = "zero"
+    eta0: float = 25.0
+    decay: float = 0.9999
+    name: str = field(default="ogasched", init=False)
+    traits: ClassVar[Traits] = Traits(
+        problem="allocation",
+        guarantee="stationary regret <= D G sqrt(T) with the constant step",
+        proven="Theorem 1 of OGASched",
+    )
+
+    def __post_init__(self) -> None:
+        if self.step not in STEPS:
+            raise InputError(f"step: {self.step!r} is not one of {', '.join(STEPS)}")
+        if isinstance(self.start_at, str) and self.start_at not in STARTS:
+            raise InputError(f"start_at: {self.start_at!r} is not one of {', '.join(STARTS)} or an array")
+        for key in ("eta0", "decay"):
+            value = getattr(self, key)
+            if not (np.isfinite(value) and value > 0):
+                raise InputError(f"{key}: {value!r} is not a positive number")
+
+    def start(self, setting: Setting, rng: np.random.Generator) -> None:
+        """Set y(1) and the constants of the step sizes."""
+        self._setting = setting
+        self._blocks = setting.blocks
+        self._y = self._blocks.pack(self._first(setting))
+        self._tau = np.zeros_like(self._blocks.cap)
+        places = setting.ports * setting.kinds + 1
+        self._sums, self._gain, self._charge = np.zeros(places), np.zeros(places), np.zeros(places)
+        np.add.at(self._sums, self._blocks.slot, self._y)
+        self._decision = np.empty(setting.shape)
+        self._diameter = geometry.diameter(setting)
+        self._norms = geometry.gradient_norms(setting)
+        self._most = np.zeros(setting.ports) if setting.copy_of is not None else np.ones(setting.ports)
+        self._slot = 0
+
+    def _first(self, setting: Setting) -> np.ndarray:
+        if isinstance(self.start_at, str):
+            if self.start_at == "zero":
+                return np.zeros(setting.shape)
+            first = fair_share(setting)
+        else:
+            first = setting.check_shape(self.start_at)
+        if setting.copy_of is not None:
+            raise InputError('start_at: must be "zero" for copies of ports')
+        broken = setting.violations(first)
+        if broken:
+            raise InputError(f"start_at: infeasible: {broken[0]}")
+        return first
+
+    def decide(self, observation: Observation) -> np.ndarray:
+        """Return y(t)."""
+        np.take(self._y, self._blocks.position, out=self._decision.reshape(-1))
+        return self._decision
+
+    def learn(self, feedback: Feedback) -> None:
+        """Ascend from y(t) along the slot's supergradient and project."""
+        compiled, blocks = _kernels(), self._blocks
+        rows = (blocks.start, blocks.slot)
+        compiled.tables(self._sums, feedback.arrivals, self._setting.overhead, self._gain, self._charge)
+        shape = (*rows, blocks.alpha, blocks.family)
+        eta = self._eta(feedback.arrivals, shape)
+        compiled.ascend(self._y, eta, self._gain, self._charge, *shape)
+        self._project()
+        self._slot += 1
+
+    def _project(self) -> None:
+        blocks = self._blocks
+        _kernels().project_blocks(
+            self._y, self._sums, self._tau, blocks.start, blocks.slot, blocks.limit, blocks.cap
+        )
+
+    def _eta(self, arrivals: np.ndarray, shape: tuple[np.ndarray, ...]) -> float:
+        """Return the step size of this slot; 0 where the gradient is zero and so every step is the same."""
+        if self.step == "decay":
+            return float(self.eta0 * self.decay**self._slot)
+        if self.step == "constant":
+            self._most = np.maximum(self._most, arrivals)
+            norm = float(np.sqrt(self._most**2 @ self._norms))
+        else:
+            norm = float(np.sqrt(_kernels().squared_norm(self._y, self._gain, self._charge, *shape)))
+        return self._diameter / (norm * np.sqrt(self._setting.slots)) if norm > 0 else 0.0

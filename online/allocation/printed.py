@@ -1,0 +1,55 @@
+"""OGASched with the projection of Algorithm 1 as printed, kept runnable because claims depend on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import numpy as np
+
+from ...models.allocation.instance import Setting
+from ..base import Traits
+from .ogasched import Ogasched
+
+
+def printed_projection(setting: Setting, z: np.ndarray, *, repaired: bool) -> tuple[np.ndarray, int]:
+    """Run lines 6 to 31 of Algorithm 1 on every (server, kind) row, with ``zip`` read as the product.
+
+    Parameters
+    ----------
+    setting, z
+        The setting and the point to project, shape (E, K).
+    repaired
+        Whether to mend what keeps the printed loop from ending, and nothing else: S is emptied in every pass,
+        entries of B2 are set to zero, an empty B3 needs no rho.
+
+    Returns
+    -------
+    tuple
+        The result, which may be infeasible, and the number of rows whose loop never ends.
+    """
+    from ._kernels import printed_projection as compiled
+
+    s = setting
+    y, endless = compiled(s.check_shape(z), s.server_start, s.edge_demand, s.capacity, repaired)
+    return y, int(endless)
+
+
+@dataclass
+class OgaschedPrinted(Ogasched):
+    """OGASched with the printed projection, repaired only so far that it ends.
+
+    Its decisions may be infeasible, and then its reward means nothing. Parameters as for :class:`Ogasched`;
+    the step is that of Table 1.
+    """
+
+    step: str = "decay"
+    name: str = field(default="ogasched-printed", init=False)
+    traits: ClassVar[Traits] = replace(Ogasched.traits, guarantee="none", proven="", feasible=False)
+
+    def _project(self) -> None:
+        z = self._y[self._blocks.position].reshape(self._setting.shape)
+        y, _ = printed_projection(self._setting, z, repaired=True)
+        self._y = self._blocks.pack(y)
+        self._sums[:] = 0.0
+        np.add.at(self._sums, self._blocks.slot, self._y)

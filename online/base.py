@@ -1,0 +1,50 @@
+"""What a policy is: a protocol, so that a user's own class needs no base class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What a policy declares about itself; every entry is tested by ``check_policy``.
+
+    Attributes
+    ----------
+    problem
+        The problem it plays, e.g. "allocation".
+    sees
+        What it sees of the current event before it decides, e.g. {"arrivals"}; empty if it commits first.
+    randomised
+        Whether two seeds may lead to different decisions.
+    guarantee, proven
+        The guarantee it has and where that is proven; "none" and "" where there is none.
+    feasible
+        Whether every decision is feasible; False only for printed algorithms kept to show that they are not.
+    """
+
+    problem: str
+    sees: frozenset[str] = frozenset()
+    randomised: bool = False
+    guarantee: str = "none"
+    proven: str = ""
+    feasible: bool = True
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """Anything with these members can be played; ``learn(feedback)`` is optional."""
+
+    name: str
+    traits: Traits
+
+    def start(self, setting: Any, rng: np.random.Generator) -> None:
+        """Forget everything and prepare for an instance with this setting."""
+        ...
+
+    def decide(self, observation: Any) -> Any:
+        """Return the decision for what is seen now."""
+        ...

@@ -1,0 +1,101 @@
+"""What every oracle returns: a value, a certified bound, and why it stopped."""
+
+from __future__ import annotations
+
+import enum
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..models.base import ClairvoyantError, InputError
+
+ProgressCallback = Callable[[float, str], None]
+"""Called with the fraction done (0 to 1) and a short text."""
+
+
+class OracleError(ClairvoyantError):
+    """A solver's answer did not survive our own check, or it reported a status we do not know."""
+
+
+class WhyStopped(enum.Enum):
+    """Why an oracle stopped; apart from what it holds."""
+
+    PROVED = "proved"
+    GAP_REACHED = "gap reached"
+    TIME_LIMIT = "time limit"
+    STALLED = "no further progress in floating point"
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """What an oracle found and what it can certify.
+
+    Attributes
+    ----------
+    value
+        Objective of ``decision``, recomputed by the instance.
+    bound
+        Certified: nothing is better than this. ``None`` if nothing is proven.
+    decision
+        The decision itself; playing it gives ``value``.
+    why_stopped, method, seconds
+        Why and how, and how long it took.
+    certificate
+        The numbers from which anyone can compute ``bound`` again, where the method has them.
+    """
+
+    value: float
+    bound: float | None
+    decision: Any
+    why_stopped: WhyStopped
+    method: str
+    seconds: float
+    certificate: Any = None
+
+    @property
+    def gap(self) -> float | None:
+        """Distance of ``bound`` from ``value``, (bound - value) / max(1, |bound|), never negative."""
+        return None if self.bound is None else relative_gap(self.value, self.bound)
+
+    def __repr__(self) -> str:
+        gap = "none proven" if self.gap is None else f"{self.gap:.2e}"
+        bound = "none" if self.bound is None else f"{self.bound:.9g}"
+        return (
+            f"Optimum(value={self.value:.9g}, bound={bound}, gap={gap}, {self.why_stopped.value!r}, "
+            f"{self.method!r}, {self.seconds:.3g} s)"
+        )
+
+
+def relative_gap(value: float, bound: float) -> float:
+    """Return (bound - value) / max(1, |bound|), at least 0."""
+    return max(0.0, (bound - value) / max(1.0, abs(bound)))
+
+
+class Budget:
+    """A relative gap to reach and a time limit to keep; both are checked here, once for all oracles."""
+
+    def __init__(self, gap: float, time_limit: float | None) -> None:
+        if not (isinstance(gap, (int, float)) and math.isfinite(gap) and gap >= 0):
+            raise InputError(f"gap: {gap!r} is not a finite number of at least 0")
+        if time_limit is not None and not (isinstance(time_limit, (int, float)) and time_limit >= 0):
+            raise InputError(f"time_limit: {time_limit!r} is not a number of seconds of at least 0")
+        self.gap = float(gap)
+        self.time_limit = math.inf if time_limit is None else float(time_limit)
+        self._start = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the budget was made."""
+        return time.perf_counter() - self._start
+
+    @property
+    def left(self) -> float:
+        """Seconds left, possibly infinite, never negative."""
+        return max(0.0, self.time_limit - self.seconds)
+
+    @property
+    def over(self) -> bool:
+        """Whether the time is up."""
+        return self.left <= 0.0

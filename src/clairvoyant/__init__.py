@@ -1,0 +1,107 @@
+"""Exact offline optima for online cluster scheduling: what was possible, what was done, how far apart they are.
+
+The names below are all there is to know for a start; each loads what it needs when it is first used, so that
+importing this package costs next to nothing.
+
+>>> import clairvoyant as cv
+>>> instance = cv.generate("allocation", size="tiny", seed=1)
+>>> optimum = cv.solve(instance)
+>>> run = cv.play("ogasched", instance)
+>>> run.total <= optimum.bound
+True
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from . import analysis, models, online, oracles, testing
+    from ._front import (
+        __version__,
+        from_trace,
+        generate,
+        list_oracles,
+        list_policies,
+        load,
+        make_policy,
+        play,
+        solve,
+    )
+    from .analysis.claim import Claim, Finding, Verdict
+    from .models.allocation.gang import GangInstance
+    from .models.allocation.instance import AllocationInstance
+    from .models.base import ClairvoyantError, DecisionError, InputError, Instance
+    from .online.base import Policy, Traits
+    from .online.play import Run
+    from .oracles.base import Optimum, OracleError, WhyStopped
+
+_HOMES = {
+    **dict.fromkeys(
+        (
+            *("load", "generate", "from_trace", "solve", "play"),
+            *("make_policy", "list_policies", "list_oracles", "__version__"),
+        ),
+        "_front",
+    ),
+    **dict.fromkeys(("ClairvoyantError", "DecisionError", "InputError", "Instance"), "models.base"),
+    "AllocationInstance": "models.allocation.instance",
+    "GangInstance": "models.allocation.gang",
+    **dict.fromkeys(("Optimum", "OracleError", "WhyStopped"), "oracles.base"),
+    **dict.fromkeys(("Policy", "Traits"), "online.base"),
+    "Run": "online.play",
+    **dict.fromkeys(("Claim", "Finding", "Verdict"), "analysis.claim"),
+}
+"""Public name -> the module that holds it."""
+
+_LAYERS = ("models", "oracles", "online", "analysis", "testing")
+
+__all__ = [
+    "AllocationInstance",
+    "Claim",
+    "ClairvoyantError",
+    "DecisionError",
+    "Finding",
+    "GangInstance",
+    "InputError",
+    "Instance",
+    "Optimum",
+    "OracleError",
+    "Policy",
+    "Run",
+    "Traits",
+    "Verdict",
+    "WhyStopped",
+    "__version__",
+    "analysis",
+    "from_trace",
+    "generate",
+    "list_oracles",
+    "list_policies",
+    "load",
+    "make_policy",
+    "models",
+    "online",
+    "oracles",
+    "play",
+    "solve",
+    "testing",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name when it is first asked for."""
+    from importlib import import_module
+
+    if name in _LAYERS:
+        return import_module(f".{name}", __name__)
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """List the public names, loaded or not."""
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,49 @@
+"""Where each problem lives in each layer: a new problem adds one line to each table.
+
+Everything is named as ``module:name`` and loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from .models.base import InputError
+
+INSTANCES = {
+    "allocation": "models.allocation.instance:AllocationInstance",
+    "allocation-gang": "models.allocation.gang:GangInstance",
+}
+"""The class of the instances, with ``generate``, ``from_dict`` and, where traces apply, ``from_trace``."""
+
+ORACLES = {
+    "allocation": "oracles.allocation:ORACLES",
+    "allocation-gang": "oracles.allocation:ORACLES",
+}
+"""A mapping from names to oracles; each knows the problem it solves, and the first one is the default."""
+
+RIVALS = {
+    "allocation": "stationary",
+    "allocation-gang": "gang",
+}
+"""The oracle that policies are compared with: regret is its value minus theirs."""
+
+BOUNDS = {
+    "allocation": "analysis.allocation.regret:bounds",
+}
+"""A function of an instance that returns, by name, what the theorems bound the regret by."""
+
+
+def find(problem: Any, table: Mapping[str, str]) -> Any:
+    """Load what a table holds for a problem.
+
+    Raises
+    ------
+    InputError
+        If the problem is not in the table, naming those that are.
+    """
+    if not isinstance(problem, str) or problem not in table:
+        raise InputError(f"problem: {problem!r} is not one of {', '.join(table)}")
+    module, name = table[problem].split(":")
+    return getattr(import_module(f".{module}", __package__), name)
