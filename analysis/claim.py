@@ -20,6 +20,16 @@ class Verdict(enum.Enum):
     NOT_CHECKABLE = "not checkable here"
 
 
+def holds_if(condition: bool) -> Verdict:
+    """Return "holds" or "fails"."""
+    return Verdict.HOLDS if condition else Verdict.FAILS
+
+
+def amended_if(as_printed: bool, amended: bool) -> Verdict:
+    """Return "holds" if the printed form does, "holds amended" if only the amended one does, else "fails"."""
+    return Verdict.HOLDS if as_printed else Verdict.HOLDS_AMENDED if amended else Verdict.FAILS
+
+
 @dataclass(frozen=True)
 class Table:
     """A table of results: a title, column heads with units, and rows of text or numbers."""

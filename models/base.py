@@ -310,6 +310,7 @@ def numbers(
         upper = "" if high == np.inf else f" and at most {high:g}"
         where = "".join(f"[{i}]" for i in index)
         raise InputError(f"{field}{where}: {array[index]:g} is not {kind} of at least {low:g}{upper}")
+    array = array + 0.0  # -0.0 becomes 0.0, so that equal numbers give equal digests
     result = np.array(array, dtype=np.int64 if integer else np.float64, order="C")
     result.setflags(write=False)
     return result

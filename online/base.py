@@ -36,10 +36,20 @@ class Traits:
 
 @runtime_checkable
 class Policy(Protocol):
-    """Anything with these members can be played; ``learn(feedback)`` is optional."""
+    """Anything with these members can be played; ``learn(feedback)`` is optional.
 
-    name: str
-    traits: Traits
+    ``name`` and ``traits`` may be plain attributes of the class or of the object.
+    """
+
+    @property
+    def name(self) -> str:
+        """What the policy is called in tables."""
+        ...
+
+    @property
+    def traits(self) -> Traits:
+        """What the policy declares about itself."""
+        ...
 
     def start(self, setting: Any, rng: np.random.Generator) -> None:
         """Forget everything and prepare for an instance with this setting."""

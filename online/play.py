@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -98,7 +99,7 @@ def play(
         rewards.append(outcome.reward)
         infeasible += not outcome.feasible
         if keep_decisions:
-            decisions.append(decision.copy() if isinstance(decision, np.ndarray) else decision)
+            decisions.append(copy.deepcopy(decision))  # the policy may use its buffer again
         if learn is not None:
             learn(outcome.feedback)
         if progress is not None:

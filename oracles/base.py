@@ -99,3 +99,28 @@ class Budget:
     def over(self) -> bool:
         """Whether the time is up."""
         return self.left <= 0.0
+
+
+@dataclass(frozen=True)
+class OracleEntry:
+    """One line of the list of oracles.
+
+    Attributes
+    ----------
+    function
+        Takes an instance and at least ``gap``, ``time_limit`` and ``progress``; returns an :class:`Optimum`.
+    problem
+        The problem whose instances it takes.
+    description
+        What is optimised.
+    methods
+        The values of its ``method`` argument, the default first; empty if it has none.
+    guarantee
+        What the bound rests on.
+    """
+
+    function: Callable[..., Optimum]
+    problem: str
+    description: str
+    methods: tuple[str, ...]
+    guarantee: str

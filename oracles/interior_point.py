@@ -1,16 +1,21 @@
 """A primal-dual interior point method for the stationary optimum, built on the structure of (3), (4) and (5).
 
-The program, for weights N >= 0 (minimisation form; the overhead's maximum as an epigraph variable p_l)::
+For weights N >= 0, in minimisation form, with the maximum of the overhead as a variable p_l::
 
     min  sum_l N_l (p_l - sum_{r,k} f[r,k](y[l,r,k]))
-    s.t. u = limit - y >= 0,  y >= 0               multipliers zu, zl
-         s[r,k] = c[r,k] - sum_l y[l,r,k] >= 0      multiplier  price (lambda)
-         t[l,k] = p_l - beta_k sum_r y[l,r,k] >= 0  multiplier  w, with sum_k w[l,k] = N_l
+    s.t. y >= 0                                     multiplier zl
+         u = limit - y >= 0                         multiplier zu
+         s[r,k] = c[r,k] - sum_l y[l,r,k] >= 0      multiplier price (lambda)
+         t[l,k] = p_l - beta_k sum_r y[l,r,k] >= 0  multiplier w, with sum_k w[l,k] = N_l
 
-Every start and every step keeps the primal constraints and sum_k w = N. One Newton step eliminates y entry by
-entry (its Hessian H is diagonal), then the prices row by row (Sherman-Morrison), which leaves per kind the
-M-matrix A_k over ports, then w by K Cholesky factors of B_k = diag(t/w) + beta_k^2 A_k, and at last the
-|L| x |L| system (sum_k B_k^-1) dp = rhs. Mehrotra's predictor and corrector share the factors.
+An iterate also holds v, an estimate of N f'(y). Then stationarity, zl - zu = w beta + price - v, is linear in
+the dual variables; what is not linear, v = N f'(y), is approached like the products y zl = mu and so on. The
+start and every step keep the primal constraints, stationarity and sum_k w = N.
+
+One Newton step eliminates y entry by entry (the Hessian H is diagonal), then the prices row by row
+(Sherman-Morrison), which leaves per kind a matrix A_k over ports, then w by the K Cholesky factors of
+B_k = diag(t / w) + beta_k^2 A_k, and at last p by the |L| x |L| system (sum_k B_k^-1) dp = rhs. Mehrotra's
+predictor and corrector share the factors. The method stops on the certified gap, not on its own products.
 """
 
 from __future__ import annotations
@@ -26,12 +31,14 @@ from ..models.allocation.instance import Setting
 from .base import Budget, WhyStopped
 
 MOST_ITERATIONS = 200
-MUB=1.0
-CURVE=1.0
-FB=10.0
-SG=0.5
 PATIENCE = 12
-"""Iterations without a better certified gap after which the method has stalled."""
+"""Iterations without a clearly better certified gap after which the method has stalled."""
+
+SHARE = 0.99
+"""How much of the way to the boundary a step may go."""
+
+SHORT = 0.1
+"""A corrected step shorter than this is replaced by one that only centres, at half the mean product."""
 
 _LINEAR, _LOG, _RECIPROCAL = utility.LINEAR, utility.LOG, utility.RECIPROCAL
 
@@ -68,7 +75,10 @@ class Rows(NamedTuple):
 
 
 class Point(NamedTuple):
-    """An interior point: primal y, u, s, t, p and dual zl, zu, price, w; all but p are positive."""
+    """An iterate: primal y, u, s, t, p and dual v, zl, zu, price, w.
+
+    All are positive, except that the price of a row that cannot bind is 0.
+    """
 
     y: np.ndarray
     u: np.ndarray
@@ -83,7 +93,23 @@ class Point(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Room for one Newton step; see :func:`_factor` and :func:`_direction` for the meaning of each."""
+    """Room for one Newton step.
+
+    Attributes
+    ----------
+    slope, bend, inverse
+        Per entry: N f'(y), minus the change of v with y, and D = 1 / H.
+    dy, low, high
+        Per entry: the step, and the corrections to its two products.
+    total, dprice, ds, row
+        Per row: the sum of D, the steps, and the correction to s price.
+    factor, schur
+        U with U'U = B_k, per kind; and the factor of sum_k B_k^-1.
+    h, dw, dt
+        Per (port, kind): the correction to t w, and the steps.
+    port, dp, rhs
+        Per port: scratch, the step of p, and the right-hand side that belongs to it.
+    """
 
     slope: np.ndarray
     bend: np.ndarray
@@ -91,7 +117,6 @@ class Work(NamedTuple):
     dy: np.ndarray
     low: np.ndarray
     high: np.ndarray
-    curve: np.ndarray
     total: np.ndarray
     dprice: np.ndarray
     ds: np.ndarray
@@ -229,10 +254,10 @@ def _iterate(rows: Rows, budget: Budget, report: Callable[[int, float], None] | 
 
 
 def _start(rows: Rows) -> Point:
-    """Return a primal feasible point in the middle of the box and of the capacities, all products equal to mu.
+    """Return a feasible point in the middle of the box and of the capacities, with products of about mu.
 
-    The products of the start are all about the largest single contribution N f'(0) limit, so that the dual residual
-    is small beside the multipliers.
+    mu is the mean of what an entry can gain or cost, (N f'(y) + N beta) limit. Where the multipliers of the
+    box must differ from mu / y and mu / u to make the start stationary, one of them is raised.
     """
     counts = np.diff(rows.start)
     kinds = len(rows.overhead)
@@ -242,7 +267,7 @@ def _start(rows: Rows) -> Point:
     y = rows.limit * np.repeat(share, counts)
     weight = rows.weight[rows.port]
     v = weight * utility.slope(np.repeat(rows.family, counts), np.repeat(rows.alpha, counts), y)
-    mu = float(np.mean((v + MUB * weight * rows.overhead[kind]) * rows.limit))
+    mu = float(np.mean((v + weight * rows.overhead[kind]) * rows.limit))
     held = np.zeros((len(rows.weight), kinds))
     np.add.at(held, (rows.port, kind), y)
     paid = held * rows.overhead
@@ -265,15 +290,26 @@ def _start(rows: Rows) -> Point:
 
 def _room(rows: Rows) -> Work:
     n, m, ports, kinds = len(rows.port), len(rows.cap), len(rows.weight), len(rows.overhead)
-    square = (ports, ports)
     table = (ports, kinds)
     return Work(
-        *(np.zeros(n) for _ in range(7)),
-        *(np.zeros(m) for _ in range(4)),
-        np.zeros((kinds, *square)),
-        np.zeros(square),
-        *(np.zeros(table) for _ in range(3)),
-        *(np.zeros(ports) for _ in range(3)),
+        slope=np.zeros(n),
+        bend=np.zeros(n),
+        inverse=np.zeros(n),
+        dy=np.zeros(n),
+        low=np.zeros(n),
+        high=np.zeros(n),
+        total=np.zeros(m),
+        dprice=np.zeros(m),
+        ds=np.zeros(m),
+        row=np.zeros(m),
+        factor=np.zeros((kinds, ports, ports)),
+        schur=np.zeros((ports, ports)),
+        h=np.zeros(table),
+        dw=np.zeros(table),
+        dt=np.zeros(table),
+        port=np.zeros(ports),
+        dp=np.zeros(ports),
+        rhs=np.zeros(ports),
     )
 
 
@@ -380,9 +416,9 @@ def _differentiate(rows, point, work):  # type: ignore[no-untyped-def]
 def _factor(rows, point, work):  # type: ignore[no-untyped-def]
     """Factor the Newton system; False if it is not positive definite in floating point.
 
-    ``inverse`` holds D = 1/H; ``total`` per row sum D. Row r contributes to A_k the matrix
-    D - price D 1 1' D / (s + price sum D): off the diagonal -price D_i D_j / (...), and row sums s D_i / (...).
-    Adding the diagonal up from these two, both without cancellation, keeps full relative accuracy.
+    Row r contributes to A_k the matrix D - price D 1 1' D / (s + price sum D). Off the diagonal it is
+    -price D_i D_j / (...), and its row sums are s D_i / (...): these two, which come without cancellation,
+    are what is stored and what :func:`_dominant_cholesky` needs.
     """
     ports = len(rows.weight)
     work.schur[:] = 0.0
@@ -413,7 +449,7 @@ def _factor(rows, point, work):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _couple(a, port, inverse, s, price, total):  # type: ignore[no-untyped-def]
-    """Add one row's off-diagonal entries (upper triangle) and its row sums (diagonal) to ``a``."""
+    """Add one row's entries off the diagonal to the upper triangle of ``a``, its row sums to the diagonal."""
     n = len(port)
     scale = 1.0 / (s + price * total)
     together = port[n - 1] - port[0] == n - 1
@@ -433,9 +469,9 @@ def _couple(a, port, inverse, s, price, total):  # type: ignore[no-untyped-def]
 def _dominant_cholesky(a):  # type: ignore[no-untyped-def]
     """Overwrite ``a`` with U, B = U'U, for a matrix B with no positive entry off the diagonal.
 
-    The upper triangle holds B's entries off the diagonal, the diagonal its row sums, all positive. Elimination
-    keeps both signs, so nothing is ever subtracted and every entry of U has full relative accuracy (as in the
-    algorithm of Grassmann, Taksar and Heyman). False if a number is not finite.
+    The upper triangle holds B's entries off the diagonal, the diagonal its row sums, all positive.
+    Elimination keeps both signs, so numbers of opposite sign never meet and every entry of U has full
+    relative accuracy (the algorithm of Grassmann, Taksar and Heyman). False if a number is not finite.
     """
     n = len(a)
     for j in range(n):
@@ -460,7 +496,10 @@ def _dominant_cholesky(a):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _cholesky(a):  # type: ignore[no-untyped-def]
-    """Overwrite the upper triangle of ``a`` with U, a = U'U; False if a pivot is not positive."""
+    """Overwrite the upper triangle of ``a`` with U, a = U'U; False if a number is not finite.
+
+    A pivot lost to rounding makes its component of every solution zero.
+    """
     n = len(a)
     first = np.empty(n)
     for j in range(n):
@@ -521,8 +560,9 @@ def _add_inverse(u, out):  # type: ignore[no-untyped-def]
 def _direction(rows, point, work, mu):  # type: ignore[no-untyped-def]
     """Solve for the Newton step towards products ``mu - correction``.
 
-    The corrections stand in ``low``, ``high`` (box), ``row`` (capacities), ``h`` (overhead) and ``curve`` (the change of
-    slope that the second derivative misses). On return ``dy, dprice, ds, dw, dt, dp`` hold the step.
+    The corrections stand in ``low``, ``high`` (box), ``row`` (capacities) and ``h`` (overhead). The price's
+    step is formed as one quotient of sums over the row; the difference of large numbers that it stands for
+    would stall at a gap of 1e-4. On return ``dy, dprice, ds, dw, dt, dp`` hold the step.
     """
     ports, kinds = point.w.shape
     work.dt[:] = 0.0
@@ -532,7 +572,7 @@ def _direction(rows, point, work, mu):  # type: ignore[no-untyped-def]
             for i in range(rows.start[r], rows.start[r + 1]):
                 port = rows.port[i]
                 g = (mu - work.low[i]) / point.y[i] - (mu - work.high[i]) / point.u[i]
-                g += work.slope[i] + work.curve[i] - point.w[port, k] * rows.overhead[k] - point.price[r]
+                g += work.slope[i] - point.w[port, k] * rows.overhead[k] - point.price[r]
                 work.dy[i] = g
                 pull += work.inverse[i] * g
             d = 0.0
@@ -585,11 +625,11 @@ def _direction(rows, point, work, mu):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _dual_steps(point, work, mu, i):  # type: ignore[no-untyped-def]
-    """Return the steps of zl and zu of entry i that belong to ``dy``."""
+    """Return the steps of zl, zu and v of entry i that belong to ``dy``."""
     dy = work.dy[i]
     dzl = (mu - work.low[i] - point.zl[i] * dy) / point.y[i] - point.zl[i]
     dzu = (mu - work.high[i] + point.zu[i] * dy) / point.u[i] - point.zu[i]
-    dv = work.slope[i] + work.curve[i] - point.v[i] - work.bend[i] * dy
+    dv = work.slope[i] - point.v[i] - work.bend[i] * dy
     return dzl, dzu, dv
 
 
@@ -619,7 +659,7 @@ def _products(rows, point, work, mu, primal, dual):  # type: ignore[no-untyped-d
     total = 0.0
     count = 2 * len(rows.port) + point.w.size
     for i in range(len(rows.port)):
-        dzl, dzu, dv = _dual_steps(point, work, mu, i)
+        dzl, dzu, _ = _dual_steps(point, work, mu, i)
         dy = primal * work.dy[i]
         total += (point.y[i] + dy) * (point.zl[i] + dual * dzl)
         total += (point.u[i] - dy) * (point.zu[i] + dual * dzu)
@@ -637,14 +677,11 @@ def _products(rows, point, work, mu, primal, dual):  # type: ignore[no-untyped-d
 @njit(cache=True, error_model="numpy")
 def _correct(rows, point, work):  # type: ignore[no-untyped-def]
     """Turn the predictor step (towards products 0) into second-order corrections."""
+    for i in range(len(rows.port)):
+        dzl, dzu, _ = _dual_steps(point, work, 0.0, i)
+        work.low[i] = work.dy[i] * dzl
+        work.high[i] = -work.dy[i] * dzu
     for r in range(len(rows.cap)):
-        shift, power = _shape(rows.family[r], rows.alpha[r])
-        for i in range(rows.start[r], rows.start[r + 1]):
-            dzl, dzu, dv = _dual_steps(point, work, 0.0, i)
-            work.low[i] = work.dy[i] * dzl
-            work.high[i] = -work.dy[i] * dzu
-            x = work.dy[i] / (point.y[i] + shift)
-            work.curve[i] = CURVE * -power * x * (dv + 0.5 * (power - 1.0) * point.v[i] * x)
         if rows.tight[r]:
             work.row[r] = work.ds[r] * work.dprice[r]
     for port in range(len(rows.weight)):
@@ -678,7 +715,6 @@ def _forget(work):  # type: ignore[no-untyped-def]
     """Clear all corrections."""
     work.low[:] = 0.0
     work.high[:] = 0.0
-    work.curve[:] = 0.0
     work.row[:] = 0.0
     work.h[:] = 0.0
 
@@ -698,13 +734,10 @@ def _step(rows, point, work):  # type: ignore[no-untyped-def]
     _correct(rows, point, work)
     _direction(rows, point, work, mu)
     primal, dual = _lengths(rows, point, work, mu)
-    if max(primal, dual) > FB:
+    if max(primal, dual) > 1.0 / SHORT:
         _forget(work)
-        mu = SG * now / count
+        mu = 0.5 * now / count
         _direction(rows, point, work, mu)
         primal, dual = _lengths(rows, point, work, mu)
-    share = 0.99
-    primal = min(1.0, share / primal)
-    dual = min(1.0, share / dual)
-    _move(rows, point, work, mu, primal, dual)
+    _move(rows, point, work, mu, min(1.0, SHARE / primal), min(1.0, SHARE / dual))
     return True

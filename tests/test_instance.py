@@ -75,7 +75,7 @@ def instances_and_points(draw: st.DrawFn) -> tuple[AllocationInstance, np.ndarra
     return instance, point(), point()
 
 
-# --- files -----------------------------------------------------------------------------------------------
+# --- files --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["instance.json", "instance.json.gz"])
@@ -102,6 +102,11 @@ def test_the_json_form_gives_the_instance_back(instance: AllocationInstance) -> 
     assert json.dumps(again.to_dict()) == text
 
 
+def test_an_origin_reads_well() -> None:
+    assert str(Origin("by hand")) == "by hand"
+    assert str(Origin("trace", ("CPU", "GPU"), ("TPU",))) == "trace; real: CPU, GPU; filled: TPU"
+
+
 def test_problem_and_version_come_first() -> None:
     assert list(small().to_dict())[:2] == ["problem", "version"]
 
@@ -115,6 +120,7 @@ def test_equality_is_by_value_and_ignores_labels() -> None:
     assert hash(small()) == hash(small())
     assert small() == small(names={}, origin={"source": "elsewhere"})
     assert small() == small(edges=[[0, 0], [1, 0], [1, 1]])  # the order of the edges is free
+    assert small() == small(capacity=[[2.0, 1.0], [4.0, 0.25], [1.0, -0.0]])  # -0.0 is 0.0
     assert small() != small(arrivals=[[1, 0]])
     assert small() != "allocation"
 
@@ -606,7 +612,7 @@ def test_an_episode_shows_arrivals_only_to_those_who_declared_it() -> None:
             observation.arrivals[0] = 1
 
 
-# --- copies, other arrivals, graphs ------------------------------------------------------------------------
+# --- copies, other arrivals, graphs -------------------------------------------------------------------------
 
 
 def test_copies_split_several_arrivals() -> None:

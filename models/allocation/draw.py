@@ -64,11 +64,11 @@ def real(field: str, value: Any, low: float, high: float = math.inf) -> float:
     """Return a finite number from ``low`` to ``high``, or raise an InputError."""
     if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
         raise InputError(f"{field}: {value!r} is not a finite number")
-    value = float(value)
-    if not low <= value <= high:
+    result = float(value)
+    if not low <= result <= high:
         upper = "" if high == math.inf else f" and at most {high:g}"
         raise InputError(f"{field}: {value!r} is not at least {low:g}{upper}")
-    return value
+    return result
 
 
 def interval(field: str, value: Any, high: float = math.inf) -> tuple[float, float]:
@@ -101,8 +101,8 @@ def edges(rng: np.random.Generator, allowed: np.ndarray, count: int) -> np.ndarr
 
     Pairs are ranked, and the first ones taken, so that a larger count only adds edges. First comes one pair
     per port, on servers that have none yet where possible; then one pair per server still without; then the
-    rest, each in random order. With all pairs allowed, every port has an edge if ``count`` is at least the
-    number of ports, and every server too if it is at least both numbers.
+    rest, each in random order. With all pairs allowed, min(count, L) ports and min(count, R) servers have an
+    edge: all of them if ``count`` is at least both numbers.
 
     Parameters
     ----------
@@ -122,11 +122,11 @@ def edges(rng: np.random.Generator, allowed: np.ndarray, count: int) -> np.ndarr
     luck = np.where(allowed, rng.random(allowed.shape), np.inf)
     rank = luck + 2.0  # the covering pairs are moved before all others
     has_port = np.zeros(servers, dtype=bool)
-    for port in np.argsort(rng.random(ports)).tolist():
+    for place, port in enumerate(np.argsort(rng.random(ports)).tolist()):
         server = int(np.argmin(luck[port] + has_port))
         if allowed[port, server]:
             has_port[server] = True
-            rank[port, server] = luck[port, server]
+            rank[port, server] = place / ports
     for server in np.flatnonzero(~has_port).tolist():
         port = int(np.argmin(luck[:, server]))
         rank[port, server] = 1.0 + luck[port, server]

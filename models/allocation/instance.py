@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 
@@ -304,10 +304,24 @@ class Feedback:
     reward: float
 
 
+class Slotted(Protocol):
+    """An instance in slots: :class:`AllocationInstance`, and the gang instance built on it."""
+
+    @property
+    def arrivals(self) -> np.ndarray:
+        """x[slot][port]."""
+        ...
+
+    @property
+    def setting(self) -> Any:
+        """Checks and scores decisions."""
+        ...
+
+
 class SlotEpisode:
     """One pass through the slots of an instance; see :class:`clairvoyant.models.base.Episode`."""
 
-    def __init__(self, instance: AllocationInstance, sees_arrivals: bool) -> None:
+    def __init__(self, instance: Slotted, sees_arrivals: bool) -> None:
         self._instance = instance
         self._sees_arrivals = sees_arrivals
         self._slot = -1
@@ -325,7 +339,7 @@ class SlotEpisode:
         """Check and score the decision of the current slot."""
         setting = self._instance.setting
         y = setting.check_shape(decision)
-        reward, feasible = setting.evaluate(y, self._arrivals)
+        reward, feasible = setting.evaluate(y, self._instance.arrivals[self._slot])
         if enforce and not feasible:
             broken = setting.violations(y)
             more = f" and {len(broken) - 3} more" if len(broken) > 3 else ""
@@ -379,16 +393,12 @@ class AllocationInstance(Instance):
         origin: Origin | None = None,
         copy_of: Any = None,
     ) -> None:
-        beta = numbers(overhead, "overhead", (None,), high=1.0)
-        a = numbers(demand, "demand", (None, len(beta)))
-        c = numbers(capacity, "capacity", (None, len(beta)))
-        for field, count in (("overhead", len(beta)), ("demand", len(a)), ("capacity", len(c))):
-            if count == 0:
-                raise InputError(f"{field}: empty; an instance needs at least one port, server and kind")
+        beta = _not_empty("overhead", numbers(overhead, "overhead", (None,), high=1.0))
+        a = _not_empty("demand", numbers(demand, "demand", (None, len(beta))))
+        c = _not_empty("capacity", numbers(capacity, "capacity", (None, len(beta))))
         x = numbers(arrivals, "arrivals", (None, len(a)), integer=True, high=2.0**31)
-        if names is None or isinstance(names, Mapping):
-            counts = {"ports": len(a), "servers": len(c), "kinds": len(beta)}
-            names = Names.from_dict(names or {}, counts)
+        counts = {"ports": len(a), "servers": len(c), "kinds": len(beta)}
+        labels = names.to_dict() if isinstance(names, Names) else {} if names is None else names
         if copy_of is not None:
             copy_of = numbers(copy_of, "copy_of", (len(a),), integer=True, high=len(a) - 1)
         kinds, scale = _utilities(utility_kind, alpha, c.shape)
@@ -400,7 +410,7 @@ class AllocationInstance(Instance):
             kind=kinds,
             alpha=scale,
             slots=len(x),
-            names=names,
+            names=Names.from_dict(labels, counts),
             copy_of=copy_of,
         )
         self.arrivals = x
@@ -570,8 +580,8 @@ class AllocationInstance(Instance):
                 raise InputError(f'graph: node {node!r} is neither ("port", l) nor ("server", r)')
             sides[node[0]].append(node[1])
         for side, indices in sides.items():
-            if sorted(indices) != list(range(len(indices))):
-                raise InputError(f"graph: {side} numbers {sorted(indices)!r} are not 0 to {len(indices) - 1}")
+            if set(indices) != set(range(len(indices))):
+                raise InputError(f"graph: {side} numbers {indices!r} are not 0 to {len(indices) - 1}")
 
         def column(side: str, key: str) -> list[Any]:
             nodes = [graph.nodes[side, i] for i in range(len(sides[side]))]
@@ -594,9 +604,15 @@ class AllocationInstance(Instance):
         )
 
 
+def _not_empty(field: str, array: np.ndarray) -> np.ndarray:
+    if len(array) == 0:
+        raise InputError(f"{field}: empty; an instance needs at least one port, server and kind")
+    return array
+
+
 def _edges(edges: Any, ports: int, servers: int) -> np.ndarray:
     """Check the edges and sort them by server, then port."""
-    pairs = numbers(edges if len(edges) else np.zeros((0, 2)), "edges", (None, 2), integer=True)
+    pairs = numbers(edges, "edges", (None, 2), integer=True)
     for column, (side, count) in enumerate((("ports", ports), ("servers", servers))):
         for i in np.flatnonzero(pairs[:, column] >= count)[:1]:
             raise InputError(f"edges[{i}][{column}]: {pairs[i, column]} is out of range for {count} {side}")

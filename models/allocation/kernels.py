@@ -92,7 +92,7 @@ class Blocks:
     start
         Block b's entries are ``start[b]:start[b + 1]``, as [position][lane]; ``rows[b]`` has its lanes.
     limit, slot
-        Per entry: the demand a (0 in padding), and its place ``port * K + kind`` in tables by port and kind
+        Per entry: the most it can be, min(a, c) (0 in padding), and its place ``port * K + kind`` in tables by port and kind
         (padding points at one place past the end).
     position
         Entry of each (edge, kind) of a decision, shape (E * K,).
@@ -110,7 +110,7 @@ class Blocks:
         self.blocks: list[np.ndarray] = []
         for code in range(len(utility.KINDS)):
             same = order[family[order] == code]
-            self.blocks += [same[i : i + LANES] for i in range(0, len(same), LANES)]
+            self.blocks += [same[i : i + LANES].copy() for i in range(0, len(same), LANES)]
         count = len(self.blocks)
         depth = np.array([degree[server[rows[0]]] for rows in self.blocks], dtype=np.int64)
         self.start = np.concatenate([[0], np.cumsum(depth * LANES)]).astype(np.int64)
@@ -127,13 +127,16 @@ class Blocks:
             self.alpha[b, : len(rows)] = setting.alpha[r, k]
             self.family[b] = family[rows[0]]
             self._fill(setting, b, r, k, degree)
+        for array in (*self.blocks, *vars(self).values()):  # a policy gets at them through its setting
+            if isinstance(array, np.ndarray):
+                array.setflags(write=False)
 
     def _fill(self, setting: Setting, b: int, r: np.ndarray, k: np.ndarray, degree: np.ndarray) -> None:
         lane = np.repeat(np.arange(len(r)), degree[r])
         rank = np.concatenate([np.arange(n) for n in degree[r]])
         edge = setting.server_start[r][lane] + rank
         entry = self.start[b] + rank * LANES + lane
-        self.limit[entry] = setting.edge_demand[edge, k[lane]]
+        self.limit[entry] = np.minimum(setting.edge_demand[edge, k[lane]], setting.capacity[r, k][lane])
         self.slot[entry] = setting.port[edge] * setting.kinds + k[lane]
         self.position[edge * setting.kinds + k[lane]] = entry
 
@@ -157,7 +160,14 @@ def _project_all(z, start, limit, cap, tau):  # type: ignore[no-untyped-def]
     scratch = (np.empty(LANES), np.empty(LANES), np.empty(LANES), np.empty(LANES))
     for b in range(cap.shape[0]):
         lo, hi = start[b], start[b + 1]
-        project_block(z[lo:hi], limit[lo:hi], cap[b], tau[b], *scratch)
+        block = (z[lo:hi].reshape(-1, LANES), limit[lo:hi].reshape(-1, LANES))
+        project_block(*block, cap[b], tau[b], *scratch)
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _clip(v, limit):  # type: ignore[no-untyped-def]
+    """Return v clipped to [0, limit]."""
+    return min(limit, max(0.0, v))
 
 
 @njit(cache=True, error_model="numpy")
@@ -166,16 +176,16 @@ def excess(z, limit, cap, tau, phi, free):  # type: ignore[no-untyped-def]
     for w in range(LANES):
         phi[w] = -cap[w]
         free[w] = 0.0
-    for i in range(0, z.shape[0], LANES):
+    for i in range(z.shape[0]):
         for w in range(LANES):
-            v = z[i + w] - tau[w]
-            phi[w] += min(max(v, 0.0), limit[i + w])
-            free[w] += 1.0 if (v > 0.0) & (v < limit[i + w]) else 0.0
+            v = z[i, w] - tau[w]
+            phi[w] += _clip(v, limit[i, w])
+            free[w] += (1.0 if v > 0.0 else 0.0) * (1.0 if v < limit[i, w] else 0.0)
 
 
 @njit(cache=True, error_model="numpy")
 def project_block(z, limit, cap, tau, phi, free, low, high):  # type: ignore[no-untyped-def]
-    """Project the rows of one block in place: per lane clip(z - tau, 0, limit) with the right tau >= 0.
+    """Project the rows of one block, [position][lane], in place: clip(z - tau, 0, limit), tau >= 0.
 
     ``tau`` is rho / 2 in the notation of (12): 0 where the sum at 0 fits the capacity, else the root of the
     piecewise linear ``excess``. Newton's method from the given start, kept inside a shrinking bracket,
@@ -183,27 +193,32 @@ def project_block(z, limit, cap, tau, phi, free, low, high):  # type: ignore[no-
     """
     low[:] = -1.0
     high[:] = 0.0
-    for i in range(0, z.shape[0], LANES):
+    for i in range(z.shape[0]):
         for w in range(LANES):
-            high[w] = max(high[w], z[i + w])
+            high[w] = max(high[w], z[i, w])
     for w in range(LANES):
         tau[w] = min(max(tau[w], 0.0), high[w])
     for iteration in range(400):
         excess(z, limit, cap, tau, phi, free)
         if _improve(cap, tau, phi, free, low, high, iteration % 8 == 7) == 0.0:
             break
-    over = 0.0
-    phi[:] = 0.0
-    for i in range(0, z.shape[0], LANES):
+    for i in range(z.shape[0]):
         for w in range(LANES):
-            z[i + w] = min(max(z[i + w] - tau[w], 0.0), limit[i + w])
-            phi[w] += z[i + w]
-    for w in range(LANES):
-        over = max(over, phi[w] - cap[w] - 1e-10 * max(1.0, cap[w]))
-    if over > 0.0:  # the last digit of a huge tau is more than the tolerance: shrink to fit
-        for i in range(0, z.shape[0], LANES):
-            for w in range(LANES):
-                z[i + w] *= min(1.0, cap[w] / max(phi[w], 1e-300))
+            z[i, w] = _clip(z[i, w] - tau[w], limit[i, w])
+    if tau.max() * z.shape[0] > 1e5:
+        _shrink(z, cap, phi)
+
+
+@njit(cache=True, error_model="numpy")
+def _shrink(z, cap, phi):  # type: ignore[no-untyped-def]
+    """Scale the rows to their capacity: the last digit of a huge tau may be more than the tolerance."""
+    phi[:] = 0.0
+    for i in range(z.shape[0]):
+        for w in range(LANES):
+            phi[w] += z[i, w]
+    for i in range(z.shape[0]):
+        for w in range(LANES):
+            z[i, w] *= cap[w] / phi[w] if phi[w] > cap[w] else 1.0
 
 
 @njit(cache=True, error_model="numpy")
@@ -276,23 +291,24 @@ def ascend(y, eta, gain, charge, start, slot, alpha, family):  # type: ignore[no
     """Replace ``y`` by y + eta g, g the supergradient (9)."""
     for b in range(family.shape[0]):
         code = family[b]
-        lo, hi = start[b], start[b + 1]
+        block = y[start[b] : start[b + 1]].reshape(-1, LANES)
+        place = slot[start[b] : start[b + 1]].reshape(-1, LANES)
         if code == _LINEAR:
-            _ascend_block(_LINEAR, y[lo:hi], eta, gain, charge, slot[lo:hi], alpha[b])
+            _ascend_block(_LINEAR, block, eta, gain, charge, place, alpha[b])
         elif code == _LOG:
-            _ascend_block(_LOG, y[lo:hi], eta, gain, charge, slot[lo:hi], alpha[b])
+            _ascend_block(_LOG, block, eta, gain, charge, place, alpha[b])
         elif code == _RECIPROCAL:
-            _ascend_block(_RECIPROCAL, y[lo:hi], eta, gain, charge, slot[lo:hi], alpha[b])
+            _ascend_block(_RECIPROCAL, block, eta, gain, charge, place, alpha[b])
         else:
-            _ascend_block(_POLY, y[lo:hi], eta, gain, charge, slot[lo:hi], alpha[b])
+            _ascend_block(_POLY, block, eta, gain, charge, place, alpha[b])
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _ascend_block(family, y, eta, gain, charge, slot, alpha):  # type: ignore[no-untyped-def]
-    for i in range(0, y.shape[0], LANES):
+def _ascend_block(family, y, eta, gain, charge, place, alpha):  # type: ignore[no-untyped-def]
+    for i in range(y.shape[0]):
         for w in range(LANES):
-            s = slot[i + w]
-            y[i + w] += eta * (gain[s] * _slope(family, alpha[w], y[i + w]) - charge[s])
+            s = place[i, w]
+            y[i, w] += eta * (gain[s] * _slope(family, alpha[w], y[i, w]) - charge[s])
 
 
 @njit(cache=True, error_model="numpy")
@@ -302,6 +318,7 @@ def project_blocks(y, sums, tau, start, slot, limit, cap):  # type: ignore[no-un
     scratch = (np.empty(LANES), np.empty(LANES), np.empty(LANES), np.empty(LANES))
     for b in range(cap.shape[0]):
         lo, hi = start[b], start[b + 1]
-        project_block(y[lo:hi], limit[lo:hi], cap[b], tau[b], *scratch)
+        block = (y[lo:hi].reshape(-1, LANES), limit[lo:hi].reshape(-1, LANES))
+        project_block(*block, cap[b], tau[b], *scratch)
         for i in range(lo, hi):
             sums[slot[i]] += y[i]

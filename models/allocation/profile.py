@@ -46,7 +46,7 @@ def facts(folder: Folder) -> dict[str, Any]:
         "about": ABOUT,
         "machines": {name: _machines(folder, name) for name in ("pai-2020", "gpu-2023")},
         "requests": {name: _requests(folder, name) for name in sources.REQUESTS},
-        "arrivals": {name: _events(folder, name) for name in sources.EVENTS}
+        "arrivals": {name: _events(folder, name) for name in ("pai-2020", "google-2011")}
         | {f"{name} requests": _request_arrivals(folder, name) for name in ("gpu-2023", "v2018")},
         "tpu_slices": {
             "source": sources.TPU_SLICES.file,

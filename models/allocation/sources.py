@@ -26,6 +26,9 @@ V2018_MEMORY = 512.0
 GOOGLE_CLOCK = 19 * 3600.0 - 600.0
 """Seconds to add to Google's clock for a clock that starts at midnight: 600 s is 19:00 there."""
 
+PAI_CLOCK = 931_500.0 + 8 * 3600.0
+"""Seconds to add to the clock of PAI's tasks for one that starts at midnight in UTC+8."""
+
 
 @dataclass(frozen=True)
 class MachineType:
@@ -124,6 +127,11 @@ REQUESTS = {
 }
 EVENTS = {
     "pai-2020": Source("alibaba-gpu-v2020/pai.csv", ("hourofyear", "job_name"), "CC BY 4.0"),
+    "pai-tasks-2020": Source(
+        "alibaba-gpu-v2020/alibaba_trace_sub.head30000.csv.gz",
+        ("arrival_s",),
+        "CC BY 4.0 (the copy: none stated)",
+    ),
     "google-2011": Source(
         "google-2011/derived-job_submits_per_5min.csv.gz", ("bin_start_s", "submits"), "CC BY 4.0"
     ),
@@ -182,10 +190,13 @@ def requests(folder: Folder, name: str, *, constraints: bool = False) -> Request
 
 
 def events(folder: Folder, name: str) -> Events:
-    """Return the arrivals of a source that counts them per bin."""
+    """Return the arrivals of a source that has no classes; the clocks start at midnight."""
     source = EVENTS[choose(name, EVENTS, "arrivals")]
     rows = source.rows(folder)
-    start, count = (np.array(column(rows, name, source.file)) for name in source.columns)
+    start, *rest = (np.array(column(rows, title, source.file)) for title in source.columns)
+    if name == "pai-tasks-2020":
+        return Events(start + PAI_CLOCK, np.ones(len(start)), 0.0)
+    count = rest[0]
     if name == "pai-2020":
         return Events(start * 3600, count, 3600.0)
     return Events(start + GOOGLE_CLOCK, count, 300.0)

@@ -106,7 +106,7 @@ class Ogasched:
 
     def decide(self, observation: Observation) -> np.ndarray:
         """Return y(t)."""
-        np.take(self._y, self._blocks.position, out=self._decision.reshape(-1))
+        np.take(self._y, self._blocks.position, out=self._decision.reshape(-1), mode="clip")
         return self._decision
 
     def learn(self, feedback: Feedback) -> None:

@@ -1,4 +1,4 @@
-"""Exact offline optima for online cluster scheduling: what was possible, what was done, how far apart they are.
+"""Online cluster scheduling: what was possible, what was done, and how far apart they are.
 
 The names below are all there is to know for a start; each loads what it needs when it is first used, so that
 importing this package costs next to nothing.

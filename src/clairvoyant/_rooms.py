@@ -15,7 +15,19 @@ INSTANCES = {
     "allocation": "models.allocation.instance:AllocationInstance",
     "allocation-gang": "models.allocation.gang:GangInstance",
 }
-"""The class of the instances, with ``generate``, ``from_dict`` and, where traces apply, ``from_trace``."""
+"""The class of the instances."""
+
+GENERATORS = {
+    "allocation": "models.allocation.generate:generate",
+    "allocation-gang": "_gang:generate",
+}
+"""A function of a size, a seed and options that returns a synthetic instance."""
+
+TRACES = {
+    "allocation": "models.allocation.trace:from_trace",
+    "allocation-gang": "_gang:from_trace",
+}
+"""A function of a folder of traces and options that returns an instance."""
 
 ORACLES = {
     "allocation": "oracles.allocation:ORACLES",
@@ -33,6 +45,11 @@ BOUNDS = {
     "allocation": "analysis.allocation.regret:bounds",
 }
 """A function of an instance that returns, by name, what the theorems bound the regret by."""
+
+WORST_CASES = {
+    "allocation": "analysis.allocation.worst_case:worst_case",
+}
+"""A search for the instance on which a policy regrets most."""
 
 
 def find(problem: Any, table: Mapping[str, str]) -> Any:

@@ -1,0 +1,157 @@
+"""Regret of a policy against the stationary and per-slot optimum, beside Theorem 1 and its tightened form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...models.allocation import geometry
+from ...models.allocation.instance import AllocationInstance
+from ...models.base import InputError
+from ...online.base import Policy
+from ...online.play import Run, play
+from ..statistics import mean_band
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def most_jobs(instance: AllocationInstance) -> np.ndarray:
+    """Return the most jobs seen at once at every port up to every slot, shape (T, L).
+
+    A port counts at least once, a copy of a port only once it is seen: what the constant step knows.
+    """
+    seen = np.maximum.accumulate(instance.arrivals, axis=0)
+    return seen if instance.setting.copy_of is not None else np.maximum(seen, 1)
+
+
+def theorem_1(instance: AllocationInstance) -> float:
+    """Return the bound (14), D G sqrt(T), on the stationary regret of OGASched with the constant step.
+
+    With several jobs at a port the port's gradient counts with the most jobs seen at once.
+    """
+    s = instance.setting
+    if s.slots == 0:
+        return 0.0
+    norm = most_jobs(instance)[-1] ** 2 @ geometry.gradient_norms(s)
+    return float(geometry.diameter(s) * np.sqrt(norm * s.slots))
+
+
+def theorem_1_tightened(instance: AllocationInstance) -> float:
+    """Return a smaller valid bound for the same runs: D'^2 / (2 eta) + sum_t eta_t G'_t^2 / 2.
+
+    eta_t is the constant step as played; D' and G' use capacities cut to min(c, sum a) and each edge's own
+    slopes (see :mod:`clairvoyant.models.allocation.geometry`).
+    """
+    s = instance.setting
+    printed = most_jobs(instance) ** 2 @ geometry.gradient_norms(s)
+    active = printed > 0
+    if not active.any() or geometry.diameter(s) == 0:
+        return 0.0
+    eta = geometry.diameter(s) / np.sqrt(printed[active] * s.slots)
+    tight = (most_jobs(instance) ** 2 @ geometry.tight_gradient_norms(s))[active]
+    return float(geometry.tight_diameter(s) ** 2 / (2 * eta[-1]) + (eta * tight).sum() / 2)
+
+
+def bounds(instance: AllocationInstance) -> dict[str, float]:
+    """Return the proven bounds on the stationary regret of OGASched with the constant step, by name."""
+    return {"theorem 1": theorem_1(instance), "theorem 1, tightened": theorem_1_tightened(instance)}
+
+
+@dataclass(frozen=True)
+class RegretCurves:
+    """Regret over time of one policy on several instances of the same size.
+
+    Attributes
+    ----------
+    slots
+        The numbers of slots t at which regret is given, shape (P,).
+    stationary, dynamic
+        Certified upper ends of the regret after t slots, per instance, shape (N, P): against the best
+        stationary decision *for those t slots*, and against the per-slot optima. ``dynamic`` may be ``None``.
+    bound, tightened
+        Theorem 1 for the whole horizon and its tightened form, per instance, shape (N,).
+    """
+
+    policy: str
+    slots: np.ndarray
+    stationary: np.ndarray
+    dynamic: np.ndarray | None
+    bound: np.ndarray
+    tightened: np.ndarray
+
+
+def checkpoints(slots: int, count: int = 25) -> np.ndarray:
+    """Return up to ``count`` numbers of slots from 1 to ``slots``, evenly spaced on a log scale."""
+    return np.unique(np.geomspace(1, max(slots, 1), count).round().astype(np.int64))
+
+
+def regret_curves(
+    make_policy: Callable[[], Policy],
+    instances: Sequence[AllocationInstance],
+    *,
+    dynamic: bool = False,
+    seed: int = 0,
+    progress: Callable[[float], None] = lambda _fraction: None,
+) -> RegretCurves:
+    """Play a policy on every instance and return its regret over time.
+
+    Raises
+    ------
+    InputError
+        If an instance has no slots or the instances differ in length.
+    """
+    from ...oracles.allocation import dynamic as per_slot_optimum
+    from ...oracles.allocation import prefix_optima
+
+    lengths = {i.setting.slots for i in instances}
+    if len(lengths) != 1 or 0 in lengths:
+        raise InputError(f"instances: lengths {sorted(lengths)} must be equal and positive")
+    points = checkpoints(lengths.pop())
+    stationary, per_slot = [], []
+    for n, instance in enumerate(instances):
+        earned = np.cumsum(play(make_policy(), instance, seed).rewards)[points - 1]
+        stationary.append(prefix_optima(instance, points)[1] - earned)
+        if dynamic:
+            best = np.cumsum(per_slot_optimum(instance).certificate.per_slot[:, 1])[points - 1]
+            per_slot.append(best - earned)
+        progress((n + 1) / len(instances))
+    return RegretCurves(
+        policy=make_policy().name,
+        slots=points,
+        stationary=np.array(stationary),
+        dynamic=np.array(per_slot) if dynamic else None,
+        bound=np.array([theorem_1(i) for i in instances]),
+        tightened=np.array([theorem_1_tightened(i) for i in instances]),
+    )
+
+
+def plot_regret(curves: Sequence[RegretCurves], ax: Axes | None = None) -> Axes:
+    """Draw regret over time, 95 % bands over instances, and the bounds of Theorem 1 at the horizon."""
+    from ..plots import new_figure, plot_bands
+
+    axes = new_figure()[1] if ax is None else ax
+    for kind in ("stationary", "dynamic"):
+        shown = [c for c in curves if getattr(c, kind) is not None]
+        if shown:
+            plot_bands(
+                axes,
+                shown[0].slots,
+                {f"{c.policy}, {kind} regret": mean_band(getattr(c, kind)) for c in shown},
+            )
+    horizon = curves[0].slots[-1]
+    axes.plot([horizon], [curves[0].bound.mean()], "v", label="Theorem 1", clip_on=False)
+    axes.plot([horizon], [curves[0].tightened.mean()], "^", label="Theorem 1, tightened", clip_on=False)
+    axes.set_xlabel("slots t")
+    axes.set_ylabel("regret after t slots (reward)")
+    axes.legend()
+    return axes
+
+
+def run_regret(run: Run, optimum: Any) -> tuple[float, float]:
+    """Return the interval that certainly holds the regret of a run: from the value, from the bound."""
+    upper = float("inf") if optimum.bound is None else optimum.bound - run.total
+    return optimum.value - run.total, upper

@@ -1,0 +1,157 @@
+"""The arrivals on which a policy regrets most: enumerated where that is possible, searched elsewhere."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...models.allocation.instance import AllocationInstance
+from ...models.base import InputError
+from ...online.base import Policy
+from ...online.play import play
+from .regret import theorem_1
+
+
+@dataclass(frozen=True)
+class WorstCase:
+    """The worst arrivals found.
+
+    Attributes
+    ----------
+    instance
+        The instance under those arrivals.
+    regret
+        Certified lower end of the stationary regret there: optimum's value minus what the policy earned.
+    exhaustive
+        Whether every 0/1 sequence was tried, so that nothing is worse (up to the oracle's gap of 1e-9).
+    evaluations
+        Number of sequences played.
+    bound
+        Theorem 1 for this instance.
+    """
+
+    instance: AllocationInstance
+    regret: float
+    exhaustive: bool
+    evaluations: int
+    bound: float
+
+
+class _Search:
+    """Plays sequences and remembers the worst; stationary optima are remembered by arrival counts."""
+
+    def __init__(
+        self,
+        make_policy: Callable[[], Policy],
+        instance: AllocationInstance,
+        seed: int,
+        evaluations: int,
+        progress: Callable[[float, str], None] | None,
+    ) -> None:
+        self._policy, self._instance, self._seed = make_policy(), instance, seed
+        self._limit, self._progress = evaluations, progress
+        self._optima: dict[bytes, float] = {}
+        self.evaluations = 0
+        self.worst = instance.with_arrivals(instance.arrivals.clip(max=1))
+        self.regret = -np.inf
+
+    @property
+    def left(self) -> int:
+        return self._limit - self.evaluations
+
+    def regret_of(self, arrivals: np.ndarray) -> float:
+        """Play one sequence and return its regret."""
+        from ...oracles.allocation import stationary
+
+        self.evaluations += 1
+        instance = self._instance.with_arrivals(arrivals)
+        key = instance.arrival_counts.tobytes()
+        if key not in self._optima:
+            self._optima[key] = stationary(instance, gap=1e-9).value
+        regret = self._optima[key] - play(self._policy, instance, self._seed).total
+        if regret > self.regret:
+            self.regret, self.worst = regret, instance
+        if self._progress is not None:
+            self._progress(self.evaluations / self._limit, f"largest regret so far {self.regret:.6g}")
+        return regret
+
+    def enumerate(self) -> None:
+        """Play every 0/1 sequence."""
+        shape = self.worst.arrivals.shape
+        for bits in itertools.product((0, 1), repeat=shape[0] * shape[1]):
+            self.regret_of(np.array(bits, dtype=np.int64).reshape(shape))
+
+    def anneal(self, rng: np.random.Generator) -> None:
+        """Start from the worst of a few patterns; accept single flips that raise the regret, or with luck."""
+        for arrivals in _patterns(self.worst.arrivals, rng)[: self.left]:
+            self.regret_of(arrivals)
+        current, value = self.worst.arrivals.copy(), self.regret
+        if current.size == 0:
+            return
+        steps = self.left
+        scale = max(abs(value), 1e-12) * 0.05
+        for step in range(steps):
+            t, p = rng.integers(current.shape[0]), rng.integers(current.shape[1])
+            current[t, p] ^= 1
+            trial = self.regret_of(current.copy())
+            heat = scale * (1.0 - step / steps) + 1e-15
+            if trial >= value or rng.random() < np.exp((trial - value) / heat):
+                value = trial
+            else:
+                current[t, p] ^= 1
+
+
+def _patterns(arrivals: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
+    """Return 0/1 starting points: the given arrivals, random ones, all, one-sided and alternating ones."""
+    slots, ports = arrivals.shape
+    time, port = np.arange(slots)[:, None], np.arange(ports)[None, :]
+    shapes = [np.broadcast_to(time >= 0, arrivals.shape), (time < slots // 2) ^ (port % 2 == 0)]
+    shapes += [(time // period + port) % 2 == 0 for period in (1, 2, 4)]
+    shapes += [(time % 6 == 0) == (port == 0)]
+    shapes += [rng.random(arrivals.shape) < rate for rate in (0.2, 0.5, 0.8)]
+    return [arrivals, *(shape.astype(np.int64) for shape in shapes)]
+
+
+def worst_case(
+    make_policy: Callable[[], Policy],
+    instance: AllocationInstance,
+    *,
+    seed: int = 0,
+    evaluations: int = 4096,
+    progress: Callable[[float, str], None] | None = None,
+) -> WorstCase:
+    """Return the 0/1 arrival sequence with the largest stationary regret, of the instance's length.
+
+    All sequences are tried if there are at most ``evaluations``; else simulated annealing over single
+    flips starts from the worst of a few patterns (the instance's own, random, periodic and one-sided ones).
+
+    Parameters
+    ----------
+    make_policy
+        Makes a fresh policy; it is played with ``seed``.
+    instance
+        Gives the setting and the length; its arrivals are one starting point.
+    seed
+        Decides the policy and the search.
+    evaluations
+        How many sequences may be played.
+    progress
+        Called with the fraction done and a text.
+
+    Raises
+    ------
+    InputError
+        If ``evaluations`` is not positive.
+    """
+    if evaluations < 1:
+        raise InputError(f"evaluations: {evaluations!r} is not a positive number")
+    search = _Search(make_policy, instance, seed, evaluations, progress)
+    exhaustive = 2.0**instance.arrivals.size <= evaluations
+    if exhaustive:
+        search.enumerate()
+    else:
+        search.anneal(np.random.default_rng(seed))
+    return WorstCase(search.worst, search.regret, exhaustive, search.evaluations, theorem_1(search.worst))

@@ -1,0 +1,354 @@
+"""The audit: check every claim, side by side, saving each finding as soon as it is there."""
+
+from __future__ import annotations
+
+import hashlib
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
+from functools import partial
+from importlib.metadata import version
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from ..models.base import InputError
+from .claim import Claim, Context, Finding, Table
+from .findings import Partial, check_id, from_dict, make_folder, to_dict, write_files
+
+MODES = ("quick", "default", "full")
+PARTIAL = "audit.partial"
+"""The file in the folder of the audit that an interrupted audit goes on from."""
+
+THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+LAYERS = ("models", "oracles", "online", "analysis")
+TICK = 0.2
+"""Seconds between two looks at how far the checks are."""
+
+_Answer = dict[str, Any] | str
+"""A finding in the form of JSON, or the traceback of a check that raised."""
+
+Progress = Callable[[float, str], None]
+"""Called with the fraction done (0 to 1) and a short text."""
+
+
+class AuditInterrupted(KeyboardInterrupt):
+    """The audit was interrupted; ``saved`` of ``total`` findings are there for the next one."""
+
+    def __init__(self, saved: int, total: int) -> None:
+        super().__init__(f"{saved} of {total} findings are saved; the same command goes on from there")
+        self.saved, self.total = saved, total
+
+
+class CheckError(RuntimeError):
+    """A check ended with an exception instead of a finding; the text holds the claim and the traceback."""
+
+
+def all_claims() -> list[Claim]:
+    """Return the claims of all problems, in the order of the papers."""
+    return [claim for room in _rooms().values() for claim in room.CLAIMS]
+
+
+def instance_facts(findings: Sequence[tuple[Claim, Finding]], mode: str, seed: int) -> list[Table]:
+    """Return the facts about the instances that the claims were checked on, with their origin."""
+    problems = {claim.problem for claim, _ in findings}
+    return [table for name, room in _rooms().items() if name in problems for table in room.facts(mode, seed)]
+
+
+def _rooms() -> dict[str, ModuleType]:
+    """Return what analyses each problem; a new problem adds a line."""
+    from . import allocation
+
+    return {"allocation": allocation}
+
+
+def run_audit(
+    *,
+    problems: Sequence[str] | None = None,
+    claims: Sequence[str] | None = None,
+    mode: str = "default",
+    out: Path,
+    seed: int = 0,
+    workers: int | None = None,
+    progress: Progress | None = None,
+    catalogue: Sequence[Claim] | None = None,
+) -> list[tuple[Claim, Finding]]:
+    """Check claims and return their findings, in the order of the claims.
+
+    Every finding is written into ``out`` as soon as it is there. An audit that was interrupted, killed or
+    stopped by an error is continued by the next one with the same mode, seed and source; a complete one
+    leaves nothing to continue.
+
+    Parameters
+    ----------
+    problems
+        Only claims of these problems.
+    claims
+        Only these claims, by id.
+    mode
+        "quick", "default" or "full".
+    out
+        Folder for the findings; made unless it is there.
+    seed
+        Decides everything random.
+    workers
+        Processes; by default one per core. With one, the checks run in this process.
+    progress
+        Called with the fraction done and a text.
+    catalogue
+        Where claims are chosen from; by default all that come with the package. The checks of one's own
+        claims must be functions that a new process can import, unless there is one worker.
+
+    Raises
+    ------
+    InputError
+        For an unknown problem, claim or mode, or a folder that cannot be written, before any work.
+    AuditInterrupted
+        After Ctrl-C; it says how many findings are saved.
+    CheckError
+        If a check raises, after saving what is finished.
+    """
+    known = all_claims() if catalogue is None else catalogue
+    chosen = _choose(problems, claims, known)
+    if mode not in MODES:
+        raise InputError(f"mode: {mode!r} is not one of {', '.join(MODES)}")
+    if workers is not None and workers < 1:
+        raise InputError(f"workers: {workers} is not at least 1")
+    make_folder(out)
+    context = Context(mode, seed)
+    saved = Partial(out / PARTIAL, _key(context, known))
+    audit = _Audit(chosen, out, context, saved, progress or (lambda _fraction, _text: None))
+    try:
+        audit.run(workers or os.cpu_count() or 1)
+    except KeyboardInterrupt:
+        raise AuditInterrupted(len(audit.found), len(chosen)) from None
+    finally:
+        saved.close()
+    return [(claim, audit.found[claim.id]) for claim in chosen]
+
+
+def verdict_table(findings: Sequence[tuple[Claim, Finding]]) -> Table:
+    """Return one row per claim: what it says, and what came out."""
+    rows = tuple(
+        (
+            claim.id,
+            claim.where,
+            claim.says,
+            finding.verdict.value,
+            "yes" if finding.verdict is claim.expected else f"no, {claim.expected.value!r}",
+            finding.summary,
+        )
+        for claim, finding in findings
+    )
+    return Table("Verdicts", ("claim", "where", "says", "verdict", "as expected", "summary"), rows)
+
+
+def _choose(
+    problems: Sequence[str] | None, claims: Sequence[str] | None, catalogue: Sequence[Claim]
+) -> list[Claim]:
+    """Return the claims asked for, refusing unknown names by listing the known ones."""
+    known: dict[str, Claim] = {}
+    for claim in catalogue:
+        check_id(claim)
+        if known.setdefault(claim.id, claim) is not claim:
+            raise InputError(f"claim: {claim.id!r} is there twice")
+    valid = sorted({claim.problem for claim in catalogue})
+    for problem in problems or ():
+        if problem not in valid:
+            raise InputError(f"problem: {problem!r} is not one of {', '.join(valid)}")
+    for name in claims or ():
+        if name not in known:
+            raise InputError(f"claim: {name!r} is not one of {', '.join(known)}")
+    return [
+        claim
+        for claim in catalogue
+        if (not claims or claim.id in claims) and (not problems or claim.problem in problems)
+    ]
+
+
+def _key(context: Context, claims: Sequence[Claim]) -> dict[str, Any]:
+    """Return everything that findings depend on."""
+    return {
+        "mode": context.mode,
+        "seed": context.seed,
+        "version": version("clairvoyant"),
+        "source": source_digest(claims),
+    }
+
+
+def source_digest(claims: Sequence[Claim] = ()) -> str:
+    """Return a hash of the source of this package and of the modules that hold the checks of the claims."""
+    root = Path(__file__).resolve().parent.parent
+    files = {
+        path.relative_to(root).as_posix(): path
+        for layer in LAYERS
+        for path in (root / layer).rglob("*")
+        if path.suffix in (".py", ".json")
+    }
+    for claim in claims:
+        check: Any = claim.check
+        while isinstance(check, partial):
+            check = check.func
+        place = getattr(sys.modules[check.__module__], "__file__", None)
+        if place is not None and Path(place).resolve() not in files.values():
+            files[check.__module__] = Path(place).resolve()
+    hasher = hashlib.sha256()
+    for name, path in sorted(files.items()):
+        hasher.update(f"{name}\n{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return hasher.hexdigest()
+
+
+class _Audit:
+    """What is found so far, in memory and in files."""
+
+    def __init__(
+        self, claims: Sequence[Claim], out: Path, context: Context, saved: Partial, progress: Progress
+    ) -> None:
+        self.found: dict[str, Finding] = {}
+        self._claims, self._out, self._context = claims, out, context
+        self._saved, self._progress, self._note = saved, progress, ""
+        self._figures: dict[str, str] = {}
+
+    def run(self, workers: int) -> None:
+        """Take what is saved and check the rest."""
+        saved = self._saved.load()
+        for claim in self._claims:
+            if claim.id in saved:
+                self._keep(claim, saved[claim.id])
+        if self.found:
+            self._note = "taken from an audit that was not completed"
+        self._tell(0.0)
+        rest = [claim for claim in self._claims if claim.id not in self.found]
+        if workers == 1:
+            self._in_turn(rest)
+        elif rest:
+            self._side_by_side(rest, min(workers, len(rest)))
+        if saved.keys() <= self.found.keys():  # else the audit of more claims can still go on from there
+            self._saved.remove()
+
+    def _in_turn(self, claims: Sequence[Claim]) -> None:
+        context = Context(self._context.mode, self._context.seed, self._tell)
+        for claim in claims:
+            self._settle(claim, _check(claim, context))
+
+    def _side_by_side(self, claims: Sequence[Claim], workers: int) -> None:
+        spawn = multiprocessing.get_context("spawn")  # safe with the threads of numba and OpenMP
+        fractions = spawn.RawArray("d", len(claims))
+        others = set(multiprocessing.active_children())
+        pool = ProcessPoolExecutor(workers, spawn, _begin_worker, (fractions,))
+        pending: dict[Future[_Answer], Claim] = {}
+        try:
+            with _one_thread_each():
+                for place, claim in enumerate(claims):
+                    task = (claim, self._context.mode, self._context.seed, place)
+                    pending[pool.submit(_check_apart, *task)] = claim
+            while pending:
+                for future in wait(pending, TICK, FIRST_COMPLETED).done:
+                    self._settle(pending[future], _answer(pending[future], future))
+                    del pending[future]
+                self._tell(sum(fractions[n] for n, claim in enumerate(claims) if claim.id not in self.found))
+        finally:
+            self._salvage(pending)
+            pool.shutdown(wait=False, cancel_futures=True)
+            if pending:
+                for child in set(multiprocessing.active_children()) - others:
+                    child.terminate()
+            pool.shutdown()
+
+    def _salvage(self, pending: Mapping[Future[_Answer], Claim]) -> None:
+        """Keep what was finished at the moment of an interrupt or an error."""
+        for future, claim in pending.items():
+            if future.done() and future.exception() is None:
+                answer = future.result()
+                if not isinstance(answer, str):
+                    self._settle(claim, answer)
+
+    def _settle(self, claim: Claim, answer: _Answer) -> None:
+        if isinstance(answer, str):
+            raise CheckError(f"{claim.id}: {answer}")
+        self._keep(claim, from_dict(answer))
+
+    def _keep(self, claim: Claim, finding: Finding) -> None:
+        for figure in finding.figures:
+            owner = self._figures.setdefault(figure.name, claim.id)
+            if owner != claim.id:
+                raise CheckError(f"{claim.id}: {owner} has a figure named {figure.name!r} too")
+        write_files(self._out, claim, finding, self._context)
+        self._saved.add(claim, finding)
+        self.found[claim.id] = finding
+        self._note = f"{claim.id}: {finding.verdict.value}"
+        self._tell(0.0)
+
+    def _tell(self, under_way: float) -> None:
+        done, total = len(self.found), len(self._claims)
+        note = f"; {self._note}" if self._note else ""
+        self._progress((done + under_way) / max(1, total), f"{done} of {total} claims{note}")
+
+
+def _check(claim: Claim, context: Context) -> _Answer:
+    """Return the finding in the form of JSON, or the traceback as text."""
+    try:
+        return to_dict(claim.check(context))
+    except Exception:  # noqa: BLE001 - not every exception can travel to the main process, which raises it
+        return traceback.format_exc()
+
+
+def _check_apart(claim: Claim, mode: str, seed: int, place: int) -> _Answer:
+    """Check a claim in a worker, telling the main process how far it is."""
+
+    def tell(fraction: float) -> None:
+        _worker.fractions[place] = fraction
+
+    return _check(claim, Context(mode, seed, tell))
+
+
+def _answer(claim: Claim, future: Future[_Answer]) -> _Answer:
+    try:
+        return future.result()
+    except Exception as error:
+        raise CheckError(f"{claim.id}: {error}") from error
+
+
+class _Worker:
+    """What a worker process knows."""
+
+    fractions: Any
+
+
+_worker = _Worker()
+
+
+def _begin_worker(fractions: Any) -> None:
+    """Leave Ctrl-C to the main process, and end when it ends, however that happens."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    _worker.fractions = fractions
+
+
+def _end_with(parent: BaseProcess) -> None:
+    parent.join()
+    os._exit(1)
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Let processes started meanwhile use one thread each: sums keep their order."""
+    before = {name: os.environ.get(name) for name in THREADS}
+    os.environ.update(dict.fromkeys(THREADS, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

@@ -1,0 +1,328 @@
+"""The house style of all figures: readable in light and dark, on a phone and without colours.
+
+A plotting function takes ``ax=None`` and returns the axes::
+
+    def plot_reward(result, ax=None):
+        ax = new_figure()[1] if ax is None else ax
+        plot_bands(ax, result.slots, {"OGASched": mean_band(result.rewards)})
+        return name_axes(ax, "slot", "reward", log="x")
+
+    svg = to_svg(plot_reward(result).figure)
+
+The same figure gives the same bytes. Text and axes take the colour of the page they stand on
+(``currentColor``), the background is transparent, and the palette contrasts with white and with black.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..models.base import InputError
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+
+Curve = tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]
+"""A mean, and the lower and the upper end of its band (NaN where there is none)."""
+
+INK = "#010203"
+"""Stands for the colour of the text around the figure; becomes ``currentColor``."""
+
+PALETTE = ("#3469d1", "#f0580d", "#067575", "#d10a2c", "#08a370", "#6040ff", "#349dd1")
+"""Apart for the colour-blind too; contrast at least 3 with white and with near-black (tested)."""
+
+DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 1)))
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+HATCHES = ("", "///", "...", "\\\\\\", "xxx", "---", "+++")
+
+WIDTH = 5.4
+"""Inches; on a phone of 360 pixels the text is then about 9 pixels high."""
+
+LEGEND_LINE = 0.19
+"""Inches."""
+
+
+def house_style() -> AbstractContextManager[None]:
+    """Return a context in which matplotlib draws in the house style."""
+    import matplotlib as mpl
+    from cycler import cycler
+
+    return mpl.rc_context(
+        {
+            "text.color": INK,
+            "xtick.color": INK,
+            "ytick.color": INK,
+            "axes.edgecolor": INK,
+            "axes.labelcolor": INK,
+            "axes.facecolor": "none",
+            "figure.facecolor": "none",
+            "axes.prop_cycle": cycler(color=PALETTE) + cycler(linestyle=DASHES),
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.grid": True,
+            "axes.axisbelow": True,
+            "axes.formatter.useoffset": False,
+            "axes.formatter.limits": (-4, 6),
+            "grid.color": INK,
+            "grid.alpha": 0.15,
+            "grid.linewidth": 0.6,
+            "hatch.color": INK,
+            "hatch.linewidth": 0.6,
+            "lines.linewidth": 1.7,
+            "lines.markersize": 5,
+            "font.family": ["DejaVu Sans"],  # comes with matplotlib: the layout is the same everywhere
+            "font.size": 10.5,
+            "legend.fontsize": 10,
+            "legend.frameon": False,
+            "mathtext.fontset": "dejavusans",
+            "svg.fonttype": "none",
+            "svg.hashsalt": "clairvoyant",
+            "svg.id": None,
+        }
+    )
+
+
+def new_figure(panels: int = 1, *, height: float = 3.3) -> tuple[Figure, Any]:
+    """Return a figure in the house style and its axes; several panels stand below each other.
+
+    Parameters
+    ----------
+    panels
+        Number of panels; with more than one, the axes come as a tuple.
+    height
+        Inches per panel.
+    """
+    from matplotlib.figure import Figure
+
+    if panels < 1:
+        raise InputError(f"panels: {panels} is not at least 1")
+    with house_style():
+        figure = Figure(figsize=(WIDTH, height * panels), layout="constrained")
+        axes = figure.subplots(panels, 1, squeeze=False)[:, 0]
+    return figure, axes[0] if panels == 1 else tuple(axes)
+
+
+def plot_bands(
+    ax: Axes,
+    x: npt.ArrayLike,
+    curves: Mapping[str, Curve],
+    *,
+    band: str = "95 % confidence",
+) -> Axes:
+    """Draw curves with bands; curves differ in colour, dashes and marker.
+
+    Parameters
+    ----------
+    ax
+        Where to draw; calls add up.
+    x
+        Positions, shape (n,).
+    curves
+        By name: mean, lower end, upper end, each of shape (n,). No band is drawn where its ends are NaN.
+    band
+        What the bands are, for the legend.
+    """
+    places = np.asarray(x, dtype=np.float64)
+    shaded = False
+    for name, parts in curves.items():
+        mean, low, high = (np.asarray(part, dtype=np.float64) for part in parts)
+        if not mean.shape == low.shape == high.shape == places.shape:
+            raise InputError(
+                f"{name}: shapes {mean.shape}, {low.shape}, {high.shape} are not all {places.shape}"
+            )
+        drawn = len(ax.get_lines())
+        step = max(1, places.size // 8)
+        (line,) = ax.plot(
+            places, mean, label=name, marker=MARKERS[drawn % len(MARKERS)], markevery=(drawn % step, step)
+        )
+        if np.isfinite(high - low).any():
+            ax.fill_between(places, low, high, color=line.get_color(), alpha=0.18, linewidth=0)
+            shaded = True
+    if shaded:
+        _explain_bands(ax, band)
+    ax.legend()
+    return ax
+
+
+def _explain_bands(ax: Axes, text: str) -> None:
+    """Add an entry to the legend, once."""
+    if text not in ax.get_legend_handles_labels()[1]:
+        ax.fill_between([], [], color=INK, alpha=0.18, linewidth=0, label=text)
+
+
+def plot_bars(
+    ax: Axes,
+    groups: Sequence[str],
+    series: Mapping[str, Curve],
+    *,
+    band: str = "95 % confidence",
+) -> Axes:
+    """Draw horizontal bars with error bars: long names stay readable on a phone.
+
+    Parameters
+    ----------
+    ax
+        Where to draw.
+    groups
+        Names of the groups, from top to bottom.
+    series
+        By name: mean, lower end, upper end, each with one entry per group. No error bar is drawn where the
+        ends are NaN. Bars of several series differ in colour and hatching.
+    band
+        What the error bars are, for the legend.
+    """
+    thick = 0.8 / max(1, len(series))
+    places = np.arange(len(groups), dtype=np.float64)
+    barred = False
+    for index, (name, parts) in enumerate(series.items()):
+        mean, low, high = (np.asarray(part, dtype=np.float64) for part in parts)
+        if not mean.shape == low.shape == high.shape == places.shape:
+            raise InputError(
+                f"{name}: shapes {mean.shape}, {low.shape}, {high.shape} are not all {places.shape}"
+            )
+        at = places - 0.4 + thick * (index + 0.5)
+        colour, hatch = PALETTE[index % len(PALETTE)], HATCHES[index % len(HATCHES)]
+        ax.barh(at, mean, 0.9 * thick, label=name, color=colour, hatch=hatch, edgecolor=INK, linewidth=0.5)
+        known = np.isfinite(high - low)
+        if known.any():
+            reach = [(mean - low)[known], (high - mean)[known]]
+            bars = ax.errorbar(mean[known], at[known], xerr=reach, fmt="none", ecolor=INK, capsize=3)
+            bars.set_label("_" if barred else band)
+            barred = True
+    ax.set_yticks(places, groups)
+    ax.set_ylim(len(groups) - 0.5, -0.5)
+    ax.grid(visible=False, axis="y")
+    ax.legend()
+    return ax
+
+
+def name_axes(ax: Axes, x: str, y: str, *, log: str = "") -> Axes:
+    """Label both axes, units included, and make those named in ``log`` ("", "x", "y" or "xy") logarithmic."""
+    if log not in ("", "x", "y", "xy"):
+        raise InputError(f"log: {log!r} is not one of '', 'x', 'y', 'xy'")
+    ax.set_xlabel(x)
+    ax.set_ylabel(y)
+    if "x" in log:
+        ax.set_xscale("log")
+    if "y" in log:
+        ax.set_yscale("log")
+    return ax
+
+
+def to_svg(figure: Figure) -> str:
+    """Return the figure as SVG text that can stand in a page: same figure, same bytes.
+
+    All legends become one, above the panels, for which the figure grows. The text stays text, the size
+    follows the page.
+    """
+    buffer = io.StringIO()
+    width, height = figure.get_size_inches()
+    with house_style():
+        figure.set_size_inches(width, height + LEGEND_LINE * _one_legend(figure))
+        for ax in figure.axes:
+            _forget_layout(figure, ax)
+            _plain_log_labels(ax.xaxis)
+            _plain_log_labels(ax.yaxis)
+        metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        figure.savefig(buffer, format="svg", metadata=metadata, transparent=True)
+    figure.set_size_inches(width, height)
+    return _for_a_page(buffer.getvalue())
+
+
+def _forget_layout(figure: Figure, ax: Axes) -> None:
+    """Begin at the place in the grid: the layout would otherwise start at where an earlier drawing ended."""
+    spec = ax.get_subplotspec()
+    if spec is not None:
+        ax.set_position(spec.get_position(figure))
+        ax.set_in_layout(True)
+
+
+def _one_legend(figure: Figure) -> int:
+    """Replace the legends of the panels by one above them and return its lines; a single name needs none."""
+    entries: dict[str, Any] = {}
+    for ax in figure.axes:
+        for handle, name in zip(*ax.get_legend_handles_labels(), strict=True):
+            entries.setdefault(name, handle)
+        legend = ax.get_legend()
+        if legend is not None:
+            legend.remove()
+    for old in list(figure.legends):
+        old.remove()
+    if len(entries) < 2:
+        return 0
+    longest = max(map(len, entries))
+    columns = 3 if longest <= 13 else 2 if longest <= 25 else 1
+    figure.legend(entries.values(), entries.keys(), loc="outside upper left", ncols=columns)
+    return -(-len(entries) // columns)
+
+
+def _plain_log_labels(axis: Axis) -> None:
+    """Write 10⁶ as text instead of two pieces of mathematics, where matplotlib chose the labels."""
+    from matplotlib.ticker import LogFormatter, LogFormatterSciNotation, NullLocator
+
+    class Plain(LogFormatter):
+        def __call__(self, x: float, pos: int | None = None) -> str:
+            return power_of_ten(x) if super().__call__(x, pos) else ""
+
+    if isinstance(axis.get_major_formatter(), LogFormatterSciNotation):
+        low, high = sorted(axis.get_view_interval())
+        axis.set_major_formatter(Plain(labelOnlyBase=False))
+        axis.set_minor_formatter(Plain(labelOnlyBase=False, minor_thresholds=(1.0, 0.4)))
+        if low > 0 and high / low > 1000:
+            axis.set_minor_locator(NullLocator())
+
+
+def power_of_ten(value: float) -> str:
+    """Return a short text for a number on a logarithmic axis.
+
+    >>> power_of_ten(500), power_of_ten(1e6), power_of_ten(2e-7)
+    ('500', '10⁶', '2×10⁻⁷')
+    """
+    if 1e-3 <= value < 1e4:
+        return f"{value:g}"
+    factor, exponent = f"{value:.3e}".split("e")
+    raised = str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"10{raised}" if float(factor) == 1.0 else f"{float(factor):g}×10{raised}"
+
+
+_SIZE = re.compile(r'<svg [^>]*?viewBox="0 0 ([\d.]+) ([\d.]+)"[^>]*>')
+_FONTS = re.compile(r"font-family: [^;\"]*")
+
+
+def _for_a_page(text: str) -> str:
+    """Turn matplotlib's file into an element: no prologue, metadata, page-wide style or unused ids."""
+    size = _SIZE.search(text)
+    if size is None:
+        raise ValueError("matplotlib's SVG has no viewBox")
+    body = text[size.end() :]
+    body = re.sub(r"\s*<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
+    body = re.sub(r"\s*<defs>\s*<style.*?</style>\s*</defs>", "", body, count=1, flags=re.DOTALL)
+    body = re.sub(r"\s*<!--.*?-->", "", body, flags=re.DOTALL)
+    body = body.replace("xlink:href", "href")
+    body = _FONTS.sub("font-family: inherit", body)
+    body = re.sub(rf"({INK}|#000000)\b", "currentColor", body)
+    used = set(re.findall(r'(?:href="|url\()#([^")]+)', body))
+    body = re.sub(r' id="([^"]+)"', lambda match: match[0] if match[1] in used else "", body)
+    body = re.sub(r"\n\s*", "\n", body)
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size[1]} {size[2]}" width="100%" '
+        'fill="currentColor" stroke-linejoin="round" font-family="system-ui, sans-serif">'
+    )
+    return prefix_ids(head + body, "f" + hashlib.sha256(body.encode()).hexdigest()[:10])
+
+
+def prefix_ids(svg: str, prefix: str) -> str:
+    """Prefix every id in an SVG text and everything that refers to it, so that figures can share a page."""
+    svg = re.sub(r'(\sid=")', rf"\g<1>{prefix}-", svg)
+    return re.sub(r'((?:href="|url\()#)', rf"\g<1>{prefix}-", svg)

@@ -1,0 +1,147 @@
+"""How sure we are of a mean: Student t intervals over independent seeds."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..models.base import InputError
+
+Samples = npt.ArrayLike
+
+
+class Band(NamedTuple):
+    """A mean and the ends of its confidence interval, point by point; NaN ends where one sample is all."""
+
+    mean: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+class Interval(NamedTuple):
+    """A mean and the ends of its confidence interval; NaN ends where one sample is all there is."""
+
+    mean: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        if np.isnan(self.low):
+            return f"{self.mean:.4g} (one sample)"
+        return f"{self.mean:.4g} [{self.low:.4g}, {self.high:.4g}]"
+
+
+def mean_band(samples: Samples, axis: int = 0, confidence: float = 0.95) -> Band:
+    """Return the mean over seeds and its Student t interval, point by point.
+
+    Parameters
+    ----------
+    samples
+        Finite numbers; the seeds run along ``axis``.
+    axis
+        The axis of the seeds.
+    confidence
+        Probability with which the interval covers the mean, if the samples are normal.
+
+    Returns
+    -------
+    Band
+        Arrays without the axis of the seeds; NaN for ``low`` and ``high`` where one sample is all there is.
+
+    Raises
+    ------
+    InputError
+        If there is no sample, one is not finite, or the confidence is not between 0 and 1.
+    """
+    values = _finite("samples", samples)
+    if values.ndim == 0 or not -values.ndim <= axis < values.ndim:
+        raise InputError(f"axis: {axis} does not exist in samples of {values.ndim} dimensions")
+    count = values.shape[axis]
+    if count == 0:
+        raise InputError(f"samples: no sample along axis {axis}")
+    if not 0.0 < confidence < 1.0:
+        raise InputError(f"confidence: {confidence!r} is not between 0 and 1")
+    mean = values.mean(axis=axis)
+    half = np.full_like(mean, np.nan)
+    if count > 1:
+        half = _quantile(confidence, count - 1) * values.std(axis=axis, ddof=1) / np.sqrt(count)
+    return Band(mean, mean - half, mean + half)
+
+
+def mean_interval(samples: Samples, confidence: float = 0.95) -> Interval:
+    """Return the mean of a list of numbers, one per seed, and its Student t interval."""
+    values = _finite("samples", samples)
+    if values.ndim != 1:
+        raise InputError(f"samples: {values.ndim} dimensions do not fit, expected one number per seed")
+    return Interval(*(float(part) for part in mean_band(values, 0, confidence)))
+
+
+def growth_exponent(x: Samples, y_samples: Samples, confidence: float = 0.95) -> Interval:
+    """Return the exponent a of y ~ x^a: the least-squares slope of log y over log x, seed by seed.
+
+    Parameters
+    ----------
+    x
+        Positive sizes, at least two different ones.
+    y_samples
+        Positive measurements, shape (seeds, sizes), or (sizes,) for one seed.
+    confidence
+        Probability with which the Student t interval over the seeds' slopes covers the mean slope.
+
+    Raises
+    ------
+    InputError
+        For numbers that are not positive (a logarithm is not defined), or shapes that do not fit.
+    """
+    sizes = _positive("x", x)
+    measured = np.atleast_2d(_positive("y_samples", y_samples))
+    if sizes.ndim != 1 or measured.ndim != 2 or measured.shape[1] != sizes.size:
+        raise InputError(f"y_samples: shape {measured.shape} does not fit {sizes.size} sizes")
+    if np.unique(sizes).size < 2:
+        raise InputError("x: a slope needs at least two different sizes")
+    centred = np.log(sizes) - np.log(sizes).mean()
+    return mean_interval(np.log(measured) @ centred / (centred @ centred), confidence)
+
+
+def ratio_interval(a: Samples, b: Samples, confidence: float = 0.95) -> Interval:
+    """Return the mean of a / b, paired by seed, and its Student t interval.
+
+    Raises
+    ------
+    InputError
+        If the lengths differ or an entry of ``b`` is zero.
+    """
+    numerator, denominator = _finite("a", a), _finite("b", b)
+    if numerator.shape != denominator.shape:
+        raise InputError(f"b: shape {denominator.shape} differs from {numerator.shape} of a")
+    if not denominator.all():
+        raise InputError(f"b{_first(denominator == 0)}: a ratio to zero is not defined")
+    return mean_interval(numerator / denominator, confidence)
+
+
+def _quantile(confidence: float, freedom: int) -> float:
+    from scipy import stats
+
+    return float(stats.t.ppf((1.0 + confidence) / 2.0, freedom))
+
+
+def _finite(field: str, values: Samples) -> np.ndarray:
+    array: np.ndarray[Any, np.dtype[np.float64]] = np.asarray(values, dtype=np.float64)
+    if not np.isfinite(array).all():
+        raise InputError(f"{field}{_first(~np.isfinite(array))}: not a finite number")
+    return array
+
+
+def _positive(field: str, values: Samples) -> np.ndarray:
+    array = _finite(field, values)
+    if not (array > 0).all():
+        index = _first(array <= 0)
+        raise InputError(f"{field}{index}: {array[array <= 0].flat[0]:g} is not positive")
+    return array
+
+
+def _first(wrong: np.ndarray) -> str:
+    """Return the index of the first entry at fault as text."""
+    return "".join(f"[{i}]" for i in np.argwhere(wrong)[0])

@@ -1,0 +1,375 @@
+"""Gang scheduling (Sec. 3.5): a job consists of tasks, and runs only if enough of them are wholly scheduled.
+
+The set printed in 3.5 asks for a positive sum per task, which any epsilon meets. The sound form used here
+has, for every task q of port l, a floor b and a demand a per kind, both for its total over all servers::
+
+    b[l,q,k] v[l,q] <= sum_r y[l,q,r,k] <= a[l,q,k] v[l,q],   v[l,q] in {0, 1}     a task: all or nothing
+    m_l u_l <= sum_q v[l,q],   v[l,q] <= u_l,   u_l in {0, 1}                      a job: none or at least m_l
+    sum_{l,q} y[l,q,r,k] <= c[r,k],   y >= 0
+
+The reward is that of the totals sum_q y, in the same separable form as for the fractional problem.
+Decisions are arrays ``y[pair, kind]``; a pair is an edge and a task of its port.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from ..base import InputError, Instance, Origin, Violation, need, numbers, refuse_unknown
+from .instance import TOLERANCE, AllocationInstance, Setting, SlotEpisode
+
+
+@dataclass(frozen=True, eq=False)
+class GangSetting:
+    """What a policy may know before it starts; every array is read-only.
+
+    Attributes
+    ----------
+    base
+        Graph, capacities, overhead and utilities. Its demand plays no part: tasks have their own.
+    task_port
+        Port of each task, ascending, shape (G,).
+    task_demand, task_floor
+        a and b of each task: the most and the least of each kind that a scheduled task holds, shape (G, K).
+    minimum
+        m_l: the least number of scheduled tasks of a job that runs, shape (L,).
+    """
+
+    base: Setting
+    task_port: np.ndarray
+    task_demand: np.ndarray
+    task_floor: np.ndarray
+    minimum: np.ndarray
+
+    @property
+    def ports(self) -> int:
+        """Number of ports."""
+        return self.base.ports
+
+    @property
+    def kinds(self) -> int:
+        """Number of device kinds."""
+        return self.base.kinds
+
+    @property
+    def slots(self) -> int:
+        """Length T of the horizon."""
+        return self.base.slots
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape (pairs, K) of a decision."""
+        return len(self.pair_edge), self.kinds
+
+    @cached_property
+    def _pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        first = np.searchsorted(self.task_port, np.arange(self.ports + 1))
+        many = np.diff(first)[self.base.port]
+        edge = np.repeat(np.arange(len(self.base.edges)), many)
+        rank = np.arange(len(edge)) - np.repeat(np.cumsum(many) - many, many)
+        task = first[self.base.port[edge]] + rank
+        for array in (edge, task):
+            array.setflags(write=False)
+        return edge, task
+
+    @property
+    def pair_edge(self) -> np.ndarray:
+        """Edge of each pair, ascending, shape (pairs,)."""
+        return self._pairs[0]
+
+    @property
+    def pair_task(self) -> np.ndarray:
+        """Task of each pair, ascending within an edge, shape (pairs,)."""
+        return self._pairs[1]
+
+    def check_shape(self, y: Any) -> np.ndarray:
+        """Return a decision as a contiguous float array, or raise for a wrong shape or type."""
+        try:
+            array = np.ascontiguousarray(y, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"decision: not an array of numbers: {error}") from error
+        if array.shape != self.shape:
+            raise InputError(
+                f"decision: shape {array.shape} does not fit, expected {self.shape} (pairs, kinds)"
+            )
+        return array
+
+    def totals(self, y: np.ndarray) -> np.ndarray:
+        """Return sum_q y, what each edge carries, shape (E, K)."""
+        total = np.zeros(self.base.shape)
+        np.add.at(total, self.pair_edge, y)
+        return total
+
+    def task_sums(self, y: np.ndarray) -> np.ndarray:
+        """Return sum_r y, what each task holds, shape (G, K)."""
+        total = np.zeros(self.task_demand.shape)
+        np.add.at(total, self.pair_task, y)
+        return total
+
+    def port_rewards(self, y: np.ndarray) -> np.ndarray:
+        """Return each port's reward per arriving job, shape (L,)."""
+        return self.base.port_rewards(self.totals(y))
+
+    def evaluate(self, y: np.ndarray, arrivals: np.ndarray) -> tuple[float, bool]:
+        """Return the slot's reward and whether ``y`` is feasible."""
+        return float(arrivals @ self.port_rewards(y)), not self.violations(y)
+
+    def violations(self, y: Any) -> list[Violation]:
+        """List the broken constraints.
+
+        Whether a task is scheduled is read from ``y``: it is if it holds anything. A task without a floor
+        may count as scheduled while it holds nothing. Indices: "nonnegative" port, server, task, kind;
+        "floor" and "demand" port, task, kind; "minimum" port; "capacity" server, kind.
+        """
+        array = self.check_shape(y)
+        found = []
+        for i, k in np.argwhere(~(array >= -TOLERANCE)):
+            port, server = self.base.edges[self.pair_edge[i]].tolist()
+            task = self._rank(int(self.pair_task[i]))
+            found.append(Violation("nonnegative", (port, server, task, int(k)), float(-array[i, k])))
+        sums = self.task_sums(array)
+        holds = np.zeros(len(self.task_port), dtype=bool)
+        np.logical_or.at(holds, self.pair_task, ~(array <= TOLERANCE).all(axis=1))
+        for name, excess, limit in (
+            ("floor", self.task_floor - sums, self.task_floor),
+            ("demand", sums - self.task_demand, self.task_demand),
+        ):
+            for g, k in np.argwhere(~(excess <= TOLERANCE * np.maximum(1.0, limit)) & holds[:, None]):
+                at = (int(self.task_port[g]), self._rank(g), int(k))
+                found.append(Violation(name, at, float(excess[g, k])))
+        found += self._too_few(holds)
+        used = self.base.server_sums(self.totals(array))
+        excess = used - self.base.capacity
+        for r, k in np.argwhere(~(excess <= TOLERANCE * np.maximum(1.0, self.base.capacity))):
+            found.append(Violation("capacity", (int(r), int(k)), float(excess[r, k])))
+        return found
+
+    def _rank(self, task: int) -> int:
+        """Return a task's number among its port's tasks."""
+        return int(task - np.searchsorted(self.task_port, self.task_port[task]))
+
+    def _too_few(self, holds: np.ndarray) -> list[Violation]:
+        """List the ports with some tasks scheduled, but fewer than the minimum."""
+        free = (self.task_floor <= TOLERANCE).all(axis=1)
+        some = np.bincount(self.task_port, weights=holds, minlength=self.ports)
+        most = np.bincount(self.task_port, weights=holds | free, minlength=self.ports)
+        lack = np.where(some > 0, self.minimum - most, 0)
+        return [Violation("minimum", (int(p),), float(lack[p])) for p in np.flatnonzero(lack > 0)]
+
+
+class GangInstance(Instance):
+    """A gang scheduling problem.
+
+    Parameters
+    ----------
+    base
+        Graph, capacities, overhead, utilities and arrivals.
+    demand, floor
+        a and b, [port][task][kind], 0 <= b <= a; ports may have different numbers of tasks, or none.
+    minimum
+        m, [port]: whole, at most the port's number of tasks.
+
+    Raises
+    ------
+    InputError
+        Naming the field, the index and the value at fault.
+    """
+
+    problem: ClassVar[str] = "allocation-gang"
+    setting: GangSetting
+
+    def __init__(self, base: AllocationInstance, *, demand: Any, floor: Any, minimum: Any) -> None:
+        ports, kinds = base.setting.ports, base.setting.kinds
+        a = _per_task(demand, "gang.demand", ports, kinds)
+        b = _per_task(floor, "gang.floor", ports, kinds)
+        m = numbers(minimum, "gang.minimum", (ports,), integer=True)
+        for p in range(ports):
+            if len(a[p]) != len(b[p]):
+                raise InputError(f"gang.floor[{p}]: {len(b[p])} tasks, but gang.demand has {len(a[p])}")
+            for q, k in np.argwhere(b[p] > a[p])[:1]:
+                raise InputError(
+                    f"gang.floor[{p}][{q}][{k}]: {b[p][q, k]:g} is more than the demand {a[p][q, k]:g}"
+                )
+            if m[p] > len(a[p]):
+                raise InputError(f"gang.minimum[{p}]: {m[p]} is more than the port's {len(a[p])} tasks")
+        task_port = np.repeat(np.arange(ports), [len(rows) for rows in a])
+        task_demand, task_floor = np.concatenate(a), np.concatenate(b)
+        for array in (task_port, task_demand, task_floor):
+            array.setflags(write=False)
+        self.base = base
+        self.setting = GangSetting(base.setting, task_port, task_demand, task_floor, m)
+
+    def __repr__(self) -> str:
+        s = self.setting
+        return (
+            f"GangInstance(ports={s.ports}, servers={s.base.servers}, kinds={s.kinds}, "
+            f"tasks={len(s.task_port)}, slots={s.slots}, digest={self.digest()})"
+        )
+
+    @property
+    def origin(self) -> Origin:  # type: ignore[override]
+        """Where the instance comes from."""
+        return self.base.origin
+
+    @property
+    def arrivals(self) -> np.ndarray:
+        """x[slot][port]."""
+        return self.base.arrivals
+
+    @property
+    def arrival_counts(self) -> np.ndarray:
+        """N_l: jobs per port over all slots, shape (L,)."""
+        return self.base.arrival_counts
+
+    def episode(self, sees: frozenset[str]) -> SlotEpisode:
+        """Return a fresh pass through the slots; ``sees`` may hold "arrivals"."""
+        return SlotEpisode(self, "arrivals" in sees)
+
+    def violations(self, decision: Any) -> list[Violation]:
+        """List the constraints that a decision y[pair, kind] breaks."""
+        return self.setting.violations(decision)
+
+    def rewards(self, y: np.ndarray) -> np.ndarray:
+        """Return the reward of holding ``y`` in every slot, shape (T,)."""
+        result: np.ndarray = self.arrivals @ self.setting.port_rewards(y)
+        return result
+
+    def with_arrivals(self, arrivals: Any) -> GangInstance:
+        """Return the same setting under other arrivals."""
+        other = object.__new__(type(self))
+        other.base = self.base.with_arrivals(arrivals)
+        other.setting = replace(self.setting, base=other.base.setting)
+        return other
+
+    def content(self) -> Iterator[tuple[str, Any]]:
+        """Yield what identifies the instance."""
+        yield from self.base.content()
+        s = self.setting
+        yield "task_port", s.task_port
+        yield "task_demand", s.task_demand
+        yield "task_floor", s.task_floor
+        yield "minimum", s.minimum
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form: that of the base, and ``gang``."""
+        s = self.setting
+        start = np.searchsorted(s.task_port, np.arange(s.ports + 1))
+        split = [slice(start[p], start[p + 1]) for p in range(s.ports)]
+        return {
+            **self.base.to_dict(),
+            "problem": self.problem,
+            "gang": {
+                "demand": [s.task_demand[part].tolist() for part in split],
+                "floor": [s.task_floor[part].tolist() for part in split],
+                "minimum": s.minimum.tolist(),
+            },
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Build an instance from its JSON form; see the class for what is refused."""
+        gang = need(data, "gang")
+        if not isinstance(gang, Mapping):
+            raise InputError(f"gang: {gang!r} is not an object with demand, floor and minimum")
+        refuse_unknown(gang, {"demand", "floor", "minimum"}, "gang.")
+        base = AllocationInstance.from_dict({key: value for key, value in data.items() if key != "gang"})
+        return cls(base, **{key: need(gang, key, "gang.") for key in ("demand", "floor", "minimum")})
+
+
+def _per_task(value: Any, field: str, ports: int, kinds: int) -> list[np.ndarray]:
+    """Check nested lists [port][task][kind]; return one array (tasks, kinds) per port."""
+    if not isinstance(value, (list, tuple)) or len(value) != ports:
+        raise InputError(f"{field}: expected a list of {ports} lists, one per port")
+    return [numbers(rows, f"{field}[{p}]", (None, kinds)) for p, rows in enumerate(value)]
+
+
+def generate_gang(
+    base: AllocationInstance, seed: int, *, tasks: int = 2, floor: float = 0.5, minimum: int | None = None
+) -> GangInstance:
+    """Split every port's demand over tasks, to make a gang instance out of a fractional one.
+
+    Parameters
+    ----------
+    base
+        The fractional instance.
+    seed
+        Decides how the demand is split.
+    tasks
+        Tasks per port, at least 1.
+    floor
+        b as a share of a, in [0, 1].
+    minimum
+        m for every port; by default all tasks must be scheduled.
+    """
+    rng = np.random.default_rng(seed)
+    share = rng.dirichlet(np.full(tasks, 4.0), size=base.setting.ports)
+    demand = share[:, :, None] * base.setting.demand[:, None, :]
+    return GangInstance(
+        base,
+        demand=demand.tolist(),
+        floor=(floor * demand).tolist(),
+        minimum=np.full(base.setting.ports, tasks if minimum is None else minimum),
+    )
+
+
+def printed_violations(setting: GangSetting, y: Any) -> list[Violation]:
+    """List the constraints of the set *printed* in 3.5 that ``y`` breaks, literally and without tolerance.
+
+    Every port, whether a job arrives or not, must have at least m_l tasks with a positive sum ("minimum");
+    every entry is at most its task's demand, server by server ("demand"); and the capacity holds.
+    """
+    array = setting.check_shape(y)
+    positive = setting.task_sums(array).sum(axis=1) > 0
+    count = np.bincount(setting.task_port, weights=positive, minlength=setting.ports)
+    found = [
+        Violation("minimum", (int(p),), float(setting.minimum[p] - count[p]))
+        for p in np.flatnonzero(count < setting.minimum)
+    ]
+    limit = setting.task_demand[setting.pair_task]
+    for name, excess in (("nonnegative", -array), ("demand", array - limit)):
+        for i, k in np.argwhere(~(excess <= 0)):
+            port, server = setting.base.edges[setting.pair_edge[i]].tolist()
+            at = (port, server, setting._rank(int(setting.pair_task[i])), int(k))
+            found.append(Violation(name, at, float(excess[i, k])))
+    excess = setting.base.server_sums(setting.totals(array)) - setting.base.capacity
+    for r, k in np.argwhere(~(excess <= 0)):
+        found.append(Violation("capacity", (int(r), int(k)), float(excess[r, k])))
+    return found
+
+
+def printed_is_empty(setting: GangSetting) -> bool:
+    """Return whether the set printed in 3.5 is empty.
+
+    A task can have a positive sum if somewhere both its demand and a capacity are positive; all tasks that
+    can, can at once, by small enough amounts.
+    """
+    somewhere = (setting.task_demand[setting.pair_task] > 0) & (
+        setting.base.capacity[setting.base.server[setting.pair_edge]] > 0
+    )
+    able = np.zeros(len(setting.task_port), dtype=bool)
+    np.logical_or.at(able, setting.pair_task, somewhere.any(axis=1))
+    count = np.bincount(setting.task_port, weights=able, minlength=setting.ports)
+    return bool((count < setting.minimum).any())
+
+
+def printed_counterexample(capacity: float, minimum: int) -> GangInstance:
+    """Return the smallest instance on which the printed set fails: one port, server and kind, two unit tasks.
+
+    With capacity 1 and minimum 2 the printed set admits y = (1 - e, e): neither all nor nothing. With
+    capacity 0 and minimum 1 it is empty.
+    """
+    base = AllocationInstance(
+        edges=[[0, 0]],
+        demand=[[2.0]],
+        capacity=[[capacity]],
+        overhead=[0.0],
+        utility_kind=[["linear"]],
+        alpha=[[1.0]],
+        arrivals=[[1]],
+    )
+    return GangInstance(base, demand=[[[1.0], [1.0]]], floor=[[[1.0], [1.0]]], minimum=[minimum])

@@ -1,0 +1,311 @@
+"""Declared optimisation problems: written once, beside the paper's equations, and handed to any solver.
+
+A :class:`Program` wraps a CVXPY or a Pyomo model. It can be printed, exported as an LP or MPS file, and
+solved by every solver that its modelling library knows. The libraries are imported when first needed.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .base import ClairvoyantError, InputError, write_whole
+
+
+class SolverError(ClairvoyantError):
+    """A solver failed, or reported a status that we do not know."""
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """What a solver reported; nothing here is checked, that is the oracles' work.
+
+    Attributes
+    ----------
+    status
+        The modelling library's word for how it ended, e.g. "optimal" or "user_limit".
+    value
+        The objective, ``None`` if the solver holds no solution.
+    variables
+        Values by the names used in the declaration; empty if there is no solution.
+    duals
+        Multipliers (>= 0 for inequalities) by the names of the constraints, where the solver has them.
+    bound
+        The solver's own bound on the objective, where it reports one.
+    """
+
+    status: str
+    value: float | None
+    variables: Mapping[str, np.ndarray]
+    duals: Mapping[str, np.ndarray] = field(default_factory=dict)
+    bound: float | None = None
+
+
+class Program(ABC):
+    """A declared problem with its title and the equations it stands for, one per line."""
+
+    title: str
+    equations: tuple[str, ...]
+
+    def __str__(self) -> str:
+        lines = [self.title, "", *(f"  {line}" for line in self.equations), "", self.declaration()]
+        return "\n".join(lines)
+
+    @abstractmethod
+    def declaration(self) -> str:
+        """Return the model as the modelling library prints it."""
+
+    @abstractmethod
+    def solve(self, *, solver: str, **options: Any) -> Solved:
+        """Hand the problem to a solver of the modelling library.
+
+        Raises
+        ------
+        InputError
+            If the modelling library does not know the solver.
+        SolverError
+            If the solver fails.
+        """
+
+    @abstractmethod
+    def _write(self, path: Path) -> None:
+        """Write the model to a file whose name ends in .lp or .mps."""
+
+    def export(self, path: str | os.PathLike[str]) -> None:
+        """Write the problem as an LP or MPS file, by the ending of its name; nothing is left half-written.
+
+        Raises
+        ------
+        InputError
+            For another ending, a file that cannot be written, or a problem that is not linear, naming why.
+        """
+        target = Path(path)
+        if target.suffix not in (".lp", ".mps"):
+            raise InputError(f"{target}: the name of an exported program ends in .lp or .mps")
+        with tempfile.TemporaryDirectory() as folder:
+            draft = Path(folder) / f"program{target.suffix}"
+            self._write(draft)
+            data = draft.read_bytes()
+        write_whole(target, data)
+
+
+class CvxpyProgram(Program):
+    """A problem declared in CVXPY.
+
+    Parameters
+    ----------
+    problem
+        The ``cvxpy.Problem``.
+    variables, constraints
+        Its parts by name.
+    title, equations
+        For people to read.
+    curved
+        What makes the problem non-linear, in words; empty for a linear program.
+    """
+
+    def __init__(
+        self,
+        problem: Any,
+        variables: Mapping[str, Any],
+        constraints: Mapping[str, Any],
+        *,
+        title: str,
+        equations: tuple[str, ...],
+        curved: str = "",
+    ) -> None:
+        self.problem = problem
+        self.variables = dict(variables)
+        self.constraints = dict(constraints)
+        self.title = title
+        self.equations = equations
+        self.curved = curved
+
+    @property
+    def linear(self) -> bool:
+        """Whether the problem is a linear program."""
+        return not self.curved
+
+    def declaration(self) -> str:
+        """Return CVXPY's print of the problem."""
+        return str(self.problem)
+
+    def solve(self, *, solver: str = "", **options: Any) -> Solved:
+        """Solve with a solver that CVXPY knows: by default HiGHS if linear, else Clarabel."""
+        import cvxpy
+
+        chosen = (solver or ("HIGHS" if self.linear else "CLARABEL")).upper()
+        known: list[str] = cvxpy.installed_solvers()  # type: ignore[no-untyped-call]
+        if chosen not in known:
+            raise InputError(f"solver: {solver!r} is not one of {', '.join(known)}")
+        try:
+            with warnings.catch_warnings():  # the status that we return says the same
+                warnings.filterwarnings("ignore", "Solution may be inaccurate")
+                self.problem.solve(solver=chosen, **options)
+        except cvxpy.error.SolverError as error:
+            raise SolverError(f"{chosen}: {error}") from error
+        if any(variable.value is None for variable in self.variables.values()):
+            return Solved(self.problem.status, None, {})
+        duals = {name: part.dual_value for name, part in self.constraints.items()}
+        return Solved(
+            status=self.problem.status,
+            value=float(self.problem.value),
+            variables={name: np.asarray(v.value) for name, v in self.variables.items()},
+            duals={name: np.asarray(dual) for name, dual in duals.items() if dual is not None},
+        )
+
+    def _write(self, path: Path) -> None:
+        import cvxpy
+        import highspy
+
+        if not self.linear:
+            raise InputError(f"{path.suffix} files hold linear programs only, and {self.curved}")
+        data, _, inverse = self.problem.get_problem_data(cvxpy.HIGHS)
+        maximise = isinstance(self.problem.objective, cvxpy.Maximize)
+        sign = -1.0 if maximise else 1.0  # CVXPY hands over a minimisation
+        matrix = data["A"].tocsc()
+        equal = data["dims"].zero
+        lower = np.full(matrix.shape[0], -highspy.kHighsInf)
+        lower[:equal] = data["b"][:equal]
+        lp = highspy.HighsLp()
+        lp.num_row_, lp.num_col_ = matrix.shape
+        lp.sense_ = highspy.ObjSense.kMaximize if maximise else highspy.ObjSense.kMinimize
+        lp.col_cost_ = sign * data["c"]
+        lp.offset_ = sign * inverse[-1]["offset"]
+        lp.row_lower_, lp.row_upper_ = lower, data["b"]
+        for name, given, free in (("lower", "lower_bounds", -1.0), ("upper", "upper_bounds", 1.0)):
+            limits = data[given]
+            none = np.full(matrix.shape[1], free * highspy.kHighsInf)
+            setattr(lp, f"col_{name}_", none if limits is None else limits)
+        lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+        lp.a_matrix_.start_, lp.a_matrix_.index_ = matrix.indptr, matrix.indices
+        lp.a_matrix_.value_ = matrix.data
+        lp.col_names_ = _column_names(data["param_prob"].variables)
+        highs = highspy.Highs()
+        highs.setOptionValue("output_flag", False)
+        for status in (highs.passModel(lp), highs.writeModel(str(path))):
+            if status == highspy.HighsStatus.kError:
+                raise SolverError("HiGHS could not write the model")
+
+
+def _column_names(variables: Any) -> list[str]:
+    """Name the columns of CVXPY's matrix, y_3_1 for y[3, 1], in its (Fortran) order."""
+    names = []
+    for variable in variables:
+        indices = np.indices(variable.shape).reshape(len(variable.shape), -1, order="F").T
+        names += ["_".join(map(str, [variable.name(), *index])) for index in indices.tolist()]
+    return names
+
+
+class PyomoProgram(Program):
+    """A problem declared in Pyomo.
+
+    Parameters
+    ----------
+    model
+        The ``ConcreteModel`` with one active objective.
+    variables
+        Names of its variables that a solution reports, each with the shape of the array it is read into.
+    title, equations
+        For people to read.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        variables: Mapping[str, tuple[int, ...]],
+        *,
+        title: str,
+        equations: tuple[str, ...],
+    ) -> None:
+        self.model = model
+        self.variables = dict(variables)
+        self._highs: Any = None
+        self.title = title
+        self.equations = equations
+
+    def declaration(self) -> str:
+        """Return Pyomo's own print of the model."""
+        import io
+
+        stream = io.StringIO()
+        self.model.pprint(stream)
+        return stream.getvalue()
+
+    def solve(self, *, solver: str = "highs", time_limit: float | None = None, **options: Any) -> Solved:
+        """Solve with a solver that Pyomo knows; see the base class.
+
+        HiGHS is called in this process, reports its bound, and solves a changed model again without a new
+        translation. For every other solver, ``options`` go to the solver as they are.
+        """
+        if solver == "highs":
+            return self._solve_with_highs(time_limit, options)
+        import pyomo.environ as pyo
+
+        driver = pyo.SolverFactory(solver)
+        if not driver.available(exception_flag=False):
+            raise InputError(f"solver: Pyomo cannot reach {solver!r} on this machine")
+        extra = {} if time_limit is None else {"timelimit": time_limit}
+        try:
+            results = driver.solve(self.model, options=options, **extra)
+        except (RuntimeError, ValueError) as error:
+            raise SolverError(f"{solver}: {error}") from error
+        status = str(results.solver.termination_condition)
+        objective = next(self.model.component_data_objects(pyo.Objective, active=True))
+        return Solved(status, float(pyo.value(objective)), self._values())
+
+    def _solve_with_highs(self, time_limit: float | None, options: dict[str, Any]) -> Solved:
+        from pyomo.contrib.solver.common.util import NoSolutionError
+        from pyomo.contrib.solver.solvers.highs import Highs
+
+        begin = time.perf_counter()
+        if self._highs is None:
+            self._highs = Highs()
+            self._highs.set_instance(self.model)
+        if time_limit is not None:  # the translation counts
+            time_limit -= time.perf_counter() - begin
+            if time_limit <= 0.0:
+                return Solved("maxTimeLimit", None, {})
+        gap = options.pop("gap", None)
+        result = self._highs.solve(
+            self.model,
+            time_limit=time_limit,
+            rel_gap=gap,
+            threads=1,
+            solver_options=options,
+            load_solutions=False,
+            raise_exception_on_nonoptimal_result=False,
+        )
+        status = result.termination_condition.name
+        bound = result.objective_bound
+        if bound is not None and not np.isfinite(bound):
+            bound = None
+        if result.incumbent_objective is None:
+            return Solved(status, None, {}, bound=bound)
+        try:
+            result.solution_loader.load_vars()
+        except NoSolutionError as error:
+            raise SolverError(f"HiGHS ended with {status} and a value, but no solution") from error
+        return Solved(status, float(result.incumbent_objective), self._values(), bound=bound)
+
+    def _values(self) -> dict[str, np.ndarray]:
+        found = {}
+        for name, shape in self.variables.items():
+            values = getattr(self.model, name).extract_values()
+            array = np.zeros(shape)
+            for index, value in values.items():
+                array[index] = np.nan if value is None else value
+            found[name] = array
+        return found
+
+    def _write(self, path: Path) -> None:
+        self.model.write(str(path), io_options={"symbolic_solver_labels": True})

@@ -1,0 +1,196 @@
+"""The front door: the same handful of functions for every problem."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from . import _rooms
+from .models.base import InputError, Instance, read_object
+from .online import make_policy, policies
+from .online.base import Policy
+from .online.play import Run
+from .online.play import play as play_policy
+from .oracles.base import Optimum
+
+__all__ = [
+    "__version__",
+    "from_trace",
+    "generate",
+    "list_oracles",
+    "list_policies",
+    "load",
+    "make_policy",
+    "play",
+    "solve",
+]
+
+__version__ = version("clairvoyant")
+
+
+def load(path: str | os.PathLike[str]) -> Instance:
+    """Read an instance of any problem; the file says of which.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or is no valid instance, naming the field, the index and the value.
+    """
+    data = read_object(Path(path))
+    try:
+        kind = _rooms.find(data.get("problem"), _rooms.INSTANCES)
+        instance: Instance = kind.from_dict(data)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+    return instance
+
+
+def generate(problem: str, size: str = "default", seed: int = 0, **options: Any) -> Instance:
+    """Return a synthetic instance; equal arguments, equal instances.
+
+    Parameters
+    ----------
+    problem
+        For example "allocation".
+    size
+        "tiny", "default" or "large".
+    seed
+        Decides every draw.
+    **options
+        What the problem's generator takes; for allocation see
+        :func:`clairvoyant.models.allocation.generate.generate`.
+
+    Raises
+    ------
+    InputError
+        Naming the argument and its value.
+    """
+    function = _rooms.find(problem, _rooms.GENERATORS)
+    instance: Instance = function(size, seed, **_known(function, options, f"generate {problem!r}"))
+    return instance
+
+
+def from_trace(problem: str, folder: str | os.PathLike[str], **options: Any) -> Instance:
+    """Return an instance made from a folder of traces; its ``origin`` says which columns are real.
+
+    Parameters
+    ----------
+    problem
+        For example "allocation".
+    folder
+        The folder that holds the traces.
+    **options
+        What the problem's reader takes; for allocation see
+        :func:`clairvoyant.models.allocation.trace.from_trace`.
+
+    Raises
+    ------
+    InputError
+        For a missing or damaged file, or an argument, by name and value.
+    """
+    function = _rooms.find(problem, _rooms.TRACES)
+    instance: Instance = function(folder, **_known(function, options, f"from_trace {problem!r}"))
+    return instance
+
+
+def solve(instance: Instance, oracle: str | None = None, **options: Any) -> Optimum:
+    """Return the best that was possible, with a certified bound.
+
+    Parameters
+    ----------
+    instance
+        Any instance.
+    oracle
+        One of ``list_oracles(instance.problem)``; the first of them by default.
+    **options
+        ``gap`` (relative, to stop at), ``time_limit`` (seconds), ``progress`` (a function of the fraction
+        done and a text), and what else the oracle takes.
+
+    Raises
+    ------
+    InputError
+        For an unknown oracle or option, by name.
+    OracleError
+        If a solver's answer does not survive our own check.
+    """
+    known = list_oracles(instance.problem)
+    name = next(iter(known)) if oracle is None else oracle
+    if name not in known:
+        raise InputError(f"oracle: {name!r} is not one of {', '.join(known)} ({instance.problem})")
+    function = known[name].function
+    optimum: Optimum = function(instance, **_known(function, options, f"oracle {name!r}"))
+    return optimum
+
+
+def play(
+    policy: str | Policy,
+    instance: Instance,
+    seed: int = 0,
+    *,
+    keep_decisions: bool = False,
+    enforce: bool = True,
+    progress: Callable[[int], None] | None = None,
+) -> Run:
+    """Play a policy on an instance and check every decision it makes.
+
+    Parameters
+    ----------
+    policy
+        Any object with the members of :class:`Policy`, or a name with settings such as
+        ``"ogasched:step=decay,eta0=25"``; see ``list_policies()``.
+    instance, seed, keep_decisions, enforce, progress
+        See :func:`clairvoyant.online.play.play`.
+
+    Raises
+    ------
+    InputError
+        For an unknown name or setting, or a policy of another problem.
+    DecisionError
+        If a decision is infeasible, naming the constraints it breaks.
+    """
+    player = make_policy(policy, instance.problem) if isinstance(policy, str) else policy
+    return play_policy(
+        player, instance, seed, keep_decisions=keep_decisions, enforce=enforce, progress=progress
+    )
+
+
+def list_policies(problem: str | None = None) -> dict[str, Any]:
+    """Return the policies that come with the package, by name: classes that can be called with settings.
+
+    Parameters
+    ----------
+    problem
+        Only those that play this problem; all by default.
+    """
+    return policies(problem)
+
+
+def list_oracles(problem: str | None = None) -> dict[str, Any]:
+    """Return the oracles that come with the package, by name.
+
+    Parameters
+    ----------
+    problem
+        Only those that solve this problem; all by default.
+    """
+    tables = [_rooms.find(problem, _rooms.ORACLES)] if problem else map(_every, _rooms.ORACLES)
+    entries = {name: entry for table in tables for name, entry in table.items()}
+    return {name: entry for name, entry in entries.items() if problem in (None, entry.problem)}
+
+
+def _every(problem: str) -> Any:
+    return _rooms.find(problem, _rooms.ORACLES)
+
+
+def _known(function: Callable[..., Any], options: Mapping[str, Any], what: str) -> Mapping[str, Any]:
+    """Return the options if the function takes each of them; refuse the first that it does not."""
+    parameters = inspect.signature(function).parameters.values()
+    names = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    for name in options:
+        if name not in names:
+            raise InputError(f"{name}: {what} takes no such option; it takes {', '.join(names)}")
+    return options

@@ -1,0 +1,211 @@
+"""What the command line prints: tables and JSON on standard output, progress on standard error."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import json
+import math
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+PLAIN_WIDTH = 110
+"""Columns of a table that is not printed on a terminal."""
+
+LINE_EVERY = 5.0
+"""Seconds between two lines of progress where there is no terminal to draw a bar on."""
+
+DRAW_EVERY = 0.1
+"""Seconds between two updates of the bar."""
+
+
+def plain(value: Any) -> Any:
+    """Return the value as JSON knows it: arrays as lists, enumerations as text, NaN and infinity as null."""
+    if isinstance(value, enum.Enum):
+        return plain(value.value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (frozenset, set)):
+        return sorted(plain(item) for item in value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if hasattr(value, "tolist"):  # numpy arrays and scalars, without importing numpy
+        return plain(value.tolist())
+    if isinstance(value, Sequence):
+        return [plain(item) for item in value]
+    return str(value)
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    """Print one JSON object on one line of standard output."""
+    click.echo(json.dumps(plain(value), allow_nan=False))
+
+
+def number(value: float | None) -> str:
+    """Return a number for people: six significant digits, thousands apart; nothing for ``None``."""
+    if value is None:
+        return ""
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
+
+
+def line(text: str = "") -> None:
+    """Print a line of text."""
+    click.echo(text)
+
+
+def log(text: str) -> None:
+    """Print a line on standard error."""
+    click.echo(text, err=True)
+
+
+def heading(text: str) -> None:
+    """Print a line that stands out."""
+    from rich.text import Text
+
+    _render(Text(text, style="bold"))
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table; columns whose name begins with ``>`` hold numbers and are aligned to the right."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for i, column in enumerate(columns):
+        right = column.startswith(">")
+        table.add_column(
+            column.removeprefix(">"), justify="right" if right else "left", no_wrap=right or i == 0
+        )
+    for row in rows:
+        table.add_row(*row)
+    _render(table)
+
+
+def print_pairs(pairs: Mapping[str, str]) -> None:
+    """Print names and values, one pair per line, the values aligned."""
+    from rich.table import Table
+
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    for name, value in pairs.items():
+        table.add_row(name, value)
+    _render(table)
+
+
+def _render(thing: Any) -> None:
+    """Print what rich can render, text as it stands: ``[0]`` is an index, not markup."""
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else PLAIN_WIDTH
+    console = Console(width=width, markup=False, highlight=False, emoji=False)
+    # Captured, so that rich neither pads lines nor ends the program when the reader goes away.
+    with console.capture() as captured:
+        console.print(thing)
+    for text in captured.get().splitlines():
+        line(text.rstrip())
+
+
+class Reporter:
+    """Takes notes of how far a long job is, and shows them.
+
+    On a terminal they move a bar. Elsewhere at most one line every five seconds is printed, and one for
+    every finished part.
+    """
+
+    def __init__(self) -> None:
+        self.fraction, self.note = 0.0, ""
+        self._next = time.monotonic() + LINE_EVERY
+
+    def __call__(self, fraction: float, note: str) -> None:
+        """Note the fraction done, 0 to 1, and what is being done."""
+        self.fraction, self.note = fraction, note
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + LINE_EVERY
+            log(f"{fraction:4.0%} {note}")
+
+    def finished(self, text: str) -> None:
+        """Tell that a part is done."""
+        log(text)
+
+
+class _Bar(Reporter):
+    def __init__(self, update: Any) -> None:
+        super().__init__()
+        self._update = update
+        self._next = 0.0
+
+    def __call__(self, fraction: float, note: str) -> None:
+        self.fraction, self.note = fraction, note
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + DRAW_EVERY
+            self._update(completed=fraction, note=note)
+
+    def finished(self, text: str) -> None:
+        """Show nothing: the bar moves on, and the result will be printed."""
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Reporter]:
+    """Show on standard error how far a job is, while it runs."""
+    if not sys.stderr.isatty():
+        yield Reporter()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    columns = (
+        *(TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn()),
+        *(TimeElapsedColumn(), TextColumn("{task.fields[note]}", markup=False)),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=1.0, note="")
+        yield _Bar(lambda **fields: bar.update(task, **fields))
+
+
+def check_writable(path: Path) -> None:
+    """Raise before any work is done if a file could not be written in the end.
+
+    Raises
+    ------
+    InputError
+        If the folder is missing or closed, or something that is no plain file stands there.
+    """
+    from .models.base import InputError
+
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path}: cannot be written: it is not a plain file")
+    try:
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        os.close(descriptor)
+        Path(name).unlink()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def check_folder(path: Path) -> None:
+    """Make a folder, or raise before any work is done if nothing could be written into it.
+
+    Raises
+    ------
+    InputError
+        If it cannot be made, or a file could not be written there.
+    """
+    from .models.base import InputError
+
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be made: {error.strerror or error}") from error
+    check_writable(path / "index.html")

@@ -1,0 +1,195 @@
+"""What is told of instances, optima, policies and claims: as facts for JSON, and as text for people."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Any
+
+from . import _output as out
+
+if TYPE_CHECKING:
+    from .analysis.claim import Claim, Finding
+    from .models.base import Instance
+    from .online.play import Run
+    from .oracles.base import Optimum
+
+Results = Sequence[tuple["Claim", "Finding"]]
+
+
+def size_facts(instance: Any) -> dict[str, float]:
+    """Return the numbers that say how large an instance is, by name."""
+    graph = getattr(instance, "base", instance).setting  # gangs stand on a fractional instance
+    facts = {
+        "ports": graph.ports,
+        "servers": graph.servers,
+        "device kinds": graph.kinds,
+        "edges": len(graph.edges),
+        "ports per server": graph.density,
+        "slots": graph.slots,
+        "jobs": int(instance.arrivals.sum()),
+    }
+    return facts | ({"tasks": len(instance.setting.task_port)} if graph is not instance.setting else {})
+
+
+def instance_facts(file: Path, instance: Instance) -> dict[str, Any]:
+    """Return what every result says of its instance."""
+    return {
+        "file": str(file),
+        "problem": instance.problem,
+        "digest": instance.digest(),
+        "facts": size_facts(instance),
+        "origin": instance.origin.to_dict(),
+    }
+
+
+def print_instance(described: Mapping[str, Any]) -> None:
+    """Print the instance, its size and its origin."""
+    out.heading(f"{described['problem']} {described['digest']} ({described['file']})")
+    origin = described["origin"]
+    numbers = ", ".join(f"{out.number(value)} {name}" for name, value in described["facts"].items())
+    pairs = {"size": numbers, "origin": origin["source"]}
+    for key in ("real", "filled"):
+        if origin[key]:
+            pairs[key] = "\n".join(origin[key])
+    out.print_pairs(pairs)
+    out.line()
+
+
+def optimum_facts(optimum: Optimum) -> dict[str, Any]:
+    """Return everything about an optimum but the decision."""
+    return {
+        "value": optimum.value,
+        "bound": optimum.bound,
+        "gap": optimum.gap,
+        "why_stopped": optimum.why_stopped.value,
+        "method": optimum.method,
+        "seconds": optimum.seconds,
+    }
+
+
+def print_optimum(name: str, optimum: Mapping[str, Any]) -> None:
+    """Print value, bound and how they came about."""
+    proven = "nothing is proven about what is better"
+    if optimum["bound"] is not None:
+        proven = f"nothing is better than {optimum['bound']:,.12g} (gap {optimum['gap']:.1e})"
+    out.line(f"{name} optimum {optimum['value']:,.12g}; {proven}")
+    out.line(f"{optimum['method']}: {optimum['why_stopped']} after {optimum['seconds']:.3g} s")
+
+
+def policy_scores(
+    player: Any, runs: list[Run], optimum: Optimum | None, bounds: dict[str, float] | None
+) -> dict[str, Any]:
+    """Return what is told of one policy; its total is the mean over the seeds."""
+    totals = [run.total for run in runs]
+    total = fmean(totals)
+    traits = player.traits
+    scores: dict[str, Any] = {
+        "total": total,
+        "per_seed": totals,
+        "standard_error": stdev(totals) / math.sqrt(len(totals)) if len(totals) > 1 else None,
+        "seconds": sum(run.seconds for run in runs),
+        "infeasible": sum(run.infeasible for run in runs),
+        "sees": sorted(traits.sees),
+        "randomised": traits.randomised,
+        "guarantee": traits.guarantee,
+        "proven": traits.proven,
+    }
+    if optimum is not None:
+        scores |= {
+            "optimum": optimum.value,
+            "regret": optimum.value - total,
+            "regret_at_most": None if optimum.bound is None else optimum.bound - total,
+        }
+    if bounds is not None:
+        scores["bounds"] = bounds
+    return scores
+
+
+def print_scores(described: Mapping[str, Any]) -> None:
+    """Print one row per policy, then the optimum, the bounds and the guarantees."""
+    optimum = described["optimum"]
+    columns = ["policy", "sees before deciding", ">total", ">regret", ">of the optimum", ">seconds"]
+    rows = []
+    for spec, scores in described["policies"].items():
+        error = scores["standard_error"]
+        share = ""
+        if optimum is not None and optimum["value"] > 0:
+            share = f"{scores['total'] / optimum['value']:.2%}"
+        rows.append(
+            (
+                spec,
+                ", ".join(scores["sees"]) or "nothing",
+                out.number(scores["total"]) + ("" if error is None else f" ± {error:.2g}"),
+                out.number(scores.get("regret")),
+                share,
+                f"{scores['seconds']:.3g}",
+            )
+        )
+    out.print_table(columns, rows)
+    out.line()
+    if optimum is not None:
+        print_optimum(optimum["oracle"], optimum)
+    for name, bound in (described["bounds"] or {}).items():
+        out.line(f"bound on the regret, {name}: {out.number(bound)}")
+    for spec, scores in described["policies"].items():
+        if scores["infeasible"]:
+            out.line(f"{spec}: {scores['infeasible']:,} infeasible decisions, so its total means nothing")
+        if scores["guarantee"] != "none":
+            out.line(f"{spec}: {scores['guarantee']} ({scores['proven']})")
+
+
+def claim_facts(results: Results) -> list[dict[str, Any]]:
+    """Return the claims and their verdicts; tables and figures are in the report."""
+    return [
+        {
+            "id": claim.id,
+            "where": claim.where,
+            "says": claim.says,
+            "verdict": finding.verdict,
+            "expected": claim.expected,
+            "as_expected": finding.verdict is claim.expected,
+            "summary": finding.summary,
+            "numbers": finding.numbers,
+        }
+        for claim, finding in results
+    ]
+
+
+def print_claims(results: Results) -> None:
+    """Print one row per claim and how many there are of each verdict."""
+    rows = []
+    for claim, finding in results:
+        verdict = finding.verdict.value
+        if finding.verdict is not claim.expected:
+            verdict += f", expected: {claim.expected.value}"
+        rows.append((claim.id, verdict, finding.summary))
+    out.print_table(["claim", "verdict", "what decides"], rows)
+    out.line()
+    counts = Counter(finding.verdict.value for _, finding in results)
+    wrong = sum(finding.verdict is not claim.expected for claim, finding in results)
+    out.line(
+        f"{len(results)} claims: {', '.join(f'{n} {verdict}' for verdict, n in counts.items())}; "
+        + (f"{wrong} NOT as expected" if wrong else "all as expected")
+    )
+
+
+def without_markup(text: str) -> str:
+    """Return a line of a docstring without its cross-references."""
+    return re.sub(r":\w+:`([^`]*)`", r"\1", text).replace("``", "")
+
+
+def settings_text(settings: Mapping[str, Any]) -> str:
+    """Return settings as they are given to a policy."""
+    return ", ".join(f"{name}={value}" for name, value in settings.items())
+
+
+def settings_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return what can be given to an oracle by name, with the defaults; all but ``progress``."""
+    parameters = inspect.signature(function).parameters.values()
+    return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY and p.name != "progress"}

@@ -1,0 +1,16 @@
+"""Check your own policy, and draw instances to test with.
+
+>>> from clairvoyant.online.allocation import Fairness
+>>> check_policy(Fairness)
+
+:func:`check_policy` is for policies what scikit-learn's ``check_estimator`` is for estimators. In a test
+suite use :func:`policy_checks`, which gives each check a name of its own. Hypothesis strategies for instances
+and decisions are in the module of each problem, e.g. :mod:`clairvoyant.testing.allocation`.
+"""
+
+from __future__ import annotations
+
+from .checks import CHECKS, PolicyCheckError, Subject, check_policy, policy_checks
+from .kit import Kit, register_kit
+
+__all__ = ["CHECKS", "Kit", "PolicyCheckError", "Subject", "check_policy", "policy_checks", "register_kit"]

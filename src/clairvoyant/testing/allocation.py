@@ -1,0 +1,190 @@
+"""Allocation: what the policy checks need, and Hypothesis strategies for settings, instances and decisions.
+
+>>> from hypothesis import given
+>>> @given(instances(max_slots=4))
+... def test_no_reward_without_jobs(instance):
+...     idle = instance.with_arrivals(0 * instance.arrivals)
+...     assert not idle.rewards(idle.setting.edge_demand).any()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from hypothesis import assume
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from ..models.allocation.instance import AllocationInstance, Setting
+from ..models.allocation.utility import KINDS
+from .kit import Kit, register_kit
+
+SIZES = st.sampled_from([0.0, 1.0, 2.0, 0.5, 3.0]) | st.floats(2.0**-10, 10.0)
+"""Demands and capacities: often zero or one, and often tied."""
+
+ALPHAS = st.sampled_from([1.0, 1.5]) | st.floats(0.125, 4.0)
+OVERHEADS = st.sampled_from([0.0, 0.5, 1.0, 0.3]) | st.floats(2.0**-10, 1.0)
+
+
+@st.composite
+def instances(
+    draw: st.DrawFn,
+    *,
+    max_ports: int = 4,
+    max_servers: int = 3,
+    max_kinds: int = 3,
+    min_slots: int = 0,
+    max_slots: int = 6,
+    max_jobs: int = 2,
+    families: Sequence[str] = KINDS,
+    min_edges: int = 0,
+    sizes: st.SearchStrategy[float] = SIZES,
+) -> AllocationInstance:
+    """Draw an instance; it shrinks towards one port, one server, one kind and no slots.
+
+    Demands and capacities may be zero, ports and servers may have no edges, slots may be without jobs, and
+    every (server, kind) has a utility family of its own.
+
+    Parameters
+    ----------
+    max_ports, max_servers, max_kinds, min_slots, max_slots, min_edges
+        Limits of the sizes.
+    max_jobs
+        The most jobs of one port in one slot.
+    families
+        The utility families to choose from.
+    sizes
+        Strategy for demands and capacities.
+    """
+    L, R, K = (draw(st.integers(1, most)) for most in (max_ports, max_servers, max_kinds))
+    pairs = [(p, r) for r in range(R) for p in range(L)]
+    joined = draw(st.lists(st.sampled_from(pairs), unique=True, min_size=min(min_edges, len(pairs))))
+    slots = draw(st.integers(min_slots, max_slots))
+    return AllocationInstance(
+        edges=joined,
+        demand=draw(arrays(float, (L, K), elements=sizes)),
+        capacity=draw(arrays(float, (R, K), elements=sizes)),
+        overhead=draw(arrays(float, K, elements=OVERHEADS)),
+        utility_kind=draw(arrays(object, (R, K), elements=st.sampled_from(list(families)))),
+        alpha=draw(arrays(float, (R, K), elements=ALPHAS)),
+        arrivals=draw(arrays(np.int64, (slots, L), elements=st.integers(0, max_jobs))),
+    )
+
+
+def settings(**limits: Any) -> st.SearchStrategy[Setting]:
+    """Draw the setting of an instance; limits as for :func:`instances`."""
+    return instances(**limits).map(lambda instance: instance.setting)
+
+
+@st.composite
+def decisions(draw: st.DrawFn, setting: Setting, *, feasible: bool = True) -> np.ndarray:
+    """Draw a decision y[edge, kind] for a setting; it shrinks towards zero.
+
+    Feasible ones often lie on the boundary of Y. Infeasible ones break one constraint in one place, by
+    something between a little (1e-6) and everything (not a number); a setting without edges has none.
+    """
+    part = draw(arrays(float, setting.shape, elements=st.sampled_from([0.0, 1.0]) | st.floats(0.0, 1.0)))
+    y: np.ndarray = setting.edge_demand * part
+    used = setting.server_sums(y)
+    y *= np.divide(setting.capacity, used, out=np.ones_like(used), where=used > setting.capacity)[
+        setting.server
+    ]
+    if feasible:
+        return y
+    assume(y.size > 0)
+    at = draw(st.tuples(*(st.integers(0, n - 1) for n in setting.shape)))
+    excess = draw(st.sampled_from([1.0, 1e-6, 1e6, np.inf, np.nan]))
+    server, kind = setting.server[at[0]], at[1]
+    room = setting.capacity[server, kind] - (setting.server_sums(y)[server, kind] - y[at])
+    match draw(st.sampled_from(["demand", "nonnegative", "capacity"])):
+        case "demand":
+            y[at] = setting.edge_demand[at] + excess * max(1.0, setting.edge_demand[at])
+        case "nonnegative":
+            y[at] = -excess
+        case _:
+            y[at] = room + excess * max(1.0, setting.capacity[server, kind])
+    return y
+
+
+def _random(seed: int, *, jobs: int = 1, slots: int = 12, scale: float = 1.0) -> AllocationInstance:
+    """Return a small instance of all utility families in which no two demands or capacities are alike."""
+    rng = np.random.default_rng(seed)
+    L, R, K = 4, 3, 2
+    edges = [(p, r) for r in range(R) for p in range(L) if rng.random() < 0.75 or p == r]
+    return AllocationInstance(
+        edges=edges,
+        demand=scale * rng.uniform(0.5, 2.0, (L, K)),
+        capacity=scale * rng.uniform(1.0, 4.0, (R, K)),
+        overhead=rng.uniform(0.1, 0.5, K),
+        utility_kind=rng.permutation(np.resize(np.array(KINDS, dtype=object), R * K)).reshape(R, K),
+        alpha=rng.uniform(1.0, 1.5, (R, K)),
+        arrivals=rng.integers(0, jobs + 1, (slots, L)),
+    )
+
+
+def ordinary() -> dict[str, AllocationInstance]:
+    """Return the instances that policies are checked on: single jobs, several at once, plenty of room."""
+    roomy = _random(2).to_dict()
+    roomy["capacity"] = [[100.0, 100.0]] * 3
+    return {
+        "single jobs": _random(0),
+        "several jobs": _random(1, jobs=3, slots=10),
+        "ample capacity": AllocationInstance.from_dict(roomy),
+    }
+
+
+def degenerate() -> dict[str, AllocationInstance]:
+    """Return instances at the edge of what is allowed."""
+    some = _random(3)
+    plain = some.to_dict()
+    ports = some.setting.ports
+
+    def changed(**fields: Any) -> AllocationInstance:
+        return AllocationInstance.from_dict({**plain, **fields})
+
+    one = {"demand": [[1.0]], "capacity": [[1.0]], "overhead": [0.5], "arrivals": [[1], [0], [1]]}
+    return {
+        "no slots": some.with_arrivals(np.zeros((0, ports))),
+        "one slot": some.with_arrivals(some.arrivals[:1]),
+        "no jobs": some.with_arrivals(0 * some.arrivals),
+        "many jobs at once": some.with_arrivals(1000 * some.arrivals),
+        "no edges": changed(edges=[]),
+        "ports and servers without edges": changed(edges=[[1, 1]]),
+        "zero capacity": changed(capacity=[[0.0, 0.0]] * 3),
+        "one server without capacity": changed(capacity=[[0.0, 0.0], [1.0, 2.0], [2.0, 0.0]]),
+        "zero demand": changed(demand=[[0.0, 0.0]] * ports),
+        "one port without demand": changed(demand=[[0.0, 0.0], [1.0, 2.0], [2.0, 0.0], [1.0, 1.0]]),
+        "no overhead": changed(overhead=[0.0, 0.0]),
+        "overhead above every gain": changed(
+            overhead=[1.0, 1.0], utility={"kind": [["linear"] * 2] * 3, "alpha": [[0.0, 0.0]] * 3}
+        ),
+        "all alike": changed(
+            demand=[[1.0, 1.0]] * ports,
+            capacity=[[2.0, 2.0]] * 3,
+            utility={"kind": [["log"] * 2] * 3, "alpha": [[1.0, 1.0]] * 3},
+        ),
+        "one port, server and kind": AllocationInstance.from_dict(
+            {**plain, **one, "edges": [[0, 0]], "utility": {"kind": [["poly"]], "alpha": [[1.0]]}}
+        ),
+        "huge numbers": _random(4, scale=1e12),
+        "tiny numbers": _random(5, scale=1e-12),
+    }
+
+
+def alter(instance: AllocationInstance, event: int, sees: frozenset[str]) -> Iterator[AllocationInstance]:
+    """Yield the instance with other arrivals from ``event`` on, or after it for who sees the arrivals."""
+    first = event + ("arrivals" in sees)
+    rest = instance.arrivals[first:]
+    for other in (np.where(rest > 0, 0, 1), 2 * rest + 1, rest[::-1], 0 * rest):
+        if not np.array_equal(other, rest):
+            yield instance.with_arrivals(np.concatenate([instance.arrivals[:first], other]))
+
+
+def secrets(instance: AllocationInstance) -> tuple[np.ndarray, ...]:
+    """Return the arrivals."""
+    return (instance.arrivals,)
+
+
+register_kit(Kit("allocation", ordinary, degenerate, frozenset({"arrivals"}), alter, secrets))

@@ -1,0 +1,450 @@
+"""The checks that every policy of every problem has to pass."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..models.base import DecisionError, InputError, Instance
+from ..online.base import Policy, Traits
+from ..online.play import Run, check_member, play
+from .graph import Snapshot, canonical, reachable
+from .kit import Kit, find_kit
+
+
+class PolicyCheckError(AssertionError):
+    """A policy breaks the contract. The message names the check, the policy and the probable cause."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a check works on.
+
+    Attributes
+    ----------
+    make
+        Returns a policy that has not been played yet.
+    kit
+        What is known about the problem.
+    given
+        Instances that take the place of the kit's ordinary ones, or ``None``.
+    seeds
+        Seeds to play with.
+    """
+
+    make: Callable[[], Any]
+    kit: Kit
+    given: Mapping[str, Instance] | None
+    seeds: tuple[int, ...]
+
+    def instances(self) -> Mapping[str, Instance]:
+        """Return fresh instances, so that no check suffers from what a policy did to another one's."""
+        if self.given is None:
+            return self.kit.ordinary()
+        return {name: type(one).from_dict(one.to_dict()) for name, one in self.given.items()}
+
+    def play(self, policy: Any, instance: Instance, where: str, seed: int | None = None) -> Run:
+        """Play, keeping the decisions; whatever goes wrong becomes an explanation."""
+        enforce = policy.traits.feasible
+        seed = self.seeds[0] if seed is None else seed
+        try:
+            return play(policy, instance, seed, keep_decisions=True, enforce=enforce)
+        except DecisionError as error:
+            raise PolicyCheckError(
+                f"an infeasible decision on instance {where!r}: {error}. Probable cause: a limit that is not "
+                "looked at, or rounding; if the decisions are meant to be infeasible, say so with "
+                "traits.feasible=False"
+            ) from error
+        except Exception as error:
+            raise PolicyCheckError(
+                f"{type(error).__name__} on instance {where!r}: {error}. {_probable(error)}"
+            ) from error
+
+
+def _probable(error: Exception) -> str:
+    """Guess why a policy could not be played at all."""
+    if "read-only" in str(error):
+        return (
+            "Probable cause: it writes into an array of its setting, observation or feedback; copy that first"
+        )
+    if isinstance(error, TypeError | AttributeError) and "None" in str(error):
+        return (
+            "Probable cause: it uses what it does not declare to see in traits.sees; that part of the "
+            "observation is None"
+        )
+    return "Probable cause: start() or decide() does not expect such an instance"
+
+
+def members(subject: Subject) -> None:
+    """Have a name, traits, start(setting, rng), decide(observation), and perhaps learn(feedback)."""
+    policy = subject.make()
+    check_member(policy, subject.kit.problem)
+    if not isinstance(policy.name, str) or not policy.name:
+        raise PolicyCheckError(f"its name is {policy.name!r}; it should be a text that is not empty")
+    for method in ("start", "decide", "learn"):
+        if not callable(getattr(policy, method, play)):
+            raise PolicyCheckError(f"its {method} is no method but {getattr(policy, method)!r}")
+
+
+def feasible_decisions(subject: Subject) -> None:
+    """Keep every constraint in every decision; the rewards are finite.
+
+    A policy that declares ``feasible=False`` is excused from the constraints.
+    """
+    for where, instance in subject.instances().items():
+        for seed in subject.seeds:
+            _finite(subject.play(subject.make(), instance, where, seed), where)
+
+
+def degenerate_instances(subject: Subject) -> None:
+    """Cope with every valid instance: no events, nothing to give away, one of each, huge numbers."""
+    for where, instance in subject.kit.degenerate().items():
+        _finite(subject.play(subject.make(), instance, where), where)
+
+
+def _finite(run: Run, where: str) -> None:
+    for event in np.flatnonzero(~np.isfinite(run.rewards))[:1]:
+        raise PolicyCheckError(
+            f"event {event} of instance {where!r} is rewarded with {run.rewards[event]}. Probable cause: "
+            "an overflow or a division by zero in its decision"
+        )
+
+
+def no_peeking(subject: Subject) -> None:
+    """Decide the same as long as all that may be seen is the same.
+
+    The instance is altered from some event on, so that it also has another digest. All decisions up to that
+    event must stay bit by bit; for a policy that does not see the event before it decides, the event itself
+    is altered, too.
+    """
+    sees = subject.make().traits.sees
+    _compare(subject, subject.kit.observable, "the future", "what has not happened yet")
+    if sees != subject.kit.observable:
+        hidden = ", ".join(sorted(subject.kit.observable - sees))
+        _compare(subject, sees, f"the {hidden} of an event", f"{hidden}, which traits.sees does not declare")
+
+
+def _compare(subject: Subject, sees: frozenset[str], altered: str, secret: str) -> None:
+    for where, instance in subject.instances().items():
+        want = subject.play(subject.make(), instance, where).decisions or ()
+        for event in sorted({0, len(want) // 3, len(want) // 2, len(want) - 2} & set(range(len(want)))):
+            for other in subject.kit.alter(instance, event, sees):
+                got = subject.play(subject.make(), other, f"{where}, altered").decisions or ()
+                for i in range(event + 1):
+                    if canonical(got[i]) != canonical(want[i]):
+                        raise PolicyCheckError(
+                            f"its decision in event {i} of instance {where!r} changes when {altered} is "
+                            f"altered from event {event} on. Probable cause: it knows {secret}, by another "
+                            "way than its observations, or it is not reproducible"
+                        )
+
+
+def holds_no_instance(subject: Subject) -> None:
+    """Hold neither the instance it plays nor its secrets, in attributes, closures or global variables."""
+    for where, instance in subject.instances().items():
+        policy = subject.make()
+        home = type(policy).__module__.partition(".")[0]
+        for moment in ("before start", "after start"):
+            for path, thing in reachable(policy, "policy", home):
+                _refuse_secret(subject.kit, instance, path, thing, f"{moment} on instance {where!r}")
+            policy.start(instance.setting, np.random.default_rng(subject.seeds[0]))
+
+
+def nothing_handed_over(subject: Subject) -> None:
+    """Be handed nothing that leads to the future: no way from setting, observation or feedback.
+
+    Observations and feedback are frozen and every array in them is read-only. This checks the instance more
+    than the policy.
+    """
+    for where, instance in subject.instances().items():
+        policy = subject.make()
+        policy.start(instance.setting, np.random.default_rng(subject.seeds[0]))
+        episode = instance.episode(policy.traits.sees)
+        for observation in episode:
+            outcome = episode.apply(policy.decide(observation), enforce=policy.traits.feasible)
+            if hasattr(policy, "learn"):
+                policy.learn(outcome.feedback)
+            handed = {"setting": instance.setting, "observation": observation, "feedback": outcome.feedback}
+            for name, root in handed.items():
+                _refuse_open(name, root)
+                for path, thing in reachable(root, name):
+                    _refuse_secret(subject.kit, instance, path, thing, f"on instance {where!r}")
+
+
+def _refuse_open(name: str, root: Any) -> None:
+    """Raise if attributes of an object can be set or an array in it can be written to."""
+    for key in getattr(root, "__dict__", {}):
+        try:
+            setattr(root, key, getattr(root, key))
+        except (AttributeError, TypeError):
+            continue
+        raise PolicyCheckError(f"{name}.{key} can be set. Probable cause: its class is not frozen")
+    for path, thing in reachable(root, name):
+        if isinstance(thing, np.ndarray) and thing.flags.writeable:
+            raise PolicyCheckError(f"{path} can be written to. Probable cause: no setflags(write=False)")
+
+
+def _refuse_secret(kit: Kit, instance: Instance, path: str, thing: Any, when: str) -> None:
+    """Raise if a reachable object is the instance, its episode, or holds what nature has yet to reveal."""
+    found = ""
+    if isinstance(thing, Instance) and thing == instance:
+        found = "the instance"
+    elif isinstance(thing, type(instance.episode(frozenset()))):
+        found = "the episode"
+    elif isinstance(thing, np.ndarray) and any(_reveals(thing, secret) for secret in kit.secrets(instance)):
+        found = "what nature has yet to reveal"
+    if found:
+        raise PolicyCheckError(
+            f"{found} can be reached as {path}, {when}. Probable cause: the policy was made with the "
+            "instance in hand, or what is handed to policies refers to it"
+        )
+
+
+def _reveals(array: np.ndarray, secret: np.ndarray) -> bool:
+    """Tell whether an array shares memory with a secret, or holds a copy of it or of its end."""
+    if np.may_share_memory(array, secret) and np.shares_memory(array, secret):
+        return True
+    n = len(array) if array.ndim else 0
+    tail = secret[len(secret) - n :]
+    return 1 < n <= len(secret) and tail.min() < tail.max() and np.array_equal(array, tail)
+
+
+def reproducible(subject: Subject) -> None:
+    """Do the same again with the same seed: the same bytes of decisions and rewards."""
+    for where, instance in subject.instances().items():
+        for seed in subject.seeds:
+            first, second = (subject.play(subject.make(), instance, where, seed) for _ in range(2))
+            _same(
+                first,
+                second,
+                f"two runs on instance {where!r} with seed {seed} differ",
+                "it draws random numbers from elsewhere than the rng handed to start()",
+            )
+
+
+def start_resets(subject: Subject) -> None:
+    """Forget everything in start(): after another instance, the first one goes as it did at first."""
+    every = list(subject.instances().items())
+    for (where, instance), (_, other) in zip(every, every[1:] + every[:1], strict=True):
+        policy = subject.make()
+        first = subject.play(policy, instance, where)
+        subject.play(policy, other, "another")
+        _same(
+            first,
+            subject.play(policy, instance, where),
+            f"one policy object, played on instance {where!r}, on another and on {where!r} again, differs",
+            "start() leaves something over from the run before",
+        )
+
+
+def _same(first: Run, second: Run, what: str, cause: str) -> None:
+    if _outcome(first) != _outcome(second):
+        pairs = zip(first.decisions or (), second.decisions or (), strict=False)
+        event = next((i for i, (a, b) in enumerate(pairs) if canonical(a) != canonical(b)), None)
+        since = "in their rewards" if event is None else f"from event {event} on"
+        raise PolicyCheckError(f"{what} {since}. Probable cause: {cause}")
+
+
+def _outcome(run: Run) -> Any:
+    return canonical([run.rewards, run.decisions])
+
+
+def own_generator(subject: Subject) -> None:
+    """Leave the global random generators of ``random`` and ``numpy.random`` alone."""
+    for where, instance in subject.instances().items():
+        before = _global_state()
+        subject.play(subject.make(), instance, where)
+        if _global_state() != before:
+            raise PolicyCheckError(
+                f"a run on instance {where!r} changes a global random generator. Probable cause: it uses "
+                "random or numpy.random directly; use the rng handed to start()"
+            )
+
+
+def _global_state() -> Any:
+    return canonical([random.getstate(), np.random.get_state()])  # noqa: NPY002 - to see that nobody uses it
+
+
+def declared_traits(subject: Subject) -> None:
+    """Declare the truth: what there is to see, a guarantee with its source, whether it is random."""
+    traits = subject.make().traits
+    unknown = sorted(traits.sees - subject.kit.observable)
+    if unknown:
+        raise PolicyCheckError(
+            f"traits.sees names {', '.join(unknown)}; of {subject.kit.problem} there is only "
+            f"{', '.join(sorted(subject.kit.observable)) or 'nothing'} to see. Probable cause: a misspelling"
+        )
+    if (traits.guarantee not in ("", "none")) != bool(traits.proven):
+        raise PolicyCheckError(
+            f"traits.guarantee is {traits.guarantee!r} and traits.proven is {traits.proven!r}. Probable "
+            "cause: a guarantee without a place where it is proven, or the reverse; without a guarantee they "
+            'are "none" and ""'
+        )
+    if not traits.randomised:
+        for where, instance in subject.instances().items():
+            first, *others = (subject.play(subject.make(), instance, where, seed) for seed in range(3))
+            for other in others:
+                _same(
+                    first,
+                    other,
+                    f"traits.randomised is False, but seeds 0 and {other.seed} on instance {where!r} differ",
+                    "it uses the rng, or another source of randomness",
+                )
+
+
+def instance_unchanged(subject: Subject) -> None:
+    """Leave the instance as it was, its setting and all that is derived from it included."""
+    for where, instance in subject.instances().items():
+        for key, value in inspect.getmembers_static(type(instance.setting)):
+            if isinstance(value, cached_property):  # compute now what is computed when first used
+                getattr(instance.setting, key)
+        instance.digest()
+        before = Snapshot(instance, "instance")
+        subject.play(subject.make(), instance, where)
+        changes = before.changes()
+        if changes:
+            raise PolicyCheckError(
+                f"a run changes {', '.join(changes[:3])} of instance {where!r}. Probable cause: it computes "
+                "in place in an array of its setting, or keeps things there; copy what is to be changed"
+            )
+
+
+def kept_decisions(subject: Subject) -> None:
+    """Keep decisions as they were made, though the policy may use the same buffer for the next one."""
+    for where, instance in subject.instances().items():
+        recorder = _Recorder(subject.make())
+        run = subject.play(recorder, instance, where)
+        for event, (kept, made) in enumerate(zip(run.decisions or (), recorder.made, strict=True)):
+            if canonical(kept) != made:
+                raise PolicyCheckError(
+                    f"decision {event} on instance {where!r} changed after it was made. Probable cause: "
+                    "it cannot be copied, and later decisions are written into it"
+                )
+
+
+class _Recorder:
+    """Plays as another policy does and notes what each decision was when it was made."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.name, self.traits = policy.name, policy.traits
+        self.made: list[Any] = []
+        self.start = policy.start
+        self._policy = policy
+        if hasattr(policy, "learn"):
+            self.learn = policy.learn
+
+    def decide(self, observation: Any) -> Any:
+        decision = self._policy.decide(observation)
+        self.made.append(canonical(decision))
+        return decision
+
+
+CHECKS: tuple[Callable[[Subject], None], ...] = (
+    members,
+    declared_traits,
+    feasible_decisions,
+    degenerate_instances,
+    own_generator,
+    reproducible,
+    start_resets,
+    holds_no_instance,
+    no_peeking,
+    nothing_handed_over,
+    instance_unchanged,
+    kept_decisions,
+)
+"""Every check, in the order in which their failures explain most."""
+
+
+def policy_checks(
+    policy: Any,
+    *,
+    instances: Iterable[Instance] | Mapping[str, Instance] | None = None,
+    seeds: Iterable[int] = (0, 1),
+) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Yield the name of each check and a function that runs it, for ``pytest.mark.parametrize``.
+
+    Parameters
+    ----------
+    policy
+        A class or function without arguments that makes the policy, or a policy, of which copies are played.
+    instances
+        Instances to take the place of the ordinary ones; a policy made for one size needs its own.
+        The degenerate ones stay.
+    seeds
+        Seeds to play with.
+
+    Raises
+    ------
+    PolicyCheckError
+        By a check that fails; at once, if there is no policy to speak of.
+    InputError
+        If nothing is known about the policy's problem, or there are no seeds.
+    """
+    made = not isinstance(policy, type) and hasattr(policy, "decide")
+    if not made and not callable(policy):
+        raise PolicyCheckError(f"policy: {policy!r} is neither a policy nor makes one")
+
+    def make() -> Any:
+        return copy.deepcopy(policy) if made else policy()
+
+    example = make()
+    traits = getattr(example, "traits", None)
+    if not isinstance(traits, Traits):
+        raise PolicyCheckError(
+            f"members: {type(example).__name__} has no traits. Probable cause: it does not yet declare "
+            "traits = Traits(problem=...), or it is not a policy"
+        )
+    named = instances if isinstance(instances, Mapping) or instances is None else _numbered(instances)
+    subject = Subject(make, find_kit(traits.problem), named, tuple(seeds))
+    if not subject.seeds:
+        raise InputError("seeds: empty; a policy is played with at least one")
+    for check in CHECKS:
+        yield check.__name__, _named(check, subject)
+
+
+def _numbered(instances: Iterable[Instance]) -> dict[str, Instance]:
+    return {f"given {i}": instance for i, instance in enumerate(instances)}
+
+
+def _named(check: Callable[[Subject], None], subject: Subject) -> Callable[[], None]:
+    """Return a check without arguments whose failures name the check and the policy."""
+
+    def run() -> None:
+        try:
+            check(subject)
+        except Exception as error:
+            name = getattr(subject.make(), "name", "")
+            why = error if isinstance(error, PolicyCheckError) else f"{type(error).__name__}: {error}"
+            raise PolicyCheckError(f"policy {name!r} fails {check.__name__}: {why}") from error
+
+    return run
+
+
+def check_policy(
+    policy: Any,
+    *,
+    instances: Iterable[Instance] | Mapping[str, Instance] | None = None,
+    seeds: Iterable[int] = (0, 1),
+) -> None:
+    """Check that a policy keeps its contract; silence means that it does.
+
+    What is checked, and in which order, stands in :data:`CHECKS`. Parameters are those of
+    :func:`policy_checks`.
+
+    Raises
+    ------
+    PolicyCheckError
+        For the first check that fails, naming it, the policy and the probable cause.
+    InputError
+        If nothing is known about the policy's problem.
+    """
+    for _, check in policy_checks(policy, instances=instances, seeds=seeds):
+        check()

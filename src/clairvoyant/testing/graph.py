@@ -1,0 +1,169 @@
+"""Where attribute access leads from an object: what a policy can reach, and what it has changed."""
+
+from __future__ import annotations
+
+import dis
+import functools
+import weakref
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from types import CodeType, FunctionType, GeneratorType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+_VALUES = (str, bytes, int, float, complex, type(None), np.generic, np.dtype)
+
+
+def reachable(root: Any, name: str, home: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield (path, object) for the root and everything that can be reached from it, nearest first.
+
+    Followed are attributes, items, ``ndarray.base``, closures, default arguments, bound objects, weak
+    references and local variables of generators.
+
+    Parameters
+    ----------
+    root, name
+        Where to begin, and what to call it in paths.
+    home
+        Top-level package whose classes and functions are followed too: attributes of classes, and the global
+        variables that functions use. Those of other packages are not.
+    """
+    queue = deque([(name, root)])
+    seen: dict[int, Any] = {}  # holds the objects, so that no identity is used twice
+    while queue:
+        path, thing = queue.popleft()
+        if id(thing) not in seen and not isinstance(thing, (*_VALUES, ModuleType)):
+            seen[id(thing)] = thing
+            yield path, thing
+            queue.extend(_children(path, thing, home))
+
+
+def _children(path: str, thing: Any, home: str) -> Iterator[tuple[str, Any]]:
+    """Yield what one step leads to."""
+    match thing:
+        case np.ndarray():
+            yield f"{path}.base", thing.base
+            if thing.dtype == object:
+                yield from ((f"{path}[{i}]", value) for i, value in enumerate(thing.flat))
+        case memoryview():
+            yield f"{path}.obj", thing.obj
+        case Mapping():
+            yield from ((f"{path}[{key!r}]", value) for key, value in thing.items())
+            yield from ((f"{path} key", key) for key in thing)
+        case list() | tuple() | set() | frozenset() | deque():
+            yield from ((f"{path}[{i}]", value) for i, value in enumerate(thing))
+        case MethodType():
+            yield f"{path}.__self__", thing.__self__
+            yield f"{path}.__func__", thing.__func__
+        case FunctionType():
+            yield from _function(path, thing, home)
+        case functools.partial():
+            yield from ((f"{path}.{key}", getattr(thing, key)) for key in ("func", "args", "keywords"))
+        case property():
+            yield f"{path}.fget", thing.fget
+        case staticmethod() | classmethod():
+            yield f"{path}.__func__", thing.__func__
+        case GeneratorType():
+            yield f"{path} locals", dict(thing.gi_frame.f_locals) if thing.gi_frame else None
+        case weakref.ref():
+            yield f"{path}()", thing()
+        case type():
+            if _root(thing) == home:
+                yield from ((f"{path}.{key}", value) for key, value in vars(thing).items())
+                yield from ((f"{path} base class", base) for base in thing.__bases__)
+        case _:
+            yield f"{path} class", type(thing)
+            yield from ((f"{path}.{key}", value) for key, value in _attributes(thing).items())
+
+
+def _root(thing: Any) -> str:
+    return str(getattr(thing, "__module__", None)).partition(".")[0]
+
+
+def _attributes(thing: Any) -> dict[str, Any]:
+    """Return the attributes that an object has of its own, in its dictionary or in slots."""
+    if type(thing).__module__.startswith("numba"):  # a compiled function: it refers to the whole compiler
+        return {}
+    found = dict(getattr(thing, "__dict__", {}))
+    for kind in type(thing).__mro__:
+        slots = kind.__dict__.get("__slots__", ())
+        for key in (slots,) if isinstance(slots, str) else slots:
+            if hasattr(thing, key):
+                found[key] = getattr(thing, key)
+    return found
+
+
+def _function(path: str, function: FunctionType, home: str) -> Iterator[tuple[str, Any]]:
+    for variable, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            yield f"{path} closure over {variable}", cell.cell_contents
+        except ValueError:  # not filled yet
+            continue
+    yield f"{path} defaults", (function.__defaults__, function.__kwdefaults__)
+    yield f"{path} attributes", vars(function)
+    if _root(function) == home:
+        for variable in sorted(_globals_used(function.__code__) & set(function.__globals__)):
+            yield f"{path} global {variable}", function.__globals__[variable]
+
+
+def _globals_used(code: CodeType) -> set[str]:
+    """Return the global variables that a function reads, also inside of nested functions."""
+    used = {step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL"}
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            used |= _globals_used(constant)
+    return used
+
+
+class Snapshot:
+    """The state of everything reachable from an object, to be compared with its state later."""
+
+    def __init__(self, root: Any, name: str) -> None:
+        self._held = [(path, thing, _state(thing)) for path, thing in reachable(root, name)]
+
+    def changes(self) -> list[str]:
+        """Return the paths of what has changed since, new attributes included unless they are caches."""
+        found = []
+        for path, thing, before in self._held:
+            after = _state(thing)
+            for key in before.keys() | after.keys():
+                new_cache = key not in before and hasattr(type(thing), key)
+                if before.get(key) != after.get(key) and not new_cache:
+                    found.append(f"{path}.{key}")
+        return sorted(found)
+
+
+def _state(thing: Any) -> dict[str, Any]:
+    """Return what can change in one object: the content of an array, or the identity of its parts."""
+    if isinstance(thing, np.ndarray):
+        return {"values": thing.tobytes(), "shape": thing.shape, "flags.writeable": thing.flags.writeable}
+    if isinstance(thing, type | FunctionType):
+        return {}
+    if isinstance(thing, Mapping):
+        return {f"[{key!r}]": _leaf(value) for key, value in thing.items()}
+    if isinstance(thing, list | tuple | set | frozenset | deque):
+        return {f"[{i}]": _leaf(value) for i, value in enumerate(thing)}
+    return {key: _leaf(value) for key, value in _attributes(thing).items()}
+
+
+def _leaf(value: Any) -> Any:
+    return repr(value) if isinstance(value, _VALUES) else id(value)
+
+
+def canonical(value: Any) -> Any:
+    """Return a form of a decision or observation that is equal exactly where the values are, bit by bit."""
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return value.shape, value.dtype.str, value.tobytes()
+    if isinstance(value, float | np.floating):
+        return type(value).__name__, float(value).hex()
+    if isinstance(value, Mapping):
+        return "mapping", tuple(sorted((repr(k), canonical(v)) for k, v in value.items()))
+    if isinstance(value, set | frozenset):
+        return "set", tuple(sorted(repr(canonical(v)) for v in value))
+    if isinstance(value, list | tuple | np.ndarray):
+        return "sequence", tuple(canonical(v) for v in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return type(value).__name__, tuple(canonical(getattr(value, f.name)) for f in fields(value))
+    return type(value).__name__, repr(value)

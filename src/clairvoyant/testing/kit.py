@@ -1,0 +1,73 @@
+"""What the checks need to know about a problem; a new one adds ``testing/<problem>.py`` and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from ..models.base import InputError, Instance
+
+
+@dataclass(frozen=True)
+class Kit:
+    """The part of the checks that depends on the problem.
+
+    Attributes
+    ----------
+    problem
+        Name of the problem.
+    ordinary
+        Returns small instances by name, made afresh by every call; no two events of one alike.
+    degenerate
+        Returns instances by name that are at the edge of what is allowed: no events, nothing to give away,
+        huge numbers and so on.
+    observable
+        Everything that a policy may declare in ``traits.sees``.
+    alter
+        ``alter(instance, event, sees)`` returns instances with the same setting that differ only in what a
+        policy which sees ``sees`` has not been shown when it decides on that event (0-based).
+    secrets
+        Returns the arrays of an instance that nature reveals; no policy may get at them.
+    """
+
+    problem: str
+    ordinary: Callable[[], Mapping[str, Instance]]
+    degenerate: Callable[[], Mapping[str, Instance]]
+    observable: frozenset[str]
+    alter: Callable[[Any, int, frozenset[str]], Iterable[Instance]]
+    secrets: Callable[[Any], Iterable[np.ndarray]]
+
+
+_KITS: dict[str, Kit] = {}
+
+
+def register_kit(kit: Kit) -> None:
+    """Make the checks known for a problem, replacing what was known before."""
+    _KITS[kit.problem] = kit
+
+
+def find_kit(problem: str) -> Kit:
+    """Return the kit of a problem, loading ``clairvoyant.testing.<room>`` where one is.
+
+    The room of a problem is its name up to the first hyphen.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    room = f"{__package__}.{problem.partition('-')[0]}"
+    if problem not in _KITS and find_spec(room) is not None:
+        import_module(room)
+    if problem not in _KITS:
+        known = ", ".join(sorted(_KITS)) or "none yet"
+        raise InputError(
+            f"problem: {problem!r} has no kit of instances to check policies with (there are: {known}); "
+            "see clairvoyant.testing.register_kit"
+        )
+    return _KITS[problem]

@@ -1,0 +1,630 @@
+"""The command line: what it prints where, its exit statuses, bad input, and Ctrl-C."""
+
+import gzip
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import clairvoyant as cv
+from clairvoyant import _cli, _output
+from clairvoyant.models.base import DecisionError
+
+COMMANDS = sorted(_cli.cli.commands)
+Run = Callable[..., "Printed"]
+
+
+class Printed:
+    """Exit status and what a command printed."""
+
+    def __init__(self, status: int, out: str, err: str) -> None:
+        self.status, self.out, self.err = status, out, err
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The one JSON object on standard output; refuses NaN and Infinity, which are no JSON."""
+
+        def refuse(constant: str) -> None:
+            raise AssertionError(f"{constant} is no JSON")
+
+        data = json.loads(self.out, parse_constant=refuse)
+        assert isinstance(data, dict)
+        return data
+
+
+@pytest.fixture
+def run(capfd: pytest.CaptureFixture[str]) -> Run:
+    def call(*arguments: object) -> Printed:
+        capfd.readouterr()
+        status = _cli.main([str(argument) for argument in arguments])
+        return Printed(status, *capfd.readouterr())
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("instances") / "tiny.json"
+    cv.generate("allocation", size="tiny", seed=1).save(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An instance on which one run takes a moment and thousands of runs take for ever."""
+    path = tmp_path_factory.mktemp("instances") / "long.json.gz"
+    cv.generate("allocation", size="tiny", seed=1, slots=2000).save(path)
+    return path
+
+
+def command(*arguments: object, **options: Any) -> subprocess.Popen[str]:
+    """Start the command line as a user does."""
+    full = [sys.executable, "-m", "clairvoyant", *map(str, arguments)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
+    return subprocess.Popen(full, text=True, **pipes)
+
+
+# Help, version, completion
+
+
+def test_without_a_command_the_help_goes_to_standard_error(run: Run) -> None:
+    printed = run()
+    assert (printed.status, printed.out) == (2, "")
+    assert all(name in printed.err for name in COMMANDS)
+
+
+def test_every_command_is_there() -> None:
+    wanted = {"generate", "solve", "play", "audit", "policies", "oracles", "worst-case", "completion"}
+    assert set(COMMANDS) == wanted
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_every_command_ends_with_an_example_that_parses(name: str, run: Run) -> None:
+    printed = run(name, "--help")
+    assert (printed.status, printed.err) == (0, "")
+    example = re.search(r"\nExample:\n  clairvoyant (.*)\n$", printed.out)
+    assert example is not None
+    words = example[1].split(" > ")[0].split()
+    assert words[0] == name
+    context = _cli.cli.commands[name].make_context(name, words[1:])  # raises for what is no option
+    context.close()
+
+
+def test_the_version_is_printed(run: Run) -> None:
+    assert run("--version").out == f"clairvoyant {cv.__version__}\n"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_completion_script_names_the_command(shell: str, run: Run) -> None:
+    printed = run("completion", shell)
+    assert printed.status == 0
+    assert "_CLAIRVOYANT_COMPLETE" in printed.out
+    assert f"{shell}_complete" in printed.out
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("clairvoyant pl", "play"),
+        ("clairvoyant play x.json --policy ogasched-", "ogasched-printed"),
+        ("clairvoyant generate alloc", "allocation"),
+        ("clairvoyant solve x.json --oracle stat", "stationary"),
+    ],
+)
+def test_the_shell_completes_names(
+    typed: str, offered: str, run: Run, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    words = typed.split()
+    monkeypatch.setenv("_CLAIRVOYANT_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", typed)
+    monkeypatch.setenv("COMP_CWORD", str(len(words) - 1))
+    with pytest.raises(SystemExit) as stopped:
+        run()
+    assert stopped.value.code == 0
+    assert f"plain,{offered}" in capfd.readouterr().out.splitlines()
+
+
+# What the commands print
+
+
+def test_generate_prints_the_facts_and_where_they_come_from(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "x.json.gz"
+    printed = run("generate", "allocation", "--size", "tiny", "--seed", 5, "--slots", 9, "--out", path)
+    assert printed.status == 0
+    instance = cv.load(path)
+    assert instance == cv.generate("allocation", size="tiny", seed=5, slots=9)
+    assert instance.digest() in printed.out
+    assert "9 slots" in printed.out
+    assert "synthetic (tiny, seed 5)" in printed.out
+    words = " ".join(printed.out.split())
+    for column in (*instance.origin.real, *instance.origin.filled):
+        assert column in words
+
+
+def test_generate_passes_every_option_on(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    options = "--ports 4 --servers 5 --density 1.5 --utility log --arrival-probability 0.4 --contention 2"
+    printed = run(
+        *f"generate allocation --size tiny {options} --option alpha=[1.2,1.3] --option counts=true --json".split(),
+        *("--option", 'kinds=["CPU"]', "--option", "slots-per-day=12", "--out", path),
+    )
+    wanted = cv.generate(
+        "allocation",
+        size="tiny",
+        ports=4,
+        servers=5,
+        density=1.5,
+        utility="log",
+        arrival_probability=0.4,
+        contention=2.0,
+        alpha=(1.2, 1.3),
+        counts=True,
+        kinds=["CPU"],
+        slots_per_day=12,
+    )
+    assert printed.json["digest"] == wanted.digest() == cv.load(path).digest()
+    assert printed.json["facts"]["ports"] == 4
+    assert printed.json["origin"] == wanted.origin.to_dict()
+
+
+def test_generate_reads_traces(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, Any] = {}
+
+    def from_trace(problem: str, folder: Path, **options: Any) -> cv.Instance:
+        asked.update(options, problem=problem, folder=folder)
+        return cv.generate("allocation", size="tiny")
+
+    monkeypatch.setattr("clairvoyant._front.from_trace", from_trace)
+    path = tmp_path / "x.json"
+    assert run("generate", "allocation", "--trace", "t", "--slots", 24, "--out", path).status == 0
+    assert asked == {"problem": "allocation", "folder": Path("t"), "seed": 0, "slots": 24}
+    assert path.exists()
+
+
+@pytest.mark.parametrize("oracle", ["stationary", "dynamic"])
+def test_solve_prints_value_bound_and_origin(oracle: str, tiny: Path, run: Run) -> None:
+    printed = run("solve", tiny, "--oracle", oracle, "--gap", "1e-7")
+    assert printed.status == 0
+    optimum = cv.solve(cv.load(tiny), oracle, gap=1e-7)
+    assert f"{optimum.value:.9g}" in printed.out
+    assert "nothing is better than" in printed.out
+    assert "synthetic (tiny, seed 1)" in printed.out
+
+
+def test_solve_json_holds_all_that_is_known_and_nothing_else_is_printed(tiny: Path, run: Run) -> None:
+    data = run("solve", tiny, "--json").json
+    instance = cv.load(tiny)
+    optimum = cv.solve(instance)
+    assert data["value"] == pytest.approx(optimum.value, rel=1e-12)
+    assert data["value"] <= data["bound"]
+    assert 0 <= data["gap"] <= 1e-8
+    assert data["why_stopped"] in {reason.value for reason in cv.WhyStopped}
+    assert data["seconds"] > 0
+    assert data["digest"] == instance.digest()
+    assert data["origin"] == instance.origin.to_dict()
+    assert (data["oracle"], data["method"]) == ("stationary", optimum.method)
+
+
+def test_solve_takes_a_method_and_a_time_limit(tiny: Path, run: Run) -> None:
+    data = run("solve", tiny, "--method", "cvxpy", "--gap", "1e-6", "--json").json
+    assert "CVXPY" in data["method"]
+    data = run("solve", tiny, "--time-limit", "0", "--json").json
+    assert data["why_stopped"] == "time limit"
+    assert data["bound"] is None or data["bound"] >= data["value"]
+
+
+@pytest.mark.parametrize("oracle", ["stationary", "dynamic"])
+def test_solve_writes_the_decision(oracle: str, tiny: Path, run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "decision.json"
+    assert run("solve", tiny, "--oracle", oracle, "--out", path).status == 0
+    data = json.loads(path.read_text(encoding="utf-8"))
+    instance = cv.load(tiny)
+    decision = np.array(data["decision"])
+    assert isinstance(instance, cv.AllocationInstance)
+    slots, shape = instance.setting.slots, instance.setting.shape
+    assert decision.shape == (shape if oracle == "stationary" else (slots, *shape))
+    held = decision if oracle == "dynamic" else [decision] * slots
+    total = sum(instance.setting.evaluate(y, x)[0] for y, x in zip(held, instance.arrivals, strict=True))
+    assert total == pytest.approx(data["value"], rel=1e-9)
+
+
+def test_play_compares_policies_with_the_optimum_and_the_bounds(tiny: Path, run: Run) -> None:
+    specs = ["ogasched", "ogasched:step=decay,eta0=5", "fairness", "ogasched-printed"]
+    data = run("play", tiny, *(word for s in specs for word in ("--policy", s)), "--seeds", 3, "--json").json
+    instance = cv.load(tiny)
+    optimum = cv.solve(instance)
+    assert list(data["policies"]) == specs
+    assert data["interrupted"] is False
+    assert data["seeds"] == [0, 1, 2]
+    for spec in specs[:3]:
+        scores = data["policies"][spec]
+        total = cv.play(spec, instance).total
+        assert scores["per_seed"] == [total] * 3
+        assert scores["total"] == pytest.approx(total, rel=1e-12)
+        assert scores["standard_error"] == 0
+        assert scores["optimum"] == pytest.approx(optimum.value, rel=1e-9)
+        assert scores["regret"] == pytest.approx(optimum.value - total, rel=1e-6)
+        assert scores["regret"] <= scores["regret_at_most"]
+        assert scores["infeasible"] == 0
+    assert data["policies"]["ogasched"]["sees"] == []
+    assert data["policies"]["fairness"]["sees"] == ["arrivals"]
+    assert data["policies"]["ogasched-printed"]["infeasible"] > 0
+    bounds = data["policies"]["ogasched"]["bounds"]
+    assert bounds["theorem 1, tightened"] <= bounds["theorem 1"]
+    assert data["policies"]["ogasched"]["regret_at_most"] <= bounds["theorem 1, tightened"]
+
+
+def test_play_prints_who_sees_what_and_marks_what_means_nothing(tiny: Path, run: Run) -> None:
+    printed = run("play", tiny, "--policy", "ogasched", "--policy", "drf", "--policy", "ogasched-printed")
+    assert printed.status == 0
+    assert re.search(r"^ogasched +nothing +\d", printed.out, flags=re.MULTILINE)
+    assert re.search(r"^drf +arrivals +\d", printed.out, flags=re.MULTILINE)
+    assert re.search(
+        r"^ogasched-printed: \d+ infeasible decisions, so its total means nothing$", printed.out, re.MULTILINE
+    )
+    assert "bound on the regret, theorem 1:" in printed.out
+    assert "ogasched: stationary regret <= D G sqrt(T) with the constant step (Theorem 1" in printed.out
+    assert "synthetic (tiny, seed 1)" in printed.out
+    assert "drf, seed 0: total" in printed.err
+
+
+def test_play_without_the_optimum_has_no_regret(tiny: Path, run: Run) -> None:
+    arguments = ("play", tiny, "--policy", "drf", "--no-optimum", "--seed", 4)
+    data = run(*arguments, "--json").json
+    assert data["optimum"] is None
+    assert data["seeds"] == [4]
+    assert {"optimum", "regret", "bounds"} & set(data["policies"]["drf"]) == set()
+    assert run(*arguments).status == 0
+
+
+def test_an_instance_without_slots_is_fine(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    assert run("generate", "allocation", "--size", "tiny", "--slots", 0, "--out", path).status == 0
+    data = run("play", path, "--policy", "ogasched", "--policy", "drf", "--json").json
+    assert [scores["regret"] for scores in data["policies"].values()] == [0, 0]
+    assert run("play", path, "--policy", "ogasched").status == 0
+
+
+def test_policies_lists_settings_and_traits(run: Run) -> None:
+    rows = {row["name"]: row for row in run("policies", "--problem", "allocation", "--json").json["policies"]}
+    assert rows["ogasched"]["settings"]["step"] == "constant"
+    assert rows["drf"]["sees"] == ["arrivals"]
+    printed = run("policies")
+    assert printed.status == 0
+    assert all(name in printed.out for name in rows)
+    assert ":class:" not in printed.out
+
+
+def test_oracles_lists_methods_and_guarantees(run: Run) -> None:
+    rows = {row["name"]: row for row in run("oracles", "--problem", "allocation", "--json").json["oracles"]}
+    assert {"gap", "time_limit"} <= set(rows["stationary"]["settings"])
+    assert "cvxpy" in rows["stationary"]["methods"]
+    printed = run("oracles")
+    assert printed.status == 0
+    assert all(text in " ".join(printed.out.split()) for text in ("stationary", rows["dynamic"]["guarantee"]))
+
+
+def test_worst_case_enumerates_what_is_small(run: Run, tmp_path: Path) -> None:
+    path, worst = tmp_path / "x.json", tmp_path / "worst.json"
+    cv.generate("allocation", size="tiny", slots=2).save(path)
+    data = run("worst-case", path, "--policy", "ogasched", "--out", worst, "--json").json
+    assert data["exhaustive"] is True
+    assert data["evaluations"] == 2**6
+    instance = cv.load(worst)
+    assert instance.digest() == data["worst_digest"]
+    regret = cv.solve(instance).value - cv.play("ogasched", instance).total
+    assert data["regret"] == pytest.approx(regret, rel=1e-6)
+    assert data["regret"] <= data["bound"]
+    printed = run("worst-case", path, "--policy", "ogasched", "--out", worst)
+    assert "the largest there is in 64 sequences" in printed.out
+    assert (
+        "the largest found in 5 sequences"
+        in run("worst-case", path, "--policy", "drf", "--evaluations", 5).out
+    )
+
+
+# Bad input
+
+
+def broken_files(folder: Path) -> Iterator[tuple[str, bytes, str]]:
+    """File name, content and what must be said about it."""
+    good: dict[str, Any] = cv.generate("allocation", size="tiny").to_dict()
+
+    def changed(**fields: Any) -> bytes:
+        return json.dumps(good | fields).encode()
+
+    demand = [list(row) for row in good["demand"]]
+    demand[1][0] = -3
+    nan = [list(row) for row in good["capacity"]]
+    nan[2][1] = float("nan")
+    kinds = [list(row) for row in good["utility"]["kind"]]
+    kinds[0][1] = "cubic"
+    text = json.dumps(good)
+    yield (
+        "negative.json",
+        changed(demand=demand),
+        r"demand\[1\]\[0\]: -3 is not a finite number of at least 0",
+    )
+    yield "nan.json", changed(capacity=nan), r"capacity\[2\]\[1\]: nan is not a finite"
+    yield "shape.json", changed(capacity=[[1]]), r"capacity: shape 1x1 does not fit, expected anyx2"
+    yield "ragged.json", changed(arrivals=[[1, 0, 0], [1]]), r"arrivals\[1\]: length 1 differs from 3"
+    yield "half.json", changed(arrivals=[[0.5, 0, 0]]), r"arrivals\[0\]\[0\]: 0\.5 is not a whole number"
+    yield "range.json", changed(edges=[[0, 9]]), r"edges\[0\]\[1\]: 9 is out of range for 3 servers"
+    yield "twice.json", changed(edges=[[0, 0], [0, 0]]), r"edges\[1\]: \[0, 0\] stands twice"
+    yield (
+        "utility.json",
+        changed(utility=good["utility"] | {"kind": kinds}),
+        r"utility\.kind\[0\]\[1\]: 'cubic'",
+    )
+    yield "unknown.json", changed(colour="red"), r"colour: unknown field"
+    yield "version.json", changed(version=2), r"version: 2 is not supported"
+    yield "problem.json", changed(problem="chess"), r"problem: 'chess' is not one of allocation"
+    yield "cut.json", text[: len(text) // 2].encode(), r"not a complete JSON text"
+    yield "binary.json", bytes(range(256)), r"cannot be read"
+    yield "list.json", b"[]", r"holds list, not one object"
+    yield "cut.json.gz", gzip.compress(text.encode())[:-20], r"cannot be read"
+    yield "plain.json.gz", text.encode(), r"cannot be read"
+    (folder / "folder.json").mkdir()
+
+
+def assert_refused(printed: Printed, message: str) -> None:
+    assert printed.status == 2
+    assert printed.out == ""
+    assert re.fullmatch(r"error: .*\n", printed.err), printed.err  # one line, no traceback
+    assert re.search(message, printed.err), printed.err
+
+
+def test_bad_files_are_refused_in_one_line_naming_field_index_and_value(run: Run, tmp_path: Path) -> None:
+    for name, content, message in broken_files(tmp_path):
+        (tmp_path / name).write_bytes(content)
+        for arguments in (("solve", tmp_path / name, "--json"), ("play", tmp_path / name, "--policy", "drf")):
+            assert_refused(run(*arguments), rf"{re.escape(name)}: {message}")
+    assert_refused(run("solve", tmp_path / "folder.json"), "folder.json: cannot be read")
+    assert_refused(run("solve", tmp_path / "missing.json"), "missing.json: cannot be read")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("frobnicate", "No such command 'frobnicate'"),
+        ("solve", "Missing argument 'FILE'.* --help"),
+        ("solve FILE --frob", "No such option"),
+        ("solve FILE --oracle delphi", "oracle: 'delphi' is not one of stationary, dynamic"),
+        ("solve FILE --gap -1", "gap: -1.0 is not"),
+        ("solve FILE --gap x", "Invalid value for '--gap'"),
+        ("solve FILE --time-limit nan", "time_limit: nan is not"),
+        ("solve FILE --method magic", "method: 'magic' is not one of"),
+        ("solve FILE --oracle dynamic --method cvxpy", "method: oracle 'dynamic' takes no such option"),
+        ("solve FILE --option gap", "--option gap: is not of the form KEY=VALUE"),
+        ("play FILE", "Missing option '--policy'"),
+        ("play FILE --policy nobody", "policy: 'nobody' is unknown"),
+        ("play FILE --policy drf:quota=1", "setting 'quota' is unknown"),
+        ("play FILE --policy binpacking:quota=7", r"quota: 7.0 is not in \(0, 1\]"),
+        ("play FILE --policy drf --policy drf", "--policy drf stands twice"),
+        ("play FILE --policy drf --seeds 0", "Invalid value for '--seeds'"),
+        ("play FILE --policy drf --seed -1", "Invalid value for '--seed'"),
+        ("policies --problem chess", "problem: 'chess'"),
+        ("oracles --problem chess", "problem: 'chess' is not one of allocation"),
+        ("generate chess --out OUT", "problem: 'chess' is not one of allocation"),
+        ("generate allocation", "Missing option '--out'"),
+        ("generate allocation --size huge --out OUT", "size: 'huge' is not one of"),
+        ("generate allocation --slots -1 --out OUT", "slots: -1 is not a whole number of at least 0"),
+        ("generate allocation --density nan --out OUT", "density: nan is not a finite number"),
+        ("generate allocation --utility cubic --out OUT", "utility: 'cubic' is not one of"),
+        ("generate allocation --arrival-probability 1.5 --out OUT", "arrival_probability: 1.5 is not"),
+        ("generate allocation --option colour=red --out OUT", "colour: generate 'allocation' takes no such"),
+        ('generate allocation --option kinds=["CPU","XPU"] --out OUT', r"kinds\[1\]: 'XPU' is not one of"),
+        ("generate allocation --trace nowhere --out OUT", "nowhere"),
+        ("generate allocation --trace nowhere --arrival-probability 0.5 --out OUT", "takes no such option"),
+        ("worst-case FILE --policy drf --evaluations 0", "Invalid value for '--evaluations'"),
+        ("audit --quick --full --out FOLDER", "--quick and --full exclude each other"),
+        ("audit --problem chess --out FOLDER", "'chess'"),
+        ("audit --claim allocation/nonsense --out FOLDER", "'allocation/nonsense'"),
+        ("completion tcsh", "Invalid value for"),
+    ],
+)
+def test_bad_arguments_are_refused_in_one_line(
+    arguments: str, message: str, tiny: Path, run: Run, tmp_path: Path
+) -> None:
+    places = {"FILE": tiny, "OUT": tmp_path / "out.json", "FOLDER": tmp_path / "reports"}
+    assert_refused(run(*(places.get(word, word) for word in arguments.split())), message)
+    assert not (tmp_path / "out.json").exists()
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def never(*_arguments: Any, **_options: Any) -> None:
+    raise AssertionError("work was done although the output cannot be written")
+
+
+@pytest.mark.parametrize("place", ["missing/x.json", "folder", "file/x.json", "x" * 300])
+@pytest.mark.parametrize("work", ["generate", "solve", "worst-case"])
+def test_an_output_that_cannot_be_written_is_refused_before_any_work(
+    work: str, place: str, tiny: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("generate", "solve", "load"):
+        monkeypatch.setattr(f"clairvoyant._front.{name}", never)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("kept", encoding="utf-8")
+    arguments = {
+        "generate": ("generate", "allocation"),
+        "solve": ("solve", tiny),
+        "worst-case": ("worst-case", tiny, "--policy", "drf"),
+    }[work]
+    assert_refused(run(*arguments, "--out", tmp_path / place), "cannot be written")
+    assert (tmp_path / "file").read_text(encoding="utf-8") == "kept"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
+
+
+def test_a_report_folder_that_cannot_be_written_is_refused(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    assert_refused(run("audit", "--quick", "--out", tmp_path / "file"), "file: cannot be made")
+    (tmp_path / "index.html").mkdir()
+    assert_refused(run("audit", "--quick", "--out", tmp_path), "index.html: cannot be written")
+
+
+# Failed checks and bugs
+
+
+def test_a_failed_check_has_status_1(tiny: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def infeasible(*_arguments: Any, **_options: Any) -> None:
+        raise DecisionError("slot 3: infeasible decision:\ncapacity[0][1] exceeded by 2", [])
+
+    monkeypatch.setattr("clairvoyant.online.play.play", infeasible)
+    printed = run("play", tiny, "--policy", "drf", "--json")
+    assert (printed.status, printed.out) == (1, "")
+    assert printed.err == "failed: slot 3: infeasible decision: capacity[0][1] exceeded by 2\n"
+
+
+def test_a_bug_keeps_its_traceback(tiny: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def bug(*_arguments: Any, **_options: Any) -> None:
+        raise ZeroDivisionError("oops")
+
+    monkeypatch.setattr("clairvoyant._front.solve", bug)
+    printed = run("solve", tiny, "--json")
+    assert (printed.status, printed.out) == (3, "")
+    assert "Traceback" in printed.err
+    assert "ZeroDivisionError: oops" in printed.err
+    assert "this is a bug in clairvoyant" in printed.err
+
+
+def test_numbers_that_are_no_json_become_null() -> None:
+    value = {
+        "nan": float("nan"),
+        "inf": [np.float64("inf"), np.array([1.0, -np.inf])],
+        "why": cv.WhyStopped.PROVED,
+    }
+    assert _output.plain(value) == {"nan": None, "inf": [None, [1.0, None]], "why": "proved"}
+    assert _output.plain({"seen": frozenset("ba"), 3: Path("x")}) == {"seen": ["a", "b"], "3": "x"}
+
+
+# Ctrl-C, and readers that go away
+
+
+def interrupt(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    def ctrl_c(*_arguments: Any, **_options: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(place, ctrl_c)
+
+
+def test_interrupted_generate_leaves_nothing_behind(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ("generate", "allocation", "--size", "tiny", "--out", tmp_path / "x.json")
+    for place in ("clairvoyant._front.generate", "os.replace"):
+        with monkeypatch.context() as patch:
+            interrupt(patch, place)
+            printed = run(*arguments)
+        assert (printed.status, printed.out) == (130, "")
+        assert re.fullmatch(r"interrupted: .*x\.json was not written\n", printed.err)
+        assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("json_too", [True, False])
+def test_interrupted_solve_says_how_far_it_came(
+    json_too: bool, tiny: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slow(_instance: Any, _oracle: str, *, progress: Callable[[float, str], None]) -> None:
+        progress(0.5, "iteration 7, gap 1e-3")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("clairvoyant._front.solve", slow)
+    printed = run("solve", tiny, *(["--json"] if json_too else []))
+    assert printed.status == 130
+    assert printed.err.startswith("interrupted at 50% (iteration 7, gap 1e-3): ")
+    assert printed.err.count("\n") == 1
+    if json_too:
+        assert printed.json["interrupted"] is True
+        assert printed.json["progress"] == {"fraction": 0.5, "note": "iteration 7, gap 1e-3"}
+    else:
+        assert printed.out == ""
+
+
+def test_interrupted_worst_case_says_how_far_it_came(
+    tiny: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interrupt(monkeypatch, "clairvoyant.analysis.allocation.worst_case.worst_case")
+    printed = run("worst-case", tiny, "--policy", "drf", "--json")
+    assert printed.status == 130
+    assert printed.json["interrupted"] is True
+
+
+def test_an_interrupt_at_any_other_moment_ends_in_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    interrupt(monkeypatch, "clairvoyant._front.load")
+    printed = run("solve", "x.json")
+    assert (printed.status, printed.out, printed.err.strip()) == (130, "", "interrupted")
+
+
+@pytest.mark.parametrize("json_too", [True, False])
+def test_ctrl_c_prints_the_runs_that_were_finished(json_too: bool, long: Path) -> None:
+    flags = ["--json"] if json_too else []
+    process = command("play", long, "--policy", "drf", "--policy", "fairness", "--seeds", 10**6, *flags)
+    assert process.stderr is not None
+    while not process.stderr.readline().startswith("drf, seed 2:"):  # three runs are finished
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    (said,) = (row for row in err.splitlines() if not row.startswith("drf, seed"))
+    finished = re.fullmatch(
+        r"interrupted: finished and printed are the runs of drf \((\d+) of 1000000\)", said
+    )
+    assert finished is not None, err
+    assert int(finished[1]) >= 3
+    if json_too:
+        data = Printed(130, out, err).json
+        assert data["interrupted"] is True
+        assert list(data["policies"]) == ["drf"]
+        assert len(data["policies"]["drf"]["per_seed"]) == int(finished[1])
+        assert (
+            data["policies"]["drf"]["regret"] == data["optimum"]["value"] - data["policies"]["drf"]["total"]
+        )
+    else:
+        assert re.search(r"^drf +arrivals", out, flags=re.MULTILINE)
+
+
+def test_a_reader_who_goes_away_is_no_error(tiny: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    process = command("policies", "--json", stdout=writer)
+    os.close(writer)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (141, "")
+
+
+# On a terminal
+
+
+def test_on_a_terminal_a_bar_moves(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setattr(_output, "DRAW_EVERY", 0.0)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    with _output.progress("solving") as report:
+        report(0.5, "half [done]")
+        report.finished("one part")
+        time.sleep(0.15)
+    printed = capfd.readouterr()
+    assert printed.out == ""
+    assert "solving" in printed.err
+    assert "half [done]" in printed.err
+    assert "one part" not in printed.err
+
+
+def test_elsewhere_lines_are_printed_now_and_then(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(_output, "LINE_EVERY", 0.0)
+    with _output.progress("solving") as report:
+        report(0.5, "half")
+    assert capfd.readouterr().err == " 50% half\n"

@@ -1,0 +1,187 @@
+"""The public names: the same handful of functions for every problem, loaded when first used."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import clairvoyant as cv
+
+ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
+
+
+@pytest.fixture(scope="module")
+def instance() -> cv.Instance:
+    return cv.generate("allocation", size="tiny", seed=1)
+
+
+def python(script: str, cwd: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=cwd, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_every_public_name_is_there_and_listed() -> None:
+    for name in cv.__all__:
+        assert getattr(cv, name) is not None
+        assert name in dir(cv)
+    with pytest.raises(AttributeError, match="no attribute 'oracle_of_delphi'"):
+        cv.oracle_of_delphi  # noqa: B018
+
+
+def test_the_import_loads_nothing_and_names_load_only_what_they_need(tmp_path: Path) -> None:
+    heavy = [
+        "numpy",
+        "numba",
+        "scipy",
+        "cvxpy",
+        "pyomo",
+        "ortools",
+        "highspy",
+        "matplotlib",
+        "networkx",
+        "hypothesis",
+        "click",
+        "rich",
+    ]
+    script = f"""
+import sys
+import clairvoyant
+print(*(set({heavy}) & set(sys.modules)))
+clairvoyant.generate("allocation", size="tiny").save("x.json")
+clairvoyant.load("x.json")
+print(*(set({heavy}) & set(sys.modules)))
+"""
+    assert python(script, tmp_path).splitlines() == ["", "numpy"]
+
+
+def test_an_instance_goes_from_file_to_regret(tmp_path: Path) -> None:
+    made = cv.generate("allocation", size="tiny", seed=3, slots=20)
+    made.save(tmp_path / "x.json.gz")
+    instance = cv.load(tmp_path / "x.json.gz")
+    assert instance == made
+    assert str(instance.origin) == str(made.origin)
+    optimum = cv.solve(instance, gap=1e-9)
+    assert isinstance(optimum, cv.Optimum)
+    assert optimum.bound is not None
+    assert optimum.gap is not None
+    assert optimum.gap <= 1e-9
+    run = cv.play("ogasched", instance, seed=1, keep_decisions=True)
+    assert isinstance(run, cv.Run)
+    assert run.total <= optimum.bound
+    assert run.digest == instance.digest()
+    assert run.decisions is not None
+    assert len(run.decisions) == len(run.rewards) == 20
+
+
+def test_the_replayed_optimum_earns_its_value(instance: cv.Instance) -> None:
+    from clairvoyant.online.play import Replay
+
+    optimum = cv.solve(instance, "stationary")
+    assert isinstance(instance, cv.AllocationInstance)
+    replay = Replay([optimum.decision] * instance.setting.slots, instance.problem)
+    assert cv.play(replay, instance).total == pytest.approx(optimum.value, rel=1e-12)
+
+
+def test_names_and_policies_play_alike(instance: cv.Instance) -> None:
+    by_name = cv.play("fairness:share=all", instance)
+    by_object = cv.play(cv.make_policy("fairness:share=all"), instance)
+    np.testing.assert_array_equal(by_name.rewards, by_object.rewards)
+
+
+def test_equal_arguments_give_equal_instances() -> None:
+    one, other = (cv.generate("allocation", "tiny", 7) for _ in range(2))
+    assert one == other
+    assert one != cv.generate("allocation", "tiny", 8)
+
+
+def test_everything_is_listed_by_problem() -> None:
+    assert {"ogasched", "drf", "fairness"} <= set(cv.list_policies("allocation"))
+    assert set(cv.list_policies("allocation")) <= set(cv.list_policies())
+    assert list(cv.list_oracles("allocation")) == ["stationary", "dynamic"]
+    assert set(cv.list_oracles("allocation")) < set(cv.list_oracles())
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda _: cv.generate("alocation"), r"problem: 'alocation' is not one of allocation"),
+        (
+            lambda i: cv.generate("allocation", slot=3),
+            r"slot: generate 'allocation' takes no such option; .*slots",
+        ),
+        (
+            lambda i: cv.generate("allocation", size="huge"),
+            r"size: 'huge' is not one of tiny, default, large",
+        ),
+        (lambda _: cv.from_trace("allocation", "here", foo=1), r"foo: from_trace 'allocation' takes no such"),
+        (lambda _: cv.from_trace("allocation", "nowhere"), r"nowhere"),
+        (lambda i: cv.solve(i, "gang"), r"oracle: 'gang' is not one of stationary, dynamic"),
+        (lambda i: cv.solve(i, gaps=1), r"gaps: oracle 'stationary' takes no such option; it takes .*gap"),
+        (lambda i: cv.solve(i, gap=-1), r"gap: -1 is not"),
+        (lambda i: cv.play("ogashed", i), r"policy: 'ogashed' is unknown"),
+        (lambda i: cv.play("drf:quota=1", i), r"setting 'quota' is unknown"),
+        (lambda _: cv.list_policies("chess"), r"problem: 'chess'"),
+        (lambda _: cv.list_oracles("chess"), r"problem: 'chess' is not one of allocation"),
+    ],
+)
+def test_bad_arguments_are_refused_by_name(call: Any, message: str, instance: cv.Instance) -> None:
+    with pytest.raises(cv.InputError, match=message):
+        call(instance)
+
+
+@pytest.mark.parametrize("problem", ["chess", None, 3, ["allocation"], {}])
+def test_a_file_of_an_unknown_problem_is_refused(problem: Any, tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps({"problem": problem, "version": 1}), encoding="utf-8")
+    with pytest.raises(cv.InputError, match=rf"x\.json: problem: {re.escape(repr(problem))} is not one of"):
+        cv.load(path)
+
+
+def blocks(language: str, path: Path) -> list[str]:
+    """Code blocks of a document, in order."""
+    return re.findall(
+        rf"^```{language}\n(.*?)^```", path.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE
+    )
+
+
+def test_the_first_example_of_the_readme_runs_and_has_ten_lines(tmp_path: Path) -> None:
+    example = blocks("python", README)[0]
+    assert len([row for row in example.splitlines() if row]) <= 10
+    printed = python(example, tmp_path)
+    numbers = re.findall(r"-?\d+\.\d+", printed)
+    possible, bound = float(numbers[0]), float(numbers[1])
+    assert possible <= bound
+    assert len(numbers) == 2 + 3 * 2
+
+
+def test_the_policy_of_the_readme_passes_the_checks(tmp_path: Path) -> None:
+    assert float(python(blocks("python", README)[1], tmp_path)) > 0
+
+
+def test_the_instance_file_of_the_documents_is_valid(tmp_path: Path) -> None:
+    for i, text in enumerate(blocks("json", ROOT / "docs" / "instance-files.md")):
+        path = tmp_path / f"{i}.json"
+        path.write_text(text, encoding="utf-8")
+        assert cv.load(path).problem == json.loads(text)["problem"]
+
+
+def test_the_documents_name_every_field_of_an_instance(instance: cv.Instance) -> None:
+    document = (ROOT / "docs" / "instance-files.md").read_text(encoding="utf-8")
+    data = instance.to_dict()
+    for field in [*data, *(f"utility.{key}" for key in data["utility"]), *data["names"]]:
+        assert f"`{field}" in document, field
+
+
+def test_the_links_of_the_documents_lead_somewhere() -> None:
+    for document in (README, ROOT / "CONTRIBUTING.md", ROOT / "docs" / "instance-files.md"):
+        for target in re.findall(r"\]\(([^)#]+)\)", document.read_text(encoding="utf-8")):
+            assert (document.parent / target).exists() or target == "docs/regret.svg", target

@@ -1,0 +1,212 @@
+"""The loop that plays a policy, and what comes out of it."""
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from clairvoyant.models.allocation.instance import AllocationInstance, Feedback, Observation, Setting
+from clairvoyant.models.base import DecisionError, InputError
+from clairvoyant.online.allocation import Fairness, Ogasched
+from clairvoyant.online.base import Policy, Traits
+from clairvoyant.online.play import Replay, Run, play
+from clairvoyant.testing.allocation import ordinary
+
+
+def instance() -> AllocationInstance:
+    return ordinary()["single jobs"]
+
+
+class Constant:
+    """Commits the same decision in every slot."""
+
+    name = "constant"
+    traits = Traits(problem="allocation")
+
+    def __init__(self, factor: float = 0.0) -> None:
+        self.factor = factor
+
+    def start(self, setting: Setting, rng: np.random.Generator) -> None:
+        self.y = self.factor * setting.edge_demand
+
+    def decide(self, observation: Observation) -> np.ndarray:
+        return self.y
+
+
+class Coin(Constant):
+    """Holds nothing, or a random part of what fits."""
+
+    name = "coin"
+    traits = Traits(problem="allocation", randomised=True)
+
+    def start(self, setting: Setting, rng: np.random.Generator) -> None:
+        self._setting, self._rng = setting, rng
+
+    def decide(self, observation: Observation) -> np.ndarray:
+        return self._setting.project(self._rng.random(self._setting.shape))
+
+
+def test_a_class_without_base_class_is_a_policy() -> None:
+    assert isinstance(Constant(), Policy)
+    assert not isinstance(object(), Policy)
+
+
+def test_a_run_holds_rewards_and_where_they_come_from() -> None:
+    one = instance()
+    run = play(Fairness(), one, seed=7)
+    assert (run.policy, run.seed, run.digest) == ("fairness", 7, one.digest())
+    assert run.rewards.shape == (one.setting.slots,)
+    assert run.total == run.rewards.sum()
+    assert (run.infeasible, run.decisions) == (0, None)
+    assert run.seconds > 0
+    assert repr(run).startswith("Run('fairness', seed=7, events=12, total=")
+
+
+def test_rewards_are_those_of_the_instance() -> None:
+    one = instance()
+    y = one.setting.project(np.full(one.setting.shape, 0.7))
+    run = play(Replay([y] * one.setting.slots, "allocation"), one)
+    assert run.rewards == pytest.approx(one.rewards(y), rel=1e-12)
+
+
+def test_replay_gives_decisions_and_rewards_again() -> None:
+    one = instance()
+    run = play(Fairness(), one, keep_decisions=True)
+    assert run.decisions is not None
+    again = Replay(run.decisions, "allocation")
+    for _ in range(2):  # it begins again with every run
+        replayed = play(again, one, keep_decisions=True)
+        assert np.array_equal(replayed.rewards, run.rewards)
+
+
+def test_kept_decisions_are_copies() -> None:
+    """OGASched hands out the same buffer in every slot."""
+    decisions = play(Ogasched(), instance(), keep_decisions=True).decisions
+    assert decisions is not None
+    assert not any(np.shares_memory(a, b) for a, b in pairwise(decisions))
+    assert not np.array_equal(decisions[0], decisions[-1])
+
+
+def test_an_infeasible_decision_is_an_error_with_every_broken_constraint() -> None:
+    one = instance()
+    with pytest.raises(DecisionError) as error:
+        play(Constant(2.0), one)
+    message = str(error.value)
+    assert message.startswith("slot 0: infeasible decision: demand[0][0][0] exceeded by ")
+    assert message.count("exceeded by") == 3
+    assert message.endswith(f" and {len(error.value.violations) - 3} more")
+    assert error.value.violations == one.violations(2.0 * one.setting.edge_demand)
+    first = error.value.violations[0]
+    assert first.excess == pytest.approx(one.setting.demand[0, 0])
+
+
+def test_a_single_broken_constraint_stands_alone() -> None:
+    one = instance()
+    y = np.zeros(one.setting.shape)
+    y[0, 1] = -0.25
+    with pytest.raises(
+        DecisionError, match=r"^slot 0: infeasible decision: nonnegative\[0\]\[0\]\[1\] exceeded by 0.25$"
+    ):
+        play(Replay([y], "allocation"), one)
+
+
+def test_without_enforcement_infeasible_decisions_are_counted_and_rewarded() -> None:
+    one = instance()
+    run = play(Constant(2.0), one, enforce=False)
+    assert run.infeasible == one.setting.slots
+    assert run.rewards == pytest.approx(one.rewards(2.0 * one.setting.edge_demand))
+    assert play(Constant(0.0), one, enforce=False).infeasible == 0
+
+
+@pytest.mark.parametrize(
+    ("decision", "message"),
+    [
+        (np.zeros((2, 2)), r"decision: shape \(2, 2\) does not fit, expected \(\d+, 2\) \(edges, kinds\)"),
+        ("all of it", "decision: not an array of numbers"),
+        (None, r"decision: shape \(1,\) does not fit"),
+    ],
+)
+def test_a_decision_of_the_wrong_shape_or_type(decision: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        play(Replay([decision], "allocation"), instance())
+
+
+def test_the_wrong_problem() -> None:
+    with pytest.raises(InputError, match=r"^policy: replay plays 'selection', the instance is 'allocation'$"):
+        play(Replay([], "selection"), instance())
+
+
+@pytest.mark.parametrize("member", ["name", "traits", "start", "decide"])
+def test_a_policy_without_a_member(member: str) -> None:
+    class Partial:
+        pass
+
+    for name in ("name", "traits", "start", "decide"):
+        if name != member:
+            setattr(Partial, name, getattr(Constant, name))
+    with pytest.raises(InputError, match=f"^policy: Partial has no member '{member}'$"):
+        play(Partial(), instance())  # type: ignore[arg-type]
+
+
+def test_progress_is_told_after_every_event() -> None:
+    told: list[int] = []
+    play(Constant(), instance(), progress=told.append)
+    assert told == list(range(1, 13))
+
+
+def test_the_seed_decides_what_is_random() -> None:
+    runs = [play(Coin(), instance(), seed).rewards for seed in (1, 1, 2)]
+    assert np.array_equal(runs[0], runs[1])
+    assert not np.array_equal(runs[0], runs[2])
+
+
+def test_learn_is_optional_and_gets_the_arrivals_and_the_reward() -> None:
+    class Learner(Constant):
+        def start(self, setting: Setting, rng: np.random.Generator) -> None:
+            super().start(setting, rng)
+            self.heard: list[Feedback] = []
+
+        def learn(self, feedback: Feedback) -> None:
+            self.heard.append(feedback)
+
+    one, policy = instance(), Learner(0.1)
+    run = play(policy, one)
+    assert [f.slot for f in policy.heard] == list(range(12))
+    assert [f.reward for f in policy.heard] == run.rewards.tolist()
+    assert np.array_equal([f.arrivals for f in policy.heard], one.arrivals)
+
+
+@pytest.mark.parametrize(
+    "sees", [frozenset(), frozenset({"arrivals"})], ids=["commits first", "sees arrivals"]
+)
+def test_only_who_declares_it_sees_the_arrivals(sees: frozenset[str]) -> None:
+    class Looker(Constant):
+        traits = Traits(problem="allocation", sees=sees)
+
+        def decide(self, observation: Observation) -> np.ndarray:
+            self.seen = observation.arrivals
+            return self.y
+
+    policy = Looker()
+    play(policy, instance())
+    assert (policy.seen is not None) == bool(sees)
+
+
+def test_a_policy_that_rewrites_its_observation_earns_nothing_by_it() -> None:
+    class Forger(Fairness):
+        def decide(self, observation: Observation) -> np.ndarray:
+            y = super().decide(observation)
+            assert observation.arrivals is not None
+            observation.arrivals.setflags(write=True)
+            observation.arrivals[:] = 1000
+            return y
+
+    assert np.array_equal(play(Forger(), instance()).rewards, play(Fairness(), instance()).rewards)
+
+
+def test_runs_without_slots() -> None:
+    empty = instance().with_arrivals(np.zeros((0, 4)))
+    run = play(Constant(), empty, keep_decisions=True)
+    assert isinstance(run, Run)
+    assert (run.total, run.decisions, len(run.rewards)) == (0.0, (), 0)
