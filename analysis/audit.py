@@ -215,6 +215,7 @@ class _Audit:
         self._claims, self._out, self._context = claims, out, context
         self._saved, self._progress, self._note = saved, progress, ""
         self._figures: dict[str, str] = {}
+        self._under_way: dict[str, float] = {}
 
     def run(self, workers: int) -> None:
         """Take what is saved and check the rest."""
@@ -224,7 +225,7 @@ class _Audit:
                 self._keep(claim, saved[claim.id])
         if self.found:
             self._note = "taken from an audit that was not completed"
-        self._tell(0.0)
+        self._tell()
         rest = [claim for claim in self._claims if claim.id not in self.found]
         if workers == 1:
             self._in_turn(rest)
@@ -234,9 +235,13 @@ class _Audit:
             self._saved.remove()
 
     def _in_turn(self, claims: Sequence[Claim]) -> None:
-        context = Context(self._context.mode, self._context.seed, self._tell)
         for claim in claims:
-            self._settle(claim, _check(claim, context))
+
+            def tell(fraction: float, name: str = claim.id) -> None:
+                self._under_way = {name: fraction}
+                self._tell()
+
+            self._settle(claim, _check(claim, Context(self._context.mode, self._context.seed, tell)))
 
     def _side_by_side(self, claims: Sequence[Claim], workers: int) -> None:
         spawn = multiprocessing.get_context("spawn")  # safe with the threads of numba and OpenMP
@@ -253,14 +258,16 @@ class _Audit:
                 for future in wait(pending, TICK, FIRST_COMPLETED).done:
                     self._settle(pending[future], _answer(pending[future], future))
                     del pending[future]
-                self._tell(sum(fractions[n] for n, claim in enumerate(claims) if claim.id not in self.found))
+                self._under_way = {claim.id: fractions[n] for n, claim in enumerate(claims)}
+                self._tell()
         finally:
-            self._salvage(pending)
-            pool.shutdown(wait=False, cancel_futures=True)
-            if pending:
-                for child in set(multiprocessing.active_children()) - others:
-                    child.terminate()
-            pool.shutdown()
+            try:
+                self._salvage(pending)
+            finally:
+                if pending:
+                    for child in set(multiprocessing.active_children()) - others:
+                        child.terminate()
+                pool.shutdown(cancel_futures=True)
 
     def _salvage(self, pending: Mapping[Future[_Answer], Claim]) -> None:
         """Keep what was finished at the moment of an interrupt or an error."""
@@ -268,12 +275,13 @@ class _Audit:
             if future.done() and future.exception() is None:
                 answer = future.result()
                 if not isinstance(answer, str):
-                    self._settle(claim, answer)
+                    self._keep(claim, from_dict(answer))
 
     def _settle(self, claim: Claim, answer: _Answer) -> None:
         if isinstance(answer, str):
             raise CheckError(f"{claim.id}: {answer}")
         self._keep(claim, from_dict(answer))
+        self._tell()
 
     def _keep(self, claim: Claim, finding: Finding) -> None:
         for figure in finding.figures:
@@ -284,12 +292,12 @@ class _Audit:
         self._saved.add(claim, finding)
         self.found[claim.id] = finding
         self._note = f"{claim.id}: {finding.verdict.value}"
-        self._tell(0.0)
 
-    def _tell(self, under_way: float) -> None:
+    def _tell(self) -> None:
         done, total = len(self.found), len(self._claims)
+        begun = sum(part for name, part in self._under_way.items() if name not in self.found)
         note = f"; {self._note}" if self._note else ""
-        self._progress((done + under_way) / max(1, total), f"{done} of {total} claims{note}")
+        self._progress((done + begun) / max(1, total), f"{done} of {total} claims{note}")
 
 
 def _check(claim: Claim, context: Context) -> _Answer:
@@ -331,6 +339,10 @@ def _begin_worker(fractions: Any) -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    if "fork" in multiprocessing.get_all_start_methods():
+        # Nothing forks here. But locks that libraries make on import (Pyomo does) then have no name in the
+        # system, which would outlive a worker that is ended early.
+        multiprocessing.set_start_method("fork", force=True)
     _worker.fractions = fractions
 
 

@@ -39,15 +39,15 @@ Curve = tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]
 INK = "#010203"
 """Stands for the colour of the text around the figure; becomes ``currentColor``."""
 
-PALETTE = ("#3469d1", "#f0580d", "#067575", "#d10a2c", "#08a370", "#6040ff", "#349dd1")
+PALETTE = ("#3469d1", "#f0580d", "#067575", "#d10a2c", "#08a370", "#6040ff", "#2f97cc")
 """Apart for the colour-blind too; contrast at least 3 with white and with near-black (tested)."""
 
 DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 HATCHES = ("", "///", "...", "\\\\\\", "xxx", "---", "+++")
 
-WIDTH = 5.4
-"""Inches; on a phone of 360 pixels the text is then about 9 pixels high."""
+WIDTH = 4.9
+"""Inches; on a phone of 360 pixels the text is then about 10 pixels high."""
 
 LEGEND_LINE = 0.19
 """Inches."""
@@ -93,7 +93,7 @@ def house_style() -> AbstractContextManager[None]:
     )
 
 
-def new_figure(panels: int = 1, *, height: float = 3.3) -> tuple[Figure, Any]:
+def new_figure(panels: int = 1, *, height: float = 3.1) -> tuple[Figure, Any]:
     """Return a figure in the house style and its axes; several panels stand below each other.
 
     Parameters
@@ -262,7 +262,7 @@ def _one_legend(figure: Figure) -> int:
     if len(entries) < 2:
         return 0
     longest = max(map(len, entries))
-    columns = 3 if longest <= 13 else 2 if longest <= 25 else 1
+    columns = 3 if longest <= 12 else 2 if longest <= 23 else 1
     figure.legend(entries.values(), entries.keys(), loc="outside upper left", ncols=columns)
     return -(-len(entries) // columns)
 

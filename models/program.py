@@ -192,9 +192,8 @@ class CvxpyProgram(Program):
         lp.col_names_ = _column_names(data["param_prob"].variables)
         highs = highspy.Highs()
         highs.setOptionValue("output_flag", False)
-        for status in (highs.passModel(lp), highs.writeModel(str(path))):
-            if status == highspy.HighsStatus.kError:
-                raise SolverError("HiGHS could not write the model")
+        if highspy.HighsStatus.kError in (highs.passModel(lp), highs.writeModel(str(path))):
+            raise SolverError("HiGHS could not write the model")
 
 
 def _column_names(variables: Any) -> list[str]:
@@ -264,7 +263,6 @@ class PyomoProgram(Program):
         return Solved(status, float(pyo.value(objective)), self._values())
 
     def _solve_with_highs(self, time_limit: float | None, options: dict[str, Any]) -> Solved:
-        from pyomo.contrib.solver.common.util import NoSolutionError
         from pyomo.contrib.solver.solvers.highs import Highs
 
         begin = time.perf_counter()
@@ -291,10 +289,7 @@ class PyomoProgram(Program):
             bound = None
         if result.incumbent_objective is None:
             return Solved(status, None, {}, bound=bound)
-        try:
-            result.solution_loader.load_vars()
-        except NoSolutionError as error:
-            raise SolverError(f"HiGHS ended with {status} and a value, but no solution") from error
+        result.solution_loader.load_vars()
         return Solved(status, float(result.incumbent_objective), self._values(), bound=bound)
 
     def _values(self) -> dict[str, np.ndarray]:

@@ -183,7 +183,8 @@ def _checked(setting: Setting, weights: np.ndarray, found: _Found) -> tuple[np.n
     bound = certificate_bound(setting, weights, found.w, found.price)
     if not math.isfinite(bound):
         return y, value, None
-    if bound < value - 1e-12 * abs(value):
+    gross = float(weights @ (setting.gains(y) + setting.penalties(y)))
+    if bound < value - 1e-12 * gross:  # the value's own rounding is about 1e-15 of what it is made of
         raise OracleError(f"{found.method}: the bound {bound!r} is below the value {value!r}")
     return y, value, bound
 

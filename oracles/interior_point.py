@@ -10,7 +10,7 @@ For weights N >= 0, in minimisation form, with the maximum of the overhead as a 
 
 An iterate also holds v, an estimate of N f'(y). Then stationarity, zl - zu = w beta + price - v, is linear in
 the dual variables; what is not linear, v = N f'(y), is approached like the products y zl = mu and so on. The
-start and every step keep the primal constraints, stationarity and sum_k w = N.
+start and every step keep the primal constraints, stationarity and sum_k w = N, up to rounding.
 
 One Newton step eliminates y entry by entry (the Hessian H is diagonal), then the prices row by row
 (Sherman-Morrison), which leaves per kind a matrix A_k over ports, then w by the K Cholesky factors of
@@ -33,6 +33,9 @@ from .base import Budget, WhyStopped
 MOST_ITERATIONS = 200
 PATIENCE = 12
 """Iterations without a clearly better certified gap after which the method has stalled."""
+
+NEGLIGIBLE = 1e-40
+"""What an entry can gain, relative to the most that any can, below which it is left out."""
 
 SHARE = 0.99
 """How much of the way to the boundary a step may go."""
@@ -101,12 +104,12 @@ class Work(NamedTuple):
         Per entry: N f'(y), minus the change of v with y, and D = 1 / H.
     dy, low, high
         Per entry: the step, and the corrections to its two products.
-    total, dprice, ds, row
-        Per row: the sum of D, the steps, and the correction to s price.
+    total, dprice, ds, row, drift
+        Per row: the sum of D, the steps, the correction to s price, and the rounding gathered in s.
     factor, schur
         U with U'U = B_k, per kind; and the factor of sum_k B_k^-1.
-    h, dw, dt
-        Per (port, kind): the correction to t w, and the steps.
+    h, dw, dt, slip
+        Per (port, kind): the correction to t w, the steps, and the rounding gathered in t.
     port, dp, rhs
         Per port: scratch, the step of p, and the right-hand side that belongs to it.
     """
@@ -121,11 +124,13 @@ class Work(NamedTuple):
     dprice: np.ndarray
     ds: np.ndarray
     row: np.ndarray
+    drift: np.ndarray
     factor: np.ndarray
     schur: np.ndarray
     h: np.ndarray
     dw: np.ndarray
     dt: np.ndarray
+    slip: np.ndarray
     port: np.ndarray
     dp: np.ndarray
     rhs: np.ndarray
@@ -178,12 +183,16 @@ def solve(
 def _presolve(
     setting: Setting, weights: np.ndarray
 ) -> tuple[Rows, np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray]]:
-    """Drop every entry that is zero in some optimum; return the rows and where entries, ports and rows lie.
+    """Drop the entries that gain nothing; return the rows and where entries, ports and rows lie.
 
-    Nothing is gained where N, a, c or the utility's scale is zero (a reciprocal's scale never is).
+    An entry gains at most N f'(0) min(a, c). Where that is 0, or next to nothing beside the largest, the
+    entry stays 0; the certificate, which knows nothing of this, pays for what is lost.
     """
     limit = np.minimum(setting.edge_demand, setting.capacity[setting.server])
-    keep = (limit > 0) & (weights[setting.port] > 0)[:, None] & (setting.edge_alpha > 0)
+    steepest = utility.slope_at_zero(setting.kind, setting.alpha)[setting.server]
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        most = weights[setting.port][:, None] * steepest * limit
+    keep = most > NEGLIGIBLE * most.max(initial=0.0)
     kind, edge = np.nonzero(keep.T)
     ports, port = np.unique(setting.port[edge], return_inverse=True)
     key = kind * setting.servers + setting.server[edge]
@@ -302,11 +311,13 @@ def _room(rows: Rows) -> Work:
         dprice=np.zeros(m),
         ds=np.zeros(m),
         row=np.zeros(m),
+        drift=np.zeros(m),
         factor=np.zeros((kinds, ports, ports)),
         schur=np.zeros((ports, ports)),
         h=np.zeros(table),
         dw=np.zeros(table),
         dt=np.zeros(table),
+        slip=np.zeros(table),
         port=np.zeros(ports),
         dp=np.zeros(ports),
         rhs=np.zeros(ports),
@@ -410,6 +421,23 @@ def _differentiate(rows, point, work):  # type: ignore[no-untyped-def]
                 work.slope[i] = weight / (x * x)
             else:
                 work.slope[i] = 0.5 * weight * alpha / np.sqrt(x)
+
+
+@njit(cache=True, error_model="numpy")
+def _drift(rows, point, work):  # type: ignore[no-untyped-def]
+    """Measure how far rounding has moved s and t away from what y and p say; the next step takes it back."""
+    work.slip[:] = 0.0
+    for k in range(len(rows.overhead)):
+        for r in range(rows.kind_start[k], rows.kind_start[k + 1]):
+            used = 0.0
+            for i in range(rows.start[r], rows.start[r + 1]):
+                used += point.y[i]
+                work.slip[rows.port[i], k] += point.y[i]
+            work.drift[r] = rows.cap[r] - used - point.s[r] if rows.tight[r] else 0.0
+    for port in range(len(rows.weight)):
+        for k in range(len(rows.overhead)):
+            paid = rows.overhead[k] * work.slip[port, k]
+            work.slip[port, k] = point.p[port] - paid - point.t[port, k]
 
 
 @njit(cache=True, error_model="numpy")
@@ -577,7 +605,7 @@ def _direction(rows, point, work, mu):  # type: ignore[no-untyped-def]
                 pull += work.inverse[i] * g
             d = 0.0
             if rows.tight[r]:
-                target = mu - work.row[r] - point.s[r] * point.price[r]
+                target = mu - work.row[r] - (point.s[r] + work.drift[r]) * point.price[r]
                 d = (target + point.price[r] * pull) / (point.s[r] + point.price[r] * work.total[r])
             work.dprice[r] = d
             for i in range(rows.start[r], rows.start[r + 1]):
@@ -586,9 +614,8 @@ def _direction(rows, point, work, mu):  # type: ignore[no-untyped-def]
     for k in range(kinds):
         beta = rows.overhead[k]
         for port in range(ports):
-            work.port[port] = (
-                (mu - work.h[port, k]) / point.w[port, k] - point.t[port, k] + beta * work.dt[port, k]
-            )
+            t = point.t[port, k] + work.slip[port, k]
+            work.port[port] = (mu - work.h[port, k]) / point.w[port, k] - t + beta * work.dt[port, k]
             work.rhs[port] += point.w[port, k]
         work.dw[:, k] = work.port
         _solve(work.factor[k], work.port)
@@ -617,10 +644,10 @@ def _direction(rows, point, work, mu):  # type: ignore[no-untyped-def]
                 work.dy[i] = dy
                 work.dt[port, k] += dy
                 moved += dy
-            work.ds[r] = -moved if rows.tight[r] else 0.0
+            work.ds[r] = work.drift[r] - moved if rows.tight[r] else 0.0
     for port in range(ports):
         for k in range(kinds):
-            work.dt[port, k] = work.dp[port] - rows.overhead[k] * work.dt[port, k]
+            work.dt[port, k] = work.dp[port] - rows.overhead[k] * work.dt[port, k] + work.slip[port, k]
 
 
 @njit(cache=True, error_model="numpy")
@@ -723,6 +750,7 @@ def _forget(work):  # type: ignore[no-untyped-def]
 def _step(rows, point, work):  # type: ignore[no-untyped-def]
     """Take one predictor-corrector step in place; False if the system cannot be factored."""
     _differentiate(rows, point, work)
+    _drift(rows, point, work)
     if not _factor(rows, point, work):
         return False
     _forget(work)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 
 import clairvoyant as cv
 from clairvoyant import _cli, _output
+from clairvoyant.analysis.audit import AuditInterrupted
 from clairvoyant.models.base import DecisionError
 
 COMMANDS = sorted(_cli.cli.commands)
@@ -42,7 +44,9 @@ class Printed:
 
 
 @pytest.fixture
-def run(capfd: pytest.CaptureFixture[str]) -> Run:
+def run(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.setenv("COLUMNS", "160")
+
     def call(*arguments: object) -> Printed:
         capfd.readouterr()
         status = _cli.main([str(argument) for argument in arguments])
@@ -66,11 +70,28 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def command(*arguments: object, **options: Any) -> subprocess.Popen[str]:
-    """Start the command line as a user does."""
+@contextmanager
+def started(*arguments: object, **options: Any) -> Iterator[subprocess.Popen[str]]:
+    """Start the command line as a user does, and leave nothing running or open."""
     full = [sys.executable, "-m", "clairvoyant", *map(str, arguments)]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
-    return subprocess.Popen(full, text=True, **pipes)
+    with subprocess.Popen(full, text=True, **pipes) as process:
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.kill()
+
+
+def read_until(process: subprocess.Popen[str], start: str) -> str:
+    """Read what a process says on standard error until a line begins so; return all of it."""
+    assert process.stderr is not None
+    said = ""
+    for row in process.stderr:
+        said += row
+        if row.startswith(start):
+            return said
+    raise AssertionError(f"no line begins with {start!r}:\n{said}")
 
 
 # Help, version, completion
@@ -152,11 +173,10 @@ def test_generate_prints_the_facts_and_where_they_come_from(run: Run, tmp_path: 
 
 def test_generate_passes_every_option_on(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "x.json"
-    options = "--ports 4 --servers 5 --density 1.5 --utility log --arrival-probability 0.4 --contention 2"
-    printed = run(
-        *f"generate allocation --size tiny {options} --option alpha=[1.2,1.3] --option counts=true --json".split(),
-        *("--option", 'kinds=["CPU"]', "--option", "slots-per-day=12", "--out", path),
-    )
+    named = "--ports 4 --servers 5 --density 1.5 --utility log --arrival-probability 0.4 --contention 2"
+    others = ["alpha=[1.2,1.3]", "counts=true", 'kinds=["CPU"]', "slots-per-day=12"]
+    options = [*named.split(), *(word for other in others for word in ("--option", other))]
+    printed = run("generate", "allocation", "--size", "tiny", *options, "--out", path, "--json")
     wanted = cv.generate(
         "allocation",
         size="tiny",
@@ -195,8 +215,9 @@ def test_solve_prints_value_bound_and_origin(oracle: str, tiny: Path, run: Run) 
     printed = run("solve", tiny, "--oracle", oracle, "--gap", "1e-7")
     assert printed.status == 0
     optimum = cv.solve(cv.load(tiny), oracle, gap=1e-7)
-    assert f"{optimum.value:.9g}" in printed.out
-    assert "nothing is better than" in printed.out
+    told = re.search(r"optimum ([\d.]+); nothing is better than ([\d.]+) ", printed.out)
+    assert told is not None
+    assert [float(number) for number in told.groups()] == pytest.approx([optimum.value, optimum.bound])
     assert "synthetic (tiny, seed 1)" in printed.out
 
 
@@ -294,6 +315,25 @@ def test_an_instance_without_slots_is_fine(run: Run, tmp_path: Path) -> None:
     assert run("play", path, "--policy", "ogasched").status == 0
 
 
+def test_play_with_a_time_limit_tells_the_regret_as_an_interval(tiny: Path, run: Run) -> None:
+    scores = run("play", tiny, "--policy", "drf", "--time-limit", 0, "--json").json["policies"]["drf"]
+    instance = cv.load(tiny)
+    regret = cv.solve(instance).value - scores["total"]
+    assert scores["regret"] <= regret <= scores["regret_at_most"]
+
+
+def test_gangs_are_solved_by_their_own_oracle(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    options = ("--option", "tasks=3", "--option", "floor=0.25")
+    assert run("generate", "allocation-gang", "--size", "tiny", *options, "--out", path).status == 0
+    data = run("solve", path, "--json").json
+    assert (data["problem"], data["oracle"], data["facts"]["tasks"]) == ("allocation-gang", "gang", 9)
+    assert 0 < data["value"] <= data["bound"]
+    assert_refused(run("solve", path, "--oracle", "stationary"), "oracle: 'stationary' is not one of gang ")
+    assert_refused(run("worst-case", path, "--policy", "drf"), "problem: 'allocation-gang' is not one of")
+    assert_refused(run("play", path, "--policy", "drf"), "error: ")
+
+
 def test_policies_lists_settings_and_traits(run: Run) -> None:
     rows = {row["name"]: row for row in run("policies", "--problem", "allocation", "--json").json["policies"]}
     assert rows["ogasched"]["settings"]["step"] == "constant"
@@ -330,6 +370,75 @@ def test_worst_case_enumerates_what_is_small(run: Run, tmp_path: Path) -> None:
         "the largest found in 5 sequences"
         in run("worst-case", path, "--policy", "drf", "--evaluations", 5).out
     )
+
+
+def finding(verdict: cv.Verdict) -> cv.Finding:
+    return cv.Finding(verdict, "It was [tried], twice.", {"ratio": float("nan"), "runs": 2})
+
+
+def claim(name: str, expected: cv.Verdict) -> cv.Claim:
+    return cv.Claim(
+        f"allocation/{name}", "Sec. 1", "It holds.", "By trying.", expected, lambda _: finding(expected)
+    )
+
+
+@pytest.mark.parametrize(("verdict", "status"), [(cv.Verdict.FAILS, 0), (cv.Verdict.HOLDS, 1)])
+def test_audit_fails_if_a_verdict_is_not_the_expected_one(
+    verdict: cv.Verdict, status: int, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: dict[str, Any] = {}
+
+    def run_audit(**options: Any) -> list[tuple[cv.Claim, cv.Finding]]:
+        asked.update(options)
+        return [
+            (claim("first", cv.Verdict.HOLDS), finding(cv.Verdict.HOLDS)),
+            (claim("second", cv.Verdict.FAILS), finding(verdict)),
+        ]
+
+    monkeypatch.setattr("clairvoyant.analysis.audit.run_audit", run_audit)
+    arguments = (
+        "audit",
+        "--out",
+        tmp_path,
+        "--quick",
+        "--seed",
+        3,
+        "--workers",
+        1,
+        "--problem",
+        "allocation",
+    )
+    printed = run(*arguments)
+    assert printed.status == status
+    assert {asked[key] for key in ("mode", "out", "seed", "workers", "claims")} == {
+        "quick",
+        tmp_path,
+        3,
+        1,
+        None,
+    }
+    assert asked["problems"] == ("allocation",)
+    assert "It was [tried], twice." in printed.out
+    assert ("1 NOT as expected" if status else "all as expected") in printed.out
+    assert ("holds, expected: fails" in printed.out) == bool(status)
+    assert f"report: {tmp_path / 'index.html'}\n" in printed.out
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert all(
+        text in page for text in ("allocation/second", "ogasched", "stationary", "It was [tried], twice.")
+    )
+    data = run(*arguments, "--json").json
+    assert data["passed"] is not bool(status)
+    assert [row["as_expected"] for row in data["claims"]] == [True, not status]
+    assert data["claims"][0]["numbers"] == {"ratio": None, "runs": 2}
+
+
+def test_audit_checks_the_claims_that_are_asked_for(run: Run, tmp_path: Path) -> None:
+    wanted = "allocation/equation-13"
+    data = run("audit", "--claim", wanted, "--quick", "--workers", 1, "--out", tmp_path, "--json").json
+    assert data["passed"] is True
+    assert [row["id"] for row in data["claims"]] == [wanted]
+    assert Path(data["report"]) == tmp_path / "index.html"
+    assert wanted in (tmp_path / "index.html").read_text(encoding="utf-8")
 
 
 # Bad input
@@ -370,7 +479,7 @@ def broken_files(folder: Path) -> Iterator[tuple[str, bytes, str]]:
     yield "problem.json", changed(problem="chess"), r"problem: 'chess' is not one of allocation"
     yield "cut.json", text[: len(text) // 2].encode(), r"not a complete JSON text"
     yield "binary.json", bytes(range(256)), r"cannot be read"
-    yield "list.json", b"[]", r"holds list, not one object"
+    yield "list.json", b"[]", r"the file holds list, not one object"
     yield "cut.json.gz", gzip.compress(text.encode())[:-20], r"cannot be read"
     yield "plain.json.gz", text.encode(), r"cannot be read"
     (folder / "folder.json").mkdir()
@@ -405,6 +514,9 @@ def test_bad_files_are_refused_in_one_line_naming_field_index_and_value(run: Run
         ("solve FILE --method magic", "method: 'magic' is not one of"),
         ("solve FILE --oracle dynamic --method cvxpy", "method: oracle 'dynamic' takes no such option"),
         ("solve FILE --option gap", "--option gap: is not of the form KEY=VALUE"),
+        ("solve FILE --option progress=1", "--option progress=1: progress is not given in this way"),
+        ("solve FILE --option gap=1", "--option gap=1: gap is not given in this way"),
+        ("generate allocation --option seed=1 --out OUT", "seed is not given in this way"),
         ("play FILE", "Missing option '--policy'"),
         ("play FILE --policy nobody", "policy: 'nobody' is unknown"),
         ("play FILE --policy drf:quota=1", "setting 'quota' is unknown"),
@@ -540,7 +652,7 @@ def test_interrupted_solve_says_how_far_it_came(
     monkeypatch.setattr("clairvoyant._front.solve", slow)
     printed = run("solve", tiny, *(["--json"] if json_too else []))
     assert printed.status == 130
-    assert printed.err.startswith("interrupted at 50% (iteration 7, gap 1e-3): ")
+    assert printed.err.startswith("interrupted at 50% (iteration 7, gap 1e-3): nothing was saved; ")
     assert printed.err.count("\n") == 1
     if json_too:
         assert printed.json["interrupted"] is True
@@ -558,6 +670,27 @@ def test_interrupted_worst_case_says_how_far_it_came(
     assert printed.json["interrupted"] is True
 
 
+def test_interrupted_play_prints_what_it_has(tiny: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    interrupt(monkeypatch, "clairvoyant._front.solve")
+    printed = run("play", tiny, "--policy", "drf", "--json")
+    assert printed.status == 130
+    assert printed.err == "interrupted: finished and printed are the runs of no policy\n"
+    assert (printed.json["policies"], printed.json["optimum"]) == ({}, None)
+    assert run("play", tiny, "--policy", "drf").status == 130
+
+
+def test_interrupted_audit_says_what_is_saved(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run_audit(**_options: Any) -> None:
+        raise AuditInterrupted(3, 7)
+
+    monkeypatch.setattr("clairvoyant.analysis.audit.run_audit", run_audit)
+    printed = run("audit", "--out", tmp_path)
+    assert (printed.status, printed.out) == (130, "")
+    assert printed.err == "interrupted: 3 of 7 findings are saved; the same command goes on from there\n"
+
+
 def test_an_interrupt_at_any_other_moment_ends_in_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     interrupt(monkeypatch, "clairvoyant._front.load")
     printed = run("solve", "x.json")
@@ -567,12 +700,11 @@ def test_an_interrupt_at_any_other_moment_ends_in_one_line(run: Run, monkeypatch
 @pytest.mark.parametrize("json_too", [True, False])
 def test_ctrl_c_prints_the_runs_that_were_finished(json_too: bool, long: Path) -> None:
     flags = ["--json"] if json_too else []
-    process = command("play", long, "--policy", "drf", "--policy", "fairness", "--seeds", 10**6, *flags)
-    assert process.stderr is not None
-    while not process.stderr.readline().startswith("drf, seed 2:"):  # three runs are finished
-        assert process.poll() is None
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    arguments = ("play", long, "--policy", "drf", "--policy", "fairness", "--seeds", 10**6)
+    with started(*arguments, *flags) as process:
+        read_until(process, "drf, seed 2:")  # three runs are finished
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
     assert process.returncode == 130
     (said,) = (row for row in err.splitlines() if not row.startswith("drf, seed"))
     finished = re.fullmatch(
@@ -592,13 +724,46 @@ def test_ctrl_c_prints_the_runs_that_were_finished(json_too: bool, long: Path) -
         assert re.search(r"^drf +arrivals", out, flags=re.MULTILINE)
 
 
-def test_a_reader_who_goes_away_is_no_error(tiny: Path) -> None:
+def test_ctrl_c_during_an_audit_says_what_is_saved_and_the_same_command_goes_on(tmp_path: Path) -> None:
+    arguments = ("audit", "--quick", "--out", tmp_path, "--workers", 1, "--json")
+    with started(*arguments) as process:
+        read_until(process, "  ")  # the first line of progress
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    data = Printed(130, out, err).json
+    assert data["interrupted"] is True
+    assert data["saved"] < data["total"]
+    assert f"{data['saved']} of {data['total']} findings are saved" in err.splitlines()[-1]
+
+
+def test_a_reader_who_goes_away_is_no_error() -> None:
     reader, writer = os.pipe()
     os.close(reader)
-    process = command("policies", "--json", stdout=writer)
-    os.close(writer)
-    _, err = process.communicate(timeout=60)
+    with started("policies", "--json", stdout=writer) as process:
+        os.close(writer)
+        _, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (141, "")
+
+
+def test_a_swallowed_ctrl_c_is_raised_again_but_not_while_it_is_dealt_with(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    caught = 0
+    with _output.progress("solving") as report:
+        try:
+            try:
+                signal.raise_signal(signal.SIGINT)
+            except BaseException:  # noqa: BLE001 - what libraries do
+                caught += 1
+            report(0.5, "half")
+        except KeyboardInterrupt:
+            report(0.6, "what is finished is being saved")
+            caught += 1
+    assert caught == 2
+    assert (report.fraction, report.note) == (0.6, "what is finished is being saved")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert capfd.readouterr().err == ""
 
 
 # On a terminal

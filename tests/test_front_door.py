@@ -1,5 +1,6 @@
 """The public names: the same handful of functions for every problem, loaded when first used."""
 
+import doctest
 import json
 import re
 import subprocess
@@ -34,31 +35,24 @@ def test_every_public_name_is_there_and_listed() -> None:
         assert getattr(cv, name) is not None
         assert name in dir(cv)
     with pytest.raises(AttributeError, match="no attribute 'oracle_of_delphi'"):
-        cv.oracle_of_delphi  # noqa: B018
+        cv.oracle_of_delphi  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_the_example_in_the_docstring_is_true() -> None:
+    failed, tried = doctest.testmod(cv)
+    assert (failed, tried) == (0, 5)
 
 
 def test_the_import_loads_nothing_and_names_load_only_what_they_need(tmp_path: Path) -> None:
-    heavy = [
-        "numpy",
-        "numba",
-        "scipy",
-        "cvxpy",
-        "pyomo",
-        "ortools",
-        "highspy",
-        "matplotlib",
-        "networkx",
-        "hypothesis",
-        "click",
-        "rich",
-    ]
+    names = "numpy numba scipy cvxpy pyomo ortools highspy matplotlib networkx hypothesis click rich"
+    heavy = set(names.split())
     script = f"""
 import sys
 import clairvoyant
-print(*(set({heavy}) & set(sys.modules)))
+print(*({heavy} & set(sys.modules)))
 clairvoyant.generate("allocation", size="tiny").save("x.json")
 clairvoyant.load("x.json")
-print(*(set({heavy}) & set(sys.modules)))
+print(*({heavy} & set(sys.modules)))
 """
     assert python(script, tmp_path).splitlines() == ["", "numpy"]
 
@@ -103,6 +97,35 @@ def test_equal_arguments_give_equal_instances() -> None:
     assert one != cv.generate("allocation", "tiny", 8)
 
 
+def test_a_gang_instance_is_generated_from_a_fractional_one(tmp_path: Path) -> None:
+    gang = cv.generate("allocation-gang", size="tiny", seed=3, slots=4, tasks=3, minimum=2)
+    assert isinstance(gang, cv.GangInstance)
+    assert gang.base == cv.generate("allocation", size="tiny", seed=3, slots=4)
+    assert gang.setting.minimum.tolist() == [2, 2, 2]
+    assert len(gang.setting.task_port) == 9
+    gang.save(tmp_path / "x.json")
+    assert cv.load(tmp_path / "x.json") == gang
+    with pytest.raises(cv.InputError, match="tasks: 0 is not a whole number of at least 1"):
+        cv.generate("allocation-gang", tasks=0)
+    with pytest.raises(cv.InputError, match=r"takes no such option; it takes tasks, .*slots"):
+        cv.generate("allocation-gang", task=2)
+    with pytest.raises(cv.InputError, match="nowhere"):
+        cv.from_trace("allocation-gang", "nowhere", tasks=2)
+
+
+@pytest.mark.parametrize("problem", ["allocation", "allocation-gang"])
+def test_traces_are_read_by_the_problem(problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def from_trace(folder: str, *, slots: int, seed: int = 0) -> cv.Instance:
+        assert folder == "traces"
+        return cv.generate("allocation", size="tiny", slots=slots, seed=seed)
+
+    monkeypatch.setattr("clairvoyant.models.allocation.trace.from_trace", from_trace)
+    monkeypatch.setattr("clairvoyant._gang.base_from_trace", from_trace)
+    assert cv.from_trace(problem, "traces", slots=3, seed=2) == cv.generate(
+        problem, size="tiny", slots=3, seed=2
+    )
+
+
 def test_everything_is_listed_by_problem() -> None:
     assert {"ogasched", "drf", "fairness"} <= set(cv.list_policies("allocation"))
     assert set(cv.list_policies("allocation")) <= set(cv.list_policies())
@@ -115,11 +138,11 @@ def test_everything_is_listed_by_problem() -> None:
     [
         (lambda _: cv.generate("alocation"), r"problem: 'alocation' is not one of allocation"),
         (
-            lambda i: cv.generate("allocation", slot=3),
+            lambda _: cv.generate("allocation", slot=3),
             r"slot: generate 'allocation' takes no such option; .*slots",
         ),
         (
-            lambda i: cv.generate("allocation", size="huge"),
+            lambda _: cv.generate("allocation", size="huge"),
             r"size: 'huge' is not one of tiny, default, large",
         ),
         (lambda _: cv.from_trace("allocation", "here", foo=1), r"foo: from_trace 'allocation' takes no such"),
@@ -174,10 +197,11 @@ def test_the_instance_file_of_the_documents_is_valid(tmp_path: Path) -> None:
         assert cv.load(path).problem == json.loads(text)["problem"]
 
 
-def test_the_documents_name_every_field_of_an_instance(instance: cv.Instance) -> None:
+def test_the_documents_name_every_field_of_an_instance() -> None:
     document = (ROOT / "docs" / "instance-files.md").read_text(encoding="utf-8")
-    data = instance.to_dict()
-    for field in [*data, *(f"utility.{key}" for key in data["utility"]), *data["names"]]:
+    data = cv.generate("allocation-gang", size="tiny").to_dict()
+    inner = [f"{field}.{key}" for field in ("utility", "gang") for key in data[field]]
+    for field in [*data, *inner, *data["names"], *data["origin"]]:
         assert f"`{field}" in document, field
 
 

@@ -1,10 +1,12 @@
 """Every policy that comes with the package: the contract, and its exact behaviour."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from types import ModuleType
+from itertools import pairwise
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from clairvoyant.models.allocation import geometry, kernels, utility
+from clairvoyant.models.allocation.gang import GangInstance, GangSetting, generate_gang
+from clairvoyant.models.allocation.gang_program import best_gang
 from clairvoyant.models.allocation.instance import AllocationInstance, Feedback, Observation, Setting
 from clairvoyant.models.base import InputError
 from clairvoyant.online import make_policy, policies, policy_table, registry
@@ -23,14 +27,16 @@ from clairvoyant.online.allocation import (
     Fairness,
     Ogasched,
     OgaschedPrinted,
+    PerturbedLeader,
     Spreading,
     _kernels,
 )
+from clairvoyant.online.allocation.gang import leader_bounds, reward_caps
 from clairvoyant.online.allocation.ogasched import fair_share
 from clairvoyant.online.allocation.printed import printed_projection
 from clairvoyant.online.base import Policy
 from clairvoyant.online.play import play
-from clairvoyant.oracles.allocation import dynamic, stationary
+from clairvoyant.oracles.allocation import dynamic, gang, stationary
 from clairvoyant.testing import allocation as kit
 from clairvoyant.testing import policy_checks
 
@@ -206,6 +212,8 @@ def test_heuristics_say_when_they_are_not_shown_the_arrivals(policy: Policy) -> 
         (lambda: Spreading(quota=1.5), r"quota: 1.5 is not in \(0, 1\]"),
         (lambda: Ogasched(step="big"), "step: 'big' is not one of constant, per-slot, decay"),
         (lambda: Ogasched(start_at="full"), "start_at: 'full' is not one of zero, fair or an array"),
+        (lambda: PerturbedLeader(eps=0.0), "eps: 0.0 is not a positive number"),
+        (lambda: PerturbedLeader(time_limit=np.nan), "time_limit: nan is not a positive number"),
         (lambda: Ogasched(eta0=-1.0), "eta0: -1.0 is not a positive number"),
         (lambda: Ogasched(decay=np.nan), "decay: nan is not a positive number"),
     ],
@@ -343,7 +351,9 @@ def test_decisions_do_not_depend_on_copies_that_are_seen_later(step: str) -> Non
     long, short = calm.with_arrivals(busy).copies(), calm.copies()
     assert long.setting.ports > short.setting.ports
     # The first copy of each port, in terms of the ports it stems from.
-    first = np.flatnonzero(np.diff(long.setting.copy_of, prepend=-1))
+    stems_from = long.setting.copy_of
+    assert stems_from is not None
+    first = np.flatnonzero(np.diff(stems_from, prepend=-1))
     known = np.isin(long.setting.port, first)
     decisions = [play(Ogasched(step=step), one, keep_decisions=True).decisions or () for one in (long, short)]
     for t in range(8):
@@ -433,6 +443,9 @@ def six_to_one(slots: int) -> AllocationInstance:
     return with_pattern(instance, "port 0 alone every 6th slot", slots)
 
 
+@pytest.mark.skipif(
+    os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="takes a minute if kernels are interpreted"
+)
 def test_the_step_of_26_breaks_theorem_1_and_the_constant_step_does_not() -> None:
     instance = six_to_one(1000)
     rival = stationary(instance).value
@@ -452,6 +465,91 @@ def test_no_policy_earns_more_than_the_optimum_of_the_slot(instance: AllocationI
         if policy.traits.feasible and policy.traits.problem == "allocation":
             rewards = play(policy, instance).rewards
             assert (rewards <= best + 1e-9 * np.maximum(1.0, np.abs(best))).all(), policy.name
+
+
+# ------------------------------------------------------------------ perturbed leader
+
+
+def gangs(slots: int = 30) -> GangInstance:
+    base = kit.ordinary()["single jobs"]
+    arrivals = np.random.default_rng(5).integers(0, 2, (slots, base.setting.ports))
+    return generate_gang(base.with_arrivals(arrivals), seed=0)
+
+
+def test_the_leader_plays_the_best_response_to_a_grid_point_above_the_counts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The point is p + (1 / eps) z for whole z, and lies in s + [0, 1 / eps); p is drawn once."""
+    asked: list[np.ndarray] = []
+
+    def remember(setting: GangSetting, weights: np.ndarray, **_: Any) -> Any:
+        asked.append(weights)
+        return SimpleNamespace(y=np.zeros(setting.shape))
+
+    monkeypatch.setattr("clairvoyant.models.allocation.gang_program.best_gang", remember)
+    instance = gangs()
+    width, counts = 4.0, np.vstack([np.zeros(4), instance.arrivals.cumsum(axis=0)])
+    policy = PerturbedLeader(eps=1 / width)
+    policy.start(instance.setting, np.random.default_rng(3))
+    p = np.random.default_rng(3).uniform(0.0, width, 4)
+    points = []
+    for t in range(30):
+        policy.decide(Observation(t, None))
+        points.append(asked[-1])
+        policy.learn(Feedback(t, instance.arrivals[t], 0.0))
+    ahead = points - counts[:30]
+    assert ((ahead >= -1e-12) & (ahead < width)).all()
+    steps = (points - p) / width
+    assert steps == pytest.approx(np.round(steps), abs=1e-12)
+    assert np.array_equal(points[0], p)
+    distinct = [points[0], *(b for a, b in pairwise(points) if not np.array_equal(a, b))]
+    assert len(asked) == len(distinct) == policy.solved < 20  # lazy: solved only when the point moves
+
+
+def test_the_leader_commits_the_best_response() -> None:
+    instance = gangs(slots=1)
+    first = (play(PerturbedLeader(eps=0.5), instance, seed=1, keep_decisions=True).decisions or ())[0]
+    weights = np.random.default_rng(1).uniform(0.0, 2.0, 4)
+    best = best_gang(instance.setting, weights)
+    assert weights @ instance.setting.port_rewards(first) == pytest.approx(best.value, rel=1e-6)
+
+
+def test_the_default_eps_balances_both_parts_of_the_bound() -> None:
+    instance = gangs()
+    bounds = leader_bounds(instance.setting)
+    assert bounds.arrivals == 4
+    assert bounds.diameter == bounds.reward == reward_caps(instance.setting).sum()
+    eps = np.sqrt(bounds.diameter / (bounds.reward * bounds.arrivals * 30))
+    by_default, given_eps = (play(PerturbedLeader(eps=e), instance, seed=2).rewards for e in (None, eps))
+    assert np.array_equal(by_default, given_eps)
+    spread = bounds.reward * bounds.arrivals * 30
+    assert bounds.regret(30) == pytest.approx(bounds.diameter / eps + eps * spread)
+
+
+@given(kit.gang_instances(max_ports=2, max_servers=2, max_kinds=2, max_slots=0))
+@hypothesis_settings(max_examples=25, deadline=None)
+def test_no_port_earns_more_than_its_cap(instance: GangInstance) -> None:
+    caps = reward_caps(instance.setting)
+    for port, cap in enumerate(caps):
+        alone = best_gang(instance.setting, np.eye(len(caps))[port]).value
+        assert 0.0 <= alone <= cap * (1 + 1e-6) + 1e-9
+
+
+def test_the_expected_regret_of_the_leader_keeps_its_bound() -> None:
+    instance = gangs(slots=20)
+    best = gang(instance).bound
+    assert best is not None
+    regrets = [best - play(PerturbedLeader(), instance, seed).total for seed in range(5)]
+    mean, error = np.mean(regrets), np.std(regrets, ddof=1) / np.sqrt(5)
+    assert mean + 3 * error <= leader_bounds(instance.setting).regret(20)
+    assert mean < 0.5 * best  # it learns, which the bound alone does not say
+
+
+def test_ports_that_lose_are_left_out_and_nothing_is_gained_from_nothing() -> None:
+    losing = kit.degenerate()["overhead above every gain"]
+    instance = generate_gang(losing, seed=0)
+    assert leader_bounds(instance.setting).regret(instance.setting.slots) == 0.0
+    assert not play(PerturbedLeader(), instance).rewards.any()
 
 
 # ------------------------------------------------------------------ the printed projection
@@ -475,7 +573,7 @@ def test_no_policy_earns_more_than_the_optimum_of_the_slot(instance: AllocationI
 def test_the_repaired_projection_is_still_wrong(
     z: list[float], a: list[float], c: float, want: list[float]
 ) -> None:
-    y, ended = _kernels.printed_row(np.array(z), np.array(a), c, True, 100)
+    y, ended = _kernels.printed_row(np.array(z), np.array(a), np.float64(c), True, 100)
     assert ended
     assert y == pytest.approx(want)
 
@@ -486,12 +584,7 @@ def test_the_repaired_projection_is_still_wrong(
 )
 def test_the_literal_projection_may_never_end(z: list[float], a: list[float], c: float, ends: bool) -> None:
     for limit in (20, 1000):
-        assert _kernels.printed_row(np.array(z), np.array(a), c, False, limit)[1] == ends
-
-
-def test_the_literal_projection_with_an_empty_b3_never_ends() -> None:
-    """(13) is then -1/0: z = 2, a = 1, c = 1.5 caps its only entry, and rho has nothing left to act on."""
-    assert not _kernels.printed_row(np.array([2.0]), np.array([1.0]), 1.5, False, 100)[1]
+        assert _kernels.printed_row(np.array(z), np.array(a), np.float64(c), False, limit)[1] == ends
 
 
 def test_the_printed_projection_of_a_decision() -> None:
@@ -509,7 +602,8 @@ def test_the_printed_projection_of_a_decision() -> None:
     assert y[:2] == pytest.approx(exact[:2])
     assert exact[2, 0] == 0.5
     assert y[2, 0] == 2.0
-    assert printed_projection(instance.setting, z - 2.0, repaired=False)[1] == 2
+    z[:2] = [[0.0], [-9.0]]
+    assert printed_projection(instance.setting, z, repaired=False)[1] == 1
 
 
 def test_ogasched_as_printed_leaves_the_feasible_set() -> None:
@@ -562,8 +656,9 @@ def test_the_interpreted_printed_row_equals_the_compiled_one(repaired: bool) -> 
     python = getattr(_kernels.printed_row, "py_func", _kernels.printed_row)
     for _ in range(40):
         n = int(rng.integers(1, 5))
-        row = (rng.normal(1.0, 1.5, n), rng.uniform(0.0, 2.0, n), float(rng.uniform(0.0, 3.0)), repaired, 30)
-        (y, ended), (slow, slow_ended) = _kernels.printed_row(*row), python(*row)
+        row = (rng.normal(1.0, 1.5, n), rng.uniform(0.0, 2.0, n), rng.uniform(0.0, 3.0, 1)[0], repaired, 30)
+        with np.errstate(divide="ignore", invalid="ignore"):  # (13) with an empty B3
+            (y, ended), (slow, slow_ended) = _kernels.printed_row(*row), python(*row)
         assert y == pytest.approx(slow, nan_ok=True)
         assert ended == slow_ended
 

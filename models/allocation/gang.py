@@ -305,7 +305,16 @@ def generate_gang(
         b as a share of a, in [0, 1].
     minimum
         m for every port; by default all tasks must be scheduled.
+
+    Raises
+    ------
+    InputError
+        Naming the argument and its value.
     """
+    if tasks < 1:
+        raise InputError(f"tasks: {tasks!r} is not at least 1")
+    if not 0.0 <= floor <= 1.0:
+        raise InputError(f"floor: {floor!r} is not between 0 and 1")
     rng = np.random.default_rng(seed)
     share = rng.dirichlet(np.full(tasks, 4.0), size=base.setting.ports)
     demand = share[:, :, None] * base.setting.demand[:, None, :]

@@ -90,10 +90,10 @@ class Blocks:
     Attributes
     ----------
     start
-        Block b's entries are ``start[b]:start[b + 1]``, as [position][lane]; ``rows[b]`` has its lanes.
+        Block b's entries are ``start[b]:start[b + 1]``, as [position][lane]; ``blocks[b]`` has its lanes.
     limit, slot
-        Per entry: the most it can be, min(a, c) (0 in padding), and its place ``port * K + kind`` in tables by port and kind
-        (padding points at one place past the end).
+        Per entry: the most it can be, min(a, c) (0 in padding), and its place ``port * K + kind`` in tables
+        by port and kind (padding points at one place past the end).
     position
         Entry of each (edge, kind) of a decision, shape (E * K,).
     cap, alpha, family

@@ -88,7 +88,12 @@ class Ogasched:
         self._diameter = geometry.diameter(setting)
         self._norms = geometry.gradient_norms(setting)
         self._most = np.zeros(setting.ports) if setting.copy_of is not None else np.ones(setting.ports)
+        self._norm = self._norm_seen()
         self._slot = 0
+
+    def _norm_seen(self) -> float:
+        """Return the G of (22), each port counting with the most jobs seen at once."""
+        return float(np.sqrt(self._most**2 @ self._norms))
 
     def _first(self, setting: Setting) -> np.ndarray:
         if isinstance(self.start_at, str):
@@ -131,8 +136,10 @@ class Ogasched:
         if self.step == "decay":
             return float(self.eta0 * self.decay**self._slot)
         if self.step == "constant":
-            self._most = np.maximum(self._most, arrivals)
-            norm = float(np.sqrt(self._most**2 @ self._norms))
+            if (arrivals > self._most).any():
+                self._most = np.maximum(self._most, arrivals)
+                self._norm = self._norm_seen()
+            norm = self._norm
         else:
             norm = float(np.sqrt(_kernels().squared_norm(self._y, self._gain, self._charge, *shape)))
         return self._diameter / (norm * np.sqrt(self._setting.slots)) if norm > 0 else 0.0

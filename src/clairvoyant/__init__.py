@@ -89,17 +89,19 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    """Load a public name when it is first asked for."""
-    from importlib import import_module
+if not TYPE_CHECKING:  # type checkers take the names above, and find misspelt ones
 
-    if name in _LAYERS:
-        return import_module(f".{name}", __name__)
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(f".{_HOMES[name]}", __name__), name)
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> object:
+        """Load a public name when it is first asked for."""
+        from importlib import import_module
+
+        if name in _LAYERS:
+            return import_module(f".{name}", __name__)
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value: object = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

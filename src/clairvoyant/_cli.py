@@ -12,6 +12,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -150,7 +151,7 @@ def generate(
     from . import _front
 
     out.check_writable(target)
-    chosen = {key: value for key, value in named.items() if value is not None} | _pairs(options)
+    chosen = _chosen(named, options, {"problem", "folder", "seed"})
     try:
         if trace is None:
             instance = _front.generate(problem, seed=seed, **chosen)
@@ -191,7 +192,7 @@ def solve(
 
     if target is not None:
         out.check_writable(target)
-    chosen = {key: value for key, value in named.items() if value is not None} | _pairs(options)
+    chosen = _chosen(named, options, {"instance", "oracle", "progress"})
     instance = _front.load(file)
     name = oracle or next(iter(_front.list_oracles(instance.problem)))
     described = tell.instance_facts(file, instance) | {"oracle": name}
@@ -199,14 +200,7 @@ def solve(
         try:
             optimum = _front.solve(instance, name, progress=report, **chosen)
         except KeyboardInterrupt:
-            reached = f" at {report.fraction:.0%} ({report.note})" if report.note else ""
-            out.log(
-                f"interrupted{reached}: nothing was saved; with --time-limit you get what is held by then"
-            )
-            if as_json:
-                held = {"fraction": report.fraction, "note": report.note}
-                out.print_json(described | {"interrupted": True, "progress": held})
-            return INTERRUPTED
+            return _interrupted(described, report, as_json, "with --time-limit you get what is held by then")
     described |= tell.optimum_facts(optimum)
     if target is not None:
         _write_decision(target, described, optimum)
@@ -236,8 +230,17 @@ def solve(
 @click.option("--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="Runs per policy.")
 @click.option("--seed", type=SEED, default=0, show_default=True, help="The first of the seeds.")
 @click.option("--no-optimum", is_flag=True, help="Do not compute the optimum, and so no regret.")
+@click.option("--time-limit", type=float, help="Seconds for the optimum; then its bound is what counts.")
 @as_json
-def play(file: Path, specs: Sequence[str], seeds: int, seed: int, no_optimum: bool, as_json: bool) -> int:
+def play(
+    file: Path,
+    specs: Sequence[str],
+    seeds: int,
+    seed: int,
+    no_optimum: bool,
+    time_limit: float | None,
+    as_json: bool,
+) -> int:
     """Play policies on the instance in FILE and compare them with what was possible.
 
     Every decision is checked. The same seed gives the same run.
@@ -253,18 +256,20 @@ def play(file: Path, specs: Sequence[str], seeds: int, seed: int, no_optimum: bo
     rival = None if no_optimum else _rooms.RIVALS.get(instance.problem)
 
     optimum: Optimum | None = None
+    bounds: dict[str, float] | None = None
     runs: dict[str, list[Run]] = {spec: [] for spec in specs}
     interrupted = False
     with out.progress("play") as report:
         try:
             if rival is not None:
-                optimum = _front.solve(instance, rival)
+                solving = partial(_tell_of_optimum, report)
+                optimum = _front.solve(instance, rival, time_limit=time_limit, progress=solving)
+                bounds = _bounds(instance)
             _play_all(instance, players, described["seeds"], runs, report)
         except KeyboardInterrupt:
             interrupted = True
             finished = ", ".join(f"{spec} ({len(done)} of {seeds})" for spec, done in runs.items() if done)
             out.log(f"interrupted: finished and printed are the runs of {finished or 'no policy'}")
-    bounds = _bounds(instance) if optimum is not None else None
     described |= {
         "interrupted": interrupted,
         "optimum": None if optimum is None else {"oracle": rival} | tell.optimum_facts(optimum),
@@ -281,6 +286,10 @@ def play(file: Path, specs: Sequence[str], seeds: int, seed: int, no_optimum: bo
         tell.print_instance(described)
         tell.print_scores(described)
     return INTERRUPTED if interrupted else DONE
+
+
+def _tell_of_optimum(report: out.Reporter, _fraction: float, note: str) -> None:
+    report(0.0, f"optimum: {note}")
 
 
 def _play_all(
@@ -408,13 +417,16 @@ def audit(
     The exit status is 1 if a verdict differs from the expected one. An interrupted audit goes on where it
     stopped when the same command is given again.
     """
-    from .analysis.audit import AuditInterrupted, run_audit
+    from ._front import list_oracles
+    from .analysis.audit import AuditInterrupted, instance_facts, run_audit
+    from .analysis.report import write_report
+    from .online import policy_table
 
     if quick and full:
         raise click.UsageError("--quick and --full exclude each other")
     mode = "quick" if quick else "full" if full else "default"
     out.check_folder(folder)
-    with out.progress("audit") as report:
+    with out.progress("audit", every_note=True) as report:
         try:
             results = run_audit(
                 problems=problems or None,
@@ -426,10 +438,20 @@ def audit(
                 progress=report,
             )
         except AuditInterrupted as stopped:
-            saved = f"{stopped.saved} of {stopped.total} claims are saved, and the same command goes on from there"
-            described = {"mode": mode, "saved": stopped.saved, "total": stopped.total}
-            return _interrupted(described, report, as_json, saved)
-    page = folder / "index.html"
+            out.log(f"interrupted: {stopped}")
+            if as_json:
+                out.print_json({"interrupted": True, "saved": stopped.saved, "total": stopped.total})
+            return INTERRUPTED
+        report(1.0, "writing the report")
+        page = write_report(
+            folder,
+            results,
+            mode=mode,
+            seed=seed,
+            facts=instance_facts(results, mode, seed),
+            policies=policy_table(),
+            oracles=list_oracles(),
+        )
     passed = all(finding.verdict is claim.expected for claim, finding in results)
     if as_json:
         out.print_json(
@@ -448,27 +470,30 @@ def audit(
 
 
 def _interrupted(described: dict[str, Any], report: out.Reporter, as_json: bool, advice: str) -> int:
-    """Say how far a command came that has nothing to print yet."""
+    """Say how far a command came that has nothing to print or save yet."""
     reached = f" at {report.fraction:.0%} ({report.note})" if report.note else ""
-    out.log(f"interrupted{reached}: {advice}")
+    out.log(f"interrupted{reached}: nothing was saved; {advice}")
     if as_json:
         reached_json = {"fraction": report.fraction, "note": report.note}
         out.print_json(described | {"interrupted": True, "progress": reached_json})
     return INTERRUPTED
 
 
-def _pairs(options: Sequence[str]) -> dict[str, Any]:
-    """Read KEY=VALUE pairs; a value that is no JSON is a text."""
-    pairs = {}
+def _chosen(named: dict[str, Any], options: Sequence[str], taken: set[str]) -> dict[str, Any]:
+    """Join the options given by their own name and by KEY=VALUE, where a value that is no JSON is a text."""
+    chosen = {key: value for key, value in named.items() if value is not None}
     for option in options:
         key, equals, value = option.partition("=")
+        key = key.replace("-", "_")
         if not (key and equals):
             raise click.UsageError(f"--option {option}: is not of the form KEY=VALUE")
+        if key in taken or key in named:
+            raise click.UsageError(f"--option {option}: {key} is not given in this way")
         try:
-            pairs[key.replace("-", "_")] = json.loads(value)
+            chosen[key] = json.loads(value)
         except json.JSONDecodeError:
-            pairs[key.replace("-", "_")] = value
-    return pairs
+            chosen[key] = value
+    return chosen
 
 
 def _write_decision(target: Path, described: dict[str, Any], optimum: Optimum) -> None:

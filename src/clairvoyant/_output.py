@@ -7,8 +7,10 @@ import enum
 import json
 import math
 import os
+import signal
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -53,11 +55,11 @@ def print_json(value: Mapping[str, Any]) -> None:
     click.echo(json.dumps(plain(value), allow_nan=False))
 
 
-def number(value: float | None) -> str:
-    """Return a number for people: six significant digits, thousands apart; nothing for ``None``."""
-    if value is None:
-        return ""
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
+def number(value: float) -> str:
+    """Return a number for people: thousands apart, and six significant digits or one after the point."""
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:,.1f}" if 1e5 <= abs(value) < 1e15 else f"{value:,.6g}"
 
 
 def line(text: str = "") -> None:
@@ -74,7 +76,7 @@ def heading(text: str) -> None:
     """Print a line that stands out."""
     from rich.text import Text
 
-    _render(Text(text, style="bold"))
+    _render(Text(text, style="bold"), wrap=False)
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -104,7 +106,7 @@ def print_pairs(pairs: Mapping[str, str]) -> None:
     _render(table)
 
 
-def _render(thing: Any) -> None:
+def _render(thing: Any, *, wrap: bool = True) -> None:
     """Print what rich can render, text as it stands: ``[0]`` is an index, not markup."""
     from rich.console import Console
 
@@ -112,26 +114,42 @@ def _render(thing: Any) -> None:
     console = Console(width=width, markup=False, highlight=False, emoji=False)
     # Captured, so that rich neither pads lines nor ends the program when the reader goes away.
     with console.capture() as captured:
-        console.print(thing)
+        console.print(thing, soft_wrap=not wrap)
     for text in captured.get().splitlines():
         line(text.rstrip())
 
 
 class Reporter:
-    """Takes notes of how far a long job is, and shows them.
+    """Takes notes of how far a long job is, and prints some of them as lines.
 
-    On a terminal they move a bar. Elsewhere at most one line every five seconds is printed, and one for
-    every finished part.
+    Parameters
+    ----------
+    every_note
+        Whether every new note is a line; otherwise there is at most one line every five seconds.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, every_note: bool = False) -> None:
         self.fraction, self.note = 0.0, ""
+        self.ctrl_c = False
+        self._every_note = every_note
         self._next = time.monotonic() + LINE_EVERY
 
     def __call__(self, fraction: float, note: str) -> None:
-        """Note the fraction done, 0 to 1, and what is being done."""
+        """Note the fraction done, 0 to 1, and what is being done.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            If there was a Ctrl-C that nobody is dealing with: some library swallowed it.
+        """
+        if self.ctrl_c and not isinstance(sys.exc_info()[1], KeyboardInterrupt):
+            raise KeyboardInterrupt
+        self._show(fraction, note)
         self.fraction, self.note = fraction, note
-        if time.monotonic() >= self._next:
+
+    def _show(self, fraction: float, note: str) -> None:
+        new = self._every_note and note != self.note
+        if new or (time.monotonic() >= self._next and not self._every_note):
             self._next = time.monotonic() + LINE_EVERY
             log(f"{fraction:4.0%} {note}")
 
@@ -141,13 +159,14 @@ class Reporter:
 
 
 class _Bar(Reporter):
+    """Takes notes and shows them beside a bar that moves."""
+
     def __init__(self, update: Any) -> None:
         super().__init__()
         self._update = update
         self._next = 0.0
 
-    def __call__(self, fraction: float, note: str) -> None:
-        self.fraction, self.note = fraction, note
+    def _show(self, fraction: float, note: str) -> None:
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + DRAW_EVERY
             self._update(completed=fraction, note=note)
@@ -157,10 +176,12 @@ class _Bar(Reporter):
 
 
 @contextmanager
-def progress(what: str) -> Iterator[Reporter]:
-    """Show on standard error how far a job is, while it runs."""
+def progress(what: str, *, every_note: bool = False) -> Iterator[Reporter]:
+    """Show on standard error how far a job is, while it runs: a bar on a terminal, else lines."""
     if not sys.stderr.isatty():
-        yield Reporter()
+        report = Reporter(every_note)
+        with _remembering_ctrl_c(report):
+            yield report
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
@@ -171,7 +192,28 @@ def progress(what: str) -> Iterator[Reporter]:
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=1.0, note="")
-        yield _Bar(lambda **fields: bar.update(task, **fields))
+        moving = _Bar(lambda **fields: bar.update(task, **fields))
+        with _remembering_ctrl_c(moving):
+            yield moving
+
+
+@contextmanager
+def _remembering_ctrl_c(report: Reporter) -> Iterator[None]:
+    """Note a Ctrl-C besides raising KeyboardInterrupt, which much code of others swallows."""
+    usual = signal.getsignal(signal.SIGINT)
+    if usual is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def note(*_frame: Any) -> None:
+        report.ctrl_c = True
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
 
 
 def check_writable(path: Path) -> None:
@@ -184,9 +226,9 @@ def check_writable(path: Path) -> None:
     """
     from .models.base import InputError
 
-    if path.exists() and not path.is_file():
-        raise InputError(f"{path}: cannot be written: it is not a plain file")
     try:
+        if path.exists() and not path.is_file():
+            raise InputError(f"{path}: cannot be written: it is not a plain file")
         descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         os.close(descriptor)
         Path(name).unlink()

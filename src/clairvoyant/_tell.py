@@ -111,26 +111,24 @@ def policy_scores(
     return scores
 
 
+def _total(scores: Mapping[str, Any]) -> str:
+    """Return the total, with its standard error where seeds matter (rounding does not)."""
+    total, error = scores["total"], scores["standard_error"]
+    matters = scores["randomised"] and error is not None and error > 1e-12 * abs(total)
+    return f"{out.number(total)} ± {error:.2g}" if matters else out.number(total)
+
+
 def print_scores(described: Mapping[str, Any]) -> None:
-    """Print one row per policy, then the optimum, the bounds and the guarantees."""
+    """Print one row per policy (what it sees before it decides, ...), the optimum, bounds and guarantees."""
     optimum = described["optimum"]
-    columns = ["policy", "sees before deciding", ">total", ">regret", ">of the optimum", ">seconds"]
+    columns = ["policy", "sees first", ">total", *([">regret", ">of optimum"] if optimum else []), ">seconds"]
     rows = []
     for spec, scores in described["policies"].items():
-        error = scores["standard_error"]
-        share = ""
-        if optimum is not None and optimum["value"] > 0:
-            share = f"{scores['total'] / optimum['value']:.2%}"
-        rows.append(
-            (
-                spec,
-                ", ".join(scores["sees"]) or "nothing",
-                out.number(scores["total"]) + ("" if error is None else f" ± {error:.2g}"),
-                out.number(scores.get("regret")),
-                share,
-                f"{scores['seconds']:.3g}",
-            )
-        )
+        row = [spec, ", ".join(scores["sees"]) or "nothing", _total(scores)]
+        if optimum is not None:
+            share = f"{scores['total'] / optimum['value']:.2%}" if optimum["value"] > 0 else ""
+            row += [out.number(scores["regret"]), share]
+        rows.append([*row, f"{scores['seconds']:.3g}"])
     out.print_table(columns, rows)
     out.line()
     if optimum is not None:

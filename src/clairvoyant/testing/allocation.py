@@ -1,4 +1,4 @@
-"""Allocation: what the policy checks need, and Hypothesis strategies for settings, instances and decisions.
+"""Allocation and its gangs: what the policy checks need, and Hypothesis strategies.
 
 >>> from hypothesis import given
 >>> @given(instances(max_slots=4))
@@ -10,13 +10,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from hypothesis import assume
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from ..models.allocation.gang import GangInstance, generate_gang
 from ..models.allocation.instance import AllocationInstance, Setting
 from ..models.allocation.utility import KINDS
 from .kit import Kit, register_kit
@@ -173,7 +174,84 @@ def degenerate() -> dict[str, AllocationInstance]:
     }
 
 
-def alter(instance: AllocationInstance, event: int, sees: frozenset[str]) -> Iterator[AllocationInstance]:
+@st.composite
+def gang_instances(draw: st.DrawFn, /, *, max_tasks: int = 2, **limits: Any) -> GangInstance:
+    """Draw a gang instance; it shrinks towards ports without tasks.
+
+    Parameters
+    ----------
+    max_tasks
+        The most tasks of a port.
+    **limits
+        As for :func:`instances`; the sizes are those of the tasks, too.
+    """
+    base = draw(instances(**limits))
+    L, K = base.setting.ports, base.setting.kinds
+    tasks = [draw(st.integers(0, max_tasks)) for _ in range(L)]
+    demand = [draw(arrays(float, (n, K), elements=limits.get("sizes", SIZES))) for n in tasks]
+    share = [draw(arrays(float, (n, K), elements=st.sampled_from([0.5, 0.0, 1.0]))) for n in tasks]
+    return GangInstance(
+        base,
+        demand=demand,
+        floor=[part * whole for part, whole in zip(share, demand, strict=True)],
+        minimum=[draw(st.integers(0, n)) for n in tasks],
+    )
+
+
+def ordinary_gangs() -> dict[str, GangInstance]:
+    """Return the gang instances that policies are checked on; tiny, as they may solve integer programs."""
+    return {
+        "two tasks": _gang([[0, 0], [1, 0], [1, 1]], [[2.5], [1.75]], "linear", 6, seed=0),
+        "one server": _gang([[0, 0], [1, 0]], [[2.25]], "log", 5, seed=1),
+    }
+
+
+def _gang(edges: Any, capacity: Any, family: str, slots: int, seed: int) -> GangInstance:
+    """Return a gang instance of two ports with two tasks each, of which the first needs both."""
+    rng = np.random.default_rng(seed)
+    demand = rng.uniform(0.5, 1.5, (2, 2, 1))
+    base = AllocationInstance(
+        edges=edges,
+        demand=demand.sum(axis=1),
+        capacity=capacity,
+        overhead=[0.25],
+        utility_kind=[[family]] * len(capacity),
+        alpha=rng.uniform(1.0, 1.5, (len(capacity), 1)),
+        arrivals=rng.permuted(np.arange(2 * slots) % 3 > 0).reshape(slots, 2).astype(np.int64),
+    )
+    return GangInstance(base, demand=list(demand), floor=list(0.5 * demand), minimum=[2, 1])
+
+
+def degenerate_gangs() -> dict[str, GangInstance]:
+    """Return gang instances at the edge of what is allowed: the fractional ones in gangs, and gangs' own."""
+    some = ordinary_gangs()["two tasks"]
+    base, gang = some.base, some.to_dict()["gang"]
+
+    def changed(**fields: Any) -> GangInstance:
+        return GangInstance(base, **{**gang, **fields})
+
+    def edge(name: str) -> GangInstance:
+        whole = degenerate()[name]
+        return generate_gang(whole.with_arrivals(whole.arrivals[:2]), seed=0)
+
+    fractional = ("no slots", "no jobs", "no edges", "zero capacity", "zero demand")
+    return {
+        **{name: edge(name) for name in (*fractional, "many jobs at once", "one port, server and kind")},
+        "large numbers": generate_gang(_random(4, slots=2, scale=1e6), seed=0),
+        "no tasks": changed(demand=[[], []], floor=[[], []], minimum=[0, 0]),
+        "one port without tasks": changed(
+            demand=[[], gang["demand"][1]], floor=[[], gang["floor"][1]], minimum=[0, 2]
+        ),
+        "no floor": changed(floor=[[[0.0], [0.0]]] * 2),
+        "no minimum": changed(minimum=[0, 0]),
+        "floor above every capacity": changed(demand=[[[50.0], [50.0]]] * 2, floor=[[[50.0], [50.0]]] * 2),
+    }
+
+
+Arrivals = TypeVar("Arrivals", AllocationInstance, GangInstance)
+
+
+def alter(instance: Arrivals, event: int, sees: frozenset[str]) -> Iterator[Arrivals]:
     """Yield the instance with other arrivals from ``event`` on, or after it for who sees the arrivals."""
     first = event + ("arrivals" in sees)
     rest = instance.arrivals[first:]
@@ -182,9 +260,11 @@ def alter(instance: AllocationInstance, event: int, sees: frozenset[str]) -> Ite
             yield instance.with_arrivals(np.concatenate([instance.arrivals[:first], other]))
 
 
-def secrets(instance: AllocationInstance) -> tuple[np.ndarray, ...]:
+def secrets(instance: AllocationInstance | GangInstance) -> tuple[np.ndarray, ...]:
     """Return the arrivals."""
     return (instance.arrivals,)
 
 
-register_kit(Kit("allocation", ordinary, degenerate, frozenset({"arrivals"}), alter, secrets))
+SEEN = frozenset({"arrivals"})
+register_kit(Kit("allocation", ordinary, degenerate, SEEN, alter, secrets))
+register_kit(Kit("allocation-gang", ordinary_gangs, degenerate_gangs, SEEN, alter, secrets))

@@ -258,14 +258,21 @@ def _outcome(run: Run) -> Any:
 
 def own_generator(subject: Subject) -> None:
     """Leave the global random generators of ``random`` and ``numpy.random`` alone."""
-    for where, instance in subject.instances().items():
-        before = _global_state()
-        subject.play(subject.make(), instance, where)
-        if _global_state() != before:
-            raise PolicyCheckError(
-                f"a run on instance {where!r} changes a global random generator. Probable cause: it uses "
-                "random or numpy.random directly; use the rng handed to start()"
-            )
+    states = random.getstate(), np.random.get_state()  # noqa: NPY002 - to see that nobody uses it
+    try:
+        for where, instance in subject.instances().items():
+            random.random()
+            np.random.random()  # noqa: NPY002 - so that setting a seed shows, even if it is set a second time
+            before = _global_state()
+            subject.play(subject.make(), instance, where)
+            if _global_state() != before:
+                raise PolicyCheckError(
+                    f"a run on instance {where!r} changes a global random generator. Probable cause: it uses "
+                    "random or numpy.random directly; use the rng handed to start()"
+                )
+    finally:
+        random.setstate(states[0])
+        np.random.set_state(states[1])  # noqa: NPY002 - as it was found
 
 
 def _global_state() -> Any:

@@ -1,0 +1,238 @@
+"""The report: one self-contained page with every verdict and what it rests on. Same findings, same bytes."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version
+from importlib.resources import files
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..models.base import write_whole
+from .claim import Claim, Context, Figure, Finding, Table, Verdict
+from .findings import command, counterexample_file, figure_file, make_folder
+from .plots import prefix_ids
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+    from ..online.registry import PolicyRow
+    from ..oracles.base import OracleEntry
+
+PAGE = "index.html"
+LONG_TEXT = 32
+
+BADGES = {
+    Verdict.HOLDS: ("✓", "holds", "The statement stands as printed."),
+    Verdict.HOLDS_AMENDED: ("≈", "amended", "It stands with the change that its section states."),
+    Verdict.FAILS: ("✗", "fails", "A computation or a counterexample refutes it."),
+    Verdict.VACUOUS: ("∅", "vacuous", "It is true, and says nothing at the sizes it is used for."),
+    Verdict.NOT_CHECKABLE: ("?", "unknown", "It needs data or hardware that are not public."),
+}
+"""For each verdict: a sign that needs no colour, a class of the style sheet, and what the verdict means."""
+
+MODES = {
+    "quick": "a smoke test at small sizes",
+    "default": "sizes that take minutes",
+    "full": "the paper's sizes",
+}
+
+
+def write_report(
+    out: Path,
+    findings: Sequence[tuple[Claim, Finding]],
+    *,
+    mode: str,
+    seed: int,
+    facts: Sequence[Table],
+    policies: Sequence[PolicyRow],
+    oracles: Mapping[str, OracleEntry],
+) -> Path:
+    """Write ``index.html`` into the folder of an audit and return its path.
+
+    Parameters
+    ----------
+    out
+        The folder that :func:`~clairvoyant.analysis.audit.run_audit` wrote into: the page links to the
+        figures and counterexamples there.
+    findings
+        What :func:`~clairvoyant.analysis.audit.run_audit` returned.
+    mode, seed
+        What it was run with.
+    facts
+        Facts about the instances, with their origin.
+    policies, oracles
+        What to list.
+
+    Raises
+    ------
+    InputError
+        If the page cannot be written.
+    """
+    make_folder(out)
+    context = Context(mode, seed)
+    numbers = count(1)
+    page = _template().render(
+        version=version("clairvoyant"),
+        mode=mode,
+        mode_text=MODES[mode],
+        seed=seed,
+        badges=BADGES,
+        counts=Counter(finding.verdict for _, finding in findings),
+        surprises=[claim for claim, finding in findings if finding.verdict is not claim.expected],
+        findings=findings,
+        several_problems=len({claim.problem for claim, _ in findings}) > 1,
+        facts=facts,
+        policies=policy_table(policies),
+        oracles=oracle_table(oracles),
+        command=lambda claim: command(claim, context),
+        figure_file=lambda figure: figure_file(figure).as_posix(),
+        counterexample_file=lambda claim: counterexample_file(claim).as_posix(),
+        size=lambda claim: file_size((out / counterexample_file(claim)).stat().st_size),
+        number=lambda: next(numbers),
+    )
+    path = out / PAGE
+    write_whole(path, page.encode())
+    return path
+
+
+def policy_table(policies: Sequence[PolicyRow]) -> Table:
+    """Return what each policy sees before it decides, what it is guaranteed, and its settings."""
+    rows = tuple(
+        (
+            row.name,
+            row.problem,
+            ", ".join(row.sees) or "nothing",
+            "yes" if row.randomised else "no",
+            "always" if row.feasible else "not always",
+            _guarantee(row.guarantee, row.proven),
+            ", ".join(f"{name}={_setting(value)}" for name, value in row.settings.items()) or "none",
+            row.summary,
+        )
+        for row in policies
+    )
+    columns = (
+        *("policy", "problem", "sees before deciding", "randomised", "feasible"),
+        *("guarantee (where proven)", "settings and defaults", "what it does"),
+    )
+    return Table("Policies", columns, rows)
+
+
+def oracle_table(oracles: Mapping[str, OracleEntry]) -> Table:
+    """Return what each oracle computes, what its bound rests on, and its settings."""
+    rows = tuple(
+        (
+            name,
+            entry.problem,
+            "the whole instance",
+            entry.description,
+            entry.guarantee,
+            ", ".join(entry.methods) or "one",
+            ", ".join(_options(entry.function)) or "none",
+        )
+        for name, entry in oracles.items()
+    )
+    columns = (
+        *("oracle", "problem", "sees", "what it computes", "what its bound rests on"),
+        *("methods, the default first", "settings and defaults"),
+    )
+    return Table("Oracles", columns, rows)
+
+
+def _guarantee(guarantee: str, proven: str) -> str:
+    return f"{guarantee} ({proven})" if proven else guarantee
+
+
+def _setting(value: Any) -> str:
+    return str(value) if isinstance(value, (str, int, float, bool)) or value is None else "..."
+
+
+def _options(function: Callable[..., Any]) -> list[str]:
+    return [
+        f"{name}={_setting(parameter.default)}"
+        for name, parameter in inspect.signature(function).parameters.items()
+        if parameter.kind is parameter.KEYWORD_ONLY and name not in ("progress", "method")
+    ]
+
+
+def _template() -> Any:
+    import jinja2
+
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters.update(cell=cell, prose=prose, anchor=anchor, inline=inline, style=style)
+    return environment.from_string(files(__package__).joinpath("report.html").read_text("utf-8"))
+
+
+def anchor(claim: Claim) -> str:
+    """Return the id of a claim's section."""
+    return claim.id.replace("/", "--")
+
+
+def inline(figure: Figure, number: int) -> Markup:
+    """Return the figure's SVG for the page: ids of its own, and its caption as the text alternative."""
+    from markupsafe import Markup
+
+    svg = prefix_ids(figure.svg[figure.svg.index("<svg") :], f"figure{number}")
+    svg = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", svg)  # needed in files, not in a page
+    return Markup(svg.replace("<svg", f'<svg role="img" aria-labelledby="caption{number}"', 1))  # noqa: S704
+
+
+def prose(text: str) -> Markup:
+    """Escape a text, and set what stands between double backquotes as code."""
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub(r"(?::\w+:)?``?~?([^`]+)``?", r"<code>\1</code>", str(escape(text))))  # noqa: S704
+
+
+def style(table: Table, column: int) -> Markup:
+    """Return the class of a column: numbers stand to the right, long texts get room."""
+    from markupsafe import Markup
+
+    cells = [row[column] for row in table.rows if row[column] is not None]
+    if cells and all(isinstance(c, (int, float)) and not isinstance(c, bool) for c in cells):
+        return Markup(' class="number"')
+    long = any(len(str(c)) > LONG_TEXT for c in cells)
+    return Markup(' class="text"') if long else Markup("")
+
+
+def cell(value: Any) -> Markup:
+    """Return a number or a text as it stands in a table.
+
+    >>> str(cell(0.000012345678)), str(cell(1234567)), str(cell(True)), str(cell(None))
+    ('1.23457×10⁻⁵', '1234567', 'yes', '–')
+    """
+    if isinstance(value, bool):
+        return prose("yes" if value else "no")
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return prose("–")
+    if isinstance(value, float):
+        return prose(_short(value))
+    return prose(str(value).replace("-", "−") if isinstance(value, int) else str(value))
+
+
+def _short(value: float) -> str:
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    mantissa, _, exponent = f"{value:.6g}".replace("-", "−").partition("e")
+    if not exponent:
+        return mantissa
+    raised = str(int(exponent.replace("−", "-"))).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"{mantissa}×10{raised}"
+
+
+def file_size(size: int) -> str:
+    """Return a number of bytes as people read it.
+
+    >>> file_size(999), file_size(12345)
+    ('999 bytes', '12.3 kB')
+    """
+    if size < 1000:
+        return f"{size} bytes"
+    return f"{size / 1000:.1f} kB" if size < 1_000_000 else f"{size / 1_000_000:.1f} MB"

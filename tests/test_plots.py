@@ -1,0 +1,215 @@
+"""The house style: same bytes, readable on light and dark, nothing that clashes in a page."""
+
+import re
+import subprocess
+import sys
+from itertools import combinations
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+
+from clairvoyant.analysis.plots import (
+    INK,
+    PALETTE,
+    name_axes,
+    new_figure,
+    plot_bands,
+    plot_bars,
+    power_of_ten,
+    prefix_ids,
+    to_svg,
+)
+from clairvoyant.analysis.statistics import mean_band
+from clairvoyant.models.base import InputError
+
+X = np.arange(1, 60)
+SAMPLES = np.random.default_rng(0).normal(5.0, 1.0, size=(5, X.size))
+
+
+def bands(scale: float = 1.0, log: str = "x") -> str:
+    figure, ax = new_figure()
+    plot_bands(ax, X, {"a & <b>": mean_band(SAMPLES * scale), "c": mean_band(SAMPLES + 3)})
+    name_axes(ax, "slot", "reward", log=log)
+    return to_svg(figure)
+
+
+def bars() -> str:
+    figure, ax = new_figure()
+    plot_bars(ax, ["x", "y"], {"one": mean_band(SAMPLES[:, :2]), "two": ([1, 2], [np.nan] * 2, [np.nan] * 2)})
+    return to_svg(figure)
+
+
+def texts(svg: str) -> list[str]:
+    root = ET.fromstring(svg)  # noqa: S314 - our own
+    return ["".join(node.itertext()).strip() for node in root.iter() if "text" in node.tag]
+
+
+def test_the_same_figure_has_the_same_bytes() -> None:
+    figure, ax = new_figure()
+    plot_bands(ax, X, {"a": mean_band(SAMPLES), "b": mean_band(SAMPLES * 2)})
+    size = tuple(figure.get_size_inches())
+    assert to_svg(figure) == to_svg(figure)
+    assert tuple(figure.get_size_inches()) == size
+    assert bands() == bands()
+
+
+@pytest.fixture(params=[bands, bars], scope="module")
+def svg(request: pytest.FixtureRequest) -> str:
+    return str(request.param())
+
+
+class TestSvg:
+    def test_is_well_formed_and_scales(self, svg: str) -> None:
+        root = ET.fromstring(svg)  # noqa: S314 - our own
+        assert root.attrib["width"] == "100%"
+        assert "height" not in root.attrib
+        assert root.attrib["viewBox"].startswith("0 0 ")
+
+    def test_takes_the_colours_of_the_page(self, svg: str) -> None:
+        assert "currentColor" in svg
+        for fixed in ("#000", "black", "#fff", "white", INK):
+            assert fixed not in svg.lower()
+
+    def test_has_no_date_address_or_page_wide_style(self, svg: str) -> None:
+        assert "<style" not in svg
+        assert "metadata" not in svg
+        assert re.findall(r"https?://[^\"]*", svg) == ["http://www.w3.org/2000/svg"]
+        assert not re.search(r"20\d\d-\d\d-\d\d", svg)
+
+    def test_keeps_only_ids_that_are_used(self, svg: str) -> None:
+        ids = re.findall(r'\sid="([^"]+)"', svg)
+        assert len(ids) == len(set(ids))
+        assert set(ids) == set(re.findall(r'(?:href="|url\()#([^")]+)', svg))
+
+
+def test_text_stays_text() -> None:
+    assert {"a & <b>", "c", "slot", "reward", "95 % confidence"} <= set(texts(bands()))
+
+
+def test_figures_share_no_ids() -> None:
+    first, second = (set(re.findall(r'\sid="([^"]+)"', svg)) for svg in (bands(), bands(2.0)))
+    assert first
+    assert not first & second
+
+
+def test_ids_and_what_refers_to_them_get_the_same_prefix() -> None:
+    svg = '<g id="a"/><use href="#a"/><path clip-path="url(#a)"/>'
+    assert prefix_ids(svg, "f1") == '<g id="f1-a"/><use href="#f1-a"/><path clip-path="url(#f1-a)"/>'
+
+
+def luminance(colour: str) -> float:
+    channel = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    linear = np.where(channel <= 0.04045, channel / 12.92, ((channel + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+@pytest.mark.parametrize("colour", PALETTE)
+@pytest.mark.parametrize("page", ["#fdfdfc", "#14171a"])
+def test_colours_contrast_with_light_and_dark_pages(colour: str, page: str) -> None:
+    low, high = sorted((luminance(colour), luminance(page)))
+    assert (high + 0.05) / (low + 0.05) >= 3.0
+
+
+SIGHT = {
+    "full": np.eye(3),
+    # Machado, Oliveira and Fernandes 2009, severity 1.
+    "deutan": [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ],
+    "protan": [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+}
+
+
+@pytest.mark.parametrize("sight", SIGHT)
+def test_colours_differ_for_the_colour_blind(sight: str) -> None:
+    def lab(colour: str) -> np.ndarray:
+        channel = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+        linear = np.where(channel <= 0.04045, channel / 12.92, ((channel + 0.055) / 1.055) ** 2.4)
+        seen = np.clip(np.asarray(SIGHT[sight]) @ linear, 0, 1)
+        xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]) @ seen
+        f = np.cbrt(xyz / [0.9505, 1.0, 1.089])
+        return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+    assert min(float(np.linalg.norm(lab(a) - lab(b))) for a, b in combinations(PALETTE, 2)) >= 20.0
+
+
+def test_curves_differ_without_colours() -> None:
+    _, ax = new_figure()
+    plot_bands(ax, X, {f"curve {i}": mean_band(SAMPLES + i) for i in range(7)})
+    lines = ax.get_lines()
+    assert len({str(line.get_marker()) for line in lines}) == 7
+    # matplotlib names every pattern of its own "--"; the cycle behind it is what differs
+    assert len({str(line._unscaled_dash_pattern) for line in lines}) == 7
+
+
+def test_a_band_is_drawn_only_where_there_is_one() -> None:
+    _, ax = new_figure()
+    plot_bands(ax, X, {"one seed": mean_band(SAMPLES[:1])})
+    assert not ax.collections
+    plot_bands(ax, X, {"five seeds": mean_band(SAMPLES)})
+    plot_bands(ax, X, {"again": mean_band(SAMPLES)})
+    names = ax.get_legend_handles_labels()[1]
+    assert names.count("95 % confidence") == 1
+
+
+def test_error_bars_are_drawn_only_where_there_are_ends() -> None:
+    _, ax = new_figure()
+    plot_bars(ax, ["x", "y"], {"one": ([1, 2], [0, np.nan], [3, np.nan])})
+    (bars,) = (container for container in ax.containers if type(container).__name__ == "ErrorbarContainer")
+    assert [segment.tolist() for segment in bars.lines[2][0].get_segments()] == [[[0, 0], [3, 0]]]
+
+
+def test_panels_share_one_legend_above_them() -> None:
+    figure, (upper, lower) = new_figure(2)
+    for ax in (upper, lower):
+        plot_bands(ax, X, {"a": mean_band(SAMPLES), "b": mean_band(SAMPLES)})
+    found = texts(to_svg(figure))
+    assert found.count("a") == 1
+    assert found.count("b") == 1
+
+
+def test_a_single_name_needs_no_legend() -> None:
+    figure, ax = new_figure()
+    plot_bands(ax, X, {"alone": mean_band(SAMPLES[:1])})
+    assert "alone" not in texts(to_svg(figure))
+
+
+def test_logarithmic_axes_have_labels_of_plain_text() -> None:
+    assert "10⁶" in texts(bands(1e6, log="xy"))
+    figure, ax = new_figure()
+    ax.plot([2.0, 3.0], [2.0, 3.0])
+    name_axes(ax, "x", "y", log="xy")
+    assert {"2", "3"} <= set(texts(to_svg(figure)))  # less than a decade: the ticks between it are labelled
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(1.0, "1"), (500.0, "500"), (0.001, "0.001"), (1e4, "10⁴"), (2e-7, "2×10⁻⁷")]
+)
+def test_powers_of_ten(value: float, text: str) -> None:
+    assert power_of_ten(value) == text
+
+
+def test_bad_arguments_are_refused_by_name() -> None:
+    _, ax = new_figure()
+    with pytest.raises(InputError, match="panels: 0"):
+        new_figure(0)
+    with pytest.raises(InputError, match="log: 'z'"):
+        name_axes(ax, "x", "y", log="z")
+    with pytest.raises(InputError, match="short: shapes"):
+        plot_bands(ax, X, {"short": ([1.0], [1.0], [1.0])})
+    with pytest.raises(InputError, match="short: shapes"):
+        plot_bars(ax, ["x", "y"], {"short": ([1.0], [1.0], [1.0])})
+
+
+def test_importing_loads_no_matplotlib() -> None:
+    code = "import sys; from clairvoyant.analysis import plots, statistics; print(sorted(sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "'matplotlib'" not in loaded
+    assert "'scipy.stats'" not in loaded

@@ -1,0 +1,96 @@
+"""Intervals over seeds against closed forms, and against how often they cover the truth."""
+
+import math
+
+import numpy as np
+import pytest
+
+from clairvoyant.analysis.statistics import (
+    Interval,
+    growth_exponent,
+    mean_band,
+    mean_interval,
+    ratio_interval,
+)
+from clairvoyant.models.base import InputError
+
+
+def test_two_samples_have_the_interval_of_the_cauchy_distribution() -> None:
+    # With one degree of freedom the quantile is tan(0.475 pi), and the standard error |a - b| / 2.
+    band = mean_band([[1.0], [4.0]])
+    half = math.tan(0.475 * math.pi) * 1.5
+    np.testing.assert_allclose([band.mean[0], band.low[0], band.high[0]], [2.5, 2.5 - half, 2.5 + half])
+
+
+def test_three_samples_have_the_quantile_of_two_degrees_of_freedom() -> None:
+    # In closed form: t = (2p - 1) sqrt(2 / (4 p (1 - p))).
+    p = 0.95
+    quantile = (2 * p - 1) * math.sqrt(2 / (4 * p * (1 - p)))
+    interval = mean_interval([1.0, 2.0, 6.0], confidence=0.9)
+    half = quantile * math.sqrt((4 + 1 + 9) / 2 / 3)
+    assert interval == pytest.approx((3.0, 3.0 - half, 3.0 + half))
+
+
+def test_the_axis_of_the_seeds_can_be_chosen() -> None:
+    samples = np.random.default_rng(0).normal(size=(4, 3))
+    for first, last in zip(mean_band(samples, axis=0), mean_band(samples.T, axis=1), strict=True):
+        np.testing.assert_array_equal(first, last)
+
+
+def test_one_sample_has_no_interval() -> None:
+    band = mean_band([[1.0, 2.0]])
+    assert band.mean.tolist() == [1.0, 2.0]
+    assert np.isnan(band.low).all()
+    assert np.isnan(band.high).all()
+    assert str(mean_interval([3.0])) == "3 (one sample)"
+
+
+def test_an_interval_reads_well() -> None:
+    assert str(Interval(0.5, 0.25, 0.75)) == "0.5 [0.25, 0.75]"
+
+
+def test_the_interval_covers_the_mean_as_often_as_it_says() -> None:
+    band = mean_band(np.random.default_rng(1).normal(7.0, 3.0, size=(4, 4000)), confidence=0.9)
+    covered = np.mean((band.low <= 7.0) & (band.high >= 7.0))
+    assert abs(covered - 0.9) < 4 * math.sqrt(0.09 / 4000)
+
+
+def test_a_power_law_has_its_exponent() -> None:
+    x = np.array([10.0, 100.0, 1000.0])
+    exponent = growth_exponent(x, [3.0 * x**0.5, 7.0 * x**0.7])
+    assert exponent.mean == pytest.approx(0.6)
+    half = math.tan(0.475 * math.pi) * 0.1
+    assert (exponent.low, exponent.high) == pytest.approx((0.6 - half, 0.6 + half))
+
+
+def test_one_seed_has_an_exponent_without_interval() -> None:
+    exponent = growth_exponent([1.0, 2.0, 4.0], [5.0, 10.0, 20.0])
+    assert exponent.mean == pytest.approx(1.0)
+    assert math.isnan(exponent.low)
+
+
+def test_ratios_are_paired_by_seed() -> None:
+    ratio = ratio_interval([1.0, 20.0], [2.0, 40.0])
+    assert ratio == pytest.approx((0.5, 0.5, 0.5))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda: mean_band([[1.0, np.nan]]), r"samples\[0\]\[1\]: not a finite"),
+        (lambda: mean_band(3.0), "axis: 0 does not exist"),
+        (lambda: mean_band([1.0, 2.0], axis=1), "axis: 1 does not exist"),
+        (lambda: mean_band(np.zeros((0, 3))), "no sample"),
+        (lambda: mean_band([1.0, 2.0], confidence=1.0), "confidence: 1.0"),
+        (lambda: mean_interval([[1.0, 2.0]]), "2 dimensions"),
+        (lambda: growth_exponent([1.0, 2.0], [[1.0, 2.0], [3.0, 0.0]]), r"y_samples\[1\]\[1\]: 0 is not"),
+        (lambda: growth_exponent([-1.0, 2.0], [1.0, 2.0]), r"x\[0\]: -1 is not positive"),
+        (lambda: growth_exponent([1.0, 2.0], [1.0, 2.0, 3.0]), "does not fit 2 sizes"),
+        (lambda: growth_exponent([2.0, 2.0], [1.0, 2.0]), "two different sizes"),
+        (lambda: ratio_interval([1.0, 2.0], [1.0]), "differs from"),
+        (lambda: ratio_interval([1.0, 2.0], [1.0, 0.0]), r"b\[1\]: a ratio to zero"),
+    ],
+)
+def test_what_cannot_be_computed_is_refused(wrong, message: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(InputError, match=message):
+        wrong()
