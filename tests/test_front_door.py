@@ -120,7 +120,7 @@ def test_traces_are_read_by_the_problem(problem: str, monkeypatch: pytest.Monkey
         return cv.generate("allocation", size="tiny", slots=slots, seed=seed)
 
     monkeypatch.setattr("clairvoyant.models.allocation.trace.from_trace", from_trace)
-    monkeypatch.setattr("clairvoyant._gang.base_from_trace", from_trace)
+    monkeypatch.setattr("clairvoyant.models.allocation.gang_generate.base_from_trace", from_trace)
     assert cv.from_trace(problem, "traces", slots=3, seed=2) == cv.generate(
         problem, size="tiny", slots=3, seed=2
     )

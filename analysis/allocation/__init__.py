@@ -21,7 +21,7 @@ def describe(instance: AllocationInstance) -> tuple[object, ...]:
 def facts(mode: str, seed: int) -> list[Table]:
     """Return the facts about the instances that the claims start from."""
     sizes = ("tiny", "default") if mode == "quick" else ("tiny", "default", "large")
-    columns = ("size", "ports", "servers", "kinds", "edges", "ports per server")
-    columns += ("rows where capacity can bind (%)", "slots", "digest", "origin")
+    shape = ("size", "ports", "servers", "kinds", "edges", "ports per server")
+    columns = (*shape, "rows where capacity can bind (%)", "slots", "digest", "origin")
     rows = tuple((size, *describe(generate(size, seed))) for size in sizes)
     return [Table("Generated allocation instances", columns, rows)]

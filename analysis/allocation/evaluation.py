@@ -718,7 +718,9 @@ def _check_increasing(context: Context) -> Finding:
     plain = {who: lead(values[:, -1], values[:, 0]) for who, values in raw.items()}
     net = {who: gain[who] - gain[FAIRNESS] for who in OGASCHED}
     return Finding(
-        holds_if(positive(net[CONSTANT]) is True and positive(net[TABLE_1]) is not False),
+        holds_if(
+            positive(gain[CONSTANT]) is True and False not in map(positive, (*net.values(), gain[TABLE_1]))
+        ),
         "OGASched learns, slowly: measured against the best stationary allocation of the same slots, which "
         f"takes out the luck of the arrivals, it gains {spread(gain[CONSTANT], 2)} points (constant step) "
         f"and {spread(gain[TABLE_1], 2)} points (step of Table 1) from T = {lengths[0]} to {lengths[-1]}. "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -118,7 +119,7 @@ def _check_projection(context: Context) -> Finding:
             else:
                 endless += stuck
         total += count
-    numbers = {
+    numbers: dict[str, Any] = {
         "random rows": total,
         "exact as printed (%)": 100 * right[False] / total,
         "never ends as printed (%)": 100 * endless / total,

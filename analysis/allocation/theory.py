@@ -8,7 +8,7 @@ import numpy as np
 
 from ...models.allocation import geometry, utility
 from ...models.allocation.generate import generate
-from ...models.allocation.instance import AllocationInstance, Feedback
+from ...models.allocation.instance import AllocationInstance, Feedback, Observation
 from ...online.allocation.ogasched import Ogasched
 from ...online.play import play
 from ..claim import Claim, Context, Figure, Finding, Table, Verdict, amended_if, holds_if
@@ -92,7 +92,7 @@ def adaptive_arrivals(instance: AllocationInstance, slots: int) -> np.ndarray:
     alone = s.port_rewards(np.minimum(s.edge_demand, s.capacity[s.server]))
     arrivals = np.array(base.arrivals)
     for slot in range(slots):
-        shortfall = alone - s.port_rewards(policy.decide(None))
+        shortfall = alone - s.port_rewards(policy.decide(Observation(slot, None)))
         arrivals[slot] = shortfall >= np.median(shortfall)
         policy.learn(Feedback(slot, arrivals[slot], 0.0))
     return arrivals

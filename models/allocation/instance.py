@@ -183,6 +183,8 @@ class Setting:
 
     def check_shape(self, y: Any) -> np.ndarray:
         """Return a decision as a contiguous float array, or raise for a wrong shape or type."""
+        if y is None:
+            raise InputError("decision: None; decide() must return an array of shape (edges, kinds)")
         try:
             array = np.ascontiguousarray(y, dtype=np.float64)
         except (TypeError, ValueError) as error:

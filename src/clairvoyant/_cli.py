@@ -398,7 +398,9 @@ def worst_case(file: Path, spec: str, evaluations: int, seed: int, target: Path 
 @click.option("--claim", "claims", multiple=True, metavar="ID", help="Only this claim.")
 @click.option("--quick", is_flag=True, help="A smoke test, in seconds.")
 @click.option("--full", is_flag=True, help="The paper's sizes, however long that takes.")
-@click.option("--out", "folder", type=FILE, default=Path("reports"), show_default=True, help="Folder.")
+@click.option(
+    "--out", "folder", type=FILE, help="Folder; by default reports, or reports/claims with --claim."
+)
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Decides everything random.")
 @click.option("--workers", type=click.IntRange(min=1), help="Processes; by default one per core.")
 @as_json
@@ -407,7 +409,7 @@ def audit(
     claims: Sequence[str],
     quick: bool,
     full: bool,
-    folder: Path,
+    folder: Path | None,
     seed: int,
     workers: int | None,
     as_json: bool,
@@ -425,6 +427,8 @@ def audit(
     if quick and full:
         raise click.UsageError("--quick and --full exclude each other")
     mode = "quick" if quick else "full" if full else "default"
+    if folder is None:
+        folder = Path("reports/claims" if claims else "reports")
     out.check_folder(folder)
     with out.progress("audit", every_note=True) as report:
         try:

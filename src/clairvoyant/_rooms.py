@@ -19,13 +19,13 @@ INSTANCES = {
 
 GENERATORS = {
     "allocation": "models.allocation.generate:generate",
-    "allocation-gang": "_gang:generate",
+    "allocation-gang": "models.allocation.gang_generate:generate",
 }
 """A function of a size, a seed and options that returns a synthetic instance."""
 
 TRACES = {
     "allocation": "models.allocation.trace:from_trace",
-    "allocation-gang": "_gang:from_trace",
+    "allocation-gang": "models.allocation.gang_generate:from_trace",
 }
 """A function of a folder of traces and options that returns an instance."""
 

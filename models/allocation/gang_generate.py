@@ -7,11 +7,11 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from .models.allocation import draw
-from .models.allocation.gang import GangInstance, generate_gang
-from .models.allocation.generate import generate as generate_base
-from .models.allocation.instance import AllocationInstance
-from .models.allocation.trace import from_trace as base_from_trace
+from . import draw
+from .gang import GangInstance, generate_gang
+from .generate import generate as generate_base
+from .instance import AllocationInstance
+from .trace import from_trace as base_from_trace
 
 Maker = Callable[..., GangInstance]
 
