@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from ..oracles.base import OracleEntry
 
 PAGE = "index.html"
-LONG_TEXT = 32
+WIDTHS = {20: "short", 36: "", 160: "text"}
+"""The class of a column by the longest text in it, in characters."""
 
 BADGES = {
     Verdict.HOLDS: ("✓", "holds", "The statement stands as printed."),
@@ -192,14 +193,17 @@ def prose(text: str) -> Markup:
 
 
 def style(table: Table, column: int) -> Markup:
-    """Return the class of a column: numbers stand to the right, long texts get room."""
+    """Return the class of a column: numbers to the right, short texts in one line, room for long ones."""
     from markupsafe import Markup
 
     cells = [row[column] for row in table.rows if row[column] is not None]
     if cells and all(isinstance(c, (int, float)) and not isinstance(c, bool) for c in cells):
         return Markup(' class="number"')
-    long = any(len(str(c)) > LONG_TEXT for c in cells)
-    return Markup(' class="text"') if long else Markup("")
+    longest = max((len(str(c)) for c in cells), default=0)
+    for length, name in WIDTHS.items():
+        if longest <= length:
+            return Markup(f' class="{name}"' if name else "")  # noqa: S704 - our own names
+    return Markup(' class="long"')
 
 
 def cell(value: Any) -> Markup:

@@ -1,6 +1,7 @@
 """Claims about Sec. 4: verdicts, the same bytes for the same seed, and tables without holes."""
 
 import json
+import os
 import re
 from dataclasses import replace
 from functools import cache
@@ -26,6 +27,11 @@ from clairvoyant.analysis.claim import Context, Finding, Verdict
 from clairvoyant.models.allocation.instance import AllocationInstance
 from clairvoyant.online.allocation import Drf, Fairness, Ogasched
 from clairvoyant.online.play import play
+
+pytestmark = pytest.mark.skipif(
+    os.environ.get("NUMBA_DISABLE_JIT") == "1",
+    reason="some 100000 slots take hours where kernels run as plain Python",
+)
 
 QUICK = Context(mode="quick", seed=0)
 CLAIMS = {claim.id: claim for claim in evaluation.CLAIMS}

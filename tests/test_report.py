@@ -113,6 +113,18 @@ def test_loads_nothing_from_elsewhere(text: str, reader: Reader, page: Path) -> 
             assert target[1:] in ids if target.startswith("#") else (page.parent / target).is_file()
 
 
+def test_columns_have_the_room_that_they_need(tmp_path: Path) -> None:
+    row = (1.5, "6 ± 1", "x" * 30, "x" * 100, "x" * 200)
+    finding = Finding(Verdict.HOLDS, "fine", tables=(Table("t", tuple("abcde"), (row, (None,) * 5)),))
+    text = write(tmp_path, [Claim("a/x", "", "", "", Verdict.HOLDS, lambda _context: finding)]).read_text(
+        "utf-8"
+    )
+    heads = [f'<th scope="col"{style}>' for style in (' class="number"', ' class="short"', "")]
+    heads += [f'<th scope="col" class="{name}">' for name in ("text", "long")]
+    for head, name in zip(heads, "abcde", strict=True):
+        assert f"{head}{name}</th>" in text
+
+
 def test_everything_is_escaped(text: str) -> None:
     assert "<script" not in text
     assert text.count("a &lt;script&gt;alert(&#39;&amp;&#39;)&lt;/script&gt; &#34;b&#34;") > 50
@@ -130,6 +142,7 @@ def test_every_figure_has_a_text_and_ids_of_its_own(text: str, reader: Reader) -
 
 def test_every_claim_has_its_verdict_and_its_command(reader: Reader, text: str) -> None:
     commands = "".join(reader.inside["pre"])
+    assert commands.count("clairvoyant audit") == len(CLAIMS)
     for claim, verdict in zip(CLAIMS, Verdict, strict=True):
         assert f"clairvoyant audit --claim {claim.id} --out FOLDER" in commands
         section = text[text.index(f'<article id="{claim.id.replace("/", "--")}"') :]
@@ -174,7 +187,8 @@ def test_the_same_findings_have_the_same_bytes(page: Path, tmp_path: Path) -> No
 
 def test_the_commands_name_mode_and_seed(tmp_path: Path) -> None:
     text = write(tmp_path, CLAIMS[:1], mode="full", seed=4).read_text("utf-8")
-    assert "clairvoyant audit --claim allocation/claim-0 --out FOLDER --full --seed 4" in text
+    commands = "".join(Reader(text).inside["pre"])
+    assert commands == "clairvoyant audit --claim allocation/claim-0 --out FOLDER --full --seed 4"
     assert "<code>clairvoyant audit --out FOLDER --full --seed 4</code>" in text
 
 

@@ -27,9 +27,8 @@ def _check_set(_context: Context) -> Finding:
     return Finding(
         holds_if(admitted == 0 and not empty),
         f"The printed set asks for a positive sum per task, which any epsilon meets: of {len(lines)} "
-        f"allocations (1 - e, e) of one device to two unit tasks, both required, it admits {admitted}. With "
-        "no "
-        "devices and one required task it is empty, even where no job arrives.",
+        f"allocations (1 - e, e) of one device to two unit tasks, both required, it admits {admitted}. "
+        "With no devices and one required task it is empty, even where no job arrives.",
         {"allocations admitted": admitted, "empty without devices": empty},
         tables=(
             Table(
@@ -59,10 +58,10 @@ def _check_regret(context: Context) -> Finding:
     ratio = max(line[3] / line[4] for line in lines if line[4] > 0)
     return Finding(
         amended_if(False, ratio <= 1.0),
-        "No algorithm is given for gangs, so the statement cannot be checked as printed. What can be shown: "
-        "rewards are linear in the arrivals, so following the perturbed leader with an exact offline "
-        "optimum has "
-        f"expected regret at most 2 sqrt(D R A T); measured, at most {ratio:.2f} of that.",
+        "No algorithm is given for gangs, so the statement cannot be checked as printed. What can be "
+        "shown: rewards are linear in the arrivals, so following the perturbed leader with an exact "
+        f"offline optimum has expected regret at most 2 sqrt(D R A T); measured, at most {ratio:.2f} of "
+        "that.",
         {"largest mean regret / bound": ratio},
         tables=(
             Table(

@@ -132,8 +132,8 @@ def _check_projection(context: Context) -> Finding:
         holds_if(right[False] == total),
         f"Not a projection: on {total} random rows the printed form is exact on "
         f"{numbers['exact as printed (%)']:.0f} %, repaired to end on "
-        f"{numbers['exact when repaired to end (%)']:.0f} %. It is right where capacity binds, all demands "
-        "are equal and at most one entry ends at its cap.",
+        f"{numbers['exact when repaired to end (%)']:.0f} %. It is right where capacity binds, all "
+        "demands are equal and at most one entry ends at its cap.",
         numbers,
         tables=(_examples(),),
         counterexample=row(a, c, [[1] * len(a)]),
@@ -156,9 +156,9 @@ def _check_in_run(context: Context) -> Finding:
     inflated = 100 * (printed.total / exact.total - 1)
     return Finding(
         holds_if(printed.infeasible == 0),
-        f"Inside a run on the default instance the repaired form leaves {share:.0f} % of the (server, kind) "
-        f"rows infeasible, and its reward is {inflated:+.1f} % against the exact projection's: reward for "
-        "devices that do not exist.",
+        f"Inside a run on the default instance the repaired form leaves {share:.0f} % of the (server, "
+        f"kind) rows infeasible, and its reward is {inflated:+.1f} % against the exact projection's: "
+        "reward for devices that do not exist.",
         {
             "slots": s.slots,
             "infeasible slots (%)": 100 * printed.infeasible / s.slots,
@@ -203,10 +203,8 @@ def _check_conditions(context: Context) -> Finding:
     return Finding(
         amended_if(bool(printed[full].all()), bool(amended[full].all())),
         "The first case of (12) leaves out the multipliers of the bounds. Of the entries of exact "
-        "projections "
-        f"{100 * printed[full].mean():.0f} % satisfy it as printed, {100 * amended[full].mean():.0f} % "
-        "satisfy "
-        "2(y - z) + rho + mu - lambda = 0.",
+        f"projections {100 * printed[full].mean():.0f} % satisfy it as printed, "
+        f"{100 * amended[full].mean():.0f} % satisfy 2(y - z) + rho + mu - lambda = 0.",
         {
             "entries checked": int(printed[full].size),
             "as printed (%)": 100 * float(printed[full].mean()),
@@ -227,8 +225,8 @@ def _check_dual(_context: Context) -> Finding:
     exact = row([1.0], 1.5).setting.project(np.array([[2.0]]))[0, 0]
     return Finding(
         holds_if(not capped or divides),
-        "With z = 2, a = 1, c = 1.5 the first pass gives 1.5 > a, so B3 becomes empty and (13) divides by "
-        f"zero; the exact projection is {exact:g} with rho = 0.",
+        "With z = 2, a = 1, c = 1.5 the first pass gives 1.5 > a, so B3 becomes empty and (13) divides "
+        f"by zero; the exact projection is {exact:g} with rho = 0.",
         {"first pass": float(first), "size of B3 in the second pass": 0, "exact": float(exact)},
         counterexample=row([1.0], 1.5, [[1]]),
     )
@@ -256,10 +254,8 @@ def _check_complexity(_context: Context) -> Finding:
     return Finding(
         holds_if(first == second and slope <= 1.0),
         "The two stated complexities differ, O(log K) and O(|L| log(K sum |R_l|)): at the large size "
-        f"{first:.1f} "
-        f"and {second:.0f} steps. The printed loop itself visits a number of entries that grows with |L_r| "
-        "to "
-        f"the power {slope:.2f} on rows z_i = -n^i.",
+        f"{first:.1f} and {second:.0f} steps. The printed loop itself visits a number of entries that "
+        f"grows with |L_r| to the power {slope:.2f} on rows z_i = -n^i.",
         {
             "log2 K": first,
             "|L| log2(K sum |R_l|)": second,
@@ -289,9 +285,8 @@ def _check_supergradient(context: Context) -> Finding:
     return Finding(
         amended_if(kinks == 0, worst <= 1e-9),
         "The reward is not differentiable where two kinds share the maximum of (10), y = 0 among these "
-        "points; "
-        "with ties to the smallest kind, (9) is a supergradient there too: q(z) - q(y) - g.(z - y) was never "
-        f"positive over {trials} pairs.",
+        "points; with ties to the smallest kind, (9) is a supergradient there too: q(z) - q(y) - g.(z - "
+        f"y) was never positive over {trials} pairs.",
         {
             "pairs": trials,
             "points with ties": kinks,

@@ -30,10 +30,9 @@ def _check_separable(_context: Context) -> Finding:
     only_linear = gaps["linear"] == 0 and all(gap != 0 for name, gap in gaps.items() if name != "linear")
     return Finding(
         amended_if(all(gap == 0 for gap in gaps.values()), only_linear),
-        "Read as an equation, (7) forces linear utilities: one device on each of two servers against two on "
-        "one "
-        "server already differ for the other three families (log: 2 ln 2 and ln 3). The reward is therefore "
-        "defined by the right-hand side, a sum over servers.",
+        "Read as an equation, (7) forces linear utilities: one device on each of two servers against two "
+        "on one server already differ for the other three families (log: 2 ln 2 and ln 3). The reward is "
+        "therefore defined by the right-hand side, a sum over servers.",
         {f"f(1) + f(1) - f(2), {name}": gap for name, gap in gaps.items()},
     )
 
@@ -135,9 +134,8 @@ def _check_theorem(context: Context) -> Finding:
     return Finding(
         holds_if(largest <= 1.0 and max(tight) <= 1.0),
         f"With the constant step D / (G sqrt T) the regret stayed below the bound in all {runs} runs, "
-        "adversarial "
-        f"and adaptive arrivals included; the largest ratio was {largest:.2f} (tightened form: "
-        f"{max(tight):.2f}).",
+        f"adversarial and adaptive arrivals included; the largest ratio was {largest:.2f} (tightened "
+        f"form: {max(tight):.2f}).",
         {"runs": runs, "largest regret / bound": largest, "largest regret / tightened bound": max(tight)},
         tables=(
             Table(
@@ -165,8 +163,8 @@ def _check_looseness(context: Context) -> Finding:
     of_optimum = float(np.mean([line[4] for line in lines]))
     return Finding(
         Verdict.VACUOUS if of_optimum >= 1.0 else Verdict.HOLDS,
-        f"At the paper's default size the bound is {100 * of_optimum:.0f} % of the stationary optimum, and "
-        f"{np.mean([line[5] for line in lines]):.0f} times the measured regret.",
+        f"At the paper's default size the bound is {100 * of_optimum:.0f} % of the stationary optimum, "
+        f"and {np.mean([line[5] for line in lines]):.0f} times the measured regret.",
         {"bound / stationary optimum": of_optimum},
         tables=(
             Table(
@@ -198,10 +196,9 @@ def _check_own_step(context: Context) -> Finding:
     slope = float(np.polyfit(np.log([x[0] for x in lines]), np.log([x[2] for x in lines]), 1)[0])
     return Finding(
         holds_if(all(line[2] <= line[1] for line in lines)),
-        f"With each slot's own gradient norm in (26) the regret is {at_thousand[2]:.0f} against a bound of "
-        f"{at_thousand[1]:.0f} at T = 1000 and grows like T to the power {slope:.2f}; where nothing arrives "
-        "(26) "
-        f"is 0/0. The constant step stays at {at_thousand[3]:.0f}.",
+        f"With each slot's own gradient norm in (26) the regret is {at_thousand[2]:.0f} against a bound "
+        f"of {at_thousand[1]:.0f} at T = 1000 and grows like T to the power {slope:.2f}; where nothing "
+        f"arrives (26) is 0/0. The constant step stays at {at_thousand[3]:.0f}.",
         {"regret at T = 1000": at_thousand[2], "bound at T = 1000": at_thousand[1], "growth exponent": slope},
         tables=(
             Table(
@@ -225,11 +222,9 @@ def _check_gradient_bound(context: Context) -> Finding:
     return Finding(
         amended_if(steepest <= varpi, largest <= allowed),
         "f(y) = -y^2 starts at zero, is concave and smooth, and has f'(0) = 0 <= varpi, as Definition 1 "
-        "asks; "
-        f"on [0, {demand:g}] its slope reaches {steepest:g} while (22) allows {varpi:g} for varpi = 1, beta "
-        "= 0. "
-        f"The proof needs monotone utilities with bounded slope. For the families of (27) it holds: at most "
-        f"{largest:.4g} of {allowed:.4g} on a default instance.",
+        f"asks; on [0, {demand:g}] its slope reaches {steepest:g} while (22) allows {varpi:g} for varpi = "
+        "1, beta = 0. The proof needs monotone utilities with bounded slope. For the families of (27) it "
+        f"holds: at most {largest:.4g} of {allowed:.4g} on a default instance.",
         {
             "slope of -y^2 at y = 3": steepest,
             "bound (22) there": varpi,
@@ -251,9 +246,9 @@ def _check_diameter(context: Context) -> Finding:
     printed, tight = geometry.diameter(s), geometry.tight_diameter(s)
     return Finding(
         amended_if(min(exact, tight) == printed, largest <= tight <= printed),
-        f"The '=' in (24) is '<='. On the default instance (25) gives {printed:.0f}; with min(c, sum a) for "
-        "c and "
-        f"the demands of the server's own ports {tight:.0f}; the farthest pair found is {largest:.0f} apart.",
+        f"The '=' in (24) is '<='. On the default instance (25) gives {printed:.0f}; with min(c, sum a) "
+        f"for c and the demands of the server's own ports {tight:.0f}; the farthest pair found is "
+        f"{largest:.0f} apart.",
         {"diameter (25)": printed, "tightened": tight, "farthest pair found": largest},
     )
 
@@ -266,9 +261,8 @@ def _check_regular(context: Context) -> Finding:
         lines.append((ports, servers, degree, len(edges), degree * ports, degree * servers))
     return Finding(
         amended_if(all(line[3] == line[4] for line in lines), all(line[3] == line[5] for line in lines)),
-        "On a right d-regular graph the sum over ports and their servers has d |R| terms, not d |L|: every "
-        "server "
-        "has d ports. The bound then does not depend on |L| at all.",
+        "On a right d-regular graph the sum over ports and their servers has d |R| terms, not d |L|: "
+        "every server has d ports. The bound then does not depend on |L| at all.",
         tables=(
             Table(
                 "Edges of right d-regular graphs",
@@ -301,8 +295,8 @@ def _check_growth_in_slots(context: Context) -> Finding:
         amended_if(none > 1e-6 * best and slope.low <= 0.5 <= slope.high, slope.low <= 0.5),
         f"The regret grows like T to the power {slope.mean:.2f} (95 % interval {slope.low:.2f} to "
         f"{slope.high:.2f}) under random arrivals on default instances. Where all demands fit and y(1) is "
-        f"the fair share it is {max(none, 0.0):.1g} for every T: sqrt(T) is an upper bound, not the order of "
-        "growth.",
+        f"the fair share it is {max(none, 0.0):.1g} for every T: sqrt(T) is an upper bound, not the order "
+        "of growth.",
         {"exponent": slope.mean, "low": slope.low, "high": slope.high, "regret without contention": none},
         tables=(
             Table(
@@ -336,8 +330,7 @@ def _check_growth_in_ports(context: Context) -> Finding:
     return Finding(
         holds_if(slope.high < 1.0),
         f"With every port on 16 servers the regret grows like |L| to the power {slope.mean:.2f} (95 % "
-        "interval "
-        f"{slope.low:.2f} to {slope.high:.2f}), the bound to the power {of_bound.mean:.2f}.",
+        f"interval {slope.low:.2f} to {slope.high:.2f}), the bound to the power {of_bound.mean:.2f}.",
         {
             "exponent": slope.mean,
             "low": slope.low,
@@ -375,9 +368,9 @@ def _check_over_time(context: Context) -> Finding:
     rate = curves[0].stationary.mean(0) / curves[0].slots
     return Finding(
         holds_if(ratio <= 1 and rate[-1] < rate[0]),
-        f"After {slots} slots the regret against the best stationary decision is {last.mean():.4g}, against "
-        "the "
-        f"per-slot optima {per_slot:.4g}; per slot the former fell from {rate[0]:.4g} to {rate[-1]:.4g}.",
+        f"After {slots} slots the regret against the best stationary decision is {last.mean():.4g}, "
+        f"against the per-slot optima {per_slot:.4g}; per slot the former fell from {rate[0]:.4g} to "
+        f"{rate[-1]:.4g}.",
         {
             "stationary regret": float(last.mean()),
             "dynamic regret": per_slot,
@@ -387,11 +380,9 @@ def _check_over_time(context: Context) -> Finding:
         figures=(
             Figure(
                 "allocation-regret-over-time",
-                "Certified upper end of OGASched's regret (constant step) on default instances, against the "
-                "best "
-                "stationary decision for the first t slots and against the per-slot optima; mean and 95 % "
-                "band "
-                "over instances. Theorem 1 is drawn at the horizon.",
+                "Certified upper end of OGASched's regret (constant step) on default instances, against "
+                "the best stationary decision for the first t slots and against the per-slot optima; "
+                "mean and 95 % band over instances. Theorem 1 is drawn at the horizon.",
                 to_svg(figure),
             ),
         ),
@@ -418,10 +409,8 @@ def _check_worst_case(context: Context) -> Finding:
     return Finding(
         holds_if(all(line[5] <= 1 for line in lines)),
         f"The supremum (6) over all {found.evaluations} 0/1 sequences of {found.instance.setting.slots} "
-        "slots on a "
-        f"tiny instance is {found.regret:.4g}, {found.regret / found.bound:.2f} of the bound; a search over "
-        "24 slots "
-        f"reaches {searched.regret / searched.bound:.2f}.",
+        f"slots on a tiny instance is {found.regret:.4g}, {found.regret / found.bound:.2f} of the bound; "
+        f"a search over 24 slots reaches {searched.regret / searched.bound:.2f}.",
         {"largest ratio": max(line[5] for line in lines)},
         tables=(
             Table(
@@ -449,8 +438,7 @@ def _check_copies(context: Context) -> Finding:
     return Finding(
         holds_if(max(ratios) <= 1.0),
         "OGASched runs unchanged on the instance whose ports are the simultaneous jobs; copies start at "
-        "zero and "
-        f"enter the step size when first seen. Largest regret over bound in {len(ratios)} runs: "
+        f"zero and enter the step size when first seen. Largest regret over bound in {len(ratios)} runs: "
         f"{max(ratios):.2f}.",
         {"runs": len(ratios), "largest regret / bound": max(ratios)},
     )
@@ -478,8 +466,7 @@ CLAIMS = [
         "Theorem 1, (14)",
         "The stationary regret is at most D G sqrt(T), for every arrival sequence.",
         "OGASched with the constant step on small instances of all families under random, periodic, "
-        "one-sided "
-        "and adaptive arrivals, against the certified bound of the stationary optimum.",
+        "one-sided and adaptive arrivals, against the certified bound of the stationary optimum.",
         Verdict.HOLDS,
         _check_theorem,
     ),
