@@ -8,7 +8,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 LOCK_COMMAND := uv pip compile pyproject.toml --universal --python-version 3.11 --fork-strategy fewest \
 	--extra dev --extra notebooks --extra docs --no-annotate --no-header
 
-.PHONY: .venv help setup audit test coverage lint bench notebooks docs lock clean
+.PHONY: .venv help setup audit test coverage lint bench notebooks picture docs lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -53,6 +53,11 @@ bench: setup  ## measure speed and memory
 
 notebooks: setup  ## execute every notebook into reports/notebooks, failing on an error
 	$(ONE_THREAD) $(BIN)/jupyter nbconvert --to html --execute --output-dir reports/notebooks notebooks/*.ipynb
+
+picture: setup  ## draw docs/regret.svg, the picture of the README, anew
+	$(BIN)/clairvoyant audit --claim allocation/regret-over-time
+	sed '1s/<svg /<svg style="background:#fff;color:#222" /' \
+		reports/claims/figures/allocation-regret-over-time.svg > docs/regret.svg
 
 docs: setup  ## write the reference into reports/docs
 	$(BIN)/pdoc --docformat numpy --math --output-directory reports/docs clairvoyant

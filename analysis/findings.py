@@ -35,7 +35,7 @@ def command(claim: Claim, context: Context) -> str:
     """Return the command that regenerates the results of a claim."""
     mode = {"quick": " --quick", "default": "", "full": " --full"}[context.mode]
     seed = f" --seed {context.seed}" if context.seed else ""
-    return f"clairvoyant audit --claim {claim.id} --out FOLDER{mode}{seed}"
+    return f"clairvoyant audit --claim {claim.id}{mode}{seed}"
 
 
 def figure_file(figure: Figure) -> Path:

@@ -97,7 +97,7 @@ def test_every_finding_becomes_files(tmp_path: Path) -> None:
     data = json.loads((tmp_path / "findings/a/rich.json").read_text(), parse_constant=pytest.fail)
     assert data["numbers"] == {"a": 0.1, "b": 3, "c": True, "d": "nan", "e": "-inf"}
     assert data["figures"] == [{"name": "picture", "caption": "a caption", "file": "figures/picture.svg"}]
-    assert data["command"] == "clairvoyant audit --claim a/rich --out FOLDER --full --seed 3"
+    assert data["command"] == "clairvoyant audit --claim a/rich --full --seed 3"
     assert (tmp_path / "figures/picture.svg").read_text() == "<svg/>\n"
     assert type(finding.counterexample).load(tmp_path / data["counterexample"]) == finding.counterexample
     assert {path.name for path in tmp_path.iterdir()} == {"findings", "figures", "counterexamples"}
