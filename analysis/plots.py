@@ -44,7 +44,7 @@ PALETTE = ("#3469d1", "#f0580d", "#067575", "#d10a2c", "#08a370", "#6040ff", "#2
 
 DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-HATCHES = ("", "///", "...", "\\\\\\", "xxx", "---", "+++")
+HATCHES = ("", "///", "\\\\\\", "xxx", "---", "+++", "|||")
 
 WIDTH = 4.9
 """Inches; on a phone of 360 pixels the text is then about 10 pixels high."""

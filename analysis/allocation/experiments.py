@@ -40,6 +40,7 @@ class Setup:
     contention: float | None = None
     utility: str = "mix"
     overhead: tuple[float, float] | None = None
+    filled: bool = True
 
 
 @dataclass(frozen=True)
