@@ -116,7 +116,7 @@ def run_audit(
         If a check raises, after saving what is finished.
     """
     known = all_claims() if catalogue is None else catalogue
-    chosen = _choose(problems, claims, known)
+    chosen = choose(problems, claims, known)
     if mode not in MODES:
         raise InputError(f"mode: {mode!r} is not one of {', '.join(MODES)}")
     if workers is not None and workers < 1:
@@ -150,10 +150,16 @@ def verdict_table(findings: Sequence[tuple[Claim, Finding]]) -> Table:
     return Table("Verdicts", ("claim", "where", "says", "verdict", "as expected", "summary"), rows)
 
 
-def _choose(
+def choose(
     problems: Sequence[str] | None, claims: Sequence[str] | None, catalogue: Sequence[Claim]
 ) -> list[Claim]:
-    """Return the claims asked for, refusing unknown names by listing the known ones."""
+    """Return the claims of these problems and with these ids, or all where none are given.
+
+    Raises
+    ------
+    InputError
+        For an unknown problem or claim, listing the known ones.
+    """
     known: dict[str, Claim] = {}
     for claim in catalogue:
         check_id(claim)

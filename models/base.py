@@ -10,6 +10,7 @@ import gzip
 import hashlib
 import json
 import os
+import sys
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
@@ -221,8 +222,10 @@ def read_object(path: Path) -> dict[str, Any]:
             raise
         raise InputError(f"{path}: damaged gzip data: {error}") from error
     try:
-        data = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+        data = json.loads(text, object_pairs_hook=_without_doubles)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+    except (ValueError, RecursionError) as error:  # ValueError: a number of thousands of digits, too
         raise InputError(f"{path}: not a complete JSON text: {error}") from error
     if not isinstance(data, dict):
         raise InputError(f"{path}: the file holds {type(data).__name__}, not one object")
@@ -230,6 +233,15 @@ def read_object(path: Path) -> dict[str, Any]:
         raise InputError(
             f"{path}: version: {data.get('version')!r} is not supported, expected {FORMAT_VERSION}"
         )
+    return data
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object, or raise if it has a field twice: readers differ in which of them counts."""
+    data = dict(pairs)
+    if len(data) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise InputError(f"{next(name for name in names if names.count(name) > 1)}: the field stands twice")
     return data
 
 
@@ -244,7 +256,7 @@ def write_whole(path: Path, data: bytes) -> None:
             os.umask(umask)
             Path(name).chmod(0o666 & ~umask)
             Path(name).replace(path)
-        except BaseException:
+        except BaseException:  # Ctrl-C too must leave nothing behind; it is raised again
             Path(name).unlink()
             raise
     except OSError as error:
@@ -309,7 +321,8 @@ def numbers(
         kind = "a whole number" if integer else "a finite number"
         upper = "" if high == np.inf else f" and at most {high:g}"
         where = "".join(f"[{i}]" for i in index)
-        raise InputError(f"{field}{where}: {array[index]:g} is not {kind} of at least {low:g}{upper}")
+        found = repr(float(array[index])).removesuffix(".0")
+        raise InputError(f"{field}{where}: {found} is not {kind} of at least {low:g}{upper}")
     array = array + 0.0  # -0.0 becomes 0.0, so that equal numbers give equal digests
     result = np.array(array, dtype=np.int64 if integer else np.float64, order="C")
     result.setflags(write=False)
@@ -326,6 +339,8 @@ def _regular(value: Any, field: str, depth: int) -> np.ndarray:
         if len(index) == depth:
             if isinstance(node, bool) or not isinstance(node, (int, float, np.integer, np.floating)):
                 raise InputError(f"{where}: {node!r} is not a number")
+            if isinstance(node, int) and abs(node) > sys.float_info.max:
+                raise InputError(f"{where}: a whole number beyond 1.8e308 is too large")
             return
         if not isinstance(node, (list, tuple, np.ndarray)):
             raise InputError(f"{where}: {node!r} is not a list")
@@ -336,7 +351,4 @@ def _regular(value: Any, field: str, depth: int) -> np.ndarray:
                 raise InputError(f"{where}[{i}]: length {len(child)} differs from {first} of the first row")
 
     walk(value, ())
-    try:
-        return np.asarray(value, dtype=np.float64)
-    except OverflowError as error:
-        raise InputError(f"{field}: a number is too large: {error}") from error
+    return np.asarray(value, dtype=np.float64)

@@ -7,6 +7,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from ..models.base import InputError
+
 
 @dataclass(frozen=True)
 class Traits:
@@ -24,6 +26,11 @@ class Traits:
         The guarantee it has and where that is proven; "none" and "" where there is none.
     feasible
         Whether every decision is feasible; False only for printed algorithms kept to show that they are not.
+
+    Raises
+    ------
+    InputError
+        If ``sees`` is a text instead of a set.
     """
 
     problem: str
@@ -32,6 +39,11 @@ class Traits:
     guarantee: str = "none"
     proven: str = ""
     feasible: bool = True
+
+    def __post_init__(self) -> None:
+        if isinstance(self.sees, str):
+            raise InputError(f"sees: {self.sees!r} is a text; write {{{self.sees!r}}}")
+        object.__setattr__(self, "sees", frozenset(self.sees))
 
 
 @runtime_checkable

@@ -58,15 +58,17 @@ def make_policy(text: str, problem: str | None = None) -> Any:
     InputError
         For an unknown policy, an unknown or doubled setting, or a value that does not fit, listing what does.
     """
-    name, _, rest = text.partition(":")
+    name, colon, rest = text.partition(":")
     known = policies(problem)
     if name not in known:
-        raise InputError(f"policy: {name!r} is unknown; there are {', '.join(sorted(known))}")
+        others = [policy.traits.problem for policy in _registered() if policy.name == name]
+        why = f"plays {others[0]!r}, not {problem!r}" if others else "is unknown"
+        raise InputError(f"policy: {name!r} {why}; there are {', '.join(sorted(known))}")
     kind = known[name]
     hints = get_type_hints(kind)
     allowed = {f.name: hints[f.name] for f in dataclasses.fields(kind) if f.init}
     chosen: dict[str, Any] = {}
-    for part in rest.split(",") if rest else []:
+    for part in rest.split(",") if colon else []:
         key, equals, value = part.partition("=")
         if key not in allowed:
             valid = ", ".join(allowed) or "none"

@@ -61,7 +61,7 @@ def certificate_bound(setting: Setting, weights: Any, w: Any, price: Any) -> flo
         sum_{r,k} price c + sum_{l,r,k} max over 0 <= y <= min(a, c) of N_l f(y) - (w[l,k] beta_k + price) y
 
     because max_k beta_k Y_k >= sum_k (w[l,k] / N_l) beta_k Y_k and price (c - sum_l y) >= 0. Each inner
-    maximum has a closed form. The sum of all rounding errors is added.
+    maximum has a closed form. What rounding can take away from sums by pairs is added.
 
     Parameters
     ----------
@@ -88,15 +88,18 @@ def certificate_bound(setting: Setting, weights: Any, w: Any, price: Any) -> flo
         held = float(np.sum(cost * setting.capacity))
         gained, paid = _responses(setting, n, charge, cost)
         exact = held + float(np.sum(gained - paid))
-        return exact + 2.0**-50 * (held + float(np.sum(gained)) + float(np.sum(paid)))
+        return exact + 2.0**-47 * (held + float(np.sum(gained)) + float(np.sum(paid)))
 
 
 def _responses(
     setting: Setting, n: np.ndarray, charge: np.ndarray, price: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return gain and cost, shape (E, K), of the allocation that is best for every entry by itself."""
+    """Return gain and cost, shape (E, K), of the allocation that is best for every entry by itself.
+
+    Costs are lowered by more than their rounding: where a linear gain equals its cost, it decides.
+    """
     weight = n[setting.port][:, None]
-    cost = charge[setting.port] + price[setting.server]
+    cost = (charge[setting.port] + price[setting.server]) * (1.0 - 2.0**-49)
     limit = np.minimum(setting.edge_demand, setting.capacity[setting.server])
     y = utility.best_response(setting.edge_kind, setting.edge_alpha, weight, cost, limit)
     return weight * utility.value(setting.edge_kind, setting.edge_alpha, y), cost * y
@@ -492,7 +495,8 @@ def gang(
     -------
     Optimum
         ``decision`` is y[pair, kind]; ``bound`` is the dual bound of a mixed-integer program whose objective
-        is nowhere below the true one. There is no certificate that could be checked by itself.
+        is nowhere below the true one, plus a margin for the solver's tolerances. There is no certificate
+        that could be checked by itself.
 
     Raises
     ------
@@ -513,12 +517,13 @@ def gang(
     if broken:
         raise OracleError(f"gang: the allocation is infeasible: {broken[0]}")
     value = float(counts @ instance.setting.port_rewards(found.y))
+    bound = found.bound if math.isfinite(found.bound) else None
     why = WhyStopped.TIME_LIMIT if budget.over else WhyStopped.STALLED
     return Optimum(
         value=value,
-        bound=found.bound,
+        bound=bound,
         decision=found.y,
-        why_stopped=_why(value, found.bound, why, budget.gap),
+        why_stopped=_why(value, bound, why, budget.gap),
         method="outer approximation by mixed-integer programs (Pyomo, HiGHS)",
         seconds=budget.seconds,
     )

@@ -718,7 +718,7 @@ def _correct(rows, point, work):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _move(rows, point, work, mu, primal, dual):  # type: ignore[no-untyped-def]
-    """Take the step."""
+    """Take the step; rounding must not move sum_k w away from N, on which the bound rests."""
     for i in range(len(rows.port)):
         dzl, dzu, dv = _dual_steps(point, work, mu, i)
         point.zl[i] += dual * dzl
@@ -735,6 +735,7 @@ def _move(rows, point, work, mu, primal, dual):  # type: ignore[no-untyped-def]
         for k in range(len(rows.overhead)):
             point.t[port, k] += primal * work.dt[port, k]
             point.w[port, k] += dual * work.dw[port, k]
+        point.w[port] *= rows.weight[port] / point.w[port].sum()
 
 
 @njit(cache=True, error_model="numpy")

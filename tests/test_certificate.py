@@ -115,6 +115,26 @@ def test_rounding_never_lowers_the_bound(data: st.DataObject, instance: Allocati
     assert bound == pytest.approx(float(exact), rel=1e-13)
 
 
+def test_a_tie_of_gain_and_cost_is_not_lost_to_rounding() -> None:
+    """The charges equal the gains, and rounding alone says which is larger; much is at stake."""
+    rng = np.random.default_rng(0)
+    n, many = 10.0, [[2.0**40] * 3]
+    for _ in range(200):
+        alpha = rng.dirichlet(np.ones(3))[None, :]
+        one = AllocationInstance(
+            edges=[[0, 0]],
+            demand=many,
+            capacity=many,
+            overhead=[1.0] * 3,
+            utility_kind=[["linear"] * 3],
+            alpha=alpha,
+            arrivals=[[10]],
+        )
+        found = Certificate(np.array([n]), n * alpha, np.zeros((1, 3)))
+        bound = certificate_bound(one.setting, found.weights, found.w, found.price)
+        assert Fraction(bound) >= in_rationals(one.setting, found)
+
+
 @pytest.mark.parametrize("name", KNOWN)
 @pytest.mark.parametrize("method", ["interior point", "cvxpy"])
 def test_the_oracles_certificate_gives_its_bound_again(name: str, method: str) -> None:

@@ -1,5 +1,6 @@
 """Gang scheduling: the sound set, the printed set and its counterexamples, and the mixed-integer optimum."""
 
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from clairvoyant.models.allocation.gang import (
 )
 from clairvoyant.models.allocation.gang_program import best_gang
 from clairvoyant.models.allocation.generate import generate
+from clairvoyant.models.allocation.instance import AllocationInstance
 from clairvoyant.models.base import DecisionError, InputError
 from clairvoyant.models.program import PyomoProgram, Solved, SolverError
 from clairvoyant.online.play import Replay, play
@@ -315,14 +317,18 @@ def test_perturbed_weights_need_not_be_whole() -> None:
         best_gang(TINY.setting, -np.ones(3))
 
 
+UNIT = gang_module.Units.scaled(TINY.setting, TINY.arrival_counts).worth * TINY.arrival_counts.max()
+
+
 def scripted(monkeypatch: pytest.MonkeyPatch, solved: Solved) -> None:
     monkeypatch.setattr(PyomoProgram, "solve", lambda _self, **_: solved)
 
 
 def test_a_solver_without_solution_is_an_error_unless_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    scripted(monkeypatch, Solved("maxTimeLimit", None, {}, bound=7.0))
+    scripted(monkeypatch, Solved("maxTimeLimit", None, {}, bound=0.5))
     found = gang(TINY)
-    assert (found.value, found.bound) == (0.0, 7.0)
+    assert found.value == 0.0
+    assert found.bound == pytest.approx(0.5 * UNIT, rel=1e-6)
     scripted(monkeypatch, Solved("error", None, {}))
     with pytest.raises(OracleError, match="HiGHS ended with error on a program that has a solution"):
         gang(TINY)
@@ -330,11 +336,11 @@ def test_a_solver_without_solution_is_an_error_unless_time_is_up(monkeypatch: py
 
 def test_an_infeasible_answer_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     s = TINY.setting
-    values = {"y": np.full(s.shape, 1e3), "v": np.ones(len(s.task_port)), "z": np.zeros(s.base.shape)}
+    values = {"y": np.ones(s.shape), "v": np.ones(len(s.task_port)), "z": np.zeros(s.base.shape)}
     scripted(monkeypatch, Solved("optimal", 1.0, values))
     with pytest.raises(SolverError, match="infeasible gang allocation: demand"):
         best_gang(s, TINY.arrival_counts)
-    monkeypatch.setattr(gang_module, "_settled", lambda _setting, variables: variables["y"])
+    monkeypatch.setattr(gang_module, "_settled", lambda _setting, _v, y: y)
     with pytest.raises(OracleError, match="the allocation is infeasible: demand"):
         gang(TINY, gap=1e9)
 
@@ -342,7 +348,49 @@ def test_an_infeasible_answer_is_an_error(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_search_that_cannot_be_tightened_ends_with_its_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     s = TINY.setting
     values = {"y": np.zeros(s.shape), "v": np.zeros(len(s.task_port)), "z": np.zeros(s.base.shape)}
-    scripted(monkeypatch, Solved("optimal", 0.0, values, bound=1.0))
+    scripted(monkeypatch, Solved("optimal", 0.0, values, bound=0.25))
     found = gang(TINY)
     assert found.why_stopped is WhyStopped.STALLED
-    assert (found.value, found.bound) == (0.0, 1.0)
+    assert found.value == 0.0
+    assert found.bound == pytest.approx(0.25 * UNIT, rel=1e-6)
+
+
+def test_a_bound_below_the_value_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    solve = PyomoProgram.solve
+    monkeypatch.setattr(PyomoProgram, "solve", lambda self, **o: replace(solve(self, **o), bound=1e-3))
+    with pytest.raises(OracleError, match=r"bound .* is below the value"):
+        gang(TINY)
+
+
+def scaled(base: AllocationInstance, factor: np.ndarray) -> AllocationInstance:
+    """All devices of kind k counted in units of 1 / factor[k]; the rewards of linear utilities stay."""
+    s = base.setting
+    return AllocationInstance(
+        edges=s.edges,
+        demand=s.demand * factor,
+        capacity=s.capacity * factor,
+        overhead=s.overhead / factor * factor.min(),
+        utility_kind=np.full(s.capacity.shape, "linear"),
+        alpha=s.alpha / factor * factor.min(),
+        arrivals=base.arrivals,
+    )
+
+
+@pytest.mark.parametrize("factor", [(1e-12, 1e-12), (1e12, 1e12), (1.0, 1e9), (1e-9, 1e3)])
+@pytest.mark.parametrize("seed", range(4))
+def test_units_do_not_matter(seed: int, factor: tuple[float, float]) -> None:
+    base = generate("tiny", seed, slots=20)
+    plain, other = (gang(generate_gang(scaled(base, np.array(f)), seed)) for f in ((1.0, 1.0), factor))
+    assert plain.bound is not None
+    assert other.bound is not None
+    assert plain.value > 1.0
+    assert other.value == pytest.approx(plain.value * min(factor), rel=2e-6, abs=0.0)
+    assert other.bound == pytest.approx(plain.bound * min(factor), rel=2e-6, abs=0.0)
+
+
+def test_numbers_too_large_for_floating_point_leave_the_bound_open() -> None:
+    data = TINY.to_dict()
+    data["utility"] = {"kind": [["linear"] * 2] * 3, "alpha": [[1.7e308] * 2] * 3}
+    found = gang(GangInstance.from_dict(data))
+    assert (found.value, found.bound) == (0.0, None)
+    assert found.why_stopped is WhyStopped.STALLED

@@ -147,6 +147,24 @@ def test_any_scale_is_solved_to_the_gap(instance: AllocationInstance) -> None:
     assert found.value == pytest.approx(float(instance.rewards(found.decision).sum()), abs=1e-13 * gross)
 
 
+def test_multipliers_that_drift_from_the_weights_still_give_a_bound() -> None:
+    """Utilities from 1e-6 to 1.3 beside limits of 1e5: the iterates lose sum_k w = N to rounding."""
+    instance = AllocationInstance(
+        edges=[[p, r] for p in range(3) for r in range(2)],
+        demand=[[130000.0, 180000.0], [120000.0, 90000.0], [110000.0, 70000.0]],
+        capacity=[[0.0, 130000.0], [50000.0, 130000.0]],
+        overhead=[1.0, 1.0],
+        utility_kind=[["poly", "linear"]] * 2,
+        alpha=[[1e-6, 1.3], [1.3, 0.5]],
+        arrivals=[[10, 0, 10]],
+    )
+    found = stationary(instance)
+    assert found.bound is not None
+    assert found.bound >= found.value
+    assert found.gap is not None
+    assert found.gap <= 1e-6
+
+
 @pytest.mark.parametrize("name", KNOWN)
 def test_degenerate_instances_have_certified_optima(name: str) -> None:
     for oracle in (stationary, dynamic):

@@ -54,7 +54,7 @@ def name_of(path: Path) -> str:
 def copy_of_the_tree(to: Path, *, links: bool) -> Path:
     """Copy what a checkout holds, so that a build leaves nothing behind in the repository."""
     to.mkdir()
-    for name in ["src", "tests", *LAYERS]:
+    for name in ["src", "tests", "benchmarks", "docs", "notebooks", *LAYERS]:
         ignore = shutil.ignore_patterns("__pycache__", "*.egg-info")
         shutil.copytree(ROOT / name, to / name, symlinks=True, ignore=ignore)
     for path in ROOT.iterdir():
@@ -132,7 +132,8 @@ def test_the_source_archive_holds_the_layers_the_tests_and_the_licence(dist: Pat
         names = {member.name.partition("/")[2] for member in archive if member.isfile()}
     sources = {name_of(path) for package in PACKAGES for path in folder(package).glob("*.py")}
     tests = {name_of(path) for path in (ROOT / "tests").rglob("*.py")}
-    wanted = sources | tests | {"LICENSE", "Makefile", "requirements.lock", "pyproject.toml"}
+    shown = {"docs/regret.svg", "docs/instance-files.md", "CONTRIBUTING.md", "notebooks/allocation.ipynb"}
+    wanted = sources | tests | shown | {"LICENSE", "Makefile", "requirements.lock", "pyproject.toml"}
     assert wanted - names == set()
 
 

@@ -47,6 +47,12 @@ class Coin(Constant):
         return self._setting.project(self._rng.random(self._setting.shape))
 
 
+def test_what_a_policy_sees_is_a_set_of_names_and_no_text() -> None:
+    assert Traits("allocation", sees={"arrivals"}).sees == frozenset({"arrivals"})  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"sees: 'arrivals' is a text; write {'arrivals'}"):
+        Traits("allocation", sees="arrivals")  # type: ignore[arg-type]
+
+
 def test_a_class_without_base_class_is_a_policy() -> None:
     assert isinstance(Constant(), Policy)
     assert not isinstance(object(), Policy)

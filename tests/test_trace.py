@@ -145,6 +145,8 @@ def test_traces_give_valid_instances(options: dict[str, Any], folder: Path, tmp_
     assert {**sources.EVENTS, **sources.REQUESTS}[arrivals].file in real
     assert ("split over the ports" in filled) == ("arrivals" in options)
     assert "arrivals: " in real
+    if options.get("requests", "gpu-2023") != "gpu-2023":  # no other source names GPU models
+        assert "which GPU models" not in real
 
 
 def test_a_trace_instance_is_decided_by_its_seed(folder: Path, tmp_path: Path) -> None:

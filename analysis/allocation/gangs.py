@@ -45,12 +45,12 @@ def _check_regret(context: Context) -> Finding:
     from ...oracles.allocation import gang
 
     lines = []
-    count = context.pick(2, 3, 30)
+    count = context.pick(2, 3, 10)
     for n in range(count):
-        base = generate("tiny", context.seed + n, slots=context.pick(20, 80, 1000))
+        base = generate("tiny", context.seed + n, slots=context.pick(20, 80, 200))
         instance = generate_gang(base, context.seed + n)
         optimum = gang(instance)
-        runs = [play(PerturbedLeader(), instance, seed).total for seed in range(context.pick(2, 5, 30))]
+        runs = [play(PerturbedLeader(), instance, seed).total for seed in range(context.pick(2, 5, 10))]
         upper = float("inf") if optimum.bound is None else optimum.bound - float(np.mean(runs))
         bound = leader_bounds(instance.setting).regret(instance.setting.slots)
         lines.append((n, len(runs), optimum.value, upper, bound))

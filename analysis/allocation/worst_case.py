@@ -51,7 +51,7 @@ class _Search:
         evaluations: int,
         progress: Callable[[float, str], None] | None,
     ) -> None:
-        self._policy, self._instance, self._seed = make_policy(), instance, seed
+        self.policy, self._instance, self._seed = make_policy(), instance, seed
         self._limit, self._progress = evaluations, progress
         self._optima: dict[bytes, float] = {}
         self.evaluations = 0
@@ -71,7 +71,7 @@ class _Search:
         key = instance.arrival_counts.tobytes()
         if key not in self._optima:
             self._optima[key] = stationary(instance, gap=1e-9).value
-        regret = self._optima[key] - play(self._policy, instance, self._seed).total
+        regret = self._optima[key] - play(self.policy, instance, self._seed).total
         if regret > self.regret:
             self.regret, self.worst = regret, instance
         if self._progress is not None:
@@ -144,12 +144,14 @@ def worst_case(
     Raises
     ------
     InputError
-        If ``evaluations`` is not positive.
+        If ``evaluations`` is not positive, or the policy declares that its decisions may be infeasible.
     """
     if evaluations < 1:
         raise InputError(f"evaluations: {evaluations!r} is not a positive number")
     search = _Search(make_policy, instance, seed, evaluations, progress)
-    exhaustive = 2.0**instance.arrivals.size <= evaluations
+    if not search.policy.traits.feasible:
+        raise InputError(f"policy: {search.policy.name} decides infeasibly, so it has no regret")
+    exhaustive = 2**instance.arrivals.size <= evaluations
     if exhaustive:
         search.enumerate()
     else:

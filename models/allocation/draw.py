@@ -71,6 +71,13 @@ def real(field: str, value: Any, low: float, high: float = math.inf) -> float:
     return result
 
 
+def truth(field: str, value: Any) -> bool:
+    """Return True or False, or raise an InputError for anything else."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InputError(f"{field}: {value!r} is neither true nor false")
+    return bool(value)
+
+
 def interval(field: str, value: Any, high: float = math.inf) -> tuple[float, float]:
     """Return a pair (smallest, largest) of numbers from 0 to ``high``, or raise an InputError."""
     if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != 2:
@@ -83,13 +90,14 @@ def interval(field: str, value: Any, high: float = math.inf) -> tuple[float, flo
 
 def kinds(names: Sequence[str], filled: bool) -> tuple[str, ...]:
     """Return the device kinds to use, without those that no trace has if ``filled`` is off."""
-    if isinstance(names, str):
+    if not isinstance(names, Sequence) or isinstance(names, str):
         raise InputError(f"kinds: {names!r} is not a list of names")
     for i, name in enumerate(names):
         if name not in KINDS:
             raise InputError(f"kinds[{i}]: {name!r} is not one of {', '.join(KINDS)}")
         if name in names[:i]:
             raise InputError(f"kinds[{i}]: {name!r} stands twice")
+    filled = truth("filled", filled)
     chosen = tuple(name for name in names if filled or name not in FILLED)
     if not chosen:
         raise InputError(f"kinds: {list(names)!r} leaves no kind of device")

@@ -111,6 +111,7 @@ def generate(
     factor = draw.real("contention", preset.contention if contention is None else contention, 0.0)
     names = draw.kinds(preset.kinds if kinds is None else kinds, filled)
     rho = draw.real("arrival_probability", arrival_probability, 0.0, 1.0)
+    counts = draw.truth("counts", counts)
     if counts and rho == 1.0:
         raise InputError("arrival_probability: 1 leaves the number of jobs open; counts need less than 1")
     rate = _rate(pattern, draw.whole("slots_per_day", slots_per_day, 1), T)

@@ -95,6 +95,8 @@ def from_trace(
     factor = draw.real("contention", preset.contention if contention is None else contention, 0.0)
     names = draw.kinds(preset.kinds if kinds is None else kinds, filled)
     keep = draw.real("thin", thin, 0.0, 1.0)
+    for name, flag in (("exact", exact), ("constraints", constraints), ("clip", clip)):
+        draw.truth(name, flag)
     clock = Clock(
         draw.real("slot_seconds", slot_seconds, 1.0),
         None if start is None else draw.real("start", start, 0.0),
@@ -143,7 +145,7 @@ def from_trace(
                     f"the {L} commonest classes of {sources.REQUESTS[requests].file} ({share:.0%} of it)",
                 ),
                 arrived,
-                *(("which GPU models a class may use",) if constraints else ()),
+                *(("which GPU models a class may use",) if any(c.allowed for c in asked) else ()),
             ),
             filled=(
                 *filled_columns(names),
@@ -211,7 +213,7 @@ def _own_arrivals(file: str, found: Requests, ports: int, clock: Clock) -> tuple
     inside = (slot >= 0) & (slot < slots) & (member < ports)
     x = np.zeros((slots, ports), dtype=np.int64)
     np.add.at(x, (slot[inside].astype(np.int64), member[inside]), 1)
-    return x, f"arrivals: requests of each class in {file} per {clock.seconds:g} s from {start:g} s", []
+    return x, f"arrivals: requests of each class in {file} per {clock.seconds:g} s from {start:.12g} s", []
 
 
 def _total_arrivals(folder: sources.Folder, name: str, clock: Clock) -> tuple[np.ndarray, str]:
@@ -232,4 +234,4 @@ def _total_arrivals(folder: sources.Folder, name: str, clock: Clock) -> tuple[np
     slot = np.floor((found.time - start) / clock.seconds)
     inside = (slot >= 0) & (slot < slots)
     total = np.bincount(slot[inside].astype(np.int64), weights=found.count[inside], minlength=slots)
-    return total.astype(np.int64), f"arrivals: totals of {file} per {clock.seconds:g} s from {start:g} s"
+    return total.astype(np.int64), f"arrivals: totals of {file} per {clock.seconds:g} s from {start:.12g} s"

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from .online.play import Run
     from .oracles.base import Optimum
 
+LONGEST = 2000
+"""Most characters of an error message."""
+
 DONE, FAILED, BAD_INPUT, BUG, INTERRUPTED, NO_READER = 0, 1, 2, 3, 130, 141
 
 
@@ -196,7 +199,7 @@ def solve(
     instance = _front.load(file)
     name = oracle or next(iter(_front.list_oracles(instance.problem)))
     described = tell.instance_facts(file, instance) | {"oracle": name}
-    with out.progress(name) as report:
+    with out.progress(name) as report, out.telling_of_compilation():
         try:
             optimum = _front.solve(instance, name, progress=report, **chosen)
         except KeyboardInterrupt:
@@ -215,7 +218,7 @@ def solve(
 @cli.command(
     cls=Command,
     short_help="Play policies on an instance.",
-    example="play instance.json.gz --policy ogasched --policy drf --seeds 5",
+    example="play instance.json.gz --policy ogasched --policy spreading:quota=0.5",
 )
 @instance_file
 @click.option(
@@ -227,7 +230,9 @@ def solve(
     required=True,
     help="A policy and its settings; may be given several times. See `clairvoyant policies`.",
 )
-@click.option("--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="Runs per policy.")
+@click.option(
+    "--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="Runs per randomised policy."
+)
 @click.option("--seed", type=SEED, default=0, show_default=True, help="The first of the seeds.")
 @click.option("--no-optimum", is_flag=True, help="Do not compute the optimum, and so no regret.")
 @click.option("--time-limit", type=float, help="Seconds for the optimum; then its bound is what counts.")
@@ -243,7 +248,8 @@ def play(
 ) -> int:
     """Play policies on the instance in FILE and compare them with what was possible.
 
-    Every decision is checked. The same seed gives the same run.
+    Every decision is checked. The same seed gives the same run; a policy that draws nothing at random is
+    played once, whatever --seeds.
     """
     from . import _front, _rooms
 
@@ -259,7 +265,7 @@ def play(
     bounds: dict[str, float] | None = None
     runs: dict[str, list[Run]] = {spec: [] for spec in specs}
     interrupted = False
-    with out.progress("play") as report:
+    with out.progress("play") as report, out.telling_of_compilation():
         try:
             if rival is not None:
                 solving = partial(_tell_of_optimum, report)
@@ -268,7 +274,11 @@ def play(
             _play_all(instance, players, described["seeds"], runs, report)
         except KeyboardInterrupt:
             interrupted = True
-            finished = ", ".join(f"{spec} ({len(done)} of {seeds})" for spec, done in runs.items() if done)
+            finished = ", ".join(
+                f"{spec} ({len(done)} of {len(_needed(players[spec], described['seeds']))})"
+                for spec, done in runs.items()
+                if done
+            )
             out.log(f"interrupted: finished and printed are the runs of {finished or 'no policy'}")
     described |= {
         "interrupted": interrupted,
@@ -292,6 +302,11 @@ def _tell_of_optimum(report: out.Reporter, _fraction: float, note: str) -> None:
     report(0.0, f"optimum: {note}")
 
 
+def _needed(player: Any, seeds: Sequence[int]) -> Sequence[int]:
+    """Return the seeds to play with: the first alone where seeds change nothing."""
+    return seeds if player.traits.randomised else seeds[:1]
+
+
 def _play_all(
     instance: Instance,
     players: dict[str, Any],
@@ -299,10 +314,10 @@ def _play_all(
     runs: dict[str, list[Run]],
     report: out.Reporter,
 ) -> None:
-    """Play every policy with every seed and append what is finished to ``runs``."""
+    """Play every policy with every seed it needs and append what is finished to ``runs``."""
     from .online.play import play as play_one
 
-    cells = [(spec, seed) for spec in players for seed in seeds]
+    cells = [(spec, seed) for spec in players for seed in _needed(players[spec], seeds)]
     events = getattr(instance.setting, "slots", None)  # where the instance knows how many there will be
     for done, (spec, seed) in enumerate(cells):
         note = f"{spec}, seed {seed}"
@@ -360,7 +375,7 @@ def worst_case(file: Path, spec: str, evaluations: int, seed: int, target: Path 
     search = _rooms.find(instance.problem, _rooms.WORST_CASES)
     policy = _front.make_policy(spec, instance.problem)
     described = tell.instance_facts(file, instance) | {"policy": spec, "seed": seed}
-    with out.progress("worst-case") as report:
+    with out.progress("worst-case") as report, out.telling_of_compilation():
         try:
             worst = search(lambda: policy, instance, seed=seed, evaluations=evaluations, progress=report)
         except KeyboardInterrupt:
@@ -420,12 +435,13 @@ def audit(
     stopped when the same command is given again.
     """
     from ._front import list_oracles
-    from .analysis.audit import AuditInterrupted, instance_facts, run_audit
+    from .analysis.audit import AuditInterrupted, all_claims, choose, instance_facts, run_audit
     from .analysis.report import write_report
     from .online import policy_table
 
     if quick and full:
         raise click.UsageError("--quick and --full exclude each other")
+    choose(problems, claims, all_claims())  # refuses unknown names before a folder is made
     mode = "quick" if quick else "full" if full else "default"
     if folder is None:
         folder = Path("reports/claims" if claims else "reports")
@@ -616,6 +632,8 @@ def _status_of(error: Exception) -> int:
 
     if isinstance(error, InputError):
         return _refuse(str(error))
+    if isinstance(error, MemoryError):
+        return _refuse(f"not enough memory: {error}")
     if isinstance(error, ClairvoyantError):
         out.log(f"failed: {_one_line(str(error))}")
         return FAILED
@@ -630,4 +648,6 @@ def _refuse(message: str) -> int:
 
 
 def _one_line(message: str) -> str:
-    return " ".join(message.split())
+    """Return a message without line breaks and, where it quotes a long value, without its middle."""
+    text = " ".join(message.split())
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"

@@ -198,6 +198,26 @@ def progress(what: str, *, every_note: bool = False) -> Iterator[Reporter]:
 
 
 @contextmanager
+def telling_of_compilation() -> Iterator[None]:
+    """Say on standard error when numba makes machine code, which it keeps for the next time."""
+    from numba.core import event
+
+    class Teller(event.Listener):
+        told = False
+
+        def on_start(self, event: Any) -> None:
+            if not self.told:
+                log("compiling kernels, the first time they are used: some seconds ...")
+            self.told = True
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    with event.install_listener("numba:compile", Teller()):
+        yield
+
+
+@contextmanager
 def _remembering_ctrl_c(report: Reporter) -> Iterator[None]:
     """Note a Ctrl-C besides raising KeyboardInterrupt, which much code of others swallows."""
     usual = signal.getsignal(signal.SIGINT)
