@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -87,7 +88,7 @@ def play(
     """
     check_member(policy, instance.problem)
     begin = time.perf_counter()
-    policy.start(instance.setting, np.random.default_rng(seed))
+    policy.start(instance.setting, policy_stream(seed))
     learn = getattr(policy, "learn", None)
     episode = instance.episode(policy.traits.sees)
     rewards: list[float] = []
@@ -113,6 +114,16 @@ def play(
         decisions=tuple(decisions) if keep_decisions else None,
         seconds=time.perf_counter() - begin,
     )
+
+
+def policy_stream(seed: int) -> np.random.Generator:
+    """Return the generator a policy gets for a seed.
+
+    The seed is hashed first: the generator must not tell it, or a policy could draw the instance of the same
+    seed again and so know the future.
+    """
+    hashed = hashlib.sha256(f"policy/{seed}".encode()).digest()
+    return np.random.default_rng(int.from_bytes(hashed, "little"))
 
 
 def check_member(policy: Any, problem: str) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, overload
 
 import numpy as np
 
 from ..models.allocation import utility
-from ..models.allocation.gang import GangInstance
+from ..models.allocation.gang import GangInstance, GangSetting
 from ..models.allocation.gang_program import best_gang
 from ..models.allocation.instance import AllocationInstance, Setting
 from ..models.allocation.program import stationary_program
@@ -494,9 +494,10 @@ def gang(
     Returns
     -------
     Optimum
-        ``decision`` is y[pair, kind]; ``bound`` is the dual bound of a mixed-integer program whose objective
-        is nowhere below the true one, plus a margin for the solver's tolerances. There is no certificate
-        that could be checked by itself.
+        ``decision`` is y[pair, kind]; ``bound`` is the smaller of two: the dual bound of a mixed-integer
+        program whose objective is nowhere below the true one, plus a margin for the solver's tolerances; and
+        that of ``certificate``, a :class:`Certificate` for :func:`gang_relaxation`, which anyone can check
+        by :func:`certificate_bound`. The latter is larger wherever all or nothing costs something.
 
     Raises
     ------
@@ -517,7 +518,12 @@ def gang(
     if broken:
         raise OracleError(f"gang: the allocation is infeasible: {broken[0]}")
     value = float(counts @ instance.setting.port_rewards(found.y))
-    bound = found.bound if math.isfinite(found.bound) else None
+    relaxed = gang_relaxation(instance.setting)
+    loose = _by_interior_point(relaxed, counts, Budget(gap, None), None)
+    ceiling = certificate_bound(relaxed, counts, loose.w, loose.price)
+    if value > ceiling:
+        raise OracleError(f"gang: the value {value!r} is above the certificate {ceiling!r}")
+    bound = min(found.bound, ceiling) if math.isfinite(min(found.bound, ceiling)) else None
     why = WhyStopped.TIME_LIMIT if budget.over else WhyStopped.STALLED
     return Optimum(
         value=value,
@@ -526,7 +532,16 @@ def gang(
         why_stopped=_why(value, bound, why, budget.gap),
         method="outer approximation by mixed-integer programs (Pyomo, HiGHS)",
         seconds=budget.seconds,
+        certificate=Certificate(counts, loose.w, loose.price),
     )
+
+
+def gang_relaxation(setting: GangSetting) -> Setting:
+    """Return the fractional setting that holds every gang allocation's totals: demands are sum_q a."""
+    demand = np.zeros((setting.ports, setting.kinds))
+    np.add.at(demand, setting.task_port, setting.task_demand)
+    demand.setflags(write=False)
+    return replace(setting.base, demand=demand)
 
 
 ORACLES = {
@@ -549,6 +564,6 @@ ORACLES = {
         GangInstance.problem,
         "the best all-or-nothing allocation to hold in every slot",
         (),
-        "dual bound of a mixed-integer program, from HiGHS",
+        "dual bound of a mixed-integer program, from HiGHS, or weak duality of the fractional relaxation",
     ),
 }

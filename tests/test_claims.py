@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from clairvoyant.analysis.allocation import CLAIMS, facts, gangs, projection, theory
-from clairvoyant.analysis.claim import Claim, Context, Verdict, amended_if, holds_if
+from clairvoyant.analysis.claim import Claim, Context, Finding, Verdict, amended_if, holds_if
 
 CHECKED = [*projection.CLAIMS, *theory.CLAIMS, *gangs.CLAIMS]
 
@@ -59,3 +59,32 @@ def test_facts_name_the_origin_of_every_instance() -> None:
     (table,) = facts("quick", 0)
     assert [line[0] for line in table.rows] == ["tiny", "default"]
     assert all("filled" in str(line[-1]) or "real" in str(line[-1]) for line in table.rows)
+
+
+def check(name: str) -> Finding:
+    return next(c for c in CHECKED if c.id == f"allocation/{name}").check(Context("quick", seed=1))
+
+
+def test_the_figures_behind_the_verdicts_are_those_of_the_counterexamples() -> None:
+    zipped = check("algorithm-1-zip").numbers
+    assert (zipped["rows visited"], zipped["rows"]) == (6, 768)
+    rows = check("algorithm-1-projection")
+    assert float(rows.numbers["exact as printed (%)"]) < 30
+    assert (
+        float(rows.numbers["exact as printed (%)"])
+        < float(rows.numbers["exact when repaired to end (%)"])
+        < 70
+    )
+    printed = {line[0]: line[4:] for line in rows.tables[0].rows}
+    assert printed["no test for rho >= 0"] == ("(1)", "(1)", "(0.5)")
+    assert printed["only the first index is ever capped"] == ("never ends", "(1, 1.5, 0)", "(1, 1, 0.5)")
+    assert check("equation-12").numbers["amended (%)"] == 100
+    steep = check("equation-22").numbers
+    assert float(steep["slope of -y^2 at y = 3"]) > float(steep["bound (22) there"])
+    wide = check("equation-24").numbers
+    assert float(wide["farthest pair found"]) <= float(wide["tightened"]) < float(wide["diameter (25)"])
+    assert check("definition-1").numbers["f(1) + f(1) - f(2), log"] == pytest.approx(
+        2 * np.log(2) - np.log(3)
+    )
+    for line in check("regular-graph").tables[0].rows:
+        assert line[3] == line[5]

@@ -25,9 +25,9 @@ from clairvoyant.models.allocation.instance import AllocationInstance
 from clairvoyant.models.base import DecisionError, InputError
 from clairvoyant.models.program import PyomoProgram, Solved, SolverError
 from clairvoyant.online.play import Replay, play
-from clairvoyant.oracles.allocation import gang, stationary
+from clairvoyant.oracles.allocation import certificate_bound, gang, gang_relaxation, stationary
 from clairvoyant.oracles.base import OracleError, WhyStopped
-from clairvoyant.testing.allocation import instances
+from clairvoyant.testing.allocation import gang_instances, instances
 
 cp: Any = cvxpy  # its types are incomplete
 TINY = generate_gang(generate("tiny", seed=1), 0, tasks=2, floor=0.5, minimum=1)
@@ -388,9 +388,21 @@ def test_units_do_not_matter(seed: int, factor: tuple[float, float]) -> None:
     assert other.bound == pytest.approx(plain.bound * min(factor), rel=2e-6, abs=0.0)
 
 
-def test_numbers_too_large_for_floating_point_leave_the_bound_open() -> None:
+def test_numbers_too_large_for_floating_point_are_refused() -> None:
     data = TINY.to_dict()
     data["utility"] = {"kind": [["linear"] * 2] * 3, "alpha": [[1.7e308] * 2] * 3}
-    found = gang(GangInstance.from_dict(data))
-    assert (found.value, found.bound) == (0.0, None)
-    assert found.why_stopped is WhyStopped.STALLED
+    with pytest.raises(InputError, match=r"utility.alpha\[0\]\[0\]: 1.7e\+308 is not"):
+        GangInstance.from_dict(data)
+
+
+@given(instance=gang_instances())
+@settings(max_examples=25, deadline=None)
+def test_the_certificate_of_a_gang_optimum_is_checked_without_the_solver(instance: GangInstance) -> None:
+    optimum = gang(instance)
+    relaxed = gang_relaxation(instance.setting)
+    own = optimum.certificate
+    ceiling = certificate_bound(relaxed, own.weights, own.w, own.price)
+    assert optimum.value <= ceiling
+    assert optimum.bound is not None
+    assert optimum.bound <= ceiling
+    assert not relaxed.violations(np.minimum(instance.setting.totals(optimum.decision), relaxed.edge_demand))

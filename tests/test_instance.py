@@ -46,7 +46,7 @@ def instances(draw: st.DrawFn) -> AllocationInstance:
     """Draw small instances with any graph, any utilities and several arrivals per port."""
     ports, servers, kinds, slots = (draw(st.integers(low, 4)) for low in (1, 1, 1, 0))
     pairs = [[p, r] for p in range(ports) for r in range(servers)]
-    amount = st.sampled_from([0.0, 0.5, 1.0, 3.0]) | st.floats(0.0, 10.0)
+    amount = st.sampled_from([0.0, 0.5, 1.0, 3.0]) | st.floats(1e-9, 10.0)
 
     def table(rows: int, columns: int, values: st.SearchStrategy[Any]) -> list[list[Any]]:
         return [[draw(values) for _ in range(columns)] for _ in range(rows)]
@@ -754,3 +754,13 @@ def test_the_best_response_beats_a_fine_grid(
     assert worth(np.array([best]))[0] >= worth(np.linspace(0, limit, 201)).max() - 1e-9 * (
         1 + abs(price) * limit
     )
+
+
+@pytest.mark.parametrize(
+    ("value", "message"), [(5e-324, "neither 0 nor at least 1e-50"), (1e300, "at most 1e.50")]
+)
+def test_sizes_that_floating_point_cannot_multiply_are_refused(value: float, message: str) -> None:
+    data = small().to_dict()
+    for field in ("demand", "capacity"):
+        with pytest.raises(InputError, match=rf"{field}\[0\]\[1\]: .*{message}"):
+            AllocationInstance.from_dict(data | {field: [[1.0, value], *data[field][1:]]})

@@ -10,7 +10,7 @@ from clairvoyant.models.allocation.instance import AllocationInstance, Feedback,
 from clairvoyant.models.base import DecisionError, InputError
 from clairvoyant.online.allocation import Fairness, Ogasched
 from clairvoyant.online.base import Policy, Traits
-from clairvoyant.online.play import Replay, Run, play
+from clairvoyant.online.play import Replay, Run, play, policy_stream
 from clairvoyant.testing.allocation import ordinary
 
 
@@ -216,3 +216,12 @@ def test_runs_without_slots() -> None:
     run = play(Constant(), empty, keep_decisions=True)
     assert isinstance(run, Run)
     assert (run.total, run.decisions, len(run.rewards)) == (0.0, (), 0)
+
+
+def test_the_generator_does_not_tell_the_seed() -> None:
+    assert policy_stream(0).random() == policy_stream(0).random()
+    assert policy_stream(0).random() != policy_stream(1).random()
+    told = policy_stream(7).bit_generator.seed_seq
+    assert isinstance(told, np.random.SeedSequence)
+    assert told.entropy != 7
+    assert policy_stream(7).random() != np.random.default_rng(7).random()

@@ -35,7 +35,7 @@ from clairvoyant.online.allocation.gang import leader_bounds, reward_caps
 from clairvoyant.online.allocation.ogasched import fair_share
 from clairvoyant.online.allocation.printed import printed_projection
 from clairvoyant.online.base import Policy
-from clairvoyant.online.play import play
+from clairvoyant.online.play import play, policy_stream
 from clairvoyant.oracles.allocation import dynamic, gang, stationary
 from clairvoyant.testing import allocation as kit
 from clairvoyant.testing import policy_checks
@@ -510,7 +510,7 @@ def test_the_leader_plays_the_best_response_to_a_grid_point_above_the_counts(
 def test_the_leader_commits_the_best_response() -> None:
     instance = gangs(slots=1)
     first = (play(PerturbedLeader(eps=0.5), instance, seed=1, keep_decisions=True).decisions or ())[0]
-    weights = np.random.default_rng(1).uniform(0.0, 2.0, 4)
+    weights = policy_stream(1).uniform(0.0, 2.0, 4)
     best = best_gang(instance.setting, weights)
     assert weights @ instance.setting.port_rewards(first) == pytest.approx(best.value, rel=1e-6)
 

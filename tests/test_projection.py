@@ -18,7 +18,7 @@ from clairvoyant.models.base import InputError
 cp: Any = cvxpy  # its types are incomplete
 Row = tuple[list[float], list[float], float]
 
-SIZES = st.sampled_from([0.0, 1e-12, 1e-6, 0.5, 1.0, 2.0, 3.0, 1e3]) | st.floats(0.0, 20.0)
+SIZES = st.sampled_from([0.0, 1e-12, 1e-6, 0.5, 1.0, 2.0, 3.0, 1e3]) | st.floats(1e-12, 20.0)
 POINTS = SIZES | st.floats(-20.0, 40.0) | st.sampled_from([-1.0, -1e3])
 EXTREMES = st.sampled_from([0.0, 1e-12, 1e-9, 1e-3, 1.0, 0.3, 1e6, 1e9, 1e12, 2e12 / 3])
 

@@ -302,10 +302,10 @@ def _check_figure_3(context: Context) -> Finding:
     ]
     return Finding(
         verdict(statements),
-        f"{_fails(statements)} of {len(statements)} statements fail. OGASched does not lead throughout, "
-        f"with either step; and rewards do not fall with contention: from 1 to {levels[-1]:g} OGASched "
+        f"{_fails(statements)} of {len(statements)} statements fail, those that do are in the table. "
+        f"Over contention, from 1 to {levels[-1]:g} OGASched "
         f"gains {spread(fall[CONSTANT.label], 0, True)} %. Larger demands only widen the feasible set (3), "
-        "so the stationary optimum cannot fall. Rewards grow with |R|, and less with |L|, as stated.",
+        "so the stationary optimum cannot fall with it.",
         {
             "slots": slots,
             "instances": len(drawn),
@@ -455,8 +455,8 @@ def _check_figure_7(context: Context) -> Finding:
     ]
     return Finding(
         verdict(statements),
-        f"Linear utilities do give {spread(linear / rest, 1)} times the reward of the next family. But "
-        f"OGASched does not lead in all: {statements[1].finds} with the constant step, "
+        f"Linear utilities give {spread(linear / rest, 1)} times the reward of the next family. OGASched's "
+        f"{statements[1].finds} with the constant step, "
         f"{statements[2].finds} with that of Table 1. With all-reciprocal utilities its lead over FAIRNESS "
         f"is {statements[3].finds} and {statements[4].finds}.",
         {
@@ -542,10 +542,10 @@ def _check_figure_4(context: Context) -> Finding:
     ]
     return Finding(
         verdict(statements),
-        f"The step matters: {statements[0].finds}. Decay 0.9999 beats 1.0001 by {spread(direction, 2)} %. "
-        f"But [0.995, 0.9999] is not the best range at eta0 = 25: {statements[3].finds}. That start is far "
-        "too large, and the faster it is forgotten the better; the constant step of the theory, without "
-        f"any tuning, earns {spread(lead(constant, mean[best]), 1, True)} % against the best of the grid.",
+        f"A wrong step: {statements[0].finds}. Decay 0.9999 against 1.0001: {spread(direction, 2)} %. "
+        f"The range [0.995, 0.9999] at eta0 = 25: {statements[3].finds}. The constant step of the theory, "
+        f"without any tuning, earns {spread(lead(constant, mean[best]), 1, True)} % against the best of the "
+        "grid.",
         {
             "slots": slots,
             "instances": len(drawn),

@@ -132,8 +132,8 @@ def _check_projection(context: Context) -> Finding:
         holds_if(right[False] == total),
         f"Not a projection: on {total} random rows the printed form is exact on "
         f"{numbers['exact as printed (%)']:.0f} %, repaired to end on "
-        f"{numbers['exact when repaired to end (%)']:.0f} %. It is right where capacity binds, all "
-        "demands are equal and at most one entry ends at its cap.",
+        f"{numbers['exact when repaired to end (%)']:.0f} %. Where capacity binds, all demands are equal and "
+        f"at most one entry ends at its cap, the latter is right on {benign_right} of {benign} rows.",
         numbers,
         tables=(_examples(),),
         counterexample=row(a, c, [[1] * len(a)]),

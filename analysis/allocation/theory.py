@@ -13,6 +13,7 @@ from ...online.allocation.ogasched import Ogasched
 from ...online.play import play
 from ..claim import Claim, Context, Figure, Finding, Table, Verdict, amended_if, holds_if
 from ..statistics import growth_exponent, mean_interval
+from .experiments import SEEDS_APART
 from .projection import row
 from .regret import plot_regret, regret_curves, theorem_1, theorem_1_tightened
 from .worst_case import worst_case
@@ -53,8 +54,8 @@ def _check_convexity(context: Context) -> Finding:
         outside += bool(s.violations(middle))
     return Finding(
         holds_if(defect <= 1e-9 and outside == 0),
-        f"On {trials} random pairs the reward never fell below its chord and no mixture left the feasible "
-        "set.",
+        f"On {trials} random pairs the chord was above the reward by at most {defect:.1e} (negative: never), "
+        f"and {outside} mixtures left the feasible set.",
         {"pairs": trials, "largest chord minus reward": defect, "mixtures outside": outside},
     )
 
@@ -120,7 +121,7 @@ def _check_theorem(context: Context) -> Finding:
     lengths = context.pick((10, 100), (10, 100, 1000), (10, 100, 1000, 5000))
     ratios: dict[str, list[float]] = {}
     tight: list[float] = []
-    for n, instance in enumerate(_settings(count, context.seed)):
+    for n, instance in enumerate(_settings(count, SEEDS_APART * context.seed)):
         for slots in lengths:
             for name, played in arrival_patterns(instance, slots, rng):
                 bound = stationary(played).bound
@@ -133,9 +134,9 @@ def _check_theorem(context: Context) -> Finding:
     largest = max(worst.values())
     return Finding(
         holds_if(largest <= 1.0 and max(tight) <= 1.0),
-        f"With the constant step D / (G sqrt T) the regret stayed below the bound in all {runs} runs, "
-        f"adversarial and adaptive arrivals included; the largest ratio was {largest:.2f} (tightened "
-        f"form: {max(tight):.2f}).",
+        f"With the constant step D / (G sqrt T), in {runs} runs with adversarial and adaptive arrivals among "
+        f"them, the regret was at most {largest:.2f} of the bound and {max(tight):.2f} of its tightened "
+        "form.",
         {"runs": runs, "largest regret / bound": largest, "largest regret / tightened bound": max(tight)},
         tables=(
             Table(
@@ -153,7 +154,7 @@ def _check_looseness(context: Context) -> Finding:
     lines = []
     count = context.pick(3, 5, 20)
     for n in range(count):
-        instance = generate("default", context.seed + n)
+        instance = generate("default", SEEDS_APART * context.seed + n)
         optimum = stationary(instance)
         regret = optimum.value - play(Ogasched(), instance).total
         printed, tight = theorem_1(instance), theorem_1_tightened(instance)
@@ -280,10 +281,10 @@ def _check_growth_in_slots(context: Context) -> Finding:
     lengths = np.array(
         context.pick((100, 200, 400), (125, 250, 500, 1000, 2000, 4000), (250, 1000, 4000, 16000))
     )
-    seeds = context.pick(2, 5, 20)
+    seeds = context.pick(5, 5, 20)
     regret = np.empty((seeds, len(lengths)))
     for n in range(seeds):
-        whole = generate("default", context.seed + n, slots=int(lengths[-1]))
+        whole = generate("default", SEEDS_APART * context.seed + n, slots=int(lengths[-1]))
         for i, slots in enumerate(lengths):
             instance = whole.with_arrivals(whole.arrivals[:slots])
             regret[n, i] = stationary(instance).value - play(Ogasched(), instance).total
@@ -293,7 +294,7 @@ def _check_growth_in_slots(context: Context) -> Finding:
     best = stationary(still).value
     none = best - play(Ogasched(start_at="fair"), still).total
     return Finding(
-        amended_if(none > 1e-6 * best and slope.low <= 0.5 <= slope.high, slope.low <= 0.5),
+        amended_if(none > 1e-6 * best and slope.low <= 0.5 <= slope.high, slope.high < 1.0),
         f"The regret grows like T to the power {slope.mean:.2f} (95 % interval {slope.low:.2f} to "
         f"{slope.high:.2f}) under random arrivals on default instances. Where all demands fit and y(1) is "
         f"the fair share it is {max(none, 0.0):.1g} for every T: sqrt(T) is an upper bound, not the order "
@@ -322,7 +323,12 @@ def _check_growth_in_ports(context: Context) -> Finding:
     for n in range(seeds):
         for i, ports in enumerate(counts):
             instance = generate(
-                "default", context.seed + n, ports=int(ports), density=ports / 4, servers=64, slots=slots
+                "default",
+                SEEDS_APART * context.seed + n,
+                ports=int(ports),
+                density=ports / 4,
+                servers=64,
+                slots=slots,
             )
             regret[n, i] = stationary(instance).value - play(Ogasched(), instance).total
             bound[n, i] = theorem_1(instance)
@@ -355,7 +361,10 @@ def _check_over_time(context: Context) -> Finding:
     from ..plots import new_figure, to_svg
 
     slots = context.pick(200, 2000, 8000)
-    instances = [generate("default", context.seed + n, slots=slots) for n in range(context.pick(2, 5, 10))]
+    instances = [
+        generate("default", SEEDS_APART * context.seed + n, slots=slots)
+        for n in range(context.pick(2, 5, 10))
+    ]
     curves = [regret_curves(Ogasched, instances, dynamic=True, progress=context.progress)]
     figure, axes = new_figure()
     plot_regret(curves, axes)
@@ -366,11 +375,12 @@ def _check_over_time(context: Context) -> Finding:
     dynamic = curves[0].dynamic
     per_slot = float("nan") if dynamic is None else float(dynamic[:, -1].mean())
     rate = curves[0].stationary.mean(0) / curves[0].slots
+    middle = len(rate) // 2
     return Finding(
-        holds_if(ratio <= 1 and rate[-1] < rate[0]),
+        holds_if(ratio <= 1 and rate[-1] < 0.8 * rate[middle]),
         f"After {slots} slots the regret against the best stationary decision is {last.mean():,.0f}, "
-        f"against the per-slot optima {per_slot:,.0f}; per slot the former fell from {rate[0]:.0f} to "
-        f"{rate[-1]:.1f}.",
+        f"against the per-slot optima {per_slot:,.0f}; per slot the former went from {rate[middle]:.0f} "
+        f"after {curves[0].slots[middle]} slots to {rate[-1]:.1f}.",
         {
             "stationary regret": float(last.mean()),
             "dynamic regret": per_slot,
@@ -428,7 +438,7 @@ def _check_copies(context: Context) -> Finding:
     rng = np.random.default_rng(context.seed)
     ratios = []
     for n in range(context.pick(3, 20, 100)):
-        base = generate("tiny", context.seed + n, slots=60)
+        base = generate("tiny", SEEDS_APART * context.seed + n, slots=60)
         counts = base.with_arrivals(rng.poisson(1.2, base.arrivals.shape))
         for played in (counts, counts.copies()):
             bound = stationary(played).bound

@@ -19,7 +19,7 @@ from .sources import MachineType, RequestClass, shares
 
 STREAMS = (
     *("graph", "machines", "requests", "filled capacity", "filled demand"),
-    *("utility", "alpha", "overhead", "arrivals", "split"),
+    *("utility", "alpha", "overhead", "arrivals", "split", "tasks"),
 )
 UNITS = {"CPU": (8.0, "8 cores"), "MEM": (64.0, "64 GB"), "GPU": (1.0, "1 card")}
 """Size of one device of the real kinds, such that a usual machine has about ten of each of them."""

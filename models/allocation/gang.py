@@ -21,7 +21,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ..base import InputError, Instance, Origin, Violation, need, numbers, refuse_unknown
-from .instance import TOLERANCE, AllocationInstance, Setting, SlotEpisode
+from . import draw
+from .instance import TOLERANCE, AllocationInstance, Setting, SlotEpisode, magnitudes
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,7 +286,7 @@ def _per_task(value: Any, field: str, ports: int, kinds: int) -> list[np.ndarray
     """Check nested lists [port][task][kind]; return one array (tasks, kinds) per port."""
     if not isinstance(value, (list, tuple)) or len(value) != ports:
         raise InputError(f"{field}: expected a list of {ports} lists, one per port")
-    return [numbers(rows, f"{field}[{p}]", (None, kinds)) for p, rows in enumerate(value)]
+    return [magnitudes(rows, f"{field}[{p}]", (None, kinds)) for p, rows in enumerate(value)]
 
 
 def generate_gang(
@@ -315,7 +316,7 @@ def generate_gang(
         raise InputError(f"tasks: {tasks!r} is not at least 1")
     if not 0.0 <= floor <= 1.0:
         raise InputError(f"floor: {floor!r} is not between 0 and 1")
-    rng = np.random.default_rng(seed)
+    rng = draw.stream(seed, "tasks")
     share = rng.dirichlet(np.full(tasks, 4.0), size=base.setting.ports)
     demand = share[:, :, None] * base.setting.demand[:, None, :]
     return GangInstance(

@@ -35,6 +35,10 @@ TOLERANCE = 1e-9
 """A limit counts as kept if exceeded by at most this times max(1, limit)."""
 
 
+LARGEST = 1e50
+"""The largest demand, capacity or scale; the smallest that is not 0 is its inverse."""
+
+
 def _kernels() -> ModuleType:
     """Load the compiled kernels when they are first needed."""
     from . import kernels
@@ -358,7 +362,7 @@ class AllocationInstance(Instance):
     edges
         (port, server) pairs, 0-based, none twice; stored sorted by server, then port.
     demand
-        a[port][kind] >= 0.
+        a[port][kind] >= 0; like all sizes here 0 or between 1e-50 and 1e50.
     capacity
         c[server][kind] >= 0.
     overhead
@@ -396,8 +400,8 @@ class AllocationInstance(Instance):
         copy_of: Any = None,
     ) -> None:
         beta = _not_empty("overhead", numbers(overhead, "overhead", (None,), high=1.0))
-        a = _not_empty("demand", numbers(demand, "demand", (None, len(beta))))
-        c = _not_empty("capacity", numbers(capacity, "capacity", (None, len(beta))))
+        a = _not_empty("demand", magnitudes(demand, "demand", (None, len(beta))))
+        c = _not_empty("capacity", magnitudes(capacity, "capacity", (None, len(beta))))
         x = numbers(arrivals, "arrivals", (None, len(a)), integer=True, high=2.0**31)
         counts = {"ports": len(a), "servers": len(c), "kinds": len(beta)}
         labels = names.to_dict() if isinstance(names, Names) else {} if names is None else names
@@ -471,6 +475,9 @@ class AllocationInstance(Instance):
 
         Copy j of a port yields a job in the slots with more than j arrivals. Copies of a port stand together;
         a port that never yields a job keeps one copy. ``setting.copy_of`` names the port of each copy.
+
+        The number of copies tells how many jobs a port has at most at once, which nobody knows beforehand: a
+        policy that is to be online must not use a copy before it is seen, as OGASched does not.
         """
         s = self.setting
         most = np.maximum(1, self.arrivals.max(axis=0, initial=0))
@@ -612,6 +619,18 @@ def _not_empty(field: str, array: np.ndarray) -> np.ndarray:
     return array
 
 
+def magnitudes(value: Any, field: str, shape: tuple[int | None, ...]) -> np.ndarray:
+    """Check numbers as :func:`clairvoyant.models.base.numbers`; each is 0 or between 1e-50 and 1e50.
+
+    Products of a few of them then neither overflow nor vanish, whatever an oracle or a policy computes.
+    """
+    array = numbers(value, field, shape, high=LARGEST)
+    for index in np.argwhere((array > 0) & (array < 1.0 / LARGEST))[:1]:
+        where = "".join(f"[{i}]" for i in index)
+        raise InputError(f"{field}{where}: {array[tuple(index)]} is neither 0 nor at least {1.0 / LARGEST:g}")
+    return array
+
+
 def _edges(edges: Any, ports: int, servers: int) -> np.ndarray:
     """Check the edges and sort them by server, then port."""
     pairs = numbers(edges, "edges", (None, 2), integer=True)
@@ -628,7 +647,7 @@ def _edges(edges: Any, ports: int, servers: int) -> np.ndarray:
 
 def _utilities(kind: Any, alpha: Any, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
     """Check the utility families and scales; return codes and scales."""
-    scale = numbers(alpha, "utility.alpha", shape)
+    scale = magnitudes(alpha, "utility.alpha", shape)
     codes = {name: code for code, name in enumerate(utility.KINDS)}
     rows = kind.tolist() if isinstance(kind, np.ndarray) else kind
     if not isinstance(rows, (list, tuple)) or len(rows) != shape[0]:

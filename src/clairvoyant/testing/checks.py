@@ -355,8 +355,8 @@ class _Recorder:
 
 CHECKS: tuple[Callable[[Subject], None], ...] = (
     members,
-    declared_traits,
     feasible_decisions,
+    declared_traits,
     degenerate_instances,
     own_generator,
     reproducible,
