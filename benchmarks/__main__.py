@@ -195,9 +195,6 @@ def main() -> None:
     for row in measure(full):
         rows.append(asdict(row) | {"ratio": row.ratio})
         print(show(row), flush=True)
-    print(
-        f"peak memory of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB"
-    )
     out = Path("reports/benchmarks.json")
     out.parent.mkdir(exist_ok=True)
     out.write_text(json.dumps(rows, indent=1) + "\n")

@@ -271,3 +271,14 @@ def test_the_product_of_many_logarithms_does_not_overflow() -> None:
     for reward, feasible in (setting.evaluate(y, ones), plain(kernels.evaluate)(y, ones, *arrays, *more)):
         assert reward == pytest.approx(want, rel=1e-12)
         assert feasible
+
+
+def test_a_row_that_fits_ends_at_zero_whatever_the_start() -> None:
+    """Above all breakpoints the sum is flat, and halving tau would never arrive at zero."""
+    lanes = kernels.LANES
+    z = np.repeat([[-7.4], [21.9], [6.8]], lanes, axis=1)
+    limit = np.repeat([[4.0], [2.0], [1.0]], lanes, axis=1)
+    tau, cap = np.full(lanes, 5.0), np.full(lanes, 4.0)
+    kernels.project_block(z, limit, cap, tau, *(np.empty(lanes) for _ in range(4)))
+    assert (tau == 0.0).all()
+    assert z[:, 0].tolist() == [0.0, 2.0, 1.0]

@@ -235,7 +235,7 @@ def _improve(cap, tau, phi, free, low, high, bisect):  # type: ignore[no-untyped
         small = 2.0**-50 * (cap[w] + n * at)
         done = (low[w] >= high[w]) | (abs(p) <= small) | ((p < 0.0) & (at <= 0.0))
         newton = max(at + p / max(n, 1.0), 0.0)
-        middle = 0.5 * (max(lo, 0.0) + hi)
+        middle = 0.5 * (lo + hi) if lo >= 0.0 else 0.0
         inside = (n > 0.0) & (newton > lo) & (newton < hi) & (not bisect)
         trial = newton if inside else middle
         stuck = (trial <= lo) | (trial >= hi)
