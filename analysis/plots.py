@@ -122,6 +122,8 @@ def plot_bands(
 ) -> Axes:
     """Draw curves with bands; curves differ in colour, dashes and marker.
 
+    A name that another panel of the figure shows looks the same here: the panels share one legend.
+
     Parameters
     ----------
     ax
@@ -141,10 +143,16 @@ def plot_bands(
             raise InputError(
                 f"{name}: shapes {mean.shape}, {low.shape}, {high.shape} are not all {places.shape}"
             )
-        drawn = len(ax.get_lines())
+        drawn = _place_of(name, ax)
         step = max(1, places.size // 8)
         (line,) = ax.plot(
-            places, mean, label=name, marker=MARKERS[drawn % len(MARKERS)], markevery=(drawn % step, step)
+            places,
+            mean,
+            label=name,
+            color=PALETTE[drawn % len(PALETTE)],
+            linestyle=DASHES[drawn % len(DASHES)],
+            marker=MARKERS[drawn % len(MARKERS)],
+            markevery=(drawn % step, step),
         )
         if np.isfinite(high - low).any():
             ax.fill_between(places, low, high, color=line.get_color(), alpha=0.18, linewidth=0)
@@ -153,6 +161,14 @@ def plot_bands(
         _explain_bands(ax, band)
     ax.legend()
     return ax
+
+
+def _place_of(name: str, ax: Axes) -> int:
+    """Return the number of a curve in its figure, which decides its look: its name's, or the next one."""
+    figure = ax.get_figure(root=True)
+    panels = [ax] if figure is None else figure.axes
+    names = dict.fromkeys(line.get_label() for panel in panels for line in panel.get_lines())
+    return list(names).index(name) if name in names else len(names)
 
 
 def _explain_bands(ax: Axes, text: str) -> None:

@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from itertools import combinations
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -213,3 +214,22 @@ def test_importing_loads_no_matplotlib() -> None:
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert "'matplotlib'" not in loaded
     assert "'scipy.stats'" not in loaded
+
+
+def test_a_curve_looks_the_same_in_every_panel_of_a_figure() -> None:
+    figure, (first, second) = new_figure(2)
+    flat = (np.ones(3), np.ones(3), np.ones(3))
+    plot_bands(first, [1, 2, 3], {"a": flat, "b": flat, "c": flat})
+    plot_bands(second, [1, 2, 3], {"c": flat, "b": flat, "d": flat})
+
+    def looks(ax: Any) -> dict[str, tuple[Any, ...]]:
+        return {
+            line.get_label(): (line.get_color(), line.get_linestyle(), line.get_marker())
+            for line in ax.get_lines()
+        }
+
+    above, below = looks(first), looks(second)
+    assert above["b"] == below["b"]
+    assert above["c"] == below["c"]
+    assert len({*above.values(), *below.values()}) == 4
+    assert to_svg(figure)

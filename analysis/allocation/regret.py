@@ -131,7 +131,7 @@ def regret_curves(
 
 def plot_regret(curves: Sequence[RegretCurves], ax: Axes | None = None) -> Axes:
     """Draw regret over time, 95 % bands over instances, and the bounds of Theorem 1 at the horizon."""
-    from ..plots import new_figure, plot_bands
+    from ..plots import PALETTE, new_figure, plot_bands
 
     axes = new_figure()[1] if ax is None else ax
     for kind in ("stationary", "dynamic"):
@@ -143,8 +143,10 @@ def plot_regret(curves: Sequence[RegretCurves], ax: Axes | None = None) -> Axes:
                 {f"{c.policy}, {kind} regret": mean_band(getattr(c, kind)) for c in shown},
             )
     horizon = curves[0].slots[-1]
-    axes.plot([horizon], [curves[0].bound.mean()], "v", label="Theorem 1", clip_on=False)
-    axes.plot([horizon], [curves[0].tightened.mean()], "^", label="Theorem 1, tightened", clip_on=False)
+    for look, (name, height) in enumerate(
+        {"Theorem 1": curves[0].bound, "Theorem 1, tightened": curves[0].tightened}.items()
+    ):
+        axes.plot([horizon], [height.mean()], "v^"[look], color=PALETTE[-1 - look], label=name, clip_on=False)
     axes.set_xlabel("slots t")
     axes.set_ylabel("regret after t slots (reward)")
     axes.legend()
