@@ -13,6 +13,7 @@ from clairvoyant.models.allocation.instance import AllocationInstance, Setting
 from clairvoyant.models.allocation.utility import KINDS
 from clairvoyant.models.base import InputError
 from clairvoyant.oracles.allocation import Certificate, certificate_bound, stationary
+from clairvoyant.oracles.base import OracleError
 from clairvoyant.testing.allocation import degenerate, instances, ordinary
 
 KNOWN = {**ordinary(), **degenerate()}
@@ -135,17 +136,33 @@ def test_a_tie_of_gain_and_cost_is_not_lost_to_rounding() -> None:
         assert Fraction(bound) >= in_rationals(one.setting, found)
 
 
-@pytest.mark.parametrize("name", KNOWN)
-@pytest.mark.parametrize("method", ["interior point", "cvxpy"])
-def test_the_oracles_certificate_gives_its_bound_again(name: str, method: str) -> None:
-    if method == "cvxpy" and name in {"huge numbers", "tiny numbers"}:
-        pytest.skip("Clarabel does not scale numbers of 1e12 or 1e-12")
+def test_a_solver_out_of_its_depth_gives_an_error_or_an_honest_bound() -> None:
+    """Clarabel does not scale numbers of 1e12; which of the two it does is its own affair."""
+    try:
+        found = stationary(KNOWN["huge numbers"], method="cvxpy")
+    except OracleError as error:
+        assert "CLARABEL" in str(error)
+    else:
+        assert found.bound is None or found.bound >= found.value
+
+
+@pytest.mark.parametrize(
+    ("method", "name"),
+    [
+        (m, name)
+        for m in ("interior point", "cvxpy")
+        for name in KNOWN
+        if (m, name) != ("cvxpy", "huge numbers")
+    ],
+)
+def test_the_oracles_certificate_gives_its_bound_again(method: str, name: str) -> None:
     found = stationary(KNOWN[name], method=method)
     proof = found.certificate
     assert found.bound == certificate_bound(KNOWN[name].setting, proof.weights, proof.w, proof.price)
     assert found.bound is not None
     assert found.bound >= found.value
-    assert found.bound <= found.value + 1e-6 * max(1.0, found.value)
+    if (method, name) != ("cvxpy", "tiny numbers"):  # Clarabel stops early at 1e-12, with an honest bound
+        assert found.bound <= found.value + 1e-6 * max(1.0, found.value)
 
 
 ONE = ordinary()["single jobs"]

@@ -16,7 +16,7 @@ from clairvoyant.models.allocation import geometry
 from clairvoyant.models.allocation.generate import generate
 from clairvoyant.models.allocation.instance import AllocationInstance
 from clairvoyant.models.base import InputError
-from clairvoyant.online.allocation import Fairness, Ogasched
+from clairvoyant.online.allocation import Ogasched
 from clairvoyant.online.play import play
 from clairvoyant.oracles.allocation import dynamic, stationary
 from clairvoyant.testing.allocation import instances
@@ -110,14 +110,6 @@ def test_plot_regret_labels_its_axes_and_every_curve() -> None:
     assert legend is not None
     labels = {text.get_text() for text in legend.get_texts()}
     assert {"ogasched, stationary regret", "ogasched, dynamic regret", "Theorem 1"} <= labels
-
-
-def test_run_regret_holds_the_regret_between_value_and_bound() -> None:
-    instance = generate("tiny", 3)
-    run, optimum = play(Fairness(), instance), stationary(instance)
-    low, high = regret.run_regret(run, optimum)
-    assert low <= high
-    assert low == optimum.value - run.total
 
 
 def test_worst_case_is_the_maximum_over_all_sequences() -> None:

@@ -64,8 +64,7 @@ def _check_regret(context: Context) -> Finding:
         "No algorithm is given for gangs, so the statement cannot be checked as printed. What can be "
         "shown: rewards are linear in the arrivals, so following the perturbed leader with an exact "
         "offline optimum has expected regret at most 2 sqrt(D R A T); measured, with 95 % confidence, at "
-        f"most {ratio:.2f} of "
-        "that.",
+        f"most {ratio:.2f} of that.",
         {"largest mean regret / bound": ratio},
         tables=(
             Table(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from ...models.allocation import geometry
 from ...models.allocation.instance import AllocationInstance
 from ...models.base import InputError
 from ...online.base import Policy
-from ...online.play import Run, play
+from ...online.play import play
 from ..statistics import mean_band
 
 if TYPE_CHECKING:
@@ -151,9 +151,3 @@ def plot_regret(curves: Sequence[RegretCurves], ax: Axes | None = None) -> Axes:
     axes.set_ylabel("regret after t slots (reward)")
     axes.legend()
     return axes
-
-
-def run_regret(run: Run, optimum: Any) -> tuple[float, float]:
-    """Return the interval that certainly holds the regret of a run: from the value, from the bound."""
-    upper = float("inf") if optimum.bound is None else optimum.bound - run.total
-    return optimum.value - run.total, upper

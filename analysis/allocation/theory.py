@@ -80,10 +80,9 @@ def arrival_patterns(
 
 
 def adaptive_arrivals(instance: AllocationInstance, slots: int) -> np.ndarray:
-    """Return what an adversary sends who sees y(t) first: jobs at the ports that earn least for their best.
+    """Return what an adversary sends who sees y(t) first: jobs at the half of the ports served worst.
 
-    Every port's best is its reward if it had all servers to itself; the half of the ports that the current
-    decision serves worst in comparison get a job.
+    A port is served the worse the less it earns compared with holding all that its servers can give it.
     """
     base = instance.with_arrivals(np.zeros((slots, instance.setting.ports), dtype=np.int64))
     s = base.setting
