@@ -1,0 +1,509 @@
+"""Setting, instance and episode of the selection problem (Sec. 2 of ESDP).
+
+A decision is an array ``x[channel]`` of zeros and ones, in the order of ``setting.edges``. What it earns in a
+slot is its expected net utility; what the policy observes is the realised net utility of the chosen channels.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from ..base import (
+    FORMAT_VERSION,
+    DecisionError,
+    InputError,
+    Instance,
+    Origin,
+    Outcome,
+    Violation,
+    need,
+    numbers,
+    refuse_unknown,
+)
+from .noise import NOISES, draw_path
+
+if TYPE_CHECKING:
+    from .knapsack import Knapsack
+
+LARGEST = 2**31
+"""The largest demand and capacity: sums of them are exact."""
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    r"""What a policy may know before it starts; every array is read-only.
+
+    Attributes
+    ----------
+    edges
+        The channels: (port, server) pairs, shape (E, 2), sorted by port, then server.
+    demand
+        a: devices of each kind that a channel takes, whole, shape (E, K).
+    capacity
+        c: devices of each kind in the whole cluster, whole, shape (K,).
+    cost
+        Supply cost sum_k f_k(a) of each channel, already taken off its utility, shape (E,).
+    ports
+        Number of ports \|L|.
+    slots
+        Length T of the horizon.
+    """
+
+    edges: np.ndarray
+    demand: np.ndarray
+    capacity: np.ndarray
+    cost: np.ndarray
+    ports: int
+    slots: int
+
+    @property
+    def channels(self) -> int:
+        """Number of channels E."""
+        return len(self.edges)
+
+    @property
+    def servers(self) -> int:
+        """Number of servers, up to the last one with a channel."""
+        return int(self.edges[:, 1].max(initial=-1)) + 1
+
+    @property
+    def kinds(self) -> int:
+        """Number of device kinds K."""
+        return len(self.capacity)
+
+    @cached_property
+    def port(self) -> np.ndarray:
+        """Port of each channel, ascending, shape (E,)."""
+        return frozen(self.edges[:, 0])
+
+    @cached_property
+    def port_start(self) -> np.ndarray:
+        """Channels of port l are ``port_start[l]:port_start[l + 1]``."""
+        return frozen(np.searchsorted(self.port, np.arange(self.ports + 1)))
+
+    @cached_property
+    def knapsack(self) -> Knapsack:
+        """The feasible sets Omega(t) and the exact search in them; see :class:`.knapsack.Knapsack`."""
+        from .knapsack import Knapsack
+
+        return Knapsack(self)
+
+    @cached_property
+    def most_channels(self) -> int:
+        """m: the most channels that fit at once, max of sum_e x_e under (2), exactly."""
+        return round(self.knapsack.best(np.ones(self.channels)).value)
+
+    def open(self, arrivals: np.ndarray) -> np.ndarray:
+        """Return which channels belong to ports with a job, those that (4) lets one choose, shape (E,)."""
+        result: np.ndarray = arrivals[self.port] > 0
+        return result
+
+    def check_shape(self, x: Any) -> np.ndarray:
+        """Return a decision as a contiguous float array, or raise for a wrong shape or type."""
+        if x is None:
+            raise InputError(
+                "decision: None; decide() must return an array of zeros and ones, one per channel"
+            )
+        try:
+            array = np.ascontiguousarray(x, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"decision: not an array of numbers: {error}") from error
+        if array.shape != (self.channels,):
+            raise InputError(f"decision: shape {array.shape} does not fit, expected ({self.channels},)")
+        return array
+
+    def violations(self, x: Any, arrivals: np.ndarray | None = None) -> list[Violation]:
+        """List the broken constraints: "binary" [channel], "capacity" [kind] (2), "arrival" [channel] (4).
+
+        Parameters
+        ----------
+        x
+            A decision, shape (E,).
+        arrivals
+            The slot's arrivals; without them (4) is not looked at.
+        """
+        array = self.check_shape(x)
+        broken = {
+            "binary": np.minimum(abs(array), abs(array - 1.0)),
+            "capacity": array @ self.demand - self.capacity,
+        }
+        if arrivals is not None:
+            broken["arrival"] = np.where(self.open(arrivals), 0.0, abs(array))
+        return [
+            Violation(name, (i,), float(excess[i]))
+            for name, excess in broken.items()
+            for i in np.flatnonzero(~(excess <= 0.0)).tolist()
+        ]
+
+    def feasible(self, x: np.ndarray, arrivals: np.ndarray) -> bool:
+        """Tell whether a checked decision breaks nothing."""
+        binary = (x == 0.0) | (x == 1.0)
+        fits = x @ self.demand <= self.capacity
+        return bool(binary.all() and fits.all() and not (x[~self.open(arrivals)] != 0.0).any())
+
+
+def frozen(array: np.ndarray) -> np.ndarray:
+    """Return a read-only copy."""
+    result = np.array(array, order="C")
+    result.setflags(write=False)
+    return result
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What a policy sees before it decides: the slot, and the arrivals only if it declares to see them."""
+
+    slot: int
+    arrivals: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """What a policy learns after its decision: the realised net utility of the channels it chose.
+
+    Attributes
+    ----------
+    slot
+        The slot.
+    channels
+        Indices of the chosen channels, ascending.
+    utility
+        Z~ of each of them in this slot, in [0, 1].
+    """
+
+    slot: int
+    channels: np.ndarray
+    utility: np.ndarray
+
+
+class SlotEpisode:
+    """One pass through the slots of an instance; see :class:`clairvoyant.models.base.Episode`."""
+
+    def __init__(self, instance: ChannelInstance, sees_arrivals: bool) -> None:
+        self._instance = instance
+        self._sees_arrivals = sees_arrivals
+        self._slot = -1
+        self._arrivals: np.ndarray = np.zeros(0)
+
+    def __iter__(self) -> Iterator[Observation]:
+        """Yield one observation per slot; each holds its own copy of the arrivals, never a view."""
+        for slot in range(self._instance.setting.slots):
+            self._slot = slot
+            self._arrivals = frozen(self._instance.arrivals[slot])
+            yield Observation(slot, self._arrivals if self._sees_arrivals else None)
+
+    def apply(self, decision: Any, *, enforce: bool = True) -> Outcome:
+        """Check and score the decision of the current slot."""
+        instance, setting = self._instance, self._instance.setting
+        x = setting.check_shape(decision)
+        feasible = setting.feasible(x, self._arrivals)
+        if enforce and not feasible:
+            broken = setting.violations(x, self._arrivals)
+            more = f" and {len(broken) - 3} more" if len(broken) > 3 else ""
+            message = f"slot {self._slot}: infeasible decision: {'; '.join(map(str, broken[:3]))}{more}"
+            raise DecisionError(message, broken)
+        chosen = np.flatnonzero(x != 0.0)
+        utility = instance.path[self._slot, chosen]
+        for array in (chosen, utility):
+            array.setflags(write=False)
+        return Outcome(float(instance.mean @ x), feasible, Feedback(self._slot, chosen, utility))
+
+
+class ChannelInstance(Instance):
+    """What instances share whose decisions choose channels: means, noise, sample path, arrivals, rewards."""
+
+    mean: np.ndarray
+    """v~: expected net utility of each channel, shape (E,)."""
+    noise: str
+    scale: np.ndarray
+    seed: int
+    recorded: np.ndarray | None
+    """The sample path, if it was given and not drawn."""
+    arrivals: np.ndarray
+    """1_l(t), shape (T, L)."""
+
+    @cached_property
+    def path(self) -> np.ndarray:
+        """Z~[slot, channel]: the net utilities that nature has in store, shape (T, E).
+
+        The first t rows do not depend on T.
+        """
+        if self.recorded is not None:
+            return self.recorded
+        return frozen(draw_path(self.noise, self.mean, self.scale, self.setting.slots, self.seed))
+
+    def episode(self, sees: frozenset[str]) -> SlotEpisode:
+        """Return a fresh pass through the slots; ``sees`` may hold "arrivals"."""
+        return SlotEpisode(self, "arrivals" in sees)
+
+    def violations(self, decision: Any) -> list[Violation]:
+        """List the constraints that a schedule x[slot, channel] breaks; indices begin with the slot."""
+        return [
+            replace(broken, index=(slot, *broken.index))
+            for slot, x in enumerate(self._rows(decision))
+            for broken in self.setting.violations(x, self.arrivals[slot])
+        ]
+
+    def rewards(self, decision: Any) -> np.ndarray:
+        """Return the expected net utility of a schedule x[slot, channel] in every slot, shape (T,)."""
+        result: np.ndarray = self._rows(decision) @ self.mean
+        return result
+
+    def realised(self, decision: Any) -> np.ndarray:
+        """Return the net utility of a schedule on the sample path, U(x(t)) of (3), shape (T,)."""
+        result: np.ndarray = (self._rows(decision) * self.path).sum(axis=1)
+        return result
+
+    def _rows(self, decision: Any) -> np.ndarray:
+        rows = np.asarray(decision, dtype=np.float64)
+        shape = (self.setting.slots, self.setting.channels)
+        if rows.size == 0:
+            rows = rows.reshape(shape) if 0 in shape else rows
+        if rows.shape != shape:
+            raise InputError(f"decision: shape {rows.shape} does not fit, expected {shape} (slots, channels)")
+        return rows
+
+
+class SelectionInstance(ChannelInstance):
+    """A selection problem: a :class:`Setting`, and what nature hides: means, sample path and arrivals.
+
+    Parameters
+    ----------
+    edges
+        The channels: (port, server) pairs, 0-based, none twice; stored sorted by port, then server.
+    demand
+        a[channel][kind], whole and >= 0.
+    capacity
+        c[kind], whole and >= 0.
+    mean
+        v~[channel] in [0, 1]: expected net utility of a channel in a slot.
+    noise
+        Distribution of the net utility Z~: "clipped-normal" (a normal variable clipped to [0, 1], whose mean
+        after clipping is ``mean``), "bernoulli" (0 or 1) or "none".
+    scale
+        Standard deviation of each channel's normal variable before clipping, >= 0; only for that noise.
+    arrivals
+        1_l(t): [slot][port], 0 or 1. Zero slots are allowed.
+    seed
+        Decides the sample path Z~[slot, channel], which every policy faces.
+    cost
+        Supply cost of each channel, >= 0, already taken off the mean; 0 by default.
+    path
+        A recorded sample path [slot][channel] in [0, 1], in place of the one that ``seed`` draws.
+    ports
+        Number of ports; by default as many as the arrivals have columns.
+    origin
+        Provenance.
+
+    Raises
+    ------
+    InputError
+        Naming the field, the index and the value at fault.
+    """
+
+    problem: ClassVar[str] = "selection"
+    setting: Setting
+
+    def __init__(
+        self,
+        *,
+        edges: Any,
+        demand: Any,
+        capacity: Any,
+        mean: Any,
+        arrivals: Any,
+        noise: str = "none",
+        scale: Any = None,
+        seed: int = 0,
+        cost: Any = None,
+        path: Any = None,
+        ports: int | None = None,
+        origin: Origin | None = None,
+    ) -> None:
+        c = numbers(capacity, "capacity", (None,), integer=True, high=LARGEST)
+        if len(c) == 0:
+            raise InputError("capacity: empty; an instance needs at least one kind of device")
+        pairs = numbers(edges, "edges", (None, 2), integer=True, high=LARGEST)
+        count = len(pairs)
+        ports = count_ports(pairs, arrivals, ports)
+        order = edge_order(pairs)
+        a = numbers(demand, "demand", (count, len(c)), integer=True, high=LARGEST)
+        v = numbers(mean, "mean", (count,), high=1.0)
+        supply = np.zeros(count) if cost is None else numbers(cost, "cost", (count,))
+        self.noise, self.scale = _noise(noise, scale, count, order)
+        x = numbers(arrivals, "arrivals", (None, ports), integer=True, high=1)
+        self.setting = Setting(
+            frozen(pairs[order]), frozen(a[order]), c, frozen(supply[order]), ports, len(x)
+        )
+        self.mean = frozen(v[order])
+        self.arrivals = x
+        self.seed = _seed(seed)
+        self.recorded = None
+        if path is not None:
+            self.recorded = frozen(numbers(path, "path", (len(x), count), high=1.0)[:, order])
+        self.origin = origin if origin is not None else Origin("given by hand")
+
+    def __repr__(self) -> str:
+        s = self.setting
+        return (
+            f"SelectionInstance(ports={s.ports}, servers={s.servers}, kinds={s.kinds}, "
+            f"channels={s.channels}, slots={s.slots}, digest={self.digest()})"
+        )
+
+    @classmethod
+    def generate(cls, size: str = "default", seed: int = 0, **options: Any) -> SelectionInstance:
+        """Return a synthetic instance; options as in :func:`.generate.generate`."""
+        from .generate import generate
+
+        return generate(size, seed, **options)
+
+    @classmethod
+    def from_trace(cls, folder: str | os.PathLike[str], **options: Any) -> SelectionInstance:
+        """Return an instance made from a folder of traces; options as in :func:`.trace.from_trace`."""
+        from .trace import from_trace
+
+        return from_trace(folder, **options)
+
+    def facts(self) -> dict[str, float]:
+        """Return the numbers that say how large the instance is, by name."""
+        s = self.setting
+        return {
+            "ports": s.ports,
+            "servers": s.servers,
+            "device kinds": s.kinds,
+            "channels": s.channels,
+            "channels at once, at most": s.most_channels,
+            "slots": s.slots,
+            "jobs": int(self.arrivals.sum()),
+        }
+
+    def with_arrivals(self, arrivals: Any) -> SelectionInstance:
+        """Return the same nature under other arrivals (and so maybe another horizon)."""
+        data = self.to_dict() | {"arrivals": np.asarray(arrivals), "ports": self.setting.ports}
+        slots = len(data["arrivals"])
+        if self.recorded is not None and slots > len(self.recorded):
+            raise InputError(f"arrivals: {slots} slots are more than the {len(self.recorded)} recorded ones")
+        if self.recorded is not None:
+            data["path"] = self.recorded[:slots]
+        return type(self).from_dict(data)
+
+    def content(self) -> Iterator[tuple[str, Any]]:
+        """Yield what identifies the instance; the origin does not."""
+        s = self.setting
+        yield "edges", s.edges
+        yield "demand", s.demand
+        yield "capacity", s.capacity
+        yield "cost", s.cost
+        yield "mean", self.mean
+        yield "noise", self.noise
+        yield "scale", self.scale
+        yield "arrivals", self.arrivals
+        if self.recorded is None:
+            yield "seed", self.seed
+        else:
+            yield "path", self.recorded
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form of DESIGN.md, with ``cost`` and ``origin``, and ``path`` if it is recorded."""
+        s = self.setting
+        noise: dict[str, Any] = {"kind": self.noise}
+        if self.noise == "clipped-normal":
+            noise["scale"] = self.scale.tolist()
+        data: dict[str, Any] = {
+            "problem": self.problem,
+            "version": FORMAT_VERSION,
+            "edges": s.edges.tolist(),
+            "demand": s.demand.tolist(),
+            "capacity": s.capacity.tolist(),
+            "cost": s.cost.tolist(),
+            "mean": self.mean.tolist(),
+            "noise": noise,
+            "arrivals": self.arrivals.tolist(),
+            "seed": self.seed,
+            "origin": self.origin.to_dict(),
+        }
+        if s.slots == 0:
+            data["ports"] = s.ports
+        if self.recorded is not None:
+            data["path"] = self.recorded.tolist()
+        return data
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Build an instance from its JSON form; see the class for what is refused."""
+        fields = {"edges", "demand", "capacity", "mean", "arrivals", "seed"}
+        optional = {"cost", "path", "ports"}
+        refuse_unknown(data, fields | optional | {"problem", "version", "noise", "origin"})
+        kind, scale = noise_fields(need(data, "noise"))
+        return cls(
+            **{name: need(data, name) for name in fields},
+            **{name: data[name] for name in optional & data.keys()},
+            noise=kind,
+            scale=scale,
+            origin=Origin.from_dict(data["origin"]) if "origin" in data else None,
+        )
+
+
+def count_ports(pairs: np.ndarray, arrivals: Any, ports: int | None) -> int:
+    """Return the number of ports, and refuse channels of ports that are not there."""
+    rows = arrivals if isinstance(arrivals, (list, tuple, np.ndarray)) else ()
+    known = int(pairs[:, 0].max(initial=-1)) + 1
+    if ports is not None:
+        if isinstance(ports, bool) or not isinstance(ports, (int, np.integer)) or ports < 1:
+            raise InputError(f"ports: {ports!r} is not a whole number of at least 1")
+        count = int(ports)
+    elif isinstance(rows, np.ndarray) and rows.ndim == 2:
+        count = rows.shape[1]
+    elif len(rows) and isinstance(rows[0], (list, tuple, np.ndarray)):
+        count = len(rows[0])
+    else:
+        count = max(1, known)
+    if count == 0:
+        raise InputError("arrivals: no columns; an instance needs at least one port")
+    for i in np.flatnonzero(pairs[:, 0] >= count)[:1]:
+        raise InputError(f"edges[{i}][0]: {pairs[i, 0]} is out of range for {count} ports")
+    return count
+
+
+def edge_order(pairs: np.ndarray) -> np.ndarray:
+    """Return the order by first, then second entry, and refuse a pair that stands twice."""
+    order = np.lexsort((pairs[:, 1], pairs[:, 0]))
+    ordered = pairs[order]
+    for i in np.flatnonzero((np.diff(ordered, axis=0) == 0).all(axis=1))[:1]:
+        raise InputError(f"edges[{int(order[i + 1])}]: {ordered[i].tolist()} stands twice")
+    return order
+
+
+def noise_fields(noise: Any) -> tuple[Any, Any]:
+    """Return the kind and the scale of the JSON object ``noise``."""
+    if not isinstance(noise, Mapping):
+        raise InputError(f"noise: {noise!r} is not an object with kind and scale")
+    refuse_unknown(noise, {"kind", "scale"}, "noise.")
+    return need(noise, "kind", "noise."), noise.get("scale")
+
+
+def _noise(kind: Any, scale: Any, count: int, order: np.ndarray) -> tuple[str, np.ndarray]:
+    """Check the distribution and return its kind and the scales in the order of the channels."""
+    if not isinstance(kind, str) or kind not in NOISES:
+        raise InputError(f"noise.kind: {kind!r} is not one of {', '.join(NOISES)}")
+    if scale is None:
+        if kind == "clipped-normal":
+            raise InputError("noise.scale: missing field; clipped-normal needs one number per channel")
+        return kind, frozen(np.zeros(count))
+    values = numbers(scale, "noise.scale", (count,), high=1e6)
+    if kind != "clipped-normal":
+        for i in np.flatnonzero(values)[:1]:
+            raise InputError(f"noise.scale[{i}]: {values[i]:g} has no meaning for {kind}")
+    return kind, frozen(values[order])
+
+
+def _seed(seed: Any) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise InputError(f"seed: {seed!r} is not a whole number of at least 0")
+    return int(seed)
