@@ -1,0 +1,365 @@
+"""Compiled kernels of the selection problem: knapsack tables, all arrival patterns at once, and the search.
+
+A *table* is a dynamic programme over capacity states: entry [i][state] is the most that items i, i + 1, ...
+can be worth within the remaining capacity of the state. States are mixed-radix numbers of the remaining
+devices of each kind, the last kind running fastest; an item moves a state down by its ``offset``.
+
+All of them stand in this one file, because compiled code is cached by file.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+TAKE, SKIP, BACK = 0, 1, 2
+
+
+@njit(cache=True, error_model="numpy")
+def layer(old, new, worth, offset, blocked, floor, digits, rows, width):  # type: ignore[no-untyped-def]
+    """Write new[state] = max(old[state], old[state - offset] + worth where the item fits).
+
+    Parameters
+    ----------
+    old, new
+        Two layers of a table, shape (states,).
+    worth, offset
+        Worth of the item, and how far it moves a state.
+    blocked
+        0 where the item fits and minus infinity where it does not, shape (states,).
+    floor
+        Least number of remaining devices per kind for which anybody will ask (K >= 2 kinds).
+    digits
+        Remaining devices of all kinds but the last two, for each block of states, shape (blocks, K - 2).
+    rows, width
+        Number of states of the last kind but one, and of the last.
+    """
+    for block in range(digits.shape[0]):
+        asked = True
+        for k in range(digits.shape[1]):
+            asked &= digits[block, k] >= floor[k]
+        if asked:
+            start = (block * rows + floor[-2]) * width
+            end = (block + 1) * rows * width
+            first = min(max(start, offset), end)
+            new[start:first] = old[start:first]
+            # Slices, because the compiler cannot see that j - offset is never negative.
+            without, taken = old[first:end], old[first - offset : end - offset]
+            no, better = blocked[first:end], new[first:end]
+            for j in range(better.size):
+                better[j] = max(without[j], taken[j] + worth + no[j])
+
+
+@njit(cache=True, error_model="numpy")
+def digits_of_top(digits, rows, width):  # type: ignore[no-untyped-def]
+    """Return the capacities that a table knows: the digits of its last state."""
+    top = np.empty(digits.shape[1] + 2, dtype=np.int64)
+    top[:-2] = digits[-1]
+    top[-2], top[-1] = rows - 1, width - 1
+    return top
+
+
+@njit(cache=True, error_model="numpy")
+def best_of_patterns(  # type: ignore[no-untyped-def]
+    patterns, port_first, worth, offsets, like, blocked, floors, digits, rows, width
+):
+    """Solve the linear problem for many arrival patterns; those with equal beginnings share layers.
+
+    Parameters
+    ----------
+    patterns
+        Shape (P, L) of 0 and 1, columns in the order of ``port_first``, rows sorted.
+    port_first
+        Items of column l are those from ``port_first[l]`` to before ``port_first[l + 1]``.
+    worth, offsets
+        Of the items.
+    like, blocked
+        The row of ``blocked`` that belongs to each item; see :func:`layer`.
+    floors
+        Per item: what all items after it leave of each kind at least, shape (n, K).
+    digits, rows, width
+        Of the table.
+
+    Returns
+    -------
+    tuple of numpy.ndarray
+        Whether each item is taken, shape (P, n), and the value of the table, shape (P,).
+    """
+    count, ports = patterns.shape
+    n = worth.shape[0]
+    states = digits.shape[0] * rows * width
+    table = np.empty((n + 1, states))
+    table[0, :] = 0.0
+    item_at = np.empty(n + 1, dtype=np.int64)
+    depth_at = np.zeros(ports + 1, dtype=np.int64)  # rows in use before column l
+    taken = np.zeros((count, n), dtype=np.bool_)
+    values = np.empty(count)
+    for p in range(count):
+        same = 0
+        if p > 0:
+            while same < ports and patterns[p, same] == patterns[p - 1, same]:
+                same += 1
+        depth = depth_at[same]
+        for port in range(same, ports):
+            if patterns[p, port]:
+                for i in range(port_first[port], port_first[port + 1]):
+                    old, new = table[depth], table[depth + 1]
+                    layer(old, new, worth[i], offsets[i], blocked[like[i]], floors[i], digits, rows, width)
+                    depth += 1
+                    item_at[depth] = i
+            depth_at[port + 1] = depth
+        state = states - 1
+        values[p] = table[depth, state]
+        for row in range(depth, 0, -1):
+            if table[row, state] > table[row - 1, state]:
+                taken[p, item_at[row]] = True
+                state -= offsets[item_at[row]]
+    return taken, values
+
+
+@njit(cache=True, error_model="numpy")
+def score(x, values, spread, cap, first):  # type: ignore[no-untyped-def]
+    """Return how many items of a set come first, and min(values.x, cap) + sqrt(spread.x)."""
+    count, line, square = 0, 0.0, 0.0
+    for i in range(x.shape[0]):
+        if x[i]:
+            count += first[i]
+            line += values[i]
+            square += spread[i]
+    return count, min(line, cap) + np.sqrt(square)
+
+
+@njit(cache=True, error_model="numpy")
+def keep_what_fits(x, demand, capacity):  # type: ignore[no-untyped-def]
+    """Leave out, in order, the items that no longer fit the true capacities."""
+    left = capacity.copy()
+    for i in range(x.shape[0]):
+        if x[i]:
+            fits = True
+            for k in range(left.shape[0]):
+                if demand[i, k] > left[k]:
+                    fits = False
+            if fits:
+                for k in range(left.shape[0]):
+                    left[k] -= demand[i, k]
+            else:
+                x[i] = False
+
+
+@njit(cache=True, error_model="numpy")
+def close_at_root(  # type: ignore[no-untyped-def]
+    values,
+    spread,
+    cap,
+    first,
+    goal,
+    demand,
+    capacity,
+    needs,
+    offsets,
+    like,
+    blocked,
+    digits,
+    rows,
+    width,
+    tables,
+    lines,
+    best,
+    tolerance,
+):
+    r"""Look for a multiplier lambda whose bound proves a solution optimal; ``best`` is improved in place.
+
+    For every lambda > 0, values.x + sqrt(spread.x) <= (values + spread / (2 lambda)).x + lambda / 2. The
+    right side is convex in 1 / lambda, and its slope has the sign of spread.x - lambda^2 at its maximiser x:
+    lambda = sqrt(spread.x) is tried next, or the lambda at which the two ends of the bracket are worth the
+    same. Items that come first are worth a bonus above all others together.
+
+    Parameters
+    ----------
+    values, spread, cap
+        Of the objective min(values.x, cap) + sqrt(spread.x).
+    first, goal
+        Which items come first (1 or 0), and how many of them a set must hold, the most that is possible.
+    demand, capacity
+        The true constraints.
+    needs, offsets, like, blocked, digits, rows, width
+        Of the tables, which may be a relaxation; see :func:`layer` and :func:`best_of_patterns`.
+    tables
+        Room for tables, shape (at least 1, more than n, states); one is filled per lambda.
+    lines
+        Room for [lambda, bonus] of each table; lines[0, 0] is where to begin, 0 if spread is zero.
+    best
+        A set that holds ``goal`` items that come first.
+    tolerance
+        Distance of value and bound that counts as none, relative to max(1, value).
+
+    Returns
+    -------
+    tuple
+        Number of tables filled, the value of ``best``, and the smallest bound.
+    """
+    n = values.shape[0]
+    top = tables.shape[2] - 1
+    floors = np.empty((n + 1, needs.shape[1]), dtype=np.int64)  # what the items before i leave at least
+    floors[0] = digits_of_top(digits, rows, width)
+    for i in range(n):
+        floors[i + 1] = np.maximum(floors[i] - needs[i], 0)
+    x = np.zeros(n, dtype=np.bool_)
+    worth = np.empty(n)
+    value = score(best, values, spread, cap, first)[1]
+    bound = np.inf
+    low_line, low_square, low = 0.0, 0.0, 0.0  # end of the bracket where lambda is too small,
+    high_line, high_square, high = 0.0, 0.0, np.inf  # and where it is too large
+    lam = lines[0, 0]
+    for number in range(tables.shape[0]):
+        half = 0.5 / lam if lam > 0.0 else 0.0
+        everything = 0.0
+        for i in range(n):
+            worth[i] = values[i] + half * spread[i]
+            everything += worth[i]
+        bonus = 2.0 ** np.ceil(np.log2(everything + 1.0)) if goal > 0 else 0.0
+        for i in range(n):
+            worth[i] += bonus * first[i]
+        table = tables[number]
+        table[n, :] = 0.0
+        for i in range(n - 1, -1, -1):
+            no = blocked[like[i]]
+            layer(table[i + 1], table[i], worth[i], offsets[i], no, floors[i], digits, rows, width)
+        lines[number, 0], lines[number, 1] = lam, bonus
+        bound = min(bound, table[0, top] - goal * bonus + 0.5 * lam)
+        state = top
+        held, line, square = 0, 0.0, 0.0
+        for i in range(n):
+            x[i] = table[i, state] > table[i + 1, state]
+            if x[i]:
+                state -= offsets[i]
+                held += first[i]
+                line += values[i]
+                square += spread[i]
+        keep_what_fits(x, demand, capacity)
+        count, reached = score(x, values, spread, cap, first)
+        if count == goal and reached > value:
+            value = reached
+            best[:] = x
+        if (
+            held == goal and line == 0.0 and square == 0.0
+        ):  # nothing else fits beside the items that come first
+            return number + 1, value, value
+        if bound - value <= tolerance * max(1.0, value) or lam == 0.0:
+            return number + 1, value, bound
+        if square > lam * lam:
+            low_line, low_square, low = line, square, lam
+        else:
+            high_line, high_square, high = line, square, lam
+        lam = np.sqrt(square)
+        if not low < lam < high:
+            if low == 0.0 or high == np.inf or low_line >= high_line:
+                return number + 1, value, bound
+            lam = 0.5 * (low_square - high_square) / (high_line - low_line)
+            if not low < lam < high:
+                return number + 1, value, bound
+    return tables.shape[0], value, bound
+
+
+@njit(cache=True, error_model="numpy")
+def earlier_twins(values, spread, first, demand):  # type: ignore[no-untyped-def]
+    """Return for each item the last one before it that is the same in everything, or -1."""
+    n = values.shape[0]
+    twin = np.full(n, -1)
+    for i in range(n):
+        for j in range(i - 1, -1, -1):
+            same = values[i] == values[j] and spread[i] == spread[j] and first[i] == first[j]
+            for k in range(demand.shape[1]):
+                if demand[i, k] != demand[j, k]:
+                    same = False
+            if same:
+                twin[i] = j
+                break
+    return twin
+
+
+@njit(cache=True, error_model="numpy")
+def search(  # type: ignore[no-untyped-def]
+    values,
+    spread,
+    cap,
+    first,
+    goal,
+    demand,
+    offsets,
+    tables,
+    lines,
+    twin,
+    best,
+    tolerance,
+    place,
+    choice,
+    sums,
+    left,
+    chunk,
+):
+    """Continue a depth-first search for a better set than ``best``, for at most ``chunk`` nodes.
+
+    A node, at which items 0 to i - 1 are decided, is left if by some table nothing below it is worth more
+    than the best value plus the tolerance. Of items that are the same, the earlier ones are taken first.
+
+    Parameters
+    ----------
+    values, spread, cap, first, goal, demand, offsets, tables, lines, best, tolerance
+        As in :func:`close_at_root`; only the filled tables.
+    twin
+        See :func:`earlier_twins`.
+    place
+        [depth i, value of ``best``, nodes visited so far]; depth 0 to begin, below 0 at the end.
+    choice
+        What is to be done next at each depth.
+    sums, left
+        By depth: [values.x, spread.x, items that come first, state], and the capacities that are left.
+    chunk
+        Nodes after which to return.
+    """
+    n = values.shape[0]
+    i, value, visited = int(place[0]), place[1], 0
+    while i >= 0 and visited < chunk:
+        if i == n:
+            reached = min(sums[i, 0], cap) + np.sqrt(sums[i, 1])
+            if sums[i, 2] == goal and reached > value:
+                value = reached
+                for j in range(n):
+                    best[j] = choice[j] == SKIP  # skipping comes next: the item is taken now
+            i -= 1
+        elif choice[i] == TAKE:
+            visited += 1
+            room = np.inf
+            for number in range(tables.shape[0]):
+                lam, bonus = lines[number, 0], lines[number, 1]
+                half = 0.5 / lam if lam > 0.0 else 0.0
+                rest = tables[number, i, int(sums[i, 3])] + bonus * (sums[i, 2] - goal)
+                room = min(room, sums[i, 0] + half * sums[i, 1] + 0.5 * lam + rest)
+            if room <= value + tolerance * max(1.0, value):
+                i -= 1
+                continue
+            choice[i] = SKIP
+            fits = twin[i] < 0 or choice[twin[i]] == SKIP
+            for k in range(left.shape[1]):
+                if demand[i, k] > left[i, k]:
+                    fits = False
+            if fits:
+                sums[i + 1, 0] = sums[i, 0] + values[i]
+                sums[i + 1, 1] = sums[i, 1] + spread[i]
+                sums[i + 1, 2] = sums[i, 2] + first[i]
+                sums[i + 1, 3] = sums[i, 3] - offsets[i]
+                for k in range(left.shape[1]):
+                    left[i + 1, k] = left[i, k] - demand[i, k]
+                i += 1
+                choice[i] = TAKE
+        elif choice[i] == SKIP:
+            choice[i] = BACK
+            sums[i + 1, :] = sums[i, :]
+            left[i + 1, :] = left[i, :]
+            i += 1
+            choice[i] = TAKE
+        else:
+            i -= 1
+    place[0], place[1] = i, value
+    place[2] += visited

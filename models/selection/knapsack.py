@@ -1,0 +1,317 @@
+"""Exact search in the feasible sets Omega(t): linear values, the index, all arrival patterns at once."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..base import InputError
+from .instance import frozen
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from .instance import Setting
+
+TABLE_BYTES = 2**26
+"""The most one table may take; beyond it, states are lumped together, and tables give bounds only."""
+
+TABLES = 2
+"""The most multipliers that are tried before the search branches."""
+
+TOLERANCE = 1e-11
+"""Distance of value and bound, relative to max(1, value), that counts as none: it covers rounding."""
+
+CHUNK = 2**18
+"""Nodes of the search between two looks at whether to stop."""
+
+_room = threading.local()
+
+
+def _kernels() -> ModuleType:
+    from . import kernels
+
+    return kernels
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The best set that a search found, and what it proved.
+
+    Attributes
+    ----------
+    x
+        Chosen channels, shape (E,).
+    value, bound
+        Objective of ``x``, and what no feasible set exceeds; they differ by at most the tolerance unless the
+        search was stopped.
+    first
+        How many of the channels that come first are chosen.
+    lambdas
+        The multipliers whose tables gave the bounds; the last one is 0 for a linear objective.
+    nodes
+        Nodes that the search visited; 0 if a table closed the problem.
+    """
+
+    x: np.ndarray
+    value: float
+    bound: float
+    first: int
+    lambdas: tuple[float, ...]
+    nodes: int
+
+
+class Knapsack:
+    """The constraints of a setting, ready for dynamic programming over capacity states.
+
+    Kinds that never bind are dropped, and the others are divided by what all demands have in common. If a
+    table would still take more than ``TABLE_BYTES``, its states are lumped (demands and capacities divided
+    and rounded down): a relaxation whose values are bounds, which the depth-first search closes.
+
+    Attributes
+    ----------
+    full_states, table_bytes
+        Number of states of the exact table, and the bytes it would take.
+    exact
+        Whether tables are exact.
+    """
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting_port = setting.port
+        self.demand, self.capacity = setting.demand, setting.capacity
+        self.fits = frozen(np.all(self.demand <= self.capacity, axis=1))
+        demand, capacity = _reduced(self.demand, self.capacity, self.fits)
+        count = len(demand) + 1
+        self.full_states = math.prod(int(c) + 1 for c in capacity)
+        self.table_bytes = 8 * self.full_states * count
+        self.exact = self.table_bytes <= TABLE_BYTES
+        step = _steps(capacity, max(1, TABLE_BYTES // (8 * count)))
+        self._needs = frozen(demand // step)
+        levels = capacity // step + 1
+        self.states = int(levels.prod())
+        radix = np.concatenate([np.cumprod(levels[:0:-1])[::-1], [1]]).astype(np.int64)
+        self._offsets = frozen(self._needs @ radix)
+        rows, width = (int(n) for n in levels[-2:])
+        blocks = np.indices(levels[:-2]).reshape(len(levels) - 2, self.states // (rows * width)).T
+        self._grid = (frozen(blocks.astype(np.int64)), rows, width)
+        self._top = frozen(levels - 1)
+        kinds_of_need, like = np.unique(self._needs, axis=0, return_inverse=True)
+        self._like = frozen(like.reshape(-1))
+        self._blocked = frozen(_blocked(kinds_of_need, levels))
+
+    def best(
+        self,
+        values: Any,
+        spread: Any = None,
+        open: np.ndarray | None = None,  # noqa: A002
+        *,
+        first: np.ndarray | None = None,
+        guess: np.ndarray | None = None,
+        cap: float = math.inf,
+        stop: Callable[[], bool] | None = None,
+    ) -> Choice:
+        """Maximise min(values.x, cap) + sqrt(spread.x) over the feasible sets, exactly.
+
+        Parameters
+        ----------
+        values, spread
+            Finite numbers >= 0, shape (E,); without a spread the objective is linear.
+        open
+            Which channels may be chosen, shape (E,); all by default.
+        first
+            Channels that come first, shape (E,): among the feasible sets with the most of these, the best one
+            is wanted. Their own values and spread should be 0 (never give them huge values instead: many
+            equal sets would have to be told apart).
+        guess
+            A set to begin with, such as the last decision under the same arrivals, shape (E,); what is not
+            feasible in it is left out.
+        cap
+            What values.x counts at most.
+        stop
+            Asked now and then during a long search; if it returns True, the best so far is returned with the
+            bound proven so far.
+
+        Raises
+        ------
+        InputError
+            For values that are negative, not finite or of another shape.
+        """
+        v = self._weights("values", values)
+        q = np.zeros(len(v)) if spread is None else self._weights("spread", spread)
+        allowed = self.fits if open is None else self.fits & open
+        goal, start = 0, guess
+        if first is not None and (first & allowed).any():
+            most = self.best(first & allowed, stop=stop)
+            goal, start = round(most.value), most.x
+            v, q = np.where(first, 0.0, v), np.where(first, 0.0, q)
+        comes_first = np.zeros(len(v), dtype=bool) if goal == 0 or first is None else first
+        items = np.flatnonzero(allowed & ((v > 0.0) | (q > 0.0) | comes_first))
+        return self._search(items, v[items], q[items], cap, comes_first[items], goal, start, stop)
+
+    def _search(
+        self,
+        items: np.ndarray,
+        v: np.ndarray,
+        q: np.ndarray,
+        cap: float,
+        first: np.ndarray,
+        goal: int,
+        guess: np.ndarray | None,
+        stop: Callable[[], bool] | None,
+    ) -> Choice:
+        kernels = _kernels()
+        n = len(items)
+        demand, needs, offsets = self.demand[items], self._needs[items], self._offsets[items]
+        best = np.zeros(n, dtype=bool) if guess is None else guess[items] > 0
+        kernels.keep_what_fits(best, demand, self.capacity)
+        first = first.astype(np.int64)
+        tables = self._tables(n + 1)
+        lines = np.zeros((TABLES, 2))
+        lines[0, 0] = _first_lambda(q, best)
+        common = (v, q, float(cap), first, goal, demand)
+        count, value, bound = kernels.close_at_root(
+            *common,
+            self.capacity,
+            needs,
+            offsets,
+            self._like[items],
+            self._blocked,
+            *self._grid,
+            tables,
+            lines,
+            best,
+            TOLERANCE,
+        )
+        nodes = 0
+        if bound - value > TOLERANCE * max(1.0, value):
+            twin = kernels.earlier_twins(v, q, first, demand)
+            sums, left = np.zeros((n + 1, 4)), np.empty((n + 1, len(self.capacity)), dtype=np.int64)
+            sums[0, 3], left[0] = self.states - 1, self.capacity
+            place, choice = np.array([0.0, value, 0.0]), np.zeros(n + 1, dtype=np.int64)
+            depth = (tables[:count], lines[:count], twin, best, TOLERANCE, place, choice, sums, left, CHUNK)
+            while place[0] >= 0 and not (stop is not None and stop()):
+                kernels.search(*common, offsets, *depth)
+            value, nodes = float(place[1]), int(place[2])
+            if place[0] < 0:
+                bound = min(bound, value)
+        x = np.zeros(len(self.fits), dtype=bool)
+        x[items[best]] = True
+        proven = max(value, bound) + TOLERANCE * max(1.0, value)
+        return Choice(x, float(value), float(proven), goal, tuple(lines[:count, 0].tolist()), nodes)
+
+    def best_of_patterns(
+        self, values: Any, patterns: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Maximise values.x for many arrival patterns; equal beginnings of patterns share their work.
+
+        Parameters
+        ----------
+        values
+            Finite numbers >= 0, shape (E,).
+        patterns
+            Arrivals 0 or 1, shape (P, L).
+
+        Returns
+        -------
+        tuple of numpy.ndarray
+            Chosen channels, shape (P, E); their values, shape (P,); and bounds that nothing exceeds, shape
+            (P,), above the values by what rounding may have taken from them.
+
+        Raises
+        ------
+        InputError
+            If the tables are not exact, or the values do not fit.
+        """
+        if not self.exact:
+            raise InputError(f"capacity: the table would take {self.table_bytes:,} bytes; use a MILP solver")
+        v = self._weights("values", values)
+        ports = patterns.shape[1]
+        worth = self.fits & (v > 0.0)
+        many = np.bincount(self._setting_port[worth], minlength=ports)
+        columns = np.argsort(
+            -many, kind="stable"
+        )  # ports with many channels first: their layers are shared most
+        items = [np.flatnonzero(worth & (self._setting_port == port)) for port in columns]
+        chosen = np.concatenate([*items, np.zeros(0, dtype=np.int64)]).astype(np.int64)
+        start = np.concatenate([[0], np.cumsum([len(part) for part in items])]).astype(np.int64)
+        needs = self._needs[chosen]
+        after = needs[::-1].cumsum(axis=0)[::-1] - needs
+        wanted = (np.asarray(patterns)[:, columns] > 0).astype(np.int64)
+        order = np.lexsort(wanted.T[::-1])
+        taken, _ = _kernels().best_of_patterns(
+            wanted[order],
+            start,
+            v[chosen],
+            self._offsets[chosen],
+            self._like[chosen],
+            self._blocked,
+            np.maximum(self._top - after, 0),
+            *self._grid,
+        )
+        x = np.zeros((len(order), len(v)), dtype=bool)
+        x[order[:, None], chosen[None, :]] = taken
+        value = x @ v
+        rounding = len(v) * np.finfo(np.float64).eps * (x @ np.abs(v))
+        return x, value, value + 4.0 * rounding
+
+    def _weights(self, field: str, given: Any) -> np.ndarray:
+        array = np.asarray(given, dtype=np.float64)
+        if array.shape != self.fits.shape:
+            raise InputError(f"{field}: shape {array.shape} does not fit, expected {self.fits.shape}")
+        wrong = ~((array >= 0.0) & (array < math.inf))
+        if wrong.any():
+            index = int(np.flatnonzero(wrong)[0])
+            raise InputError(f"{field}[{index}]: {array[index]} is not a finite number of at least 0")
+        return array
+
+    def _tables(self, rows: int) -> np.ndarray:
+        """Return room for the tables: the same memory for every search in this thread."""
+        size = TABLES * rows * self.states
+        held: np.ndarray = getattr(_room, "held", np.empty(0))
+        if held.size < size:
+            held = _room.held = np.empty(size)
+        return held[:size].reshape(TABLES, rows, self.states)
+
+
+def _first_lambda(spread: np.ndarray, guess: np.ndarray) -> float:
+    """Return the multiplier to begin with: that of the guess, or one in the middle of what is possible."""
+    square = float(spread[guess].sum())
+    if square == 0.0:
+        square = 0.5 * float(spread.sum())
+    return math.sqrt(square)
+
+
+def _reduced(demand: np.ndarray, capacity: np.ndarray, fits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the constraints without kinds that never bind, in common units; at least two kinds."""
+    able = np.where(fits[:, None], demand, 0)
+    binding = able.sum(axis=0) > capacity
+    able, capacity = able[:, binding], capacity[binding]
+    unit = np.gcd.reduce(able, axis=0) if len(able) else np.ones(len(capacity), dtype=np.int64)
+    order = np.argsort(capacity // unit, kind="stable")  # the longest rows last
+    able, capacity = (able // unit)[:, order], (capacity // unit)[order]
+    for _ in range(2 - len(capacity)):
+        able, capacity = np.pad(able, ((0, 0), (1, 0))), np.pad(capacity, (1, 0))
+    return able, capacity
+
+
+def _blocked(needs: np.ndarray, levels: np.ndarray) -> np.ndarray:
+    """Return 0 where each need fits a state and minus infinity where it does not, shape (needs, states)."""
+    result = np.zeros((len(needs), *levels))
+    for row, need in zip(result, needs, strict=True):
+        for k, least in enumerate(need.tolist()):
+            row[(slice(None),) * k + (slice(0, least),)] = -np.inf
+    return result.reshape(len(needs), int(levels.prod()))
+
+
+def _steps(capacity: np.ndarray, most: int) -> np.ndarray:
+    """Return by how much each kind is to be divided so that there are at most ``most`` states."""
+    step = np.ones(len(capacity), dtype=np.int64)
+    while math.prod(int(c) // int(s) + 1 for c, s in zip(capacity, step, strict=True)) > most:
+        widest = int(np.argmax(capacity // step))
+        step[widest] = max(step[widest] + 1, -(-step[widest] * 5 // 4))
+    return step
