@@ -99,7 +99,9 @@ def from_dict(data: Mapping[str, Any]) -> Finding:
 
 def _kind(problem: str) -> type[Instance]:
     """Return the class of the instances of a problem."""
-    from ..models.allocation import gang, instance  # noqa: F401 - loading the modules makes the classes known
+    # Loading the modules makes the classes known.
+    from ..models.allocation import gang, instance  # noqa: F401
+    from ..models.selection import gang as _, instance as __  # noqa: F401
 
     base: Any = Instance
     kinds = {kind.problem: kind for kind in _below(base) if "problem" in vars(kind)}

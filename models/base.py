@@ -137,6 +137,10 @@ class Instance(ABC):
         """List every constraint the decision breaks; empty if it is feasible."""
 
     @abstractmethod
+    def facts(self) -> dict[str, float]:
+        """Return the numbers that say how large the instance is, by name."""
+
+    @abstractmethod
     def content(self) -> Iterator[tuple[str, Any]]:
         """Yield (name, array or JSON value) pairs that together identify the instance."""
 

@@ -8,20 +8,28 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 
-from ..base import InputError
-from ..traces import column, number, read_table
+from .base import InputError
+from .draw import choose
+from .traces import column, number, read_table
 
 Folder = str | os.PathLike[str]
 Key = TypeVar("Key", bound=tuple[Any, ...])
+Item = TypeVar("Item", "MachineType", "RequestClass")
+
+UNITS = {"CPU": (8.0, "8 cores"), "MEM": (64.0, "64 GB"), "GPU": (1.0, "1 card")}
+"""Size of one device of the real kinds, such that a usual machine has about ten of each of them."""
 
 V2018_MEMORY = 512.0
 """GB taken for 100 % of a machine's memory in v2018, whose memory is normalised (the commonest PAI size)."""
+
+SAME_MODEL = {"V100": "V100M16"}
+"""Names that PAI's machines and the pods' constraints give to the same GPU model."""
 
 GOOGLE_CLOCK = 19 * 3600.0 - 600.0
 """Seconds to add to Google's clock for a clock that starts at midnight: 600 s is 19:00 there."""
@@ -144,14 +152,6 @@ TPU_SLICES = Source(
 )
 
 
-def choose(name: str, known: Iterable[str], field: str) -> str:
-    """Return ``name`` if it is known, or raise an InputError that lists what is."""
-    options = list(known)
-    if name not in options:
-        raise InputError(f"{field}: {name!r} is not one of {', '.join(options)}")
-    return name
-
-
 def machine_types(folder: Folder, name: str) -> tuple[MachineType, ...]:
     """Return the machine types of a source, commonest first.
 
@@ -265,3 +265,51 @@ def shares(items: Sequence[MachineType] | Sequence[RequestClass]) -> np.ndarray:
     counts = np.array([item.count for item in items], dtype=np.float64)
     result: np.ndarray = counts / counts.sum()
     return result
+
+
+def drawn(rng: np.random.Generator, items: Sequence[Item], count: int) -> list[Item]:
+    """Draw types or classes by their shares; a larger count only adds to the list."""
+    places = np.searchsorted(np.cumsum(shares(items)), rng.random(count), side="right")
+    return [items[min(i, len(items) - 1)] for i in places]
+
+
+def servers(
+    rng: np.random.Generator, types: Sequence[MachineType], count: int, exact: bool = False
+) -> list[MachineType]:
+    """Draw types by their shares or, if ``exact``, in proportion (largest remainders) and random order."""
+    if not exact:
+        return drawn(rng, types, count)
+    want = shares(types) * count
+    number_of = np.floor(want).astype(np.int64)
+    number_of[np.argsort(number_of - want, kind="stable")[: count - number_of.sum()]] += 1
+    return [types[i] for i in rng.permutation(np.repeat(np.arange(len(types)), number_of))]
+
+
+def amount(item: MachineType | RequestClass, kind: str) -> float:
+    """Return the cores ("CPU"), GB ("MEM") or cards ("GPU") of a machine or a request.
+
+    Raises
+    ------
+    InputError
+        If the source does not say it.
+    """
+    result = {"CPU": item.cpu, "MEM": item.memory, "GPU": item.gpu}[kind]
+    if result is None:
+        raise InputError(
+            f"machines: the source gives no {kind} of its machines; leave that kind out of `kinds`"
+        )
+    return result
+
+
+def may_run(asked: RequestClass, machine: MachineType) -> bool:
+    """Tell whether a machine has GPUs if the request needs some, and of a model that the request allows."""
+    if asked.gpu > 0 and machine.gpu == 0:
+        return False
+    return not asked.allowed or SAME_MODEL.get(machine.name, machine.name) in asked.allowed
+
+
+def commonest(found: Requests, count: int, name: str) -> tuple[RequestClass, ...]:
+    """Return the commonest request classes of a source, one for each port, or raise if there are fewer."""
+    if len(found.classes) < count:
+        raise InputError(f"ports: {count} is more than the {len(found.classes)} request classes of {name}")
+    return found.classes[:count]

@@ -14,9 +14,9 @@ from ..models.base import InputError
 
 def _registered() -> list[type[Any]]:
     """Return every policy of every room; the rooms load here, not with the layer."""
-    from . import allocation
+    from . import allocation, selection
 
-    return [*allocation.POLICIES.values()]
+    return [*allocation.POLICIES.values(), *selection.POLICIES.values()]
 
 
 def policies(problem: str | None = None) -> dict[str, type[Any]]:

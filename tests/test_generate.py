@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clairvoyant.models import sources
 from clairvoyant.models.allocation import draw, profile, utility
 from clairvoyant.models.allocation.generate import SIZES, generate
 from clairvoyant.models.allocation.instance import AllocationInstance
@@ -72,7 +73,7 @@ def test_contention_multiplies_the_requirements_and_nothing_else() -> None:
 
 
 def test_real_kinds_are_machines_and_requests_of_the_profile() -> None:
-    unit = [draw.UNITS[name][0] for name in ("CPU", "MEM", "GPU")]
+    unit = [sources.UNITS[name][0] for name in ("CPU", "MEM", "GPU")]
     machines = {(t.cpu, t.memory, t.gpu) for t in profile.machine_types("pai-2020")}
     classes = [(c.cpu, c.memory, c.gpu) for c in profile.request_classes("gpu-2023")]
     assert {tuple(row) for row in (DEFAULT.setting.capacity[:, :3] * unit).tolist()} <= machines
@@ -105,7 +106,7 @@ def test_origin_says_synthetic_and_names_what_is_real_and_what_is_filled() -> No
     text = str(DEFAULT.origin)
     assert text.startswith("synthetic (default, seed 0)")
     real, filled = " ".join(DEFAULT.origin.real), " ".join(DEFAULT.origin.filled)
-    for name in draw.UNITS:
+    for name in sources.UNITS:
         assert name in real
         assert name not in filled
     for name in (*draw.FILLED, "edges", "utility", "alpha", "overhead", "arrivals: Bernoulli(0.7)"):

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from clairvoyant.models import traces
-from clairvoyant.models.allocation import draw, profile, sources
+from clairvoyant.models import sources, traces
+from clairvoyant.models.allocation import draw, profile
 from clairvoyant.models.allocation.instance import AllocationInstance
 from clairvoyant.models.allocation.trace import from_trace
 from clairvoyant.models.base import InputError
@@ -138,7 +138,7 @@ def test_traces_give_valid_instances(options: dict[str, Any], folder: Path, tmp_
     assert instance.origin.source.startswith("trace (")
     for name in s.names.kinds:
         assert (name in filled) == (name in draw.FILLED)
-        assert (name in real) == (name in draw.UNITS)
+        assert (name in real) == (name in sources.UNITS)
     assert sources.MACHINES[options.get("machines", "pai-2020")].file in real
     assert sources.REQUESTS[options.get("requests", "gpu-2023")].file in real
     arrivals = options.get("arrivals", options.get("requests", "gpu-2023"))

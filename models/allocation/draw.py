@@ -8,21 +8,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
 from ..base import InputError
+from ..draw import choose_some, real, streams, truth
+from ..sources import UNITS, MachineType, RequestClass, amount, shares
 from . import utility
-from .sources import MachineType, RequestClass, shares
 
-STREAMS = (
+stream = streams(
     *("graph", "machines", "requests", "filled capacity", "filled demand"),
     *("utility", "alpha", "overhead", "arrivals", "split", "tasks"),
 )
-UNITS = {"CPU": (8.0, "8 cores"), "MEM": (64.0, "64 GB"), "GPU": (1.0, "1 card")}
-"""Size of one device of the real kinds, such that a usual machine has about ten of each of them."""
 
 
 @dataclass(frozen=True)
@@ -48,56 +46,9 @@ FILLED = {
 KINDS = (*UNITS, *FILLED)
 
 
-def stream(seed: int, name: str) -> np.random.Generator:
-    """Return the independent random stream of one quantity."""
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(STREAMS.index(name),)))
-
-
-def whole(field: str, value: Any, low: int) -> int:
-    """Return a whole number of at least ``low``, or raise an InputError."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < low:
-        raise InputError(f"{field}: {value!r} is not a whole number of at least {low}")
-    return int(value)
-
-
-def real(field: str, value: Any, low: float, high: float = math.inf) -> float:
-    """Return a finite number from ``low`` to ``high``, or raise an InputError."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
-        raise InputError(f"{field}: {value!r} is not a finite number")
-    result = float(value)
-    if not low <= result <= high:
-        upper = "" if high == math.inf else f" and at most {high:g}"
-        raise InputError(f"{field}: {value!r} is not at least {low:g}{upper}")
-    return result
-
-
-def truth(field: str, value: Any) -> bool:
-    """Return True or False, or raise an InputError for anything else."""
-    if not isinstance(value, (bool, np.bool_)):
-        raise InputError(f"{field}: {value!r} is neither true nor false")
-    return bool(value)
-
-
-def interval(field: str, value: Any, high: float = math.inf) -> tuple[float, float]:
-    """Return a pair (smallest, largest) of numbers from 0 to ``high``, or raise an InputError."""
-    if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != 2:
-        raise InputError(f"{field}: {value!r} is not a pair (smallest, largest)")
-    first, last = (real(f"{field}[{i}]", v, 0.0, high) for i, v in enumerate(value))
-    if first > last:
-        raise InputError(f"{field}: {value!r} does not increase")
-    return first, last
-
-
 def kinds(names: Sequence[str], filled: bool) -> tuple[str, ...]:
     """Return the device kinds to use, without those that no trace has if ``filled`` is off."""
-    if not isinstance(names, Sequence) or isinstance(names, str):
-        raise InputError(f"kinds: {names!r} is not a list of names")
-    for i, name in enumerate(names):
-        if name not in KINDS:
-            raise InputError(f"kinds[{i}]: {name!r} is not one of {', '.join(KINDS)}")
-        if name in names[:i]:
-            raise InputError(f"kinds[{i}]: {name!r} stands twice")
-    filled = truth("filled", filled)
+    names, filled = choose_some("kinds", names, KINDS), truth("filled", filled)
     chosen = tuple(name for name in names if filled or name not in FILLED)
     if not chosen:
         raise InputError(f"kinds: {list(names)!r} leaves no kind of device")
@@ -142,12 +93,6 @@ def edges(rng: np.random.Generator, allowed: np.ndarray, count: int) -> np.ndarr
     return np.stack(np.unravel_index(order, allowed.shape), axis=1)
 
 
-def machines(rng: np.random.Generator, types: Sequence[MachineType], servers: int) -> list[MachineType]:
-    """Draw the type of each server by its share; more servers only add to the list."""
-    drawn = np.searchsorted(np.cumsum(shares(types)), rng.random(servers), side="right")
-    return [types[min(i, len(types) - 1)] for i in drawn]
-
-
 def classes(rng: np.random.Generator, known: Sequence[RequestClass], ports: int) -> list[RequestClass]:
     """Draw a class for each port by its share, none twice before all have been drawn once."""
     chosen: list[int] = []
@@ -167,7 +112,7 @@ def capacity(rng: np.random.Generator, types: Sequence[MachineType], names: Sequ
             drawn = np.searchsorted(share, spare[name], side="right")
             result[:, k] = np.array(fill.capacities)[np.minimum(drawn, len(share) - 1)]
         else:
-            result[:, k] = [_amount(item, name) for item in types]
+            result[:, k] = [amount(item, name) / UNITS[name][0] for item in types]
     return result
 
 
@@ -179,17 +124,8 @@ def demand(rng: np.random.Generator, known: Sequence[RequestClass], names: Seque
         if name in FILLED:
             result[:, k] = np.floor(spare[name] * (FILLED[name].tenths + 1)) / 10
         else:
-            result[:, k] = [_amount(item, name) for item in known]
+            result[:, k] = [amount(item, name) / UNITS[name][0] for item in known]
     return result
-
-
-def _amount(item: MachineType | RequestClass, name: str) -> float:
-    amount = {"CPU": item.cpu, "MEM": item.memory, "GPU": item.gpu}[name]
-    if amount is None:
-        raise InputError(
-            f"machines: the source gives no {name} of its machines; leave that kind out of `kinds`"
-        )
-    return amount / UNITS[name][0]
 
 
 def utilities(rng: np.random.Generator, wanted: Any, shape: tuple[int, int]) -> np.ndarray:

@@ -227,6 +227,10 @@ class GangInstance(Instance):
         """N_l: jobs per port over all slots, shape (L,)."""
         return self.base.arrival_counts
 
+    def facts(self) -> dict[str, float]:
+        """Return the numbers that say how large the instance is, by name."""
+        return self.base.facts() | {"tasks": len(self.setting.task_port)}
+
     def episode(self, sees: frozenset[str]) -> SlotEpisode:
         """Return a fresh pass through the slots; ``sees`` may hold "arrivals"."""
         return SlotEpisode(self, "arrivals" in sees)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from . import draw
+from ..draw import real, whole
 from .gang import GangInstance, generate_gang
 from .generate import generate as generate_base
 from .instance import AllocationInstance
@@ -61,7 +61,7 @@ def _split(base: AllocationInstance, seed: int, tasks: Any, floor: Any, minimum:
     return generate_gang(
         base,
         seed,
-        tasks=draw.whole("tasks", tasks, 1),
-        floor=draw.real("floor", floor, 0.0, 1.0),
-        minimum=None if minimum is None else draw.whole("minimum", minimum, 0),
+        tasks=whole("tasks", tasks, 1),
+        floor=real("floor", floor, 0.0, 1.0),
+        minimum=None if minimum is None else whole("minimum", minimum, 0),
     )

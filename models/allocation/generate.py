@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..base import InputError, Origin
-from . import draw, profile, sources
+from ..draw import choose, interval, real, truth, whole
+from ..sources import UNITS, MachineType, RequestClass, drawn
+from . import draw, profile
 from .instance import AllocationInstance, Names
-from .sources import MachineType, RequestClass
 
 
 @dataclass(frozen=True)
@@ -102,22 +103,22 @@ def generate(
     InputError
         Naming the argument and its value.
     """
-    preset = SIZES[sources.choose(size, SIZES, "size")]
-    seed = draw.whole("seed", seed, 0)
-    L = draw.whole("ports", preset.ports if ports is None else ports, 1)
-    R = draw.whole("servers", preset.servers if servers is None else servers, 1)
-    T = draw.whole("slots", preset.slots if slots is None else slots, 0)
-    mean_ports = draw.real("density", min(preset.density, L) if density is None else density, 0.0, L)
-    factor = draw.real("contention", preset.contention if contention is None else contention, 0.0)
+    preset = SIZES[choose(size, SIZES, "size")]
+    seed = whole("seed", seed, 0)
+    L = whole("ports", preset.ports if ports is None else ports, 1)
+    R = whole("servers", preset.servers if servers is None else servers, 1)
+    T = whole("slots", preset.slots if slots is None else slots, 0)
+    mean_ports = real("density", min(preset.density, L) if density is None else density, 0.0, L)
+    factor = real("contention", preset.contention if contention is None else contention, 0.0)
     names = draw.kinds(preset.kinds if kinds is None else kinds, filled)
-    rho = draw.real("arrival_probability", arrival_probability, 0.0, 1.0)
-    counts = draw.truth("counts", counts)
+    rho = real("arrival_probability", arrival_probability, 0.0, 1.0)
+    counts = truth("counts", counts)
     if counts and rho == 1.0:
         raise InputError("arrival_probability: 1 leaves the number of jobs open; counts need less than 1")
-    rate = _rate(pattern, draw.whole("slots_per_day", slots_per_day, 1), T)
-    spread = draw.real("fano", fano, 1.0)
+    rate = _rate(pattern, whole("slots_per_day", slots_per_day, 1), T)
+    spread = real("fano", fano, 1.0)
 
-    types = draw.machines(draw.stream(seed, "machines"), profile.machine_types(machines), R)
+    types = drawn(draw.stream(seed, "machines"), profile.machine_types(machines), R)
     asked = draw.classes(draw.stream(seed, "requests"), profile.request_classes(requests), L)
     return assemble(
         seed,
@@ -152,8 +153,8 @@ def assemble(
 ) -> AllocationInstance:
     """Put an instance together from machine types, request classes and arrivals; the rest is drawn here."""
     shape = (len(types), len(names))
-    low, high = draw.interval("alpha", alpha)
-    least, most = draw.interval("overhead", overhead, 1.0)
+    low, high = interval("alpha", alpha)
+    least, most = interval("overhead", overhead, 1.0)
     fill = draw.stream(seed, "filled demand")
     return AllocationInstance(
         edges=draw.edges(draw.stream(seed, "graph"), allowed, round(density * len(types))),
@@ -211,7 +212,7 @@ def _origin(
 
 def real_columns(names: Sequence[str], machines: str, requests: str) -> tuple[str, ...]:
     """Describe the columns of the real kinds."""
-    units = "/".join(f"{name} ({draw.UNITS[name][1]})" for name in names if name in draw.UNITS)
+    units = "/".join(f"{name} ({UNITS[name][1]})" for name in names if name in UNITS)
     return (f"capacity of {units}: {machines}", f"demand of {units}: {requests}") if units else ()
 
 

@@ -443,6 +443,19 @@ class AllocationInstance(Instance):
 
         return from_trace(folder, **options)
 
+    def facts(self) -> dict[str, float]:
+        """Return the numbers that say how large the instance is, by name."""
+        s = self.setting
+        return {
+            "ports": s.ports,
+            "servers": s.servers,
+            "device kinds": s.kinds,
+            "edges": len(s.edges),
+            "ports per server": s.density,
+            "slots": s.slots,
+            "jobs": int(self.arrivals.sum()),
+        }
+
     def episode(self, sees: frozenset[str]) -> SlotEpisode:
         """Return a fresh pass through the slots; ``sees`` may hold "arrivals"."""
         return SlotEpisode(self, "arrivals" in sees)

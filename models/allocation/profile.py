@@ -18,9 +18,10 @@ from typing import Any
 
 import numpy as np
 
+from .. import sources
 from ..base import InputError, write_whole
-from . import sources
-from .sources import Folder, MachineType, RequestClass
+from ..draw import choose
+from ..sources import Folder, MachineType, RequestClass
 
 FILE = Path(__file__).with_name("profile.json")
 LEAST = 10
@@ -72,19 +73,19 @@ def load() -> dict[str, Any]:
 def machine_types(name: str) -> tuple[MachineType, ...]:
     """Return the machine types of a source from the built-in profile, commonest first."""
     known = load()["machines"]
-    return tuple(MachineType(**entry) for entry in known[sources.choose(name, known, "machines")]["types"])
+    return tuple(MachineType(**entry) for entry in known[choose(name, known, "machines")]["types"])
 
 
 def request_classes(name: str) -> tuple[RequestClass, ...]:
     """Return the request classes of a source from the built-in profile, commonest first."""
     known = load()["requests"]
-    return tuple(RequestClass(**entry) for entry in known[sources.choose(name, known, "requests")]["classes"])
+    return tuple(RequestClass(**entry) for entry in known[choose(name, known, "requests")]["classes"])
 
 
 def by_hour(name: str) -> np.ndarray:
     """Return the arrivals by hour of day of a source relative to their mean, shape (24,)."""
     known = load()["arrivals"]
-    return np.array(known[sources.choose(name, known, "pattern")]["by_hour"])
+    return np.array(known[choose(name, known, "pattern")]["by_hour"])
 
 
 def _head(source: sources.Source) -> dict[str, str]:

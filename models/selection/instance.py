@@ -29,6 +29,8 @@ from ..base import (
 from .noise import NOISES, draw_path
 
 if TYPE_CHECKING:
+    import networkx as nx
+
     from .knapsack import Knapsack
 
 LARGEST = 2**31
@@ -208,10 +210,8 @@ class SlotEpisode:
             more = f" and {len(broken) - 3} more" if len(broken) > 3 else ""
             message = f"slot {self._slot}: infeasible decision: {'; '.join(map(str, broken[:3]))}{more}"
             raise DecisionError(message, broken)
-        chosen = np.flatnonzero(x != 0.0)
-        utility = instance.path[self._slot, chosen]
-        for array in (chosen, utility):
-            array.setflags(write=False)
+        chosen = frozen(np.flatnonzero(x != 0.0))
+        utility = frozen(instance.path[self._slot, chosen])
         return Outcome(float(instance.mean @ x), feasible, Feedback(self._slot, chosen, utility))
 
 
@@ -227,6 +227,68 @@ class ChannelInstance(Instance):
     """The sample path, if it was given and not drawn."""
     arrivals: np.ndarray
     """1_l(t), shape (T, L)."""
+
+    def _hide(
+        self,
+        order: np.ndarray,
+        ports: int,
+        *,
+        mean: Any,
+        noise: Any,
+        scale: Any,
+        arrivals: Any,
+        seed: Any,
+        path: Any,
+    ) -> None:
+        """Check what nature hides and keep it, with the channels put in ``order``."""
+        count = len(order)
+        self.mean = frozen(numbers(mean, "mean", (count,), high=1.0)[order])
+        self.noise, self.scale = _noise(noise, scale, count, order)
+        self.arrivals = numbers(arrivals, "arrivals", (None, ports), integer=True, high=1)
+        self.seed = _seed(seed)
+        self.recorded = None
+        if path is not None:
+            shape = (len(self.arrivals), count)
+            self.recorded = frozen(numbers(path, "path", shape, high=1.0)[:, order])
+
+    def _hidden(self) -> Iterator[tuple[str, Any]]:
+        """Yield the part of :meth:`content` that nature hides."""
+        yield "mean", self.mean
+        yield "noise", self.noise
+        yield "scale", self.scale
+        yield "arrivals", self.arrivals
+        if self.recorded is None:
+            yield "seed", self.seed
+        else:
+            yield "path", self.recorded
+
+    def _hidden_fields(self) -> dict[str, Any]:
+        """Return the part of the JSON form that nature hides, and the origin."""
+        noise: dict[str, Any] = {"kind": self.noise}
+        if self.noise == "clipped-normal":
+            noise["scale"] = self.scale.tolist()
+        data = {
+            "mean": self.mean.tolist(),
+            "noise": noise,
+            "arrivals": self.arrivals.tolist(),
+            "seed": self.seed,
+            "origin": self.origin.to_dict(),
+        }
+        if len(self.arrivals) == 0:
+            data["ports"] = self.setting.ports
+        if self.recorded is not None:
+            data["path"] = self.recorded.tolist()
+        return data
+
+    def with_arrivals(self, arrivals: Any) -> Self:
+        """Return the same nature under other arrivals (and so maybe another horizon)."""
+        data = self.to_dict() | {"arrivals": np.asarray(arrivals), "ports": self.setting.ports}
+        slots = len(data["arrivals"])
+        if self.recorded is not None and slots > len(self.recorded):
+            raise InputError(f"arrivals: {slots} slots are more than the {len(self.recorded)} recorded ones")
+        if self.recorded is not None:
+            data["path"] = self.recorded[:slots]
+        return type(self).from_dict(data)
 
     @cached_property
     def path(self) -> np.ndarray:
@@ -331,22 +393,14 @@ class SelectionInstance(ChannelInstance):
             raise InputError("capacity: empty; an instance needs at least one kind of device")
         pairs = numbers(edges, "edges", (None, 2), integer=True, high=LARGEST)
         count = len(pairs)
-        ports = count_ports(pairs, arrivals, ports)
+        ports = count_ports(pairs[:, 0], arrivals, ports)
         order = edge_order(pairs)
         a = numbers(demand, "demand", (count, len(c)), integer=True, high=LARGEST)
-        v = numbers(mean, "mean", (count,), high=1.0)
         supply = np.zeros(count) if cost is None else numbers(cost, "cost", (count,))
-        self.noise, self.scale = _noise(noise, scale, count, order)
-        x = numbers(arrivals, "arrivals", (None, ports), integer=True, high=1)
+        self._hide(order, ports, mean=mean, noise=noise, scale=scale, arrivals=arrivals, seed=seed, path=path)
         self.setting = Setting(
-            frozen(pairs[order]), frozen(a[order]), c, frozen(supply[order]), ports, len(x)
+            frozen(pairs[order]), frozen(a[order]), c, frozen(supply[order]), ports, len(self.arrivals)
         )
-        self.mean = frozen(v[order])
-        self.arrivals = x
-        self.seed = _seed(seed)
-        self.recorded = None
-        if path is not None:
-            self.recorded = frozen(numbers(path, "path", (len(x), count), high=1.0)[:, order])
         self.origin = origin if origin is not None else Origin("given by hand")
 
     def __repr__(self) -> str:
@@ -383,16 +437,6 @@ class SelectionInstance(ChannelInstance):
             "jobs": int(self.arrivals.sum()),
         }
 
-    def with_arrivals(self, arrivals: Any) -> SelectionInstance:
-        """Return the same nature under other arrivals (and so maybe another horizon)."""
-        data = self.to_dict() | {"arrivals": np.asarray(arrivals), "ports": self.setting.ports}
-        slots = len(data["arrivals"])
-        if self.recorded is not None and slots > len(self.recorded):
-            raise InputError(f"arrivals: {slots} slots are more than the {len(self.recorded)} recorded ones")
-        if self.recorded is not None:
-            data["path"] = self.recorded[:slots]
-        return type(self).from_dict(data)
-
     def content(self) -> Iterator[tuple[str, Any]]:
         """Yield what identifies the instance; the origin does not."""
         s = self.setting
@@ -400,39 +444,20 @@ class SelectionInstance(ChannelInstance):
         yield "demand", s.demand
         yield "capacity", s.capacity
         yield "cost", s.cost
-        yield "mean", self.mean
-        yield "noise", self.noise
-        yield "scale", self.scale
-        yield "arrivals", self.arrivals
-        if self.recorded is None:
-            yield "seed", self.seed
-        else:
-            yield "path", self.recorded
+        yield from self._hidden()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form of DESIGN.md, with ``cost`` and ``origin``, and ``path`` if it is recorded."""
         s = self.setting
-        noise: dict[str, Any] = {"kind": self.noise}
-        if self.noise == "clipped-normal":
-            noise["scale"] = self.scale.tolist()
-        data: dict[str, Any] = {
+        return {
             "problem": self.problem,
             "version": FORMAT_VERSION,
             "edges": s.edges.tolist(),
             "demand": s.demand.tolist(),
             "capacity": s.capacity.tolist(),
             "cost": s.cost.tolist(),
-            "mean": self.mean.tolist(),
-            "noise": noise,
-            "arrivals": self.arrivals.tolist(),
-            "seed": self.seed,
-            "origin": self.origin.to_dict(),
+            **self._hidden_fields(),
         }
-        if s.slots == 0:
-            data["ports"] = s.ports
-        if self.recorded is not None:
-            data["path"] = self.recorded.tolist()
-        return data
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -449,11 +474,72 @@ class SelectionInstance(ChannelInstance):
             origin=Origin.from_dict(data["origin"]) if "origin" in data else None,
         )
 
+    def to_networkx(self) -> nx.Graph:
+        """Return the bipartite graph: nodes ("port", l) and ("server", r), an edge with data per channel.
 
-def count_ports(pairs: np.ndarray, arrivals: Any, ports: int | None) -> int:
-    """Return the number of ports, and refuse channels of ports that are not there."""
+        A recorded sample path is the graph's attribute ``path``, its columns sorted by port, then server.
+        """
+        import networkx as nx
+
+        s = self.setting
+        graph = nx.Graph(
+            problem=self.problem,
+            capacity=s.capacity.tolist(),
+            noise=self.noise,
+            arrivals=self.arrivals.tolist(),
+            seed=self.seed,
+        )
+        if self.recorded is not None:
+            graph.graph["path"] = self.recorded.tolist()
+        graph.add_nodes_from((("port", p) for p in range(s.ports)), bipartite=0)
+        graph.add_nodes_from((("server", r) for r in range(s.servers)), bipartite=1)
+        for e, (p, r) in enumerate(s.edges.tolist()):
+            data = {"demand": s.demand[e].tolist(), "mean": float(self.mean[e]), "cost": float(s.cost[e])}
+            if self.noise == "clipped-normal":
+                data["scale"] = float(self.scale[e])
+            graph.add_edge(("port", p), ("server", r), **data)
+        return graph
+
+    @classmethod
+    def from_networkx(cls, graph: nx.Graph) -> Self:
+        """Build an instance from a graph like that of :meth:`to_networkx`.
+
+        Raises
+        ------
+        InputError
+            For an edge or graph attribute that is missing or malformed, by name.
+        """
+        from ..graphs import bipartite
+
+        ports, _, pairs = bipartite(graph)
+
+        def column(key: str) -> list[Any]:
+            ends = [(("port", p), ("server", r)) for p, r in pairs]
+            return [need(graph.edges[u, v], key, f"graph.edges[{u}, {v}].") for u, v in ends]
+
+        noise = need(graph.graph, "noise", "graph.")
+        return cls(
+            edges=pairs,
+            demand=column("demand"),
+            capacity=need(graph.graph, "capacity", "graph."),
+            mean=column("mean"),
+            arrivals=need(graph.graph, "arrivals", "graph."),
+            noise=noise,
+            scale=column("scale") if noise == "clipped-normal" else None,
+            seed=need(graph.graph, "seed", "graph."),
+            cost=column("cost"),
+            path=graph.graph.get("path"),
+            ports=ports,
+        )
+
+
+def count_ports(port: np.ndarray, arrivals: Any, ports: int | None, where: str = "edges[{}][0]") -> int:
+    """Return the number of ports, and refuse an entry of ``port`` that is not there.
+
+    ``where`` is how an error names the entry with that index.
+    """
     rows = arrivals if isinstance(arrivals, (list, tuple, np.ndarray)) else ()
-    known = int(pairs[:, 0].max(initial=-1)) + 1
+    known = int(port.max(initial=-1)) + 1
     if ports is not None:
         if isinstance(ports, bool) or not isinstance(ports, (int, np.integer)) or ports < 1:
             raise InputError(f"ports: {ports!r} is not a whole number of at least 1")
@@ -466,17 +552,17 @@ def count_ports(pairs: np.ndarray, arrivals: Any, ports: int | None) -> int:
         count = max(1, known)
     if count == 0:
         raise InputError("arrivals: no columns; an instance needs at least one port")
-    for i in np.flatnonzero(pairs[:, 0] >= count)[:1]:
-        raise InputError(f"edges[{i}][0]: {pairs[i, 0]} is out of range for {count} ports")
+    for i in np.flatnonzero(port >= count)[:1]:
+        raise InputError(f"{where.format(i)}: {port[i]} is out of range for {count} ports")
     return count
 
 
-def edge_order(pairs: np.ndarray) -> np.ndarray:
+def edge_order(pairs: np.ndarray, field: str = "edges") -> np.ndarray:
     """Return the order by first, then second entry, and refuse a pair that stands twice."""
     order = np.lexsort((pairs[:, 1], pairs[:, 0]))
     ordered = pairs[order]
     for i in np.flatnonzero((np.diff(ordered, axis=0) == 0).all(axis=1))[:1]:
-        raise InputError(f"edges[{int(order[i + 1])}]: {ordered[i].tolist()} stands twice")
+        raise InputError(f"{field}[{int(order[i + 1])}]: {ordered[i].tolist()} stands twice")
     return order
 
 

@@ -363,3 +363,88 @@ def search(  # type: ignore[no-untyped-def]
             i -= 1
     place[0], place[1] = i, value
     place[2] += visited
+
+
+@njit(cache=True, error_model="numpy")
+def next_labels(  # type: ignore[no-untyped-def]
+    i,
+    state,
+    sums,
+    words,
+    values,
+    spread,
+    first,
+    goal,
+    offsets,
+    like,
+    blocked,
+    tables,
+    lines,
+    value,
+    tolerance,
+):
+    """Decide item ``i`` in every partial set, and keep those that may still lead to more than ``value``.
+
+    Of partial sets in the same state only those are kept that no other one equals or exceeds in both values.x
+    and spread.x, so that many sets that are nearly the same cost little.
+
+    Parameters
+    ----------
+    i
+        The item.
+    state, sums, words
+        Of each partial set: its state, [values.x, spread.x, items that come first], and its items as bits.
+    values, spread, first, goal, offsets, like, blocked, tables, lines, tolerance
+        As in :func:`close_at_root`; the tables must be exact.
+    value
+        The best known value.
+
+    Returns
+    -------
+    tuple of numpy.ndarray
+        ``state``, ``sums`` and ``words`` of the partial sets that are kept.
+    """
+    count = state.shape[0]
+    new_state = np.empty(2 * count, dtype=np.int64)
+    new_sums = np.empty((2 * count, 3))
+    parent = np.empty(2 * count, dtype=np.int64)
+    made = 0
+    for take in range(2):
+        for j in range(count):
+            s = state[j]
+            if take == 1 and blocked[like[i], s] != 0.0:
+                continue
+            s -= take * offsets[i]
+            line, square = sums[j, 0] + take * values[i], sums[j, 1] + take * spread[i]
+            held = sums[j, 2] + take * first[i]
+            room = np.inf
+            for number in range(tables.shape[0]):
+                lam, bonus = lines[number, 0], lines[number, 1]
+                half = 0.5 / lam if lam > 0.0 else 0.0
+                rest = tables[number, i + 1, s] + bonus * (held - goal)
+                room = min(room, line + half * square + 0.5 * lam + rest)
+            if room > value + tolerance * max(1.0, value):
+                new_state[made] = s
+                new_sums[made, 0], new_sums[made, 1], new_sums[made, 2] = line, square, held
+                parent[made] = j if take == 0 else -1 - j
+                made += 1
+    order = np.argsort(-new_sums[:made, 1], kind="mergesort")
+    order = order[np.argsort(-new_sums[order, 0], kind="mergesort")]
+    order = order[np.argsort(new_state[order], kind="mergesort")]
+    kept = np.empty(made, dtype=np.int64)
+    n, last, most = 0, -1, -1.0
+    for j in order:
+        if new_state[j] != last:
+            last, most = new_state[j], -1.0
+        if new_sums[j, 1] > most:
+            most = new_sums[j, 1]
+            kept[n] = j
+            n += 1
+    kept = kept[:n]
+    new_words = np.empty((n, words.shape[1]), dtype=np.uint64)
+    for j in range(n):
+        p = parent[kept[j]]
+        new_words[j] = words[p if p >= 0 else -1 - p]
+        if p < 0:
+            new_words[j, i // 64] |= np.uint64(1) << np.uint64(i % 64)
+    return new_state[kept], new_sums[kept], new_words

@@ -21,14 +21,17 @@ if TYPE_CHECKING:
 TABLE_BYTES = 2**26
 """The most one table may take; beyond it, states are lumped together, and tables give bounds only."""
 
-TABLES = 2
+TABLES = 4
 """The most multipliers that are tried before the search branches."""
 
 TOLERANCE = 1e-11
 """Distance of value and bound, relative to max(1, value), that counts as none: it covers rounding."""
 
-CHUNK = 2**18
-"""Nodes of the search between two looks at whether to stop."""
+CHUNK = 2**13
+"""Nodes of the depth-first search between two looks at whether to stop."""
+
+MOST_NODES = 2**13
+"""Nodes after which the depth-first search gives way to the one over labels, which needs exact tables."""
 
 _room = threading.local()
 
@@ -166,39 +169,31 @@ class Knapsack:
     ) -> Choice:
         kernels = _kernels()
         n = len(items)
-        demand, needs, offsets = self.demand[items], self._needs[items], self._offsets[items]
+        demand, needs, offsets, like = (
+            array[items] for array in (self.demand, self._needs, self._offsets, self._like)
+        )
         best = np.zeros(n, dtype=bool) if guess is None else guess[items] > 0
         kernels.keep_what_fits(best, demand, self.capacity)
         first = first.astype(np.int64)
-        tables = self._tables(n + 1)
+        room = self._tables(n + 1)
         lines = np.zeros((TABLES, 2))
         lines[0, 0] = _first_lambda(q, best)
-        common = (v, q, float(cap), first, goal, demand)
+        what = (v, q, float(cap), first, goal)
+        grid = (needs, offsets, like, self._blocked, *self._grid)
         count, value, bound = kernels.close_at_root(
-            *common,
-            self.capacity,
-            needs,
-            offsets,
-            self._like[items],
-            self._blocked,
-            *self._grid,
-            tables,
-            lines,
-            best,
-            TOLERANCE,
+            *what, demand, self.capacity, *grid, room, lines, best, TOLERANCE
         )
+        known = (room[:count], lines[:count])
         nodes = 0
         if bound - value > TOLERANCE * max(1.0, value):
-            twin = kernels.earlier_twins(v, q, first, demand)
-            sums, left = np.zeros((n + 1, 4)), np.empty((n + 1, len(self.capacity)), dtype=np.int64)
-            sums[0, 3], left[0] = self.states - 1, self.capacity
-            place, choice = np.array([0.0, value, 0.0]), np.zeros(n + 1, dtype=np.int64)
-            depth = (tables[:count], lines[:count], twin, best, TOLERANCE, place, choice, sums, left, CHUNK)
-            while place[0] >= 0 and not (stop is not None and stop()):
-                kernels.search(*common, offsets, *depth)
-            value, nodes = float(place[1]), int(place[2])
-            if place[0] < 0:
-                bound = min(bound, value)
+            search = _Search(what, demand, self.capacity, offsets, like, self._blocked, known, best, value)
+            search.by_depth(
+                self.states - 1, None if self.exact else stop, MOST_NODES if self.exact else math.inf
+            )
+            if self.exact and not search.done:
+                search.by_labels(self.states - 1, stop)
+            value, nodes = search.value, search.nodes
+            bound = min(bound, value) if search.done else bound
         x = np.zeros(len(self.fits), dtype=bool)
         x[items[best]] = True
         proven = max(value, bound) + TOLERANCE * max(1.0, value)
@@ -276,6 +271,64 @@ class Knapsack:
         if held.size < size:
             held = _room.held = np.empty(size)
         return held[:size].reshape(TABLES, rows, self.states)
+
+
+class _Search:
+    """What is left to do where no table proves the best set known: branch, bounded by the tables."""
+
+    def __init__(
+        self,
+        what: tuple[Any, ...],
+        demand: np.ndarray,
+        capacity: np.ndarray,
+        offsets: np.ndarray,
+        like: np.ndarray,
+        blocked: np.ndarray,
+        known: tuple[np.ndarray, np.ndarray],
+        best: np.ndarray,
+        value: float,
+    ) -> None:
+        self.value, self.best, self.nodes, self.done = value, best, 0, False
+        self._what, self._known = what, known
+        self._demand, self._capacity = demand, capacity
+        self._offsets, self._like, self._blocked = offsets, like, blocked
+
+    def by_depth(self, top: int, stop: Callable[[], bool] | None, most: float) -> None:
+        """Search depth-first, through at most about ``most`` nodes."""
+        kernels = _kernels()
+        v, q, _, first, _ = self._what
+        n = len(v)
+        twin = kernels.earlier_twins(v, q, first, self._demand)
+        sums, left = np.zeros((n + 1, 4)), np.empty((n + 1, len(self._capacity)), dtype=np.int64)
+        sums[0, 3], left[0] = top, self._capacity
+        place, choice = np.array([0.0, self.value, 0.0]), np.zeros(n + 1, dtype=np.int64)
+        depth = (twin, self.best, TOLERANCE, place, choice, sums, left, CHUNK)
+        while place[0] >= 0 and place[2] < most and not (stop is not None and stop()):
+            kernels.search(*self._what, self._demand, self._offsets, *self._known, *depth)
+        self.value, self.nodes, self.done = float(place[1]), int(place[2]), place[0] < 0
+
+    def by_labels(self, top: int, stop: Callable[[], bool] | None) -> None:
+        """Search breadth-first over partial sets that no other one dominates; needs exact tables."""
+        kernels = _kernels()
+        v, q, cap, first, goal = self._what
+        n = len(v)
+        state, sums = np.array([top]), np.zeros((1, 3))
+        words = np.zeros((1, n // 64 + 1), dtype=np.uint64)
+        grid = (self._offsets, self._like, self._blocked, *self._known)
+        for i in range(n):
+            if stop is not None and stop():
+                return
+            state, sums, words = kernels.next_labels(
+                i, state, sums, words, v, q, first, goal, *grid, self.value, TOLERANCE
+            )
+            self.nodes += len(state)
+            reached = np.where(sums[:, 2] == goal, np.minimum(sums[:, 0], cap) + np.sqrt(sums[:, 1]), -1.0)
+            if len(reached) and reached.max() > self.value:
+                at = int(reached.argmax())
+                self.value = float(reached[at])
+                bits = np.arange(n, dtype=np.uint64)
+                self.best[:] = words[at, bits // np.uint64(64)] >> (bits % np.uint64(64)) & np.uint64(1) > 0
+        self.done = True
 
 
 def _first_lambda(spread: np.ndarray, guess: np.ndarray) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -175,15 +176,15 @@ def list_oracles(problem: str | None = None) -> dict[str, Any]:
     Parameters
     ----------
     problem
-        Only those that solve this problem; all by default.
+        Only those that solve this problem. By default all; a name that several problems use then stands as
+        ``problem/name``.
     """
-    tables = [_rooms.find(problem, _rooms.ORACLES)] if problem else map(_every, _rooms.ORACLES)
-    entries = {name: entry for table in tables for name, entry in table.items()}
-    return {name: entry for name, entry in entries.items() if problem in (None, entry.problem)}
-
-
-def _every(problem: str) -> Any:
-    return _rooms.find(problem, _rooms.ORACLES)
+    if problem is not None:
+        entries = _rooms.find(problem, _rooms.ORACLES).items()
+        return {name: entry for name, entry in entries if entry.problem == problem}
+    found = [(name, p, entry) for p in _rooms.ORACLES for name, entry in list_oracles(p).items()]
+    uses = Counter(name for name, _, _ in found)
+    return {name if uses[name] == 1 else f"{p}/{name}": entry for name, p, entry in found}
 
 
 def _known(function: Callable[..., Any], options: Mapping[str, Any], what: str) -> Mapping[str, Any]:

@@ -14,30 +14,40 @@ from .models.base import InputError
 INSTANCES = {
     "allocation": "models.allocation.instance:AllocationInstance",
     "allocation-gang": "models.allocation.gang:GangInstance",
+    "selection": "models.selection.instance:SelectionInstance",
+    "selection-gang": "models.selection.gang:GangInstance",
 }
 """The class of the instances."""
 
 GENERATORS = {
     "allocation": "models.allocation.generate:generate",
     "allocation-gang": "models.allocation.gang_generate:generate",
+    "selection": "models.selection.generate:generate",
+    "selection-gang": "models.selection.gang_generate:generate",
 }
 """A function of a size, a seed and options that returns a synthetic instance."""
 
 TRACES = {
     "allocation": "models.allocation.trace:from_trace",
     "allocation-gang": "models.allocation.gang_generate:from_trace",
+    "selection": "models.selection.trace:from_trace",
+    "selection-gang": "models.selection.gang_generate:from_trace",
 }
 """A function of a folder of traces and options that returns an instance."""
 
 ORACLES = {
     "allocation": "oracles.allocation:ORACLES",
     "allocation-gang": "oracles.allocation:ORACLES",
+    "selection": "oracles.selection:ORACLES",
+    "selection-gang": "oracles.selection:ORACLES",
 }
 """A mapping from names to oracles; each knows the problem it solves, and the first one is the default."""
 
 RIVALS = {
     "allocation": "stationary",
     "allocation-gang": "gang",
+    "selection": "clairvoyant",
+    "selection-gang": "gang",
 }
 """The oracle that policies are compared with: regret is its value minus theirs."""
 

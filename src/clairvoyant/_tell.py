@@ -22,28 +22,13 @@ if TYPE_CHECKING:
 Results = Sequence[tuple["Claim", "Finding"]]
 
 
-def size_facts(instance: Any) -> dict[str, float]:
-    """Return the numbers that say how large an instance is, by name."""
-    graph = getattr(instance, "base", instance).setting  # gangs stand on a fractional instance
-    facts = {
-        "ports": graph.ports,
-        "servers": graph.servers,
-        "device kinds": graph.kinds,
-        "edges": len(graph.edges),
-        "ports per server": graph.density,
-        "slots": graph.slots,
-        "jobs": int(instance.arrivals.sum()),
-    }
-    return facts | ({"tasks": len(instance.setting.task_port)} if graph is not instance.setting else {})
-
-
 def instance_facts(file: Path, instance: Instance) -> dict[str, Any]:
     """Return what every result says of its instance."""
     return {
         "file": str(file),
         "problem": instance.problem,
         "digest": instance.digest(),
-        "facts": size_facts(instance),
+        "facts": instance.facts(),
         "origin": instance.origin.to_dict(),
     }
 

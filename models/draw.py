@@ -1,0 +1,93 @@
+"""What generators and trace readers of all problems share: checks of their arguments, and random streams."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from .base import InputError
+
+
+def streams(*names: str) -> Callable[[int, str], np.random.Generator]:
+    """Return a function of a seed and one of these names: each name has an independent random stream.
+
+    Whatever is drawn from a stream of its own does not change when something else is drawn otherwise. Further
+    names go to the end, so that the streams of the others stay as they are.
+    """
+
+    def stream(seed: int, name: str) -> np.random.Generator:
+        """Return the random stream of one quantity."""
+        return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(names.index(name),)))
+
+    return stream
+
+
+def whole(field: str, value: Any, low: int, high: float = math.inf) -> int:
+    """Return a whole number from ``low`` to ``high``, or raise an InputError."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or not low <= int(value) <= high:
+        upper = "" if high == math.inf else f" and at most {high:.0f}"
+        raise InputError(f"{field}: {value!r} is not a whole number of at least {low}{upper}")
+    return int(value)
+
+
+def real(field: str, value: Any, low: float, high: float = math.inf) -> float:
+    """Return a finite number from ``low`` to ``high``, or raise an InputError."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+        raise InputError(f"{field}: {value!r} is not a finite number")
+    result = float(value)
+    if not low <= result <= high:
+        upper = "" if high == math.inf else f" and at most {high:g}"
+        raise InputError(f"{field}: {value!r} is not at least {low:g}{upper}")
+    return result
+
+
+def truth(field: str, value: Any) -> bool:
+    """Return True or False, or raise an InputError for anything else."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InputError(f"{field}: {value!r} is neither true nor false")
+    return bool(value)
+
+
+def interval(field: str, value: Any, high: float = math.inf) -> tuple[float, float]:
+    """Return a pair (smallest, largest) of numbers from 0 to ``high``, or raise an InputError."""
+    first, last = (real(f"{field}[{i}]", v, 0.0, high) for i, v in enumerate(_pair(field, value)))
+    if first > last:
+        raise InputError(f"{field}: {value!r} does not increase")
+    return first, last
+
+
+def whole_interval(field: str, value: Any, high: float = math.inf) -> tuple[int, int]:
+    """Return a pair (smallest, largest) of whole numbers from 0 to ``high``, or raise an InputError."""
+    first, last = (whole(f"{field}[{i}]", v, 0, high) for i, v in enumerate(_pair(field, value)))
+    if first > last:
+        raise InputError(f"{field}: {value!r} does not increase")
+    return first, last
+
+
+def _pair(field: str, value: Any) -> Sequence[Any]:
+    if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != 2:
+        raise InputError(f"{field}: {value!r} is not a pair (smallest, largest)")
+    return value
+
+
+def choose(name: str, known: Iterable[str], field: str) -> str:
+    """Return ``name`` if it is known, or raise an InputError that lists what is."""
+    options = list(known)
+    if name not in options:
+        raise InputError(f"{field}: {name!r} is not one of {', '.join(options)}")
+    return name
+
+
+def choose_some(field: str, names: Any, known: Iterable[str]) -> tuple[str, ...]:
+    """Return a list of known names, none of them twice, or raise an InputError."""
+    if not isinstance(names, Sequence) or isinstance(names, str):
+        raise InputError(f"{field}: {names!r} is not a list of names")
+    for i, name in enumerate(names):
+        choose(name, known, f"{field}[{i}]")
+        if name in names[:i]:
+            raise InputError(f"{field}[{i}]: {name!r} stands twice")
+    return tuple(names)

@@ -1,0 +1,36 @@
+"""Reading the bipartite graphs of ports and servers that networkx holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .base import InputError
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+
+def bipartite(graph: nx.Graph) -> tuple[int, int, list[tuple[int, int]]]:
+    """Return the number of ports, that of servers, and the edges as (port, server) pairs, sorted.
+
+    Raises
+    ------
+    InputError
+        If a node is neither ("port", l) nor ("server", r), the numbers of a side are not 0 to n - 1, or an
+        edge does not join a port and a server.
+    """
+    sides: dict[str, list[Any]] = {"port": [], "server": []}
+    for node in graph.nodes:
+        if not isinstance(node, tuple) or len(node) != 2 or node[0] not in sides:
+            raise InputError(f'graph: node {node!r} is neither ("port", l) nor ("server", r)')
+        sides[node[0]].append(node[1])
+    for side, indices in sides.items():
+        if set(indices) != set(range(len(indices))):
+            raise InputError(f"graph: {side} numbers {indices!r} are not 0 to {len(indices) - 1}")
+    pairs = []
+    for u, v in graph.edges:
+        ends = {u[0]: u[1], v[0]: v[1]}
+        if len(ends) != 2:
+            raise InputError(f"graph: edge {u!r} - {v!r} does not join a port and a server")
+        pairs.append((ends["port"], ends["server"]))
+    return len(sides["port"]), len(sides["server"]), sorted(pairs)

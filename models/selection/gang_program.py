@@ -1,0 +1,558 @@
+"""The best gang decision of a slot, linear or by index: 0/1 programs declared in Pyomo, solved by HiGHS."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base import numbers
+from ..program import PyomoProgram, SolverError
+from .gang import GangSetting
+from .instance import frozen
+
+EQUATIONS = (
+    "maximise    sum_e v~[e] x[e]",
+    "subject to  y[l] <= 1_l(t)                            for all l",
+    "            sum_r x[q,r] <= y[l]                      for all tasks q of l",
+    "            sum_{q,r} x[q,r] >= m_l y[l]              for all l",
+    "            sum_{l,q} a[q,k] x[q,r] <= c[r,k]         for all r, k",
+    "            x, y binary",
+)
+LITERAL_EQUATIONS = (
+    "maximise    sum_e v~[e] x[e]",
+    "subject to  x[q,r] <= 1_l(t)                          for all l, q, r",
+    "            sum_{q,r} x[q,r] >= m_l                   for all l",
+    "            sum_{l,q} a[q,k] x[q,r] <= c[r,k]         for all r, k",
+    "            x binary",
+)
+MOST_LISTED = 4096
+"""How many decisions :func:`every_decision` lists before it gives up."""
+
+MOST_ROUNDS = 1000
+MOST_FREE_ROUNDS = 5
+SOLVER_TOLERANCE = 1e-10
+"""What HiGHS may break rows, 0/1 and optimality conditions by; in our searches every limit is 1."""
+
+MARGIN = 1e-9
+"""Part of max(1, :func:`ceiling`) that is added to HiGHS's bound for its tolerances."""
+
+TOLERANCE = 1e-7
+"""Default distance of bound and value, beyond the margin, at which an index search ends."""
+
+
+class BestGang(NamedTuple):
+    """A decision x[channel] and what is known about it.
+
+    Attributes
+    ----------
+    x
+        The decision, feasible by our own check, shape (E,).
+    value
+        What it is worth, computed by ourselves.
+    bound
+        Certified: no feasible decision is worth more; for an index, none with as many untried channels.
+    closed
+        Whether the gap was reached; False only if the time was up.
+    count
+        Untried channels among the chosen ones; 0 where that was not asked for.
+    """
+
+    x: np.ndarray
+    value: float
+    bound: float
+    closed: bool
+    count: int = 0
+
+
+def gang_program(setting: GangSetting, mean: Any, arrivals: Any) -> PyomoProgram:
+    """Declare the sound 0/1 program of a slot, with variables ``x`` (E,) and ``y`` (L,).
+
+    Parameters
+    ----------
+    setting
+        The gang set.
+    mean
+        v~ of each channel, shape (E,).
+    arrivals
+        1_l(t), shape (L,).
+
+    Raises
+    ------
+    InputError
+        If means or arrivals do not fit.
+    """
+    import pyomo.environ as pyo
+
+    v = numbers(mean, "mean", (setting.channels,), low=-np.inf)
+    jobs = numbers(arrivals, "arrivals", (setting.ports,), integer=True, high=1)
+    m = pyo.ConcreteModel("gang")
+    m.x = pyo.Var(range(setting.channels), domain=pyo.Binary)
+    m.y = pyo.Var(range(setting.ports), domain=pyo.Binary)
+    m.utility = pyo.Objective(expr=_weighted(v, m.x), sense=pyo.maximize)
+    m.launch = pyo.ConstraintList()
+    m.once = pyo.ConstraintList()
+    m.minimum = pyo.ConstraintList()
+    for p in range(setting.ports):
+        m.launch.add(m.y[p] <= int(jobs[p]))
+    _jobs(m, setting, np.arange(setting.channels), range(setting.ports))
+    _capacity(m, setting)
+    return PyomoProgram(
+        m,
+        {"x": (setting.channels,), "y": (setting.ports,)},
+        title=f"The best gang decision of a slot ({setting.tasks} tasks of {setting.ports} ports)",
+        equations=EQUATIONS,
+    )
+
+
+def literal_program(setting: GangSetting, mean: Any, arrivals: Any) -> PyomoProgram:
+    """Declare the program as printed: every port, with a job or without, must run m_l tasks.
+
+    Parameters and errors are those of :func:`gang_program`; the only variable is ``x`` (E,). That a job that
+    is not there runs nothing is (4). The variable ``nothing`` is zero; it stands in the rows of ports
+    without channels.
+    """
+    import pyomo.environ as pyo
+
+    v = numbers(mean, "mean", (setting.channels,), low=-np.inf)
+    jobs = numbers(arrivals, "arrivals", (setting.ports,), integer=True, high=1)
+    m = pyo.ConcreteModel("gang as printed")
+    m.x = pyo.Var(range(setting.channels), domain=pyo.Binary)
+    m.nothing = pyo.Var(bounds=(0.0, 0.0))
+    m.utility = pyo.Objective(expr=_weighted(v, m.x), sense=pyo.maximize)
+    m.arrival = pyo.ConstraintList()
+    m.minimum = pyo.ConstraintList()
+    for e, p in enumerate(setting.port.tolist()):
+        m.arrival.add(m.x[e] <= int(jobs[p]))
+    for p in range(setting.ports):
+        chosen = sum(m.x[e] for e in np.flatnonzero(setting.port == p).tolist())
+        m.minimum.add(m.nothing + chosen >= int(setting.minimum[p]))
+    _capacity(m, setting)
+    return PyomoProgram(
+        m,
+        {"x": (setting.channels,)},
+        title=f"The gang program as printed ({setting.tasks} tasks of {setting.ports} ports)",
+        equations=LITERAL_EQUATIONS,
+    )
+
+
+def _weighted(values: np.ndarray, x: Any) -> Any:
+    return sum(float(value) * x[e] for e, value in enumerate(values.tolist()))
+
+
+def _jobs(m: Any, setting: GangSetting, channels: np.ndarray, ports: Any) -> None:
+    """Add the rows of tasks and jobs, over these channels and ports."""
+    task = setting.task[channels]
+    for p in ports:
+        low, high = np.searchsorted(setting.task_port, [p, p + 1]).tolist()
+        m.minimum.add(
+            sum(m.x[e] for e in channels[(task >= low) & (task < high)].tolist())
+            - int(setting.minimum[p]) * m.y[p]
+            >= 0
+        )
+        for q in range(low, high):
+            m.once.add(sum(m.x[e] for e in channels[task == q].tolist()) - m.y[p] <= 0)
+
+
+def _capacity(m: Any, setting: GangSetting) -> None:
+    """Add the rows of servers and kinds as printed."""
+    import pyomo.environ as pyo
+
+    m.capacity = pyo.ConstraintList()
+    demand = setting.demand[setting.task]
+    for r in range(setting.servers):
+        for k in range(setting.kinds):
+            takers = np.flatnonzero((setting.server == r) & (demand[:, k] > 0)).tolist()
+            if takers:
+                used = sum(int(demand[e, k]) * m.x[e] for e in takers)
+                m.capacity.add(used <= int(setting.capacity[r, k]))
+
+
+def usable(setting: GangSetting, arrivals: np.ndarray) -> np.ndarray:
+    """Return which channels some feasible decision might choose, shape (E,).
+
+    Their ports have a job, their tasks fit on their servers while those are empty, and at least m_l of the
+    job's tasks fit somewhere.
+    """
+    able = setting.open(arrivals) & setting.fits
+    task = np.bincount(setting.task[able], minlength=setting.tasks) > 0
+    many = np.bincount(setting.task_port, weights=task, minlength=setting.ports)
+    result: np.ndarray = able & (many >= setting.minimum)[setting.port]
+    return result
+
+
+def ceiling(setting: GangSetting, values: np.ndarray, arrivals: np.ndarray) -> float:
+    """Return a bound on values.x without a solver: each task on its best server, servers without limits."""
+    best = np.zeros(setting.tasks)
+    able = usable(setting, arrivals)
+    np.maximum.at(best, setting.task[able], values[able])
+    return math.fsum(best.tolist())
+
+
+class _Search:
+    """The 0/1 program over the usable channels, in units in which every limit is 1, with index z and cuts."""
+
+    def __init__(self, setting: GangSetting, arrivals: np.ndarray, end: float) -> None:
+        import pyomo.environ as pyo
+
+        self.setting = setting
+        self.arrivals = arrivals
+        self.end = end
+        self.channels = np.flatnonzero(usable(setting, arrivals))
+        self.model = m = pyo.ConcreteModel("gang search")
+        ports = np.unique(setting.port[self.channels]).tolist()
+        m.x = pyo.Var(self.channels.tolist(), domain=pyo.Binary)
+        m.y = pyo.Var(ports, domain=pyo.Binary)
+        m.z = pyo.Var()
+        m.once = pyo.ConstraintList()
+        m.minimum = pyo.ConstraintList()
+        m.capacity = pyo.ConstraintList()
+        m.cut = pyo.ConstraintList()
+        _jobs(m, setting, self.channels, ports)
+        share = setting.demand[setting.task[self.channels]] / np.maximum(
+            setting.capacity[setting.server[self.channels]], 1
+        )
+        server = setting.server[self.channels]
+        for r in np.unique(server).tolist():
+            for k in range(setting.kinds):
+                takers = np.flatnonzero((server == r) & (share[:, k] > 0))
+                if share[takers, k].sum() > 1.0:
+                    m.capacity.add(
+                        sum(float(share[i, k]) * m.x[int(self.channels[i])] for i in takers) <= 1.0
+                    )
+        self.program = PyomoProgram(m, {"x": (setting.channels,)}, title="", equations=())
+
+    def cut(self, q: np.ndarray, slope: float, offset: float) -> None:
+        """Add z <= slope q.x + offset."""
+        m = self.model
+        rise = sum(float(slope * q[e]) * m.x[e] for e in self.channels.tolist())
+        m.cut.add(m.z - rise <= offset)
+
+    def best(self, values: np.ndarray, gap: float, *, index: bool = False) -> tuple[np.ndarray | None, float]:
+        """Maximise values.x, plus z for an index; return a decision, ``None`` if time is up, and a bound."""
+        import pyomo.environ as pyo
+
+        m = self.model
+        m.del_component("worth")
+        total = sum(float(values[e]) * m.x[e] for e in self.channels.tolist())
+        m.worth = pyo.Objective(expr=total + m.z if index else total, sense=pyo.maximize)
+        left = self.end - time.perf_counter()
+        if left <= 0.0:
+            return None, math.inf
+        solved = self.program.solve(
+            time_limit=None if math.isinf(left) else left,
+            gap=gap,
+            mip_abs_gap=0.0,
+            mip_feasibility_tolerance=SOLVER_TOLERANCE,
+            primal_feasibility_tolerance=SOLVER_TOLERANCE,
+            dual_feasibility_tolerance=SOLVER_TOLERANCE,
+            small_matrix_value=1e-12,
+            mip_heuristic_run_feasibility_jump=False,  # takes longer than all the rest
+        )
+        bound = math.inf if solved.bound is None else solved.bound
+        if solved.value is None:
+            if solved.status == "maxTimeLimit":
+                return None, bound
+            raise SolverError(f"HiGHS ended with {solved.status} on a program that has a solution")
+        return self._settled(solved.variables["x"]), bound
+
+    def _settled(self, raw: np.ndarray) -> np.ndarray:
+        """Return the solver's x rounded to 0 and 1; raise if it is infeasible."""
+        x = np.where(raw > 0.5, 1.0, 0.0)
+        broken = self.setting.violations(x, self.arrivals)
+        if broken:
+            raise SolverError(f"HiGHS returned an infeasible gang decision: {broken[0]}")
+        return x
+
+
+def _free(setting: GangSetting, values: np.ndarray, arrivals: np.ndarray) -> np.ndarray | None:
+    """Return the decision that reaches :func:`ceiling`, each task on its best server, if it is feasible."""
+    able = np.flatnonzero(usable(setting, arrivals) & (values > 0.0))
+    order = able[np.lexsort((able, -values[able], setting.task[able]))]
+    x = np.zeros(setting.channels)
+    x[order[np.unique(setting.task[order], return_index=True)[1]]] = 1.0
+    return x if setting.feasible(x, arrivals) else None
+
+
+def best_gang(
+    setting: GangSetting,
+    values: Any,
+    arrivals: Any,
+    *,
+    gap: float = 1e-9,
+    time_limit: float | None = None,
+) -> BestGang:
+    """Maximise values.x over the gang set of a slot, exactly.
+
+    Where every task can have its best server at once, that is the optimum, without a solver. Otherwise the
+    bound is HiGHS's dual bound plus ``MARGIN``, or :func:`ceiling` if that is smaller; where all values are
+    whole numbers it is rounded down.
+
+    Parameters
+    ----------
+    setting
+        The gang set.
+    values
+        One number per channel, shape (E,).
+    arrivals
+        1_l(t), shape (L,).
+    gap
+        Relative gap (bound - value) / max(1, |bound|) to reach, beyond the margin.
+    time_limit
+        Seconds. What runs out returns the best decision held (at worst none) and the best bound.
+
+    Raises
+    ------
+    InputError
+        If values or arrivals do not fit.
+    SolverError
+        If HiGHS fails, its decision is infeasible, or better than its bound.
+    """
+    end = math.inf if time_limit is None else time.perf_counter() + time_limit
+    v = numbers(values, "values", (setting.channels,), low=-np.inf)
+    jobs = numbers(arrivals, "arrivals", (setting.ports,), integer=True, high=1)
+    gross = ceiling(setting, v, jobs)
+    nothing = BestGang(np.zeros(setting.channels), 0.0, gross, gross <= 0.0)
+    free = _free(setting, v, jobs)
+    if free is not None:
+        return nothing._replace(x=free, value=gross, closed=True)
+    if time.perf_counter() >= end:
+        return nothing
+    margin = MARGIN * max(1.0, gross)
+    x, bound = _Search(setting, jobs, end).best(v, 0.25 * gap)
+    bound = min(gross, bound + margin)
+    if (v == np.floor(v)).all():
+        bound = float(np.floor(bound))
+    if x is None:
+        return nothing._replace(bound=bound)
+    value = worth(v, x)
+    _refuse_low(bound, value, gross)
+    closed = bound - value <= gap * max(1.0, abs(bound)) + margin
+    return BestGang(x, value, max(bound, value), closed)
+
+
+def worth(values: np.ndarray, x: np.ndarray) -> float:
+    """Return values.x, correctly rounded."""
+    return math.fsum(values[x > 0.0].tolist())
+
+
+def _refuse_low(bound: float, value: float, gross: float) -> None:
+    """Raise if a bound is below a value by more than rounding."""
+    if bound < value - 1e-12 * gross:
+        raise SolverError(f"HiGHS's bound {bound!r} is below the value {value!r}")
+
+
+def most_tasks(setting: GangSetting, marked: np.ndarray, arrivals: np.ndarray) -> BestGang:
+    """Choose as many of the marked channels as possible, exactly; ``count`` is their number."""
+    found = best_gang(setting, marked.astype(np.float64), arrivals, gap=0.0)
+    if found.bound != found.value:
+        raise SolverError(f"HiGHS left an interval of {found.value!r} to {found.bound!r} marked channels")
+    return found._replace(count=round(found.value))
+
+
+def every_decision(setting: GangSetting, arrivals: np.ndarray, most: int = MOST_LISTED) -> np.ndarray | None:
+    """List the feasible decisions of a slot, shape (N, E), or return ``None`` if there are many.
+
+    Tasks are added one after the other, each to every server where there is room, or to none.
+
+    Parameters
+    ----------
+    setting
+        The gang set.
+    arrivals
+        1_l(t), shape (L,).
+    most
+        How many decisions, or ways to begin one, are too many.
+    """
+    able = np.flatnonzero(usable(setting, arrivals))
+    x = np.zeros((1, setting.channels))
+    used = np.zeros((1, *setting.capacity.shape), dtype=np.int64)
+    for q in np.unique(setting.task[able]):
+        grown, filled = [x], [used]
+        for e in able[setting.task[able] == q]:
+            r = setting.server[e]
+            room = (used[:, r] + setting.demand[q] <= setting.capacity[r]).all(axis=1)
+            grown.append(x[room])
+            grown[-1][:, e] = 1.0
+            filled.append(used[room])
+            filled[-1][:, r] += setting.demand[q]
+        x, used = np.concatenate(grown), np.concatenate(filled)
+        if len(x) > most:
+            return None
+    running = np.zeros((len(x), setting.ports))
+    np.add.at(running.T, setting.port, x.T)
+    return frozen(x[((running == 0) | (running >= setting.minimum)).all(axis=1)])
+
+
+def best_gang_index(
+    setting: GangSetting,
+    v: Any,
+    q: Any,
+    arrivals: Any,
+    *,
+    untried: np.ndarray | None = None,
+    tolerance: float = TOLERANCE,
+    time_limit: float | None = None,
+    start: float | None = None,
+    listed: np.ndarray | None = None,
+) -> BestGang:
+    """Maximise the index v.x + sqrt(q.x) over the gang set of a slot, by outer approximation.
+
+    For every lambda > 0, sqrt(q.x) <= q.x / (2 lambda) + lambda / 2, with equality at lambda = sqrt(q.x).
+    While every task can have its best server at once, lambda alone is improved. Then 0/1 programs with a
+    variable z <= q.x / (2 lambda) + lambda / 2 follow, one cut for every incumbent, beginning with
+    z <= q.x / sqrt(smallest positive q), which holds since x is binary.
+
+    As many untried channels as possible come first: each adds a bonus larger than any index.
+
+    Parameters
+    ----------
+    setting
+        The gang set.
+    v, q
+        Estimated mean >= 0 and squared width >= 0 of each channel, shape (E,); ignored where untried.
+    arrivals
+        1_l(t), shape (L,).
+    untried
+        Which channels come first, shape (E,).
+    tolerance
+        Part of max(1, index) by which bound and value may differ, beyond the margin.
+    time_limit
+        Seconds, as for :func:`best_gang`.
+    start
+        First lambda, for instance that of the slot before; any positive number gives the same index.
+    listed
+        What :func:`every_decision` returned for this setting and these arrivals. A list is gone through, and
+        no program is solved.
+
+    Returns
+    -------
+    BestGang
+        ``value`` and ``bound`` are those of the index, without any bonus; ``closed`` says also that no
+        decision has more untried channels than ``count``.
+
+    Raises
+    ------
+    InputError
+        If v, q or arrivals do not fit.
+    SolverError
+        If HiGHS fails, or one of its answers does not survive our own check.
+    """
+    end = math.inf if time_limit is None else time.perf_counter() + time_limit
+    jobs = numbers(arrivals, "arrivals", (setting.ports,), integer=True, high=1)
+    search = _Index(
+        setting,
+        numbers(v, "v", (setting.channels,)),
+        numbers(q, "q", (setting.channels,)),
+        jobs,
+        np.zeros(setting.channels, dtype=bool) if untried is None else np.asarray(untried, dtype=bool),
+        tolerance,
+    )
+    if listed is not None:
+        search.go_through(listed)
+        return search.result()
+    free = search.without_solver(start)
+    if not search.closed and time.perf_counter() < end:
+        search.with_solver(_Search(setting, jobs, end), free)
+    return search.result()
+
+
+class _Index:
+    """The state of one search for the best index: the incumbent and the bound, both with the bonus."""
+
+    def __init__(
+        self,
+        setting: GangSetting,
+        v: np.ndarray,
+        q: np.ndarray,
+        jobs: np.ndarray,
+        untried: np.ndarray,
+        tolerance: float,
+    ) -> None:
+        self.setting, self.jobs, self.untried = setting, jobs, untried
+        self.v, self.q = np.where(untried, 0.0, v), np.where(untried, 0.0, q)
+        most = ceiling(setting, self.v, jobs) + math.sqrt(ceiling(setting, self.q, jobs))
+        self.bonus = 2.0 ** math.ceil(math.log2(most + 1.0) + 0.5) if untried.any() else 0.0
+        self.weight = self.v + self.bonus * untried
+        self.gross = ceiling(setting, self.weight, jobs) + math.sqrt(ceiling(setting, self.q, jobs))
+        self.margin = MARGIN * max(1.0, self.gross)
+        self.allowed = tolerance * max(1.0, most)
+        self.x = np.zeros(setting.channels)
+        self.value = 0.0
+        self.bound = self.gross
+
+    @property
+    def closed(self) -> bool:
+        """Whether bound and value are as close as asked for."""
+        return self.bound - self.value <= self.allowed + self.margin
+
+    def take(self, x: np.ndarray, bound: float) -> float:
+        """Note a decision and a bound; return lambda = sqrt(q.x)."""
+        width = math.sqrt(worth(self.q, x))
+        value = worth(self.weight, x) + width
+        if value > self.value:
+            self.x, self.value = x, value
+        self.bound = min(self.bound, bound)
+        _refuse_low(self.bound, self.value, self.gross)
+        return width
+
+    def tangent(self, at: float) -> np.ndarray:
+        """Return the coefficients of x in weight.x + q.x / (2 lambda)."""
+        result: np.ndarray = self.weight + self.q / (2.0 * at)
+        return result
+
+    def go_through(self, listed: np.ndarray) -> None:
+        """Take the best of all decisions."""
+        count, index = listed @ self.untried, listed @ self.v + np.sqrt(listed @ self.q)
+        best = listed[np.argmax(np.where(count == count.max(), index, -1.0))]
+        self.take(best, self.bound)
+        self.bound = self.value
+
+    def without_solver(self, start: float | None) -> float:
+        """Improve lambda while every task can have its best server; return the last one."""
+        at = (
+            start
+            if start is not None and start > 0.0
+            else math.sqrt(ceiling(self.setting, self.q, self.jobs))
+        )
+        for _ in range(MOST_FREE_ROUNDS):  # it may go in circles
+            x = _free(self.setting, self.tangent(at), self.jobs) if at > 0.0 else None
+            if x is None:
+                break
+            most = ceiling(self.setting, self.tangent(at), self.jobs)
+            reached = self.take(x, most + 0.5 * at + 1e-15 * self.gross)
+            if self.closed:
+                break
+            at = reached
+        linear = None if self.q.any() else _free(self.setting, self.weight, self.jobs)
+        if linear is not None:
+            self.take(linear, ceiling(self.setting, self.weight, self.jobs))
+        return at
+
+    def with_solver(self, search: _Search, at: float) -> None:
+        """Solve 0/1 programs with one cut more each time until the gap is closed or time is up."""
+        able = self.q[search.channels]
+        if (able > 0.0).any():
+            search.cut(self.q, 1.0 / math.sqrt(able[able > 0.0].min()), 0.0)
+        else:
+            search.cut(self.q, 0.0, 0.0)
+        for _ in range(MOST_ROUNDS):
+            if at > 0.0:
+                search.cut(self.q, 0.5 / at, 0.5 * at)
+            x, bound = search.best(self.weight, 0.25 * self.allowed / max(1.0, self.gross), index=True)
+            self.bound = min(self.bound, bound + self.margin)
+            if x is None:
+                return
+            at = self.take(x, self.bound)
+            if self.closed:
+                return
+        raise SolverError(f"the index is not closed after {MOST_ROUNDS} cuts")
+
+    def result(self) -> BestGang:
+        """Return value and bound without the bonus."""
+        count = int(self.x @ self.untried)
+        value = worth(self.v, self.x) + math.sqrt(worth(self.q, self.x))
+        bound = max(value, self.bound - self.bonus * count)
+        return BestGang(self.x, value, bound, self.closed, count)

@@ -1,0 +1,251 @@
+"""The 0/1 programs of the selection problem, declared in Pyomo beside the paper's equations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base import InputError, numbers
+from ..program import PyomoProgram
+from .instance import Setting
+
+FEASIBLE = (
+    "subject to  sum_e a[e,k] x[e] <= c[k]    for all k             (2)",
+    "            x[e] <= 1_l                  for e = (l, r)        (4)",
+)
+SLOT_EQUATIONS = (
+    "maximise    sum_e v[e] x[e]                                    (7)",
+    *FEASIBLE,
+    "            x binary                                           (1)",
+)
+BUDGET_EQUATIONS = (
+    "maximise    sum_e Sigma2[e] x[e]                               (20)",
+    *FEASIBLE,
+    "            sum_e Upsilon[e] x[e] >= s                         (20)",
+    "            x binary                                           (1)",
+)
+INDEX_EQUATIONS = (
+    "maximise    sum_e v[e] x[e] + z                                (12) without delta",
+    *FEASIBLE,
+    "            z <= q.x / sqrt(q')          q' the least q > 0; the chord of sqrt from 0 to q'",
+    "            z <= q.x / (2 lambda) + lambda / 2   at each lambda; tangent of sqrt at q.x = lambda^2",
+    "            x binary                                           (1)",
+)
+LARGEST_WHOLE = 2.0**52
+"""The largest Upsilon and Sigma2 of a channel."""
+
+
+def slot_program(
+    setting: Setting, values: Any, arrivals: Any = None, *, scaled: bool = False
+) -> PyomoProgram:
+    """Declare the best channels of a slot, max of v.x over Omega(t) (7).
+
+    Parameters
+    ----------
+    setting
+        Channels, demands and capacities.
+    values
+        v: what each channel is worth, of any sign, shape (E,); the means v~ for the clairvoyant.
+    arrivals
+        1_l(t), shape (L,). By default every port has a job, and the set is Phi of (29).
+    scaled
+        Whether each row of (2) is divided by its capacity: solvers know one absolute tolerance.
+
+    Returns
+    -------
+    PyomoProgram
+        Variable ``x`` (E,); constraints ``capacity`` (2) and ``arrival`` (4). The arrivals are the mutable
+        parameter ``job`` of its model.
+
+    Raises
+    ------
+    InputError
+        If an array does not fit, or an arrival is not 0 or 1.
+    """
+    v = numbers(values, "values", (setting.channels,), low=-np.inf)
+    m = _model("slot", setting, arrivals, scaled)
+    _maximise(m, _dot(v, m.x))
+    return _program(m, setting, "The best channels of a slot", SLOT_EQUATIONS)
+
+
+def budget_program(
+    setting: Setting, upsilon: Any, sigma2: Any, s: int, arrivals: Any = None, *, scaled: bool = False
+) -> PyomoProgram:
+    """Declare P4(s), max of Sigma2.x over Omega(t) with Upsilon.x >= s (20).
+
+    Parameters
+    ----------
+    setting, arrivals, scaled
+        As for :func:`slot_program`.
+    upsilon, sigma2
+        The rounded statistics (16) and (17), whole and >= 0, shape (E,).
+    s
+        What Upsilon.x must reach. The program is infeasible if no set does.
+
+    Returns
+    -------
+    PyomoProgram
+        As for :func:`slot_program`, with the constraint ``reach``; with ``scaled`` it is divided by s.
+
+    Raises
+    ------
+    InputError
+        If an array does not fit, or a number is not whole or negative.
+    """
+    reach, gain = whole_statistics(setting, upsilon, sigma2)
+    level = float(numbers(s, "s", (), integer=True, high=2.0**62))
+    unit = level if scaled and level > 0.0 else 1.0
+    m = _model("budget", setting, arrivals, scaled)
+    _maximise(m, _dot(gain, m.x))
+    _add_constraint(m, "reach", _dot(reach / unit, m.x), lower=level / unit)
+    return _program(m, setting, f"P4(s) at s = {level:.0f}", BUDGET_EQUATIONS)
+
+
+def index_program(
+    setting: Setting,
+    v: Any,
+    q: Any,
+    arrivals: Any = None,
+    lambdas: Sequence[float] = (),
+    *,
+    scaled: bool = False,
+) -> PyomoProgram:
+    """Declare an outer approximation of the exact index, max of v.x + sqrt(q.x) over Omega(t).
+
+    This is P3 (12) without delta(t). The root enters by its tangents at lambda^2, of which :func:`add_cut`
+    adds more, and by the chord from 0 to the least positive q, between which no q.x lies. So the optimum is
+    never below the true one, and equal to it once the lambda = sqrt(q.x) of its own x is among the lambdas.
+
+    Parameters
+    ----------
+    setting, arrivals, scaled
+        As for :func:`slot_program`.
+    v, q
+        Estimates of any sign and variances >= 0, shape (E,).
+    lambdas
+        Where the first tangents are, each > 0.
+
+    Returns
+    -------
+    PyomoProgram
+        Variables ``x`` (E,) and ``z``; constraints as for :func:`slot_program`, ``chord`` and ``tangent``.
+
+    Raises
+    ------
+    InputError
+        If an array does not fit, a variance is negative, or a lambda is not positive.
+    """
+    import pyomo.environ as pyo
+
+    value = numbers(v, "v", (setting.channels,), low=-np.inf)
+    spread = numbers(q, "q", (setting.channels,))
+    m = _model("index", setting, arrivals, scaled)
+    m.z = pyo.Var(bounds=(0.0, math.sqrt(float(spread.sum()))))
+    _maximise(m, _dot(value, m.x) + m.z)
+    least = float(spread[spread > 0.0].min(initial=np.inf))
+    _add_constraint(m, "chord", m.z - _dot(spread / math.sqrt(least), m.x), upper=0.0)
+    m.tangent = pyo.ConstraintList()
+    program = _program(m, setting, "The exact index", INDEX_EQUATIONS, z=True)
+    m.spread = pyo.Param(
+        range(setting.channels), initialize=dict(enumerate(spread.tolist())), domain=pyo.Reals
+    )
+    for lam in lambdas:
+        add_cut(program, lam)
+    return program
+
+
+def add_cut(program: PyomoProgram, lam: float) -> None:
+    """Add the tangent z <= q.x / (2 lambda) + lambda / 2 to an index program.
+
+    Raises
+    ------
+    InputError
+        If lambda is not a positive finite number.
+    """
+    tangent = check_lambda(lam)
+    m = program.model
+    q = np.array(list(m.spread.extract_values().values()), dtype=np.float64)
+    m.tangent.add(m.z - _dot(q / (2.0 * tangent), m.x) <= 0.5 * tangent)
+
+
+def check_lambda(lam: Any) -> float:
+    """Return a lambda as a float, or raise InputError if it is not a positive finite number."""
+    number = float(numbers(lam, "lambda", ()))
+    if number <= 0.0:
+        raise InputError(f"lambda: {lam!r} is not positive")
+    return number
+
+
+def whole_statistics(setting: Setting, upsilon: Any, sigma2: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return Upsilon and Sigma2 as checked whole numbers whose sums are exact, shape (E,) each.
+
+    Raises
+    ------
+    InputError
+        Naming the entry that is not whole, negative or above 2**52, or the sum that is above 2**62.
+    """
+    shape = (setting.channels,)
+    checked = []
+    for name, given in (("upsilon", upsilon), ("sigma2", sigma2)):
+        array = numbers(given, name, shape, integer=True, high=LARGEST_WHOLE)
+        total = sum(array.tolist())
+        if total > 2**62:
+            raise InputError(f"{name}: the sum {total} is more than 2**62")
+        checked.append(array)
+    return checked[0], checked[1]
+
+
+def _model(name: str, setting: Setting, arrivals: Any, scaled: bool) -> Any:
+    """Return a model of Omega(t): binary x, capacities (2) and arrivals (4)."""
+    import pyomo.environ as pyo
+
+    given = np.ones(setting.ports) if arrivals is None else arrivals
+    jobs = numbers(given, "arrivals", (setting.ports,), integer=True, high=1)
+    port = setting.port.tolist()
+    m = pyo.ConcreteModel(name)
+    m.job = pyo.Param(
+        range(setting.ports), initialize=dict(enumerate(jobs.tolist())), mutable=True, domain=pyo.Binary
+    )
+    m.x = pyo.Var(range(setting.channels), domain=pyo.Binary)
+    m.capacity = pyo.ConstraintList()
+    for demand, capacity in zip(setting.demand.T, setting.capacity.tolist(), strict=True):
+        if demand.any():
+            unit = float(capacity) if scaled and capacity > 0 else 1.0
+            m.capacity.add(_dot(demand / unit, m.x) <= capacity / unit)
+    m.arrival = pyo.Constraint(range(setting.channels), rule=lambda m, e: m.x[e] <= m.job[port[e]])
+    return m
+
+
+def _dot(weights: np.ndarray, x: Any) -> Any:
+    """Return the sum of weights[e] x[e] as a linear expression, without the terms that are zero."""
+    from pyomo.core.expr import LinearExpression
+
+    used = np.flatnonzero(weights).tolist()
+    return LinearExpression(linear_coefs=weights[used].tolist(), linear_vars=[x[e] for e in used])
+
+
+def _maximise(m: Any, expression: Any) -> None:
+    import pyomo.environ as pyo
+
+    m.utility = pyo.Objective(expr=expression, sense=pyo.maximize)
+
+
+def _add_constraint(
+    m: Any, name: str, body: Any, lower: float | None = None, upper: float | None = None
+) -> None:
+    import pyomo.environ as pyo
+
+    setattr(m, name, pyo.Constraint(expr=(lower, body, upper)))
+
+
+def _program(
+    m: Any, setting: Setting, title: str, equations: tuple[str, ...], z: bool = False
+) -> PyomoProgram:
+    size = f"{setting.channels} channels of {setting.ports} ports, {setting.kinds} kinds"
+    variables: dict[str, tuple[int, ...]] = {"x": (setting.channels,)}
+    return PyomoProgram(
+        m, variables | ({"z": ()} if z else {}), title=f"{title} ({size})", equations=equations
+    )

@@ -1,0 +1,97 @@
+"""ESDP for gang scheduling (Sec. 3.4): the index, maximised over the sound gang set of the slot."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from ...models.base import InputError
+from ...models.selection.gang import GangSetting
+from ...models.selection.instance import Feedback, Observation
+from ..base import Traits
+from . import statistics
+from .esdp import scaled, scaling
+from .statistics import DELTAS, GS, Statistics, check_name
+
+
+@dataclass
+class GangEsdp:
+    """ESDP for gangs: a confidence index over the decisions that run enough tasks of a job, or none.
+
+    In every slot it maximises v-hat.x + sqrt(sigma-hat^2.x), exactly, over the gang set of the jobs that are
+    there; channels never used come first. Where the decisions of a slot are few, they are listed once for
+    all slots with the same jobs, otherwise 0/1 programs are solved. With a sequence ``delta`` both statistics
+    are rounded up to multiples of 1/xi and 1/xi^2 as in (16) to (18), where m is the most channels that can
+    be chosen at once.
+
+    Parameters
+    ----------
+    delta
+        Name of the sequence delta(t), see :data:`.statistics.DELTAS`; ``None`` does not round.
+    g
+        Name of the sequence g(t), see :data:`.statistics.GS`.
+    """
+
+    delta: str | None = "loglog"
+    g: str = "full"
+    name: str = field(default="esdp-gang", init=False)
+    traits: ClassVar[Traits] = Traits(problem="selection-gang", sees=frozenset({"arrivals"}))
+
+    def __post_init__(self) -> None:
+        if self.delta is not None:
+            check_name("delta", self.delta, DELTAS)
+        check_name("g", self.g, GS)
+
+    def start(self, setting: GangSetting, rng: np.random.Generator) -> None:
+        """Forget what was learnt."""
+        self._setting = setting
+        self._seen = Statistics(setting.channels)
+        self._most = setting.most_channels
+        self._width: float | None = None
+        self._listed: dict[bytes, np.ndarray | None] = {}
+
+    def index(self, slot: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return v-hat and sigma-hat^2 for a slot, rounded if so set; 0 for channels never used.
+
+        Parameters
+        ----------
+        slot
+            The slot, 0-based; g(t) and delta(t) are those of t = slot + 1.
+        """
+        t = slot + 1.0
+        v = self._seen.mean
+        q = self._seen.spread(0.5 * float(statistics.g(self.g, t, self._most)))
+        if self.delta is None or self._most == 0:
+            return v, q
+        xi = float(scaling(statistics.delta(self.delta, t), self._most))
+        upsilon, sigma2 = scaled(v, q, xi)
+        return upsilon / xi, sigma2 / (xi * xi)
+
+    def decide(self, observation: Observation) -> np.ndarray:
+        """Return the decision with the largest index among those of the slot's jobs."""
+        from ...models.selection.gang_program import best_gang_index, every_decision
+
+        if observation.arrivals is None:
+            raise InputError("observation: this policy needs to see the arrivals, but was not shown them")
+        pattern = observation.arrivals.tobytes()
+        if pattern not in self._listed:
+            self._listed[pattern] = every_decision(self._setting, observation.arrivals)
+        v, q = self.index(observation.slot)
+        best = best_gang_index(
+            self._setting,
+            v,
+            q,
+            observation.arrivals,
+            untried=self._seen.untried,
+            start=self._width,
+            listed=self._listed[pattern],
+        )
+        self._width = math.sqrt(float(q @ best.x))
+        return best.x
+
+    def learn(self, feedback: Feedback) -> None:
+        """Note what the chosen channels have shown."""
+        self._seen.update(feedback)

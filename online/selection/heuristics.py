@@ -1,0 +1,133 @@
+"""The baselines of Sec. 4: rank the ports that have jobs, and switch on their channels while these fit."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from ...models.base import InputError
+from ...models.selection.instance import Feedback, Observation, Setting
+from ..base import Traits
+from .index import shown
+from .statistics import Statistics
+
+MISFITS = ("stop", "skip")
+
+
+@dataclass
+class _Ranked(ABC):
+    misfit: str = "stop"
+    traits: ClassVar[Traits] = Traits(problem="selection", sees=frozenset({"arrivals"}))
+
+    def __post_init__(self) -> None:
+        if self.misfit not in MISFITS:
+            raise InputError(f"misfit: {self.misfit!r} is not one of {', '.join(MISFITS)}")
+
+    def start(self, setting: Setting, rng: np.random.Generator) -> None:
+        """Remember the setting."""
+        self._setting = setting
+
+    @abstractmethod
+    def rank(self) -> np.ndarray:
+        """Return a number for every port, shape (L,): the smallest first, of equals the smaller port."""
+
+    def decide(self, observation: Observation) -> np.ndarray:
+        """Serve the ports that have jobs in their order."""
+        from ._kernels import take_in_turn
+
+        s = self._setting
+        order = np.argsort(self.rank(), kind="stable")
+        result: np.ndarray = take_in_turn(
+            order, shown(observation), s.port_start, s.demand, s.capacity, self.misfit == "skip"
+        )
+        return result
+
+
+@dataclass
+class Hswf(_Ranked):
+    """Ports with the largest sum of average net utilities first; HSWF and HAUF are one baseline.
+
+    A port counts with the sum of v-hat of (9) over its channels, untried ones as 0. Its channels are switched
+    on in index order; ties go to the smaller port.
+
+    Parameters
+    ----------
+    misfit
+        "stop" ends the slot at the first channel that does not fit, as printed; "skip" leaves it out and
+        goes on.
+    """
+
+    name: str = field(default="hswf", init=False)
+
+    def start(self, setting: Setting, rng: np.random.Generator) -> None:
+        """Forget everything."""
+        super().start(setting, rng)
+        self._statistics = Statistics(setting.channels)
+
+    def rank(self) -> np.ndarray:
+        """Return minus the sum of the averages of each port."""
+        s = self._setting
+        return -np.bincount(s.port, weights=self._statistics.mean, minlength=s.ports)
+
+    def learn(self, feedback: Feedback) -> None:
+        """Count what the chosen channels have shown."""
+        self._statistics.update(feedback)
+
+
+@dataclass
+class Lcf(_Ranked):
+    """Ports with the lowest sum of supply costs first.
+
+    A port counts with the supply costs sum_k f_k(a) of all its channels. They are switched on in index order;
+    ties go to the smaller port.
+
+    Parameters
+    ----------
+    misfit
+        "stop" ends the slot at the first channel that does not fit, as printed; "skip" leaves it out and
+        goes on.
+    """
+
+    name: str = field(default="lcf", init=False)
+
+    def start(self, setting: Setting, rng: np.random.Generator) -> None:
+        """Add up the costs."""
+        super().start(setting, rng)
+        self._cost = np.bincount(setting.port, weights=setting.cost, minlength=setting.ports)
+
+    def rank(self) -> np.ndarray:
+        """Return the cost of each port."""
+        return self._cost
+
+
+@dataclass
+class Lwtf(_Ranked):
+    """Ports that have waited longest first: the most slots since any of their channels was last switched on.
+
+    A port that was never served has waited since before the first slot. Its channels are switched on in index
+    order; ties go to the smaller port.
+
+    Parameters
+    ----------
+    misfit
+        "stop" ends the slot at the first channel that does not fit, as printed; "skip" leaves it out and
+        goes on.
+    """
+
+    name: str = field(default="lwtf", init=False)
+
+    def start(self, setting: Setting, rng: np.random.Generator) -> None:
+        """Forget who was served."""
+        super().start(setting, rng)
+        self._served = np.full(setting.ports, -1)
+
+    def rank(self) -> np.ndarray:
+        """Return the slot in which each port was last served, -1 if never."""
+        return self._served
+
+    def learn(self, feedback: Feedback) -> None:
+        """Note who was served."""
+        self._served[self._setting.port[feedback.channels]] = feedback.slot

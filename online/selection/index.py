@@ -1,0 +1,55 @@
+"""What the policies share that play the best decision by an index of every channel."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from ...models.base import InputError
+from ...models.selection.instance import Feedback, Observation, Setting
+from .statistics import Statistics
+
+
+def shown(observation: Observation) -> np.ndarray:
+    """Return the arrivals of the slot, or raise if they are not shown."""
+    if observation.arrivals is None:
+        raise InputError("observation: this policy needs to see the arrivals, but was not shown them")
+    return observation.arrivals
+
+
+class IndexPolicy(ABC):
+    """Maximise values.x + sqrt(spread.x) over Omega(t), untried channels first.
+
+    Channels never tried so far come before everything: a decision holds as many of them as any decision in
+    Omega(t) can hold, and of those with as many it has the largest index. A channel that never fits, or
+    whose port never has a job, delays nothing.
+    """
+
+    def start(self, setting: Setting, rng: np.random.Generator) -> None:
+        """Forget everything."""
+        self._setting = setting
+        self._statistics = Statistics(setting.channels)
+        self._last: dict[bytes, np.ndarray] = {}  # by arrivals: where the next search begins
+
+    @abstractmethod
+    def index(self, slot: int) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return values and spread of every channel from what was seen before ``slot``, shape (E,)."""
+
+    def decide(self, observation: Observation) -> np.ndarray:
+        """Return the best decision by the index."""
+        arrivals = shown(observation)
+        values, spread = self.index(observation.slot)
+        key = arrivals.tobytes()
+        x = self._last[key] = self._setting.knapsack.best(
+            values,
+            spread,
+            self._setting.open(arrivals),
+            first=self._statistics.untried,
+            guess=self._last.get(key),
+        ).x
+        return x
+
+    def learn(self, feedback: Feedback) -> None:
+        """Count what the chosen channels have shown."""
+        self._statistics.update(feedback)

@@ -1,0 +1,176 @@
+"""ESDP as printed (Algorithms 1 and 2), kept runnable because claims depend on it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...models.base import InputError, numbers
+from ...models.selection.instance import Observation
+from ..base import Traits
+from .esdp import Esdp
+from .index import shown
+
+TABLE_BYTES = 2**32
+"""The most memory a dense table may take."""
+
+FORMS = ("printed", "values", "dropped")
+
+
+@dataclass
+class EsdpPrinted(Esdp):
+    r"""Algorithm 1 as printed: it decides for all ports and then drops the channels of ports without jobs.
+
+    It is repaired only where it cannot run: untried channels come first, in place of their infinite
+    sigma-hat of (10), and the programmes P4(s) are solved exactly. As printed, alpha \|E| stands for m in
+    (11), (18) and (19), so Upsilon.x counts at most as the largest s of S(t), floor(xi(t) alpha \|E|). Its
+    regret is linear in T wherever the capacity binds and ports are without jobs at times.
+
+    Parameters
+    ----------
+    delta
+        One of :data:`.statistics.DELTAS`.
+    g
+        One of :data:`.statistics.GS`.
+    alpha
+        In [0, 1].
+    """
+
+    alpha: float = 0.5
+    name: str = field(default="esdp-printed", init=False)
+    traits: ClassVar[Traits] = Traits(problem="selection", sees=frozenset({"arrivals"}))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.alpha <= 1:
+            raise InputError(f"alpha: {self.alpha!r} is not in [0, 1]")
+
+    def _most(self) -> float:
+        return self.alpha * self._setting.channels
+
+    def decide(self, observation: Observation) -> np.ndarray:
+        """Return the best decision for all ports, less the channels of ports without jobs."""
+        values, spread = self.index(observation.slot)
+        x = self._last[b""] = self._setting.knapsack.best(
+            values,
+            spread,
+            first=self._statistics.untried,
+            guess=self._last.get(b""),
+            cap=math.floor(self._xi[observation.slot] * self._most()),
+        ).x
+        return x & self._setting.open(shown(observation))
+
+
+def algorithm_2(
+    upsilon: Any, sigma2: Any, demand: Any, capacity: Any, s_max: int
+) -> tuple[np.ndarray, np.ndarray]:
+    r"""Run Algorithm 2 exactly as printed, with its dense table over s, c' and i.
+
+    It has no branch that hands x(i + 1) on where a channel is not taken, so the x it returns is often not
+    the one its values belong to.
+
+    Parameters
+    ----------
+    upsilon, sigma2
+        Upsilon and Sigma^2 of each channel, whole and >= 0, shape (E,).
+    demand, capacity
+        A and c, whole and >= 0, shapes (E, K) and (K,).
+    s_max
+        The largest s.
+
+    Returns
+    -------
+    tuple of numpy.ndarray
+        x\*(s), shape (s_max + 1, E), and V(s), shape (s_max + 1,), minus infinity where no x reaches s.
+
+    Raises
+    ------
+    InputError
+        Naming the field, the index and the value at fault, or for a table that takes more than
+        ``TABLE_BYTES``.
+    """
+    return _dense(upsilon, sigma2, demand, capacity, s_max, repaired=False)
+
+
+def algorithm_2_repaired(
+    upsilon: Any, sigma2: Any, demand: Any, capacity: Any, s_max: int
+) -> tuple[np.ndarray, np.ndarray]:
+    r"""Solve P4(s) for all s by the dense table with the correct recursion.
+
+    V(s, c', i) = max(V(s, c', i + 1), V(max(s - Upsilon, 0), c' - A, i + 1) + Sigma^2), the second of them
+    only where A <= c' in every kind, and x follows the larger one.
+
+    Parameters
+    ----------
+    upsilon, sigma2, demand, capacity, s_max
+        As for :func:`algorithm_2`.
+
+    Returns
+    -------
+    tuple of numpy.ndarray
+        As for :func:`algorithm_2`.
+
+    Raises
+    ------
+    InputError
+        As for :func:`algorithm_2`.
+    """
+    return _dense(upsilon, sigma2, demand, capacity, s_max, repaired=True)
+
+
+def _dense(
+    upsilon: Any, sigma2: Any, demand: Any, capacity: Any, s_max: int, *, repaired: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    from . import _kernels
+
+    c = numbers(capacity, "capacity", (None,), integer=True)
+    worth = numbers(sigma2, "sigma2", (None,), integer=True)
+    count = len(worth)
+    steps = numbers(upsilon, "upsilon", (count,), integer=True)
+    need = numbers(demand, "demand", (count, len(c)), integer=True)
+    if isinstance(s_max, bool) or not isinstance(s_max, (int, np.integer)) or s_max < 0:
+        raise InputError(f"s_max: {s_max!r} is not a whole number of at least 0")
+    size = (int(s_max) + 1) * math.prod(int(k) + 1 for k in c) * (8 + -(-count // 8) * (1 if repaired else 2))
+    if size > TABLE_BYTES:
+        raise InputError(
+            f"capacity: the dense table over s, c' and i would take {size:,} bytes, more than {TABLE_BYTES:,}"
+        )
+    exact = np.float32 if worth.sum() < 2**24 else np.float64  # half the memory where it holds every sum
+    solve = _kernels.dense_repaired if repaired else _kernels.dense_printed
+    x, values = solve(steps, worth.astype(exact), need, c, int(s_max))
+    return x, values.astype(np.float64)
+
+
+def select(x: np.ndarray, values: np.ndarray, sigma2: Any, form: str = "printed") -> tuple[int, np.ndarray]:
+    r"""Return s\* of (21) and its x, the smallest s of those that tie.
+
+    Parameters
+    ----------
+    x, values
+        As returned by :func:`algorithm_2`.
+    sigma2
+        Sigma^2 of each channel, shape (E,).
+    form
+        "printed" scores every s with s + sqrt(Sigma^2.x\*(s)), where x\*(s) = 0 if no x reaches s. "values"
+        scores s + sqrt(V(s)) in its place where V(s) is finite. "dropped" leaves out every s that no x
+        reaches, as it should be.
+
+    Raises
+    ------
+    InputError
+        For an unknown form.
+    """
+    if form not in FORMS:
+        raise InputError(f"form: {form!r} is not one of {', '.join(FORMS)}")
+    reached = values > -np.inf
+    square = x @ np.asarray(sigma2, dtype=np.float64)
+    if form == "values":
+        square = np.where(reached, values, square)
+    scores = np.arange(len(values)) + np.sqrt(square)
+    if form == "dropped":
+        scores = np.where(reached, scores, -np.inf)
+    best = int(np.argmax(scores))
+    return best, x[best]

@@ -1,0 +1,125 @@
+"""What the policies estimate while they play, (8) and (9), and the sequences delta and g."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ...models.base import InputError
+from ...models.selection.instance import Feedback
+
+
+def _log(t: np.ndarray) -> np.ndarray:
+    """Return ln(t + 1)."""
+    result: np.ndarray = np.log(t + 1.0)
+    return result
+
+
+def _loglog(t: np.ndarray) -> np.ndarray:
+    """Return ln(ln(t + 1) + 1)."""
+    result: np.ndarray = np.log(_log(t) + 1.0)
+    return result
+
+
+DELTAS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "loglog": lambda t: 1.0 / (_loglog(t) + 1.0),
+    "log": lambda t: 1.0 / (_log(t) + 1.0),
+    "loglog-7": lambda t: 1.0 / _loglog(t),
+    "logloglog": lambda t: 1.0 / (np.log(_loglog(t) + 1.0) + 1.0),
+}
+"""The sequences delta(t) by name; all are positive and fall to zero.
+
+"loglog" is the default of Sec. 4: (14), with t + 1 for t. "log", "loglog-7" and "logloglog" are the three of
+Fig. 7 as printed; the second of these lacks the last "+ 1" of the default.
+"""
+
+GS: dict[str, Callable[[np.ndarray, float], np.ndarray]] = {
+    "full": lambda t, m: _log(t) + 4.0 * _loglog(t) * m,
+    "loglog": lambda t, m: 4.0 * _loglog(t) * m,
+    "log": lambda t, _: _log(t),
+}
+"""The three sequences g(t) of Fig. 8 by name; "full" is the default of Sec. 4: (11), with t + 1 for t."""
+
+
+def check_name(field: str, name: object, known: dict[str, Callable[..., np.ndarray]]) -> None:
+    """Raise if a setting is not the name of a sequence."""
+    if not isinstance(name, str) or name not in known:
+        raise InputError(f"{field}: {name!r} is not one of {', '.join(known)}")
+
+
+def delta(name: str, t: np.ndarray | float) -> np.ndarray:
+    """Return delta(t), the slack of (12).
+
+    Parameters
+    ----------
+    name
+        One of :data:`DELTAS`.
+    t
+        Numbers of slots, the first slot being 1.
+
+    Raises
+    ------
+    InputError
+        If there is no such sequence.
+    """
+    check_name("delta", name, DELTAS)
+    return DELTAS[name](np.asarray(t, dtype=np.float64))
+
+
+def g(name: str, t: np.ndarray | float, m: float) -> np.ndarray:
+    """Return g(t), which sets the width of the confidence in (10).
+
+    Parameters
+    ----------
+    name
+        One of :data:`GS`.
+    t
+        Numbers of slots, the first slot being 1.
+    m
+        The most channels that fit at once, or what is put in its place.
+
+    Raises
+    ------
+    InputError
+        If there is no such sequence.
+    """
+    check_name("g", name, GS)
+    return GS[name](np.asarray(t, dtype=np.float64), m)
+
+
+class Statistics:
+    """Uses and earnings of every channel so far, (8) and (9).
+
+    Attributes
+    ----------
+    count
+        n: how often each channel was used, shape (E,).
+    total
+        Sum of the net utilities it showed, shape (E,).
+    """
+
+    def __init__(self, channels: int) -> None:
+        self.count = np.zeros(channels, dtype=np.int64)
+        self.total = np.zeros(channels)
+
+    def update(self, feedback: Feedback) -> None:
+        """Add what a slot has shown."""
+        self.count[feedback.channels] += 1
+        self.total[feedback.channels] += feedback.utility
+
+    @property
+    def untried(self) -> np.ndarray:
+        """Which channels were never used, shape (E,)."""
+        result: np.ndarray = self.count == 0
+        return result
+
+    @property
+    def mean(self) -> np.ndarray:
+        """v-hat of (9): the average net utility, 0 for channels never used, shape (E,)."""
+        result: np.ndarray = self.total / np.maximum(self.count, 1)
+        return result
+
+    def spread(self, width: float) -> np.ndarray:
+        """Return width / n, 0 for channels never used, shape (E,); for g(t) / 2 it is sigma-hat^2 of (10)."""
+        return np.divide(width, self.count, out=np.zeros(len(self.count)), where=self.count > 0)
