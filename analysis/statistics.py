@@ -1,7 +1,9 @@
-"""How sure we are of a mean: Student t intervals over independent seeds."""
+"""How sure we are of a mean: Student t intervals over independent seeds; and how a curve grows."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -103,6 +105,112 @@ def growth_exponent(x: Samples, y_samples: Samples, confidence: float = 0.95) ->
         raise InputError("x: a slope needs at least two different sizes")
     centred = np.log(sizes) - np.log(sizes).mean()
     return mean_interval(np.log(measured) @ centred / (centred @ centred), confidence)
+
+
+GROWTHS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "ln t": np.log,
+    "sqrt t": np.sqrt,
+    "t": lambda t: t,
+}
+"""The laws f(t) that a cumulative curve may grow by, by name."""
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Which law a f(t) + b curves grow by.
+
+    Attributes
+    ----------
+    chosen
+        The law of :data:`GROWTHS` that predicts best.
+    margin
+        By how much the next best law predicts worse, over the seeds; in units of ``error``. The choice is
+        decided where the whole interval is positive.
+    slope, offset
+        a and b of each law, fitted to the whole curves, over the seeds.
+    error
+        Of each law, the root mean square error of its prediction of the later part, relative to the largest
+        magnitude of the curve, over the seeds.
+    """
+
+    chosen: str
+    margin: Interval
+    slope: dict[str, Interval]
+    offset: dict[str, Interval]
+    error: dict[str, Interval]
+
+    @property
+    def decided(self) -> bool:
+        """Whether the chosen law predicts better than the next one by more than chance explains."""
+        return self.margin.low > 0.0
+
+
+def fit_growth(t: Samples, curves: Samples, *, known: float = 0.5, confidence: float = 0.95) -> Growth:
+    """Fit a ln t + b, a sqrt t + b and a t + b to cumulative curves, and choose among them by prediction.
+
+    Each law is fitted by least squares to the part of each curve up to ``known`` of the last t, and judged by
+    how well it predicts the rest. All laws have two coefficients, so no penalty is needed. Criteria such as
+    that of Akaike suppose independent residuals; the residuals of a cumulative curve are sums of all that
+    went before, so thousands of slots would count as thousands of observations where there are a few. Here a
+    curve counts once: the margin is the mean, over independent seeds, of the difference of two errors.
+
+    Parameters
+    ----------
+    t
+        Numbers of slots, positive and ascending, shape (P,). Where on the scale the points lie decides what
+        counts: evenly spaced ones weigh every slot the same.
+    curves
+        Shape (seeds, P), or (P,) for one seed.
+    known
+        The share of the last t up to which a law is fitted before it predicts.
+    confidence
+        Of the Student t intervals over the seeds.
+
+    Raises
+    ------
+    InputError
+        For shapes that do not fit, slots that are not positive and ascending, or fewer than two points before
+        or one after the share ``known``.
+    """
+    slots = _positive("t", t)
+    values = np.atleast_2d(_finite("curves", curves))
+    if slots.ndim != 1 or values.ndim != 2 or values.shape[1] != slots.size:
+        raise InputError(f"curves: shape {values.shape} does not fit t of shape {slots.shape}")
+    for i in np.flatnonzero(np.diff(slots) <= 0)[:1]:
+        raise InputError(f"t[{i + 1}]: {slots[i + 1]:g} does not come after {slots[i]:g}")
+    if not 0.0 < known < 1.0:
+        raise InputError(f"known: {known!r} is not between 0 and 1")
+    early = slots <= known * slots[-1]
+    if early.sum() < 2:
+        raise InputError(f"t: {early.sum()} points up to {known:g} of the last are too few for a fit")
+    scale = abs(values).max(axis=1)
+    scale[scale == 0.0] = 1.0
+    slope, offset, error = {}, {}, {}
+    for name, law in GROWTHS.items():
+        f = law(slots)
+        a, b = _line(f[early], values[:, early])
+        missed = values[:, ~early] - a[:, None] * f[~early] - b[:, None]
+        error[name] = np.sqrt((missed**2).mean(axis=1)) / scale
+        slope[name], offset[name] = _line(f, values)
+    best, next_best = sorted(GROWTHS, key=lambda name: float(error[name].mean()))[:2]
+
+    def intervals(samples: dict[str, np.ndarray]) -> dict[str, Interval]:
+        return {name: mean_interval(found, confidence) for name, found in samples.items()}
+
+    return Growth(
+        chosen=best,
+        margin=mean_interval(error[next_best] - error[best], confidence),
+        slope=intervals(slope),
+        offset=intervals(offset),
+        error=intervals(error),
+    )
+
+
+def _line(f: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return slope and offset of each row of ``values`` over f by least squares."""
+    centred = f - f.mean()
+    slope: np.ndarray = values @ centred / (centred @ centred)
+    return slope, values.mean(axis=1) - slope * f.mean()
 
 
 def ratio_interval(a: Samples, b: Samples, confidence: float = 0.95) -> Interval:

@@ -21,6 +21,11 @@ import numpy as np
 from .base import ClairvoyantError, InputError, write_whole
 
 
+CAREFUL = {"presolve": "off"}
+"""Options of HiGHS for programs in 0/1 variables: its presolve (1.14) takes the optimum, and its bound, away
+from some small ones."""
+
+
 class SolverError(ClairvoyantError):
     """A solver failed, or reported a status that we do not know."""
 
@@ -216,6 +221,8 @@ class PyomoProgram(Program):
         Names of its variables that a solution reports, each with the shape of the array it is read into.
     title, equations
         For people to read.
+    highs_options
+        What HiGHS is told unless ``solve`` is told otherwise.
     """
 
     def __init__(
@@ -225,12 +232,14 @@ class PyomoProgram(Program):
         *,
         title: str,
         equations: tuple[str, ...],
+        highs_options: Mapping[str, Any] | None = None,
     ) -> None:
         self.model = model
         self.variables = dict(variables)
         self._highs: Any = None
         self.title = title
         self.equations = equations
+        self.highs_options = {} if highs_options is None else dict(highs_options)
 
     def declaration(self) -> str:
         """Return Pyomo's own print of the model."""
@@ -279,7 +288,7 @@ class PyomoProgram(Program):
             time_limit=time_limit,
             rel_gap=gap,
             threads=1,
-            solver_options=options,
+            solver_options={**self.highs_options, **options},
             load_solutions=False,
             raise_exception_on_nonoptimal_result=False,
         )

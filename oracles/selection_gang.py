@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -177,13 +175,10 @@ def _by_cp_sat(setting: GangSetting, mean: np.ndarray, arrivals: np.ndarray, bud
     x = {e: model.new_bool_var(f"x{e}") for e in channels}
     y = {p: model.new_bool_var(f"y{p}") for p in sorted({int(setting.port[e]) for e in channels})}
 
-    def chosen(wanted: Callable[[int], bool]) -> Any:
-        return sum(x[e] for e in channels if wanted(e))
-
     for q in sorted({int(setting.task[e]) for e in channels}):
-        model.add(chosen(lambda e, q=q: setting.task[e] == q) <= y[int(setting.task_port[q])])
+        model.add(sum(x[e] for e in channels if setting.task[e] == q) <= y[int(setting.task_port[q])])
     for p in y:
-        model.add(chosen(lambda e, p=p: setting.port[e] == p) >= int(setting.minimum[p]) * y[p])
+        model.add(sum(x[e] for e in channels if setting.port[e] == p) >= int(setting.minimum[p]) * y[p])
     for r in range(setting.servers):
         here = [e for e in channels if setting.server[e] == r]
         for k in range(setting.kinds):

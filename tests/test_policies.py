@@ -42,7 +42,8 @@ from clairvoyant.testing import policy_checks
 
 RNG = np.random.default_rng(0)  # for policies that draw nothing
 VARIANTS: dict[str, Callable[[], Any]] = {
-    **policies(),
+    **policies("allocation"),
+    **policies("allocation-gang"),
     "fairness, all": lambda: Fairness(share="all"),
     "binpacking, quota 1": lambda: BinPacking(quota=1.0),
     "ogasched, per-slot": lambda: Ogasched(step="per-slot"),

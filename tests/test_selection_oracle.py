@@ -286,6 +286,22 @@ def test_the_outer_approximation_finds_the_same_index(data: st.DataObject) -> No
     assert optimum.gap <= 1e-8
 
 
+def test_a_program_that_highs_presolves_wrongly_is_solved() -> None:
+    # HiGHS 1.14 with presolve calls 0.707 the optimum of the exported program; the optimum is 1.
+    instance = SelectionInstance(
+        edges=[(p, r) for p in range(2) for r in range(3)],
+        demand=[[3, 1], [2, 1], [3, 1], [2, 1], [3, 3], [2, 0]],
+        capacity=[2, 5],
+        mean=np.zeros(6),
+        arrivals=[[1, 1]],
+    )
+    v, q = [0, 0, 0, 0, 0, 1], [0, 0, 0, 0.5, 0, 0]
+    optimum = index_optimum(instance.setting, v, q, method="highs")
+    assert optimum.value == 1.0
+    assert optimum.gap is not None
+    assert optimum.gap <= 1e-8
+
+
 def test_tiny_variances_are_bounded_from_above() -> None:
     setting = made().setting
     v, q = np.linspace(0, 1, 24), np.geomspace(1e-30, 1, 24)

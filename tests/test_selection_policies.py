@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -606,6 +607,9 @@ def test_cucb_keeps_its_bound() -> None:
     assert 0 < regret < bound
 
 
+@pytest.mark.skipif(
+    os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="takes minutes if kernels are interpreted"
+)
 def test_the_printed_algorithm_has_linear_regret_where_capacity_binds() -> None:
     """It tends to the best set for all ports and loses what is closed; the slope is that of this set."""
     instance = kit.ordinary()["scarce devices"]

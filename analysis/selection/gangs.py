@@ -49,10 +49,25 @@ def _empty_slots(instance: GangInstance) -> tuple[int, int]:
     return int(repeats[empty].sum()), int(repeats[blamed].sum())
 
 
+def _one_task_on_two_servers() -> GangInstance:
+    """Return an instance whose only job has one task of the two that it needs, and two servers for it."""
+    return GangInstance(
+        channels=[[0, 0], [0, 1]],
+        task_port=[0],
+        demand=[[1]],
+        capacity=[[1], [1]],
+        minimum=[2],
+        mean=[0.5, 0.5],
+        arrivals=[[1]],
+    )
+
+
 def _check_literal(context: Context) -> Finding:
     smallest = printed_counterexample()
     alone = printed_is_empty(smallest.setting, smallest.arrivals[0])
     sound = not smallest.violations(np.zeros((1, 1)))
+    twice = _one_task_on_two_servers().setting
+    counted = not printed_is_empty(twice, np.ones(1)) and twice.tasks < twice.minimum[0]
     count = context.pick(4, 20, 60)
     slots = context.pick(100, 400, 2000)
     rho = 0.9
@@ -69,14 +84,17 @@ def _check_literal(context: Context) -> Finding:
     share = float(np.mean([line[3] for line in lines]))
     blame = float(np.mean([line[4] for line in lines]))
     return Finding(
-        holds_if(not alone and share == 0.0),
-        "As printed, every port has to run m_l tasks in every slot, and (4) forbids that where no job is. The "
+        holds_if(not alone and share == 0.0 and not counted),
+        "As printed, every port has to run m_l tasks in every slot, and (4) forbids that without a job. The "
         f"smallest instance, one port with m = 1 and no job, has no decision at all. Over {count} random "
         f"instances, where a port has a job with probability {rho:g}, no decision is feasible in "
-        f"{share:.3g} % of the slots; in {blame:.3g} % because a port with m_l >= 1 is empty.",
+        f"{share:.3g} % of the slots; in {blame:.3g} % because a port with m_l >= 1 is empty. Moreover "
+        "nothing keeps a task to one server: with m = 2, one task on two servers is "
+        f"{'accepted as two' if counted else 'refused'}.",
         {
             "smallest instance has no decision": alone,
             "to do nothing is feasible there in the sound form": sound,
+            "one task on two servers counts as two": bool(counted),
             "slots without a decision (%)": share,
             "slots with an empty port that has to run tasks (%)": blame,
         },
@@ -97,7 +115,7 @@ def _check_literal(context: Context) -> Finding:
 def _check_sound(context: Context) -> Finding:
     from ...oracles.selection_gang import gang
 
-    count, slots = context.pick((4, 400), (8, 2000), (20, 8000))
+    count, slots = context.pick((8, 400), (8, 2000), (20, 8000))
     at = np.array([slots // 8, slots // 4, slots // 2, slots])
     policies = {"exact index": GangEsdp(delta=None, g="log"), "rounded": GangEsdp(g="log")}
     curves: dict[str, list[np.ndarray]] = {name: [] for name in policies}
@@ -125,7 +143,7 @@ def _check_sound(context: Context) -> Finding:
         amended_if(printed, infeasible == 0 and exact.high < 1.0),
         "With a launch variable per job the approach does carry over: the same index, maximised over the "
         f"sound set, gives {infeasible} infeasible decisions in {count} runs of {slots} slots, and its "
-        f"regret against the exact optimum grows as t^{exact} (95 %), so sublinearly; rounded as ESDP rounds, "
+        f"regret against the exact optimum grows as t^{exact} (95 %), so sublinearly; rounded as in ESDP, "
         f"as t^{exponent['rounded']}. The maximisation is a 0/1 program and no longer a knapsack: the "
         "polynomial time of the printed recursion does not carry over.",
         {

@@ -102,7 +102,7 @@ class GangSetting:
         """m: the most channels that can be chosen at once, when every port has a job, exactly."""
         from .gang_program import most_tasks
 
-        return most_tasks(self, np.ones(self.channels, dtype=bool), np.ones(self.ports)).count
+        return most_tasks(self, np.ones(self.channels, dtype=bool), np.ones(self.ports)).marked
 
     def open(self, arrivals: np.ndarray) -> np.ndarray:
         """Return which channels belong to ports with a job, shape (E,)."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base import numbers
-from ..program import PyomoProgram, SolverError
+from ..program import CAREFUL, PyomoProgram, SolverError
 from .gang import GangSetting
 from .instance import frozen
 
@@ -56,15 +56,15 @@ class BestGang(NamedTuple):
         Certified: no feasible decision is worth more; for an index, none with as many untried channels.
     closed
         Whether the gap was reached; False only if the time was up.
-    count
-        Untried channels among the chosen ones; 0 where that was not asked for.
+    marked
+        Marked channels among the chosen ones, for an index the untried ones; 0 where none are marked.
     """
 
     x: np.ndarray
     value: float
     bound: float
     closed: bool
-    count: int = 0
+    marked: int = 0
 
 
 def gang_program(setting: GangSetting, mean: Any, arrivals: Any) -> PyomoProgram:
@@ -104,6 +104,7 @@ def gang_program(setting: GangSetting, mean: Any, arrivals: Any) -> PyomoProgram
         {"x": (setting.channels,), "y": (setting.ports,)},
         title=f"The best gang decision of a slot ({setting.tasks} tasks of {setting.ports} ports)",
         equations=EQUATIONS,
+        highs_options=CAREFUL,
     )
 
 
@@ -135,6 +136,7 @@ def literal_program(setting: GangSetting, mean: Any, arrivals: Any) -> PyomoProg
         {"x": (setting.channels,)},
         title=f"The gang program as printed ({setting.tasks} tasks of {setting.ports} ports)",
         equations=LITERAL_EQUATIONS,
+        highs_options=CAREFUL,
     )
 
 
@@ -222,7 +224,9 @@ class _Search:
                     m.capacity.add(
                         sum(float(share[i, k]) * m.x[int(self.channels[i])] for i in takers) <= 1.0
                     )
-        self.program = PyomoProgram(m, {"x": (setting.channels,)}, title="", equations=())
+        self.program = PyomoProgram(
+            m, {"x": (setting.channels,)}, title="", equations=(), highs_options=CAREFUL
+        )
 
     def cut(self, q: np.ndarray, slope: float, offset: float) -> None:
         """Add z <= slope q.x + offset."""
@@ -345,11 +349,11 @@ def _refuse_low(bound: float, value: float, gross: float) -> None:
 
 
 def most_tasks(setting: GangSetting, marked: np.ndarray, arrivals: np.ndarray) -> BestGang:
-    """Choose as many of the marked channels as possible, exactly; ``count`` is their number."""
+    """Choose as many of the marked channels as possible, exactly; ``marked`` is their number."""
     found = best_gang(setting, marked.astype(np.float64), arrivals, gap=0.0)
     if found.bound != found.value:
         raise SolverError(f"HiGHS left an interval of {found.value!r} to {found.bound!r} marked channels")
-    return found._replace(count=round(found.value))
+    return found._replace(marked=round(found.value))
 
 
 def every_decision(setting: GangSetting, arrivals: np.ndarray, most: int = MOST_LISTED) -> np.ndarray | None:
@@ -431,7 +435,7 @@ def best_gang_index(
     -------
     BestGang
         ``value`` and ``bound`` are those of the index, without any bonus; ``closed`` says also that no
-        decision has more untried channels than ``count``.
+        decision has more untried channels than ``marked``.
 
     Raises
     ------

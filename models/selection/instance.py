@@ -131,10 +131,9 @@ class Setting:
             The slot's arrivals; without them (4) is not looked at.
         """
         array = self.check_shape(x)
-        broken = {
-            "binary": np.minimum(abs(array), abs(array - 1.0)),
-            "capacity": array @ self.demand - self.capacity,
-        }
+        with np.errstate(invalid="ignore"):  # an infinite entry times a demand of 0
+            used = array @ self.demand
+        broken = {"binary": np.minimum(abs(array), abs(array - 1.0)), "capacity": used - self.capacity}
         if arrivals is not None:
             broken["arrival"] = np.where(self.open(arrivals), 0.0, abs(array))
         return [
@@ -145,9 +144,9 @@ class Setting:
 
     def feasible(self, x: np.ndarray, arrivals: np.ndarray) -> bool:
         """Tell whether a checked decision breaks nothing."""
-        binary = (x == 0.0) | (x == 1.0)
-        fits = x @ self.demand <= self.capacity
-        return bool(binary.all() and fits.all() and not (x[~self.open(arrivals)] != 0.0).any())
+        if not ((x == 0.0) | (x == 1.0)).all() or (x[~self.open(arrivals)] != 0.0).any():
+            return False
+        return bool((x @ self.demand <= self.capacity).all())
 
 
 def frozen(array: np.ndarray) -> np.ndarray:

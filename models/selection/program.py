@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base import InputError, numbers
-from ..program import PyomoProgram
+from ..program import CAREFUL, PyomoProgram
 from .instance import Setting
 
 FEASIBLE = (
@@ -247,5 +247,9 @@ def _program(
     size = f"{setting.channels} channels of {setting.ports} ports, {setting.kinds} kinds"
     variables: dict[str, tuple[int, ...]] = {"x": (setting.channels,)}
     return PyomoProgram(
-        m, variables | ({"z": ()} if z else {}), title=f"{title} ({size})", equations=equations
+        m,
+        variables | ({"z": ()} if z else {}),
+        title=f"{title} ({size})",
+        equations=equations,
+        highs_options=CAREFUL,
     )

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from .models.allocation.gang import GangInstance
     from .models.allocation.instance import AllocationInstance
     from .models.base import ClairvoyantError, DecisionError, InputError, Instance
+    from .models.selection.gang import GangInstance as SelectionGangInstance
+    from .models.selection.instance import SelectionInstance
     from .online.base import Policy, Traits
     from .online.play import Run
     from .oracles.base import Optimum, OracleError, WhyStopped
@@ -47,12 +49,14 @@ _HOMES = {
     **dict.fromkeys(("ClairvoyantError", "DecisionError", "InputError", "Instance"), "models.base"),
     "AllocationInstance": "models.allocation.instance",
     "GangInstance": "models.allocation.gang",
+    "SelectionInstance": "models.selection.instance",
+    "SelectionGangInstance": "models.selection.gang:GangInstance",
     **dict.fromkeys(("Optimum", "OracleError", "WhyStopped"), "oracles.base"),
     **dict.fromkeys(("Policy", "Traits"), "online.base"),
     "Run": "online.play",
     **dict.fromkeys(("Claim", "Finding", "Verdict"), "analysis.claim"),
 }
-"""Public name -> the module that holds it."""
+"""Public name -> the module that holds it, and its name there if that is another."""
 
 _LAYERS = ("models", "oracles", "online", "analysis", "testing")
 
@@ -69,6 +73,8 @@ __all__ = [
     "OracleError",
     "Policy",
     "Run",
+    "SelectionGangInstance",
+    "SelectionInstance",
     "Traits",
     "Verdict",
     "WhyStopped",
@@ -99,7 +105,8 @@ if not TYPE_CHECKING:  # type checkers take the names above, and find misspelt o
             return import_module(f".{name}", __name__)
         if name not in _HOMES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value: object = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+        module, _, there = _HOMES[name].partition(":")
+        value: object = getattr(import_module(f".{module}", __name__), there or name)
         globals()[name] = value
         return value
 

@@ -76,6 +76,23 @@ def _oracle_names() -> Iterable[str]:
 FILE = click.Path(path_type=Path)
 SEED = click.IntRange(min=0)
 
+
+def _one_or_more(_context: click.Context, _parameter: click.Parameter, text: str | None) -> Any:
+    """Read one number or several with commas between them; what is no number stays the text it is."""
+    if text is None:
+        return None
+    value = _read(text)
+    return [_read(part) for part in text.split(",")] if isinstance(value, str) and "," in text else value
+
+
+def _read(text: str) -> Any:
+    """Read a value: JSON, or else a text."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead.")
 of_problem = click.option("--problem", shell_complete=_completes(_problems), help="Only of this problem.")
 instance_file = click.argument("file", type=FILE)
@@ -130,11 +147,29 @@ def cli(context: click.Context, version: bool) -> int:
 @click.option("--slots", type=int, help="Length of the horizon.")
 @click.option("--ports", type=int, help="Number of ports, where jobs arrive.")
 @click.option("--servers", type=int, help="Number of servers.")
-@click.option("--density", type=float, help="Mean number of ports per server.")
-@click.option("--utility", help="linear, log, reciprocal, poly or mix.")
+@click.option(
+    "--density",
+    type=float,
+    help="allocation: mean number of ports per server. selection: probability that a port and a server are "
+    "joined by a channel.",
+)
 @click.option("--arrival-probability", type=float, help="Of a job per port and slot.")
-@click.option("--contention", type=float, help="Multiplies all demands.")
-@click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="Any other option, by name.")
+@click.option(
+    "--capacity",
+    callback=_one_or_more,
+    metavar="NUMBER[,NUMBER...]",
+    help="selection: devices in the cluster, one number for all kinds or one for each. selection-gang: the "
+    "fewest and the most on a server.",
+)
+@click.option("--utility", help="allocation: linear, log, reciprocal, poly or mix.")
+@click.option("--contention", type=float, help="allocation: multiplies all demands.")
+@click.option(
+    "--option",
+    "options",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Any other option, by name; a wrong one lists all.",
+)
 @click.option("--out", "target", type=FILE, required=True, help="File to write; gzipped if it ends in .gz.")
 @as_json
 def generate(
@@ -148,8 +183,9 @@ def generate(
 ) -> int:
     """Make an instance of a PROBLEM and write it to a file.
 
-    The instance is synthetic or, with --trace, made from a folder of traces. What is real in it and what is
-    filled in is stored in the file and printed with every result.
+    A problem is allocation, selection, allocation-gang or selection-gang. The instance is synthetic or, with
+    --trace, made from a folder of traces. What is real in it and what is filled in is stored in the file and
+    printed with every result.
     """
     from . import _front
 
@@ -197,7 +233,7 @@ def solve(
         out.check_writable(target)
     chosen = _chosen(named, options, {"instance", "oracle", "progress"})
     instance = _front.load(file)
-    name = oracle or next(iter(_front.list_oracles(instance.problem)))
+    name = _front.oracle_name(instance.problem, oracle)
     described = tell.instance_facts(file, instance) | {"oracle": name}
     with out.progress(name) as report, out.telling_of_compilation():
         try:
@@ -249,7 +285,8 @@ def play(
     """Play policies on the instance in FILE and compare them with what was possible.
 
     Every decision is checked. The same seed gives the same run; a policy that draws nothing at random is
-    played once, whatever --seeds.
+    played once, whatever --seeds. In the selection problem totals are expected net utilities; what such a
+    policy earns still depends on the luck of the instance's one sample path, and other instances have others.
     """
     from . import _front, _rooms
 
@@ -368,10 +405,16 @@ def worst_case(file: Path, spec: str, evaluations: int, seed: int, target: Path 
     more than --evaluations of them; otherwise a search starts from a few patterns.
     """
     from . import _front, _rooms
+    from .models.base import InputError
 
     if target is not None:
         out.check_writable(target)
     instance = _front.load(file)
+    if instance.problem not in _rooms.WORST_CASES:
+        there = ", ".join(_rooms.WORST_CASES)
+        raise InputError(
+            f"{file}: problem: no worst case is searched for {instance.problem!r}, but for {there}"
+        )
     search = _rooms.find(instance.problem, _rooms.WORST_CASES)
     policy = _front.make_policy(spec, instance.problem)
     described = tell.instance_facts(file, instance) | {"policy": spec, "seed": seed}
@@ -509,10 +552,7 @@ def _chosen(named: dict[str, Any], options: Sequence[str], taken: set[str]) -> d
             raise click.UsageError(f"--option {option}: is not of the form KEY=VALUE")
         if key in taken or key in named:
             raise click.UsageError(f"--option {option}: {key} is not given in this way")
-        try:
-            chosen[key] = json.loads(value)
-        except json.JSONDecodeError:
-            chosen[key] = value
+        chosen[key] = _read(value)
     return chosen
 
 

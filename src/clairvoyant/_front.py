@@ -56,14 +56,14 @@ def generate(problem: str, size: str = "default", seed: int = 0, **options: Any)
     Parameters
     ----------
     problem
-        For example "allocation".
+        "allocation", "selection", or either with "-gang" after it.
     size
         "tiny", "default" or "large".
     seed
         Decides every draw.
     **options
-        What the problem's generator takes; for allocation see
-        :func:`clairvoyant.models.allocation.generate.generate`.
+        What the problem's generator takes; see :func:`clairvoyant.models.allocation.generate.generate` and
+        :func:`clairvoyant.models.selection.generate.generate`, and for gangs ``gang_generate`` beside them.
 
     Raises
     ------
@@ -81,12 +81,12 @@ def from_trace(problem: str, folder: str | os.PathLike[str], **options: Any) -> 
     Parameters
     ----------
     problem
-        For example "allocation".
+        As for :func:`generate`.
     folder
         The folder that holds the traces.
     **options
-        What the problem's reader takes; for allocation see
-        :func:`clairvoyant.models.allocation.trace.from_trace`.
+        What the problem's reader takes; see :func:`clairvoyant.models.allocation.trace.from_trace` and
+        :func:`clairvoyant.models.selection.trace.from_trace`, and for gangs ``gang_generate`` beside them.
 
     Raises
     ------
@@ -106,7 +106,8 @@ def solve(instance: Instance, oracle: str | None = None, **options: Any) -> Opti
     instance
         Any instance.
     oracle
-        One of ``list_oracles(instance.problem)``; the first of them by default.
+        One of ``list_oracles(instance.problem)``, by this name or as ``problem/name``; the first of them by
+        default.
     **options
         ``gap`` (relative, to stop at), ``time_limit`` (seconds), ``progress`` (a function of the fraction
         done and a text), and what else the oracle takes.
@@ -118,13 +119,25 @@ def solve(instance: Instance, oracle: str | None = None, **options: Any) -> Opti
     OracleError
         If a solver's answer does not survive our own check.
     """
-    known = list_oracles(instance.problem)
-    name = next(iter(known)) if oracle is None else oracle
-    if name not in known:
-        raise InputError(f"oracle: {name!r} is not one of {', '.join(known)} ({instance.problem})")
-    function = known[name].function
+    name = oracle_name(instance.problem, oracle)
+    function = list_oracles(instance.problem)[name].function
     optimum: Optimum = function(instance, **_known(function, options, f"oracle {name!r}"))
     return optimum
+
+
+def oracle_name(problem: str, oracle: str | None = None) -> str:
+    """Return the short name of an oracle of a problem; by default that of the first one.
+
+    Raises
+    ------
+    InputError
+        If the problem has no such oracle, naming those it has.
+    """
+    known = list_oracles(problem)
+    name = next(iter(known)) if oracle is None else oracle.removeprefix(f"{problem}/")
+    if name not in known:
+        raise InputError(f"oracle: {oracle!r} is not one of {', '.join(known)} ({problem})")
+    return name
 
 
 def play(

@@ -1,0 +1,121 @@
+"""What the experiments of all problems share: seeds, progress, the spread of samples, their figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from .claim import Context, Figure, Table, Verdict, holds_if
+from .plots import name_axes, new_figure, plot_bands, plot_bars, to_svg
+from .statistics import mean_band, mean_interval
+
+T = TypeVar("T")
+
+SEEDS_APART = 1000
+"""Contexts with different seeds use different instances, as long as a check draws fewer than this."""
+
+
+def seeds(context: Context, quick: int, default: int, full: int) -> range:
+    """Return the instance seeds of a check; how many depends on the mode."""
+    first = SEEDS_APART * context.seed
+    return range(first, first + int(context.pick(quick, default, full)))
+
+
+def policy_seed(seed: int) -> int:
+    """Return the seed of the policies on the instance of this seed: another stream than the instance's."""
+    return int(np.random.SeedSequence(seed, spawn_key=(1,)).generate_state(1)[0])
+
+
+def lead(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
+    """Return by how many per cent of their mean over the seeds ``ours`` is above ``theirs``, seed by seed.
+
+    The mean of the result is the ratio of the means less one; single rewards may be near zero or negative.
+    """
+    result: np.ndarray = 100.0 * (ours - theirs) / abs(theirs.mean())
+    return result
+
+
+def spread(samples: np.ndarray, digits: int = 1, sign: bool = False) -> str:
+    """Return mean and half width of the 95 % interval over seeds as text."""
+    mean, low, _ = mean_interval(samples)
+    return f"{mean:{'+' if sign else ''}.{digits}f} ± {mean - low:.{digits}f}"
+
+
+def positive(samples: np.ndarray) -> bool | None:
+    """Tell whether the mean is positive (True) or negative (False); ``None`` if the 95 % interval holds 0."""
+    _, low, high = mean_interval(samples)
+    return True if low > 0 else False if high < 0 else None
+
+
+class Statement(NamedTuple):
+    """One thing the text says, what we find, and whether that agrees (``None``: undecided)."""
+
+    says: str
+    finds: str
+    agrees: bool | None
+
+
+def verdict(statements: Iterable[Statement]) -> Verdict:
+    """Return "fails" if a statement fails, else "holds"; what is undecided decides nothing."""
+    return holds_if(all(s.agrees is not False for s in statements))
+
+
+def statement_table(statements: Iterable[Statement], note: str) -> Table:
+    """Return a table of statements; the note ends its title."""
+    words = {True: "holds", False: "fails", None: "undecided"}
+    return Table(
+        f"What the text says, statement by statement. {note}",
+        ("statement", "found (mean ± 95 % half width over seeds)", "verdict"),
+        tuple((s.says, s.finds, words[s.agrees]) for s in statements),
+    )
+
+
+def curves(
+    name: str,
+    caption: str,
+    x: Sequence[float] | np.ndarray,
+    panels: Mapping[str, Mapping[str, np.ndarray]],
+    x_axis: str,
+    log: str = "",
+    *,
+    problem: str,
+    note: str,
+) -> Figure:
+    """Return a figure with one panel per y axis label, of curves with bands over seeds.
+
+    ``panels[y axis][curve]`` has shape (seeds, points). The problem begins the figure's name, the note ends
+    its caption.
+    """
+    figure, axes = new_figure(len(panels))
+    for ax, (y_axis, lines) in zip(np.atleast_1d(np.array(axes, dtype=object)), panels.items(), strict=True):
+        plot_bands(ax, x, {label: mean_band(samples) for label, samples in lines.items()})
+        name_axes(ax, x_axis, y_axis, log=log)
+    return Figure(f"{problem}-{name}", f"{caption} {note}.", to_svg(figure))
+
+
+def bars(
+    name: str,
+    caption: str,
+    groups: Sequence[str],
+    series: Mapping[str, np.ndarray],
+    axis: str,
+    *,
+    problem: str,
+    note: str,
+) -> Figure:
+    """Return a figure of bars with intervals over seeds; ``series[label]`` has shape (seeds, groups)."""
+    figure, ax = new_figure(height=max(3.3, 0.16 * len(groups) * (len(series) + 1)))
+    plot_bars(ax, groups, {label: mean_band(samples) for label, samples in series.items()})
+    ax.set_xlabel(axis)
+    return Figure(f"{problem}-{name}", f"{caption} {note}.", to_svg(figure))
+
+
+def track(context: Context, items: Iterable[T]) -> Iterator[T]:
+    """Yield the items, reporting how many are done."""
+    known = list(items)
+    for done, item in enumerate(known):
+        context.progress(done / len(known))
+        yield item
+    context.progress(1.0)

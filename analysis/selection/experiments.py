@@ -1,0 +1,178 @@
+"""Runs that the claims of Sec. 4 share: who plays on what, their rewards, and the clairvoyant optimum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cache, lru_cache, partial
+
+import numpy as np
+
+from ...models.selection.generate import generate
+from ...models.selection.instance import SelectionInstance
+from ...online.base import Policy
+from ...online.play import play
+from ...online.selection import Cucb, Escb, Esdp, EsdpPrinted, Greedy, Hswf, Lcf, Lwtf, Thompson
+from .. import experiments
+from ..claim import Table
+from ..experiments import Statement, lead, policy_seed, positive, seeds, spread, track, verdict
+
+__all__ = [
+    "BANDITS",
+    "BASELINES",
+    "CUCB",
+    "ESCB",
+    "ESDP",
+    "ESDPS",
+    "ESDP_LN",
+    "EVERYONE",
+    "GREEDY",
+    "HSWF",
+    "LCF",
+    "LWTF",
+    "NOTE",
+    "OPTIMUM",
+    "PAPER",
+    "PRINTED",
+    "THOMPSON",
+    "Contender",
+    "Setup",
+    "Statement",
+    "all_of",
+    "averages",
+    "bars",
+    "curves",
+    "grid",
+    "instance",
+    "lead",
+    "optima",
+    "optimum",
+    "positive",
+    "rewards",
+    "running_means",
+    "seeds",
+    "spread",
+    "statement_table",
+    "track",
+    "variant",
+    "verdict",
+]
+
+NOTE = (
+    "AOU: expected net utility, on synthetic instances with the distributions of Table 3. ESDP (printed) "
+    "plans for all ports and drops the channels of those without jobs; all others plan for ports with jobs"
+)
+"""Stands in every table and caption: what is measured, where, and that not all play the same game."""
+
+OPTIMUM = "oracle"
+"""Label of the clairvoyant optimum per slot."""
+
+statement_table = partial(experiments.statement_table, note=NOTE)
+curves = partial(experiments.curves, problem="selection", note=NOTE)
+bars = partial(experiments.bars, problem="selection", note=NOTE)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Arguments of the generator, without the seed."""
+
+    size: str = "default"
+    slots: int | None = None
+    ports: int | None = None
+    servers: int | None = None
+    density: float | None = None
+    capacity: int | None = None
+    arrival_probability: float = 0.9
+    demand: tuple[int, int] = (1, 2)
+    cost_scale: float = 0.1
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A policy with its settings, known by its label; no decision of these policies depends on T."""
+
+    label: str
+    make: Callable[[], Policy] = field(compare=False)
+
+
+ESDP = Contender("ESDP", Esdp)
+ESDP_LN = Contender("ESDP (g = ln t)", partial(Esdp, g="log"))
+PRINTED = Contender("ESDP (printed)", EsdpPrinted)
+ESCB = Contender("ESCB", Escb)
+CUCB = Contender("CUCB", Cucb)
+THOMPSON = Contender("Thompson", Thompson)
+GREEDY = Contender("greedy", Greedy)
+HSWF = Contender("HSWF", Hswf)
+LCF = Contender("LCF", Lcf)
+LWTF = Contender("LWTF", Lwtf)
+
+ESDPS = (PRINTED, ESDP, ESDP_LN)
+BASELINES = (HSWF, LCF, LWTF)
+PAPER = (*ESDPS, *BASELINES)
+BANDITS = (ESCB, CUCB, THOMPSON, GREEDY)
+EVERYONE = (*PAPER, *BANDITS)
+
+
+def variant(who: Contender, delta: str = "loglog", g: str = "full", alpha: float = 0.5) -> Contender:
+    """Return ESDP, as printed or not, with other sequences delta and g and another alpha."""
+    more = {"alpha": alpha} if who == PRINTED else {}
+    settings = {"delta": delta, "g": g, **more}
+    text = ", ".join(f"{name} {value}" for name, value in settings.items())
+    return Contender(f"{who.label}: {text}", partial(who.make, **settings))
+
+
+@lru_cache(maxsize=16)
+def instance(setup: Setup, seed: int) -> SelectionInstance:
+    """Return the instance of a setup and an instance seed."""
+    return generate(seed=seed, **asdict(setup))
+
+
+@cache
+def rewards(who: Contender, setup: Setup, seed: int) -> np.ndarray:
+    """Return the expected net utility of every slot, shape (T,); each run is made once per process."""
+    result = play(who.make(), instance(setup, seed), policy_seed(seed)).rewards
+    result.setflags(write=False)
+    return result
+
+
+@cache
+def optimum(setup: Setup, seed: int) -> np.ndarray:
+    """Return the largest expected net utility of every slot, certified, shape (T,)."""
+    from ...oracles.selection import clairvoyant
+
+    result: np.ndarray = clairvoyant(instance(setup, seed)).certificate.per_slot[:, 0]
+    result.setflags(write=False)
+    return result
+
+
+def averages(who: Contender, setup: Setup, drawn: Sequence[int]) -> np.ndarray:
+    """Return the average AOU per slot on each instance seed."""
+    return np.array([rewards(who, setup, seed).mean() for seed in drawn])
+
+
+def optima(setup: Setup, drawn: Sequence[int]) -> np.ndarray:
+    """Return the clairvoyant optimum per slot on each instance seed."""
+    return np.array([optimum(setup, seed).mean() for seed in drawn])
+
+
+def running_means(who: Contender | str, setup: Setup, drawn: Sequence[int], points: np.ndarray) -> np.ndarray:
+    """Return average AOU until each slot, of a contender or of the oracle, shape (seeds, points)."""
+    paths = [optimum(setup, seed) if isinstance(who, str) else rewards(who, setup, seed) for seed in drawn]
+    return np.array([np.cumsum(path)[points - 1] / points for path in paths])
+
+
+def all_of(signs: Sequence[bool | None]) -> bool | None:
+    """Return whether all hold: False if one does not, else ``None`` if one is undecided."""
+    return False if False in signs else None if None in signs else True
+
+
+def grid(
+    title: str, head: str, groups: Sequence[str], found: Mapping[str, np.ndarray], digits: int = 2
+) -> Table:
+    """Return mean and half width of ``found[label][seed, group]``, one row per label."""
+    count = len(next(iter(found.values())))
+    return Table(
+        f"{title}, 95 % half widths over {count} instances. {NOTE}",
+        (head, *groups),
+        tuple((label, *(spread(column, digits) for column in table.T)) for label, table in found.items()),
+    )

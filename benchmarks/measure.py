@@ -1,0 +1,97 @@
+"""What the benchmarks of all problems share: rows, clocks, and peak memory in a process of its own."""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measurement, beside a rival's in the same run.
+
+    Attributes
+    ----------
+    what
+        What was measured.
+    ours
+        The measurement.
+    target
+        What it should not exceed.
+    rival, theirs
+        Who else did the same, and the rival's measurement.
+    unit
+        Of the measurements: "s", "ms" or "GB".
+    note
+        What else is to be said.
+    """
+
+    what: str
+    ours: float
+    target: float | None = None
+    rival: str = ""
+    theirs: float | None = None
+    unit: str = "s"
+    note: str = ""
+
+    @property
+    def ratio(self) -> float | None:
+        """How many times as much the rival takes."""
+        return None if self.theirs is None else self.theirs / self.ours
+
+
+def timed(job: Callable[[], Any]) -> float:
+    """Return the wall-clock seconds of a job."""
+    begin = time.perf_counter()
+    job()
+    return time.perf_counter() - begin
+
+
+def median_of(times: int, job: Callable[[], Any]) -> float:
+    """Return the median wall-clock seconds of a job over a few repetitions."""
+    return statistics.median(timed(job) for _ in range(times))
+
+
+def import_time() -> Row:
+    """Compare importing the package with importing NumPy."""
+
+    def run(module: str) -> float:
+        return median_of(5, lambda: subprocess.run([sys.executable, "-c", f"import {module}"], check=True))
+
+    return Row("import clairvoyant (new process)", run("clairvoyant"), 0.5, "import numpy", run("numpy"))
+
+
+def peak_memory(prepare: str, job: str) -> tuple[float, float]:
+    """Return the peak memory of a new process before and after a job, in GB (Linux tells it in /proc).
+
+    Parameters
+    ----------
+    prepare, job
+        Python code; ``c`` is the package. What is compiled or imported in ``prepare`` is not the job's.
+    """
+    code = (
+        "import re, clairvoyant as c\n"
+        "def peak(): return re.search(r'VmHWM:\\s*(\\d+)', open('/proc/self/status').read())[1]\n"
+        f"{prepare}\n"
+        "before = peak()\n"
+        f"{job}\n"
+        "print(before, peak())\n"
+    )
+    out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    before, after = (int(kibibytes) * 1024 / 1e9 for kibibytes in out.split())
+    return before, after
+
+
+HEADER = f"{'what':66} {'ours':>11} {'to reach':>9}  times as much as ours takes the rival"
+
+
+def show(row: Row) -> str:
+    """Return one line of the table."""
+    target = "" if row.target is None else f"{row.target:.2f}"
+    ratio = "" if row.ratio is None else f"{row.ratio:8.1f}x {row.rival}"
+    return f"{row.what:66} {row.ours:8.3f} {row.unit:2} {target:>9} {ratio} {row.note}".rstrip()

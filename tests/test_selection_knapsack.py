@@ -1,0 +1,247 @@
+"""The exact search in the feasible sets, against enumeration."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import clairvoyant as cv
+from clairvoyant.models.base import InputError
+from clairvoyant.models.selection import knapsack
+from clairvoyant.models.selection.instance import SelectionInstance, Setting
+from clairvoyant.models.selection.knapsack import Choice, Knapsack
+
+WHOLE = st.integers(0, 4).map(float)
+NUMBER = WHOLE | st.floats(0.0, 5.0, allow_subnormal=False).map(lambda v: round(v, 6))
+
+
+@st.composite
+def problems(draw: st.DrawFn, *, most: int = 6) -> dict[str, Any]:
+    count, kinds = draw(st.integers(0, most)), draw(st.integers(1, 3))
+    entries = st.integers(0, draw(st.sampled_from([2, 5])))
+    instance = SelectionInstance(
+        edges=[[e % 3, e // 3] for e in range(count)],
+        demand=np.array(draw(st.lists(entries, min_size=count * kinds, max_size=count * kinds))).reshape(
+            count, kinds
+        ),
+        capacity=draw(st.lists(st.integers(0, 10), min_size=kinds, max_size=kinds)),
+        mean=np.zeros(count),
+        arrivals=np.ones((1, 3), dtype=np.int64),
+    )
+
+    def numbers() -> np.ndarray:
+        return np.array(draw(st.lists(NUMBER, min_size=count, max_size=count)), dtype=np.float64)
+
+    def flags() -> np.ndarray:
+        return np.array(draw(st.lists(st.booleans(), min_size=count, max_size=count)), dtype=bool)
+
+    return {
+        "setting": instance.setting,
+        "values": numbers(),
+        "spread": numbers() if draw(st.booleans()) else np.zeros(count),
+        "open": flags() if draw(st.booleans()) else np.ones(count, dtype=bool),
+        "first": flags() if draw(st.booleans()) else None,
+        "guess": flags() if draw(st.booleans()) else None,
+        "cap": draw(st.sampled_from([math.inf, math.inf, 2.0])),
+    }
+
+
+def subsets(setting: Setting, allowed: np.ndarray) -> np.ndarray:
+    every = np.indices((2,) * setting.channels).reshape(setting.channels, 2**setting.channels).T
+    fits = np.all(every @ setting.demand <= setting.capacity, axis=1)
+    return every[fits & ~every[:, ~allowed].any(axis=1)]
+
+
+def objective(problem: dict[str, Any], x: np.ndarray) -> tuple[int, float]:
+    first = np.zeros(len(x), dtype=bool) if problem["first"] is None else problem["first"]
+    others = x * ~first
+    line = min(float(problem["values"] @ others), problem["cap"])
+    return int(x @ first), line + math.sqrt(float(problem["spread"] @ others))
+
+
+def solve(problem: dict[str, Any], setting: Setting | None = None) -> Choice:
+    names = ("first", "guess", "cap")
+    box = Knapsack(problem["setting"] if setting is None else setting)
+    return box.best(problem["values"], problem["spread"], problem["open"], **{n: problem[n] for n in names})
+
+
+def check(problem: dict[str, Any]) -> None:
+    best = max(objective(problem, x) for x in subsets(problem["setting"], problem["open"]))
+    found = solve(problem)
+    count, value = objective(problem, found.x.astype(np.int64))
+    assert not problem["setting"].violations(found.x)
+    assert not found.x[~problem["open"]].any()
+    assert count == found.first == best[0]
+    assert value == pytest.approx(best[1], abs=1e-9)
+    assert found.value == pytest.approx(value, abs=1e-9)
+    assert best[1] <= found.bound <= found.value + 1e-9
+
+
+@settings(deadline=None, max_examples=100)
+@given(problems())
+def test_the_best_set_is_that_of_enumeration(problem: dict[str, Any]) -> None:
+    check(problem)
+
+
+@pytest.mark.parametrize("size", [512, 128, 1])
+def test_lumped_tables_give_the_same_optimum(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(knapsack, "TABLE_BYTES", size)
+
+    @settings(deadline=None, max_examples=40)
+    @given(problems())
+    def inner(problem: dict[str, Any]) -> None:
+        check(problem)
+
+    inner()
+
+
+@pytest.mark.parametrize(("tables", "nodes"), [(1, 1), (1, 2**13), (4, 1)])
+def test_every_way_to_branch_gives_the_same_optimum(
+    tables: int, nodes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(knapsack, "TABLES", tables)
+    monkeypatch.setattr(knapsack, "MOST_NODES", nodes)
+    monkeypatch.setattr(knapsack, "CHUNK", nodes)
+
+    @settings(deadline=None, max_examples=40)
+    @given(problems())
+    def inner(problem: dict[str, Any]) -> None:
+        check(problem)
+
+    inner()
+
+
+@settings(deadline=None, max_examples=40)
+@given(problems(), st.lists(st.lists(st.integers(0, 1), min_size=3, max_size=3), max_size=6))
+def test_all_patterns_at_once_are_the_patterns_one_by_one(
+    problem: dict[str, Any], rows: list[list[int]]
+) -> None:
+    setting, patterns = problem["setting"], np.array(rows, dtype=np.int64).reshape(-1, 3)
+    x, values, bounds = setting.knapsack.best_of_patterns(problem["values"], patterns)
+    assert x.shape == (len(patterns), setting.channels)
+    for row, arrivals in enumerate(patterns):
+        allowed = setting.open(arrivals)
+        best = max(float(problem["values"] @ s) for s in subsets(setting, allowed))
+        assert not setting.violations(x[row], arrivals)
+        assert values[row] == pytest.approx(best, abs=1e-12)
+        assert best <= bounds[row] <= values[row] + 1e-9
+
+
+@settings(deadline=None, max_examples=40)
+@given(problems(), st.floats(1e-3, 1e3))
+def test_every_multiplier_gives_a_bound(problem: dict[str, Any], lam: float) -> None:
+    problem |= {"first": None, "cap": math.inf}
+    surrogate = {**problem, "values": problem["values"] + problem["spread"] / (2 * lam)}
+    bound = solve({**surrogate, "spread": np.zeros_like(problem["spread"])}).bound + lam / 2
+    assert solve(problem).value <= bound + 1e-9
+
+
+@settings(deadline=None, max_examples=40)
+@given(problems(), st.randoms(use_true_random=False))
+def test_the_order_of_channels_does_not_matter(problem: dict[str, Any], random: Any) -> None:
+    s = problem["setting"]
+    order = list(range(s.channels))
+    random.shuffle(order)
+    other = {k: v[order] if isinstance(v, np.ndarray) else v for k, v in problem.items()}
+    shuffled = Setting(s.edges, s.demand[order], s.capacity, s.cost, s.ports, s.slots)
+    ours, theirs = solve(problem), solve(other, shuffled)
+    assert (ours.first, ours.value) == pytest.approx((theirs.first, theirs.value), abs=1e-9)
+
+
+@settings(deadline=None, max_examples=40)
+@given(problems(), st.integers(0, 2))
+def test_more_capacity_is_never_worse(problem: dict[str, Any], more: int) -> None:
+    problem |= {"first": None}
+    s = problem["setting"]
+    larger = Setting(s.edges, s.demand, s.capacity + more, s.cost, s.ports, s.slots)
+    assert solve(problem, larger).bound >= solve(problem).value - 1e-9
+
+
+def test_many_equal_channels_are_no_trouble() -> None:
+    count = 60
+    instance = SelectionInstance(
+        edges=[[0, r] for r in range(count)],
+        demand=np.ones((count, 2), dtype=np.int64),
+        capacity=[20, 25],
+        mean=np.full(count, 0.5),
+        arrivals=[[1]],
+    )
+    setting = instance.setting
+    untried = np.arange(count) < 15
+    found = setting.knapsack.best(np.full(count, 0.5), np.full(count, 0.25), first=untried)
+    assert found.first == 15
+    assert found.value == pytest.approx(5 * 0.5 + math.sqrt(5 * 0.25))
+    assert setting.most_channels == 20
+
+
+def test_huge_capacities_and_demands_are_searched_exactly() -> None:
+    rng = np.random.default_rng(5)
+    count = 14
+    demand = rng.integers(10**5, 10**6, (count, 3))
+    instance = SelectionInstance(
+        edges=[[e % 2, e] for e in range(count)],
+        demand=demand,
+        capacity=[3_000_003, 2_900_017, 3_100_001],
+        mean=rng.random(count),
+        arrivals=[[1, 1]],
+    )
+    setting = instance.setting
+    assert not setting.knapsack.exact
+    assert setting.knapsack.table_bytes > 10**18
+    values, spread = rng.random(count), rng.random(count)
+    every = np.array(list(itertools.product((0, 1), repeat=count)))
+    every = every[(every @ setting.demand <= setting.capacity).all(axis=1)]
+    best = (every @ values + np.sqrt(every @ spread)).max()
+    assert setting.knapsack.best(values, spread).value == pytest.approx(best, abs=1e-9)
+    with pytest.raises(InputError, match=r"capacity: the table would take [\d,]+ bytes"):
+        setting.knapsack.best_of_patterns(values, np.ones((1, 2)))
+
+
+@pytest.mark.parametrize("lumped", [True, False])
+def test_a_stopped_search_keeps_an_honest_interval(lumped: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(knapsack, "TABLES", 1)
+    monkeypatch.setattr(knapsack, "MOST_NODES", 1)
+    monkeypatch.setattr(knapsack, "CHUNK", 1)
+    if lumped:
+        monkeypatch.setattr(knapsack, "TABLE_BYTES", 2**18)
+    instance = cv.generate("selection", seed=4)
+    rng = np.random.default_rng(0)
+    setting = instance.setting
+    values, spread = rng.random(setting.channels), rng.random(setting.channels)
+    stopped = Knapsack(setting).best(values, spread, stop=lambda: True)
+    whole = Knapsack(setting).best(values, spread)
+    assert stopped.nodes <= 1 < whole.nodes
+    assert stopped.value <= whole.value <= stopped.bound
+    assert not setting.violations(stopped.x)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([1.0], r"values: shape \(1,\) does not fit, expected \(2,\)"),
+        ([1.0, -0.5], r"values\[1\]: -0.5 is not a finite number of at least 0"),
+        ([np.nan, 1.0], r"values\[0\]: nan is not"),
+        ([np.inf, 1.0], r"values\[0\]: inf is not"),
+    ],
+)
+def test_bad_values_are_refused(values: list[float], message: str) -> None:
+    instance = SelectionInstance(
+        edges=[[0, 0], [0, 1]], demand=[[1], [1]], capacity=[1], mean=[0, 0], arrivals=[[1]]
+    )
+    with pytest.raises(InputError, match=message):
+        instance.setting.knapsack.best(values)
+    with pytest.raises(InputError, match=message):
+        instance.setting.knapsack.best_of_patterns(values, np.ones((1, 1)))
+
+
+def test_knapsacks_hold_nothing_that_can_be_written_to() -> None:
+    box = cv.generate("selection", size="tiny").setting.knapsack
+    arrays = [value for value in vars(box).values() if isinstance(value, np.ndarray)]
+    assert len(arrays) >= 5
+    assert not any(array.flags.writeable for array in arrays)
