@@ -1,203 +1,45 @@
-"""``python -m benchmarks [--full]``: time and memory of the allocation problem beside named rivals.
+"""``python -m benchmarks [--problem P] [--full]``: time and memory beside named rivals, problem by problem.
 
 Compile time is shown apart: everything is run once on a small instance first. Memory is measured in a
-process of its own. ``--full`` adds complete graphs, which take Clarabel a minute and gigabytes.
+process of its own.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import statistics
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
-import numpy as np
+from . import allocation, selection
+from .measure import HEADER, Row, import_time, show
 
-import clairvoyant
-from clairvoyant.models.allocation.instance import AllocationInstance, Feedback
-from clairvoyant.online.allocation import Ogasched
-from clairvoyant.oracles.allocation import dynamic, stationary
+PROBLEMS = {"allocation": allocation.measure, "selection": selection.measure}
+"""What measures each problem; a new one adds a line."""
 
 
-@dataclass(frozen=True)
-class Row:
-    """One measurement; ``ratio`` is the rival's time over ours."""
-
-    what: str
-    seconds: float
-    target: float | None = None
-    rival: str = ""
-    rival_seconds: float | None = None
-    note: str = ""
-
-    @property
-    def ratio(self) -> float | None:
-        """How many times faster than the rival."""
-        return None if self.rival_seconds is None else self.rival_seconds / self.seconds
-
-
-def best_of(times: int, job: Callable[[], Any]) -> float:
-    """Return the median wall-clock time of a job over a few repetitions."""
-    taken = []
-    for _ in range(times):
-        begin = time.perf_counter()
-        job()
-        taken.append(time.perf_counter() - begin)
-    return statistics.median(taken)
-
-
-def learn_only(policy: Ogasched, instance: AllocationInstance) -> None:
-    """Run OGASched's own steps without the loop around them."""
-    policy.start(instance.setting, np.random.default_rng(0))
-    for slot, arrivals in enumerate(instance.arrivals):
-        policy.learn(Feedback(slot, arrivals, 0.0))
-
-
-def numpy_slots(instance: AllocationInstance, slots: int) -> None:
-    """Run the rival: the same ascent in plain NumPy, projecting all rows by 60 bisections at once."""
-    s = instance.setting
-    y = np.zeros(s.shape)
-    for arrivals in instance.arrivals[:slots]:
-        z = y + 0.1 * s.supergradient(y, arrivals)
-        low, high = np.zeros_like(s.capacity), np.full_like(s.capacity, z.max(initial=0.0))
-        fits = s.server_sums(np.clip(z, 0, s.edge_demand)) <= s.capacity
-        for _ in range(60):
-            middle = (low + high) / 2
-            over = s.server_sums(np.clip(z - middle[s.server], 0, s.edge_demand)) > s.capacity
-            low, high = np.where(over, middle, low), np.where(over, high, middle)
-        y = np.clip(z - np.where(fits, 0.0, high)[s.server], 0, s.edge_demand)
-
-
-def compile_all() -> Row:
-    """Compile every kernel on a tiny instance."""
-    begin = time.perf_counter()
-    tiny = clairvoyant.generate("allocation", size="tiny", seed=0)
-    for name in ("ogasched", "drf", "fairness", "binpacking", "spreading"):
-        clairvoyant.play(name, tiny)
-    stationary(tiny)
-    dynamic(tiny)
-    seconds = time.perf_counter() - begin
-    for utility in ("mix", "linear"):  # the rivals' own first imports, not counted against them either
-        stationary(clairvoyant.generate("allocation", size="tiny", utility=utility), method="cvxpy")
-    return Row("compile (or load from cache) all kernels", seconds)
-
-
-def import_time() -> Row:
-    """Compare importing the package with importing NumPy."""
-
-    def run(module: str) -> float:
-        return best_of(5, lambda: subprocess.run([sys.executable, "-c", f"import {module}"], check=True))
-
-    return Row("import clairvoyant (new process)", run("clairvoyant"), 0.5, "import numpy", run("numpy"))
-
-
-def online(
-    size: str, slots: int, targets: dict[str, tuple[float | None, float | None]], **options: Any
-) -> Iterator[Row]:
-    """Measure whole runs of OGASched through ``play`` and its steps alone, beside plain NumPy."""
-    instance = clairvoyant.generate("allocation", size=size, seed=0, slots=slots, **options)
-    few = max(5, slots // 400)
-    rival = best_of(1, lambda: numpy_slots(instance, few)) * slots / few
-    label = f"{size}{', complete graph' if options else ''}, T={slots}"
-    for step, (whole, kernel) in targets.items():
-        policy = Ogasched(step=step)
-        run = best_of(3 if size == "default" else 1, lambda p=policy: clairvoyant.play(p, instance))
-        yield Row(f"OGASched, {step} step, {label}: play", run, whole, f"NumPy ({few} slots scaled)", rival)
-        alone = best_of(1, lambda p=policy: learn_only(p, instance))
-        yield Row(f"OGASched, {step} step, {label}: steps alone", alone, kernel, "NumPy (scaled)", rival)
-
-
-def offline(size: str, utility: str, target: float, **options: Any) -> Row:
-    """Measure the stationary optimum at a relative gap of 1e-8, beside the same program through CVXPY."""
-    instance = clairvoyant.generate("allocation", size=size, seed=0, utility=utility, **options)
-    seconds = best_of(3 if size == "default" else 1, lambda: stationary(instance, gap=1e-8))
-    optimum = stationary(instance, gap=1e-8)
-    solver = "HiGHS through CVXPY" if utility == "linear" else "Clarabel through CVXPY"
-    other = best_of(1, lambda: stationary(instance, method="cvxpy"))
-    label = f"stationary optimum, {size}{', complete graph' if options else ''}, {utility}"
-    return Row(label, seconds, target, solver, other, f"gap {optimum.gap:.1e}")
-
-
-def peak_memory(size: str, utility: str, method: str) -> Row:
-    """Measure the peak memory of one stationary optimum in a process of its own (Linux tells it in /proc)."""
-    code = (
-        "import re, clairvoyant as c\n"
-        "from clairvoyant.oracles.allocation import stationary\n"
-        "def peak(): return re.search(r'VmHWM:\\s*(\\d+)', open('/proc/self/status').read())[1]\n"
-        f"stationary(c.generate('allocation', size='tiny', seed=0), method={method!r})\n"
-        f"i = c.generate('allocation', size={size!r}, seed=0, slots=100, utility={utility!r})\n"
-        "before = peak()\n"
-        f"stationary(i, method={method!r})\n"
-        "print(before, peak())\n"
-    )
-    begin = time.perf_counter()
-    out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
-    before, after = (int(v) / 2**20 for v in out.split())
-    note = f"peak {after:.2f} GiB, of which {after - before:.2f} GiB for this solve"
-    return Row(f"memory, stationary, {size}, {utility}, {method}", time.perf_counter() - begin, note=note)
-
-
-def all_slots() -> Row:
-    """Measure all per-slot optima of the default instance, beside solving 20 of them through CVXPY."""
-    instance = clairvoyant.generate("allocation", size="default", seed=0, slots=8000)
-    patterns = np.unique(instance.arrivals, axis=0)
-    sample = instance.with_arrivals(patterns[:: max(1, len(patterns) // 20)][:20])
-    one = [sample.with_arrivals(x[None, :]) for x in sample.arrivals]
-    rival = best_of(1, lambda: [stationary(i, method="cvxpy") for i in one]) / len(one) * len(patterns)
-    seconds = best_of(1, lambda: dynamic(instance))
-    return Row(
-        f"all per-slot optima, default, T=8000 ({len(patterns)} patterns)",
-        seconds,
-        9.0,
-        "Clarabel through CVXPY (20 patterns scaled)",
-        rival,
-    )
-
-
-def measure(full: bool) -> Iterator[Row]:
-    """Yield every measurement."""
+def measure(problem: str, full: bool) -> Iterator[Row]:
+    """Yield every measurement of one problem."""
     yield import_time()
-    yield compile_all()
-    yield from online("default", 8000, {"constant": (1.0, 0.25), "decay": (1.0, 0.45)})
-    yield from online("large", 10000, {"constant": (12.0, 8.5)})
-    for utility in ("mix", "log", "linear"):
-        yield offline("default", utility, 0.02)
-    for utility, target in (("mix", 5.0), ("linear", 5.0), ("log", 1.5)):
-        yield offline("large", utility, target)
-    yield all_slots()
-    yield peak_memory("large", "mix", "interior point")
-    yield peak_memory("large", "mix", "cvxpy")
-    if full:
-        yield offline("large", "mix", 5.0, density=100)
-        yield from online("large", 1000, {"constant": (None, None)}, density=100)
-
-
-def show(row: Row) -> str:
-    """Return one line of the table."""
-    target = "" if row.target is None else f"{row.target:8.2f}"
-    ratio = "" if row.ratio is None else f"{row.ratio:8.1f}x {row.rival}"
-    return f"{row.what:66} {row.seconds:9.3f} s {target:>9} {ratio} {row.note}".rstrip()
+    yield from PROBLEMS[problem](full)
 
 
 def main() -> None:
-    """Run the measurements, print them as they come, and write them to reports/benchmarks.json."""
+    """Run the measurements, print them as they come, and write reports/benchmarks-PROBLEM.json."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--full", action="store_true", help="add complete graphs (minutes, gigabytes)")
-    full = parser.parse_args().full
-    print(f"{'what':66} {'ours':>11} {'to reach':>9} times faster than the rival", flush=True)
-    rows = []
-    for row in measure(full):
-        rows.append(asdict(row) | {"ratio": row.ratio})
-        print(show(row), flush=True)
-    out = Path("reports/benchmarks.json")
-    out.parent.mkdir(exist_ok=True)
-    out.write_text(json.dumps(rows, indent=1) + "\n")
+    parser.add_argument("--problem", choices=PROBLEMS, help="only this one")
+    parser.add_argument("--full", action="store_true", help="larger instances too (minutes, gigabytes)")
+    chosen = parser.parse_args()
+    print(HEADER, flush=True)
+    for problem in [chosen.problem] if chosen.problem else PROBLEMS:
+        rows = []
+        for row in measure(problem, chosen.full):
+            rows.append(asdict(row) | {"ratio": row.ratio})
+            print(show(row), flush=True)
+        out = Path("reports", f"benchmarks-{problem}.json")
+        out.parent.mkdir(exist_ok=True)
+        out.write_text(json.dumps(rows, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -20,7 +20,6 @@ import numpy as np
 
 from .base import ClairvoyantError, InputError, write_whole
 
-
 CAREFUL = {"presolve": "off"}
 """Options of HiGHS for programs in 0/1 variables: its presolve (1.14) takes the optimum, and its bound, away
 from some small ones."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from ..models.base import InputError, numbers
 from ..models.program import PyomoProgram, Solved, SolverError
 from ..models.selection.instance import SelectionInstance, Setting, frozen
+from ..models.selection.knapsack import Knapsack
 from ..models.selection.program import add_cut, check_lambda, index_program, slot_program
 from .base import (
     Budget,
@@ -54,6 +56,9 @@ SOLVER_TOLERANCE = 1e-10
 
 CP_SAT_BITS = 40
 """CP-SAT's objective is whole: values are rounded up to this many bits below the largest."""
+
+TABLE_BYTES = 2**29
+"""The most the table of the dynamic program may take, and half of what it needs in all."""
 
 CHUNK_BYTES = 2**32
 """Bytes of table that the dynamic program fills between two looks at the clock."""
@@ -185,8 +190,11 @@ def _method(setting: Setting, method: str) -> tuple[Callable[..., Answers], str]
         return _by_cp_sat, "CP-SAT, once per arrival pattern"
     if method == HIGHS:
         return _by_highs, "HiGHS through Pyomo, once per arrival pattern"
-    if setting.knapsack.exact:
-        return _by_dp, "dynamic program over capacities, all arrival patterns at once"
+    knapsack = setting.knapsack
+    if not knapsack.exact and knapsack.table_bytes <= TABLE_BYTES:
+        knapsack = Knapsack(setting, TABLE_BYTES)
+    if knapsack.exact:
+        return partial(_by_dp, knapsack), "dynamic program over capacities, all arrival patterns at once"
     size = table_size(setting)
     return _by_highs, f"HiGHS (the table of the dynamic program would take {size}), once per arrival pattern"
 
@@ -277,14 +285,19 @@ def relaxed_bounds(setting: Setting, values: np.ndarray, patterns: np.ndarray) -
 
 
 def _by_dp(
-    setting: Setting, values: np.ndarray, patterns: np.ndarray, order: np.ndarray, budget: Budget
+    knapsack: Knapsack,
+    _setting: Setting,
+    values: np.ndarray,
+    patterns: np.ndarray,
+    order: np.ndarray,
+    budget: Budget,
 ) -> Answers:
-    step = max(1, CHUNK_BYTES // max(1, setting.knapsack.table_bytes))
+    step = max(1, CHUNK_BYTES // max(1, knapsack.table_bytes))
     for start in range(0, len(order), step):
         if budget.over:
             return
         which = order[start : start + step]
-        x, _, bounds = setting.knapsack.best_of_patterns(values, patterns[which])
+        x, _, bounds = knapsack.best_of_patterns(values, patterns[which])
         yield which, x, bounds
 
 

@@ -52,7 +52,7 @@ def problems(draw: st.DrawFn, *, most: int = 6) -> dict[str, Any]:
     }
 
 
-def subsets(setting: Setting, allowed: np.ndarray) -> np.ndarray:
+def subsets(setting: Setting, allowed: np.ndarray) -> Any:
     every = np.indices((2,) * setting.channels).reshape(setting.channels, 2**setting.channels).T
     fits = np.all(every @ setting.demand <= setting.capacity, axis=1)
     return every[fits & ~every[:, ~allowed].any(axis=1)]

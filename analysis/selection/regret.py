@@ -9,6 +9,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from ...models.base import InputError, numbers
 from ...models.selection.instance import SelectionInstance, Setting
@@ -106,7 +107,7 @@ class RunCertificate:
 
 
 def certificate(
-    instance: SelectionInstance, decisions: object, *, delta: str = "loglog", g: str = "full"
+    instance: SelectionInstance, decisions: npt.ArrayLike, *, delta: str = "loglog", g: str = "full"
 ) -> RunCertificate:
     r"""Return what the statistics of a run of arrival-aware ESDP prove about its regret.
 
@@ -136,12 +137,14 @@ def certificate(
     Raises
     ------
     InputError
-        For unknown sequences, or decisions whose shape does not fit.
+        For unknown sequences, or decisions that are infeasible or of another shape.
     """
     from ...oracles.selection import clairvoyant
 
     s = instance.setting
-    x = numbers(decisions, "decisions", (s.slots, s.channels), high=1, integer=True)
+    x = np.asarray(decisions, dtype=np.float64)
+    for broken in instance.violations(x)[:1]:
+        raise InputError(f"decisions: {broken}")
     best = clairvoyant(instance)
     per_slot = best.certificate.per_slot
     optimal = best.decision

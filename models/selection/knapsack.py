@@ -73,8 +73,15 @@ class Knapsack:
     """The constraints of a setting, ready for dynamic programming over capacity states.
 
     Kinds that never bind are dropped, and the others are divided by what all demands have in common. If a
-    table would still take more than ``TABLE_BYTES``, its states are lumped (demands and capacities divided
+    table would still take more than ``most_bytes``, its states are lumped (demands and capacities divided
     and rounded down): a relaxation whose values are bounds, which the depth-first search closes.
+
+    Parameters
+    ----------
+    setting
+        Channels, demands and capacities.
+    most_bytes
+        The most one table may take; ``TABLE_BYTES`` by default.
 
     Attributes
     ----------
@@ -84,16 +91,17 @@ class Knapsack:
         Whether tables are exact.
     """
 
-    def __init__(self, setting: Setting) -> None:
-        self._setting_port = setting.port
+    def __init__(self, setting: Setting, most_bytes: int | None = None) -> None:
+        most = TABLE_BYTES if most_bytes is None else most_bytes
+        self._port = setting.port
         self.demand, self.capacity = setting.demand, setting.capacity
         self.fits = frozen(np.all(self.demand <= self.capacity, axis=1))
         demand, capacity = _reduced(self.demand, self.capacity, self.fits)
         count = len(demand) + 1
         self.full_states = math.prod(int(c) + 1 for c in capacity)
         self.table_bytes = 8 * self.full_states * count
-        self.exact = self.table_bytes <= TABLE_BYTES
-        step = _steps(capacity, max(1, TABLE_BYTES // (8 * count)))
+        self.exact = self.table_bytes <= most
+        step = _steps(capacity, max(1, most // (8 * count)))
         self._needs = frozen(demand // step)
         levels = capacity // step + 1
         self.states = int(levels.prod())
@@ -227,11 +235,11 @@ class Knapsack:
         v = self._weights("values", values)
         ports = patterns.shape[1]
         worth = self.fits & (v > 0.0)
-        many = np.bincount(self._setting_port[worth], minlength=ports)
+        many = np.bincount(self._port[worth], minlength=ports)
         columns = np.argsort(
             -many, kind="stable"
         )  # ports with many channels first: their layers are shared most
-        items = [np.flatnonzero(worth & (self._setting_port == port)) for port in columns]
+        items = [np.flatnonzero(worth & (self._port == port)) for port in columns]
         chosen = np.concatenate([*items, np.zeros(0, dtype=np.int64)]).astype(np.int64)
         start = np.concatenate([[0], np.cumsum([len(part) for part in items])]).astype(np.int64)
         needs = self._needs[chosen]

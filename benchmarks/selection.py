@@ -1,0 +1,226 @@
+"""Time and memory of the selection problem beside named rivals, the paper's dense table among them."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import clairvoyant
+from clairvoyant.models.selection.instance import Feedback, Observation, SelectionInstance, Setting
+from clairvoyant.online.selection import Esdp
+from clairvoyant.online.selection.printed import algorithm_2_repaired, select
+from clairvoyant.oracles.selection import index_optimum, p4_optima
+from clairvoyant.oracles.selection import select as select_corner
+
+from .measure import Row, median_of, peak_memory, timed
+
+SLOTS = 8000
+SIZES = {12: "default", 24: "large"}
+"""Capacity: the generated size that has it."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What ESDP decides from in one slot: arrivals, Upsilon, Sigma2 and xi, and the index it reached."""
+
+    arrivals: np.ndarray
+    upsilon: np.ndarray
+    sigma2: np.ndarray
+    xi: float
+    index: float
+
+
+class Watched(Esdp):
+    """ESDP with a clock around every slot, which keeps what it decided from in some of them."""
+
+    def __init__(self, keep: range) -> None:
+        super().__init__()
+        self._keep = keep
+
+    def start(self, setting: Setting, rng: np.random.Generator) -> None:
+        """Start, with the clock at zero."""
+        self.seconds: list[float] = []
+        self.seen: list[Seen] = []
+        super().start(setting, rng)
+
+    def decide(self, observation: Observation) -> np.ndarray:
+        """Decide by the clock."""
+        begin = time.perf_counter()
+        x = super().decide(observation)
+        self.seconds.append(time.perf_counter() - begin)
+        untried = self._statistics.untried[self._setting.open(observation.arrivals)]
+        if observation.slot in self._keep and not untried.any():
+            upsilon, sigma2 = self.index(observation.slot)
+            reached = float(upsilon @ x + np.sqrt(sigma2 @ x))
+            xi = float(self._xi[observation.slot])
+            self.seen.append(Seen(observation.arrivals, upsilon, sigma2, xi, reached))
+        return x
+
+    def learn(self, feedback: Feedback) -> None:
+        """Learn by the clock."""
+        begin = time.perf_counter()
+        super().learn(feedback)
+        self.seconds[-1] += time.perf_counter() - begin
+
+
+def dense(setting: Setting, seen: Seen) -> float:
+    """Return the best score of (21) by the dense table over s, c' and i, its recursion corrected."""
+    use = np.flatnonzero(setting.open(seen.arrivals))
+    upsilon, sigma2 = seen.upsilon[use], seen.sigma2[use]
+    s_max = int(seen.xi) * setting.most_channels
+    x, values = algorithm_2_repaired(upsilon, sigma2, setting.demand[use], setting.capacity, s_max)
+    s, chosen = select(x, values, sigma2, "dropped")
+    return float(s + np.sqrt(sigma2 @ chosen))
+
+
+def staircase(setting: Setting, seen: Seen) -> float:
+    """Return the same by Pareto staircases."""
+    s_max = int(seen.xi) * setting.most_channels
+    return select_corner(p4_optima(setting, seen.upsilon, seen.sigma2, seen.arrivals, s_max)).score
+
+
+def compile_all() -> Row:
+    """Compile every kernel on a tiny instance."""
+    tiny = clairvoyant.generate("selection", size="tiny", seed=0, slots=100)
+
+    def load() -> None:
+        for name in clairvoyant.list_policies("selection"):
+            clairvoyant.play(name, tiny)
+        clairvoyant.solve(tiny)
+        _both(tiny)
+
+    return Row("selection: compile (or load from cache) all kernels", timed(load))
+
+
+def _both(tiny: SelectionInstance) -> None:
+    """Let dense table and staircase agree on a small instance, which also compiles them."""
+    watched = Watched(range(50, 100))
+    clairvoyant.play(watched, tiny)
+    for seen in watched.seen[:1]:
+        assert np.isclose(dense(tiny.setting, seen), staircase(tiny.setting, seen))
+
+
+def warm_rivals() -> None:
+    """Let the rivals import what they need, which is not counted against them."""
+    tiny = clairvoyant.generate("selection", size="tiny", seed=0)
+    for method in ("highs", "cp-sat"):
+        clairvoyant.solve(tiny, method=method)
+        clairvoyant.solve(clairvoyant.generate("selection-gang", size="tiny"), method=method)
+
+
+def every_pattern(capacity: int, target: float) -> Iterator[Row]:
+    """Measure the optima of all 256 arrival patterns, beside two solvers on every 16th pattern."""
+    ports = 8
+    patterns = np.array(list(itertools.product((0, 1), repeat=ports)))
+    drawn = clairvoyant.generate("selection", size=SIZES[capacity], seed=0, slots=1)
+    fresh = iter([drawn.with_arrivals(patterns) for _ in range(6)])  # each makes its tables anew
+    ours = median_of(5, lambda: clairvoyant.solve(next(fresh)))
+    slots = clairvoyant.solve(next(fresh)).certificate.per_slot
+    step = 16
+    few = drawn.with_arrivals(patterns[::step][1:])
+    for method in ("highs", "cp-sat"):
+        rival = timed(lambda method=method: clairvoyant.solve(few, method=method))
+        assert np.isclose(clairvoyant.solve(few, method=method).value, slots[::step][1:, 0].sum())
+        theirs = rival * len(patterns) / len(few.arrivals)
+        words = f"{method} ({len(few.arrivals)} patterns scaled)"
+        yield Row(f"optima of all 256 arrival patterns, c={capacity}", ours, target, words, theirs)
+
+
+def along_a_run(capacity: int, targets: tuple[float, float, float], kept: int) -> Iterator[Row]:
+    """Measure a whole run of ESDP, its slots, and all P4(s), beside the dense table on some of its slots.
+
+    The targets are for the median and the mean slot (ms) and the whole run (s).
+    """
+    instance = clairvoyant.generate("selection", size=SIZES[capacity], seed=0, slots=SLOTS)
+    setting = instance.setting
+    watched = Watched(range(SLOTS // kept - 1, SLOTS, SLOTS // kept))
+    busy = time.process_time()
+    whole = timed(lambda: clairvoyant.play(watched, instance))
+    busy = time.process_time() - busy
+    seen = watched.seen
+    table, stairs, exact, outer = ([0.0] * len(seen) for _ in range(4))
+    for i, slot in enumerate(seen):
+        scores = []
+        table[i] = timed(lambda: scores.append(dense(setting, slot)))  # noqa: B023
+        stairs[i] = timed(lambda: scores.append(staircase(setting, slot)))  # noqa: B023
+        assert np.allclose(scores, slot.index), "dense table, staircase and ESDP must select alike"
+        exact[i], outer[i] = index_search(setting, slot)
+    spent = 1e3 * np.array(watched.seconds)
+    rival = f"dense table ({len(seen)} slots)"
+    slow, middle = 1e3 * statistics.fmean(table), 1e3 * statistics.median(table)
+    label = f"ESDP, c={capacity}, T={SLOTS}"
+    yield Row(f"{label}: median slot", float(np.median(spent)), targets[0], rival, middle, "ms")
+    yield Row(f"{label}: mean slot", float(spent.mean()), targets[1], rival, slow, "ms")
+    yield Row(
+        f"{label}: whole run",
+        whole,
+        targets[2],
+        f"{rival} scaled",
+        1e-3 * slow * SLOTS,
+        note=f"(ours: {busy:.1f} s of processor time)",
+    )
+    ours = 1e3 * statistics.fmean(stairs)
+    yield Row(f"all P4(s) of a slot by staircases, c={capacity}", ours, None, rival, slow, "ms")
+    ours, theirs = 1e3 * statistics.fmean(exact), 1e3 * statistics.fmean(outer)
+    yield Row(
+        f"exact index with its certificate, c={capacity}",
+        ours,
+        None,
+        "HiGHS, outer approximation",
+        theirs,
+        "ms",
+    )
+
+
+def index_search(setting: Setting, seen: Seen) -> tuple[float, float]:
+    """Return the seconds that our search and the outer approximation take for the index of a slot."""
+    v, q = seen.upsilon / seen.xi, seen.sigma2 / seen.xi**2
+    found: list[Any] = []
+    taken = [
+        timed(lambda: found.append(index_optimum(setting, v, q, seen.arrivals, method=method)))  # noqa: B023
+        for method in ("search", "highs")
+    ]
+    assert np.isclose(found[0].value, found[1].value)
+    return taken[0], taken[1]
+
+
+def gangs() -> Row:
+    """Measure the gang oracle by HiGHS beside CP-SAT."""
+    instance = clairvoyant.generate("selection-gang", size="default", seed=0, slots=20)
+    found: list[Any] = []
+    ours, theirs = (
+        timed(lambda method=method: found.append(clairvoyant.solve(instance, method=method)))
+        for method in ("highs", "cp-sat")
+    )
+    assert np.isclose(found[0].value, found[1].value)
+    patterns = len(found[0].certificate.patterns)
+    return Row(f"gang optimum of {patterns} arrival patterns by HiGHS", ours, None, "CP-SAT", theirs)
+
+
+def memory() -> Row:
+    """Measure the peak memory of the longest run, optimum included."""
+    before, ours = peak_memory(
+        "tiny = c.generate('selection', size='tiny')\nc.play('esdp', tiny); c.solve(tiny)",
+        f"i = c.generate('selection', size='large', slots={SLOTS}); c.play('esdp', i); c.solve(i)",
+    )
+    return Row(
+        f"peak memory, ESDP and optimum, c=24, T={SLOTS}", ours, 1.0, unit="GB", note=f"{before:.2f} before"
+    )
+
+
+def measure(full: bool) -> Iterator[Row]:
+    """Yield every measurement; ``full`` compares with the dense table on more slots."""
+    yield compile_all()
+    warm_rivals()
+    yield from every_pattern(12, 0.02)
+    yield from every_pattern(24, 0.08)
+    yield from along_a_run(12, (0.3, 0.8, 7.0), 40 if full else 10)
+    yield from along_a_run(24, (1.5, 2.5, 25.0), 40 if full else 5)
+    yield gangs()
+    yield memory()
