@@ -342,7 +342,9 @@ def test_gangs_are_solved_by_their_own_oracle(run: Run, tmp_path: Path) -> None:
     assert (data["problem"], data["oracle"], data["facts"]["tasks"]) == ("allocation-gang", "gang", 9)
     assert 0 < data["value"] <= data["bound"]
     assert_refused(run("solve", path, "--oracle", "stationary"), "oracle: 'stationary' is not one of gang ")
-    assert_refused(run("worst-case", path, "--policy", "drf"), "problem: 'allocation-gang' is not one of")
+    assert_refused(
+        run("worst-case", path, "--policy", "drf"), "no worst case is searched for 'allocation-gang'"
+    )
     assert_refused(run("play", path, "--policy", "drf"), "error: ")
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import clairvoyant as cv
+from clairvoyant._rooms import INSTANCES
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -53,8 +54,11 @@ print(*({heavy} & set(sys.modules)))
 clairvoyant.generate("allocation", size="tiny").save("x.json")
 clairvoyant.load("x.json")
 print(*({heavy} & set(sys.modules)))
+clairvoyant.load("y.json")
+print(*({heavy} & set(sys.modules)))
 """
-    assert python(script, tmp_path).splitlines() == ["", "numpy"]
+    cv.generate("selection", size="tiny").save(tmp_path / "y.json")
+    assert python(script, tmp_path).splitlines() == ["", "numpy", "numpy"]
 
 
 def test_an_instance_goes_from_file_to_regret(tmp_path: Path) -> None:
@@ -126,6 +130,28 @@ def test_traces_are_read_by_the_problem(problem: str, monkeypatch: pytest.Monkey
     )
 
 
+@pytest.mark.parametrize("problem", ["selection", "selection-gang"])
+def test_traces_are_read_by_the_selection_problem(problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def from_trace(folder: str, *, slots: int, seed: int = 0, **_options: object) -> cv.Instance:
+        assert folder == "traces"
+        return cv.generate("selection", size="tiny", slots=slots, seed=seed)
+
+    monkeypatch.setattr("clairvoyant.models.selection.trace.from_trace", from_trace)
+    monkeypatch.setattr("clairvoyant.models.selection.gang_generate.base_from_trace", from_trace)
+    instance = cv.from_trace(problem, "traces", slots=3, seed=2)
+    assert instance.problem == problem
+    assert (instance.setting.ports, instance.setting.slots) == (3, 3)
+
+
+def test_an_oracle_is_known_by_both_of_its_names() -> None:
+    both = {name for name in cv.list_oracles() if name.endswith("/gang")}
+    assert both == {"allocation-gang/gang", "selection-gang/gang"}
+    instance = cv.generate("selection-gang", size="tiny", slots=2)
+    assert cv.solve(instance, "selection-gang/gang").value == cv.solve(instance, "gang").value
+    with pytest.raises(cv.InputError, match="oracle: 'allocation-gang/gang' is not one of gang "):
+        cv.solve(instance, "allocation-gang/gang")
+
+
 def test_everything_is_listed_by_problem() -> None:
     assert {"ogasched", "drf", "fairness"} <= set(cv.list_policies("allocation"))
     assert set(cv.list_policies("allocation")) <= set(cv.list_policies())
@@ -190,7 +216,19 @@ def test_the_policy_of_the_readme_passes_the_checks(tmp_path: Path) -> None:
     assert float(python(blocks("python", README)[1], tmp_path)) > 0
 
 
-def test_the_instance_file_of_the_documents_is_valid(tmp_path: Path) -> None:
+def test_the_selection_example_of_the_readme_is_true(tmp_path: Path) -> None:
+    printed = python(blocks("python", README)[2], tmp_path)
+    regret = {
+        name: float(value) for name, value in re.findall(r"^(\S+): regret (\S+) of", printed, re.MULTILINE)
+    }
+    assert set(regret) == {"esdp", "esdp-printed", "thompson"}
+    assert min(regret.values()) > 0
+    assert max(regret, key=lambda name: regret[name]) == "esdp-printed"
+
+
+def test_the_instance_files_of_the_documents_are_valid(tmp_path: Path) -> None:
+    found = [json.loads(text)["problem"] for text in blocks("json", ROOT / "docs" / "instance-files.md")]
+    assert found == list(INSTANCES)
     for i, text in enumerate(blocks("json", ROOT / "docs" / "instance-files.md")):
         path = tmp_path / f"{i}.json"
         path.write_text(text, encoding="utf-8")
@@ -199,10 +237,15 @@ def test_the_instance_file_of_the_documents_is_valid(tmp_path: Path) -> None:
 
 def test_the_documents_name_every_field_of_an_instance() -> None:
     document = (ROOT / "docs" / "instance-files.md").read_text(encoding="utf-8")
-    data = cv.generate("allocation-gang", size="tiny").to_dict()
-    inner = [f"{field}.{key}" for field in ("utility", "gang") for key in data[field]]
-    for field in [*data, *inner, *data["names"], *data["origin"]]:
-        assert f"`{field}" in document, field
+    for problem in INSTANCES:
+        _, _, section = document.partition(f"\n## `{problem}`\n")
+        own = section.partition("\n## ")[0]
+        data = cv.generate(problem, size="tiny").to_dict()
+        inner = [f"{name}.{key}" for name in ("utility", "gang", "noise") for key in data.get(name, {})]
+        for field in [*data, *inner, *data.get("names", {}), *data["origin"]]:
+            assert f"`{field}" in document, field
+        for field in {*data} - {*cv.generate("allocation", size="tiny").to_dict(), "ports"}:
+            assert f"`{field}" in own, (problem, field)
 
 
 def test_the_links_of_the_documents_lead_somewhere() -> None:

@@ -1,12 +1,16 @@
-"""Intervals over seeds against closed forms, and against how often they cover the truth."""
+"""Intervals over seeds against closed forms and how often they cover the truth; how curves grow."""
 
 import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from clairvoyant.analysis.statistics import (
+    GROWTHS,
     Interval,
+    fit_growth,
     growth_exponent,
     mean_band,
     mean_interval,
@@ -74,6 +78,52 @@ def test_ratios_are_paired_by_seed() -> None:
     assert ratio == pytest.approx((0.5, 0.5, 0.5))
 
 
+SLOTS = np.arange(20.0, 2001.0, 20.0)
+
+
+@given(
+    law=st.sampled_from(sorted(GROWTHS)),
+    slopes=st.lists(st.floats(0.1, 100.0), min_size=2, max_size=5),
+    offset=st.floats(-50.0, 50.0),
+)
+def test_a_curve_that_follows_a_law_is_told_with_its_coefficients(
+    law: str, slopes: list[float], offset: float
+) -> None:
+    fit = fit_growth(SLOTS, [a * GROWTHS[law](SLOTS) + offset for a in slopes])
+    assert fit.chosen == law
+    assert fit.margin.mean > 0
+    assert fit.slope[law].mean == pytest.approx(np.mean(slopes))
+    assert fit.offset[law].mean == pytest.approx(offset, abs=1e-6)
+    assert fit.error[law].mean == pytest.approx(0.0, abs=1e-9)
+
+
+@given(
+    law=st.sampled_from(sorted(GROWTHS)),
+    seed=st.integers(0, 10**6),
+    scale=st.floats(1e-3, 1e3),
+)
+def test_the_law_is_told_apart_from_noise_that_adds_up(law: str, seed: int, scale: float) -> None:
+    """The errors of a cumulative curve are a random walk; the choice does not depend on the unit."""
+    rng = np.random.default_rng(seed)
+    rise = 300.0 * GROWTHS[law](SLOTS) / GROWTHS[law](SLOTS[-1:])
+    noise = np.cumsum(rng.normal(0.0, 0.1, (8, len(SLOTS))), axis=1)
+    fit, scaled = fit_growth(SLOTS, rise + noise), fit_growth(SLOTS, scale * (rise + noise))
+    assert fit.chosen == law
+    assert fit.decided
+    assert scaled.chosen == law
+    assert scaled.margin.mean == pytest.approx(fit.margin.mean)
+    assert fit.error[law].mean == min(error.mean for error in fit.error.values())
+
+
+def test_pure_noise_decides_nothing_and_one_seed_never_does() -> None:
+    walk = np.cumsum(np.random.default_rng(3).normal(size=(6, len(SLOTS))), axis=1)
+    assert not fit_growth(SLOTS, walk).decided
+    assert not fit_growth(SLOTS, 3.0 * SLOTS).decided
+    flat = fit_growth(SLOTS, np.zeros((3, len(SLOTS))))
+    assert flat.margin.mean == 0.0
+    assert not flat.decided
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -87,6 +137,11 @@ def test_ratios_are_paired_by_seed() -> None:
         (lambda: growth_exponent([-1.0, 2.0], [1.0, 2.0]), r"x\[0\]: -1 is not positive"),
         (lambda: growth_exponent([1.0, 2.0], [1.0, 2.0, 3.0]), "does not fit 2 sizes"),
         (lambda: growth_exponent([2.0, 2.0], [1.0, 2.0]), "two different sizes"),
+        (lambda: fit_growth([1.0, 2.0, 4.0], [[1.0, 2.0]]), "does not fit t"),
+        (lambda: fit_growth([1.0, 4.0, 2.0], [1.0, 2.0, 3.0]), r"t\[2\]: 2 does not come after 4"),
+        (lambda: fit_growth([0.0, 1.0], [1.0, 2.0]), r"t\[0\]: 0 is not positive"),
+        (lambda: fit_growth([1.0, 2.0, 4.0], [1.0, 2.0, 3.0], known=1.0), "known: 1.0"),
+        (lambda: fit_growth([1.0, 3.0, 4.0], [1.0, 2.0, 3.0]), "1 points up to 0.5"),
         (lambda: ratio_interval([1.0, 2.0], [1.0]), "differs from"),
         (lambda: ratio_interval([1.0, 2.0], [1.0, 0.0]), r"b\[1\]: a ratio to zero"),
     ],

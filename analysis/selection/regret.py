@@ -76,7 +76,7 @@ class RunCertificate:
     untried
         Whether the decision or the optimum holds a channel never tried before.
     missed
-        Whether (15) fails, for the decision or for the optimum.
+        Whether (15) fails, for the decision or for the optimum, all their channels tried.
     """
 
     optimum: np.ndarray
@@ -154,12 +154,14 @@ def certificate(
     xi = np.maximum(scaling(slack, m), 1.0)
     past = History.of(instance, x)
     spread = past.spread(0.5 * statistics.g(g, t, m))
+    untried = ((past.count == 0) & ((x > 0) | optimal)).any(axis=1)
+    missed = misses(instance, past, spread, x) | misses(instance, past, spread, optimal)
     return RunCertificate(
         optimum=per_slot[:, 1],
         error=slack + math.sqrt(m) / xi + (per_slot[:, 1] - per_slot[:, 0]),
         width=2.0 * np.sqrt((spread * x).sum(axis=1)),
-        untried=((past.count == 0) & ((x > 0) | optimal)).any(axis=1),
-        missed=misses(instance, past, spread, x) | misses(instance, past, spread, optimal),
+        untried=untried,
+        missed=missed & ~untried,
     )
 
 

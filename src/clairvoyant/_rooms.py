@@ -53,6 +53,7 @@ RIVALS = {
 
 BOUNDS = {
     "allocation": "analysis.allocation.regret:bounds",
+    "selection": "analysis.selection.regret:bounds",
 }
 """A function of an instance that returns, by name, what the theorems bound the regret by."""
 
