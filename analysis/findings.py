@@ -99,9 +99,9 @@ def from_dict(data: Mapping[str, Any]) -> Finding:
 
 def _kind(problem: str) -> type[Instance]:
     """Return the class of the instances of a problem."""
-    # Loading the modules makes the classes known.
-    from ..models.allocation import gang, instance  # noqa: F401
-    from ..models.selection import gang as _, instance as __  # noqa: F401
+    # Loading the modules, which load those of the instances, makes the classes known.
+    from ..models.allocation import gang as allocation_gang  # noqa: F401
+    from ..models.selection import gang as selection_gang  # noqa: F401
 
     base: Any = Instance
     kinds = {kind.problem: kind for kind in _below(base) if "problem" in vars(kind)}

@@ -323,10 +323,10 @@ def numbers(
     if not ok.all():
         index = tuple(int(i) for i in np.argwhere(~ok)[0])
         kind = "a whole number" if integer else "a finite number"
-        upper = "" if high == np.inf else f" and at most {high:g}"
+        upper = "" if high == np.inf else f" and at most {high:.12g}"
         where = "".join(f"[{i}]" for i in index)
         found = repr(float(array[index])).removesuffix(".0")
-        raise InputError(f"{field}{where}: {found} is not {kind} of at least {low:g}{upper}")
+        raise InputError(f"{field}{where}: {found} is not {kind} of at least {low:.12g}{upper}")
     array = array + 0.0  # -0.0 becomes 0.0, so that equal numbers give equal digests
     result = np.array(array, dtype=np.int64 if integer else np.float64, order="C")
     result.setflags(write=False)

@@ -273,7 +273,7 @@ def test_files_and_equality(instance: GangInstance) -> None:
 def test_save_and_load(tmp_path: Path) -> None:
     BINDING.save(tmp_path / "gang.json.gz")
     assert GangInstance.load(tmp_path / "gang.json.gz") == BINDING
-    assert BINDING.facts()["channels at once, at most"] == BINDING.setting.most_channels == 3
+    assert BINDING.facts()["channels at once at most"] == BINDING.setting.most_channels == 3
 
 
 @pytest.mark.parametrize(

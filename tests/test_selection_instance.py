@@ -601,4 +601,4 @@ def test_facts_count_what_there_is() -> None:
     facts = small().facts()
     assert (facts["ports"], facts["servers"], facts["device kinds"], facts["channels"]) == (3, 3, 2, 4)
     assert (facts["slots"], facts["jobs"]) == (3, 4)
-    assert facts["channels at once, at most"] == 2
+    assert facts["channels at once at most"] == 2

@@ -229,7 +229,7 @@ def test_the_default_takes_the_v2018_jobs_on_pai_machines(folder: Path) -> None:
     s = instance.setting
     assert (s.ports, s.kinds) == (ports, 3)
     assert s.demand[:, :2].max() == 2
-    assert 1 <= instance.facts()["channels at once, at most"] < s.channels
+    assert 1 <= instance.facts()["channels at once at most"] < s.channels
     if folder == REAL:
         assert s.slots == 960
         assert set(np.unique(s.demand[:, :2])) == {1, 2}

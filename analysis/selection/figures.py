@@ -104,7 +104,7 @@ def _time_table(title: str, found: Mapping[str, np.ndarray], points: np.ndarray)
 
 def _long(context: Context) -> tuple[Setup, range]:
     """Return the setup and the instance seeds of the figures over time."""
-    return Setup(slots=context.pick(200, 1600, 8000)), seeds(context, 5, 6, 10)
+    return Setup(slots=context.pick(200, 800, 8000)), seeds(context, 5, 5, 10)
 
 
 # --- Fig. 2 to 4: over time ------------------------------------------------------------------------------
@@ -199,13 +199,13 @@ def _check_figure_2(context: Context) -> Finding:
             _time_table("Average AOU per slot until slot t", found, points),
         ),
         figures=(
+            curves("figure-2a", "Average AOU until slot t.", points, {PER_SLOT: found}, "slots", log="x"),
             curves(
-                "figure-2",
-                "Average and accumulated AOU over time.",
+                "figure-2b",
+                "Accumulated AOU.",
                 points,
-                {PER_SLOT: found, "accumulated net utility": {k: v * points for k, v in found.items()}},
+                {"accumulated net utility": {label: table * points for label, table in found.items()}},
                 "slots",
-                log="x",
             ),
         ),
     )
@@ -403,10 +403,10 @@ def search_cells(drawn: SelectionInstance, slots: Sequence[int]) -> float:
 
 
 def _check_figure_5(context: Context) -> Finding:
-    drawn = seeds(context, 3, 4, 10)
-    slots = context.pick(150, 400, 2000)
+    drawn = seeds(context, 6, 10, 20)
+    slots = context.pick(100, 300, 2000)
     at = np.linspace(slots // 2, slots - 1, 10).astype(int).tolist()
-    scales = context.pick(((4, 20), (8, 40)), *(((4, 20), (6, 30), (8, 40), (10, 50)),) * 2)
+    scales = context.pick(((6, 30), (8, 40)), *(((6, 30), (8, 40), (10, 50)),) * 2)
     size, dense, ours = (np.zeros((len(drawn), len(scales))) for _ in range(3))
     for column, (ports, servers) in track(context, enumerate(scales)):
         for row, seed in enumerate(drawn):
@@ -482,7 +482,7 @@ def _check_figure_5(context: Context) -> Finding:
 
 
 def _check_figure_7(context: Context) -> Finding:
-    setup, drawn = Setup(slots=context.pick(150, 1000, 8000)), seeds(context, 4, 6, 10)
+    setup, drawn = Setup(slots=context.pick(150, 600, 8000)), seeds(context, 4, 5, 10)
     slots = setup.slots or 0
     points = _points(slots)
     found = {
@@ -580,7 +580,7 @@ def greed(who: Contender, setup: Setup, seed: int, slots: Sequence[int]) -> floa
 
 
 def _check_figure_8(context: Context) -> Finding:
-    setup, drawn = Setup(slots=context.pick(200, 1000, 8000)), seeds(context, 4, 5, 10)
+    setup, drawn = Setup(slots=context.pick(150, 400, 8000)), seeds(context, 4, 5, 10)
     slots = setup.slots or 0
     points = _points(slots)
     shorter = replace(setup, slots=min(slots, 1000))
@@ -659,12 +659,15 @@ def _check_figure_8(context: Context) -> Finding:
 # --- Fig. 6 and 9 to 13: sweeps --------------------------------------------------------------------------
 
 
-def _sweep(context: Context, setups: Sequence[Setup], drawn: range) -> dict[str, np.ndarray]:
+def _sweep(
+    context: Context, setups: Sequence[Setup], drawn: range, players: Sequence[Contender] | None = None
+) -> dict[str, np.ndarray]:
     """Return AOU per slot by label, the oracle first, shape (seeds, setups)."""
+    players = _players(context) if players is None else players
     columns = [
         {
             OPTIMUM: optima(setup, drawn),
-            **{who.label: averages(who, setup, drawn) for who in _players(context)},
+            **{who.label: averages(who, setup, drawn) for who in players},
         }
         for setup in track(context, setups)
     ]
@@ -729,7 +732,7 @@ def _rises(found: Mapping[str, np.ndarray], who: str, low: int = 0, high: int = 
 
 def _check_figure_6(context: Context) -> Finding:
     drawn = seeds(context, 6, 6, 10)
-    slots = context.pick(120, 400, 2000)
+    slots = context.pick(120, 250, 2000)
     levels = context.pick((2, 6, 12), (2, 4, 8, 12, 16), (2, 4, 8, 12, 16, 20, 24))
     found = _sweep(context, [Setup(slots=slots, capacity=c) for c in levels], drawn)
     grows = {label: values[:, -1] - values[:, 0] for label, values in found.items()}
@@ -772,7 +775,7 @@ def _check_figure_6(context: Context) -> Finding:
 
 def _check_figure_9(context: Context) -> Finding:
     drawn = seeds(context, 6, 6, 10)
-    slots = context.pick(120, 500, 2000)
+    slots = context.pick(120, 300, 2000)
     levels = context.pick((0.2, 0.8, 1.0), (0.2, 0.4, 0.6, 0.8, 1.0), (0.2, 0.4, 0.6, 0.7, 0.8, 0.9, 1.0))
     found = _sweep(context, [Setup(slots=slots, arrival_probability=rho) for rho in levels], drawn)
     at = levels.index(0.8)
@@ -824,7 +827,7 @@ def _behind(found: Mapping[str, np.ndarray], column: int, who: Contender = PRINT
 
 def _check_figure_10(context: Context) -> Finding:
     drawn = seeds(context, 6, 6, 10)
-    slots = context.pick(120, 400, 2000)
+    slots = context.pick(120, 250, 2000)
     levels = context.pick((0.05, 0.12), (0.05, 0.08, 0.11, 0.15), (0.05, 0.1, 0.15, 0.2, 0.25))
     setups = [Setup(slots=slots, density=d) for d in levels]
     found = _sweep(context, setups, drawn)
@@ -872,7 +875,7 @@ def _check_figure_10(context: Context) -> Finding:
 
 def _check_figure_11(context: Context) -> Finding:
     drawn = seeds(context, 6, 6, 10)
-    slots = context.pick(120, 400, 2000)
+    slots = context.pick(120, 250, 2000)
     levels = context.pick((8, 12), (4, 8, 12), (4, 8, 12, 16))
     factor = levels[-1] / 8
     found = _sweep(context, [Setup(slots=slots, ports=n) for n in levels], drawn)
@@ -924,10 +927,11 @@ def _least(found: Mapping[str, np.ndarray], other: Contender, heads: Sequence[st
 
 
 def _check_figure_12(context: Context) -> Finding:
-    drawn = seeds(context, 12, 8, 10)
-    slots = context.pick(160, 300, 2000)
-    levels = context.pick((20, 80), (20, 40, 60, 80), (20, 40, 60, 80, 100))
-    found = _sweep(context, [Setup(slots=slots, servers=n) for n in levels], drawn)
+    drawn = seeds(context, 10, 8, 10)
+    slots = context.pick(160, 250, 2000)
+    levels = context.pick((20, 80), (20, 60, 80), (20, 40, 60, 80, 100))
+    players = context.pick((PRINTED, *BASELINES), (PRINTED, ESDP, *BASELINES), PAPER)
+    found = _sweep(context, [Setup(slots=slots, servers=n) for n in levels], drawn, players)
     at = levels.index(80)
     ahead = lead(found[HSWF.label][:, at], found[PRINTED.label][:, at])
     statements = [
@@ -969,7 +973,7 @@ def _check_figure_12(context: Context) -> Finding:
 
 
 def in_turn(slots: int) -> SelectionInstance:
-    """Return two ports that take turns at one device: planning without the arrivals loses half the slots."""
+    """Return two ports that take turns at one device: planning without the arrivals often waits for the other."""
     return SelectionInstance(
         edges=[(0, 0), (1, 0)],
         demand=[[1], [1]],
@@ -981,8 +985,8 @@ def in_turn(slots: int) -> SelectionInstance:
 
 def _check_figure_13(context: Context) -> Finding:
     drawn = seeds(context, 6, 6, 10)
-    slots = context.pick(160, 800, 8000)
-    short = context.pick(60, 200, 1000)
+    slots = context.pick(120, 600, 8000)
+    short = context.pick(60, 150, 1000)
     setup = Setup(slots=slots)
     lengths = np.unique((slots * np.array([0.125, 0.25, 0.5, 0.75, 1.0])).astype(int))
     basic = {

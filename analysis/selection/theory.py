@@ -664,6 +664,7 @@ def _check_condition(context: Context) -> Finding:
         lines.append((capacity, seed, gap, 4.0 / gap - 1.0, most, order, order / (horizon * most)))
     least = min(line[3] for line in lines)
     at_horizon = 4.0 * float(1.0 / (math.log(math.log(horizon) + 1.0) + 1.0))
+    typical = float(np.median([line[6] for line in lines]))
     reached = least <= math.log(math.log(horizon) + 1.0)
     return Finding(
         Verdict.HOLDS if reached else Verdict.VACUOUS,
@@ -672,8 +673,8 @@ def _check_condition(context: Context) -> Finding:
         f"most, so ln(1 + ln t) has to reach {least:,.0f}; after the paper's {horizon} slots it is "
         f"{math.log(math.log(horizon) + 1.0):.2f}, enough for gaps above {at_horizon:.2f}. For a gap of 1, "
         f"the most a channel can be worth, it takes {math.exp(math.exp(3.0) - 1.0):.1e} slots. Even with 1 "
-        f"for its unknown constant, (38) is at least {min(line[6] for line in lines):.0f} times all that "
-        "the optimum earns in that time.",
+        f"for its unknown constant, (38) is {typical:.0f} times all that the optimum earns in that time "
+        "(median); where only one channel fits at once, m = 1 and it is 0.",
         {
             "smallest positive gap, largest over instances": max(line[2] for line in lines),
             "smallest positive gap, smallest over instances": min(line[2] for line in lines),
@@ -681,7 +682,8 @@ def _check_condition(context: Context) -> Finding:
             "ln(1 + ln t) at T = 8000": math.log(math.log(horizon) + 1.0),
             "gap that T = 8000 suffices for": at_horizon,
             "slots needed for a gap of 1": math.exp(math.exp(3.0) - 1.0),
-            "(38) with constant 1 / optimum over 8000 slots, least": min(line[6] for line in lines),
+            "(38) with constant 1, median": float(np.median([line[5] for line in lines])),
+            "(38) with constant 1 / optimum over 8000 slots, median": typical,
         },
         tables=(
             Table(

@@ -528,7 +528,7 @@ class AllocationInstance(Instance):
             yield "copy_of", s.copy_of
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form of DESIGN.md, with ``origin`` and, where there are any, ``names``."""
+        """Return the JSON form, with ``origin`` and, where there are any, ``names``."""
         s = self.setting
         data: dict[str, Any] = {
             "problem": self.problem,

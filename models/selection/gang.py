@@ -267,7 +267,7 @@ class GangInstance(ChannelInstance):
             "servers": s.servers,
             "device kinds": s.kinds,
             "channels": s.channels,
-            "channels at once, at most": s.most_channels,
+            "channels at once at most": s.most_channels,
             "slots": s.slots,
             "jobs": int(self.arrivals.sum()),
         }

@@ -431,7 +431,7 @@ class SelectionInstance(ChannelInstance):
             "servers": s.servers,
             "device kinds": s.kinds,
             "channels": s.channels,
-            "channels at once, at most": s.most_channels,
+            "channels at once at most": s.most_channels,
             "slots": s.slots,
             "jobs": int(self.arrivals.sum()),
         }
@@ -446,7 +446,7 @@ class SelectionInstance(ChannelInstance):
         yield from self._hidden()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form of DESIGN.md, with ``cost`` and ``origin``, and ``path`` if it is recorded."""
+        """Return the JSON form, with ``cost`` and ``origin``, and ``path`` if it is recorded."""
         s = self.setting
         return {
             "problem": self.problem,

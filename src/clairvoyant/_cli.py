@@ -454,7 +454,7 @@ def worst_case(file: Path, spec: str, evaluations: int, seed: int, target: Path 
     "--problem", "problems", multiple=True, shell_complete=_completes(_problems), help="Only of this problem."
 )
 @click.option("--claim", "claims", multiple=True, metavar="ID", help="Only this claim.")
-@click.option("--quick", is_flag=True, help="A smoke test, in seconds.")
+@click.option("--quick", is_flag=True, help="A smoke test, on small instances.")
 @click.option("--full", is_flag=True, help="The paper's sizes, however long that takes.")
 @click.option(
     "--out", "folder", type=FILE, help="Folder; by default reports, or reports/claims with --claim."
