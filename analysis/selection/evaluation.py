@@ -238,7 +238,7 @@ def _check_costs(context: Context) -> Finding:
 
 def _check_improvements(context: Context) -> Finding:
     drawn = seeds(context, 8, 6, 10)
-    slots = context.pick({2: 60, 12: 200}, {2: 400, 12: 400, 24: 120}, {2: 8000, 12: 8000, 24: 2000})
+    slots = context.pick({2: 60, 12: 200}, {2: 300, 12: 300, 24: 100}, {2: 8000, 12: 8000, 24: 2000})
     setups = {c: Setup(slots=n, capacity=c) for c, n in slots.items()}
     players = context.pick((PRINTED, ESDP, *BASELINES, GREEDY), EVERYONE, EVERYONE)
     esdps, bandits = ([who for who in players if who in group] for group in (ESDPS, BANDITS))

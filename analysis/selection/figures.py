@@ -973,7 +973,7 @@ def _check_figure_12(context: Context) -> Finding:
 
 
 def in_turn(slots: int) -> SelectionInstance:
-    """Return two ports that take turns at one device: planning without the arrivals often waits for the other."""
+    """Return two ports that take turns at one device: who plans without arrivals often picks the empty."""
     return SelectionInstance(
         edges=[(0, 0), (1, 0)],
         demand=[[1], [1]],

@@ -530,17 +530,19 @@ def _check_aware_regret(context: Context) -> Finding:
         for c, part in zip(curves, late, strict=True)
     }
     fit, exponent = fits[ESDP.label], exponents[ESDP.label]
+    told = "by more than chance explains" if fit.decided else "but the margin could be chance"
     drawn_fits = RegretCurves(ESDP.label, curves[0].slots, curves[0].regret, {})
     for law, f in GROWTHS.items():
         fitted = fit.slope[law].mean * f(drawn_fits.slots.astype(float)) + fit.offset[law].mean
         drawn_fits.bounds[f"ESDP, fit a {law} + b"] = fitted[None, :]
     return Finding(
         amended_if(fit.chosen == "ln t" and fit.decided, exponent.high < 1.0),
-        "Maximised over the ports with jobs, the regret of ESDP is sublinear, but it does not look like ln "
-        f"T: with the default g, {fit.chosen} predicts the second half of {setup.slots} slots best (error "
-        f"{100 * fit.error[fit.chosen].mean:.1f} % against {100 * fit.error['ln t'].mean:.1f} % for ln t), "
-        f"and it grows as t^{exponent}. With g = ln(t + 1): {fits[ESDP_LN.label].chosen}, "
-        f"t^{exponents[ESDP_LN.label]}. What it does as T goes to infinity cannot be played.",
+        "Maximised over the ports with jobs, the regret of ESDP is sublinear: with the default g it grows "
+        f"as t^{exponent} over the last three quarters of {setup.slots} slots. Of ln t, sqrt t and t, "
+        f"{fit.chosen} predicts the second half best (error {100 * fit.error[fit.chosen].mean:.1f} %, ln t "
+        f"{100 * fit.error['ln t'].mean:.1f} %), {told}. With g = ln(t + 1): {fits[ESDP_LN.label].chosen}, "
+        f"t^{exponents[ESDP_LN.label]}. The order ln T is not confirmed, and what the regret does as T goes "
+        "to infinity cannot be played.",
         {
             f"{name}, {what}": value
             for name, found in fits.items()

@@ -144,9 +144,10 @@ class Setting:
 
     def feasible(self, x: np.ndarray, arrivals: np.ndarray) -> bool:
         """Tell whether a checked decision breaks nothing."""
-        if not ((x == 0.0) | (x == 1.0)).all() or (x[~self.open(arrivals)] != 0.0).any():
+        chosen = np.flatnonzero(x)
+        if not (x[chosen] == 1.0).all() or not arrivals[self.port[chosen]].all():
             return False
-        return bool((x @ self.demand <= self.capacity).all())
+        return bool((self.demand[chosen].sum(axis=0) <= self.capacity).all())
 
 
 def frozen(array: np.ndarray) -> np.ndarray:
