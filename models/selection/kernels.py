@@ -14,6 +14,9 @@ from numba import njit
 
 TAKE, SKIP, BACK = 0, 1, 2
 
+NODES_PER_TABLE = 120
+"""Entries of a table that take as long as a node of the search."""
+
 
 @njit(cache=True, error_model="numpy")
 def layer(old, new, worth, offset, blocked, floor, digits, rows, width):  # type: ignore[no-untyped-def]
@@ -174,6 +177,9 @@ def close_at_root(  # type: ignore[no-untyped-def]
     lambda = sqrt(spread.x) is tried next, or the lambda at which the two ends of the bracket are worth the
     same. Items that come first are worth a bonus above all others together.
 
+    From the second table on, a depth-first search is given about as much time as a table takes, before the
+    next one is filled.
+
     Parameters
     ----------
     values, spread, cap
@@ -196,7 +202,8 @@ def close_at_root(  # type: ignore[no-untyped-def]
     Returns
     -------
     tuple
-        Number of tables filled, the value of ``best``, and the smallest bound.
+        Number of tables filled, the value of ``best``, the smallest bound (the value itself where the search
+        was complete), and the nodes of the search.
     """
     n = values.shape[0]
     top = tables.shape[2] - 1
@@ -211,6 +218,10 @@ def close_at_root(  # type: ignore[no-untyped-def]
     low_line, low_square, low = 0.0, 0.0, 0.0  # end of the bracket where lambda is too small,
     high_line, high_square, high = 0.0, 0.0, np.inf  # and where it is too large
     lam = lines[0, 0]
+    twin = earlier_twins(values, spread, first, demand)
+    place, choice = np.empty(3), np.empty(n + 1, dtype=np.int64)
+    sums, left = np.empty((n + 1, 4)), np.empty((n + 1, capacity.shape[0]), dtype=np.int64)
+    nodes, chunk = 0, n * (top + 1) // NODES_PER_TABLE
     for number in range(tables.shape[0]):
         half = 0.5 / lam if lam > 0.0 else 0.0
         everything = 0.0
@@ -241,12 +252,35 @@ def close_at_root(  # type: ignore[no-untyped-def]
         if count == goal and reached > value:
             value = reached
             best[:] = x
-        if (
-            held == goal and line == 0.0 and square == 0.0
-        ):  # nothing else fits beside the items that come first
-            return number + 1, value, value
+        if held == goal and line == 0.0 and square == 0.0:  # nothing fits beside what comes first
+            return number + 1, value, value, nodes
         if bound - value <= tolerance * max(1.0, value) or lam == 0.0:
-            return number + 1, value, bound
+            return number + 1, value, bound, nodes
+        if number > 0:
+            begin_search(place, choice, sums, left, value, top, capacity)
+            search(
+                values,
+                spread,
+                cap,
+                first,
+                goal,
+                demand,
+                offsets,
+                tables[: number + 1],
+                lines[: number + 1],
+                twin,
+                best,
+                tolerance,
+                place,
+                choice,
+                sums,
+                left,
+                chunk,
+            )
+            value = place[1]
+            nodes += int(place[2])
+            if place[0] < 0:
+                return number + 1, value, value, nodes
         if square > lam * lam:
             low_line, low_square, low = line, square, lam
         else:
@@ -254,11 +288,11 @@ def close_at_root(  # type: ignore[no-untyped-def]
         lam = np.sqrt(square)
         if not low < lam < high:
             if low == 0.0 or high == np.inf or low_line >= high_line:
-                return number + 1, value, bound
+                return number + 1, value, bound, nodes
             lam = 0.5 * (low_square - high_square) / (high_line - low_line)
             if not low < lam < high:
-                return number + 1, value, bound
-    return tables.shape[0], value, bound
+                return number + 1, value, bound, nodes
+    return tables.shape[0], value, bound, nodes
 
 
 @njit(cache=True, error_model="numpy")
@@ -276,6 +310,16 @@ def earlier_twins(values, spread, first, demand):  # type: ignore[no-untyped-def
                 twin[i] = j
                 break
     return twin
+
+
+@njit(cache=True, error_model="numpy")
+def begin_search(place, choice, sums, left, value, top, capacity):  # type: ignore[no-untyped-def]
+    """Put a search at its root: no item is decided; see :func:`search`."""
+    place[0], place[1], place[2] = 0.0, value, 0.0
+    choice[0] = TAKE
+    sums[0, :] = 0.0
+    sums[0, 3] = top
+    left[0] = capacity
 
 
 @njit(cache=True, error_model="numpy")
@@ -330,13 +374,16 @@ def search(  # type: ignore[no-untyped-def]
             i -= 1
         elif choice[i] == TAKE:
             visited += 1
-            room = np.inf
-            for number in range(tables.shape[0]):
+            enough = value + tolerance * max(1.0, value)
+            hopeless = False
+            for number in range(tables.shape[0] - 1, -1, -1):  # the last ones are the sharpest
                 lam, bonus = lines[number, 0], lines[number, 1]
                 half = 0.5 / lam if lam > 0.0 else 0.0
                 rest = tables[number, i, int(sums[i, 3])] + bonus * (sums[i, 2] - goal)
-                room = min(room, sums[i, 0] + half * sums[i, 1] + 0.5 * lam + rest)
-            if room <= value + tolerance * max(1.0, value):
+                if sums[i, 0] + half * sums[i, 1] + 0.5 * lam + rest <= enough:
+                    hopeless = True
+                    break
+            if hopeless:
                 i -= 1
                 continue
             choice[i] = SKIP

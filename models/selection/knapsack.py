@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 TABLE_BYTES = 2**26
 """The most one table may take; beyond it, states are lumped together, and tables give bounds only."""
 
-TABLES = 4
-"""The most multipliers that are tried before the search branches."""
+TABLES = 6
+"""The most multipliers that are tried before a long search."""
 
 TOLERANCE = 1e-11
 """Distance of value and bound, relative to max(1, value), that counts as none: it covers rounding."""
 
 CHUNK = 2**13
-"""Nodes of the depth-first search between two looks at whether to stop."""
+"""Nodes of a long depth-first search between two looks at whether to stop."""
 
 MOST_NODES = 2**13
 """Nodes after which the depth-first search gives way to the one over labels, which needs exact tables."""
@@ -58,7 +58,7 @@ class Choice:
     lambdas
         The multipliers whose tables gave the bounds; the last one is 0 for a linear objective.
     nodes
-        Nodes that the search visited; 0 if a table closed the problem.
+        Nodes that the search visited; 0 if tables alone closed the problem.
     """
 
     x: np.ndarray
@@ -188,11 +188,10 @@ class Knapsack:
         lines[0, 0] = _first_lambda(q, best)
         what = (v, q, float(cap), first, goal)
         grid = (needs, offsets, like, self._blocked, *self._grid)
-        count, value, bound = kernels.close_at_root(
+        count, value, bound, nodes = kernels.close_at_root(
             *what, demand, self.capacity, *grid, room, lines, best, TOLERANCE
         )
         known = (room[:count], lines[:count])
-        nodes = 0
         if bound - value > TOLERANCE * max(1.0, value):
             search = _Search(what, demand, self.capacity, offsets, like, self._blocked, known, best, value)
             search.by_depth(
@@ -200,7 +199,7 @@ class Knapsack:
             )
             if self.exact and not search.done:
                 search.by_labels(self.states - 1, stop)
-            value, nodes = search.value, search.nodes
+            value, nodes = search.value, nodes + search.nodes
             bound = min(bound, value) if search.done else bound
         x = np.zeros(len(self.fits), dtype=bool)
         x[items[best]] = True
@@ -307,9 +306,9 @@ class _Search:
         v, q, _, first, _ = self._what
         n = len(v)
         twin = kernels.earlier_twins(v, q, first, self._demand)
-        sums, left = np.zeros((n + 1, 4)), np.empty((n + 1, len(self._capacity)), dtype=np.int64)
-        sums[0, 3], left[0] = top, self._capacity
-        place, choice = np.array([0.0, self.value, 0.0]), np.zeros(n + 1, dtype=np.int64)
+        place, choice = np.empty(3), np.empty(n + 1, dtype=np.int64)
+        sums, left = np.empty((n + 1, 4)), np.empty((n + 1, len(self._capacity)), dtype=np.int64)
+        kernels.begin_search(place, choice, sums, left, self.value, top, self._capacity)
         depth = (twin, self.best, TOLERANCE, place, choice, sums, left, CHUNK)
         while place[0] >= 0 and place[2] < most and not (stop is not None and stop()):
             kernels.search(*self._what, self._demand, self._offsets, *self._known, *depth)
