@@ -559,8 +559,13 @@ def _certificate(
     budget: Budget,
 ) -> IndexCertificate:
     """Return the certificate with the bounds of the multipliers computed afresh."""
-    bounds = tuple(_index_bound(setting, v, q, jobs, lam, lambda: budget.over) for lam in lambdas)
+    bounds = tuple(_index_bound(setting, v, q, jobs, lam, _stop(budget)) for lam in lambdas)
     return IndexCertificate(lambdas, bounds, closed_by, nodes)
+
+
+def _stop(budget: Budget) -> Callable[[], bool] | None:
+    """Return what tells a search that the time is up, ``None`` if there is no limit."""
+    return None if math.isinf(budget.time_limit) else lambda: budget.over
 
 
 def _index_by_search(
@@ -573,7 +578,7 @@ def _index_by_search(
 ) -> tuple[np.ndarray, IndexCertificate, str]:
     if progress is not None:
         progress(0.0, "tables and search")
-    found = setting.knapsack.best(v, q, setting.open(jobs), stop=lambda: budget.over)
+    found = setting.knapsack.best(v, q, setting.open(jobs), stop=_stop(budget))
     lambdas = tuple(lam for lam in found.lambdas if lam > 0.0)
     certificate = _certificate(setting, v, q, jobs, lambdas, found.bound, found.nodes, budget)
     return found.x > 0, certificate, "knapsack tables and depth-first search"

@@ -83,6 +83,16 @@ def test_same_seed_same_finding_and_another_seed_another(name: str) -> None:
     assert other.numbers != again.numbers
 
 
+@pytest.mark.parametrize("name", [name for name in CLAIMS if name.startswith("figure-")])
+def test_most_statements_are_decided_where_a_figure_holds(name: str) -> None:
+    found = finding(name)
+    stated = next(table for table in found.tables if table.columns[0] == "statement")
+    words = [row[2] for row in stated.rows]
+    assert set(words) <= {"holds", "fails", "undecided"}
+    assert ("fails" in words) == (found.verdict is Verdict.FAILS)
+    assert found.verdict is Verdict.FAILS or words.count("holds") > len(words) / 2
+
+
 def test_every_figure_of_the_paper_has_a_claim_and_ids_are_unique() -> None:
     assert {f"figure-{n}" for n in range(2, 14)} <= CLAIMS.keys()
     assert len(CLAIMS) == len(evaluation.CLAIMS) + len(figures.CLAIMS)
@@ -152,6 +162,11 @@ class TestEvidence:
         totals = {who: play(who.make(), drawn).total for who in (PRINTED, ESDP, *BASELINES)}
         assert totals[PRINTED] < 0.8 * totals[ESDP]
         assert totals[ESDP] == totals[HSWF] == 10.0
+
+    def test_turns_are_counted_in_the_average(self) -> None:
+        assert figures.turns(np.array([1.0, 2.0, 3.0, 4.0])) == 0.0
+        assert figures.turns(np.array([1.0, 2.0, 0.0, 0.0, 5.0])) == 2.0
+        assert figures.turns(np.ones(4)) == 0.0
 
     def test_greed_is_all_of_it_for_the_greedy_policy(self) -> None:
         at = range(100, 200, 10)

@@ -81,6 +81,7 @@ def test_an_unattainable_s_wins_although_nothing_reaches_it() -> None:
 def test_infinite_sigma_gives_what_is_not_a_number_and_explores_nothing() -> None:
     found = check("infinite-sigma").numbers
     assert found["channels ever chosen as printed"] == 0
+    assert found["channels ever chosen with x handed on"] == algorithm.EXCLUSIVE
     assert int(found["V(s) that are not numbers in slot 1"]) > 0
 
 
@@ -96,6 +97,20 @@ def test_the_plain_recursion_is_that_of_the_compiled_ones_where_sigma_is_finite(
         )
         assert missing == 0
         assert found.astype(bool).tolist() == expected.tolist()
+
+
+def test_algorithm_2_fills_a_cell_for_every_s_state_and_channel_and_one_more() -> None:
+    for given in algorithm.random_cases(np.random.default_rng(2), 5):
+        states = int(np.prod(given.capacity + 1))
+        assert algorithm.cells(given) == (len(given.upsilon) + 1) * (given.s_max + 1) * states
+
+
+def test_the_bound_of_escb_says_nothing_at_the_size_of_sec_4() -> None:
+    assert theory.escb_bound(33, 9, 0.001, 8000) == pytest.approx(
+        16 * 33 * 3 * math.log(8000) / 0.001 + 4 * 33 * 9**3 / 1e-6
+    )
+    found = check("theorem-2-condition").numbers
+    assert float(found["bound of [28] for ESCB, T = 8000, least"]) > 8000 * 12
 
 
 def test_the_chernoff_bound_is_false_where_the_print_drops_mu() -> None:

@@ -291,6 +291,11 @@ def test_a_number_that_must_be_whole_is_named(field: str, index: tuple[int, ...]
         ({"ports": 0}, "ports: 0 is not a whole number of at least 1"),
         ({"ports": 2.5}, r"ports: 2\.5 is not a whole number"),
         ({"ports": True}, "ports: True is not a whole number"),
+        (
+            {"ports": 2**31 + 1},
+            "ports: 2147483649 is not a whole number of at least 1 and at most",
+        ),
+        ({"ports": 10**30}, "ports: 10{30} is not a whole number of at least 1 and at most 2147483648"),
         ({"edges": [[0, 0], [1, 1], [1, 0], [1, 1]]}, r"edges\[3\]: \[1, 1\] stands twice"),
         ({"edges": [[0, 0, 1]] * 4}, "edges: shape 4x3 does not fit, expected anyx2"),
         ({"noise": "none"}, "noise: 'none' is not an object with kind and scale"),
@@ -305,7 +310,7 @@ def test_a_number_that_must_be_whole_is_named(field: str, index: tuple[int, ...]
         ({"noise": {"kind": "clipped-normal", "scale": [1, 1]}}, r"noise\.scale: shape 2 does not fit"),
         (
             {"noise": {"kind": "clipped-normal", "scale": [1, -1, 1, 1]}},
-            r"noise\.scale\[1\]: -1 is not a finite number of at least 0 and at most 1e\+06",
+            r"noise\.scale\[1\]: -1 is not a finite number of at least 0 and at most 1000000",
         ),
         (
             {"noise": {"kind": "bernoulli", "scale": [0, 0, 0.5, 0]}},
@@ -602,3 +607,10 @@ def test_facts_count_what_there_is() -> None:
     assert (facts["ports"], facts["servers"], facts["device kinds"], facts["channels"]) == (3, 3, 2, 4)
     assert (facts["slots"], facts["jobs"]) == (3, 4)
     assert facts["channels at once at most"] == 2
+
+
+@pytest.mark.parametrize("scale", [5e-324, 1e-310, 1e-200])
+def test_a_scale_close_to_zero_is_no_noise(scale: float) -> None:
+    mean = np.array([0.0, 0.25, 1.0])
+    path = draw_path("clipped-normal", mean, np.full(3, scale), 4, 0)
+    assert path == pytest.approx(np.broadcast_to(mean, (4, 3)), abs=1e-12)

@@ -71,7 +71,7 @@ def solve(problem: dict[str, Any], setting: Setting | None = None) -> Choice:
     return box.best(problem["values"], problem["spread"], problem["open"], **{n: problem[n] for n in names})
 
 
-def check(problem: dict[str, Any]) -> None:
+def check(problem: dict[str, Any], tolerance: float = 1e-9) -> None:
     best = max(objective(problem, x) for x in subsets(problem["setting"], problem["open"]))
     found = solve(problem)
     count, value = objective(problem, found.x.astype(np.int64))
@@ -80,7 +80,7 @@ def check(problem: dict[str, Any]) -> None:
     assert count == found.first == best[0]
     assert value == pytest.approx(best[1], abs=1e-9)
     assert found.value == pytest.approx(value, abs=1e-9)
-    assert best[1] <= found.bound <= found.value + 1e-9
+    assert best[1] <= found.bound <= found.value + tolerance
 
 
 @settings(deadline=None, max_examples=100)
@@ -219,6 +219,51 @@ def test_a_stopped_search_keeps_an_honest_interval(lumped: bool, monkeypatch: py
     assert stopped.nodes <= 1 < whole.nodes
     assert stopped.value <= whole.value <= stopped.bound
     assert not setting.violations(stopped.x)
+
+
+def huge(count: int, kinds: int) -> Setting:
+    rng = np.random.default_rng(0)
+    return SelectionInstance(
+        edges=[[e % 2, e] for e in range(count)],
+        demand=rng.integers(10**8, 2 * 10**8, (count, kinds)),
+        capacity=[2 * 10**9] * kinds,
+        mean=np.zeros(count),
+        arrivals=[[1, 1]],
+    ).setting
+
+
+def test_where_lumped_tables_bound_badly_programs_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    setting = huge(100, 5)
+    monkeypatch.setattr(knapsack, "LONG_SEARCH", 2**13)
+    assert not setting.knapsack.exact
+    assert setting.most_channels == 15
+    found = setting.knapsack.best(np.ones(100), np.full(100, 0.25))
+    assert not setting.violations(found.x)
+    assert found.value == pytest.approx(15 + math.sqrt(0.25 * 15))
+    assert found.value <= found.bound <= found.value + 1e-7
+
+
+def test_programs_give_the_optimum_of_enumeration(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(knapsack, "TABLE_BYTES", 1)
+    monkeypatch.setattr(knapsack, "TABLES", 1)
+    monkeypatch.setattr(knapsack, "CHUNK", 1)
+    monkeypatch.setattr(knapsack, "LONG_SEARCH", 1)
+
+    @settings(deadline=None, max_examples=25)
+    @given(problems())
+    def inner(problem: dict[str, Any]) -> None:
+        check(problem, 1e-7)
+
+    inner()
+
+
+def test_more_kinds_than_an_array_has_dimensions() -> None:
+    demand = np.array([[2] * 70, [1] * 70, [2] * 69 + [1]])
+    setting = SelectionInstance(
+        edges=[[0, 0], [0, 1], [0, 2]], demand=demand, capacity=[3] * 70, mean=[0] * 3, arrivals=[[1]]
+    ).setting
+    assert setting.most_channels == 2
+    assert setting.knapsack.best([1.0, 0.5, 1.25]).value == 1.75
 
 
 @pytest.mark.parametrize(

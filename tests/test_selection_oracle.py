@@ -448,3 +448,24 @@ def test_the_rooms_know_the_oracles() -> None:
         entries = _rooms.find(problem, _rooms.ORACLES)
         assert _rooms.RIVALS[problem] == rival
         assert entries[rival].problem == problem
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_demands_of_one_beside_millions_leave_the_bound_true(method: str) -> None:
+    mean = np.array([0.4241800134272965, 0.0631317983415246, 0.7746502534740964])
+    mean = np.append(mean, [0.43637785513178884, 0.8519161021165079, 0.5333831921540545])
+    instance = SelectionInstance(
+        edges=[(0, 0), (1, 0), (2, 0), (2, 1), (2, 2), (3, 0)],
+        demand=[
+            *([1, 248314928], [1, 744944781], [496629854, 248314928]),
+            *([744944782, 496629855], [1, 496629854], [248314928, 496629854]),
+        ],
+        capacity=[248314930, 1738204489],
+        mean=mean,
+        arrivals=[[1, 1, 1, 1]],
+    )
+    best = mean[[0, 4, 5]].sum()
+    found = clairvoyant(instance, method=method)
+    assert found.bound is not None
+    assert found.value == pytest.approx(best)
+    assert best - 1e-12 <= found.bound <= best + 1e-7

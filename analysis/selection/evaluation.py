@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...models.selection.generate import COST, MEAN, SPREAD, generate
+from ...models.base import Origin
+from ...models.selection.generate import COST, MEAN, SIZES, SPREAD, generate
 from ...models.selection.instance import SelectionInstance
 from ...online.play import play
 from ...online.selection import EsdpPrinted, statistics
@@ -56,7 +57,8 @@ def _check_table_3(context: Context) -> Finding:
     demand = np.concatenate([i.setting.demand.ravel() for i in made])
     mu = np.concatenate([i.scale for i in made]) / SPREAD
     arrived = np.array([i.arrivals.mean() for i in made])
-    density = np.array([i.setting.channels / (8 * 40) for i in made])
+    preset = SIZES["default"]
+    density = np.array([i.setting.channels / (preset.ports * preset.servers) for i in made])
     price = np.concatenate([generate(seed=s, kinds=1, cost_scale=1.0).setting.cost for s in drawn])
     most = np.array([i.setting.most_channels for i in made])
     default = np.array([instance(Setup(slots=0), s).setting.most_channels for s in drawn])
@@ -68,8 +70,8 @@ def _check_table_3(context: Context) -> Finding:
         return bool(low <= value <= high)
 
     rows = (
-        ("job types |L|", 8, first.ports, first.ports == 8),
-        ("servers |R|", 40, 40, first.servers <= 40),
+        ("job types |L|", 8, first.ports, first.ports == 8 == preset.ports),
+        ("servers |R|", 40, preset.servers, preset.servers == 40),
         ("kinds of devices K", 3, first.kinds, first.kinds == 3),
         ("slots T", 2000, first.slots, first.slots == 2000),
         ("demands", "from 1 to 2", f"drawn from {demand.min()} to {demand.max()}", set(demand) == {1, 2}),
@@ -96,10 +98,11 @@ def _check_table_3(context: Context) -> Finding:
         ("delta(1)", f"{says[0]:.4f}", f"{grown[0]:.4f}", bool(np.isclose(grown[0], says[0]))),
         ("g(1) at alpha |E| = 16", f"{says[1]:.4f}", f"{grown[1]:.4f}", bool(np.isclose(grown[1], says[1]))),
     )
-    agree = all(bool(row[3]) for row in rows)
+    kept = sum(bool(row[3]) for row in rows)
+    agree = kept == len(rows)
     return Finding(
         amended_if(agree and bool(most.min() > 2), agree),
-        f"All {len(rows)} parameters are reproduced, but the bounds of c, 1 and 2, admit at most "
+        f"{kept} of {len(rows)} parameters are reproduced, but the bounds of c, 1 and 2, admit at most "
         f"{most.max()} of {spread(np.array([float(i.setting.channels) for i in made]))} channels at once: no "
         f"job runs on more than two servers. With c = 12 it is {spread(default.astype(float))}; that is our "
         "default, and c = 2 is kept beside it. The scale of the costs is a second amendment, with a claim of "
@@ -107,7 +110,7 @@ def _check_table_3(context: Context) -> Finding:
         {
             "instances": len(drawn),
             "parameters": len(rows),
-            "reproduced": sum(bool(row[3]) for row in rows),
+            "reproduced": kept,
             "most channels at once, c = 2": int(most.max()),
             "most channels at once, c = 12, mean": round(float(default.mean()), 2),
         },
@@ -174,7 +177,13 @@ def _check_alpha(context: Context) -> Finding:
 def all_negative() -> SelectionInstance:
     """Return one channel with mu = 0.55 and three costs of 0.5: clipping hides that it loses 0.95 a slot."""
     return SelectionInstance(
-        edges=[(0, 0)], demand=[[1, 1, 1]], capacity=[1, 1, 1], mean=[0.0], cost=[1.5], arrivals=[[1]]
+        edges=[(0, 0)],
+        demand=[[1, 1, 1]],
+        capacity=[1, 1, 1],
+        mean=[0.0],
+        cost=[1.5],
+        arrivals=[[1]],
+        origin=Origin("mu = 0.55 and three costs of 0.5: before clipping the channel loses 0.95 a slot"),
     )
 
 
@@ -263,9 +272,9 @@ def _check_improvements(context: Context) -> Finding:
         f"At c = 12 {PRINTED.label} leads by {text(12, PRINTED)}, {ESDP.label} by {text(12, ESDP)}; at c = "
         f"2, the printed bound of c, {PRINTED.label} by {text(2, PRINTED)}. Which baseline "
         f"{', '.join(map(str, STATED))} % belong to is not said, nor what 'up to' ranges over, and HSWF and "
-        "HAUF are two names of one baseline, so no number can be confirmed. All baselines are weak: "
-        f"{behind} of {len(bandits)} bandits ({', '.join(who.label for who in bandits)}) are clearly ahead "
-        f"of {PRINTED.label} at c = 12.",
+        f"HAUF are two names of one baseline, so no number can be confirmed. Of {len(bandits)} bandits "
+        f"that the paper does not compare with ({', '.join(who.label for who in bandits)}) {behind} are "
+        f"clearly ahead of {PRINTED.label} at c = 12.",
         {
             "instances": len(drawn),
             **{f"slots, c = {c}": n for c, n in slots.items()},

@@ -47,6 +47,7 @@ __all__ = [
     "lead",
     "optima",
     "optimum",
+    "played",
     "positive",
     "rewards",
     "running_means",
@@ -128,9 +129,18 @@ def instance(setup: Setup, seed: int) -> SelectionInstance:
 
 
 @cache
+def played(who: Contender, setup: Setup, seed: int) -> np.ndarray:
+    """Return the decisions x[slot, channel] of a contender; each run is made once per process."""
+    run = play(who.make(), instance(setup, seed), policy_seed(seed), keep_decisions=True)
+    x = np.array(run.decisions, dtype=bool)
+    x.setflags(write=False)
+    return x
+
+
+@cache
 def rewards(who: Contender, setup: Setup, seed: int) -> np.ndarray:
-    """Return the expected net utility of every slot, shape (T,); each run is made once per process."""
-    result = play(who.make(), instance(setup, seed), policy_seed(seed)).rewards
+    """Return the expected net utility of every slot, shape (T,)."""
+    result = instance(setup, seed).rewards(played(who, setup, seed))
     result.setflags(write=False)
     return result
 

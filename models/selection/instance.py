@@ -541,8 +541,9 @@ def count_ports(port: np.ndarray, arrivals: Any, ports: int | None, where: str =
     rows = arrivals if isinstance(arrivals, (list, tuple, np.ndarray)) else ()
     known = int(port.max(initial=-1)) + 1
     if ports is not None:
-        if isinstance(ports, bool) or not isinstance(ports, (int, np.integer)) or ports < 1:
-            raise InputError(f"ports: {ports!r} is not a whole number of at least 1")
+        whole = isinstance(ports, (int, np.integer)) and not isinstance(ports, bool)
+        if not whole or not 1 <= ports <= LARGEST:
+            raise InputError(f"ports: {ports!r} is not a whole number of at least 1 and at most {LARGEST}")
         count = int(ports)
     elif isinstance(rows, np.ndarray) and rows.ndim == 2:
         count = rows.shape[1]

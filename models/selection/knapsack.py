@@ -33,6 +33,9 @@ CHUNK = 2**13
 MOST_NODES = 2**13
 """Nodes after which the depth-first search gives way to the one over labels, which needs exact tables."""
 
+LONG_SEARCH = 2**21
+"""Nodes after which the depth-first search over lumped tables gives way to 0/1 programs."""
+
 _room = threading.local()
 
 
@@ -52,7 +55,7 @@ class Choice:
         Chosen channels, shape (E,).
     value, bound
         Objective of ``x``, and what no feasible set exceeds; they differ by at most the tolerance unless the
-        search was stopped.
+        search was stopped, or by the tolerance of 0/1 programs, 1e-10 of the largest term per channel.
     first
         How many of the channels that come first are chosen.
     lambdas
@@ -74,7 +77,8 @@ class Knapsack:
 
     Kinds that never bind are dropped, and the others are divided by what all demands have in common. If a
     table would still take more than ``most_bytes``, its states are lumped (demands and capacities divided
-    and rounded down): a relaxation whose values are bounds, which the depth-first search closes.
+    and rounded down): a relaxation whose values are bounds, which the depth-first search closes, or 0/1
+    programs do if that takes long.
 
     Parameters
     ----------
@@ -108,12 +112,12 @@ class Knapsack:
         radix = np.concatenate([np.cumprod(levels[:0:-1])[::-1], [1]]).astype(np.int64)
         self._offsets = frozen(self._needs @ radix)
         rows, width = (int(n) for n in levels[-2:])
-        blocks = np.indices(levels[:-2]).reshape(len(levels) - 2, self.states // (rows * width)).T
-        self._grid = (frozen(blocks.astype(np.int64)), rows, width)
+        blocks = np.arange(0, self.states, rows * width)[:, None] // radix[:-2] % levels[:-2]
+        self._grid = (frozen(blocks), rows, width)
         self._top = frozen(levels - 1)
         kinds_of_need, like = np.unique(self._needs, axis=0, return_inverse=True)
         self._like = frozen(like.reshape(-1))
-        self._blocked = frozen(_blocked(kinds_of_need, levels))
+        self._blocked = frozen(_blocked(kinds_of_need, levels, radix))
 
     def best(
         self,
@@ -194,17 +198,48 @@ class Knapsack:
         known = (room[:count], lines[:count])
         if bound - value > TOLERANCE * max(1.0, value):
             search = _Search(what, demand, self.capacity, offsets, like, self._blocked, known, best, value)
+            solver = not self.exact and stop is None and cap >= v.sum()
             search.by_depth(
-                self.states - 1, None if self.exact else stop, MOST_NODES if self.exact else math.inf
+                self.states - 1,
+                None if self.exact else stop,
+                MOST_NODES if self.exact else LONG_SEARCH if solver else math.inf,
             )
             if self.exact and not search.done:
                 search.by_labels(self.states - 1, stop)
             value, nodes = search.value, nodes + search.nodes
             bound = min(bound, value) if search.done else bound
+            if solver and not search.done:
+                value, bound = self._by_program(items, v, q, first, goal, best, value, bound)
         x = np.zeros(len(self.fits), dtype=bool)
         x[items[best]] = True
         proven = max(value, bound) + TOLERANCE * max(1.0, value)
         return Choice(x, float(value), float(proven), goal, tuple(lines[:count, 0].tolist()), nodes)
+
+    def _by_program(
+        self,
+        items: np.ndarray,
+        v: np.ndarray,
+        q: np.ndarray,
+        first: np.ndarray,
+        goal: int,
+        best: np.ndarray,
+        value: float,
+        bound: float,
+    ) -> tuple[float, float]:
+        """Go on with 0/1 programs; ``best`` is improved in place. Return its value and the bound."""
+        from .instance import Setting
+        from .program import best_by_program
+
+        n = len(items)
+        edges = np.column_stack([np.zeros(n, dtype=np.int64), np.arange(n)])
+        part = Setting(edges, self.demand[items], self.capacity, np.zeros(n), 1, 0)
+        x, above = best_by_program(part, v, q, first, goal, _first_lambda(q, best))
+        kernels = _kernels()
+        kernels.keep_what_fits(x, part.demand, part.capacity)
+        count, reached = kernels.score(x, v, q, math.inf, first)
+        if count == goal and reached > value:
+            best[:], value = x, float(reached)
+        return value, min(bound, above)
 
     def best_of_patterns(
         self, values: Any, patterns: np.ndarray
@@ -359,13 +394,16 @@ def _reduced(demand: np.ndarray, capacity: np.ndarray, fits: np.ndarray) -> tupl
     return able, capacity
 
 
-def _blocked(needs: np.ndarray, levels: np.ndarray) -> np.ndarray:
+def _blocked(needs: np.ndarray, levels: np.ndarray, radix: np.ndarray) -> np.ndarray:
     """Return 0 where each need fits a state and minus infinity where it does not, shape (needs, states)."""
-    result = np.zeros((len(needs), *levels))
-    for row, need in zip(result, needs, strict=True):
-        for k, least in enumerate(need.tolist()):
-            row[(slice(None),) * k + (slice(0, least),)] = -np.inf
-    return result.reshape(len(needs), int(levels.prod()))
+    states = np.arange(int(levels.prod()))
+    result = np.zeros((len(needs), len(states)))
+    for k, least in enumerate(needs.T):
+        if least.any():
+            left = states // radix[k] % levels[k]
+            for row, need in zip(result, least, strict=True):
+                row[left < need] = -np.inf
+    return result
 
 
 def _steps(capacity: np.ndarray, most: int) -> np.ndarray:

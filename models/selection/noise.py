@@ -18,8 +18,9 @@ def clipped_mean(location: np.ndarray, scale: np.ndarray) -> np.ndarray:
     plain = np.clip(location, 0.0, 1.0)
     sure = scale == 0
     width = np.where(sure, 1.0, scale)
-    low, high = -location / width, (1.0 - location) / width
-    inside = location * (ndtr(high) - ndtr(low)) + width * (_density(low) - _density(high))
+    with np.errstate(over="ignore"):  # a scale close to 0
+        low, high = -location / width, (1.0 - location) / width
+        inside = location * (ndtr(high) - ndtr(low)) + width * (_density(low) - _density(high))
     result: np.ndarray = np.where(sure, plain, np.clip(inside + ndtr(-high), 0.0, 1.0))
     return result
 

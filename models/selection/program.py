@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base import InputError, numbers
-from ..program import CAREFUL, PyomoProgram
+from ..program import CAREFUL, PyomoProgram, SolverError
 from .instance import Setting
 
 FEASIBLE = (
@@ -37,6 +37,17 @@ INDEX_EQUATIONS = (
 LARGEST_WHOLE = 2.0**52
 """The largest Upsilon and Sigma2 of a channel."""
 
+SOLVER_TOLERANCE = 1e-10
+"""What HiGHS may break limits and optimality conditions by, in units in which every limit is 1."""
+
+SMALLEST = 1e-12
+"""Positive variances are raised to this, in units in which the largest term is 1."""
+
+LEAST_SHARE = 1e-6
+"""The least share of a capacity that a scaled program counts."""
+
+MOST_ROUNDS = 100
+
 
 def slot_program(
     setting: Setting, values: Any, arrivals: Any = None, *, scaled: bool = False
@@ -52,7 +63,8 @@ def slot_program(
     arrivals
         1_l(t), shape (L,). By default every port has a job, and the set is Phi of (29).
     scaled
-        Whether each row of (2) is divided by its capacity: solvers know one absolute tolerance.
+        Whether each row of (2) is divided by its capacity, since solvers know one absolute tolerance.
+        Demands below ``LEAST_SHARE`` of it are then left out, a relaxation: HiGHS loses optima over them.
 
     Returns
     -------
@@ -171,6 +183,68 @@ def add_cut(program: PyomoProgram, lam: float) -> None:
     m.tangent.add(m.z - _dot(q / (2.0 * tangent), m.x) <= 0.5 * tangent)
 
 
+def best_by_program(
+    setting: Setting, v: np.ndarray, q: np.ndarray, first: np.ndarray, goal: int, lam: float
+) -> tuple[np.ndarray, float]:
+    """Maximise v.x + sqrt(q.x) by HiGHS over the sets that hold ``goal`` channels that come first.
+
+    Tangents are added at each new set until bound and value meet; a linear objective takes one program.
+
+    Parameters
+    ----------
+    setting
+        Channels, demands and capacities.
+    v, q
+        Finite numbers >= 0, shape (E,).
+    first, goal
+        Which channels come first (1 or 0), and the most of them that fit.
+    lam
+        Where the first tangent is; any positive number will do.
+
+    Returns
+    -------
+    tuple
+        The set, shape (E,), by HiGHS's tolerance perhaps infeasible; and a bound that no set exceeds, its
+        tolerance of 1e-10 for each channel added.
+
+    Raises
+    ------
+    SolverError
+        If HiGHS fails.
+    """
+    unit = max(float(v.max(initial=0.0)), math.sqrt(float(q.max(initial=0.0)))) or 1.0
+    line, square = v / unit, q / unit / unit
+    square = np.where(q > 0.0, np.maximum(square, SMALLEST), 0.0)
+    lambdas = [lam / unit] if q.any() else []
+    if lambdas:
+        program = index_program(setting, line, square, None, lambdas, scaled=True)
+    else:
+        program = slot_program(setting, line, scaled=True)
+    _add_constraint(program.model, "first", _dot(first.astype(np.float64), program.model.x), lower=goal)
+    best, value, bound = np.zeros(len(v), dtype=bool), -1.0, math.inf
+    for _ in range(MOST_ROUNDS):
+        solved = program.solve(
+            gap=0.0,
+            mip_abs_gap=SOLVER_TOLERANCE,
+            mip_feasibility_tolerance=SOLVER_TOLERANCE,
+            primal_feasibility_tolerance=SOLVER_TOLERANCE,
+            dual_feasibility_tolerance=SOLVER_TOLERANCE,
+            small_matrix_value=1e-12,
+        )
+        if solved.value is None or solved.bound is None:
+            raise SolverError(f"HiGHS ended with {solved.status} on a program that has a solution")
+        bound = min(bound, solved.bound + SOLVER_TOLERANCE * (len(v) + 1))
+        x = solved.variables["x"] > 0.5
+        width = math.sqrt(float(square[x].sum()))
+        if float(line[x].sum()) + width > value:
+            best, value = x, float(line[x].sum()) + width
+        if bound - value <= 2.0 * SOLVER_TOLERANCE * (len(v) + 1) or width == 0.0 or width in lambdas:
+            break
+        lambdas.append(width)
+        add_cut(program, width)
+    return best, bound * unit
+
+
 def check_lambda(lam: Any) -> float:
     """Return a lambda as a float, or raise InputError if it is not a positive finite number."""
     number = float(numbers(lam, "lambda", ()))
@@ -214,7 +288,9 @@ def _model(name: str, setting: Setting, arrivals: Any, scaled: bool) -> Any:
     for demand, capacity in zip(setting.demand.T, setting.capacity.tolist(), strict=True):
         if demand.any():
             unit = float(capacity) if scaled and capacity > 0 else 1.0
-            m.capacity.add(_dot(demand / unit, m.x) <= capacity / unit)
+            counted = np.where(demand < LEAST_SHARE * capacity, 0, demand) if scaled else demand
+            if counted.any():
+                m.capacity.add(_dot(counted / unit, m.x) <= capacity / unit)
     m.arrival = pyo.Constraint(range(setting.channels), rule=lambda m, e: m.x[e] <= m.job[port[e]])
     return m
 

@@ -399,7 +399,7 @@ def _bounds(instance: Instance) -> dict[str, float] | None:
 @click.option("--out", "target", type=FILE, help="File to write the worst instance to.")
 @as_json
 def worst_case(file: Path, spec: str, evaluations: int, seed: int, target: Path | None, as_json: bool) -> int:
-    """Search the arrivals on which a policy regrets most.
+    """Search the arrivals on which a policy regrets most; only for allocation.
 
     The instance in FILE gives the setting and the length. All sequences of 0 and 1 are tried if there are no
     more than --evaluations of them; otherwise a search starts from a few patterns.

@@ -114,12 +114,15 @@ def print_scores(described: Mapping[str, Any]) -> None:
             share = f"{scores['total'] / optimum['value']:.2%}" if optimum["value"] > 0 else ""
             row += [out.number(scores["regret"]), share]
         rows.append([*row, f"{scores['seconds']:.3g}"])
-    out.print_table(columns, rows)
-    out.line()
+    if rows:
+        out.print_table(columns, rows)
+        out.line()
     if optimum is not None:
         print_optimum(optimum["oracle"], optimum)
     for name, bound in (described["bounds"] or {}).items():
-        out.line(f"bound on the regret, {name}: {out.number(bound)}")
+        more = optimum is not None and optimum["bound"] is not None and bound > optimum["bound"]
+        remark = " (more than the optimum itself)" if more else ""
+        out.line(f"bound on the regret, {name}: {out.number(bound)}{remark}")
     for spec, scores in described["policies"].items():
         if scores["infeasible"]:
             out.line(f"{spec}: {scores['infeasible']:,} infeasible decisions, so its total means nothing")
