@@ -25,6 +25,9 @@ import numpy as np
 from ..base import FORMAT_VERSION, InputError, Origin, Violation, need, numbers, refuse_unknown
 from .instance import LARGEST, ChannelInstance, count_ports, edge_order, frozen, noise_fields
 
+MOST_DEVICES = 10**6
+"""The largest demand and capacity of a server: HiGHS loses optima over much smaller shares of a capacity."""
+
 
 @dataclass(frozen=True, eq=False)
 class GangSetting:
@@ -218,7 +221,7 @@ class GangInstance(ChannelInstance):
         ports: int | None = None,
         origin: Origin | None = None,
     ) -> None:
-        c = numbers(capacity, "capacity", (None, None), integer=True, high=LARGEST)
+        c = numbers(capacity, "capacity", (None, None), integer=True, high=MOST_DEVICES)
         if c.size == 0:
             raise InputError("capacity: empty; an instance needs a server and a kind of device")
         owner = numbers(task_port, "task_port", (None,), integer=True, high=LARGEST)
@@ -231,7 +234,7 @@ class GangInstance(ChannelInstance):
                 found = pairs[i, column]
                 raise InputError(f"channels[{i}][{column}]: {found} is out of range for {count} {name}")
         order = edge_order(pairs, "channels")
-        a = numbers(demand, "demand", (len(owner), c.shape[1]), integer=True, high=LARGEST)
+        a = numbers(demand, "demand", (len(owner), c.shape[1]), integer=True, high=MOST_DEVICES)
         m = numbers(minimum, "minimum", (ports,), integer=True, high=LARGEST)
         self._hide(order, ports, mean=mean, noise=noise, scale=scale, arrivals=arrivals, seed=seed, path=path)
         self.setting = GangSetting(frozen(pairs[order]), owner, a, c, m, ports, len(self.arrivals))
@@ -240,7 +243,7 @@ class GangInstance(ChannelInstance):
     def __repr__(self) -> str:
         s = self.setting
         return (
-            f"GangInstance(ports={s.ports}, tasks={s.tasks}, servers={s.servers}, kinds={s.kinds}, "
+            f"SelectionGangInstance(ports={s.ports}, tasks={s.tasks}, servers={s.servers}, kinds={s.kinds}, "
             f"channels={s.channels}, slots={s.slots}, digest={self.digest()})"
         )
 

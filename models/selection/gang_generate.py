@@ -12,7 +12,7 @@ import numpy as np
 
 from ..base import Origin
 from ..draw import choose, real, streams, whole, whole_interval
-from .gang import GangInstance
+from .gang import MOST_DEVICES, GangInstance
 from .instance import LARGEST, SelectionInstance
 from .noise import NOISES, clipped_mean
 from .trace import from_trace as base_from_trace
@@ -38,8 +38,8 @@ class Size:
 
 SIZES = {
     "tiny": Size(2, 2, 1, (1, 2), 2, (1, 3), 12),
-    "default": Size(8, 8, 3, (2, 3), 3, (2, 4), 2000),
-    "large": Size(16, 24, 3, (2, 4), 4, (2, 4), 8000),
+    "default": Size(8, 8, 3, (2, 3), 3, (2, 4), 400),
+    "large": Size(16, 24, 3, (2, 4), 4, (2, 4), 1000),
 }
 
 
@@ -103,8 +103,8 @@ def generate(
     T = whole("slots", preset.slots if slots is None else slots, 0)
     few, many = whole_interval("tasks", preset.tasks if tasks is None else tasks, 1000)
     near = whole("reach", preset.reach if reach is None else reach, 0)
-    low, high = whole_interval("demand", demand, LARGEST)
-    least, most = whole_interval("capacity", preset.capacity if capacity is None else capacity, LARGEST)
+    low, high = whole_interval("demand", demand, MOST_DEVICES)
+    least, most = whole_interval("capacity", preset.capacity if capacity is None else capacity, MOST_DEVICES)
     rho = real("arrival_probability", arrival_probability, 0.0, 1.0)
     owner = np.repeat(np.arange(L), stream(seed, "tasks").integers(few, many, L, endpoint=True))
     rank = stream(seed, "graph").random((L, R)).argsort(axis=1).argsort(axis=1)

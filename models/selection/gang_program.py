@@ -12,7 +12,6 @@ from ..base import numbers
 from ..program import CAREFUL, PyomoProgram, SolverError
 from .gang import GangSetting
 from .instance import frozen
-from .program import LEAST_SHARE
 
 EQUATIONS = (
     "maximise    sum_e v~[e] x[e]",
@@ -217,7 +216,6 @@ class _Search:
         share = setting.demand[setting.task[self.channels]] / np.maximum(
             setting.capacity[setting.server[self.channels]], 1
         )
-        share[share < LEAST_SHARE] = 0.0  # HiGHS loses optima over them; whoever misses them is refused
         server = setting.server[self.channels]
         for r in np.unique(server).tolist():
             for k in range(setting.kinds):

@@ -228,7 +228,7 @@ def close_at_root(  # type: ignore[no-untyped-def]
         for i in range(n):
             worth[i] = values[i] + half * spread[i]
             everything += worth[i]
-        bonus = 2.0 ** np.ceil(np.log2(everything + 1.0)) if goal > 0 else 0.0
+        bonus = 2.0 ** np.ceil(np.log2(everything + 0.5 * lam + 1.0)) if goal > 0 else 0.0
         for i in range(n):
             worth[i] += bonus * first[i]
         table = tables[number]

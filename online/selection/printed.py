@@ -45,7 +45,8 @@ class EsdpPrinted(Esdp):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 <= self.alpha <= 1:
+        real = isinstance(self.alpha, (int, float)) and not isinstance(self.alpha, bool)
+        if not real or not 0 <= self.alpha <= 1:
             raise InputError(f"alpha: {self.alpha!r} is not in [0, 1]")
 
     def _most(self) -> float:
