@@ -105,7 +105,11 @@ def test_all_oracles_find_the_best_of_all_decisions(instance: GangInstance) -> N
 def test_the_index_is_that_of_the_best_of_all_decisions(instance: GangInstance, data: st.DataObject) -> None:
     s, arrivals = instance.setting, instance.arrivals[0]
     numbers = st.sampled_from([0.0, 0.5, 1.0]) | st.floats(0.0, 4.0)
-    v, q = (np.array(data.draw(st.lists(numbers, min_size=s.channels, max_size=s.channels))) for _ in "vq")
+    widths = st.sampled_from([0.0, 0.5, 1.0]) | st.floats(4e-8, 4.0)
+    v, q = (
+        np.array(data.draw(st.lists(each, min_size=s.channels, max_size=s.channels)))
+        for each in (numbers, widths)
+    )
     untried = np.array(
         data.draw(st.lists(st.booleans(), min_size=s.channels, max_size=s.channels)), dtype=bool
     )
@@ -123,6 +127,13 @@ def test_the_index_is_that_of_the_best_of_all_decisions(instance: GangInstance, 
         assert found.bound >= want - 1e-9
         assert s.feasible(found.x, arrivals)
     assert most_tasks(s, untried, arrivals).marked == count.max()
+
+
+def test_widths_that_no_solver_tells_apart_are_refused() -> None:
+    s = BINDING.setting
+    q = np.where(np.arange(s.channels) == 1, 1e-12, 0.5)
+    with pytest.raises(InputError, match=r"q\[1\]: 1e-12 is neither 0 nor at least 1e-08"):
+        best_gang_index(s, np.zeros(s.channels), q, np.ones(3, dtype=int))
 
 
 def test_the_literal_and_the_sound_program_as_declared_agree_with_the_search() -> None:
@@ -200,7 +211,7 @@ def test_more_devices_more_jobs_and_a_smaller_minimum_earn_no_less(instance: Gan
         assert gang(GangInstance.from_dict(data | change)).value >= value - 1e-7
 
 
-@pytest.mark.parametrize("unit", [1, 1000, 2**29])
+@pytest.mark.parametrize("unit", [1, 1000, 2**17])
 def test_units_of_devices_do_not_matter(unit: int) -> None:
     data = BINDING.to_dict()
     s = BINDING.setting

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base import numbers
+from ..base import InputError, numbers
 from ..program import CAREFUL, PyomoProgram, SolverError
 from .gang import GangSetting
 from .instance import frozen
@@ -38,6 +38,9 @@ SOLVER_TOLERANCE = 1e-10
 
 MARGIN = 1e-9
 """Part of max(1, :func:`ceiling`) that is added to HiGHS's bound for its tolerances."""
+
+LEAST_SPREAD = 1e-8
+"""The least positive squared width of an index, as a part of the largest one and of 1."""
 
 TOLERANCE = 1e-7
 """Default distance of bound and value, beyond the margin, at which an index search ends."""
@@ -416,7 +419,8 @@ def best_gang_index(
     setting
         The gang set.
     v, q
-        Estimated mean >= 0 and squared width >= 0 of each channel, shape (E,); ignored where untried.
+        Estimated mean >= 0 and squared width >= 0 of each channel, shape (E,); ignored where untried. A width
+        is 0 or at least ``LEAST_SPREAD`` of the largest, and of 1: HiGHS tells no smaller ones apart.
     arrivals
         1_l(t), shape (L,).
     untried
@@ -446,10 +450,14 @@ def best_gang_index(
     """
     end = math.inf if time_limit is None else time.perf_counter() + time_limit
     jobs = numbers(arrivals, "arrivals", (setting.ports,), integer=True, high=1)
+    spread = numbers(q, "q", (setting.channels,))
+    least = LEAST_SPREAD * max(1.0, spread.max(initial=0.0))
+    for e in np.flatnonzero((spread > 0.0) & (spread < least))[:1]:
+        raise InputError(f"q[{e}]: {spread[e]:g} is neither 0 nor at least {least:g}")
     search = _Index(
         setting,
         numbers(v, "v", (setting.channels,)),
-        numbers(q, "q", (setting.channels,)),
+        spread,
         jobs,
         np.zeros(setting.channels, dtype=bool) if untried is None else np.asarray(untried, dtype=bool),
         tolerance,
