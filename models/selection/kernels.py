@@ -14,7 +14,7 @@ from numba import njit
 
 TAKE, SKIP, BACK = 0, 1, 2
 
-NODES_PER_TABLE = 120
+NODES_PER_TABLE = 500
 """Entries of a table that take as long as a node of the search."""
 
 
