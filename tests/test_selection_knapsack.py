@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 import clairvoyant as cv
 from clairvoyant.models.base import InputError
+from clairvoyant.models.program import SolverError
 from clairvoyant.models.selection import knapsack
 from clairvoyant.models.selection.instance import SelectionInstance, Setting
 from clairvoyant.models.selection.knapsack import Choice, Knapsack
@@ -264,6 +266,13 @@ def test_more_kinds_than_an_array_has_dimensions() -> None:
     ).setting
     assert setting.most_channels == 2
     assert setting.knapsack.best([1.0, 0.5, 1.25]).value == 1.75
+
+
+def test_a_number_of_channels_that_is_not_proved_is_refused() -> None:
+    found = Choice(np.ones(3, dtype=bool), 3.0, 3.0 + 1e-9, 0, (0.0,), 0)
+    assert found.count == 3
+    with pytest.raises(SolverError, match=r"the most channels at once are 3 to 4\.2: not proved"):
+        _ = replace(found, bound=4.2).count
 
 
 @pytest.mark.parametrize(

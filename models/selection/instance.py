@@ -99,7 +99,7 @@ class Setting:
     @cached_property
     def most_channels(self) -> int:
         """m: the most channels that fit at once, max of sum_e x_e under (2), exactly."""
-        return round(self.knapsack.best(np.ones(self.channels)).value)
+        return self.knapsack.best(np.ones(self.channels)).count
 
     def open(self, arrivals: np.ndarray) -> np.ndarray:
         """Return which channels belong to ports with a job, those that (4) lets one choose, shape (E,)."""

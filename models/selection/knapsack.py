@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base import InputError
+from ..program import SolverError
 from .instance import frozen
 
 if TYPE_CHECKING:
@@ -70,6 +71,19 @@ class Choice:
     first: int
     lambdas: tuple[float, ...]
     nodes: int
+
+    @property
+    def count(self) -> int:
+        """The value as a whole number, where all values are 0 or 1.
+
+        Raises
+        ------
+        SolverError
+            If the bound leaves room for more: the search was stopped, or a solver did not close it.
+        """
+        if math.floor(self.bound) > round(self.value):
+            raise SolverError(f"the most channels at once are {self.value:g} to {self.bound:g}: not proved")
+        return round(self.value)
 
 
 class Knapsack:
@@ -155,6 +169,8 @@ class Knapsack:
         ------
         InputError
             For values that are negative, not finite or of another shape.
+        SolverError
+            If it is not proved how many channels that come first fit, as after ``stop``.
         """
         v = self._weights("values", values)
         q = np.zeros(len(v)) if spread is None else self._weights("spread", spread)
@@ -162,7 +178,7 @@ class Knapsack:
         goal, start = 0, guess
         if first is not None and (first & allowed).any():
             most = self.best(first & allowed, stop=stop)
-            goal, start = round(most.value), most.x
+            goal, start = most.count, most.x
             v, q = np.where(first, 0.0, v), np.where(first, 0.0, q)
         comes_first = np.zeros(len(v), dtype=bool) if goal == 0 or first is None else first
         items = np.flatnonzero(allowed & ((v > 0.0) | (q > 0.0) | comes_first))
