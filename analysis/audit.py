@@ -64,9 +64,9 @@ def instance_facts(findings: Sequence[tuple[Claim, Finding]], mode: str, seed: i
 
 def _rooms() -> dict[str, ModuleType]:
     """Return what analyses each problem; a new problem adds a line."""
-    from . import allocation, selection
+    from . import admission, allocation, selection
 
-    return {"allocation": allocation, "selection": selection}
+    return {"allocation": allocation, "selection": selection, "admission": admission}
 
 
 def run_audit(

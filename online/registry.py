@@ -14,9 +14,10 @@ from ..models.base import InputError
 
 def _registered() -> list[type[Any]]:
     """Return every policy of every room; the rooms load here, not with the layer."""
-    from . import allocation, selection
+    from . import admission, allocation, selection
 
-    return [*allocation.POLICIES.values(), *selection.POLICIES.values()]
+    rooms = (allocation, selection, admission)
+    return [policy for room in rooms for policy in room.POLICIES.values()]
 
 
 def policies(problem: str | None = None) -> dict[str, type[Any]]:

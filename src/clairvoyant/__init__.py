@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         solve,
     )
     from .analysis.claim import Claim, Finding, Verdict
+    from .models.admission.instance import AdmissionInstance
     from .models.allocation.gang import GangInstance
     from .models.allocation.instance import AllocationInstance
     from .models.base import ClairvoyantError, DecisionError, InputError, Instance
@@ -47,6 +48,7 @@ _HOMES = {
         "_front",
     ),
     **dict.fromkeys(("ClairvoyantError", "DecisionError", "InputError", "Instance"), "models.base"),
+    "AdmissionInstance": "models.admission.instance",
     "AllocationInstance": "models.allocation.instance",
     "GangInstance": "models.allocation.gang",
     "SelectionInstance": "models.selection.instance",
@@ -61,6 +63,7 @@ _HOMES = {
 _LAYERS = ("models", "oracles", "online", "analysis", "testing")
 
 __all__ = [
+    "AdmissionInstance",
     "AllocationInstance",
     "Claim",
     "ClairvoyantError",

@@ -16,6 +16,7 @@ INSTANCES = {
     "allocation-gang": "models.allocation.gang:GangInstance",
     "selection": "models.selection.instance:SelectionInstance",
     "selection-gang": "models.selection.gang:GangInstance",
+    "admission": "models.admission.instance:AdmissionInstance",
 }
 """The class of the instances."""
 
@@ -24,6 +25,7 @@ GENERATORS = {
     "allocation-gang": "models.allocation.gang_generate:generate",
     "selection": "models.selection.generate:generate",
     "selection-gang": "models.selection.gang_generate:generate",
+    "admission": "models.admission.generate:generate",
 }
 """A function of a size, a seed and options that returns a synthetic instance."""
 
@@ -32,6 +34,7 @@ TRACES = {
     "allocation-gang": "models.allocation.gang_generate:from_trace",
     "selection": "models.selection.trace:from_trace",
     "selection-gang": "models.selection.gang_generate:from_trace",
+    "admission": "models.admission.trace:from_trace",
 }
 """A function of a folder of traces and options that returns an instance."""
 
@@ -40,6 +43,7 @@ ORACLES = {
     "allocation-gang": "oracles.allocation:ORACLES",
     "selection": "oracles.selection:ORACLES",
     "selection-gang": "oracles.selection:ORACLES",
+    "admission": "oracles.admission:ORACLES",
 }
 """A mapping from names to oracles; each knows the problem it solves, and the first one is the default."""
 
@@ -48,6 +52,7 @@ RIVALS = {
     "allocation-gang": "gang",
     "selection": "clairvoyant",
     "selection-gang": "gang",
+    "admission": "offline",
 }
 """The oracle that policies are compared with: regret is its value minus theirs."""
 

@@ -1,0 +1,612 @@
+"""Setting, instance, schedules and episode of the admission problem (Sec. III of OASiS).
+
+Slots have numbers 1, ..., T, as in the paper; jobs, machines and resources count from 0. A decision in a slot
+is a :class:`Deployment`: how many workers and parameter servers of which job run on which machine. A
+:class:`Schedule` is the deployments of all slots. A job earns its utility in the slot in which its work is
+done; one that is never done earns nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from ..base import (
+    FORMAT_VERSION,
+    DecisionError,
+    InputError,
+    Instance,
+    Origin,
+    Outcome,
+    Violation,
+    need,
+    numbers,
+    refuse_unknown,
+)
+from ..draw import whole
+from .jobs import LARGEST, UNIT, Job, units
+from .prices import PriceRange, price_range
+
+MOST_SLOTS = 100_000
+
+
+class Deployment(NamedTuple):
+    """What runs in one slot: rows (job, machine, count) of workers and of parameter servers.
+
+    Arrays or lists of shape (n, 3); no row twice for one job and machine.
+    """
+
+    workers: Any
+    servers: Any
+
+
+NOTHING = Deployment(np.zeros((0, 3), dtype=np.int64), np.zeros((0, 3), dtype=np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """What runs in all slots; every array is read-only and sorted by slot, job, machine.
+
+    Attributes
+    ----------
+    workers
+        Rows (slot, job, machine, count) with y_ih(t) > 0, whole, shape (n, 4).
+    servers
+        Rows (slot, job, machine, count) with z_ik(t) > 0, whole, shape (m, 4).
+    """
+
+    workers: np.ndarray
+    servers: np.ndarray
+
+    def __post_init__(self) -> None:
+        for name in ("workers", "servers"):
+            object.__setattr__(self, name, _rows(f"schedule.{name}", getattr(self, name), 4))
+
+    @classmethod
+    def empty(cls) -> Schedule:
+        """Return the schedule in which nothing runs."""
+        none = np.zeros((0, 4), dtype=np.int64)
+        return cls(none, none)
+
+    @classmethod
+    def join(cls, parts: list[Schedule]) -> Schedule:
+        """Return one schedule with the rows of several, such as those of single jobs."""
+        if not parts:
+            return cls.empty()
+        return cls(np.concatenate([p.workers for p in parts]), np.concatenate([p.servers for p in parts]))
+
+    @classmethod
+    def of_deployments(cls, deployments: Any) -> Schedule:
+        """Return the schedule of deployments, one per slot from slot 1 on, such as a run's decisions."""
+        sides: list[list[np.ndarray]] = [[], []]
+        for slot, deployment in enumerate(deployments, start=1):
+            for side, given in zip(sides, deployment, strict=True):
+                rows = _rows(f"decisions[{slot - 1}]", given, 3)
+                side.append(np.column_stack([np.full(len(rows), slot), rows]))
+        return cls(*(np.concatenate(side) if side else np.zeros((0, 4), np.int64) for side in sides))
+
+    @property
+    def jobs(self) -> np.ndarray:
+        """The jobs with a worker in some slot, ascending."""
+        return np.unique(self.workers[:, 1])
+
+    def of_job(self, job: int) -> Schedule:
+        """Return the part of one job."""
+        return Schedule(*(rows[rows[:, 1] == job] for rows in (self.workers, self.servers)))
+
+    def deployments(self, horizon: int) -> tuple[Deployment, ...]:
+        """Return the deployment of every slot, for :class:`clairvoyant.online.play.Replay`."""
+        sides = []
+        for rows in (self.workers, self.servers):
+            ends = np.searchsorted(rows[:, 0], np.arange(1, horizon + 2))
+            sides.append([rows[ends[t] : ends[t + 1], 1:] for t in range(horizon)])
+        return tuple(Deployment(w, s) for w, s in zip(*sides, strict=True))
+
+
+def _rows(field: str, given: Any, width: int) -> np.ndarray:
+    """Return whole, non-zero rows in ascending order, read-only, or raise for a wrong shape or type."""
+    if isinstance(given, np.ndarray) and given.dtype.kind in "iu" and given.ndim == 2:
+        rows = given
+    else:
+        rows = numbers(given, field, (None, width), low=-LARGEST, high=LARGEST, integer=True)
+    if rows.shape[1] != width:
+        raise InputError(f"{field}: shape {rows.shape} does not fit, expected (any, {width})")
+    rows = rows[rows[:, -1] != 0].astype(np.int64)
+    rows = rows[np.lexsort(rows.T[-2::-1])]
+    rows.setflags(write=False)
+    return rows
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """What a policy may know before it starts; every array is read-only.
+
+    Attributes
+    ----------
+    horizon
+        T; slots are 1, ..., T.
+    resources
+        Names of the R resources.
+    worker_servers
+        c_h^r: what each machine for workers has of each resource, shape (H, R).
+    parameter_servers
+        c_k^r: what each machine for parameter servers has, shape (K, R).
+    """
+
+    horizon: int
+    resources: tuple[str, ...]
+    worker_servers: np.ndarray
+    parameter_servers: np.ndarray
+
+    @cached_property
+    def worker_units(self) -> np.ndarray:
+        """``worker_servers`` in whole multiples of 1e-6, shape (H, R)."""
+        return units(self.worker_servers, "worker_servers")
+
+    @cached_property
+    def server_units(self) -> np.ndarray:
+        """``parameter_servers`` in whole multiples of 1e-6, shape (K, R)."""
+        return units(self.parameter_servers, "parameter_servers")
+
+    @cached_property
+    def worker_total(self) -> np.ndarray:
+        """What all machines for workers have of each resource, shape (R,)."""
+        return _frozen(self.worker_units.sum(axis=0) / UNIT)
+
+    @cached_property
+    def server_total(self) -> np.ndarray:
+        """What all machines for parameter servers have of each resource, shape (R,)."""
+        return _frozen(self.server_units.sum(axis=0) / UNIT)
+
+    def worker_share(self, job: Job) -> np.ndarray:
+        """w~_i^r: a worker's share of what all machines have, shape (R,); infinite where they have none."""
+        return _share(job.worker_demand, self.worker_total)
+
+    def server_share(self, job: Job) -> np.ndarray:
+        """s~_i^r: a parameter server's share of what all machines have, shape (R,)."""
+        return _share(job.server_demand, self.server_total)
+
+    def worker_room(self, job: Job) -> np.ndarray:
+        """How many workers of the job fit on each empty machine, at most N, shape (H,)."""
+        return _room(self.worker_units, job.worker_units, job.chunks)
+
+    def server_room(self, job: Job) -> np.ndarray:
+        """How many parameter servers of the job fit on each empty machine, at most N, shape (K,)."""
+        return _room(self.server_units, job.server_units, job.chunks)
+
+    def most_workers(self, job: Job) -> int:
+        """Return the most workers of the job that run in a slot of the empty cluster under (3)-(7)."""
+        if job.worker_bandwidth > job.server_bandwidth:
+            return 0
+        most = min(job.chunks, int(self.worker_room(job).sum()))
+        servers = int(self.server_room(job).sum())
+        return int(np.searchsorted(job.servers_for[: most + 1], servers, side="right")) - 1
+
+    def why_never(self, job: Job) -> str | None:
+        """Say why a job can never finish, even alone; ``None`` if it can."""
+        slots = self.horizon - job.arrival + 1
+        if job.worker_bandwidth > job.server_bandwidth:
+            return "a worker has more bandwidth than a parameter server"
+        for what, room in (("worker", self.worker_room(job)), ("parameter server", self.server_room(job))):
+            if room.sum() == 0:
+                return f"no machine holds a {what}"
+        most = self.most_workers(job)
+        if most * slots < job.work:
+            return f"{job.work} worker-slots of work, at most {most} in each of the {slots} slots left"
+        return None
+
+    def largest_share(self, job: Job) -> float:
+        """Return the largest share of a resource of a machine that the job can take in a slot."""
+        sides = (
+            (self.worker_room(job), self.worker_units, job.worker_units),
+            (self.server_room(job), self.server_units, job.server_units),
+        )
+        taken = [room[:, None] * need / np.maximum(has, 1) for room, has, need in sides]
+        return float(max((t.max(initial=0.0) for t in taken), default=0.0))
+
+
+def _share(demand: np.ndarray, total: np.ndarray) -> np.ndarray:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(demand > 0.0, demand / total, 0.0)
+
+
+def _room(capacity: np.ndarray, demand: np.ndarray, most: int) -> np.ndarray:
+    fits = np.where(demand > 0, capacity // np.maximum(demand, 1), most)
+    return np.minimum(fits.min(axis=1, initial=most), most)
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
+    array.setflags(write=False)
+    return array
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What a policy sees before it decides.
+
+    Attributes
+    ----------
+    slot
+        t, from 1.
+    jobs
+        The jobs that arrive in this slot, in order.
+    announced
+        U and L of all jobs, those yet to come included; only for a policy that declares to see "announced".
+    """
+
+    slot: int
+    jobs: tuple[Job, ...]
+    announced: PriceRange | None
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """What a policy learns after its decision: the slot, and the jobs whose work was done in it."""
+
+    slot: int
+    completed: tuple[int, ...]
+
+
+class SlotEpisode:
+    """One pass through the slots of an instance; see :class:`clairvoyant.models.base.Episode`."""
+
+    def __init__(self, instance: AdmissionInstance, sees_announced: bool) -> None:
+        self._instance = instance
+        self._announced = instance.announced if sees_announced else None
+        self._done = np.zeros(len(instance.jobs), dtype=np.int64)
+        self._slot = 0
+
+    def __iter__(self) -> Iterator[Observation]:
+        """Yield one observation per slot."""
+        jobs, first = self._instance.jobs, 0
+        for slot in range(1, self._instance.setting.horizon + 1):
+            self._slot = slot
+            last = first
+            while last < len(jobs) and jobs[last].arrival == slot:
+                last += 1
+            yield Observation(slot, jobs[first:last], self._announced)
+            first = last
+
+    def apply(self, decision: Any, *, enforce: bool = True) -> Outcome:
+        """Check and score the deployment of the current slot."""
+        instance = self._instance
+        workers, servers = (_rows("decision", side, 3) for side in _pair(decision))
+        broken = instance.slot_violations(self._slot, workers, servers, self._done)
+        if enforce and broken:
+            more = f" and {len(broken) - 3} more" if len(broken) > 3 else ""
+            message = f"slot {self._slot}: infeasible decision: {'; '.join(map(str, broken[:3]))}{more}"
+            raise DecisionError(message, broken)
+        before = self._done.copy()
+        known = (workers[:, 0] >= 0) & (workers[:, 0] < len(before))
+        np.add.at(self._done, workers[known, 0], workers[known, 2])
+        completed = np.flatnonzero((before < instance.works) & (self._done >= instance.works)).tolist()
+        reward = sum(instance.jobs[i].utility(self._slot - instance.jobs[i].arrival) for i in completed)
+        return Outcome(float(reward), not broken, Feedback(self._slot, tuple(completed)))
+
+
+def _pair(decision: Any) -> tuple[Any, Any]:
+    if decision is None:
+        raise InputError("decision: None; decide() must return a Deployment(workers, servers)")
+    if not isinstance(decision, tuple | list) or len(decision) != 2:
+        raise InputError(f"decision: {type(decision).__name__} is not a pair (workers, servers)")
+    return decision[0], decision[1]
+
+
+class AdmissionInstance(Instance):
+    """An admission problem: machines of two kinds, and jobs that arrive over a horizon.
+
+    Parameters
+    ----------
+    horizon
+        T, the number of slots.
+    resources
+        Names of the resources, none twice.
+    worker_servers
+        c_h^r: [machine for workers][resource] >= 0, with at most six decimals.
+    parameter_servers
+        c_k^r: [machine for parameter servers][resource] >= 0, with at most six decimals.
+    jobs
+        Objects with the fields of :class:`.jobs.Job` (``utility`` holds priority, decay and target), in any
+        order; stored by arrival.
+    announced
+        U and L that are announced to policies which declare to see them; by default the exact ones.
+    origin
+        Provenance.
+
+    Attributes
+    ----------
+    jobs
+        The jobs, by arrival; those of the same slot as they were given.
+
+    Raises
+    ------
+    InputError
+        Naming the field, the index and the value at fault.
+    """
+
+    problem: ClassVar[str] = "admission"
+    setting: Setting
+    jobs: tuple[Job, ...]
+
+    def __init__(
+        self,
+        *,
+        horizon: int,
+        resources: Any,
+        worker_servers: Any,
+        parameter_servers: Any,
+        jobs: Any,
+        announced: Any = None,
+        origin: Origin | None = None,
+    ) -> None:
+        slots = whole("horizon", horizon, 1, MOST_SLOTS)
+        names = _names(resources)
+        machines = []
+        for field, given in (("worker_servers", worker_servers), ("parameter_servers", parameter_servers)):
+            machines.append(numbers(given, field, (None, len(names)), high=LARGEST))
+            units(machines[-1], field)
+        self.setting = Setting(slots, names, *machines)
+        if not isinstance(jobs, list | tuple):
+            raise InputError(f"jobs: {jobs!r} is not a list")
+        read = [Job.from_dict(job, i, len(names), slots) for i, job in enumerate(jobs)]
+        read.sort(key=lambda job: job.arrival)
+        self.jobs = tuple(
+            Job(**{**{f: getattr(job, f) for f in job.__dataclass_fields__}, "index": i})
+            for i, job in enumerate(read)
+        )
+        self._given = None if announced is None else PriceRange.from_dict(announced, len(names))
+        self.origin = origin if origin is not None else Origin("given by hand")
+
+    def __repr__(self) -> str:
+        s = self.setting
+        return (
+            f"AdmissionInstance(jobs={len(self.jobs)}, horizon={s.horizon}, "
+            f"worker_servers={len(s.worker_servers)}, parameter_servers={len(s.parameter_servers)}, "
+            f"resources={len(s.resources)}, digest={self.digest()})"
+        )
+
+    @classmethod
+    def generate(cls, size: str = "default", seed: int = 0, **options: Any) -> AdmissionInstance:
+        """Return a synthetic instance; options as in :func:`.generate.generate`."""
+        from .generate import generate
+
+        return generate(size, seed, **options)
+
+    @classmethod
+    def from_trace(cls, folder: str | os.PathLike[str], **options: Any) -> AdmissionInstance:
+        """Return an instance made from a folder of traces; options as in :func:`.trace.from_trace`."""
+        from .trace import from_trace
+
+        return from_trace(folder, **options)
+
+    @cached_property
+    def announced(self) -> PriceRange:
+        """U and L as they are announced: those given, or else the exact ones of all jobs."""
+        return price_range(self.setting, self.jobs) if self._given is None else self._given
+
+    @cached_property
+    def works(self) -> np.ndarray:
+        """W_i: worker-slots of work of each job, capped at 2^62, shape (I,)."""
+        return _frozen(np.array([min(job.work, 2**62) for job in self.jobs], dtype=np.int64))
+
+    @cached_property
+    def worker_needs(self) -> np.ndarray:
+        """What a worker of each job takes, in whole multiples of 1e-6, shape (I, R)."""
+        return self._needs("worker_units")
+
+    @cached_property
+    def server_needs(self) -> np.ndarray:
+        """What a parameter server of each job takes, in whole multiples of 1e-6, shape (I, R)."""
+        return self._needs("server_units")
+
+    def _needs(self, name: str) -> np.ndarray:
+        rows = [getattr(job, name) for job in self.jobs]
+        return _frozen(np.array(rows, dtype=np.int64).reshape(len(rows), len(self.setting.resources)))
+
+    @cached_property
+    def never(self) -> dict[int, str]:
+        """The jobs that can never finish, and why."""
+        found = ((job.index, self.setting.why_never(job)) for job in self.jobs)
+        return {i: why for i, why in found if why is not None}
+
+    def episode(self, sees: frozenset[str]) -> SlotEpisode:
+        """Return a fresh pass through the slots; ``sees`` may hold "announced"."""
+        return SlotEpisode(self, "announced" in sees)
+
+    def slot_violations(
+        self, slot: int, workers: np.ndarray, servers: np.ndarray, done: np.ndarray
+    ) -> list[Violation]:
+        """List what a deployment breaks in a slot.
+
+        Parameters
+        ----------
+        slot
+            t.
+        workers, servers
+            Whole rows (job, machine, count), sorted.
+        done
+            Worker-slots that every job has behind it, shape (I,).
+
+        Returns
+        -------
+        list of Violation
+            "job" and "machine" (index out of range), "twice", "count" (12) (13) [job, machine]; "arrival"
+            (9) (10), "finished" (a job runs after its work is done, so that (8) says when that was), "chunks"
+            (3), "bandwidth" (6) and "servers" (7) [job]; "worker capacity" (4) and "server capacity" (5)
+            [machine, resource].
+        """
+        s = self.setting
+        found: list[Violation] = []
+        sides = (
+            ("worker", workers, s.worker_units, self.worker_needs),
+            ("server", servers, s.server_units, self.server_needs),
+        )
+        for _, rows, capacity, _ in sides:
+            found += _malformed(rows, len(self.jobs), len(capacity))
+        if found:
+            return found
+        y, z = (_by_job(rows, len(self.jobs)) for rows in (workers, servers))
+        for i in np.flatnonzero(y + z):
+            found += self._job_violations(int(i), slot, int(y[i]), int(z[i]), int(done[i]))
+        for name, rows, capacity, demand in sides:
+            found += _over_capacity(f"{name} capacity", rows, capacity, demand)
+        return found
+
+    def _job_violations(self, i: int, slot: int, y: int, z: int, done: int) -> Iterator[Violation]:
+        """Yield what a job with y workers and z parameter servers in a slot breaks."""
+        job = self.jobs[i]
+        if slot < job.arrival:
+            yield Violation("arrival", (i,), float(job.arrival - slot))
+        if done >= job.work:
+            yield Violation("finished", (i,), float(y + z))
+        if y > job.chunks:
+            yield Violation("chunks", (i,), float(y - job.chunks))
+        needed = int(job.servers_for[min(y, job.chunks)])
+        if z < needed:
+            yield Violation("bandwidth", (i,), float(needed - z))
+        if z > y:
+            yield Violation("servers", (i,), float(z - y))
+
+    def violations(self, decision: Any) -> list[Violation]:
+        """List the constraints (2)-(13) that a :class:`Schedule` breaks.
+
+        Those of a slot are as in :meth:`slot_violations`, with the slot's number (from 1) before their
+        index; "work" (2) [job] is what a job that runs has not done by the end, and "slot" [slot] a slot
+        that is not one of 1, ..., T.
+        """
+        if not isinstance(decision, Schedule):
+            raise InputError(f"decision: {type(decision).__name__} is not a Schedule")
+        horizon = self.setting.horizon
+        used = np.concatenate([decision.workers[:, 0], decision.servers[:, 0]])
+        outside = np.unique(used[(used < 1) | (used > horizon)]).tolist()
+        found = [Violation("slot", (t,), float(max(1 - t, t - horizon))) for t in outside]
+        done = np.zeros(len(self.jobs), dtype=np.int64)
+        touched = set(used.tolist())
+        for slot, (workers, servers) in enumerate(decision.deployments(horizon), start=1):
+            if slot in touched:
+                broken = self.slot_violations(slot, workers, servers, done)
+                found += [Violation(b.constraint, (slot, *b.index), b.excess) for b in broken]
+                known = (workers[:, 0] >= 0) & (workers[:, 0] < len(done))
+                np.add.at(done, workers[known, 0], workers[known, 2])
+        for i in np.flatnonzero((done > 0) & (done < self.works)).tolist():
+            found.append(Violation("work", (i,), float(self.jobs[i].work - done[i])))
+        return found
+
+    def completions(self, schedule: Schedule) -> np.ndarray:
+        """Return the slot in which each job's work is done, 0 for those that never are, shape (I,)."""
+        result = np.zeros(len(self.jobs), dtype=np.int64)
+        rows = schedule.workers
+        for i in schedule.jobs.tolist():
+            mine = rows[rows[:, 1] == i]
+            reached = np.cumsum(mine[:, 3]) >= self.jobs[i].work
+            result[i] = mine[np.argmax(reached), 0] if reached.any() else 0
+        return result
+
+    def rewards(self, schedule: Schedule) -> np.ndarray:
+        """Return the utility of the jobs that are done in each slot, shape (T,)."""
+        result = np.zeros(self.setting.horizon)
+        for i, slot in enumerate(self.completions(schedule).tolist()):
+            if slot:
+                result[slot - 1] += self.jobs[i].utility(slot - self.jobs[i].arrival)
+        return result
+
+    def facts(self) -> dict[str, float]:
+        """Return the numbers that say how large the instance is, by name."""
+        s = self.setting
+        return {
+            "jobs": len(self.jobs),
+            "jobs that can never finish": len(self.never),
+            "slots": s.horizon,
+            "worker machines": len(s.worker_servers),
+            "parameter-server machines": len(s.parameter_servers),
+            "resources": len(s.resources),
+            "work (worker-slots)": float(sum(job.work for job in self.jobs)),
+        }
+
+    def content(self) -> Iterator[tuple[str, Any]]:
+        """Yield what identifies the instance; the origin does not."""
+        s = self.setting
+        yield "horizon", s.horizon
+        yield "resources", list(s.resources)
+        yield "worker_servers", s.worker_servers
+        yield "parameter_servers", s.parameter_servers
+        yield "jobs", [job.to_dict() for job in self.jobs]
+        if self._given is not None:
+            yield "announced", self._given.to_dict()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form, with ``origin``, and ``announced`` if that was given."""
+        s = self.setting
+        data = {
+            "problem": self.problem,
+            "version": FORMAT_VERSION,
+            "horizon": s.horizon,
+            "resources": list(s.resources),
+            "worker_servers": s.worker_servers.tolist(),
+            "parameter_servers": s.parameter_servers.tolist(),
+            "jobs": [job.to_dict() for job in self.jobs],
+            "origin": self.origin.to_dict(),
+        }
+        if self._given is not None:
+            data["announced"] = self._given.to_dict()
+        return data
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Build an instance from its JSON form; see the class for what is refused."""
+        fields = {"horizon", "resources", "worker_servers", "parameter_servers", "jobs"}
+        refuse_unknown(data, fields | {"problem", "version", "origin", "announced"})
+        return cls(
+            **{name: need(data, name) for name in fields},
+            announced=data.get("announced"),
+            origin=Origin.from_dict(data["origin"]) if "origin" in data else None,
+        )
+
+
+def _names(resources: Any) -> tuple[str, ...]:
+    if not isinstance(resources, list | tuple) or not resources:
+        raise InputError(f"resources: {resources!r} is not a list of at least one name")
+    for i, name in enumerate(resources):
+        if not isinstance(name, str) or not name:
+            raise InputError(f"resources[{i}]: {name!r} is not a name")
+        if name in resources[:i]:
+            raise InputError(f"resources[{i}]: {name!r} stands twice")
+    return tuple(resources)
+
+
+def _by_job(rows: np.ndarray, jobs: int) -> np.ndarray:
+    result: np.ndarray = np.bincount(rows[:, 0], weights=rows[:, 2], minlength=jobs).astype(np.int64)
+    return result
+
+
+def _malformed(rows: np.ndarray, jobs: int, machines: int) -> Iterator[Violation]:
+    """Yield the rows that name no job or no machine, stand twice, or have a negative count."""
+    for j, (i, h, count) in enumerate(rows.tolist()):
+        if not 0 <= i < jobs:
+            yield Violation("job", (i,), float(max(-i, i - jobs + 1)))
+        if not 0 <= h < machines:
+            yield Violation("machine", (i, h), float(max(-h, h - machines + 1)))
+        if j and (i, h) == tuple(rows[j - 1, :2].tolist()):
+            yield Violation("twice", (i, h), 1.0)
+        if count < 0:
+            yield Violation("count", (i, h), float(-count))
+
+
+def _over_capacity(
+    name: str, rows: np.ndarray, capacity: np.ndarray, demand: np.ndarray
+) -> Iterator[Violation]:
+    """Yield the resources of machines that a deployment overloads; sums are exact where they matter."""
+    rough, used = np.zeros(capacity.shape), np.zeros(capacity.shape, dtype=np.int64)
+    with np.errstate(over="ignore"):  # a whole number that overflows is one of the clearly too large ones
+        taken = demand[rows[:, 0]] * rows[:, 2:]
+    np.add.at(rough, rows[:, 1], demand[rows[:, 0]] * rows[:, 2:].astype(np.float64))
+    np.add.at(used, rows[:, 1], taken)
+    clear = rough > 2.0 * capacity
+    for h, r in np.argwhere(clear | (used > capacity)).tolist():
+        excess = rough[h, r] - capacity[h, r] if clear[h, r] else used[h, r] - capacity[h, r]
+        yield Violation(name, (h, r), float(excess) / UNIT)
