@@ -100,6 +100,7 @@ def from_dict(data: Mapping[str, Any]) -> Finding:
 def _kind(problem: str) -> type[Instance]:
     """Return the class of the instances of a problem."""
     # Loading the modules, which load those of the instances, makes the classes known.
+    from ..models.admission import instance as admission_instance  # noqa: F401
     from ..models.allocation import gang as allocation_gang  # noqa: F401
     from ..models.selection import gang as selection_gang  # noqa: F401
 

@@ -223,6 +223,60 @@ def plot_bars(
     return ax
 
 
+def plot_gantt(ax: Axes, rows: Sequence[str], counts: npt.ArrayLike, kinds: Sequence[str], unit: str) -> Axes:
+    """Draw when each row is busy and with how many: the bar of a slot is as high as its count.
+
+    Parameters
+    ----------
+    ax
+        Where to draw; 0.17 inches of height per row keep the names apart.
+    rows
+        Names of the rows, from top to bottom.
+    counts
+        How many in each slot, from slot 1 on, >= 0, shape (rows, slots).
+    kinds
+        The kind of each row; kinds differ in colour and hatching.
+    unit
+        What is counted; the height of a full row is written beside the axis.
+    """
+    from matplotlib.collections import PolyCollection
+
+    table = np.asarray(counts, dtype=np.float64)
+    if table.ndim != 2 or not len(table) == len(rows) == len(kinds):
+        raise InputError(f"counts: shape {table.shape} does not fit {len(rows)} rows, {len(kinds)} kinds")
+    most = max(1.0, table.max(initial=0.0))
+    for place, kind in enumerate(sorted(set(kinds))):
+        outlines = [
+            outline
+            for row in np.flatnonzero(np.array(kinds) == kind).tolist()
+            for outline in _skylines(table[row] * 0.85 / most, row + 0.45)
+        ]
+        colour, hatch = PALETTE[place % len(PALETTE)], HATCHES[place % len(HATCHES)]
+        bars = PolyCollection(
+            outlines, facecolor=colour, edgecolor=INK, hatch=hatch, linewidth=0.4, label=kind
+        )
+        ax.add_collection(bars)
+    ax.set_yticks(np.arange(len(rows)), rows)
+    ax.set_ylim(max(1, len(rows)) - 0.45, -0.55)
+    ax.set_xlim(0.5, table.shape[1] + 0.5)
+    ax.set_xlabel("slot")
+    ax.set_ylabel(f"job; full height: {most:g} {unit}")
+    if rows:
+        ax.legend()
+    return ax
+
+
+def _skylines(heights: np.ndarray, base: float) -> list[np.ndarray]:
+    """Return the outline of every unbroken stretch of bars above a base line; the y axis points down."""
+    busy = np.concatenate([[False], heights > 0.0, [False]])
+    outlines = []
+    for first, last in np.flatnonzero(busy[1:] != busy[:-1]).reshape(-1, 2).tolist():
+        x = np.repeat(np.arange(first, last + 1) + 0.5, 2)
+        y = np.concatenate([[base], np.repeat(base - heights[first:last], 2), [base]])
+        outlines.append(np.column_stack([x, y]))
+    return outlines
+
+
 def name_axes(ax: Axes, x: str, y: str, *, log: str = "") -> Axes:
     """Label both axes, units included, and make those named in ``log`` ("", "x", "y" or "xy") logarithmic."""
     if log not in ("", "x", "y", "xy"):

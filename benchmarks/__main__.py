@@ -12,10 +12,14 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from . import allocation, selection
+from . import admission, allocation, selection
 from .measure import HEADER, Row, import_time, show
 
-PROBLEMS = {"allocation": allocation.measure, "selection": selection.measure}
+PROBLEMS = {
+    "allocation": allocation.measure,
+    "selection": selection.measure,
+    "admission": admission.measure,
+}
 """What measures each problem; a new one adds a line."""
 
 

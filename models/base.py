@@ -140,6 +140,14 @@ class Instance(ABC):
     def facts(self) -> dict[str, float]:
         """Return the numbers that say how large the instance is, by name."""
 
+    def remarks(self) -> list[str]:
+        """Return what a reader should know of the instance before any result, one line each."""
+        return []
+
+    def decision_facts(self, decision: Any) -> dict[str, Any]:
+        """Return what is told of an oracle's decision besides its value, by name."""
+        return {}
+
     @abstractmethod
     def content(self) -> Iterator[tuple[str, Any]]:
         """Yield (name, array or JSON value) pairs that together identify the instance."""

@@ -80,7 +80,7 @@ def arrivals(
     if source is None or source == requests:
         x, arrived = _own_arrivals(sources.REQUESTS[requests].file, found, ports, clock)
         return x, arrived, []
-    total, arrived = _total_arrivals(folder, source, clock)
+    total, arrived = total_arrivals(folder, source, clock)
     x = rng.multinomial(total, shares(found.classes[:ports]))
     return x, arrived, ["split over the ports by the shares of their classes"]
 
@@ -97,8 +97,8 @@ def _own_arrivals(file: str, found: Requests, ports: int, clock: Clock) -> tuple
     return x, f"arrivals: requests of each class in {file} per {clock.seconds:g} s from {start:.12g} s"
 
 
-def _total_arrivals(folder: Folder, name: str, clock: Clock) -> tuple[np.ndarray, str]:
-    """Count all arrivals of a source per slot, and say what it is."""
+def total_arrivals(folder: Folder, name: str, clock: Clock) -> tuple[np.ndarray, str]:
+    """Count all arrivals of a source per slot, shape (T,), and say what it is."""
     known = {**sources.EVENTS, **sources.REQUESTS}
     file = known[choose(name, known, "arrivals")].file
     if name in sources.EVENTS:

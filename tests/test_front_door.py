@@ -154,7 +154,11 @@ def test_an_oracle_is_known_by_both_of_its_names() -> None:
 
 def test_everything_is_listed_by_problem() -> None:
     assert {"ogasched", "drf", "fairness"} <= set(cv.list_policies("allocation"))
-    assert set(cv.list_policies("allocation")) <= set(cv.list_policies())
+    listed = set(cv.list_policies())
+    for problem in ("allocation", "selection", "admission"):
+        for name in cv.list_policies(problem):
+            assert (name in listed) != (f"{problem}/{name}" in listed)
+    assert {"allocation/drf", "admission/drf"} <= listed  # two problems have one
     assert list(cv.list_oracles("allocation")) == ["stationary", "dynamic"]
     assert set(cv.list_oracles("allocation")) < set(cv.list_oracles())
 
@@ -224,6 +228,14 @@ def test_the_selection_example_of_the_readme_is_true(tmp_path: Path) -> None:
     assert set(regret) == {"esdp", "esdp-printed", "thompson"}
     assert min(regret.values()) > 0
     assert max(regret, key=lambda name: regret[name]) == "esdp-printed"
+
+
+def test_the_admission_example_of_the_readme_is_true(tmp_path: Path) -> None:
+    printed = python(blocks("python", README)[3], tmp_path)
+    found = re.findall(r"^(\S+): (\S+) of at least (\S+) and at most (\S+)$", printed, re.MULTILINE)
+    assert [name for name, *_ in found] == ["oasis", "oasis-printed", "fifo", "drf"]
+    for total, value, bound in (map(float, numbers) for _, *numbers in found):
+        assert 0 < total <= value <= bound
 
 
 def test_the_instance_files_of_the_documents_are_valid(tmp_path: Path) -> None:

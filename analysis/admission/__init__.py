@@ -1,12 +1,18 @@
-"""Claims of the OASiS paper: its theorems and lemmas, and every figure."""
+"""Claims of the OASiS paper: its theorems and lemmas, the schedule subroutine, and every figure."""
 
 from __future__ import annotations
 
+from ...models.admission.generate import generate, testbed
 from ..claim import Claim, Table
+from . import evaluation, figures, subroutine, theory
 
-CLAIMS: list[Claim] = []
+CLAIMS: list[Claim] = [*subroutine.CLAIMS, *theory.CLAIMS, *evaluation.CLAIMS, *figures.CLAIMS]
 
 
 def facts(mode: str, seed: int) -> list[Table]:
     """Return the facts about the instances that the claims start from."""
-    return []
+    sizes = ("tiny", "default") if mode == "quick" else ("tiny", "default", "large")
+    drawn = {**{size: generate(size, seed) for size in sizes}, "testbed": testbed(seed)}
+    columns = ("size", *next(iter(drawn.values())).facts(), "digest", "origin")
+    rows = tuple((size, *i.facts().values(), i.digest(), str(i.origin)) for size, i in drawn.items())
+    return [Table("Generated admission instances", columns, rows)]

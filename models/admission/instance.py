@@ -33,6 +33,8 @@ from .jobs import LARGEST, UNIT, Job, units
 from .prices import PriceRange, price_range
 
 MOST_SLOTS = 100_000
+MOST_TOLD = 10
+"""How many of the jobs that can never finish are named."""
 
 
 class Deployment(NamedTuple):
@@ -117,9 +119,9 @@ def _rows(field: str, given: Any, width: int) -> np.ndarray:
     if rows.shape[1] != width:
         raise InputError(f"{field}: shape {rows.shape} does not fit, expected (any, {width})")
     rows = rows[rows[:, -1] != 0].astype(np.int64)
-    rows = rows[np.lexsort(rows.T[-2::-1])]
-    rows.setflags(write=False)
-    return rows
+    result: np.ndarray = rows[np.lexsort(rows.T[-2::-1])]
+    result.setflags(write=False)
+    return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,7 +219,8 @@ def _share(demand: np.ndarray, total: np.ndarray) -> np.ndarray:
 
 def _room(capacity: np.ndarray, demand: np.ndarray, most: int) -> np.ndarray:
     fits = np.where(demand > 0, capacity // np.maximum(demand, 1), most)
-    return np.minimum(fits.min(axis=1, initial=most), most)
+    result: np.ndarray = np.minimum(fits.min(axis=1, initial=most), most)
+    return result
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:
@@ -525,8 +528,22 @@ class AdmissionInstance(Instance):
             "worker machines": len(s.worker_servers),
             "parameter-server machines": len(s.parameter_servers),
             "resources": len(s.resources),
-            "work (worker-slots)": float(sum(job.work for job in self.jobs)),
+            "worker-slots of work": sum(job.work for job in self.jobs),
         }
+
+    def remarks(self) -> list[str]:
+        """Name the jobs that can never finish, and why."""
+        told = [f"jobs[{i}] can never finish: {why}" for i, why in self.never.items()]
+        return (
+            told if len(told) <= MOST_TOLD else [*told[:MOST_TOLD], f"{len(told) - MOST_TOLD} more jobs too"]
+        )
+
+    def decision_facts(self, decision: Schedule) -> dict[str, Any]:
+        """Return the jobs that a schedule gets done, and the slots in which it does."""
+        ends = self.completions(decision)
+        accepted = np.flatnonzero(ends)
+        slots = ends[accepted].tolist()
+        return {"jobs_accepted": len(slots), "accepted": accepted.tolist(), "done_in_slots": slots}
 
     def content(self) -> Iterator[tuple[str, Any]]:
         """Yield what identifies the instance; the origin does not."""

@@ -50,7 +50,7 @@ def units(array: np.ndarray, field: str) -> np.ndarray:
     for index in np.argwhere(scaled / UNIT != array)[:1]:
         where = "".join(f"[{i}]" for i in index)
         raise InputError(f"{field}{where}: {array[tuple(index)]!r} has more than {DECIMALS} decimals")
-    result = scaled.astype(np.int64)
+    result: np.ndarray = scaled.astype(np.int64)
     result.setflags(write=False)
     return result
 
@@ -187,8 +187,8 @@ class Job:
             epochs=whole(f"{at}.epochs", values["epochs"], 1, LARGEST),
             chunks=whole(f"{at}.chunks", values["chunks"], 1, MOST_CHUNKS),
             minibatches=whole(f"{at}.minibatches", values["minibatches"], 1, LARGEST),
-            minibatch_time=real(f"{at}.minibatch_time", values["minibatch_time"], 0.0, LARGEST),
-            gradient_size=real(f"{at}.gradient_size", values["gradient_size"], 0.0, LARGEST),
+            minibatch_time=real(f"{at}.minibatch_time", values["minibatch_time"], 0.0, LARGEST) + 0.0,
+            gradient_size=real(f"{at}.gradient_size", values["gradient_size"], 0.0, LARGEST) + 0.0,
             worker_bandwidth=_positive(f"{at}.worker_bandwidth", values["worker_bandwidth"]),
             server_bandwidth=_positive(f"{at}.server_bandwidth", values["server_bandwidth"]),
             worker_demand=_amounts(f"{at}.worker_demand", values["worker_demand"], resources),

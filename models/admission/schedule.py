@@ -6,9 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..base import InputError
 from . import kernels
 from .instance import Schedule
 from .jobs import Job
+
+MOST_ENTRIES = 10**8
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,55 +54,111 @@ class Plan:
 
 
 def deadline_costs(job: Job, offer: Offer) -> np.ndarray:
-    """Return the least cost (28) of doing the job's work by each slot a, ..., T; infinite if it cannot be."""
-    if job.work > job.chunks * len(offer.worker_room):
+    """Return the least cost (28) of doing the job's work by each slot a, ..., T; infinite if it cannot be.
+
+    One programme over all worker-slots serves all deadlines, O(S W N).
+    """
+    if _hopeless(job, offer):
         return np.full(len(offer.worker_room), np.inf)
-    costs: np.ndarray = kernels.fill(_curve(job, offer), job.work)[0]
+    curves, mosts = kernels.slot_curves(_arrays(job, offer))
+    costs: np.ndarray = kernels.all_costs(curves, mosts, job.work)
     return costs
 
 
-def cheapest_schedule(job: Job, offer: Offer) -> Plan | None:
-    """Return the schedule with the largest payoff f(t - a) - cost (27), or ``None`` if the job cannot finish.
+def cheapest_schedule(job: Job, offer: Offer, least: float = -np.inf) -> Plan | None:
+    """Return the schedule with the largest payoff f(t - a) - cost (27).
 
-    It is exact over worker-slots. Of equally good deadlines the earliest is taken.
+    It is exact over worker-slots, up to rounding: what could be gained beyond it is less than 1e-12 of the
+    utility or of the cost.
+
+    Parameters
+    ----------
+    job, offer
+        The job, and what the machines offer it in its first slots; no slot is used that is not offered.
+    least
+        Only a schedule that is worth more than this is wanted; the more is asked, the faster it is.
+
+    Returns
+    -------
+    Plan or None
+        ``None`` if the job cannot finish, or no schedule is worth more than ``least``. Ties: deadlines are
+        tried in descending order of the payoff that a Lagrangian bound allows, of equal ones the latest
+        first, and the next one counts only if it pays more; for a deadline, as few workers run in the late
+        slots as equal cost allows; of machines of equal cost those with smaller numbers come first.
     """
-    slots = len(offer.worker_room)
-    if job.work > job.chunks * slots:
+    if _hopeless(job, offer):
         return None
-    curve = _curve(job, offer)
-    costs, choice = kernels.fill(curve, job.work)
-    payoffs = job.utilities(slots + job.arrival - 1) - costs
-    last = int(np.argmax(payoffs))
+    payoff, cost, counts, _, _ = kernels.best_counts(
+        _arrays(job, offer),
+        job.worker_bandwidth / job.server_bandwidth * (1.0 - 1e-12),
+        job.work,
+        job.utilities(job.arrival + len(offer.worker_room) - 1),
+        least,
+    )
+    return _plan(job, offer, counts, cost, payoff) if len(counts) else None
+
+
+def printed_schedule(job: Job, offer: Offer) -> Plan | None:
+    """Return the schedule of Alg. 2 as printed, or ``None`` where that finds none.
+
+    It hands whole chunks to slots: d chunks take ceil(d m) workers in a slot, so that what rounding up wastes
+    in every slot is lost, and where a chunk takes more worker-slots than N none can be handed out at all. Of
+    equally good deadlines the earliest is taken. The schedule is cut off after the slot in which its workers
+    have done all the work, because a job that is done must not run; payoff and cost are those of the rest.
+
+    Raises
+    ------
+    InputError
+        For a job with so many chunks that the table of the programme has more than :data:`MOST_ENTRIES`.
+    """
+    slots, chunks = len(offer.worker_room), job.epochs * job.chunks
+    # y workers take floor(y / m) chunks at most; handing out fewer costs as much
+    takes = np.array([min(int(y / job.chunk_time), chunks) for y in range(job.chunks + 1)], dtype=np.int64)
+    if _hopeless(job, offer) or chunks > int(takes[-1]) * slots:
+        return None
+    if slots * chunks > MOST_ENTRIES:
+        what = f"{chunks} chunks in {slots} slots are more than the printed programme can handle"
+        raise InputError(f"jobs[{job.index}].epochs: {job.epochs!r}: {what}")
+    curves = kernels.slot_curves(_arrays(job, offer))[0]
+    costs, choice = kernels.fill_chunks(curves, takes, chunks)
+    last = int(np.argmax(job.utilities(slots + job.arrival - 1) - costs))
     if not np.isfinite(costs[last]):
         return None
-    counts, left = np.zeros(last + 1, dtype=np.int64), job.work
+    counts, left = np.zeros(slots, dtype=np.int64), chunks
     for s in range(last, -1, -1):
         counts[s] = choice[s, left]
-        left -= counts[s]
-    completion = job.arrival + int(np.flatnonzero(counts)[-1])
-    cost = float(costs[last])
-    worth = job.utility(completion - job.arrival) - cost
-    return Plan(job.index, completion, cost, worth, place(job, offer, counts))
+        left = max(0, left - int(takes[counts[s]]))
+    done = int(np.argmax(np.cumsum(counts) >= job.work))
+    counts = counts[: done + 1]
+    cost = float(curves[np.arange(done + 1), counts].sum())
+    return _plan(job, offer, counts, cost, job.utility(done) - cost)
 
 
 def place(job: Job, offer: Offer, counts: np.ndarray) -> Schedule:
     """Return the schedule with these numbers of workers in slots a, a + 1, ..., on the cheapest machines."""
-    rows: list[list[tuple[int, int, int, int]]] = [[], []]
-    sides = ((offer.worker_room, offer.worker_cost), (offer.server_room, offer.server_cost))
-    for s in np.flatnonzero(counts).tolist():
-        wanted = (counts[s], job.servers_for[counts[s]])
-        for side, (room, cost), count in zip(rows, sides, wanted, strict=True):
-            left = int(count)
-            for machine in np.argsort(cost[s], kind="stable").tolist():
-                taken = min(left, int(room[s, machine]))
-                if taken:
-                    side.append((job.arrival + s, job.index, machine, taken))
-                    left -= taken
-    return Schedule(*(np.array(side, dtype=np.int64).reshape(-1, 4) for side in rows))
-
-
-def _curve(job: Job, offer: Offer) -> np.ndarray:
-    curve: np.ndarray = kernels.slot_curves(
-        offer.worker_room, offer.worker_cost, offer.server_room, offer.server_cost, job.servers_for
+    worker_room, worker_cost, server_room, server_cost, servers_for = _arrays(job, offer)
+    return Schedule(
+        kernels.place(worker_room, worker_cost, counts, job.arrival, job.index),
+        kernels.place(server_room, server_cost, servers_for[counts], job.arrival, job.index),
     )
-    return curve
+
+
+def _plan(job: Job, offer: Offer, counts: np.ndarray, cost: float, payoff: float) -> Plan:
+    completion = job.arrival + int(np.flatnonzero(counts)[-1])
+    return Plan(job.index, completion, cost, payoff, place(job, offer, counts))
+
+
+def _hopeless(job: Job, offer: Offer) -> bool:
+    """Tell whether bandwidths, or N workers in every slot offered, rule the job out."""
+    slots = len(offer.worker_room)
+    return job.worker_bandwidth > job.server_bandwidth or job.work > job.chunks * slots
+
+
+def _arrays(job: Job, offer: Offer) -> tuple[np.ndarray, ...]:
+    """Return the form that the kernels work on; compiled code is for arrays that can be written to."""
+    sides = ((offer.worker_room, offer.worker_cost), (offer.server_room, offer.server_cost))
+    (worker_room, worker_cost), (server_room, server_cost) = (
+        (np.require(room, np.int64, ["C", "W"]), np.require(cost, np.float64, ["C", "W"]))
+        for room, cost in sides
+    )
+    return worker_room, worker_cost, server_room, server_cost, job.servers_for

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from .dorm import Dorm
+from .drf import Drf
+from .fifo import Fifo
+from .oasis import Oasis, OasisPrinted
+from .rrh import Rrh
 
-POLICIES: dict[str, type[Any]] = {}
+POLICIES = {policy.name: policy for policy in (Oasis, OasisPrinted, Fifo, Drf, Rrh, Dorm)}
 
-__all__ = ["POLICIES"]
+__all__ = ["POLICIES", "Dorm", "Drf", "Fifo", "Oasis", "OasisPrinted", "Rrh"]

@@ -144,7 +144,7 @@ def cli(context: click.Context, version: bool) -> int:
 @click.option("--size", help="tiny, default or large.")
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Decides every draw.")
 @click.option("--trace", type=FILE, help="Folder of traces to make the instance from.")
-@click.option("--slots", type=int, help="Length of the horizon.")
+@click.option("--slots", type=int, help="Length of the horizon; admission: see --horizon.")
 @click.option("--ports", type=int, help="Number of ports, where jobs arrive.")
 @click.option("--servers", type=int, help="Number of servers.")
 @click.option(
@@ -163,6 +163,11 @@ def cli(context: click.Context, version: bool) -> int:
 )
 @click.option("--utility", help="allocation: linear, log, reciprocal, poly or mix.")
 @click.option("--contention", type=float, help="allocation: multiplies all demands.")
+@click.option("--jobs", type=int, help="admission: number of jobs.")
+@click.option("--horizon", type=int, help="admission: number of slots.")
+@click.option(
+    "--fit", help="admission: draw every job until it is feasible or short; or any, as drawn first."
+)
 @click.option(
     "--option",
     "options",
@@ -183,9 +188,9 @@ def generate(
 ) -> int:
     """Make an instance of a PROBLEM and write it to a file.
 
-    A problem is allocation, selection, allocation-gang or selection-gang. The instance is synthetic or, with
-    --trace, made from a folder of traces. What is real in it and what is filled in is stored in the file and
-    printed with every result.
+    A problem is allocation, selection, allocation-gang, selection-gang or admission. The instance is
+    synthetic or, with --trace, made from a folder of traces. What is real in it and what is filled in is
+    stored in the file and printed with every result.
     """
     from . import _front
 
@@ -201,6 +206,7 @@ def generate(
         out.log(f"interrupted: {target} was not written")
         return INTERRUPTED
     described = tell.instance_facts(target, instance)
+    tell.remarks(instance)
     if as_json:
         out.print_json(described)
     else:
@@ -235,12 +241,14 @@ def solve(
     instance = _front.load(file)
     name = _front.oracle_name(instance.problem, oracle)
     described = tell.instance_facts(file, instance) | {"oracle": name}
+    tell.remarks(instance)
     with out.progress(name) as report, out.telling_of_compilation():
         try:
             optimum = _front.solve(instance, name, progress=report, **chosen)
         except KeyboardInterrupt:
             return _interrupted(described, report, as_json, "with --time-limit you get what is held by then")
-    described |= tell.optimum_facts(optimum)
+    found = tell.decision_facts(instance, optimum)
+    described |= tell.optimum_facts(optimum) | found
     if target is not None:
         _write_decision(target, described, optimum)
     if as_json:
@@ -248,6 +256,7 @@ def solve(
     else:
         tell.print_instance(described)
         tell.print_optimum(name, described)
+        tell.print_decision(found)
     return DONE
 
 
@@ -270,7 +279,7 @@ def solve(
     "--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="Runs per randomised policy."
 )
 @click.option("--seed", type=SEED, default=0, show_default=True, help="The first of the seeds.")
-@click.option("--no-optimum", is_flag=True, help="Do not compute the optimum, and so no regret.")
+@click.option("--no-optimum", is_flag=True, help="Do not compute the optimum, and so no regret or ratio.")
 @click.option("--time-limit", type=float, help="Seconds for the optimum; then its bound is what counts.")
 @as_json
 def play(
@@ -287,6 +296,7 @@ def play(
     Every decision is checked. The same seed gives the same run; a policy that draws nothing at random is
     played once, whatever --seeds. In the selection problem totals are expected net utilities; what such a
     policy earns still depends on the luck of the instance's one sample path, and other instances have others.
+    In the admission problem the comparison is the optimum divided by the total, in the others the regret.
     """
     from . import _front, _rooms
 
@@ -296,7 +306,9 @@ def play(
     instance = _front.load(file)
     players = {spec: _front.make_policy(spec, instance.problem) for spec in specs}
     described = tell.instance_facts(file, instance) | {"seeds": list(range(seed, seed + seeds))}
+    tell.remarks(instance)
     rival = None if no_optimum else _rooms.RIVALS.get(instance.problem)
+    by_ratio = instance.problem in _rooms.RATIOS
 
     optimum: Optimum | None = None
     bounds: dict[str, float] | None = None
@@ -317,12 +329,13 @@ def play(
                 if done
             )
             out.log(f"interrupted: finished and printed are the runs of {finished or 'no policy'}")
+    ratio = _rooms.find(instance.problem, _rooms.RATIOS) if by_ratio else None
     described |= {
         "interrupted": interrupted,
         "optimum": None if optimum is None else {"oracle": rival} | tell.optimum_facts(optimum),
         "bounds": bounds,
         "policies": {
-            spec: tell.policy_scores(players[spec], finished, optimum, bounds)
+            spec: tell.policy_scores(players[spec], finished, optimum, bounds, ratio)
             for spec, finished in runs.items()
             if finished
         },
@@ -331,7 +344,7 @@ def play(
         out.print_json(described)
     else:
         tell.print_instance(described)
-        tell.print_scores(described)
+        tell.print_scores(described, by_ratio)
     return INTERRUPTED if interrupted else DONE
 
 
@@ -355,7 +368,8 @@ def _play_all(
     from .online.play import play as play_one
 
     cells = [(spec, seed) for spec in players for seed in _needed(players[spec], seeds)]
-    events = getattr(instance.setting, "slots", None)  # where the instance knows how many there will be
+    # where the instance knows how many there will be
+    events = getattr(instance.setting, "slots", getattr(instance.setting, "horizon", None))
     for done, (spec, seed) in enumerate(cells):
         note = f"{spec}, seed {seed}"
 

@@ -56,14 +56,15 @@ def generate(problem: str, size: str = "default", seed: int = 0, **options: Any)
     Parameters
     ----------
     problem
-        "allocation", "selection", or either with "-gang" after it.
+        "allocation", "selection", either with "-gang" after it, or "admission".
     size
         "tiny", "default" or "large".
     seed
         Decides every draw.
     **options
-        What the problem's generator takes; see :func:`clairvoyant.models.allocation.generate.generate` and
-        :func:`clairvoyant.models.selection.generate.generate`, and for gangs ``gang_generate`` beside them.
+        What the problem's generator takes; see :func:`clairvoyant.models.allocation.generate.generate`,
+        :func:`clairvoyant.models.selection.generate.generate`, for gangs ``gang_generate`` beside them, and
+        :func:`clairvoyant.models.admission.generate.generate`.
 
     Raises
     ------
@@ -85,8 +86,9 @@ def from_trace(problem: str, folder: str | os.PathLike[str], **options: Any) -> 
     folder
         The folder that holds the traces.
     **options
-        What the problem's reader takes; see :func:`clairvoyant.models.allocation.trace.from_trace` and
-        :func:`clairvoyant.models.selection.trace.from_trace`, and for gangs ``gang_generate`` beside them.
+        What the problem's reader takes; see :func:`clairvoyant.models.allocation.trace.from_trace`,
+        :func:`clairvoyant.models.selection.trace.from_trace`, for gangs ``gang_generate`` beside them, and
+        :func:`clairvoyant.models.admission.trace.from_trace`.
 
     Raises
     ------

@@ -59,8 +59,15 @@ RIVALS = {
 BOUNDS = {
     "allocation": "analysis.allocation.regret:bounds",
     "selection": "analysis.selection.regret:bounds",
+    "admission": "analysis.admission.competitive:bounds",
 }
-"""A function of an instance that returns, by name, what the theorems bound the regret by."""
+"""A function of an instance that returns, by name, what the theorems bound the regret or the ratio by."""
+
+RATIOS = {
+    "admission": "analysis.admission.competitive:ratio",
+}
+"""Where policies are judged by optimum / total and not by regret: a function of an optimum and a total that
+returns the interval in which this lies."""
 
 WORST_CASES = {
     "allocation": "analysis.allocation.worst_case:worst_case",

@@ -33,6 +33,12 @@ def instance_facts(file: Path, instance: Instance) -> dict[str, Any]:
     }
 
 
+def remarks(instance: Instance) -> None:
+    """Say on standard error what a reader should know of the instance before any result."""
+    for remark in instance.remarks():
+        out.log(f"note: {remark}")
+
+
 def print_instance(described: Mapping[str, Any]) -> None:
     """Print the instance, its size and its origin."""
     out.heading(f"{described['problem']} {described['digest']} ({described['file']})")
@@ -44,6 +50,20 @@ def print_instance(described: Mapping[str, Any]) -> None:
             pairs[key] = "\n".join(origin[key])
     out.print_pairs(pairs)
     out.line()
+
+
+def decision_facts(instance: Instance, optimum: Optimum) -> dict[str, Any]:
+    """Return what is told of the decision of an optimum besides its value."""
+    return {} if optimum.decision is None else instance.decision_facts(optimum.decision)
+
+
+def print_decision(facts: Mapping[str, Any]) -> None:
+    """Print what is told of a decision; empty lists are left out."""
+    texts = {
+        name.replace("_", " "): ", ".join(map(str, value)) if isinstance(value, list) else out.number(value)
+        for name, value in facts.items()
+    }
+    out.print_pairs({name: text for name, text in texts.items() if text})
 
 
 def optimum_facts(optimum: Optimum) -> dict[str, Any]:
@@ -68,9 +88,16 @@ def print_optimum(name: str, optimum: Mapping[str, Any]) -> None:
 
 
 def policy_scores(
-    player: Any, runs: list[Run], optimum: Optimum | None, bounds: dict[str, float] | None
+    player: Any,
+    runs: list[Run],
+    optimum: Optimum | None,
+    bounds: dict[str, float] | None,
+    ratio: Callable[[Optimum, float], tuple[float, float]] | None,
 ) -> dict[str, Any]:
-    """Return what is told of one policy; its total is the mean over the seeds."""
+    """Return what is told of one policy; its total is the mean over the seeds.
+
+    It is compared with the optimum by ``ratio``, which gives the interval of optimum / total, or by regret.
+    """
     totals = [run.total for run in runs]
     total = fmean(totals)
     traits = player.traits
@@ -85,7 +112,12 @@ def policy_scores(
         "guarantee": traits.guarantee,
         "proven": traits.proven,
     }
-    if optimum is not None:
+    if optimum is not None and ratio is not None:
+        low, high = ratio(optimum, total)
+        if not scores["infeasible"]:
+            low = max(low, 1.0)  # what the policy did was possible
+        scores |= {"optimum": optimum.value, "ratio": low, "ratio_at_most": max(low, high)}
+    elif optimum is not None:
         scores |= {
             "optimum": optimum.value,
             "regret": optimum.value - total,
@@ -103,14 +135,25 @@ def _total(scores: Mapping[str, Any]) -> str:
     return f"{out.number(total)} ± {error:.2g}" if matters else out.number(total)
 
 
-def print_scores(described: Mapping[str, Any]) -> None:
+def _ratio(scores: Mapping[str, Any]) -> str:
+    """Return optimum / total, as an interval where it is not known exactly."""
+    low, high = scores["ratio"], scores["ratio_at_most"]
+    if high <= low * (1.0 + 1e-5):
+        return f"{low:,.4g}"
+    return f"{low:,.4g} or more" if math.isinf(high) else f"{low:,.4g} to {high:,.4g}"
+
+
+def print_scores(described: Mapping[str, Any], by_ratio: bool) -> None:
     """Print one row per policy (what it sees before it decides, ...), the optimum, bounds and guarantees."""
     optimum = described["optimum"]
-    columns = ["policy", "sees first", ">total", *([">regret", ">of optimum"] if optimum else []), ">seconds"]
+    compared = [">optimum / total"] if by_ratio else [">regret", ">of optimum"]
+    columns = ["policy", "sees first", ">total", *(compared if optimum else []), ">seconds"]
     rows = []
     for spec, scores in described["policies"].items():
         row = [spec, ", ".join(scores["sees"]) or "nothing", _total(scores)]
-        if optimum is not None:
+        if optimum is not None and by_ratio:
+            row.append(_ratio(scores))
+        elif optimum is not None:
             share = f"{scores['total'] / optimum['value']:.2%}" if optimum["value"] > 0 else ""
             row += [out.number(scores["regret"]), share]
         rows.append([*row, f"{scores['seconds']:.3g}"])
@@ -120,6 +163,9 @@ def print_scores(described: Mapping[str, Any]) -> None:
     if optimum is not None:
         print_optimum(optimum["oracle"], optimum)
     for name, bound in (described["bounds"] or {}).items():
+        if by_ratio:
+            out.line(f"bound on {name}: {out.number(bound)}")
+            continue
         more = optimum is not None and optimum["bound"] is not None and bound > optimum["bound"]
         remark = " (more than the optimum itself)" if more else ""
         out.line(f"bound on the regret, {name}: {out.number(bound)}{remark}")

@@ -1,0 +1,324 @@
+r"""What prices certify about the offline optimum, and what is proven of OPT / ALG.
+
+Notation. Amounts are shares of all capacity: w~ of a worker, c~ of a machine. p is a price, g what is taken,
+c what a machine has, L and U the prices of an empty and of a full machine, a = ln(U / L), alpha the largest a
+and at least 1. Parameter servers are treated like workers. x is the largest share of a resource of a machine
+that one job takes in a slot, x0 the smallest share that a worker takes. U and L are those of all jobs, L
+without floor, and at least one job can finish.
+
+**Weak duality.** For any prices p >= 0 and mu_i >= max(0, f_i - cost) over all schedules of the empty
+cluster, OPT <= D = sum mu_i + sum p c~. OASiS takes the best schedule that still fits, so its D_I may be
+below OPT. There are two ways to mend that:
+
+- *repaired*: mu_i worked out again at the final prices, over the empty cluster. Valid for any prices.
+- *raised*: mu_i as it is, and p = U where g > 0 and g >= (1 - x) c. Take a schedule of the empty cluster. If
+  it fitted on arrival, f_i - cost <= mu_i then, and prices only rise. If not, g + w y > c for a resource of a
+  machine in a slot, where w y <= x c: there p = U >= f_i / w~, so that f_i - cost <= 0.
+
+**Theorem (printed prices).** OPT <= 2 max(1, B) ALG with a = alpha and::
+
+    B = (e^{xa} - 1) / x * (e^a - 1) / (e^{(1-x)a} - 1)   for x < 1/2
+    B = (e^a - 1) / max(1 - x, x0)                        for x >= 1/2
+
+*Proof.*
+
+1. D_0 <= OPT / 2. With v_i = W_i sum w~ the range has T R L = min v_i / 4 * min f_i(T - a_i) / v_i, and so
+   sum L c~ <= f_i(T - a_i) / 4 for every job i that can finish and demands something; the same for parameter
+   servers. The optimum earns at least f_i(T - a_i).
+2. A step takes a share d <= x of a machine at price p, for which the job pays p d c~. It raises p c~ by
+   (e^{ad} - 1) p c~, which is (e^{ad} - 1) / d times what is paid, and that grows with d.
+3. Where p is not raised, g < (1 - x) c, and all steps are at most m = min(x, 1 - x): p c~ has risen by at
+   most (e^{ma} - 1) / m times what jobs paid there. (If x0 > 1 - x, nothing is taken there.)
+4. Where p is raised, p c~ rises from L c~ to U c~ in all. Cut off at (1 - x) c, all steps are at most m, and
+   by (2) jobs paid at least m / (e^{ma} - 1) times (e^{(1-x)a} - 1) L c~. They also paid at least x0 L c~ in
+   the first step. So p c~ has risen by at most B times what was paid.
+5. B and the factor in (3), which is not larger, grow with a, so alpha may stand for a. An accepted job has
+   f_i = mu_i + cost, so D - D_0 <= sum mu_i + max(1, B) sum cost <= max(1, B) ALG with raised prices, and by
+   weak duality OPT <= D <= OPT / 2 + max(1, B) ALG.
+
+**Theorem (steep prices).** With p = L (U / L)^min(1, g / ((1 - x) c)), OPT <= 2 max(1, B) ALG with::
+
+    B = (e^{xa/(1-x)} - 1) / x        for x < 1/2
+    B = (e^a - 1) / max(1 - x, x0)    for x >= 1/2
+
+*Proof.* As before, but no price needs to be raised. A step multiplies p by at most e^{min(a, ad/(1-x))}, so
+that p c~ rises by at most (e^{min(a, ad/(1-x))} - 1) / d times what is paid. Over x0 <= d <= x that is
+largest at d = x if x < 1/2, else at d = max(1 - x, x0): it grows up to d = 1 - x and falls from there.
+
+**Little better is possible for x > 1/2.** Take one machine, one slot, and jobs that need more than half of
+it, worth 1 and then F. A policy that takes the first has 1 of F; one that does not has 0 of 1 if no other
+comes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...models.admission.cluster import Books
+from ...models.admission.instance import AdmissionInstance, Setting
+from ...models.admission.jobs import Job
+from ...models.admission.prices import PriceRange, price_range
+from ...models.admission.schedule import Offer, cheapest_schedule
+from ...online.admission.oasis import Oasis
+from ...oracles.base import Optimum
+
+Prices = tuple[np.ndarray, np.ndarray]
+"""Of workers, shape (T, H, R), and of parameter servers, shape (T, K, R)."""
+
+Bound = Callable[[float, float, float], float]
+"""A function of alpha, x and x0."""
+
+
+@dataclass(frozen=True)
+class Duals:
+    """Dual objectives (19) of a finished run.
+
+    Attributes
+    ----------
+    start
+        D_0: before the first job.
+    printed
+        D_I: payoffs at arrival, final prices; may be below the optimum.
+    raised
+        Payoffs at arrival, prices U where the largest job may not fit; never below the optimum if the range
+        is that of all jobs.
+    repaired
+        Payoffs at final prices over all schedules of the empty cluster; never below the optimum.
+    """
+
+    start: float
+    printed: float
+    raised: float
+    repaired: float
+
+
+@dataclass(frozen=True)
+class Step:
+    """What accepting a job did.
+
+    Attributes
+    ----------
+    job
+        Its index.
+    gain, rise
+        P_i - P_{i-1} and D_i - D_{i-1}, with payoffs as at arrival.
+    relation
+        The least alpha with which Definition 1 holds: the largest rise of p c~ over what was paid there.
+    largest
+        The largest share of a resource of a machine that the job takes in a slot.
+    """
+
+    job: int
+    gain: float
+    rise: float
+    relation: float
+    largest: float
+
+
+def prices(found: PriceRange, books: Books, *, floor: bool = False, steep: bool = False) -> Prices:
+    """Return the prices of a range at these books, per share of all capacity: (22), or the steep ones.
+
+    What no job demands has the price 0. For x = 1 the steep price is U as soon as anything is taken.
+    """
+    s, share = books.setting, found.share if steep else 0.0
+    result = []
+    for taken, has, upper, lower in (
+        (books.workers, s.worker_units, found.upper_workers, found.lower(floor)[0]),
+        (books.servers, s.server_units, found.upper_servers, found.lower(floor)[1]),
+    ):
+        asked = np.isfinite(upper) & math.isfinite(lower)
+        low = lower if math.isfinite(lower) else 0.0
+        span = np.maximum(np.where(asked, upper, low) - low, 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            part = np.where(taken > 0, np.minimum(taken / ((1.0 - share) * has), 1.0), 0.0)
+        result.append(np.where(asked, np.exp(low + span * part), 0.0))
+    return result[0], result[1]
+
+
+def dual(setting: Setting, payoffs: float, at: Prices) -> float:
+    """Return sum mu_i + sum p c~ + sum q c~ (19) for a sum of payoffs."""
+    return payoffs + sum(
+        float((p * _shares(has)).sum())
+        for p, has in zip(at, (setting.worker_units, setting.server_units), strict=True)
+    )
+
+
+def empty_offer(setting: Setting, job: Job, at: Prices) -> Offer:
+    """Return what an empty cluster offers a job at these prices."""
+    slots = setting.horizon - job.arrival + 1
+    parts = []
+    for room, share, price in (
+        (setting.worker_room(job), setting.worker_share(job), at[0]),
+        (setting.server_room(job), setting.server_share(job), at[1]),
+    ):
+        known = np.where(np.isfinite(share), share, 0.0)  # infinite where no machine has it: there is no room
+        parts += [np.tile(room, (slots, 1)), price[job.arrival - 1 :] @ known]
+    return Offer(*parts)
+
+
+def payoffs_at(instance: AdmissionInstance, at: Prices) -> np.ndarray:
+    """Return max(0, f_i - cost) over all schedules of the empty cluster at these prices, shape (I,)."""
+    result = np.zeros(len(instance.jobs))
+    for job in instance.jobs:
+        if job.index not in instance.never:
+            plan = cheapest_schedule(job, empty_offer(instance.setting, job, at))
+            result[job.index] = max(0.0, plan.payoff) if plan is not None else 0.0
+    return result
+
+
+def duals(instance: AdmissionInstance, policy: Oasis) -> Duals:
+    """Return the dual objectives of OASiS (``scale`` 1) after it has played the instance."""
+    s = instance.setting
+    final = _prices(policy, policy.books)
+    payoffs = sum(policy.payoffs.values())
+    return Duals(
+        start=dual(s, 0.0, _prices(policy, Books(s))),
+        printed=dual(s, payoffs, final),
+        raised=dual(s, payoffs, raised_prices(policy)),
+        repaired=dual(s, float(payoffs_at(instance, final).sum()), final),
+    )
+
+
+def raised_prices(policy: Oasis) -> Prices:
+    """Return the final prices, U where the largest job may not fit; see the module."""
+    s, r, books = policy.books.setting, policy.range, policy.books
+    result = []
+    workers, servers = _prices(policy, books)
+    for taken, has, upper, price in (
+        (books.workers, s.worker_units, r.upper_workers, workers),
+        (books.servers, s.server_units, r.upper_servers, servers),
+    ):
+        tight = (taken > 0) & (taken >= (1.0 - r.share) * has * (1.0 - 1e-12))
+        result.append(np.where(tight & np.isfinite(upper), np.maximum(price, np.exp(upper)), price))
+    return result[0], result[1]
+
+
+def steps(instance: AdmissionInstance, policy: Oasis) -> Iterator[Step]:
+    """Yield what every accepted job did to primal and dual, from the plans of a finished run."""
+    s = instance.setting
+    books = Books(s)
+    before = _prices(policy, books)
+    for i in sorted(policy.plans):
+        job, plan = instance.jobs[i], policy.plans[i]
+        taken = books.workers.copy(), books.servers.copy()
+        books.book(job, plan.schedule)
+        after = _prices(policy, books)
+        relation = largest = 0.0
+        for old, new, g, now, has in (
+            (before[0], after[0], taken[0], books.workers, s.worker_units),
+            (before[1], after[1], taken[1], books.servers, s.server_units),
+        ):
+            share = (now - g) / np.maximum(has, 1)
+            dearer = new > old
+            with np.errstate(divide="ignore"):  # a price below 1e-308 is 0
+                least = (new - old)[dearer] / (old * share)[dearer]
+            relation = max(relation, float(least.max(initial=0.0)))
+            largest = max(largest, float(share.max(initial=0.0)))
+        rise = policy.payoffs[i] + dual(s, 0.0, after) - dual(s, 0.0, before)
+        yield Step(i, job.utility(plan.completion - job.arrival), rise, relation, largest)
+        before = after
+
+
+def least_share(instance: AdmissionInstance) -> float:
+    """Return x0: the least share of a resource of a machine that a worker or parameter server takes.
+
+    Only jobs that can finish count; 0 if they take nothing.
+    """
+    s, least = instance.setting, math.inf
+    for job in instance.jobs:
+        if job.index not in instance.never:
+            for need, has, room in (
+                (job.worker_units, s.worker_units, s.worker_room(job)),
+                (job.server_units, s.server_units, s.server_room(job)),
+            ):
+                share = (need / np.maximum(has, 1))[room > 0]
+                least = min(least, float(share[share > 0].min(initial=math.inf)))
+    return least if math.isfinite(least) else 0.0
+
+
+def finite_steps(alpha: float, share: float) -> float:
+    """Return (e^{xa} - 1) / x, what Definition 1 needs for steps of up to a share x; alpha for x = 0."""
+    return math.exp(_log_growth(alpha, share)) if _log_growth(alpha, share) < 709.0 else math.inf
+
+
+def log_printed_bound(alpha: float, share: float, least: float) -> float:
+    """Return the logarithm of what bounds OPT / ALG with the printed prices: ln 2 max(1, B)."""
+    if share < 0.5:
+        rest = (1.0 - share) * alpha
+        log_b = _log_growth(alpha, share) + _log_expm1(alpha) - _log_expm1(rest)
+    else:
+        log_b = _log_expm1(alpha) - math.log(max(1.0 - share, least))
+    return math.log(2.0) + max(0.0, log_b)
+
+
+def log_steep_bound(alpha: float, share: float, least: float) -> float:
+    """Return the logarithm of what bounds OPT / ALG with steep prices: ln 2 max(1, B)."""
+    if share < 0.5:
+        log_b = _log_growth(alpha / (1.0 - share), share)
+    else:
+        log_b = _log_expm1(alpha) - math.log(max(1.0 - share, least))
+    return math.log(2.0) + max(0.0, log_b)
+
+
+def log_bounds(instance: AdmissionInstance) -> tuple[float, float]:
+    """Return the logarithms of both bounds, for printed and for steep prices, range exact, no floor."""
+    r, least = instance.announced, least_share(instance)
+    alpha = r.alpha()
+    return log_printed_bound(alpha, r.share, least), log_steep_bound(alpha, r.share, least)
+
+
+def bounds(instance: AdmissionInstance) -> dict[str, float]:
+    """Return what is proven of ln(OPT / ALG), by the policy it is proven of.
+
+    They are logarithms because the bounds themselves are often beyond 1e308. Nothing is proven if U and L are
+    announced by hand, or if no job can finish: then there is no entry.
+    """
+    exact = price_range(instance.setting, instance.jobs)
+    if instance.announced.to_dict() != exact.to_dict() or len(instance.never) == len(instance.jobs):
+        return {}
+    printed, steep = log_bounds(instance)
+    return {
+        "ln(OPT / ALG) of oasis:floor=false": printed,
+        "ln(OPT / ALG) of oasis:floor=false,steep=true": steep,
+    }
+
+
+def ratio(optimum: Optimum, earned: float) -> tuple[float, float]:
+    """Return the interval that holds OPT / ALG: value and certified bound over what was earned.
+
+    0 / 0 is 1. Without a bound, and where nothing was earned of something, the end is infinite.
+    """
+    high = math.inf if optimum.bound is None else over(max(optimum.bound, optimum.value), earned)
+    return over(optimum.value, earned), high
+
+
+def over(best: float, earned: float) -> float:
+    """Return best / earned; 0 / 0 is 1, and anything else over 0 infinite."""
+    if earned > 0.0:
+        return best / earned
+    return 1.0 if best <= 0.0 else math.inf
+
+
+def _shares(has: np.ndarray) -> np.ndarray:
+    """Return c~: the machines' shares of all capacity, 0 of what none has."""
+    result: np.ndarray = has / np.maximum(has.sum(axis=0), 1)
+    return result
+
+
+def _prices(policy: Oasis, books: Books) -> Prices:
+    """Return the prices of the policy's range and settings at these books."""
+    return prices(policy.range, books, floor=policy.floor, steep=policy.steep)
+
+
+def _log_expm1(value: float) -> float:
+    """Return ln(e^v - 1) for v > 0."""
+    return value + math.log(-math.expm1(-value))
+
+
+def _log_growth(alpha: float, share: float) -> float:
+    """Return ln((e^{xa} - 1) / x), and its limit ln a for x = 0."""
+    return _log_expm1(share * alpha) - math.log(share) if share > 0.0 else math.log(alpha)

@@ -1,0 +1,219 @@
+"""Runs that the claims of Sec. V share: who plays on what, what comes out of it, and pictures of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache, lru_cache, partial
+from typing import Any
+
+import numpy as np
+
+from ...models.admission.generate import generate, testbed
+from ...models.admission.instance import AdmissionInstance, Schedule
+from ...online.admission import POLICIES
+from ...online.base import Policy
+from ...online.play import play
+from ...oracles.base import Optimum
+from .. import experiments
+from ..claim import Figure, Table
+from ..experiments import policy_seed, spread
+from ..plots import new_figure, plot_gantt, to_svg
+from .measures import Shares, Timeliness, counts, shares, timeliness, total_utility, utilisation
+
+NOTE = (
+    "Synthetic instances with the ranges of Sec. V.A; jobs are drawn again until they can finish by T in the "
+    'empty cluster (fit "feasible") or within 15 slots besides (fit "short")'
+)
+"""Stands in every table and caption."""
+
+FITS = ("feasible", "short")
+
+statement_table = partial(experiments.statement_table, note=NOTE)
+curves = partial(experiments.curves, problem="admission", note=NOTE)
+bars = partial(experiments.bars, problem="admission", note=NOTE)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Arguments of the generator, without the seed."""
+
+    jobs: int
+    horizon: int
+    worker_machines: int
+    server_machines: int
+    fit: str = "feasible"
+    priority: tuple[float, float] = (1.0, 100.0)
+    classes: tuple[float, float, float] = (0.1, 0.55, 0.35)
+    swapped: bool = False
+
+
+TESTBED = "testbed"
+"""Stands for a setup of the testbed."""
+
+Place = Setup | str
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A policy with its settings, known by its label."""
+
+    label: str
+    policy: str
+    settings: tuple[tuple[str, Any], ...] = ()
+
+    def make(self) -> Policy:
+        """Return the policy."""
+        made: Policy = POLICIES[self.policy](**dict(self.settings))
+        return made
+
+
+OASIS = Contender("OASiS", "oasis")
+FIFO = Contender("FIFO", "fifo")
+DRF = Contender("DRF", "drf")
+RRH = Contender("RRH", "rrh")
+DORM = Contender("Dorm", "dorm", (("gap", 0.2), ("nodes", 1)))
+"""With a wider gap and fewer nodes than by default, and still by far the slowest."""
+
+QUICK_BASELINES = (FIFO, DRF, RRH)
+"""Those that can play hundreds of jobs; the integer programs of Dorm take minutes then."""
+
+BASELINES = (*QUICK_BASELINES, DORM)
+PAPER = (OASIS, *BASELINES)
+
+
+def scaled(percent: float, floor: bool) -> Contender:
+    """Return OASiS with U / L at this percentage of its actual value, with or without the floor on L."""
+    return Contender(
+        f"OASiS, {percent:g} %, floor {floor}", "oasis", (("scale", percent / 100.0), ("floor", floor))
+    )
+
+
+@lru_cache(maxsize=32)
+def instance(place: Place, seed: int) -> AdmissionInstance:
+    """Return the instance of a place and an instance seed."""
+    return testbed(seed) if isinstance(place, str) else generate("large", seed, **asdict(place))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a contender does on an instance: (1), the jobs served, and the schedule itself."""
+
+    total: float
+    shares: Shares
+    timeliness: dict[str, Timeliness]
+    schedule: Schedule
+
+
+@cache
+def outcome(who: Contender, place: Place, seed: int) -> Outcome:
+    """Return what a contender does on the instance of this seed; each run is made once per process."""
+    drawn = instance(place, seed)
+    run = play(who.make(), drawn, policy_seed(seed), keep_decisions=True)
+    schedule = Schedule.of_deployments(run.decisions)
+    return Outcome(run.total, shares(drawn, schedule), timeliness(drawn, schedule), schedule)
+
+
+BOUND_ROUNDS, SEARCH_ROUNDS = 500, 3000
+"""Rounds of the volume method and of the search, few enough for seconds; no clock decides what is found."""
+
+
+@cache
+def bound(place: Place, seed: int) -> float:
+    """Return a certified bound of what any schedule earns, by the volume method."""
+    from ...oracles.admission_bound import volume
+    from ...oracles.base import Budget
+
+    return volume(instance(place, seed), Budget(0.0, None), rounds=BOUND_ROUNDS).bound
+
+
+@cache
+def searched(place: Place, seed: int) -> tuple[float, float]:
+    """Return what a good schedule earns, checked by the instance, and a certified bound."""
+    from ...oracles.admission_bound import volume
+    from ...oracles.admission_search import search
+    from ...oracles.base import Budget
+
+    drawn = instance(place, seed)
+    prices = volume(drawn, Budget(0.0, None), rounds=2 * BOUND_ROUNDS)
+    schedule = search(drawn, prices, Budget(0.0, None), policy_seed(seed), iterations=SEARCH_ROUNDS)
+    if broken := drawn.violations(schedule):
+        raise RuntimeError(f"the search returned an infeasible schedule: {broken[0]}")
+    return total_utility(drawn, schedule), prices.bound
+
+
+@cache
+def optimum(place: Place, seed: int, seconds: float) -> Optimum:
+    """Return the best schedule, as far as it is found and proved in so many seconds."""
+    from ...oracles.admission import offline
+
+    return offline(instance(place, seed), gap=1e-3, time_limit=seconds)
+
+
+def totals(who: Contender, places: Sequence[Place], drawn: Sequence[int]) -> np.ndarray:
+    """Return the total utility on each instance seed and place, shape (seeds, places)."""
+    return np.array([[outcome(who, place, seed).total for place in places] for seed in drawn])
+
+
+def all_of(signs: Sequence[bool | None]) -> bool | None:
+    """Return whether all hold: False if one does not, else ``None`` if one is undecided."""
+    return False if False in signs else None if None in signs else True
+
+
+def grid(
+    title: str, head: str, groups: Sequence[str], found: Mapping[str, np.ndarray], digits: int = 1
+) -> Table:
+    """Return mean and half width of ``found[label][seed, group]``, one row per label."""
+    count = len(next(iter(found.values())))
+    return Table(
+        f"{title}, 95 % half widths over {count} instances. {NOTE}",
+        (head, *groups),
+        tuple((label, *(spread(column, digits) for column in table.T)) for label, table in found.items()),
+    )
+
+
+# --- Pictures of one schedule ----------------------------------------------------------------------------
+
+MOST_ROWS = 30
+"""More jobs than these are not drawn in one picture: their names would overlap."""
+
+
+def gantt(
+    name: str, caption: str, drawn: AdmissionInstance, panels: Mapping[str, tuple[Schedule, str]]
+) -> Figure:
+    """Return a figure of when jobs run and with how many, one panel per schedule and side.
+
+    ``panels[what]`` holds a schedule and its side, "workers" or "servers"; ``what`` is counted. Rows are the
+    first :data:`MOST_ROWS` jobs by arrival that run in one of the panels, and the caption says so.
+    """
+    tables = {what: getattr(counts(drawn, schedule), side) for what, (schedule, side) in panels.items()}
+    busy = np.flatnonzero(np.any([table.any(axis=1) for table in tables.values()], axis=0))
+    rows = busy[:MOST_ROWS].tolist()
+    kinds = [drawn.jobs[i].kind for i in rows]
+    figure, axes = new_figure(len(panels), height=0.9 + 0.17 * max(5, len(rows)))
+    for ax, (what, table) in zip(np.atleast_1d(np.array(axes, dtype=object)), tables.items(), strict=True):
+        plot_gantt(ax, [str(i) for i in rows], table[rows], kinds, what)
+    shown = f"all {len(rows)}" if len(rows) == len(busy) else f"the first {len(rows)} of {len(busy)}"
+    text = f"{caption} Rows: {shown} jobs that run ({len(drawn.jobs)} arrive). {NOTE}."
+    return Figure(f"admission-{name}", text, to_svg(figure))
+
+
+def utilisation_figure(
+    name: str, caption: str, place: Place, players: Sequence[Contender], drawn: Sequence[int]
+) -> Figure:
+    """Return how full the machines are over time: the mean over the resources, with bands over seeds."""
+    panels: dict[str, dict[str, np.ndarray]] = {}
+    for side in ("workers", "servers"):
+        label = f"machines for {side} used (%)"
+        panels[label] = {
+            who.label: np.array([_used(place, seed, who, side) for seed in drawn]) for who in players
+        }
+    slots = np.arange(1, instance(place, drawn[0]).setting.horizon + 1)
+    return curves(name, caption, slots, panels, "slot")
+
+
+def _used(place: Place, seed: int, who: Contender, side: str) -> np.ndarray:
+    drawn = instance(place, seed)
+    used = getattr(utilisation(drawn, outcome(who, place, seed).schedule), side)
+    result: np.ndarray = 100.0 * np.nanmean(used[:, ~np.isnan(used[0])], axis=1)
+    return result

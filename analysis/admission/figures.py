@@ -1,0 +1,686 @@
+"""Claims about the figures of Sec. V: total utility, timeliness, performance ratio, and inaccurate U / L."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from ...models.admission.jobs import CRITICAL, SENSITIVE
+from ...online.admission.oasis import Oasis
+from ...online.play import play
+from ..claim import Claim, Context, Figure, Finding, Table, Verdict, amended_if
+from ..experiments import Statement, policy_seed, positive, seeds, spread, track, verdict
+from ..plots import INK, new_figure, plot_bars, to_svg
+from ..statistics import mean_interval
+from .experiments import (
+    DORM,
+    FITS,
+    NOTE,
+    OASIS,
+    PAPER,
+    QUICK_BASELINES,
+    TESTBED,
+    Contender,
+    Place,
+    Setup,
+    all_of,
+    bars,
+    bound,
+    curves,
+    gantt,
+    grid,
+    instance,
+    optimum,
+    outcome,
+    scaled,
+    statement_table,
+    totals,
+    utilisation_figure,
+)
+from .measures import mean_prices
+
+BOUND = "bound on the optimum"
+
+OURS_WINS = {True: "ahead", None: "undecided", False: "behind"}
+
+
+def counted(statements: Sequence[Statement]) -> str:
+    """Return in words how many of the statements hold, fail and are undecided."""
+    signs = [s.agrees for s in statements]
+    return (
+        f"Of {len(signs)} statements {signs.count(True)} hold, {signs.count(False)} fail and "
+        f"{signs.count(None)} are undecided."
+    )
+
+
+# --- Fig. 3 and 8: total utility -------------------------------------------------------------------------
+
+
+def _least(gaps: np.ndarray, heads: Sequence[str]) -> str:
+    """Return the least mean of ``gaps[seed, place]``, and where it is."""
+    worst = int(np.argmin(gaps.mean(axis=0)))
+    return f"least lead {spread(gaps[:, worst], 1, True)} ({heads[worst]})"
+
+
+def _check_figure_3(context: Context) -> Finding:
+    drawn = seeds(context, 6, 5, 10)
+    levels = context.pick((15, 100), (10, 60, 200), (20, 50, 100, 200, 300, 400))
+    T, machines = context.pick((60, 15), (100, 30), (300, 50))
+    checked = context.pick(2, 2, 3)
+    found: dict[str, dict[str, np.ndarray]] = {}
+    dorm: dict[str, np.ndarray] = {}
+    limits: dict[str, np.ndarray] = {}
+    for fit in track(context, FITS):
+        places = [Setup(jobs, T, machines, machines, fit) for jobs in levels]
+        found[fit] = {who.label: totals(who, places, drawn) for who in (OASIS, *QUICK_BASELINES)}
+        if context.mode != "quick":
+            dorm[fit] = totals(DORM, places[:1], drawn)
+        limits[fit] = np.array([[bound(place, seed) for place in places] for seed in drawn[:checked]])
+    heads = [f"{jobs} jobs" for jobs in levels]
+    statements = []
+    for fit, table in found.items():
+        if fit in dorm:
+            gap = table[OASIS.label][:, 0] - dorm[fit][:, 0]
+            says = f"OASiS is ahead of Dorm ({levels[0]} {fit} jobs; with more, its programs take too long)"
+            statements.append(Statement(says, spread(gap, 1, True), positive(gap)))
+        for other in QUICK_BASELINES:
+            gaps = table[OASIS.label] - table[other.label]
+            grows = gaps[:, -1] - gaps[:, 0]
+            statements += [
+                Statement(
+                    f"OASiS is ahead of {other.label} at every number of jobs ({fit} jobs)",
+                    _least(gaps, heads),
+                    all_of([positive(gap) for gap in gaps.T]),
+                ),
+                Statement(
+                    f"and by more with {levels[-1]} than with {levels[0]} jobs",
+                    f"the lead changes by {spread(grows, 1, True)}",
+                    positive(grows),
+                ),
+            ]
+    last = {fit: {label: values[:, -1] for label, values in table.items()} for fit, table in found.items()}
+    return Finding(
+        verdict(statements),
+        f"With {levels[-1]} jobs OASiS earns "
+        + "; ".join(
+            f"{spread(ends[OASIS.label])} on {fit} jobs, against "
+            + ", ".join(f"{spread(ends[other.label])} ({other.label})" for other in QUICK_BASELINES)
+            for fit, ends in last.items()
+        )
+        + ". "
+        + counted(statements),
+        {
+            "instances": len(drawn),
+            "horizon": T,
+            "machines of each kind": machines,
+            **{
+                f"{label}, {levels[-1]} {fit} jobs": round(float(values.mean()), 2)
+                for fit, ends in last.items()
+                for label, values in ends.items()
+            },
+            **{
+                f"certified bound, {levels[-1]} {fit} jobs": round(float(values[:, -1].mean()), 1)
+                for fit, values in limits.items()
+            },
+        },
+        tables=(
+            statement_table(statements),
+            *(
+                grid(
+                    f"Total utility, {fit} jobs, T = {T}, {machines} + {machines} machines", "", heads, table
+                )
+                for fit, table in found.items()
+            ),
+            *(
+                grid(f"Certified bound on the optimum, {fit} jobs", "", heads, {BOUND: values})
+                for fit, values in limits.items()
+            ),
+            *(
+                grid(
+                    f"Total utility of Dorm, {levels[0]} {fit} jobs",
+                    "",
+                    ["total utility"],
+                    {DORM.label: found},
+                )
+                for fit, found in dorm.items()
+            ),
+        ),
+        figures=(
+            curves(
+                "figure-3",
+                f"Total utility by number of jobs, and a certified bound on what any schedule can earn (on "
+                f"{checked} of the instances).",
+                levels,
+                {
+                    f"total utility ({fit} jobs)": {**table, BOUND: limits[fit]}
+                    for fit, table in found.items()
+                },
+                "jobs",
+            ),
+            utilisation_figure(
+                "figure-3-utilisation",
+                f"Use of the machines, mean over the resources, {levels[-1]} short jobs.",
+                Setup(levels[-1], T, machines, machines, "short"),
+                (OASIS, *QUICK_BASELINES),
+                drawn,
+            ),
+            *_of_one_run(Setup(levels[-1], T, machines, machines, "short"), drawn[0]),
+        ),
+    )
+
+
+def _of_one_run(setup: Setup, seed: int) -> tuple[Figure, Figure]:
+    """Return the Gantt chart and the prices over time of OASiS on one instance."""
+    made, policy = instance(setup, seed), Oasis()
+    play(policy, made, policy_seed(seed))
+    s, slots = made.setting, np.arange(1, setup.horizon + 1)
+    panels = {}
+    for side, prices, capacity in (
+        ("workers", policy.worker_prices, s.worker_servers),
+        ("parameter servers", policy.server_prices, s.parameter_servers),
+    ):
+        mean = mean_prices(prices, capacity)
+        panels[f"price of all, machines for {side}"] = {
+            name: mean[None, :, r] for r, name in enumerate(s.resources) if mean[0, r] > 0.0
+        }
+    plan = outcome(OASIS, setup, seed).schedule
+    return (
+        gantt(
+            "figure-3-gantt",
+            "Workers and parameter servers of jobs over time under OASiS, one instance.",
+            made,
+            {"workers": (plan, "workers"), "parameter servers": (plan, "servers")},
+        ),
+        curves(
+            "figure-3-prices",
+            "Prices of OASiS at the end of the run on the same instance: what all of a resource would cost "
+            "in a slot, mean over the machines that have it.",
+            slots,
+            panels,
+            "slot",
+            log="y",
+        ),
+    )
+
+
+def _on_testbed(context: Context) -> tuple[range, tuple[Contender, ...]]:
+    """Return instance seeds and players at the size of the testbed; for a smoke test without Dorm."""
+    return seeds(context, 40, 40, 200), context.pick((OASIS, *QUICK_BASELINES), PAPER, PAPER)
+
+
+def _check_figure_8(context: Context) -> Finding:
+    drawn, players = _on_testbed(context)
+    found = {who.label: totals(who, [TESTBED], drawn) for who in track(context, players)}
+    ours = found[OASIS.label][:, 0]
+    gaps = {other.label: ours - found[other.label][:, 0] for other in players[1:]}
+    statements = [
+        Statement(f"OASiS is ahead of {label}", f"{spread(gap, 1, True)}", positive(gap))
+        for label, gap in gaps.items()
+    ]
+    return Finding(
+        verdict(statements),
+        f"In simulation, with 12 jobs, 10 slots and 7 + 2 machines like those of the testbed, OASiS earns "
+        f"{spread(ours)}: "
+        + ", ".join(f"{spread(gap, 1, True)} against {label}" for label, gap in gaps.items())
+        + ". The testbed itself is not at hand. "
+        + counted(statements),
+        {
+            "instances": len(drawn),
+            **{label: round(float(values.mean()), 2) for label, values in found.items()},
+        },
+        tables=(
+            statement_table(statements),
+            grid("Total utility at the size of the testbed, in simulation", "", ["total utility"], found),
+        ),
+        figures=(
+            bars(
+                "figure-8",
+                "Total utility at the size of the testbed, in simulation.",
+                list(found),
+                {"total utility": np.concatenate(list(found.values()), axis=1)},
+                "total utility",
+            ),
+        ),
+    )
+
+
+# --- Fig. 4 and 9: timeliness ----------------------------------------------------------------------------
+
+
+RESAMPLED = 1000
+"""How often the jobs are drawn again, with replacement, for an interval."""
+
+
+def _late(who: Contender, place: Place, drawn: Sequence[int], kind: str) -> np.ndarray:
+    """Return completion - arrival - target of the jobs of a class that are done, on all instances."""
+    return np.concatenate([outcome(who, place, seed).timeliness[kind].late for seed in drawn])
+
+
+def _distance(late: np.ndarray) -> np.ndarray:
+    return abs(late.mean(axis=-1))
+
+
+def _deviation(late: np.ndarray) -> np.ndarray:
+    return late.std(axis=-1, ddof=1)
+
+
+def _more(
+    ours: np.ndarray, theirs: np.ndarray, measure: Callable[[np.ndarray], np.ndarray]
+) -> tuple[str, bool | None]:
+    """Tell by how much a measure of their jobs is above that of ours, and whether it surely is (bootstrap)."""
+    if min(len(ours), len(theirs)) < 3:
+        return "too few jobs done", None
+    rng = np.random.default_rng(0)
+    samples = [measure(v[rng.integers(0, len(v), (RESAMPLED, len(v)))]) for v in (theirs, ours)]
+    low, high = np.percentile(samples[0] - samples[1], [2.5, 97.5])
+    gap = float(measure(theirs) - measure(ours))
+    return f"{gap:+.2f} [{low:.2f}, {high:.2f}]", True if low > 0 else False if high < 0 else None
+
+
+def _timeliness_finding(
+    name: str, places: Mapping[str, Place], drawn: Sequence[int], players: Sequence[Contender], text: str
+) -> Finding:
+    """Return the finding about how well targets are met in some places."""
+    statements, tables, numbers, done = [], [], {}, []
+    for title, place in places.items():
+        for kind in (SENSITIVE, CRITICAL):
+            late = {who: _late(who, place, drawn, kind) for who in players}
+            share = {
+                who: 100.0 * np.array([outcome(who, place, seed).timeliness[kind].done for seed in drawn])
+                for who in players
+            }
+            for measure, what in ((_distance, "mean closest to zero"), (_deviation, "smallest deviation")):
+                found = {who: _more(late[OASIS], late[who], measure) for who in players[1:]}
+                statements.append(
+                    Statement(
+                        f"OASiS has the {what} ({title}, {kind})",
+                        "the others have more by "
+                        + ", ".join(f"{who.label} {gap}" for who, (gap, _) in found.items()),
+                        all_of([sign for _, sign in found.values()]),
+                    )
+                )
+            tables.append(
+                Table(
+                    f"Completion - arrival - target (slots) of time-{kind} jobs that are done, {title}, "
+                    f"{len(drawn)} instances. {NOTE}",
+                    ("", "mean", "standard deviation", "jobs done (%)", "jobs done"),
+                    tuple(
+                        (
+                            who.label,
+                            round(float(v.mean()), 2) if len(v) else "none",
+                            round(float(v.std(ddof=1)), 2) if len(v) > 1 else "none",
+                            _known(share[who]),
+                            len(v),
+                        )
+                        for who, v in late.items()
+                    ),
+                )
+            )
+            for who, v in late.items():
+                numbers[f"{who.label}, {kind}, {title}: done (%)"] = round(float(np.nanmean(share[who])), 2)
+                if len(v):
+                    numbers[f"{who.label}, {kind}, {title}: mean (slots)"] = round(float(v.mean()), 3)
+            most = max(players[1:], key=lambda who: float(np.nanmean(share[who])))
+            done.append(f"{_known(share[OASIS])} % ({title}, {kind}; {most.label} {_known(share[most])} %)")
+    return Finding(
+        verdict(statements),
+        f"{text} A job that is never done has no completion time and counts in the share alone. OASiS gets "
+        f"done: {'; '.join(done)}. " + counted(statements),
+        {"instances": len(drawn), **numbers},
+        tables=(
+            statement_table(statements, note=f"Brackets: 95 % over the jobs, as if independent. {NOTE}"),
+            *tables,
+        ),
+        figures=tuple(
+            _late_figure(f"{name}{letter}", title, place, drawn, players)
+            for letter, (title, place) in zip("ab", places.items(), strict=False)
+        ),
+    )
+
+
+def _known(samples: np.ndarray) -> str:
+    """Return mean and half width of the samples that are known, as text."""
+    known = samples[~np.isnan(samples)]
+    return spread(known) if len(known) > 1 else "too few"
+
+
+def _late_figure(
+    name: str, title: str, place: Place, drawn: Sequence[int], players: Sequence[Contender]
+) -> Figure:
+    figure, ax = new_figure(height=1.0 + 0.5 * len(players))
+    series = {}
+    for kind in (SENSITIVE, CRITICAL):
+        late = [_late(who, place, drawn, kind) for who in players]
+        mean = np.array([v.mean() if len(v) else 0.0 for v in late])
+        half = np.array([v.std(ddof=1) if len(v) > 1 else np.nan for v in late])
+        series[kind] = (mean, mean - half, mean + half)
+    plot_bars(ax, [who.label for who in players], series, band="standard deviation of the jobs")
+    ax.set_xlabel("completion - arrival - target (slots)")
+    text = (
+        f"How well targets are met by the jobs that are done, {title}, {len(drawn)} instances; no bar: no "
+        f"job is done. {NOTE}."
+    )
+    return Figure(f"admission-{name}", text, to_svg(figure))
+
+
+def _check_figure_4(context: Context) -> Finding:
+    drawn = seeds(context, 6, 5, 10)
+    jobs, T, machines = context.pick((80, 60, 20), (150, 100, 40), (200, 100, 50))
+    places = {f"{fit} jobs": Setup(jobs, T, machines, machines, fit, classes=(0.0, 0.5, 0.5)) for fit in FITS}
+    return _timeliness_finding(
+        "figure-4",
+        places,
+        drawn,
+        (OASIS, *QUICK_BASELINES),
+        f"{jobs} jobs, half of them time-sensitive and half time-critical, T = {T}, {machines} + {machines} "
+        "machines; without Dorm, whose programs take too long at this size.",
+    )
+
+
+def _check_figure_9(context: Context) -> Finding:
+    drawn, players = _on_testbed(context)
+    return _timeliness_finding(
+        "figure-9",
+        {"12 jobs": TESTBED},
+        drawn,
+        players,
+        "In simulation, with 12 jobs, 10 slots and 7 + 2 machines like those of the testbed, which is not at "
+        "hand.",
+    )
+
+
+# --- Fig. 5: performance ratio ---------------------------------------------------------------------------
+
+STATED = (1.1, 1.5)
+"""The performance ratios that the paper observes."""
+
+MARGIN = 0.05
+"""Ratios within this of the range stated count as inside."""
+
+TREND = 0.25
+"""A change of the ratio that is surely smaller than this is no clear trend."""
+
+
+def ratio(place: Setup, seed: int, seconds: float) -> tuple[float, float, float]:
+    """Return what OASiS earns, and OPT: a value that a schedule has, and a certified bound."""
+    best = optimum(place, seed, seconds)
+    return outcome(OASIS, place, seed).total, best.value, np.inf if best.bound is None else best.bound
+
+
+def _no_trend(change: np.ndarray) -> bool | None:
+    """Tell whether a change is no clear trend: False if its 95 % interval does not hold 0."""
+    if len(change) < 2:
+        return None
+    _, low, high = mean_interval(change)
+    return False if low > 0 or high < 0 else True if max(-low, high) < TREND else None
+
+
+def _check_figure_5(context: Context) -> Finding:
+    drawn = seeds(context, 3, 4, 10)
+    machines = context.pick((4,), (6, 12), (10, 20, 40, 80))
+    ranges = context.pick(((1.0, 10.0), (1.0, 100.0)), ((1.0, 10.0), (1.0, 100.0)), RANGES)
+    seconds = context.pick(30.0, 60.0, 900.0)
+    places = {
+        (n, high): Setup(10, 10, n // 2, n // 2, priority=(low, high))
+        for n in machines
+        for low, high in ranges
+    }
+    found = {
+        key: np.array([ratio(place, seed, seconds) for seed in drawn])
+        for key, place in track(context, places.items())
+    }
+    every = np.concatenate(list(found.values()))
+    proved = every[:, 2] - every[:, 1] <= 1e-2 * every[:, 2]
+    nothing = every[:, 0] <= 1e-9 * every[:, 2]
+    some = every[~nothing]
+    least, most = some[:, 1] / some[:, 0], some[:, 2] / some[:, 0]
+    above = int((least > STATED[1] + MARGIN).sum() + nothing.sum())
+    below = int((most < STATED[0] - MARGIN).sum())
+    inside = int(((least >= STATED[0] - MARGIN) & (most <= STATED[1] + MARGIN)).sum())
+    outside = above + below
+    half = len(every) / 2
+    by_size = _changes(
+        found, [(machines[0], high) for _, high in ranges], [(machines[-1], high) for _, high in ranges]
+    )
+    by_range = _changes(found, [(n, ranges[0][1]) for n in machines], [(n, ranges[-1][1]) for n in machines])
+    statements = [
+        Statement(
+            f"the ratio is {STATED[0]:g} to {STATED[1]:g} (here: give or take {MARGIN:g}, on most instances)",
+            f"on {inside} of {len(every)} instances; above on {above}, below on {below}",
+            False if outside > half else True if inside > half else None,
+        ),
+        *(
+            Statement(
+                f"no clear trend with {what} (here: a change that is surely below {TREND:g})",
+                f"{one}: {spread(change, 2, True) if len(change) > 1 else 'too few instances'}",
+                _no_trend(change),
+            )
+            for what, one, change in (
+                ("more servers", f"from {machines[0]} to {machines[-1]} machines", by_size),
+                ("larger U / L", f"from priorities up to {ranges[0][1]:g} to {ranges[-1][1]:g}", by_range),
+            )
+            if what != "more servers" or len(machines) > 1
+        ),
+    ]
+    summed = some[:, 1].sum() / some[:, 0].sum()
+    first = next(iter(places.values()))
+    best = optimum(first, drawn[0], seconds)
+    made = instance(first, drawn[0])
+    plan = outcome(OASIS, first, drawn[0]).schedule
+    return Finding(
+        verdict(statements),
+        f"With 10 jobs and T = 10 the ratio of the optimum to OASiS is {np.median(least):.2f} in the median, "
+        f"from {least.min():.2f} to {most.max():.2f}; it is proved within 1 % on {int(proved.sum())} of "
+        f"{len(every)} instances, and on {int(nothing.sum())} OASiS earns nothing though the optimum is positive. "
+        + counted(statements),
+        {
+            "instances": len(every),
+            "proved within 1 %": int(proved.sum()),
+            "OASiS earns nothing": int(nothing.sum()),
+            "least ratio": round(float(least.min()), 3),
+            "median ratio": round(float(np.median(least)), 3),
+            "largest ratio": round(float(most.max()), 3),
+            "sum of optima over sum of OASiS": round(float(summed), 3),
+            "inside the range stated": inside,
+            "above": above,
+            "below": below,
+        },
+        tables=(
+            statement_table(statements),
+            Table(
+                f"Performance ratio, 10 jobs, T = 10, {len(drawn)} instances each. {NOTE}",
+                (
+                    "machines",
+                    "priority up to",
+                    "least",
+                    "median",
+                    "most",
+                    "OASiS earns nothing",
+                    "proved within 1 %",
+                ),
+                tuple(_ratio_row(key, rows) for key, rows in found.items()),
+            ),
+        ),
+        figures=(
+            _ratio_figure(found, machines, [high for _, high in ranges]),
+            gantt(
+                "figure-5-gantt",
+                "Workers of the optimal schedule and of OASiS on one instance.",
+                made,
+                {"workers (optimum)": (best.decision, "workers"), "workers (OASiS)": (plan, "workers")},
+            ),
+        ),
+    )
+
+
+RANGES = ((1.0, 10.0), (1.0, 30.0), (1.0, 100.0))
+"""Of the priorities, in ascending order of U / L."""
+
+Key = tuple[int, float]
+"""Number of machines of both kinds together, and the largest priority."""
+
+
+def _ratios(rows: np.ndarray) -> np.ndarray:
+    """Return the ratio of what a schedule earns to OASiS, on the instances where OASiS earns something."""
+    earned = rows[:, 0] > 1e-9 * rows[:, 2]
+    result: np.ndarray = rows[earned, 1] / rows[earned, 0]
+    return result
+
+
+def _changes(found: Mapping[Key, np.ndarray], first: Sequence[Key], last: Sequence[Key]) -> np.ndarray:
+    """Return by how much the ratio is larger in some places, seed by seed where both ratios are finite."""
+    changes = []
+    for one, other in zip(first, last, strict=True):
+        for a, b in zip(found[one], found[other], strict=True):
+            before, after = _ratios(a[None]), _ratios(b[None])
+            changes += [after[0] - before[0]] if len(before) and len(after) else []
+    return np.array(changes)
+
+
+def _ratio_row(key: Key, rows: np.ndarray) -> tuple[object, ...]:
+    r = _ratios(rows)
+    numbers = (r.min(), np.median(r), r.max()) if len(r) else ()
+    shown = tuple(round(float(v), 2) for v in numbers) or ("none",) * 3
+    proved = int((rows[:, 2] - rows[:, 1] <= 1e-2 * rows[:, 2]).sum())
+    return (key[0], f"{key[1]:g}", *shown, len(rows) - len(r), proved)
+
+
+def _ratio_figure(found: Mapping[Key, np.ndarray], machines: Sequence[int], highs: Sequence[float]) -> Figure:
+    groups = [f"{n} machines" for n in machines]
+    series = {}
+    for high in highs:
+        known = [_ratios(found[n, high]) for n in machines]
+        mid, low, top = (
+            np.array([f(r) if len(r) else np.nan for r in known]) for f in (np.median, np.min, np.max)
+        )
+        series[f"priority up to {high:g}"] = (np.nan_to_num(mid), low, top)
+    figure, ax = new_figure(height=1.2 + 0.3 * len(machines) * len(highs))
+    plot_bars(ax, groups, series, band="least and most")
+    ax.axvspan(*STATED, alpha=0.25, color=INK, linewidth=0, label="stated in the paper")
+    ax.legend()
+    ax.set_xlabel("optimum / OASiS")
+    text = (
+        "Performance ratio for 10 jobs and T = 10, median over the instances on which OASiS earns anything. "
+        f"{NOTE}."
+    )
+    return Figure("admission-figure-5", text, to_svg(figure))
+
+
+# --- Fig. 6: inaccurate U / L ----------------------------------------------------------------------------
+
+
+def _check_figure_6(context: Context) -> Finding:
+    drawn = seeds(context, 6, 8, 10)
+    setup = context.pick(Setup(80, 60, 20, 20), Setup(200, 100, 50, 50), Setup(400, 300, 50, 50))
+    levels = context.pick((1, 100, 10_000), (1, 10, 100, 1_000, 10_000), (1, 10, 50, 100, 200, 1_000, 10_000))
+    found = {}
+    for floor in track(context, (True, False)):
+        label = "with the floor on L" if floor else "without the floor (printed)"
+        found[label] = np.concatenate([totals(scaled(x, floor), [setup], drawn) for x in levels], axis=1)
+    middle = levels.index(100)
+    gains = {
+        label: 100.0 * (values[:, :middle].mean(axis=1) / values[:, middle + 1 :].mean(axis=1) - 1.0)
+        for label, values in found.items()
+    }
+    with_floor, printed = gains.values()
+    statements = [
+        Statement(
+            f"an underestimated U / L earns more than an overestimated one ({label})",
+            f"{spread(gain, 1, True)} %",
+            positive(gain),
+        )
+        for label, gain in gains.items()
+    ]
+    heads = [f"{x:g} %" for x in levels]
+    return Finding(
+        Verdict.FAILS
+        if positive(with_floor) is False
+        else amended_if(positive(printed) is True, positive(printed) is not True),
+        f"With {setup.jobs} jobs, U / L underestimated (mean of {', '.join(heads[:middle])}) earns "
+        f"{spread(with_floor, 1, True)} % more than overestimated ({', '.join(heads[middle + 1 :])}) where "
+        f"L has a floor of 1 % of the priority, and {spread(printed, 1, True)} % without it: f(T - a) of critical "
+        "jobs makes U / L as printed so large that factors of it hardly matter.",
+        {
+            "instances": len(drawn),
+            "under- over overestimated, with the floor (%)": round(float(with_floor.mean()), 2),
+            "under- over overestimated, without (%)": round(float(printed.mean()), 2),
+            "ln U / L, with the floor": round(instance(setup, drawn[0]).announced.alpha(True), 1),
+            "ln U / L, without": round(instance(setup, drawn[0]).announced.alpha(False), 1),
+        },
+        tables=(
+            statement_table(statements),
+            grid(
+                f"Total utility of OASiS with U / L at a percentage of its value, {setup.jobs} jobs, "
+                f"T = {setup.horizon}, {setup.worker_machines} + {setup.server_machines} machines",
+                "",
+                heads,
+                found,
+            ),
+        ),
+        figures=(
+            curves(
+                "figure-6",
+                "Total utility of OASiS with inaccurate U / L.",
+                levels,
+                {"total utility": found},
+                "U / L used, % of its actual value",
+                log="x",
+            ),
+        ),
+    )
+
+
+CLAIMS: list[Claim] = [
+    Claim(
+        "admission/figure-3",
+        "Fig. 3, Sec. V.A",
+        "OASiS has the largest total utility of all, by more the more jobs there are.",
+        "Total utility of all policies by the number of jobs on paired instances, and a certified bound.",
+        Verdict.FAILS,
+        _check_figure_3,
+    ),
+    Claim(
+        "admission/figure-4",
+        "Fig. 4, Sec. V.A",
+        "Completion less target time is closest to zero with OASiS, for time-sensitive and for time-critical "
+        "jobs, with the smallest variance.",
+        "Mean and deviation over the jobs that are done, and beside them the share that is done.",
+        Verdict.FAILS,
+        _check_figure_4,
+    ),
+    Claim(
+        "admission/figure-5",
+        "Fig. 5, Sec. V.A",
+        "For 10 jobs the optimum is 1.1 to 1.5 times what OASiS earns, without a clear trend in the number "
+        "of servers or in U / L.",
+        "The certified optimum over OASiS on small instances; what is not proved is an interval.",
+        Verdict.FAILS,
+        _check_figure_5,
+    ),
+    Claim(
+        "admission/figure-6",
+        "Fig. 6, Sec. V.A",
+        "When resources are scarce an underestimated U / L leads to a higher total utility than an "
+        "overestimated one.",
+        "OASiS with U / L scaled, with L as printed and with a floor on it, on instances with many jobs.",
+        Verdict.HOLDS_AMENDED,
+        _check_figure_6,
+    ),
+    Claim(
+        "admission/figure-8",
+        "Fig. 8, Sec. V.B",
+        "On the testbed OASiS has the largest total utility of all.",
+        "A simulation with the testbed's machines and jobs like its own.",
+        Verdict.HOLDS,
+        _check_figure_8,
+    ),
+    Claim(
+        "admission/figure-9",
+        "Fig. 9, Sec. V.B",
+        "On the testbed completion less target time is closest to zero with OASiS.",
+        "A simulation with the testbed's machines and jobs like its own: jobs that are done, and their share.",
+        Verdict.FAILS,
+        _check_figure_9,
+    ),
+]

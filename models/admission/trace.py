@@ -1,0 +1,128 @@
+"""Instances from traces: arrivals of a cluster, and optionally its machines; the jobs are drawn."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from .. import sources
+from ..base import InputError, Origin
+from ..clock import Clock, total_arrivals
+from ..draw import choose, real, whole
+from ..sources import Folder, MachineType
+from .generate import SIZES, SLOT_SECONDS, assemble, stream
+from .instance import MOST_SLOTS, AdmissionInstance, Setting
+from .machines import C4, P2_G3, RESOURCES, drawn, equipped
+
+MACHINES = ("ec2", "pai-2020", "gpu-2023")
+
+
+def from_trace(
+    folder: str | os.PathLike[str],
+    *,
+    arrivals: str = "google-2011",
+    machines: str = "ec2",
+    size: str = "default",
+    seed: int = 0,
+    jobs: int | None = None,
+    horizon: int | None = None,
+    slot_seconds: float = SLOT_SECONDS,
+    start: float | None = None,
+    worker_machines: int | None = None,
+    server_machines: int | None = None,
+    fit: str = "feasible",
+    priority: tuple[float, float] = (1.0, 100.0),
+    classes: tuple[float, float, float] = (0.1, 0.55, 0.35),
+) -> AdmissionInstance:
+    """Make an instance from a folder of traces; ``origin`` lists what is real and what is filled.
+
+    Every job arrives in a slot that is drawn by how many jobs or requests of the trace arrive in each. The
+    traces do not say what a training job is made of: the rest is drawn as by :func:`.generate.generate`.
+
+    Parameters
+    ----------
+    folder
+        Folder of traces in the layout that ``models/sources.py`` names; nothing else is read.
+    arrivals
+        Source of the arrivals: "google-2011" (the paper's), "pai-2020" or "pai-tasks-2020".
+    machines
+        Source of the machines: "ec2" (no trace, as generated), "pai-2020" or "gpu-2023", whose machines with
+        GPUs are for workers and whose others are for parameter servers.
+    size
+        "tiny", "default" or "large": sets jobs, horizon, machines and ranges, as for generated instances.
+    seed
+        Decides every draw; >= 0.
+    jobs, horizon, worker_machines, server_machines, fit, priority, classes
+        As in :func:`.generate.generate`.
+    slot_seconds
+        Length of a slot, >= 1, of which the trace must hold ``horizon``.
+    start
+        Where slot 1 begins, in seconds of the source's clock, which starts at midnight; by default where the
+        trace does.
+
+    Raises
+    ------
+    InputError
+        For an argument out of range, or a file that is missing, damaged, malformed or too short.
+    """
+    preset = SIZES[choose(size, SIZES, "size")]
+    seed = whole("seed", seed, 0)
+    choose(arrivals, sources.EVENTS, "arrivals")
+    choose(machines, MACHINES, "machines")
+    H = whole("worker_machines", preset.machines if worker_machines is None else worker_machines, 0)
+    K = whole("server_machines", preset.machines if server_machines is None else server_machines, 0)
+    T = whole("horizon", preset.horizon if horizon is None else horizon, 1, MOST_SLOTS)
+    seconds = real("slot_seconds", slot_seconds, 1.0)
+    first = None if start is None else real("start", start, 0.0)
+    count = whole("jobs", preset.jobs if jobs is None else jobs, 0)
+    workers, servers, real_machines = _machines(folder, machines, seed, H, K)
+    weights, arrived = _arrivals(folder, arrivals, Clock(seconds, first, T, T))
+    return assemble(
+        seed,
+        Setting(T, RESOURCES, workers, servers),
+        count=count,
+        weights=weights,
+        slot_seconds=seconds,
+        ranges=preset.ranges,
+        fit=fit,
+        priority=priority,
+        classes=classes,
+        origin=Origin(
+            f"trace ({arrivals} arrivals, {machines} machines, seed {seed})",
+            real=(*real_machines, f"{arrived}, of which the number of jobs is drawn"),
+        ),
+    )
+
+
+def _arrivals(folder: Folder, name: str, clock: Clock) -> tuple[np.ndarray, str]:
+    """Count arrivals per slot; a trace that is too short is told with the name of our argument."""
+    try:
+        return total_arrivals(folder, name, clock)
+    except InputError as error:
+        if str(error).startswith("slots: "):
+            raise InputError(f"horizon: {str(error).removeprefix('slots: ')}") from error
+        raise
+
+
+def _machines(
+    folder: Folder, name: str, seed: int, workers: int, servers: int
+) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
+    """Draw machines for workers and for parameter servers, and say what of them is real."""
+    rngs = [stream(seed, side) for side in ("workers", "servers")]
+    if name == "ec2":
+        real_parts = ("machines: GPU, vCPU and memory of EC2 P2 and G3 (workers) and C4 (parameter servers)",)
+        return drawn(rngs[0], P2_G3, workers), drawn(rngs[1], C4, servers), real_parts
+    types = sources.machine_types(folder, name)
+    with_gpu, without = ([t for t in types if (t.gpu > 0) == wanted] for wanted in (True, False))
+    for what, count, found in (("with", workers, with_gpu), ("without", servers, without)):
+        if count > 0 and not found:
+            raise InputError(f"machines: {name} has no machine {what} GPU")
+    told = f"machines: GPU, cores and memory of {sources.MACHINES[name].file}, drawn by share"
+    return _of_trace(rngs[0], with_gpu, workers), _of_trace(rngs[1], without, servers), (told,)
+
+
+def _of_trace(rng: np.random.Generator, types: list[MachineType], count: int) -> np.ndarray:
+    found = sources.drawn(rng, types, count)
+    devices = [[sources.amount(item, kind) for kind in ("GPU", "CPU", "MEM")] for item in found]
+    return equipped(devices, rng.random(count))

@@ -1,0 +1,119 @@
+"""The inner loops of the baselines; amounts are whole multiples of 1e-6."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True)
+def fits(free: np.ndarray, need: np.ndarray) -> bool:
+    """Tell whether a worker or parameter server fits on a machine with so much free, both of shape (R,)."""
+    for r in range(len(need)):  # noqa: SIM110 - numba compiles no all()
+        if need[r] > free[r]:
+            return False
+    return True
+
+
+@njit(cache=True)
+def next_machine(free: np.ndarray, need: np.ndarray, last: int) -> int:
+    """Return the next machine after ``last``, in a circle, on which one fits; -1 if there is none."""
+    for step in range(1, len(free) + 1):
+        machine = (last + step) % len(free)
+        if fits(free[machine], need):
+            return machine
+    return -1
+
+
+@njit(cache=True)
+def spread(free: np.ndarray, need: np.ndarray, count: int, last: int) -> tuple[np.ndarray, int]:
+    """Put so many workers or parameter servers one after the other on the next machine with room.
+
+    Parameters
+    ----------
+    free
+        What is free on each machine, shape (H, R); what is placed is taken off, also if not all fit.
+    need
+        What one takes, shape (R,).
+    count
+        How many to place.
+    last
+        The machine used last; -1 begins with the first.
+
+    Returns
+    -------
+    placed
+        How many are on each machine, shape (H,); all of them, if all fit.
+    last
+        The machine used last.
+    """
+    placed = np.zeros(len(free), dtype=np.int64)
+    for _ in range(count):
+        machine = next_machine(free, need, last)
+        if machine < 0:
+            break
+        free[machine] -= need
+        placed[machine] += 1
+        last = machine
+    return placed, last
+
+
+@njit(cache=True)
+def progressive_filling(
+    free_workers: np.ndarray,
+    free_servers: np.ndarray,
+    worker_needs: np.ndarray,
+    server_needs: np.ndarray,
+    shares: np.ndarray,
+    servers_for: np.ndarray,
+    starts: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Give one worker after the other to the job with the smallest dominant share whose next one fits.
+
+    Parameters
+    ----------
+    free_workers, free_servers
+        What is free on each machine, shapes (H, R) and (K, R); changed in place.
+    worker_needs, server_needs
+        What one worker and one parameter server of each job take, shape (I, R).
+    shares, servers_for
+        For job i with y workers the dominant share and the number of parameter servers, at starts[i] + y.
+    starts
+        Where the entries of each job begin, and the end of all, shape (I + 1,); a job gets no more workers
+        than it has entries for.
+
+    Returns
+    -------
+    workers, servers
+        How many of each job are on each machine, shapes (I, H) and (I, K).
+    """
+    count = len(worker_needs)
+    workers = np.zeros((count, len(free_workers)), dtype=np.int64)
+    servers = np.zeros((count, len(free_servers)), dtype=np.int64)
+    at = starts[:-1].copy()
+    last_worker, last_server = -1, -1
+    growing = np.ones(count, dtype=np.bool_)
+    while True:
+        i = -1
+        for j in range(count):
+            if growing[j] and (i < 0 or shares[at[j]] < shares[at[i]]):
+                i = j
+        if i < 0:
+            return workers, servers
+        if at[i] + 1 == starts[i + 1]:
+            growing[i] = False
+            continue
+        worker = next_machine(free_workers, worker_needs[i], last_worker)
+        more = servers_for[at[i] + 1] > servers_for[at[i]]
+        server = next_machine(free_servers, server_needs[i], last_server) if more else 0
+        if worker < 0 or server < 0:
+            growing[i] = False
+            continue
+        at[i] += 1
+        free_workers[worker] -= worker_needs[i]
+        workers[i, worker] += 1
+        last_worker = worker
+        if more:
+            free_servers[server] -= server_needs[i]
+            servers[i, server] += 1
+            last_server = server

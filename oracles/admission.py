@@ -1,0 +1,244 @@
+"""Oracle of the admission problem: the best schedules of all jobs, with a certified bound."""
+
+from __future__ import annotations
+
+from ..models.admission.instance import AdmissionInstance, Schedule
+from ..models.base import InputError
+from .admission_bound import Priced, columns, lagrangian_bound, volume, without_prices
+from .admission_exact import Part, by_cp_sat, by_highs, pooled_bound
+from .admission_search import search
+from .base import Budget, Optimum, OracleEntry, OracleError, ProgressCallback, WhyStopped, relative_gap
+
+__all__ = ["METHODS", "ORACLES", "Priced", "lagrangian_bound", "offline"]
+
+AUTO, HIGHS, CP_SAT, LAGRANGIAN = "auto", "highs", "cp-sat", "lagrangian"
+METHODS = (AUTO, HIGHS, CP_SAT, LAGRANGIAN)
+
+ROUNDING_GAP = 1e-9
+"""A relative gap that rounding alone explains: a value that close to its bound counts as proved."""
+
+SMALL = 20_000
+"""Up to so many pairs of a slot of a job and a machine, "auto" tries the integer programs."""
+
+EXACT_SECONDS = 90.0
+"""The time "auto" gives the integer programs if it has no time limit."""
+
+POOLED_SHARE = 0.2
+"""The part of the time left that the program with pooled machines may take."""
+
+VOLUME_WORK = 3e9
+SEARCH_WORK = 5e7
+"""What the volume method and the search may do, so that each ends within a minute or two."""
+
+COLUMN_SIZE = 40_000
+"""Up to so many slots of jobs, times resources, columns are generated after the volume method."""
+
+COLUMN_SHARE = 0.3
+"""The part of the time left that column generation may take."""
+
+SEED = 0
+
+
+class _Held:
+    """The best schedule and the least bound so far, and what made them."""
+
+    def __init__(
+        self, instance: AdmissionInstance, budget: Budget, progress: ProgressCallback | None
+    ) -> None:
+        self.instance, self.budget, self.progress = instance, budget, progress
+        self.priced = without_prices(instance)
+        self.schedule, self.value, self.maker = Schedule.empty(), 0.0, "nothing runs"
+        self.bound, self.prover = self.priced.bound, self.priced.method
+
+    @property
+    def closed(self) -> bool:
+        """Whether the gap is reached."""
+        return relative_gap(self.value, self.bound) <= max(self.budget.gap, ROUNDING_GAP)
+
+    @property
+    def over(self) -> bool:
+        """Whether there is nothing left to do, or no time to do it."""
+        return self.closed or self.budget.over
+
+    def offer(self, schedule: Schedule, maker: str) -> None:
+        """Take a schedule if it is better, after a check."""
+        broken = self.instance.violations(schedule)
+        if broken:
+            raise OracleError(f"{maker}: infeasible: {'; '.join(map(str, broken[:3]))}")
+        value = float(self.instance.rewards(schedule).sum())
+        if value > self.value:
+            self.schedule, self.value, self.maker = schedule, value, maker
+        self._compare()
+
+    def limit(self, bound: float, prover: str) -> None:
+        """Take a bound if it is less."""
+        if bound < self.bound:
+            self.bound, self.prover = bound, prover
+        self._compare()
+
+    def price(self, priced: Priced) -> None:
+        """Take prices and the bound that they prove, if that is less."""
+        if priced.bound < self.priced.bound:
+            self.priced = priced
+        self.limit(priced.bound, priced.method)
+
+    def _compare(self) -> None:
+        """Raise if the value exceeds the bound by more than rounding."""
+        if self.value > self.bound and relative_gap(self.bound, self.value) > ROUNDING_GAP:
+            raise OracleError(
+                f"the value {self.value!r} ({self.maker}) is above the bound {self.bound!r} ({self.prover})"
+            )
+
+    def part(self, share: float = 1.0, most: float | None = None) -> Budget:
+        """Return a budget of a share of the time left, and of no more than ``most`` seconds."""
+        limit = self.budget.left * share
+        if most is not None:
+            limit = min(limit, most)
+        return Budget(self.budget.gap, limit)
+
+    def report(self, low: float, high: float) -> ProgressCallback | None:
+        """Return a callback that maps 0 to 1 onto a part of the progress."""
+        tell = self.progress
+        if tell is None:
+            return None
+        return lambda done, text: tell(low + (high - low) * min(1.0, max(0.0, done)), text)
+
+    def optimum(self) -> Optimum:
+        """Return what is held, and why the search stopped."""
+        bound = max(self.bound, self.value)
+        distance = relative_gap(self.value, bound)
+        why = WhyStopped.STALLED
+        if distance <= ROUNDING_GAP:
+            why = WhyStopped.PROVED
+        elif distance <= self.budget.gap:
+            why = WhyStopped.GAP_REACHED
+        elif self.budget.over:
+            why = WhyStopped.TIME_LIMIT
+        method = f"schedule: {self.maker}; bound: {self.prover}"
+        return Optimum(self.value, bound, self.schedule, why, method, self.budget.seconds, self.priced)
+
+
+def offline(
+    instance: AdmissionInstance,
+    *,
+    method: str = AUTO,
+    gap: float = 1e-6,
+    time_limit: float | None = None,
+    progress: ProgressCallback | None = None,
+) -> Optimum:
+    """Return the best schedules of all jobs under (1)-(13), all arrivals known in advance.
+
+    Every method begins with a greedy schedule and the sum of what the jobs are worth alone. "lagrangian" goes
+    on with prices of capacity (:func:`.admission_bound.volume`, for fewer jobs and slots
+    :func:`.admission_bound.columns`), which prove a bound, and ruin and recreate at these prices
+    (:func:`.admission_search.search`). "auto" adds, for small instances, the integer program with pooled
+    machines and that of the machines themselves, until the gap is reached.
+
+    Parameters
+    ----------
+    instance
+        The instance.
+    method
+        "auto"; "highs" (the declared program (1)-(13) through Pyomo and HiGHS); "cp-sat" (an independent
+        model in OR-Tools); or "lagrangian", without integer programs.
+    gap
+        Relative gap to reach.
+    time_limit
+        Seconds. Without one, "highs" and "cp-sat" run until the gap is reached. "lagrangian" and "auto" end
+        after a number of rounds that depends on the size alone, a minute or two, and are reproducible;
+        except that the integer programs of "auto" get :data:`EXACT_SECONDS`.
+    progress
+        Called with the fraction done and a text.
+
+    Returns
+    -------
+    Optimum
+        ``decision`` is a :class:`Schedule`; its ``deployments`` replay it. ``bound`` is the least of all that
+        were proved; ``method`` names what made the value and what proved the bound. ``certificate`` is the
+        :class:`Priced` with the least Lagrangian bound: :func:`lagrangian_bound` computes that again from
+        its prices. A search that ends before the gap and the time limit are reached has stalled.
+
+    Raises
+    ------
+    InputError
+        For an unknown method, gap or time limit.
+    OracleError
+        If an answer does not survive the check.
+    """
+    budget = Budget(gap, time_limit)
+    if method not in METHODS:
+        raise InputError(f"method: {method!r} is not one of {', '.join(METHODS)}")
+    held = _Held(instance, budget, progress)
+    if not held.closed:
+        greedy = search(instance, held.priced, Budget(gap, None), SEED, iterations=0)
+        held.offer(greedy, "greedy")
+    if not held.over:
+        if method in (AUTO, LAGRANGIAN):
+            _by_prices(held, 0.5 if method == AUTO and _small(instance) else 1.0)
+        if method == AUTO and _small(instance):
+            _by_programs(held)
+        if method in (HIGHS, CP_SAT):
+            solve = by_highs if method == HIGHS else by_cp_sat
+            found = solve(instance, budget, held.report(0.0, 1.0), held.schedule)
+            _take(held, found)
+    if progress is not None:
+        progress(1.0, f"value {held.value:.6g}, bound {held.bound:.6g}")
+    return held.optimum()
+
+
+def _small(instance: AdmissionInstance) -> bool:
+    """Return whether the integer program is worth a try."""
+    setting = instance.setting
+    able = [job for job in instance.jobs if job.index not in instance.never]
+    slots = sum(setting.horizon - job.arrival + 1 for job in able)
+    return slots * (len(setting.worker_units) + len(setting.server_units)) <= SMALL
+
+
+def _by_prices(held: _Held, share: float) -> None:
+    """Bound by prices, and search at them; with a time limit they take a share of it."""
+    instance, setting = held.instance, held.instance.setting
+    jobs = [job for job in instance.jobs if job.index not in instance.never]
+    slots = sum(setting.horizon - job.arrival + 1 for job in jobs)
+    steps = sum((setting.horizon - job.arrival + 1) * job.chunks for job in jobs)
+    rounds = int(min(2000, max(50, VOLUME_WORK // steps)))
+    held.price(volume(instance, held.part(0.4 * share), held.report(0.0, 0.3), rounds))
+    if not held.over and slots * len(setting.resources) <= COLUMN_SIZE:
+        budget = held.part(COLUMN_SHARE * share)
+        held.price(columns(instance, budget, held.report(0.3, 0.4), held.priced))
+    if not held.over:
+        machines = len(setting.worker_units) + len(setting.server_units)
+        iterations = int(min(10_000, max(200, SEARCH_WORK // (slots / len(jobs) * machines))))
+        if share < 1.0:
+            iterations //= 10
+        budget = held.part(share * share)
+        tell = held.report(0.4, 0.5 if share < 1.0 else 1.0)
+        held.offer(search(instance, held.priced, budget, SEED, tell, iterations), "ruin and recreate")
+
+
+def _by_programs(held: _Held) -> None:
+    """Solve the integer program with pooled machines for a bound, then that of the machines themselves."""
+    most = EXACT_SECONDS if held.budget.left == float("inf") else held.budget.left
+    if not held.over:
+        found = pooled_bound(held.instance, held.part(1.0, POOLED_SHARE * most), held.report(0.5, 0.6))
+        _take(held, found)
+    if not held.over:
+        _take(held, by_highs(held.instance, held.part(1.0, most), held.report(0.6, 1.0), held.schedule))
+
+
+def _take(held: _Held, found: Part) -> None:
+    if found.schedule is not None:
+        held.offer(found.schedule, found.method)
+    if found.bound is not None:
+        held.limit(found.bound, found.method)
+
+
+ORACLES = {
+    "offline": OracleEntry(
+        offline,
+        AdmissionInstance.problem,
+        "the best schedules of all jobs, known in advance",
+        METHODS,
+        "Lagrangian bounds computed again by our own code from prices; on small instances also the dual bound "
+        "of HiGHS's or CP-SAT's branch and bound",
+    ),
+}
