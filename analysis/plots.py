@@ -237,7 +237,7 @@ def plot_gantt(ax: Axes, rows: Sequence[str], counts: npt.ArrayLike, kinds: Sequ
     kinds
         The kind of each row; kinds differ in colour and hatching.
     unit
-        What is counted; the height of a full row is written beside the axis.
+        What is counted; it stands above the panel, with what the full height of a row is.
     """
     from matplotlib.collections import PolyCollection
 
@@ -260,7 +260,8 @@ def plot_gantt(ax: Axes, rows: Sequence[str], counts: npt.ArrayLike, kinds: Sequ
     ax.set_ylim(max(1, len(rows)) - 0.45, -0.55)
     ax.set_xlim(0.5, table.shape[1] + 0.5)
     ax.set_xlabel("slot")
-    ax.set_ylabel(f"job; full height: {most:g} {unit}")
+    ax.set_ylabel("job")
+    ax.set_title(f"{unit}; full height: {most:g}", loc="left", fontsize=10.5)
     if rows:
         ax.legend()
     return ax

@@ -27,14 +27,18 @@ POOLED_SHARE = 0.2
 """The part of the time left that the program with pooled machines may take."""
 
 VOLUME_WORK = 3e9
-SEARCH_WORK = 5e7
+SEARCH_WORK = 1e8
 """What the volume method and the search may do, so that each ends within a minute or two."""
 
 COLUMN_SIZE = 40_000
 """Up to so many slots of jobs, times resources, columns are generated after the volume method."""
 
-COLUMN_SHARE = 0.3
-"""The part of the time left that column generation may take."""
+COLUMN_SECONDS = 20.0
+"""The most time that column generation takes."""
+
+ROUNDS_PER_JOB = 100
+UNTIL_TIME = 10**9
+"""Rounds of the search without a time limit (no more than SEARCH_WORK allows), and with one."""
 
 SEED = 0
 
@@ -146,7 +150,8 @@ def offline(
     time_limit
         Seconds. Without one, "highs" and "cp-sat" run until the gap is reached. "lagrangian" and "auto" end
         after a number of rounds that depends on the size alone, a minute or two, and are reproducible;
-        except that the integer programs of "auto" get :data:`EXACT_SECONDS`.
+        except that column generation gets :data:`COLUMN_SECONDS` and the integer programs of "auto"
+        :data:`EXACT_SECONDS`.
     progress
         Called with the fraction done and a text.
 
@@ -174,7 +179,7 @@ def offline(
         held.offer(greedy, "greedy")
     if not held.over:
         if method in (AUTO, LAGRANGIAN):
-            _by_prices(held, 0.5 if method == AUTO and _small(instance) else 1.0)
+            _by_prices(held, brief=method == AUTO and _small(instance))
         if method == AUTO and _small(instance):
             _by_programs(held)
         if method in (HIGHS, CP_SAT):
@@ -194,25 +199,30 @@ def _small(instance: AdmissionInstance) -> bool:
     return slots * (len(setting.worker_units) + len(setting.server_units)) <= SMALL
 
 
-def _by_prices(held: _Held, share: float) -> None:
-    """Bound by prices, and search at them; with a time limit they take a share of it."""
+def _by_prices(held: _Held, *, brief: bool) -> None:
+    """Bound by prices, and search at them; ``brief`` leaves most of the time to the programs."""
     instance, setting = held.instance, held.instance.setting
     jobs = [job for job in instance.jobs if job.index not in instance.never]
     slots = sum(setting.horizon - job.arrival + 1 for job in jobs)
     steps = sum((setting.horizon - job.arrival + 1) * job.chunks for job in jobs)
     rounds = int(min(2000, max(50, VOLUME_WORK // steps)))
-    held.price(volume(instance, held.part(0.4 * share), held.report(0.0, 0.3), rounds))
+    held.price(volume(instance, held.part(0.1 if brief else 0.4), held.report(0.0, 0.3), rounds))
     if not held.over and slots * len(setting.resources) <= COLUMN_SIZE:
-        budget = held.part(COLUMN_SHARE * share)
+        budget = held.part(0.1 if brief else 0.3, COLUMN_SECONDS)
         held.price(columns(instance, budget, held.report(0.3, 0.4), held.priced))
     if not held.over:
-        machines = len(setting.worker_units) + len(setting.server_units)
-        iterations = int(min(10_000, max(200, SEARCH_WORK // (slots / len(jobs) * machines))))
-        if share < 1.0:
-            iterations //= 10
-        budget = held.part(share * share)
-        tell = held.report(0.4, 0.5 if share < 1.0 else 1.0)
-        held.offer(search(instance, held.priced, budget, SEED, tell, iterations), "ruin and recreate")
+        _search(held, held.part(0.1 if brief else 1.0), 0.4, 0.5 if brief else 1.0)
+
+
+def _search(held: _Held, budget: Budget, low: float, high: float) -> None:
+    """Search at the best prices: until the time is up, or without a limit for a number of rounds."""
+    setting, able = held.instance.setting, len(held.instance.jobs) - len(held.instance.never)
+    machines = len(setting.worker_units) + len(setting.server_units)
+    rounds = min(ROUNDS_PER_JOB * able, max(200, int(SEARCH_WORK // (setting.horizon * machines))))
+    if held.budget.time_limit < float("inf"):
+        rounds = UNTIL_TIME
+    found = search(held.instance, held.priced, budget, SEED, held.report(low, high), rounds)
+    held.offer(found, "ruin and recreate")
 
 
 def _by_programs(held: _Held) -> None:
@@ -222,7 +232,9 @@ def _by_programs(held: _Held) -> None:
         found = pooled_bound(held.instance, held.part(1.0, POOLED_SHARE * most), held.report(0.5, 0.6))
         _take(held, found)
     if not held.over:
-        _take(held, by_highs(held.instance, held.part(1.0, most), held.report(0.6, 1.0), held.schedule))
+        _take(held, by_highs(held.instance, held.part(0.8, most), held.report(0.6, 0.9), held.schedule))
+    if not held.over:
+        _search(held, held.part(), 0.9, 1.0)
 
 
 def _take(held: _Held, found: Part) -> None:
@@ -238,7 +250,7 @@ ORACLES = {
         AdmissionInstance.problem,
         "the best schedules of all jobs, known in advance",
         METHODS,
-        "Lagrangian bounds computed again by our own code from prices; on small instances also the dual bound "
+        "Lagrangian bounds, computed by our own code from prices; on small instances also the dual bound "
         "of HiGHS's or CP-SAT's branch and bound",
     ),
 }

@@ -201,9 +201,9 @@ class Market:
 
     def respond(self, prices: tuple[np.ndarray, np.ndarray]) -> Response:
         """Return what the jobs do at given prices, and the bound of the convex hulls."""
-        used = tuple(np.empty(shape) for shape in self.shapes)
+        used = (np.empty(self.shapes[0]), np.empty(self.shapes[1]))
         payoffs = np.zeros(len(self.jobs))
-        kernels.price_jobs(self.packed, self.sides, *prices, *used, payoffs)
+        kernels.price_jobs(self.packed, self.sides, prices[0], prices[1], used[0], used[1], payoffs)
         bound = float(payoffs.sum() + sum(p.sum() for p in prices))
         return Response(bound, payoffs, used[0], used[1])
 
@@ -217,10 +217,10 @@ class Market:
             per_unit.append(np.ascontiguousarray(unit[:, member]))
         every = np.zeros(len(self.instance.jobs))
         every[[job.index for job in self.jobs]] = payoffs * (1.0 + ROUNDING / 10)
-        bound, every = lagrangian_bound(self.instance, *per_unit, every, budget)
+        bound, every = lagrangian_bound(self.instance, per_unit[0], per_unit[1], every, budget)
         for array in (*per_unit, every):
             array.setflags(write=False)
-        return Priced(bound, *per_unit, every, method)
+        return Priced(bound, per_unit[0], per_unit[1], every, method)
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,7 +266,7 @@ def without_prices(instance: AdmissionInstance) -> Priced:
         np.zeros((setting.horizon, *units.shape)) for units in (setting.worker_units, setting.server_units)
     ]
     bound = math.fsum(payoffs.tolist()) * (1.0 + ROUNDING)
-    return Priced(bound, *prices, payoffs, "every job alone in the cluster")
+    return Priced(bound, prices[0], prices[1], payoffs, "every job alone in the cluster")
 
 
 def volume(

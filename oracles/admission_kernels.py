@@ -3,10 +3,9 @@
 All of them stand in this one file, because compiled code is cached by file.
 
 A group is a set of machines that count as one here: its room for a job is that of its machines together,
-and its price is that of each of them. In a slot, the cost of y workers and their parameter servers is a curve over
-y; its lower convex hull falls into segments of ascending slope. The cheapest segments that hold the work of
-a job cost no more than any of its schedules: the fewest worker-slots that are not whole segments are the
-only difference.
+and its price is that of each of them. In a slot, the cost of y workers and their parameter servers is a curve
+over y; its lower convex hull falls into segments of ascending slope. The cheapest segments that hold the work
+of a job cost no more than any of its schedules.
 """
 
 from __future__ import annotations
@@ -125,7 +124,7 @@ def heap_cost(slope, length, size, held, work):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def settle(curves, vertices, corners, last, work, dearest, counts):  # type: ignore[no-untyped-def]
-    """Write the workers of each slot up to ``last``: all segments below a slope, and those of it as needed."""
+    """Write the workers of the slots up to ``last``: segments below a slope, and as many of it as needed."""
     left = work
     for s in range(last + 1):
         counts[s] = 0

@@ -29,8 +29,14 @@ SCALES = (1.0, 0.8, 0.5, 0.2)
 MOST_OUT = 10
 """The most jobs that are taken out in a round."""
 
+WOBBLES = (0.0, 0.3, 1.0)
+"""Standard deviations of the logarithm of what the prices of the slots are multiplied by, job by job."""
+
 MOST_TRIED = 6
 """The most rejected jobs that are tried in a round."""
+
+SURE = 2.0
+"""Beyond this, the logarithm of utility per cost ranks jobs no higher."""
 
 LEAST = 1e-9
 """Utilities below this share of the priority do not count."""
@@ -63,7 +69,7 @@ class _Search:
         self.rows = tuple(np.empty((slots * min(len(c), most), 3), dtype=np.int64) for c in capacities)
         self.scratch = self._workspace(slots, most)
         self.held: list[_Placed | None] = [None] * len(self.jobs)
-        self.value = 0.0
+        self.value, self.wobble = 0.0, 0.0
         self.rank, self.span = self._ranks()
 
     def _given(self, job: Job) -> tuple[Any, ...]:
@@ -89,6 +95,9 @@ class _Search:
     def insert(self, i: int, scale: float) -> float:
         """Place the i-th job if that pays; return the cost."""
         given, needs, costs = self.given[i]
+        if self.wobble > 0.0:
+            factor = np.exp(self.wobble * self.rng.standard_normal((len(given[4]), 1)))
+            costs = (costs[0] * factor, costs[1] * factor)
         end, server_end, done, cost = kernels.insert(
             given, scale, self.free, needs, self.members, self.prices, costs, self.rows, self.scratch
         )
@@ -113,9 +122,9 @@ class _Search:
             cost = self.insert(i, 0.5)
             placed = self.held[i]
             if placed is None:
-                rank[i], span[i] = -50.0, (job.arrival - 1, job.arrival - 1)
+                rank[i], span[i] = -SURE, (job.arrival - 1, job.arrival - 1)
                 continue
-            rank[i] = math.log(placed.worth) - math.log(max(cost, 1e-6 * placed.worth))
+            rank[i] = min(SURE, math.log(placed.worth / max(cost, 1e-6 * placed.worth)))
             span[i] = job.arrival - 1, placed.workers[-1, 0]
             self.move(i, placed, 1)
         return rank, span
@@ -135,6 +144,7 @@ class _Search:
         undone = [(i, self.held[i]) for i in victims.tolist()]
         for i, placed in undone:
             self.move(i, placed, 1)
+        self.wobble = WOBBLES[rng.integers(len(WOBBLES))]
         scale = SCALES[rng.integers(len(SCALES))]
         if wanted >= 0:
             self.insert(wanted, scale)

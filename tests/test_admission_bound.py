@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ def schedules(instance: AdmissionInstance, job: Job) -> list[tuple[float, np.nda
     """All schedules of a job in the empty cluster: utility, workers and servers [slot, machine]."""
     setting = instance.setting
     rooms = (setting.worker_room(job).tolist(), setting.server_room(job).tolist())
-    found = []
+    found: list[tuple[float, np.ndarray, np.ndarray]] = []
 
     def extend(slot: int, left: int, rows: list[Any]) -> None:
         assume(len(found) <= MOST_SCHEDULES)
@@ -51,9 +52,9 @@ def schedules(instance: AdmissionInstance, job: Job) -> list[tuple[float, np.nda
         if slot > setting.horizon:
             return
         for count in range(min(left, job.chunks) + 1):
-            for y in spreads(count, rooms[0]):
-                for z in spreads(int(job.servers_for[count]), rooms[1]):
-                    extend(slot + 1, left - count, [*rows, (y, z)])
+            servers = spreads(int(job.servers_for[count]), rooms[1])
+            for pair in itertools.product(spreads(count, rooms[0]), servers):
+                extend(slot + 1, left - count, [*rows, pair])
 
     if job.index not in instance.never:
         extend(job.arrival, job.work, [])
@@ -115,7 +116,7 @@ def test_any_prices_prove_a_bound(instance: AdmissionInstance, data: st.DataObje
     prices = [
         scale * rng.random((setting.horizon, *u.shape)) for u in (setting.worker_units, setting.server_units)
     ]
-    bound, payoffs = lagrangian_bound(instance, *prices)
+    bound, payoffs = lagrangian_bound(instance, prices[0], prices[1])
     assert bound >= optimum - 1e-9 * max(1.0, optimum)
     assert (payoffs >= 0.0).all()
 
@@ -124,7 +125,8 @@ def hull_and_exact(instance: AdmissionInstance, seed: int) -> tuple[np.ndarray, 
     market = Market(instance)
     market.pack()
     rng = np.random.default_rng(seed)
-    prices = tuple(30.0 * rng.random(shape) * (rng.random(shape) < 0.5) for shape in market.shapes)
+    drawn = [30.0 * rng.random(shape) * (rng.random(shape) < 0.5) for shape in market.shapes]
+    prices = (drawn[0], drawn[1])
     exact = []
     for i, job in enumerate(market.jobs):
         payoffs = job.utilities(instance.setting.horizon) - deadline_costs(job, market.offer(i, prices))
@@ -242,11 +244,15 @@ def test_too_large_a_job_keeps_the_bound_of_its_hull(monkeypatch: pytest.MonkeyP
     np.testing.assert_array_equal(hull.worker_prices, exact.worker_prices)
 
 
+def note(seen: list[float], done: float, _: str) -> None:
+    seen.append(done)
+
+
 def test_progress_goes_from_0_to_1_and_may_interrupt() -> None:
     instance = made(1)
     for make in (volume, columns):
         seen: list[float] = []
-        make(instance, Budget(*FOREVER), lambda done, _, seen=seen: seen.append(done))
+        make(instance, Budget(*FOREVER), partial(note, seen))
         assert seen == sorted(seen)
         assert all(0.0 <= done <= 1.0 for done in seen)
 

@@ -34,7 +34,7 @@ pytestmark = pytest.mark.skipif(
 CLAIMS: dict[str, Claim] = {
     claim.id.removeprefix("admission/"): claim for claim in [*evaluation.CLAIMS, *figures.CLAIMS]
 }
-CHEAP = ("job-ranges", "c4-gpu", "seconds", "ties", "figure-4", "figure-8", "figure-9")
+CHEAP = ("job-ranges", "c4-gpu", "seconds", "ties", "figure-8", "figure-9")
 SMALL = Setup(6, 20, 3, 3, "short")
 
 

@@ -63,8 +63,8 @@ def test_most_drawn_instances_have_jobs_that_can_finish() -> None:
         drawn.append(len(instance.jobs) - len(instance.never))
 
     draw()
-    assert sum(n > 0 for n in drawn) > 0.6 * len(drawn)
-    assert sum(n > 1 for n in drawn) > 0.2 * len(drawn)
+    assert sum(n > 0 for n in drawn) > 0.5 * len(drawn)
+    assert sum(n > 1 for n in drawn) > 0.1 * len(drawn)
 
 
 def broken(instance: AdmissionInstance, schedule: Schedule) -> set[str]:

@@ -269,18 +269,8 @@ def test_the_printed_programme_earns_what_its_plans_say(instance: AdmissionInsta
 
 
 def test_the_printed_programme_loses_a_job_that_the_exact_one_takes() -> None:
-    job = {
-
-            "arrival": 1,
-            "epochs": 1,
-            "chunks": 2,
-            "minibatches": 1,
-            "minibatch_time": 2.5,
-            "gradient_size": 0
-        ,
-        "worker_bandwidth": 1, "server_bandwidth": 1, "worker_demand": [1], "server_demand": [1],
-        "utility": {"priority": 200, "decay": 0, "target": 1},
-    }
+    utility = {"priority": 200, "decay": 0, "target": 1}
+    job = {**ONE_SLOT, "chunks": 2, "minibatch_time": 2.5, "utility": utility}
     machines: dict[str, Any] = {"worker_servers": [[10]], "parameter_servers": [[10]]}
     instance = AdmissionInstance(horizon=3, resources=["r"], jobs=[job], **machines)
     assert play(Oasis(), instance).total == 100.0

@@ -147,7 +147,7 @@ def optimum(place: Place, seed: int, seconds: float) -> Optimum:
     """Return the best schedule, as far as it is found and proved in so many seconds."""
     from ...oracles.admission import offline
 
-    return offline(instance(place, seed), gap=1e-3, time_limit=seconds)
+    return offline(instance(place, seed), gap=5e-3, time_limit=seconds)
 
 
 def totals(who: Contender, places: Sequence[Place], drawn: Sequence[int]) -> np.ndarray:
@@ -190,7 +190,7 @@ def gantt(
     busy = np.flatnonzero(np.any([table.any(axis=1) for table in tables.values()], axis=0))
     rows = busy[:MOST_ROWS].tolist()
     kinds = [drawn.jobs[i].kind for i in rows]
-    figure, axes = new_figure(len(panels), height=0.9 + 0.17 * max(5, len(rows)))
+    figure, axes = new_figure(len(panels), height=1.1 + 0.17 * max(5, len(rows)))
     for ax, (what, table) in zip(np.atleast_1d(np.array(axes, dtype=object)), tables.items(), strict=True):
         plot_gantt(ax, [str(i) for i in rows], table[rows], kinds, what)
     shown = f"all {len(rows)}" if len(rows) == len(busy) else f"the first {len(rows)} of {len(busy)}"
@@ -203,9 +203,8 @@ def utilisation_figure(
 ) -> Figure:
     """Return how full the machines are over time: the mean over the resources, with bands over seeds."""
     panels: dict[str, dict[str, np.ndarray]] = {}
-    for side in ("workers", "servers"):
-        label = f"machines for {side} used (%)"
-        panels[label] = {
+    for side, name_of in (("workers", "workers"), ("servers", "parameter servers")):
+        panels[f"use (%), {name_of}"] = {
             who.label: np.array([_used(place, seed, who, side) for seed in drawn]) for who in players
         }
     slots = np.arange(1, instance(place, drawn[0]).setting.horizon + 1)

@@ -9,7 +9,7 @@ import numpy as np
 from ...models.admission.jobs import CRITICAL, SENSITIVE
 from ...online.admission.oasis import Oasis
 from ...online.play import play
-from ..claim import Claim, Context, Figure, Finding, Table, Verdict, amended_if
+from ..claim import Claim, Context, Figure, Finding, Table, Verdict, amended_if, holds_if
 from ..experiments import Statement, policy_seed, positive, seeds, spread, track, verdict
 from ..plots import INK, new_figure, plot_bars, to_svg
 from ..statistics import mean_interval
@@ -25,7 +25,6 @@ from .experiments import (
     Place,
     Setup,
     all_of,
-    bars,
     bound,
     curves,
     gantt,
@@ -149,11 +148,11 @@ def _check_figure_3(context: Context) -> Finding:
         figures=(
             curves(
                 "figure-3",
-                f"Total utility by number of jobs, and a certified bound on what any schedule can earn (on "
-                f"{checked} of the instances).",
+                f"Total utility by number of jobs, and a certified bound on what any schedule can earn "
+                f"(mean over {checked} of the instances).",
                 levels,
                 {
-                    f"total utility ({fit} jobs)": {**table, BOUND: limits[fit]}
+                    f"total utility ({fit} jobs)": {**table, BOUND: limits[fit].mean(axis=0, keepdims=True)}
                     for fit, table in found.items()
                 },
                 "jobs",
@@ -181,7 +180,7 @@ def _of_one_run(setup: Setup, seed: int) -> tuple[Figure, Figure]:
         ("parameter servers", policy.server_prices, s.parameter_servers),
     ):
         mean = mean_prices(prices, capacity)
-        panels[f"price of all, machines for {side}"] = {
+        panels[f"price, {side}"] = {
             name: mean[None, :, r] for r, name in enumerate(s.resources) if mean[0, r] > 0.0
         }
     plan = outcome(OASIS, setup, seed).schedule
@@ -204,20 +203,34 @@ def _of_one_run(setup: Setup, seed: int) -> tuple[Figure, Figure]:
     )
 
 
+DORM_INSTANCES = 20
+"""Dorm plays on so many instances at most: its programs take longer than all else together."""
+
+
 def _on_testbed(context: Context) -> tuple[range, tuple[Contender, ...]]:
     """Return instance seeds and players at the size of the testbed; for a smoke test without Dorm."""
-    return seeds(context, 40, 40, 200), context.pick((OASIS, *QUICK_BASELINES), PAPER, PAPER)
+    return seeds(context, 25, 80, 300), context.pick((OASIS, *QUICK_BASELINES), PAPER, PAPER)
+
+
+def _played(who: Contender, drawn: range) -> range:
+    """Return on which instances a contender plays."""
+    return drawn[:DORM_INSTANCES] if who == DORM else drawn
 
 
 def _check_figure_8(context: Context) -> Finding:
     drawn, players = _on_testbed(context)
-    found = {who.label: totals(who, [TESTBED], drawn) for who in track(context, players)}
-    ours = found[OASIS.label][:, 0]
-    gaps = {other.label: ours - found[other.label][:, 0] for other in players[1:]}
+    found = {who.label: totals(who, [TESTBED], _played(who, drawn))[:, 0] for who in track(context, players)}
+    ours = found[OASIS.label]
+    gaps = {label: ours[: len(theirs)] - theirs for label, theirs in found.items() if label != OASIS.label}
     statements = [
         Statement(f"OASiS is ahead of {label}", f"{spread(gap, 1, True)}", positive(gap))
         for label, gap in gaps.items()
     ]
+    figure, ax = new_figure(height=0.9 + 0.35 * len(players))
+    bands = np.array([mean_interval(values) for values in found.values()]).T
+    plot_bars(ax, list(found), {"total utility": (bands[0], bands[1], bands[2])})
+    ax.set_xlabel("total utility")
+    text = f"Total utility at the size of the testbed, in simulation. {NOTE}."
     return Finding(
         verdict(statements),
         f"In simulation, with 12 jobs, 10 slots and 7 + 2 machines like those of the testbed, OASiS earns "
@@ -231,17 +244,13 @@ def _check_figure_8(context: Context) -> Finding:
         },
         tables=(
             statement_table(statements),
-            grid("Total utility at the size of the testbed, in simulation", "", ["total utility"], found),
-        ),
-        figures=(
-            bars(
-                "figure-8",
-                "Total utility at the size of the testbed, in simulation.",
-                list(found),
-                {"total utility": np.concatenate(list(found.values()), axis=1)},
-                "total utility",
+            Table(
+                f"Total utility at the size of the testbed, in simulation, 95 % half widths. {NOTE}",
+                ("", "total utility", "instances"),
+                tuple((label, spread(values), len(values)) for label, values in found.items()),
             ),
         ),
+        figures=(Figure("admission-figure-8", text, to_svg(figure)),),
     )
 
 
@@ -268,7 +277,7 @@ def _deviation(late: np.ndarray) -> np.ndarray:
 def _more(
     ours: np.ndarray, theirs: np.ndarray, measure: Callable[[np.ndarray], np.ndarray]
 ) -> tuple[str, bool | None]:
-    """Tell by how much a measure of their jobs is above that of ours, and whether it surely is (bootstrap)."""
+    """Tell how much more a measure is of their jobs than of ours, and whether it surely is (bootstrap)."""
     if min(len(ours), len(theirs)) < 3:
         return "too few jobs done", None
     rng = np.random.default_rng(0)
@@ -278,16 +287,22 @@ def _more(
     return f"{gap:+.2f} [{low:.2f}, {high:.2f}]", True if low > 0 else False if high < 0 else None
 
 
+def _mostly(statements: Sequence[Statement]) -> bool:
+    """Tell whether at least half of the statements are borne out."""
+    return 2 * sum(s.agrees is True for s in statements) >= len(statements)
+
+
 def _timeliness_finding(
-    name: str, places: Mapping[str, Place], drawn: Sequence[int], players: Sequence[Contender], text: str
+    name: str, places: Mapping[str, Place], drawn: range, players: Sequence[Contender], text: str
 ) -> Finding:
     """Return the finding about how well targets are met in some places."""
     statements, tables, numbers, done = [], [], {}, []
     for title, place in places.items():
         for kind in (SENSITIVE, CRITICAL):
-            late = {who: _late(who, place, drawn, kind) for who in players}
+            late = {who: _late(who, place, _played(who, drawn), kind) for who in players}
             share = {
-                who: 100.0 * np.array([outcome(who, place, seed).timeliness[kind].done for seed in drawn])
+                who: 100.0
+                * np.array([outcome(who, place, seed).timeliness[kind].done for seed in _played(who, drawn)])
                 for who in players
             }
             for measure, what in ((_distance, "mean closest to zero"), (_deviation, "smallest deviation")):
@@ -324,7 +339,7 @@ def _timeliness_finding(
             most = max(players[1:], key=lambda who: float(np.nanmean(share[who])))
             done.append(f"{_known(share[OASIS])} % ({title}, {kind}; {most.label} {_known(share[most])} %)")
     return Finding(
-        verdict(statements),
+        holds_if(verdict(statements) is Verdict.HOLDS and _mostly(statements)),
         f"{text} A job that is never done has no completion time and counts in the share alone. OASiS gets "
         f"done: {'; '.join(done)}. " + counted(statements),
         {"instances": len(drawn), **numbers},
@@ -345,13 +360,11 @@ def _known(samples: np.ndarray) -> str:
     return spread(known) if len(known) > 1 else "too few"
 
 
-def _late_figure(
-    name: str, title: str, place: Place, drawn: Sequence[int], players: Sequence[Contender]
-) -> Figure:
+def _late_figure(name: str, title: str, place: Place, drawn: range, players: Sequence[Contender]) -> Figure:
     figure, ax = new_figure(height=1.0 + 0.5 * len(players))
     series = {}
     for kind in (SENSITIVE, CRITICAL):
-        late = [_late(who, place, drawn, kind) for who in players]
+        late = [_late(who, place, _played(who, drawn), kind) for who in players]
         mean = np.array([v.mean() if len(v) else 0.0 for v in late])
         half = np.array([v.std(ddof=1) if len(v) > 1 else np.nan for v in late])
         series[kind] = (mean, mean - half, mean + half)
@@ -417,10 +430,10 @@ def _no_trend(change: np.ndarray) -> bool | None:
 
 
 def _check_figure_5(context: Context) -> Finding:
-    drawn = seeds(context, 3, 4, 10)
-    machines = context.pick((4,), (6, 12), (10, 20, 40, 80))
-    ranges = context.pick(((1.0, 10.0), (1.0, 100.0)), ((1.0, 10.0), (1.0, 100.0)), RANGES)
-    seconds = context.pick(30.0, 60.0, 900.0)
+    drawn = seeds(context, 3, 3, 5)
+    machines = context.pick((10, 20), (10, 20), (10, 20, 40, 80))
+    ranges = context.pick(((1.0, 100.0),), ((1.0, 10.0), (1.0, 100.0)), RANGES)
+    seconds = context.pick(3.0, 6.0, 60.0)
     places = {
         (n, high): Setup(10, 10, n // 2, n // 2, priority=(low, high))
         for n in machines
@@ -438,17 +451,15 @@ def _check_figure_5(context: Context) -> Finding:
     above = int((least > STATED[1] + MARGIN).sum() + nothing.sum())
     below = int((most < STATED[0] - MARGIN).sum())
     inside = int(((least >= STATED[0] - MARGIN) & (most <= STATED[1] + MARGIN)).sum())
-    outside = above + below
-    half = len(every) / 2
     by_size = _changes(
         found, [(machines[0], high) for _, high in ranges], [(machines[-1], high) for _, high in ranges]
     )
     by_range = _changes(found, [(n, ranges[0][1]) for n in machines], [(n, ranges[-1][1]) for n in machines])
     statements = [
         Statement(
-            f"the ratio is {STATED[0]:g} to {STATED[1]:g} (here: give or take {MARGIN:g}, on most instances)",
-            f"on {inside} of {len(every)} instances; above on {above}, below on {below}",
-            False if outside > half else True if inside > half else None,
+            f"the ratio is {STATED[0]:g} to {STATED[1]:g} (here: give or take {MARGIN:g}, on every instance)",
+            f"of {len(every)} instances surely inside: {inside}, above: {above}, below: {below}",
+            False if above or below else True if inside == len(every) else None,
         ),
         *(
             Statement(
@@ -460,7 +471,7 @@ def _check_figure_5(context: Context) -> Finding:
                 ("more servers", f"from {machines[0]} to {machines[-1]} machines", by_size),
                 ("larger U / L", f"from priorities up to {ranges[0][1]:g} to {ranges[-1][1]:g}", by_range),
             )
-            if what != "more servers" or len(machines) > 1
+            if len(ranges if what == "larger U / L" else machines) > 1
         ),
     ]
     summed = some[:, 1].sum() / some[:, 0].sum()
@@ -470,17 +481,19 @@ def _check_figure_5(context: Context) -> Finding:
     plan = outcome(OASIS, first, drawn[0]).schedule
     return Finding(
         verdict(statements),
-        f"With 10 jobs and T = 10 the ratio of the optimum to OASiS is {np.median(least):.2f} in the median, "
-        f"from {least.min():.2f} to {most.max():.2f}; it is proved within 1 % on {int(proved.sum())} of "
-        f"{len(every)} instances, and on {int(nothing.sum())} OASiS earns nothing though the optimum is positive. "
+        f"With 10 jobs and T = 10 schedules found earn {np.median(least):.2f} times what OASiS earns in the "
+        f"median, {least.min():.2f} to {least.max():.2f} times; certified bounds are {np.median(most):.2f} "
+        f"times that in the median. The optimum is proved within 1 % on {int(proved.sum())} of {len(every)} "
+        f"instances in {seconds:g} s each. OASiS earns nothing on {int(nothing.sum())}. "
         + counted(statements),
         {
             "instances": len(every),
             "proved within 1 %": int(proved.sum()),
             "OASiS earns nothing": int(nothing.sum()),
-            "least ratio": round(float(least.min()), 3),
-            "median ratio": round(float(np.median(least)), 3),
-            "largest ratio": round(float(most.max()), 3),
+            "least ratio of a schedule found": round(float(least.min()), 3),
+            "median ratio of a schedule found": round(float(np.median(least)), 3),
+            "largest ratio of a schedule found": round(float(least.max()), 3),
+            "median ratio of the bound": round(float(np.median(most)), 3),
             "sum of optima over sum of OASiS": round(float(summed), 3),
             "inside the range stated": inside,
             "above": above,
@@ -489,7 +502,7 @@ def _check_figure_5(context: Context) -> Finding:
         tables=(
             statement_table(statements),
             Table(
-                f"Performance ratio, 10 jobs, T = 10, {len(drawn)} instances each. {NOTE}",
+                f"Best schedule found over OASiS, 10 jobs, T = 10, {len(drawn)} instances each. {NOTE}",
                 (
                     "machines",
                     "priority up to",
@@ -506,9 +519,9 @@ def _check_figure_5(context: Context) -> Finding:
             _ratio_figure(found, machines, [high for _, high in ranges]),
             gantt(
                 "figure-5-gantt",
-                "Workers of the optimal schedule and of OASiS on one instance.",
+                "Workers of the best schedule found and of OASiS on one instance.",
                 made,
-                {"workers (optimum)": (best.decision, "workers"), "workers (OASiS)": (plan, "workers")},
+                {"workers (best found)": (best.decision, "workers"), "workers (OASiS)": (plan, "workers")},
             ),
         ),
     )
@@ -557,12 +570,12 @@ def _ratio_figure(found: Mapping[Key, np.ndarray], machines: Sequence[int], high
         series[f"priority up to {high:g}"] = (np.nan_to_num(mid), low, top)
     figure, ax = new_figure(height=1.2 + 0.3 * len(machines) * len(highs))
     plot_bars(ax, groups, series, band="least and most")
-    ax.axvspan(*STATED, alpha=0.25, color=INK, linewidth=0, label="stated in the paper")
+    ax.axvspan(*STATED, alpha=0.25, color=INK, linewidth=0, zorder=0, label="stated in the paper")
     ax.legend()
-    ax.set_xlabel("optimum / OASiS")
+    ax.set_xlabel("best schedule found / OASiS")
     text = (
-        "Performance ratio for 10 jobs and T = 10, median over the instances on which OASiS earns anything. "
-        f"{NOTE}."
+        "Best schedule found over OASiS for 10 jobs and T = 10, median over the instances on which OASiS "
+        f"earns anything. {NOTE}."
     )
     return Figure("admission-figure-5", text, to_svg(figure))
 
@@ -599,8 +612,8 @@ def _check_figure_6(context: Context) -> Finding:
         else amended_if(positive(printed) is True, positive(printed) is not True),
         f"With {setup.jobs} jobs, U / L underestimated (mean of {', '.join(heads[:middle])}) earns "
         f"{spread(with_floor, 1, True)} % more than overestimated ({', '.join(heads[middle + 1 :])}) where "
-        f"L has a floor of 1 % of the priority, and {spread(printed, 1, True)} % without it: f(T - a) of critical "
-        "jobs makes U / L as printed so large that factors of it hardly matter.",
+        f"L has a floor of 1 % of the priority, and {spread(printed, 1, True)} % without it: f(T - a) of "
+        "critical jobs makes U / L as printed so large that factors of it hardly matter.",
         {
             "instances": len(drawn),
             "under- over overestimated, with the floor (%)": round(float(with_floor.mean()), 2),
@@ -645,7 +658,8 @@ CLAIMS: list[Claim] = [
         "Fig. 4, Sec. V.A",
         "Completion less target time is closest to zero with OASiS, for time-sensitive and for time-critical "
         "jobs, with the smallest variance.",
-        "Mean and deviation over the jobs that are done, and beside them the share that is done.",
+        "Mean and deviation over the jobs that are done, and beside them the share that is done. It holds if no "
+        "statement fails and at least half are borne out.",
         Verdict.FAILS,
         _check_figure_4,
     ),
@@ -654,7 +668,7 @@ CLAIMS: list[Claim] = [
         "Fig. 5, Sec. V.A",
         "For 10 jobs the optimum is 1.1 to 1.5 times what OASiS earns, without a clear trend in the number "
         "of servers or in U / L.",
-        "The certified optimum over OASiS on small instances; what is not proved is an interval.",
+        "What the best schedule found and a certified bound are over OASiS; a ratio is outside if both are.",
         Verdict.FAILS,
         _check_figure_5,
     ),
@@ -672,14 +686,14 @@ CLAIMS: list[Claim] = [
         "Fig. 8, Sec. V.B",
         "On the testbed OASiS has the largest total utility of all.",
         "A simulation with the testbed's machines and jobs like its own.",
-        Verdict.HOLDS,
+        Verdict.FAILS,
         _check_figure_8,
     ),
     Claim(
         "admission/figure-9",
         "Fig. 9, Sec. V.B",
         "On the testbed completion less target time is closest to zero with OASiS.",
-        "A simulation with the testbed's machines and jobs like its own: jobs that are done, and their share.",
+        "A simulation with the testbed's machines and jobs like its own; judged like Fig. 4.",
         Verdict.FAILS,
         _check_figure_9,
     ),

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..base import InputError
-from . import kernels
 from .instance import Schedule
 from .jobs import Job
 
@@ -58,6 +57,8 @@ def deadline_costs(job: Job, offer: Offer) -> np.ndarray:
 
     One programme over all worker-slots serves all deadlines, O(S W N).
     """
+    from . import kernels
+
     if _hopeless(job, offer):
         return np.full(len(offer.worker_room), np.inf)
     curves, mosts = kernels.slot_curves(_arrays(job, offer))
@@ -86,6 +87,8 @@ def cheapest_schedule(job: Job, offer: Offer, least: float = -np.inf) -> Plan | 
         first, and the next one counts only if it pays more; for a deadline, as few workers run in the late
         slots as equal cost allows; of machines of equal cost those with smaller numbers come first.
     """
+    from . import kernels
+
     if _hopeless(job, offer):
         return None
     payoff, cost, counts, _, _ = kernels.best_counts(
@@ -111,6 +114,8 @@ def printed_schedule(job: Job, offer: Offer) -> Plan | None:
     InputError
         For a job with so many chunks that the table of the programme has more than :data:`MOST_ENTRIES`.
     """
+    from . import kernels
+
     slots, chunks = len(offer.worker_room), job.epochs * job.chunks
     # y workers take floor(y / m) chunks at most; handing out fewer costs as much
     takes = np.array([min(int(y / job.chunk_time), chunks) for y in range(job.chunks + 1)], dtype=np.int64)
@@ -136,6 +141,8 @@ def printed_schedule(job: Job, offer: Offer) -> Plan | None:
 
 def place(job: Job, offer: Offer, counts: np.ndarray) -> Schedule:
     """Return the schedule with these numbers of workers in slots a, a + 1, ..., on the cheapest machines."""
+    from . import kernels
+
     worker_room, worker_cost, server_room, server_cost, servers_for = _arrays(job, offer)
     return Schedule(
         kernels.place(worker_room, worker_cost, counts, job.arrival, job.index),
@@ -155,10 +162,16 @@ def _hopeless(job: Job, offer: Offer) -> bool:
 
 
 def _arrays(job: Job, offer: Offer) -> tuple[np.ndarray, ...]:
-    """Return the form that the kernels work on; compiled code is for arrays that can be written to."""
-    sides = ((offer.worker_room, offer.worker_cost), (offer.server_room, offer.server_cost))
-    (worker_room, worker_cost), (server_room, server_cost) = (
-        (np.require(room, np.int64, ["C", "W"]), np.require(cost, np.float64, ["C", "W"]))
-        for room, cost in sides
+    """Return the form that the kernels work on."""
+    return (
+        _plain(offer.worker_room, np.int64),
+        _plain(offer.worker_cost, np.float64),
+        _plain(offer.server_room, np.int64),
+        _plain(offer.server_cost, np.float64),
+        job.servers_for,
     )
-    return worker_room, worker_cost, server_room, server_cost, job.servers_for
+
+
+def _plain(array: np.ndarray, kind: type) -> np.ndarray:
+    """Return an array, or its copy, as compiled code takes it: contiguous, and it can be written to."""
+    return array if array.dtype == kind and array.flags.carray else np.array(array, dtype=kind, order="C")

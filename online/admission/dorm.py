@@ -49,9 +49,10 @@ class Dorm(Baseline):
       number and rounded up, change their numbers or places.
 
     If no such deployment is found, the floor of a job is lowered to the number of workers that it has now,
-    none for one that waits; then leaving all as it is will do. There is no clock: HiGHS stops at the relative
-    gap or after so many nodes, and then its best deployment counts. What it returns is rounded and checked
-    exactly; a worker too many by rounding is taken off. Dorm knows no utilities.
+    none for one that waits; then leaving all as it is will do, and is done if HiGHS finds nothing. There is
+    no clock: HiGHS stops at the relative gap or after so many nodes, and then its best deployment counts.
+    What it returns is rounded and checked exactly; a worker too many by rounding is taken off. Dorm knows no
+    utilities.
 
     Parameters
     ----------
@@ -96,9 +97,7 @@ class Dorm(Baseline):
         found = program.solve(floors, adjusted, self.gap, self.nodes)
         if found is None:
             found = program.solve(np.minimum(floors, program.now), adjusted, self.gap, self.nodes)
-        if found is None:
-            raise ClairvoyantError("dorm: HiGHS does not find that all may stay as it is")
-        return found
+        return self._placed if found is None else found
 
 
 class Program:

@@ -29,7 +29,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...models.admission import kernels
 from ...models.admission.cluster import Books
 from ...models.admission.instance import Deployment, Observation, Setting
 from ...models.admission.jobs import UNIT, Job
@@ -242,9 +241,8 @@ class Seen:
         self._setting = setting
         self._range = price_range(setting, ())
         self._volumes = np.full(2, np.inf)  # least ln W sum_r w~^r of workers and of parameter servers
-        self._worths = np.full(
-            (2, 2), np.inf
-        )  # least ln L of a job alone less its volume; without and with floor
+        # least ln L of a job alone less its volume, per side without and with the floor
+        self._worths = np.full((2, 2), np.inf)
 
     def with_job(self, job: Job) -> PriceRange:
         """Return the range with one job more; the same object if it has not changed."""
@@ -340,6 +338,8 @@ class Market:
         self, slots: slice, need: np.ndarray, share: np.ndarray, most: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return how many fit on each machine in each slot, and what one costs."""
+        from ...models.admission import kernels
+
         room = kernels.rooms(self._by_resource, self.taken[slots], need.astype(np.float64), most)
         return room, kernels.unit_costs(self.prices[slots], share)
 

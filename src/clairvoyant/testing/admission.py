@@ -229,7 +229,7 @@ def _job(arrival: int, **fields: Any) -> dict[str, Any]:
 UTILITY = {"priority": 10, "decay": 0.5, "target": 2}
 
 
-def _random(seed: int, *, horizon: int = 7, count: int = 8, machines: int = 2, size: float = 4.0) -> Any:
+def _random(seed: int, *, horizon: int = 6, count: int = 7, machines: int = 2, size: float = 4.0) -> Any:
     """Return a small instance in which no two jobs are alike."""
     rng = np.random.default_rng(seed)
     arrivals = np.sort(rng.integers(1, horizon - 1, count))
@@ -262,11 +262,11 @@ def _random(seed: int, *, horizon: int = 7, count: int = 8, machines: int = 2, s
 
 def ordinary() -> dict[str, AdmissionInstance]:
     """Return the instances that policies are checked on: scarce, ample, and with a job that cannot run."""
-    mixed = _random(2, horizon=6, count=5, machines=3, size=1.5).to_dict()
+    mixed = _random(2, horizon=5, count=5, machines=3, size=1.5).to_dict()
     mixed["jobs"].append({**mixed["jobs"][0], "worker_bandwidth": 9, "arrival": 2})
     return {
         "scarce machines": _random(0, size=2.0),
-        "ample machines": _random(1, count=6, size=20.0),
+        "ample machines": _random(1, count=5, size=20.0),
         "a job that cannot run": AdmissionInstance.from_dict(mixed),
     }
 
