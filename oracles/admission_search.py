@@ -17,26 +17,23 @@ from .base import Budget, ProgressCallback, relative_gap
 ITERATIONS = 10_000
 """Rounds of ruin and recreate without a time limit."""
 
-WARM, COLD = 1.5e-2, 1e-4
+WARM, COLD = 5e-3, 1e-4
 """Relative loss that is accepted with probability 1/e, at the start and at the end."""
 
-NOISE = (0.0, 0.1, 0.3, 1.0)
+NOISE = (1.0, 3.0)
 """Standard deviations of the logarithm of what jobs are ranked by."""
 
 SCALES = (1.0, 0.8, 0.5, 0.2)
 """What prices are multiplied by when jobs are placed."""
 
-MOST_OUT = 10
+MOST_OUT = 6
 """The most jobs that are taken out in a round."""
 
 WOBBLES = (0.0, 0.3, 1.0)
 """Standard deviations of the logarithm of what the prices of the slots are multiplied by, job by job."""
 
-MOST_TRIED = 6
+MOST_TRIED = 10
 """The most rejected jobs that are tried in a round."""
-
-SURE = 2.0
-"""Beyond this, the logarithm of utility per cost ranks jobs no higher."""
 
 LEAST = 1e-9
 """Utilities below this share of the priority do not count."""
@@ -122,9 +119,9 @@ class _Search:
             cost = self.insert(i, 0.5)
             placed = self.held[i]
             if placed is None:
-                rank[i], span[i] = -SURE, (job.arrival - 1, job.arrival - 1)
+                rank[i], span[i] = 0.0, (job.arrival - 1, job.arrival - 1)
                 continue
-            rank[i] = min(SURE, math.log(placed.worth / max(cost, 1e-6 * placed.worth)))
+            rank[i] = math.log(placed.worth / max(cost, 1e-6 * placed.worth))
             span[i] = job.arrival - 1, placed.workers[-1, 0]
             self.move(i, placed, 1)
         return rank, span

@@ -95,7 +95,7 @@ TINY = instances(max_horizon=3, max_machines=2, max_jobs=3, max_chunks=3)
 
 
 @given(TINY)
-@hypothesis_settings(max_examples=25, deadline=None)
+@hypothesis_settings(max_examples=15, deadline=None)
 def test_columns_give_the_linear_relaxation_and_volume_is_not_below(instance: AdmissionInstance) -> None:
     linear, optimum = relaxation(instance)
     found = columns(instance, Budget(*FOREVER))

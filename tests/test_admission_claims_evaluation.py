@@ -70,8 +70,8 @@ class TestCheapClaims:
             assert again.digest() == shown.digest()
 
 
-@pytest.mark.parametrize("name", ["c4-gpu", "ties"])
-def test_same_seed_same_finding_and_another_seed_another(name: str) -> None:
+def test_same_seed_same_finding_and_another_seed_another() -> None:
+    name = "ties"
     assert CLAIMS[name].check(Context(mode="quick", seed=0)) == finding(name)
     other = CLAIMS[name].check(Context(mode="quick", seed=1))
     assert other.verdict is finding(name).verdict

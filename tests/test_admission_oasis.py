@@ -79,7 +79,7 @@ def test_only_what_is_proved_is_claimed() -> None:
     ):
         for kind in (Oasis, OasisPrinted):
             policy = kind(bounds=bounds, scale=scale, floor=floor, steep=steep)
-            proved = kind is Oasis and steep and not floor and scale == 1.0 and bounds == "exact"
+            proved = kind is Oasis and not floor and scale == 1.0 and bounds == "exact"
             assert (policy.traits.guarantee != "none") == proved
             assert policy.traits.sees == ({"announced"} if bounds == "exact" else set())
     assert Oasis.traits.guarantee == "none"

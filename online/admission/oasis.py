@@ -3,22 +3,11 @@ r"""OASiS (Alg. 1): exponential prices for all resources, and jobs accepted if t
 What is proved
 --------------
 Theorem 4 of the paper (OPT <= 2 alpha ALG) is false as printed: a job that does not fit is rejected although
-the prices are below U. The policy with ``steep=True``, ``floor=False`` and the exact range has a guarantee.
-Its prices are p(g) = L (U / L)^min(1, g / ((1 - x) c)), where x is the largest share of a machine that a job
-can take in a slot. Let mu_i be max(0, payoff) at arrival and prices be final.
-
-1. (mu, p) is dual feasible for every schedule of the empty cluster. Prices only rise, so the arrival's prices
-   are the cheaper ones. A schedule that fits at arrival has a payoff of at most mu_i, as the best one was
-   sought. One that does not fit takes at most x c of some resource r of a machine that has less than that
-   left: g > (1 - x) c, so the price there is U^r >= f / w~^r for the best f that the job can earn, and its
-   payoff is not positive.
-2. When a job is accepted, no price it pays was at U. With z = dg / c <= x, a = ln(U / L) and b = a / (1 - x),
-   c dp <= c p (e^{b z} - 1) <= p dg (e^{b x} - 1) / x. So the dual rises by at most
-   kappa = max(1, (e^{a x / (1 - x)} - 1) / x) times the job's utility, for the largest a.
-3. D_0 <= OPT / 2, by the choice of eta, as some job can finish.
-
-So OPT <= D_I <= OPT / 2 + kappa ALG, and OPT <= 2 kappa ALG. For x = 1 the bound is infinite: every machine
-in use then has the price U.
+the prices are below U. With the exact range and ``floor=False`` there is a guarantee nevertheless, of the
+printed prices and, a smaller one where jobs are small beside the machines, of the steep ones,
+p(g) = L (U / L)^min(1, g / ((1 - x) c)), which reach U where the largest job may no longer fit; x is the
+largest share of a machine that a job can take in a slot. ``analysis/admission/competitive.py`` states and
+proves both.
 """
 
 from __future__ import annotations
@@ -44,13 +33,20 @@ HIGHEST = 600.0
 _NONE = np.zeros((0, 3), dtype=np.int64)
 ANNOUNCED = Traits(problem="admission", sees=frozenset({"announced"}))
 UNINFORMED = Traits(problem="admission")
-PROVED = Traits(
-    problem="admission",
-    sees=frozenset({"announced"}),
-    guarantee="OPT <= 2 max(1, (e^{x a / (1 - x)} - 1) / x) ALG, a = alpha, x = the largest share of a "
-    "machine that a job takes; nothing if x = 1",
-    proven="online/admission/oasis.py",
-)
+PROVED = {
+    steep: Traits(
+        problem="admission",
+        sees=frozenset({"announced"}),
+        guarantee="OPT <= 2 max(1, B) ALG; with a = alpha and x < 1/2 the largest share of a machine that a "
+        f"job takes, B = {growth}",
+        proven="analysis/admission/competitive.py",
+    )
+    for steep, growth in (
+        (False, "(e^{xa} - 1) / x * (e^a - 1) / (e^{(1-x)a} - 1)"),
+        (True, "(e^{xa/(1-x)} - 1) / x"),
+    )
+}
+"""The guarantees of printed and of steep prices."""
 
 
 @dataclass
@@ -109,12 +105,12 @@ class Oasis:
         if self.bounds == "estimated":
             self.traits = UNINFORMED
         elif self.proved:
-            self.traits = PROVED
+            self.traits = PROVED[self.steep]
 
     @property
     def proved(self) -> bool:
-        """Whether these settings have the guarantee of the module's docstring."""
-        return self.bounds == "exact" and self.steep and not self.floor and self.scale == 1.0
+        """Whether these settings have a guarantee; see the module."""
+        return self.bounds == "exact" and not self.floor and self.scale == 1.0
 
     def start(self, setting: Setting, rng: np.random.Generator) -> None:
         """Forget everything."""
