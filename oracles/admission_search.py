@@ -17,22 +17,19 @@ from .base import Budget, ProgressCallback, relative_gap
 ITERATIONS = 10_000
 """Rounds of ruin and recreate without a time limit."""
 
-WARM, COLD = 5e-3, 1e-4
+WARM, COLD = 1.5e-2, 1e-4
 """Relative loss that is accepted with probability 1/e, at the start and at the end."""
 
-NOISE = (1.0, 3.0)
+NOISE = (0.0, 0.1, 0.3, 1.0)
 """Standard deviations of the logarithm of what jobs are ranked by."""
 
 SCALES = (1.0, 0.8, 0.5, 0.2)
 """What prices are multiplied by when jobs are placed."""
 
-MOST_OUT = 6
+MOST_OUT = 10
 """The most jobs that are taken out in a round."""
 
-WOBBLES = (0.0, 0.3, 1.0)
-"""Standard deviations of the logarithm of what the prices of the slots are multiplied by, job by job."""
-
-MOST_TRIED = 10
+MOST_TRIED = 6
 """The most rejected jobs that are tried in a round."""
 
 LEAST = 1e-9
@@ -66,7 +63,7 @@ class _Search:
         self.rows = tuple(np.empty((slots * min(len(c), most), 3), dtype=np.int64) for c in capacities)
         self.scratch = self._workspace(slots, most)
         self.held: list[_Placed | None] = [None] * len(self.jobs)
-        self.value, self.wobble = 0.0, 0.0
+        self.value = 0.0
         self.rank, self.span = self._ranks()
 
     def _given(self, job: Job) -> tuple[Any, ...]:
@@ -92,9 +89,6 @@ class _Search:
     def insert(self, i: int, scale: float) -> float:
         """Place the i-th job if that pays; return the cost."""
         given, needs, costs = self.given[i]
-        if self.wobble > 0.0:
-            factor = np.exp(self.wobble * self.rng.standard_normal((len(given[4]), 1)))
-            costs = (costs[0] * factor, costs[1] * factor)
         end, server_end, done, cost = kernels.insert(
             given, scale, self.free, needs, self.members, self.prices, costs, self.rows, self.scratch
         )
@@ -119,9 +113,9 @@ class _Search:
             cost = self.insert(i, 0.5)
             placed = self.held[i]
             if placed is None:
-                rank[i], span[i] = 0.0, (job.arrival - 1, job.arrival - 1)
+                rank[i], span[i] = -50.0, (job.arrival - 1, job.arrival - 1)
                 continue
-            rank[i] = math.log(placed.worth / max(cost, 1e-6 * placed.worth))
+            rank[i] = math.log(placed.worth) - math.log(max(cost, 1e-6 * placed.worth))
             span[i] = job.arrival - 1, placed.workers[-1, 0]
             self.move(i, placed, 1)
         return rank, span
@@ -141,7 +135,6 @@ class _Search:
         undone = [(i, self.held[i]) for i in victims.tolist()]
         for i, placed in undone:
             self.move(i, placed, 1)
-        self.wobble = WOBBLES[rng.integers(len(WOBBLES))]
         scale = SCALES[rng.integers(len(SCALES))]
         if wanted >= 0:
             self.insert(wanted, scale)

@@ -63,9 +63,9 @@ def _least(gaps: np.ndarray, heads: Sequence[str]) -> str:
 
 
 def _check_figure_3(context: Context) -> Finding:
-    drawn = seeds(context, 6, 5, 10)
-    levels = context.pick((15, 100), (10, 60, 200), (20, 50, 100, 200, 300, 400))
-    T, machines = context.pick((60, 15), (100, 30), (300, 50))
+    drawn = seeds(context, 5, 5, 10)
+    levels = context.pick((15, 70), (10, 60, 150), (20, 50, 100, 200, 300, 400))
+    T, machines = context.pick((50, 12), (100, 25), (300, 50))
     checked = context.pick(2, 2, 3)
     found: dict[str, dict[str, np.ndarray]] = {}
     dorm: dict[str, np.ndarray] = {}
@@ -433,7 +433,7 @@ def _check_figure_5(context: Context) -> Finding:
     drawn = seeds(context, 3, 3, 5)
     machines = context.pick((10, 20), (10, 20), (10, 20, 40, 80))
     ranges = context.pick(((1.0, 100.0),), ((1.0, 10.0), (1.0, 100.0)), RANGES)
-    seconds = context.pick(3.0, 6.0, 60.0)
+    seconds = context.pick(2.0, 4.0, 60.0)
     places = {
         (n, high): Setup(10, 10, n // 2, n // 2, priority=(low, high))
         for n in machines

@@ -112,7 +112,8 @@ class Schedule:
 
 def _rows(field: str, given: Any, width: int) -> np.ndarray:
     """Return whole, non-zero rows in ascending order, read-only, or raise for a wrong shape or type."""
-    if isinstance(given, np.ndarray) and given.dtype.kind in "iu" and given.ndim == 2:
+    whole_rows = isinstance(given, np.ndarray) and given.dtype.kind in "iu" and given.ndim == 2
+    if whole_rows and given.min(initial=0) >= -LARGEST and given.max(initial=0) <= LARGEST:
         rows = given
     else:
         rows = numbers(given, field, (None, width), low=-LARGEST, high=LARGEST, integer=True)
