@@ -422,11 +422,14 @@ class _Columns:
         status = self.highs.getModelStatus()
         if status == highspy.HighsModelStatus.kTimeLimit:
             return
-        if status != highspy.HighsModelStatus.kOptimal:
+        if status == highspy.HighsModelStatus.kModelEmpty:  # no job has paid yet
+            self.value, duals = 0.0, np.zeros(len(self.prices))
+        elif status == highspy.HighsModelStatus.kOptimal:
+            self.value = self.highs.getInfo().objective_function_value
+            duals = np.maximum(0.0, np.array(self.highs.getSolution().row_dual)[len(self.market.jobs) :])
+        else:
             raise OracleError(f"column generation: HiGHS ends with {status}")
         self.round += 1
-        self.value = self.highs.getInfo().objective_function_value
-        duals = np.maximum(0.0, np.array(self.highs.getSolution().row_dual)[len(self.market.jobs) :])
         for pull in (PULL, 0.0):
             new = self._price(pull * self.prices + (1.0 - pull) * duals, budget)
             if new or budget.over:

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -268,3 +269,12 @@ def test_the_same_bytes_every_time() -> None:
     assert found[0].bound == found[1].bound
     assert math.isfinite(found[0].bound)
     np.testing.assert_array_equal(found[0].worker_prices, found[1].worker_prices)
+
+
+def test_columns_may_begin_at_prices_at_which_nothing_pays() -> None:
+    instance = AdmissionInstance.generate("tiny", 0)
+    usual = volume(instance, Budget(*FOREVER))
+    dear = [np.full_like(prices, 1e6) for prices in (usual.worker_prices, usual.server_prices)]
+    start = replace(usual, worker_prices=dear[0], server_prices=dear[1], bound=1e12)
+    found = [columns(instance, Budget(*FOREVER), None, begin).bound for begin in (start, usual)]
+    assert found[0] == pytest.approx(found[1], rel=1e-6)

@@ -114,7 +114,7 @@ def outcome(who: Contender, place: Place, seed: int) -> Outcome:
     return Outcome(run.total, shares(drawn, schedule), timeliness(drawn, schedule), schedule)
 
 
-BOUND_ROUNDS, SEARCH_ROUNDS = 500, 3000
+BOUND_ROUNDS, SEARCH_ROUNDS = 300, 3000
 """Rounds of the volume method and of the search, few enough for seconds; no clock decides what is found."""
 
 
