@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..models.admission.instance import AdmissionInstance, Schedule
 from ..models.base import InputError
-from .admission_bound import Priced, columns, lagrangian_bound, volume, without_prices
+from .admission_bound import Priced, columns, lagrangian_bound, quick, volume, without_prices
 from .admission_exact import Part, by_cp_sat, by_highs, pooled_bound
 from .admission_search import search
 from .base import Budget, Optimum, OracleEntry, OracleError, ProgressCallback, WhyStopped, relative_gap
@@ -207,7 +207,8 @@ def _by_prices(held: _Held, *, brief: bool) -> None:
     steps = sum((setting.horizon - job.arrival + 1) * job.chunks for job in jobs)
     rounds = int(min(2000, max(50, VOLUME_WORK // steps)))
     held.price(volume(instance, held.part(0.1 if brief else 0.4), held.report(0.0, 0.3), rounds))
-    if not held.over and slots * len(setting.resources) <= COLUMN_SIZE:
+    few = slots * len(setting.resources) <= COLUMN_SIZE and all(quick(job, setting.horizon) for job in jobs)
+    if few and not held.over:
         budget = held.part(0.1 if brief else 0.3, COLUMN_SECONDS)
         held.price(columns(instance, budget, held.report(0.3, 0.4), held.priced))
     if not held.over:

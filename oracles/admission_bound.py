@@ -92,7 +92,7 @@ def lagrangian_bound(
     setting = instance.setting
     best = np.zeros(len(instance.jobs)) if payoffs is None else payoffs.copy()
     for job in instance.jobs:
-        known = payoffs is not None and (best[job.index] == 0.0 or not _small(job, setting.horizon))
+        known = payoffs is not None and (best[job.index] == 0.0 or not quick(job, setting.horizon))
         if (
             job.index in instance.never
             or known
@@ -108,7 +108,8 @@ def lagrangian_bound(
     return math.fsum(terms) * (1.0 + ROUNDING), best
 
 
-def _small(job: Job, horizon: int) -> bool:
+def quick(job: Job, horizon: int) -> bool:
+    """Return whether the exact subroutine prices a job within :data:`TABLE` steps."""
     return (horizon - job.arrival + 1) * job.work * job.chunks <= TABLE
 
 
@@ -381,7 +382,7 @@ def columns(
     if not market.jobs:
         return without_prices(instance)
     market.pack()
-    master = _Columns(market, start)
+    master = _Columns(market, start, budget)
     while master.round < rounds and not master.settled and not budget.over:
         master.step(budget)
         if progress is not None:
@@ -394,7 +395,7 @@ def columns(
 class _Columns:
     """State of column generation; see :func:`columns`."""
 
-    def __init__(self, market: Market, start: Priced | None) -> None:
+    def __init__(self, market: Market, start: Priced | None, budget: Budget) -> None:
         import highspy
 
         self.market = market
@@ -411,7 +412,7 @@ class _Columns:
         for _ in range(len(market.jobs) + sum(self.sizes)):
             self.highs.addRow(-highspy.kHighsInf, 1.0, 0, np.zeros(0, np.int32), np.zeros(0))
         self.highs.changeObjectiveSense(highspy.ObjSense.kMaximize)
-        self._price(self.prices, Budget(0.0, None))
+        self._price(self.prices, budget)
 
     def step(self, budget: Budget) -> None:
         """Solve the master, price all jobs at its duals drawn towards the best prices, and add schedules."""

@@ -171,6 +171,38 @@ def test_nothing_is_proven_where_no_job_can_finish_or_another_range_is_announced
     assert competitive.bounds(other) == {}
 
 
+@pytest.mark.parametrize("utility", [4.0, 10.0, 20.0])
+def test_for_large_shares_the_same_range_asks_for_opposite_decisions(utility: float) -> None:
+    """The last paragraph of the module: who takes the first job has about 1 of F, who does not 1/F of 1."""
+    first, second = (600_000.0, 0.0, 1.0), (600_000.0, 0.0, utility)
+    last = (600_000.0 / utility**2, 0.0, 1.0 / utility)
+    alone, both = (
+        theory.one_machine(rows, 1e6, servers=False) for rows in ([first, last], [first, second, last])
+    )
+    assert alone.announced.lower_workers == pytest.approx(both.announced.lower_workers)
+    np.testing.assert_allclose(alone.announced.upper_workers, both.announced.upper_workers)
+    assert alone.announced.alpha() == pytest.approx(math.log(4.0 * utility**3 / 0.6))
+    assert optimum(alone)[0] == pytest.approx(1.0 + 1.0 / utility)
+    assert optimum(both)[0] == pytest.approx(utility + 1.0 / utility)
+    assert [played(both, steep)[1] for steep in (False, True)] == pytest.approx([1.0 + 1.0 / utility, 1.0])
+
+
+def test_steps_where_prices_nearly_underflow() -> None:
+    """Prices start above 0 but below 1e-308, so that the relation is beyond all numbers."""
+    data = theory.too_slow().to_dict()
+    jobs = [
+        {**data["jobs"][0], "epochs": 1, "utility": {"priority": 1, "decay": decay, "target": 0}}
+        for decay in (0.0, 79.0)
+    ]
+    instance = AdmissionInstance.from_dict(
+        {**data, "worker_servers": [[1]], "parameter_servers": [[1]], "jobs": jobs}
+    )
+    assert 0.0 < math.exp(instance.announced.lower_workers) < 1e-308
+    policy, earned = played(instance, steep=False)
+    assert earned == pytest.approx(0.5)
+    assert [step.relation for step in competitive.steps(instance, policy)] == [math.inf, math.inf]
+
+
 def test_ratio_is_an_interval_with_its_ends_defined() -> None:
     def found(value: float, bound: float | None) -> Optimum:
         return Optimum(value, bound, None, WhyStopped.TIME_LIMIT, "by hand", 0.0)

@@ -45,9 +45,11 @@ below OPT. There are two ways to mend that:
 that p c~ rises by at most (e^{min(a, ad/(1-x))} - 1) / d times what is paid. Over x0 <= d <= x that is
 largest at d = x if x < 1/2, else at d = max(1 - x, x0): it grows up to d = 1 - x and falls from there.
 
-**Little better is possible for x > 1/2.** Take one machine, one slot, and jobs that need more than half of
-it, worth 1 and then F. A policy that takes the first has 1 of F; one that does not has 0 of 1 if no other
-comes.
+**For x > 1/2 no power of alpha bounds OPT / ALG, whatever the prices.** Take one machine, one slot, and jobs
+that need a share w > 1/2 of it, worth 1 and then F, and at last one that needs w / F^2, fits beside either,
+and is worth 1 / F. U and L are the same whether the second comes or not, with U / L = 4 F^3 / w. A policy
+that takes the first has at most 1 + 1 / F of F + 1 / F; one that does not has 1 / F of 1 + 1 / F if the
+second does not come. So OPT / ALG can be nearly F, which is about e^{a/3}.
 """
 
 from __future__ import annotations
@@ -214,7 +216,7 @@ def steps(instance: AdmissionInstance, policy: Oasis) -> Iterator[Step]:
         ):
             share = (now - g) / np.maximum(has, 1)
             dearer = new > old
-            with np.errstate(divide="ignore"):  # a price below 1e-308 is 0
+            with np.errstate(divide="ignore", over="ignore"):  # a price below 1e-308 is 0, or nearly
                 least = (new - old)[dearer] / (old * share)[dearer]
             relation = max(relation, float(least.max(initial=0.0)))
             largest = max(largest, float(share.max(initial=0.0)))

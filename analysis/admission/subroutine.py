@@ -383,7 +383,7 @@ def _check_completion(_context: Context) -> Finding:
     last, done = 1 + int(np.flatnonzero(busy)[-1]), int(policy.plans[0].completion)
     rejected = [i for i, mu in policy.payoffs.items() if mu == 0.0]
     return Finding(
-        amended_if(False, last == done and of_truth.size > 1 and rejected == [1]),
+        amended_if(of_truth.size == 1 and not rejected, last == done),
         "(8) is the argmax of a truth value, which every busy slot attains: for a job that runs in slots "
         f"{' and '.join(map(str, of_truth))} it names {of_truth.size} slots. The last busy slot, {last}, is "
         f"meant. It does not exist for rejected jobs ({len(rejected)} here), so (1) multiplies x_i = 0 by "

@@ -282,9 +282,9 @@ def _check_theorem_4(context: Context) -> Finding:
         f"10 gives a ratio of {hand[0].ratio:.3g} above 2 alpha = {2 * hand[0].sizes[0]:.1f}, and F = 100 "
         f"gives {hand[1].ratio:.3g} above {2 * hand[1].sizes[0]:.1f}: the ratio grows with F, alpha with ln "
         "F. Where a worker takes a thousandth of a machine but the job takes all of it, it is "
-        f"{hand[3].ratio:.4g} above {2 * hand[3].sizes[0]:.1f}. No other prices help there: who does not "
-        f"take the first job may end with nothing. On random instances 2 alpha was exceeded in {above} of "
-        f"{len(random)}.",
+        f"{hand[3].ratio:.4g} above {2 * hand[3].sizes[0]:.1f}. Who does not know F can do no better: "
+        "without the first job they may end with nothing. On random instances 2 alpha was exceeded in "
+        f"{above} of {len(random)}.",
         {
             "F = 10: OPT / ALG": hand[0].ratio,
             "F = 10: 2 alpha": 2.0 * hand[0].sizes[0],
@@ -632,9 +632,9 @@ def _check_initial(context: Context) -> Finding:
     return Finding(
         amended_if(start <= 0.0, wrong == 0 and len(random) > 0),
         f"D_0 <= OPT / 2 held in {len(random) - wrong} of {len(random)} random instances in which a job can "
-        f"finish. Without one OPT = 0, and D_0 = {start:g} as printed in the counterexample: jobs that can "
-        f"never finish must not count in L and eta. With the floor on L it is lost: D_0 is {floored:.2g} for "
-        f"one job that is worth {most:.2g} at the horizon, its only chance, and OASiS earns {earned:g}.",
+        f"finish. Without one OPT = 0, and D_0 = {start:g} as printed in the counterexample: its proof "
+        f"assumes an accepted job, in (35). With the floor on L it is lost: D_0 is {floored:.2g} for one job "
+        f"that is worth {most:.2g} at the horizon, its only chance, and OASiS earns {earned:g}.",
         {
             "random instances": len(random),
             "with D_0 above OPT / 2": wrong,
@@ -826,11 +826,11 @@ def _check_arrival(context: Context) -> Finding:
     lower = int((excess < -1e-9).sum())
     return Finding(
         amended_if(printed == true, lower == 0 and true <= printed),
-        "(23) subtracts an arrival from a duration. The largest utility of a job is f(ceil(E m) - 1), as "
-        "Appendix A says in words; the printed one is larger for every arrival after slot 1 (here "
-        f"{printed:.3g} instead of {true:.3g}), never smaller. So the printed U is still an upper end, "
-        f"prices rise faster, and alpha is larger: by {gain:.3g} here, by up to {excess.max():.3g} on "
-        "random instances of at most 3 slots.",
+        "(23) subtracts an arrival from a duration. No schedule of a job earns more than f(ceil(E m) - 1), "
+        "which is what Appendix A asks for; the printed one is larger for arrivals after slot 1, unless the "
+        f"utility is constant (here {printed:.3g} instead of {true:.3g}), never smaller. So the printed U is "
+        f"still an upper end, prices rise faster, and alpha is larger: by {gain:.3g} here, by up to "
+        f"{excess.max():.3g} on random instances of at most 3 slots.",
         {
             "f as printed": printed,
             "largest utility": true,
@@ -858,8 +858,8 @@ def _check_size_of_alpha(context: Context) -> Finding:
         "L is the utility at the horizon of the most impatient job, e^{-gamma_2 (T - a - gamma_3)}: with "
         "the jobs of Sec. V.A 2 alpha is "
         + ", ".join(f"{line[2]:,.0f} for T = {line[0]} and {line[1]} jobs" for line in lines)
-        + ". A policy that runs nothing but the most valuable job has a ratio of at most the number of "
-        "jobs. ln L_1 is "
+        + ". Nothing but the most valuable job, run alone, is already at most the number of jobs away from "
+        "the optimum. ln L_1 is "
         + ", ".join(f"{line[4]:,.0f}" for line in lines)
         + " (no double is below e^-745). A job may take all of a machine, so the bound that can be proved is "
         "10 to the power of " + ", ".join(f"{line[6]:,.0f}" for line in lines) + ".",
@@ -987,8 +987,8 @@ CLAIMS = [
         "admission/initial-dual",
         "(33)-(35), eta_1 and eta_2",
         "D_0 <= OPT / 2.",
-        "Random instances against the exact optimum, and one in which no job can finish. Amended: only jobs "
-        "that can finish count in L and eta, and there is one.",
+        "Random instances against the exact optimum, and one in which no job can finish. Amended: a "
+        "job can finish, which the proof assumes; we count only such jobs in L and eta.",
         Verdict.HOLDS_AMENDED,
         _check_initial,
     ),

@@ -25,6 +25,8 @@ ROUNDING = 1e-13  # differences of costs that are equal but for rounding
 TRIES = 3  # budgets for a deadline
 STEPS = 200_000  # of a programme over deviations
 TILE = 2048  # states that fit into the fastest memory
+MOST_ENTRIES = 10**8  # of a table
+MOST_STEPS = 10**11  # of the programme over all worker-slots, half a minute
 
 
 @njit(cache=True, error_model="numpy")
@@ -535,7 +537,7 @@ def best_counts(offer, ratio, work, utilities, least):  # type: ignore[no-untype
 
     Without one there are no workers. ``ratio`` is at most the parameter servers per worker, b / B. Also
     returns how the result came about: how often a programme over deviations was solved, and 1 if the one over
-    all worker-slots was needed.
+    all worker-slots was needed, -1 if a table or that programme would be too large, so that nothing is known.
     """
     slots, most, useful, low = utilities.size, offer[4].size - 1, 0, np.inf
     unit = np.empty(slots)  # no more than what a worker costs in the slot
@@ -545,6 +547,8 @@ def best_counts(offer, ratio, work, utilities, least):  # type: ignore[no-untype
         if utilities[s] - work * low > least:
             useful = s + 1
     slots, utilities = useful, utilities[:useful]
+    if slots * (most + 1) > MOST_ENTRIES:
+        return least, np.inf, np.zeros(0, dtype=np.int64), 0, -1
     curves = np.empty((slots, most + 1))
     curves[:, 0] = 0.0
     mosts = np.full(slots, -1, dtype=np.int64)  # -1: the curve has not been needed
@@ -579,6 +583,8 @@ def best_counts(offer, ratio, work, utilities, least):  # type: ignore[no-untype
     for s in range(slots):
         if promise[s] > payoff + TINY * utilities[s]:
             first, last = min(first, s), max(last, s)
+    if (last + 1) * work > MOST_ENTRIES or (last + 1) * work * most > MOST_STEPS:
+        return payoff, outlay, counts, tries, -1
     _reveal(offer, curves, mosts, unit, np.inf, last + 1)
     found = all_counts(curves, mosts, work, first, last, utilities)
     spent, worth = _worth(curves, found, utilities)

@@ -11,6 +11,7 @@ from .instance import Schedule
 from .jobs import Job
 
 MOST_ENTRIES = 10**8
+"""What the table of the printed programme may hold."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +57,20 @@ def deadline_costs(job: Job, offer: Offer) -> np.ndarray:
     """Return the least cost (28) of doing the job's work by each slot a, ..., T; infinite if it cannot be.
 
     One programme over all worker-slots serves all deadlines, O(S W N).
+
+    Raises
+    ------
+    InputError
+        For a job so large that this takes more than :data:`.kernels.MOST_STEPS`, or a table of more than
+        :data:`.kernels.MOST_ENTRIES`.
     """
     from . import kernels
 
     if _hopeless(job, offer):
         return np.full(len(offer.worker_room), np.inf)
+    slots = len(offer.worker_room)
+    if slots * job.chunks > kernels.MOST_ENTRIES or slots * job.work * job.chunks > kernels.MOST_STEPS:
+        raise _too_large(job, slots)
     curves, mosts = kernels.slot_curves(_arrays(job, offer))
     costs: np.ndarray = kernels.all_costs(curves, mosts, job.work)
     return costs
@@ -86,18 +96,27 @@ def cheapest_schedule(job: Job, offer: Offer, least: float = -np.inf) -> Plan | 
         tried in descending order of the payoff that a Lagrangian bound allows, of equal ones the latest
         first, and the next one counts only if it pays more; for a deadline, as few workers run in the late
         slots as equal cost allows; of machines of equal cost those with smaller numbers come first.
+
+    Raises
+    ------
+    InputError
+        For a job with thousands of chunks, if so many schedules cost the same that all worker-slots would
+        have to be gone through, in more than :data:`.kernels.MOST_STEPS` or with a table of more than
+        :data:`.kernels.MOST_ENTRIES`.
     """
     from . import kernels
 
     if _hopeless(job, offer):
         return None
-    payoff, cost, counts, _, _ = kernels.best_counts(
+    payoff, cost, counts, _, how = kernels.best_counts(
         _arrays(job, offer),
         job.worker_bandwidth / job.server_bandwidth * (1.0 - 1e-12),
         job.work,
         job.utilities(job.arrival + len(offer.worker_room) - 1),
         least,
     )
+    if how < 0:
+        raise _too_large(job, len(offer.worker_room))
     return _plan(job, offer, counts, cost, payoff) if len(counts) else None
 
 
@@ -153,6 +172,11 @@ def place(job: Job, offer: Offer, counts: np.ndarray) -> Schedule:
 def _plan(job: Job, offer: Offer, counts: np.ndarray, cost: float, payoff: float) -> Plan:
     completion = job.arrival + int(np.flatnonzero(counts)[-1])
     return Plan(job.index, completion, cost, payoff, place(job, offer, counts))
+
+
+def _too_large(job: Job, slots: int) -> InputError:
+    what = f"{job.work} worker-slots of work in {slots} slots are more than the exact programme can handle"
+    return InputError(f"jobs[{job.index}].chunks: {job.chunks!r}: {what}")
 
 
 def _hopeless(job: Job, offer: Offer) -> bool:

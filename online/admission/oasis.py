@@ -168,7 +168,7 @@ class Oasis:
         per_worker = job.worker_bandwidth / job.server_bandwidth
         unit = workers.lowest @ worker_share + per_worker * (servers.lowest @ server_share)
         first = job.arrival - 1
-        slots = slice(first, first + _worthwhile(job, job.work * unit, self._setting.horizon - first))
+        slots = slice(first, first + _worthwhile(job, float(job.work * unit), self._setting.horizon - first))
         return Offer(
             *workers.offer(slots, job.worker_units, worker_share, job.chunks),
             *servers.offer(slots, job.server_units, server_share, job.chunks),
