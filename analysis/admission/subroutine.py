@@ -398,7 +398,7 @@ CLAIMS = [
     Claim(
         "admission/theorem-1",
         "Theorem 1, Algorithm 2, (27)",
-        "Algorithm 2 produces an optimal solution of (27).",
+        "Algorithm 2 finds the best schedule of a job, an optimum of (27).",
         "The printed programme over chunks against the exact one over worker-slots: three cases by hand and "
         "random small ones at random prices; an instance on which OASiS loses its only job.",
         Verdict.FAILS,
@@ -407,7 +407,7 @@ CLAIMS = [
     Claim(
         "admission/cost-t",
         "Theorem 1, COST_t, (32)",
-        "COST_t computes an optimal solution of (32).",
+        "COST_t finds the cheapest way to do a workload in a slot, an optimum of (32).",
         "COST_t line by line against enumeration of all deployments in a slot.",
         Verdict.HOLDS,
         _check_cost_t,

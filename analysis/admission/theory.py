@@ -1029,8 +1029,8 @@ CLAIMS = [
     ),
     Claim(
         "admission/size-of-alpha",
-        "Theorem 4, Sec. V.A",
-        "2 alpha says something at the sizes of Sec. V.A.",
+        "Theorem 4, Abstract, Sec. V.A",
+        "2 alpha is a good guarantee at the sizes of Sec. V.A.",
         "2 alpha of generated instances of the paper's size, against the number of jobs.",
         Verdict.VACUOUS,
         _check_size_of_alpha,
