@@ -174,9 +174,7 @@ def offline(
     if method not in METHODS:
         raise InputError(f"method: {method!r} is not one of {', '.join(METHODS)}")
     held = _Held(instance, budget, progress)
-    if not held.closed:
-        greedy = search(instance, held.priced, Budget(gap, None), SEED, iterations=0)
-        held.offer(greedy, "greedy")
+    held.offer(search(instance, held.priced, Budget(gap, None), SEED, iterations=0), "greedy")
     if not held.over:
         if method in (AUTO, LAGRANGIAN):
             _by_prices(held, brief=method == AUTO and _small(instance))

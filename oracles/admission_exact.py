@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -331,6 +332,7 @@ def _hint(model: Any, sides: list[dict[Any, Any]], first: Schedule) -> None:
 
 
 def _search(solver: Any, model: Any, progress: ProgressCallback | None, scale: float) -> Any:
+    """Run CP-SAT in a thread of its own, so that Ctrl-C ends it and is not swallowed; return its status."""
     from ortools.sat.python import cp_model
 
     report = _Report(progress)
@@ -340,7 +342,14 @@ def _search(solver: Any, model: Any, progress: ProgressCallback | None, scale: f
             if not report(self.objective_value / scale, self.best_objective_bound / scale):
                 self.stop_search()
 
-    status = solver.solve(model, Watch())
+    solver.parameters.catch_sigint_signal = False
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(solver.solve, model, Watch())
+        try:
+            status = running.result()
+        except BaseException:
+            solver.stop_search()
+            raise
     report.finish()
     return status
 

@@ -2,6 +2,8 @@
 
 import itertools
 import math
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
@@ -341,3 +343,15 @@ def test_a_bound_below_the_value_is_an_error(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(admission_exact, "_highs", lambda *_: (answer, 1.0))
     with pytest.raises(OracleError, match=r"the bound 1\.0 is below the value 7\.31"):
         by_highs(cluster([job()]), exactly())
+
+
+def test_ctrl_c_ends_cp_sat_and_is_not_swallowed() -> None:
+    instance = AdmissionInstance.generate("default", 1)
+    main = threading.get_ident()
+    timer = threading.Timer(1.5, lambda: signal.pthread_kill(main, signal.SIGINT))
+    begin = time.perf_counter()
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        by_cp_sat(instance, Budget(0.0, 60.0))
+    assert time.perf_counter() - begin < 20.0
+    assert not [thread for thread in threading.enumerate() if "ThreadPool" in thread.name]

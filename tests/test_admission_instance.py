@@ -737,6 +737,28 @@ def test_numbers_too_large_to_add_are_still_too_large() -> None:
     assert found["bandwidth"] == 1
 
 
+@pytest.mark.parametrize("counts", [[2**63 - 1], [2**62] * 2, [2**62] * 4 + [1], [-(2**63)]])
+def test_counts_that_overflow_when_added_are_refused(counts: list[int]) -> None:
+    nothing = {"worker_demand": [0, 0], "server_demand": [0, 0]}
+    machines = [[1, 1]] * len(counts)
+    instance = small(
+        jobs=[first() | nothing | {"server_bandwidth": 1}],
+        worker_servers=machines,
+        parameter_servers=machines,
+    )
+    rows = np.array([(0, h, count) for h, count in enumerate(counts)], dtype=np.int64)
+    with pytest.raises(InputError, match=r"^decision\[0\]\[2\]: \S+ is not a whole number"):
+        play(Replay([Deployment(rows, rows)] * 4, problem="admission"), instance)
+    slots = np.column_stack([np.ones_like(rows[:, :1]), rows])
+    with pytest.raises(InputError, match=r"^schedule\.workers\[0\]\[3\]: "):
+        Schedule(slots, slots)
+
+
+def test_machines_whose_amounts_overflow_when_added_are_refused() -> None:
+    with pytest.raises(InputError, match=r"^worker_servers: all machines together have more than 4\.6"):
+        small(worker_servers=[[1e9, 1]] * 5000)
+
+
 # --- schedules ----------------------------------------------------------------------------------------------
 
 

@@ -1,6 +1,7 @@
 """Oracle of admission: every method proves tiny optima, replays, and keeps its promises."""
 
 import math
+import time
 from typing import Any
 
 import numpy as np
@@ -256,3 +257,26 @@ def test_the_entry_says_what_the_bound_rests_on() -> None:
     assert entry.problem == "admission"
     assert entry.methods == METHODS
     assert "HiGHS" in entry.guarantee
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_small_utilities_do_not_end_with_nothing(method: str) -> None:
+    data = made().to_dict()
+    for job in data["jobs"]:
+        job["utility"]["priority"] = 1e-9
+    assert offline(AdmissionInstance.from_dict(data), method=method).value > 0.0
+
+
+@pytest.mark.parametrize("method", ["auto", "lagrangian"])
+def test_jobs_too_large_to_price_exactly_keep_the_time_limit(method: str) -> None:
+    data = made(jobs=4, horizon=40, worker_machines=20, server_machines=20).to_dict()
+    for job in data["jobs"]:
+        job |= {"chunks": 10_000, "epochs": 1, "minibatches": 1, "minibatch_time": 12.5, "gradient_size": 0}
+        job |= {"worker_bandwidth": 1, "server_bandwidth": 29, "arrival": 1}
+        job |= {side: [0.01] * len(data["resources"]) for side in ("worker_demand", "server_demand")}
+    for side in ("worker_servers", "parameter_servers"):
+        data[side] = [[7.0] * len(data["resources"])] * 20
+    begin = time.perf_counter()
+    optimum = offline(AdmissionInstance.from_dict(data), method=method, time_limit=2.0)
+    assert time.perf_counter() - begin < 12.0
+    assert 0.0 < optimum.value <= (optimum.bound or 0.0)

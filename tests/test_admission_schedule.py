@@ -453,3 +453,29 @@ def test_rooms_are_exact_quotients(data: st.DataObject) -> None:
         np.array([[float(has)]]), np.array([[[float(used)]]]), np.array([float(need)]), most
     )
     assert found[0, 0] == min((has - used) // need, most)
+
+
+def test_a_job_that_is_too_large_for_the_exact_programme_is_refused_before_it_takes_memory() -> None:
+    slots, chunks = 40, 10_000
+    job = job_of(
+        chunks=chunks, minibatch_time=25.005, server_bandwidth=29.0, priority=1e6, decay=0.01, target=150.0
+    )
+    rng = np.random.default_rng(0)
+    tied = Offer(
+        rng.integers(0, 800, (slots, 27)),
+        np.ones((slots, 27)),
+        rng.integers(0, 30, (slots, 23)),
+        np.full((slots, 23), 5.0),
+    )
+    message = r"^jobs\[0\]\.chunks: 10000: 250050 worker-slots of work in 40 slots are more than"
+    for find in (deadline_costs, cheapest_schedule):
+        with pytest.raises(InputError, match=message):
+            find(job, tied)
+
+
+def test_too_many_slots_for_the_table_of_costs_are_refused() -> None:
+    one = np.ones((10_000, 1))
+    job = job_of(chunks=10_000)
+    for find in (deadline_costs, cheapest_schedule):
+        with pytest.raises(InputError, match=r"^jobs\[0\]\.chunks: 10000: "):
+            find(job, Offer(one, one, one, one))

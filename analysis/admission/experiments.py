@@ -27,6 +27,12 @@ NOTE = (
 )
 """Stands in every table and caption."""
 
+NOTE_TESTBED = (
+    "Synthetic instances like the testbed of Sec. V.B; jobs are drawn again until they can finish by T in the "
+    "empty cluster"
+)
+"""Stands there instead where the instances are those of the testbed."""
+
 FITS = ("feasible", "short")
 
 statement_table = partial(experiments.statement_table, note=NOTE)

@@ -33,6 +33,9 @@ from .jobs import LARGEST, UNIT, Job, units
 from .prices import PriceRange, price_range
 
 MOST_SLOTS = 100_000
+MOST_UNITS = 2**62
+"""The most that all machines of a kind have of a resource, in multiples of 1e-6."""
+
 MOST_TOLD = 10
 """How many of the jobs that can never finish are named."""
 
@@ -353,7 +356,8 @@ class AdmissionInstance(Instance):
         machines = []
         for field, given in (("worker_servers", worker_servers), ("parameter_servers", parameter_servers)):
             machines.append(numbers(given, field, (None, len(names)), high=LARGEST))
-            units(machines[-1], field)
+            if units(machines[-1], field).sum(axis=0, dtype=np.float64).max() > MOST_UNITS:
+                raise InputError(f"{field}: all machines together have more than {MOST_UNITS / UNIT:.6g}")
         self.setting = Setting(slots, names, *machines)
         if not isinstance(jobs, list | tuple):
             raise InputError(f"jobs: {jobs!r} is not a list")

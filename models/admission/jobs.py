@@ -49,7 +49,7 @@ def units(array: np.ndarray, field: str) -> np.ndarray:
     scaled = np.rint(array * UNIT)
     for index in np.argwhere(scaled / UNIT != array)[:1]:
         where = "".join(f"[{i}]" for i in index)
-        raise InputError(f"{field}{where}: {array[tuple(index)]!r} has more than {DECIMALS} decimals")
+        raise InputError(f"{field}{where}: {float(array[tuple(index)])!r} has more than {DECIMALS} decimals")
     result: np.ndarray = scaled.astype(np.int64)
     result.setflags(write=False)
     return result

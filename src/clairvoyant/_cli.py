@@ -173,7 +173,7 @@ def cli(context: click.Context, version: bool) -> int:
     "options",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Any other option, by name; a wrong one lists all.",
+    help="Any other option, by name, lists as [1,10]; a wrong one lists all.",
 )
 @click.option("--out", "target", type=FILE, required=True, help="File to write; gzipped if it ends in .gz.")
 @as_json
