@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from ..models.admission.instance import AdmissionInstance, Schedule
 from ..models.base import InputError
 from .admission_bound import Priced, columns, lagrangian_bound, quick, volume, without_prices
@@ -107,16 +109,20 @@ class _Held:
             return None
         return lambda done, text: tell(low + (high - low) * min(1.0, max(0.0, done)), text)
 
-    def optimum(self) -> Optimum:
-        """Return what is held, and why the search stopped."""
+    def optimum(self, in_rounds: bool) -> Optimum:
+        """Return what is held, and why the search stopped.
+
+        A search in rounds may be done with them. A solver may also end early because its program is too large
+        for the time.
+        """
         bound = max(self.bound, self.value)
         distance = relative_gap(self.value, bound)
-        why = WhyStopped.STALLED
+        why = WhyStopped.ROUNDS if in_rounds else WhyStopped.STALLED
         if distance <= ROUNDING_GAP:
             why = WhyStopped.PROVED
         elif distance <= self.budget.gap:
             why = WhyStopped.GAP_REACHED
-        elif self.budget.over:
+        elif self.budget.over or (not in_rounds and math.isfinite(self.budget.time_limit)):
             why = WhyStopped.TIME_LIMIT
         method = f"schedule: {self.maker}; bound: {self.prover}"
         return Optimum(self.value, bound, self.schedule, why, method, self.budget.seconds, self.priced)
@@ -161,7 +167,7 @@ def offline(
         ``decision`` is a :class:`Schedule`; its ``deployments`` replay it. ``bound`` is the least of all that
         were proved; ``method`` names what made the value and what proved the bound. ``certificate`` is the
         :class:`Priced` with the least Lagrangian bound: :func:`lagrangian_bound` computes that again from
-        its prices. A search that ends before the gap and the time limit are reached has stalled.
+        its prices.
 
     Raises
     ------
@@ -186,7 +192,7 @@ def offline(
             _take(held, found)
     if progress is not None:
         progress(1.0, f"value {held.value:.6g}, bound {held.bound:.6g}")
-    return held.optimum()
+    return held.optimum(in_rounds=method in (AUTO, LAGRANGIAN))
 
 
 def _small(instance: AdmissionInstance) -> bool:
@@ -218,7 +224,7 @@ def _search(held: _Held, budget: Budget, low: float, high: float) -> None:
     setting, able = held.instance.setting, len(held.instance.jobs) - len(held.instance.never)
     machines = len(setting.worker_units) + len(setting.server_units)
     rounds = min(ROUNDS_PER_JOB * able, max(200, int(SEARCH_WORK // (setting.horizon * machines))))
-    if held.budget.time_limit < float("inf"):
+    if held.budget.time_limit < math.inf:
         rounds = UNTIL_TIME
     found = search(held.instance, held.priced, budget, SEED, held.report(low, high), rounds)
     held.offer(found, "ruin and recreate")
@@ -226,7 +232,7 @@ def _search(held: _Held, budget: Budget, low: float, high: float) -> None:
 
 def _by_programs(held: _Held) -> None:
     """Solve the integer program with pooled machines for a bound, then that of the machines themselves."""
-    most = EXACT_SECONDS if held.budget.left == float("inf") else held.budget.left
+    most = EXACT_SECONDS if held.budget.left == math.inf else held.budget.left
     if not held.over:
         found = pooled_bound(held.instance, held.part(1.0, POOLED_SHARE * most), held.report(0.5, 0.6))
         _take(held, found)

@@ -243,17 +243,19 @@ def price_jobs(jobs, sides, worker_price, server_price, used_workers, used_serve
 
 @njit(cache=True, error_model="numpy")
 def count_rooms(free, need, most, member, machine_room, room):  # type: ignore[no-untyped-def]
-    """Write how many workers (or parameter servers) fit on each machine now, and in each group."""
+    """Write how many workers (or parameter servers) fit on each machine now, and in each group.
+
+    Amounts are whole numbers below 2^52 held as floats: their quotients never round up to the next one.
+    """
+    machine_room[:] = most
+    for r in range(need.shape[0]):
+        if need[r] > 0.0:
+            ask, has = need[r], free[r]
+            for h in range(machine_room.shape[0]):
+                machine_room[h] = min(machine_room[h], np.floor(has[h] / ask))
     room[:] = 0
-    for h in range(free.shape[0]):
-        fits = most
-        for r in range(need.shape[0]):
-            if need[r] > 0:
-                fits = min(fits, free[h, r] // need[r])
-                if fits == 0:
-                    break
-        machine_room[h] = fits
-        room[member[h]] += fits
+    for h in range(machine_room.shape[0]):
+        room[member[h]] += int(machine_room[h])
     for g in range(room.shape[0]):
         room[g] = min(room[g], most)
 
@@ -270,18 +272,18 @@ def put(free, need, price, count, order, member, machine_room, t, rows, at):  # 
             best, least = -1, np.inf
             for h in range(member.shape[0]):
                 if member[h] == g and machine_room[h] > 0:
-                    taken, over = min(count, machine_room[h]), 0.0
+                    taken, over = min(count, int(machine_room[h])), 0.0
                     for r in range(need.shape[0]):
-                        over += price[t, g, r] * (free[t, h, r] - taken * need[r])
+                        over += price[t, g, r] * (free[t, r, h] - taken * need[r])
                     if over / taken < least:
                         best, least = h, over / taken
             if best < 0:
                 break
-            taken = min(count, machine_room[best])
-            machine_room[best] = 0
+            taken = min(count, int(machine_room[best]))
+            machine_room[best] = 0.0
             count -= taken
             for r in range(need.shape[0]):
-                free[t, best, r] -= taken * need[r]
+                free[t, r, best] -= taken * need[r]
             rows[at, 0], rows[at, 1], rows[at, 2] = t, best, taken
             at += 1
         if count == 0:
@@ -294,7 +296,7 @@ def move(free, need, rows, sign):  # type: ignore[no-untyped-def]
     """Give back what rows (slot from 0, machine, count) take, or with sign -1 take it."""
     for j in range(rows.shape[0]):
         for r in range(need.shape[0]):
-            free[rows[j, 0], rows[j, 1], r] += sign * rows[j, 2] * need[r]
+            free[rows[j, 0], r, rows[j, 1]] += sign * rows[j, 2] * need[r]
 
 
 @njit(cache=True, error_model="numpy")
@@ -309,7 +311,7 @@ def insert(job, scale, free, needs, members, prices, costs, rows, scratch):  # t
     job
         First slot (from 0), work, N, table of parameter servers, utilities of all slots.
     free, needs, members
-        What is free, shapes (T, H, R) and (T, K, R), what a worker and a parameter server take, and the
+        What is free, shapes (T, R, H) and (T, R, K), what a worker and a parameter server take, and the
         machines' groups; taken amounts are subtracted from ``free``.
     costs
         What a worker and a parameter server cost, shapes (T, G) and (T, K).

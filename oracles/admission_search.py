@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..models.admission.instance import AdmissionInstance, Schedule
-from ..models.admission.jobs import Job
+from ..models.admission.jobs import UNIT, Job
 from . import admission_kernels as kernels
 from .admission_bound import Priced, groups
 from .base import Budget, ProgressCallback, relative_gap
@@ -32,8 +32,29 @@ MOST_OUT = 10
 MOST_TRIED = 6
 """The most rejected jobs that are tried in a round."""
 
+SHADOW = 0.1
+"""What all of a resource of a machine costs besides its price, relative to what the machine costs in all."""
+
 LEAST = 1e-9
 """Utilities below this share of the priority do not count."""
+
+
+def _each_slot(capacity: np.ndarray, slots: int) -> np.ndarray:
+    """Return whole amounts per machine as floats, in every slot, shape (T, R, H)."""
+    return np.repeat(capacity.T[None].astype(np.float64), slots, axis=0)
+
+
+def _shadow(prices: np.ndarray, member: np.ndarray, units: np.ndarray) -> np.ndarray:
+    """Return prices per unit for each group, shape (T, G, R), with :data:`SHADOW` of the machine in each.
+
+    The relaxation gives no price to a resource of which there is enough in all. But a job that takes all of
+    it on a machine strands the dear ones; so it pays there.
+    """
+    first = np.unique(member, return_index=True)[1]
+    price, amount = prices[:, first], units[first] / UNIT
+    whole = (price * amount).sum(axis=2, keepdims=True)
+    shadow = np.divide(SHADOW * whole, amount, out=np.zeros(price.shape), where=amount > 0.0)
+    return np.ascontiguousarray(price + shadow)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,10 +75,9 @@ class _Search:
         self.jobs = [job for job in instance.jobs if job.index not in instance.never]
         capacities = (setting.worker_units, setting.server_units)
         self.members = tuple(groups(capacity) for capacity in capacities)
-        self.free = tuple(np.repeat(c[None], setting.horizon, axis=0) for c in capacities)
-        firsts = [np.unique(member, return_index=True)[1] for member in self.members]
-        pairs = zip((prices.worker_prices, prices.server_prices), firsts, strict=True)
-        self.prices = tuple(np.ascontiguousarray(price[:, first]) for price, first in pairs)
+        self.free = tuple(_each_slot(capacity, setting.horizon) for capacity in capacities)
+        sides = zip((prices.worker_prices, prices.server_prices), self.members, capacities, strict=True)
+        self.prices = tuple(_shadow(*side) for side in sides)
         self.given = [self._given(job) for job in self.jobs]
         slots, most = setting.horizon, max(job.chunks for job in self.jobs)
         self.rows = tuple(np.empty((slots * min(len(c), most), 3), dtype=np.int64) for c in capacities)
@@ -72,7 +92,7 @@ class _Search:
         utility[job.arrival - 1 :] = job.utilities(len(utility))
         utility[utility < LEAST * job.priority] = 0.0
         given = (job.arrival - 1, job.work, job.chunks, job.servers_for, utility)
-        needs = (job.worker_units, job.server_units)
+        needs = (job.worker_units.astype(np.float64), job.server_units.astype(np.float64))
         demands = (job.worker_demand, job.server_demand)
         costs = tuple(np.ascontiguousarray(p @ d) for p, d in zip(self.prices, demands, strict=True))
         return given, needs, costs
@@ -80,11 +100,12 @@ class _Search:
     def _workspace(self, slots: int, most: int) -> tuple[np.ndarray, ...]:
         kinds = [int(member.max(initial=-1)) + 1 for member in self.members]
         entries = max(min(job.work, slots * job.chunks) for job in self.jobs) + most + 1
-        whole = [slots, slots, entries, *kinds, *kinds, *(len(member) for member in self.members)]
+        whole = [slots, slots, entries, *kinds, *kinds]
         corners, counts, length, *rest = (np.empty(n, dtype=np.int64) for n in whole)
+        rooms = [np.empty(len(member)) for member in self.members]
         curves, slope = np.empty((slots, most + 1)), np.empty(entries)
         vertices = np.empty((slots, most + 1), dtype=np.int64)
-        return (curves, vertices, corners, counts, slope, length, *rest)
+        return (curves, vertices, corners, counts, slope, length, *rest, *rooms)
 
     def insert(self, i: int, scale: float) -> float:
         """Place the i-th job if that pays; return the cost."""
@@ -190,8 +211,9 @@ def search(
     """Return a good schedule of all jobs, by ruin and recreate at given prices.
 
     Jobs are placed one after the other, the best utility per cost first, each on its cheapest schedule in
-    what is free. Then, round by round, some jobs are taken out and tried again with rejected ones, in an
-    order with noise; a round that loses is undone, unless it loses little (simulated annealing).
+    what is free. All resources of a machine that costs anything cost a little more (:data:`SHADOW`). Then,
+    round by round, some jobs are taken out and tried again with rejected ones, in an order with noise; a
+    round that loses is undone, unless it loses little (simulated annealing).
 
     Parameters
     ----------

@@ -26,6 +26,7 @@ class WhyStopped(enum.Enum):
     GAP_REACHED = "gap reached"
     TIME_LIMIT = "time limit"
     STALLED = "no further progress in floating point"
+    ROUNDS = "all rounds are done"
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from clairvoyant.analysis.admission import CLAIMS as ALL
 from clairvoyant.analysis.admission import evaluation, experiments, facts, figures
 from clairvoyant.analysis.admission.experiments import (
     NOTE,
+    NOTE_TESTBED,
     OASIS,
     QUICK_BASELINES,
     TESTBED,
@@ -50,17 +51,19 @@ class TestCheapClaims:
 
     def test_have_tables_and_figures_without_holes(self, name: str) -> None:
         found = finding(name)
+        on_testbed = name in ("figure-8", "figure-9")
         assert found.tables
         for table in found.tables:
             assert table.rows
             assert {len(row) for row in table.rows} == {len(table.columns)}, table.title
-            assert "ynthetic instances with the ranges of Sec. V.A" in table.title
+            assert ("ynthetic instances with the ranges of Sec. V.A" in table.title) is not on_testbed
+            assert (NOTE_TESTBED in table.title) is on_testbed
         texts = [found.summary, *map(str, found.numbers.items()), *map(str, found.tables)]
         assert not [text for text in texts if re.search(r"\bnan\b|\binf\b", text)]
         for figure in found.figures:
             assert figure.name.startswith("admission-")
             assert figure.svg.startswith("<svg")
-            assert NOTE in figure.caption
+            assert (NOTE_TESTBED if on_testbed else NOTE) in figure.caption
         json.dumps(found.numbers)
 
     def test_counterexample_can_be_stored(self, name: str) -> None:

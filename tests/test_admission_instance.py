@@ -275,7 +275,7 @@ def test_a_bad_utility_is_named(name: str, value: Any) -> None:
         ([0, 2e9], r"\[1\]: 2e\+09|\[1\]: 2000000000 is not a finite number .* at most 1000000000"),
         ([0, "1"], r"\[1\]: '1' is not a number$"),
         ([0, True], r"\[1\]: True is not a number$"),
-        ([0, 0.1234567], r"\[1\]: .*0\.1234567.* has more than 6 decimals$"),
+        ([0, 0.1234567], r"\[1\]: 0\.1234567 has more than 6 decimals$"),
         (3, r": 3 is not a list$"),
     ],
 )
@@ -295,7 +295,7 @@ def test_a_bad_demand_is_named(name: str, value: Any, message: str) -> None:
         ([[1, 2], [math.nan, 1]], r"\[1\]\[0\]: nan is not a finite number"),
         ([[1, 2], [1, math.inf]], r"\[1\]\[1\]: inf is not a finite number"),
         ([[1, None]], r"\[0\]\[1\]: None is not a number$"),
-        ([[1, 1e-7]], r"\[0\]\[1\]: .*1e-07.* has more than 6 decimals$"),
+        ([[1, 1e-7]], r"\[0\]\[1\]: 1e-07 has more than 6 decimals$"),
         ([[1, 1.1e9]], r"\[0\]\[1\]: 1100000000 is not a finite number .* at most 1000000000$"),
         ("many", r": 'many' is not a list$"),
     ],

@@ -17,7 +17,7 @@ from clairvoyant.online.admission.oasis import Oasis
 from clairvoyant.online.play import Replay, play
 from clairvoyant.oracles import admission
 from clairvoyant.oracles.admission import METHODS, lagrangian_bound, offline
-from clairvoyant.oracles.admission_bound import volume, without_prices
+from clairvoyant.oracles.admission_bound import Priced, volume, without_prices
 from clairvoyant.oracles.admission_exact import Part, by_cp_sat
 from clairvoyant.oracles.admission_search import search
 from clairvoyant.oracles.base import Budget, Optimum, OracleError, WhyStopped
@@ -142,6 +142,22 @@ def test_a_job_alone_gets_what_it_is_worth() -> None:
         assert instance.rewards(schedule).sum() == pytest.approx(prices.bound, rel=1e-8)
 
 
+def test_the_search_does_not_strand_a_dear_resource_behind_a_free_one() -> None:
+    data = made(0, jobs=2, horizon=1).to_dict()
+    data["resources"] = ["CPU", "GPU"]
+    data["worker_servers"], data["parameter_servers"] = [[4.0, 1.0], [8.0, 0.0]], [[2.0, 0.0]]
+    for job, worker, priority in zip(data["jobs"], ([4.0, 0.0], [4.0, 1.0]), (9.0, 1.0), strict=True):
+        job |= {"arrival": 1, "epochs": 1, "chunks": 1, "minibatches": 1, "minibatch_time": 1.0}
+        job |= {"gradient_size": 0.0, "worker_bandwidth": 1.0, "server_bandwidth": 1.0}
+        job |= {"worker_demand": worker, "server_demand": [1.0, 0.0]}
+        job["utility"] = {"priority": priority, "decay": 0.0, "target": 1.0}
+    instance = AdmissionInstance.from_dict(data)
+    gpu = np.array([[[0.0, 0.25], [0.0, 0.25]]])
+    prices = Priced(5.0, gpu, np.zeros((1, 1, 2)), np.array([4.5, 0.5]), "by hand")
+    schedule = search(instance, prices, Budget(0.0, None), iterations=0)
+    assert schedule.workers.tolist() == [[1, 0, 1, 1], [1, 1, 0, 1]]
+
+
 def test_the_search_finds_tiny_optima() -> None:
     for seed in range(2):
         instance = made(seed, jobs=4, horizon=5)
@@ -158,7 +174,7 @@ def test_the_same_bytes_without_a_time_limit(monkeypatch: pytest.MonkeyPatch) ->
     assert (found[0].value, found[0].bound) == (found[1].value, found[1].bound)
     np.testing.assert_array_equal(found[0].decision.workers, found[1].decision.workers)
     np.testing.assert_array_equal(found[0].decision.servers, found[1].decision.servers)
-    assert found[0].why_stopped is WhyStopped.STALLED
+    assert found[0].why_stopped is WhyStopped.ROUNDS
     check(large(1), found[0])
     assert found[0].gap is not None
     assert found[0].gap < 0.2
@@ -249,6 +265,7 @@ def test_a_solver_that_makes_no_schedule_leaves_the_greedy_one(monkeypatch: pyte
     assert optimum.value > 0.0
     assert optimum.method == "schedule: greedy; bound: every job alone in the cluster"
     assert optimum.why_stopped is WhyStopped.STALLED
+    assert offline(made(1), method="highs", time_limit=60.0).why_stopped is WhyStopped.TIME_LIMIT
 
 
 def test_the_entry_says_what_the_bound_rests_on() -> None:

@@ -28,8 +28,8 @@ NOTE = (
 """Stands in every table and caption."""
 
 NOTE_TESTBED = (
-    "Synthetic instances like the testbed of Sec. V.B; jobs are drawn again until they can finish by T in the "
-    "empty cluster"
+    "Synthetic instances like the testbed of Sec. V.B; jobs are drawn again until they can finish by T in "
+    "the empty cluster"
 )
 """Stands there instead where the instances are those of the testbed."""
 
