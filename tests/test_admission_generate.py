@@ -325,7 +325,7 @@ def test_origin_says_what_is_real_and_what_is_drawn() -> None:
         ({"jobs": -1}, "jobs: -1 is not a whole number of at least 0"),
         ({"jobs": 2.5}, r"jobs: 2\.5 is not a whole number"),
         ({"horizon": 0}, "horizon: 0 is not a whole number of at least 1"),
-        ({"horizon": 10**6}, "horizon: 1000000 is not a whole number of at least 1 and at most 100000"),
+        ({"horizon": 10**6}, "horizon: 1000000 is not a whole number of at least 1 and at most 10000"),
         ({"worker_machines": -1}, "worker_machines: -1 is not a whole number"),
         ({"server_machines": True}, "server_machines: True is not a whole number"),
         ({"fit": "tight"}, "fit: 'tight' is not one of feasible, short, any"),

@@ -308,7 +308,7 @@ def test_bad_machines_are_named(name: str, value: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"horizon": 0}, r"^horizon: 0 is not a whole number of at least 1 and at most 100000$"),
+        ({"horizon": 0}, r"^horizon: 0 is not a whole number of at least 1 and at most 10000$"),
         ({"horizon": 2.0}, r"^horizon: 2\.0 is not a whole number"),
         ({"horizon": 10**6}, r"^horizon: 1000000 is not a whole number"),
         ({"horizon": 3}, r"^jobs\[2\]\.arrival: 4 is not a whole number of at least 1 and at most 3$"),

@@ -32,7 +32,7 @@ from ..draw import whole
 from .jobs import LARGEST, UNIT, Job, units
 from .prices import PriceRange, price_range
 
-MOST_SLOTS = 100_000
+MOST_SLOTS = 10_000
 MOST_UNITS = 2**62
 """The most that all machines of a kind have of a resource, in multiples of 1e-6."""
 
