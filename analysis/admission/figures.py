@@ -481,6 +481,7 @@ def _check_figure_5(context: Context) -> Finding:
     above = int((least > STATED[1] + MARGIN).sum() + nothing.sum())
     below = int((most < STATED[0] - MARGIN).sum())
     inside = int(((least >= STATED[0] - MARGIN) & (most <= STATED[1] + MARGIN)).sum())
+    medians = [_inside(rows) for rows in found.values()]
     by_size = _changes(
         found, [(machines[0], high) for _, high in ranges], [(machines[-1], high) for _, high in ranges]
     )
@@ -490,6 +491,11 @@ def _check_figure_5(context: Context) -> Finding:
             f"the ratio is {STATED[0]:g} to {STATED[1]:g} (here: give or take {MARGIN:g}, on every instance)",
             f"of {len(every)} instances surely inside: {inside}, above: {above}, below: {below}",
             False if above or below else True if inside == len(every) else None,
+        ),
+        Statement(
+            f"the median ratio is {STATED[0]:g} to {STATED[1]:g} in every setting (give or take {MARGIN:g})",
+            f"of {len(found)} settings surely inside: {medians.count(True)}, outside: {medians.count(False)}",
+            all_of(medians),
         ),
         *(
             Statement(
@@ -555,6 +561,15 @@ def _check_figure_5(context: Context) -> Finding:
             ),
         ),
     )
+
+
+def _inside(rows: np.ndarray) -> bool | None:
+    """Tell whether the median ratio of a setting is in the range stated; ``None`` if it is not known."""
+    earned = np.maximum(rows[:, 0], 1e-300)
+    least, most = np.median(rows[:, 1] / earned), np.median(rows[:, 2] / earned)
+    if least > STATED[1] + MARGIN or most < STATED[0] - MARGIN:
+        return False
+    return True if least >= STATED[0] - MARGIN and most <= STATED[1] + MARGIN else None
 
 
 RANGES = ((1.0, 10.0), (1.0, 30.0), (1.0, 100.0))
