@@ -63,7 +63,9 @@ def make_policy(text: str, problem: str | None = None) -> Any:
     known = policies(problem)
     if name not in known:
         others = [policy.traits.problem for policy in _registered() if policy.name == name]
-        why = f"plays {others[0]!r}, not {problem!r}" if others else "is unknown"
+        why = "is unknown"
+        if others:
+            why = f"plays {others[0]!r}, not {problem!r}" if problem else f"plays {' and '.join(others)}"
         raise InputError(f"policy: {name!r} {why}; there are {', '.join(sorted(known))}")
     kind = known[name]
     hints = get_type_hints(kind)

@@ -634,10 +634,10 @@ def test_interpreted_policies_equal_compiled_ones(
 ) -> None:
     one = kit.ordinary()[instance]
     one = one.with_arrivals(one.arrivals[:5])
-    fast = play(make_policy(name), one, keep_decisions=True, enforce=False).decisions
+    fast = play(make_policy(name, "allocation"), one, keep_decisions=True, enforce=False).decisions
     plain(_kernels, monkeypatch)
     plain(kernels, monkeypatch)
-    slow = play(make_policy(name), one, keep_decisions=True, enforce=False).decisions
+    slow = play(make_policy(name, "allocation"), one, keep_decisions=True, enforce=False).decisions
     for a, b in zip(fast or (), slow or (), strict=True):
         assert a == pytest.approx(b, rel=1e-12, abs=1e-12)
 
@@ -690,7 +690,7 @@ def test_listing_policies_loads_no_compiler() -> None:
 
 
 def test_make_policy_reads_settings_by_their_type() -> None:
-    assert make_policy("drf") == Drf()
+    assert make_policy("drf", "allocation") == Drf()
     policy = make_policy("ogasched:step=decay,eta0=3,decay=1")
     assert (policy.step, policy.eta0, policy.decay) == ("decay", 3.0, 1.0)
     assert policy.name == "ogasched:step=decay,eta0=3,decay=1"
@@ -731,6 +731,7 @@ def test_a_name_that_two_problems_use() -> None:
     ("text", "problem", "message"),
     [
         ("oga", None, "policy: 'oga' is unknown; there are allocation/drf, fairness, selection/drf"),
+        ("drf", None, "policy: 'drf' plays allocation and selection; there are allocation/drf, fairness"),
         ("fairness", "selection", "policy: 'fairness' plays 'allocation', not 'selection'; there are drf"),
         ("drf", "cooking", "problem: 'cooking' has no policies; there are some for allocation, selection"),
         ("fairness:part=1", None, "policy fairness: setting 'part' is unknown; its settings are: share"),
