@@ -731,7 +731,11 @@ def test_a_name_that_two_problems_use() -> None:
     ("text", "problem", "message"),
     [
         ("oga", None, "policy: 'oga' is unknown; there are allocation/drf, fairness, selection/drf"),
-        ("drf", None, "policy: 'drf' plays allocation and selection; there are allocation/drf, fairness"),
+        (
+            "drf",
+            None,
+            "policy: 'drf' plays allocation and selection; there are allocation/drf, fairness, selection/drf",
+        ),
         ("fairness", "selection", "policy: 'fairness' plays 'allocation', not 'selection'; there are drf"),
         ("drf", "cooking", "problem: 'cooking' has no policies; there are some for allocation, selection"),
         ("fairness:part=1", None, "policy fairness: setting 'part' is unknown; its settings are: share"),
