@@ -1,8 +1,8 @@
 """The command line on the admission problem, as somebody meets it who has read no manual."""
 
+import gzip
 import json
 import math
-import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -100,16 +100,28 @@ def test_generate_passes_every_option_on(run: Run, tmp_path: Path) -> None:
     assert data["origin"] == wanted.origin.to_dict()
 
 
-TRACES = Path(os.environ.get("CLAIRVOYANT_TRACES", Path(__file__).resolve().parents[2] / "shared" / "traces"))
+@pytest.fixture
+def traces(tmp_path: Path) -> Path:
+    """A folder with some machines and some counts of arrivals, in the columns of the real files."""
+    machines = ["m,P100,64,512,2"] * 30 + ["m,CPU,96,512,0"] * 10
+    counts = ["bin_start_s,submits,class0,class1,class2,class3"]
+    counts += [f"{600 + 300 * i},{i % 4},0,0,0,0" for i in range(200)]
+    for name in ("alibaba-gpu-v2020", "google-2011"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "alibaba-gpu-v2020/pai_machine_spec.csv").write_text(
+        "\n".join([*machines, ""]), encoding="utf-8"
+    )
+    packed = gzip.compress("\n".join([*counts, ""]).encode(), mtime=0)
+    (tmp_path / "google-2011/derived-job_submits_per_5min.csv.gz").write_bytes(packed)
+    return tmp_path
 
 
-@pytest.mark.skipif(not TRACES.is_dir(), reason="the traces are not at hand")
-def test_generate_reads_traces(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "x.json"
+def test_generate_reads_traces(run: Run, traces: Path) -> None:
+    path = traces / "x.json"
     options = ("--size", "tiny", "--horizon", 6, "--jobs", 3, "--option", "machines=pai-2020")
-    data = run("generate", "admission", "--trace", TRACES, *options, "--out", path, "--json").json
+    data = run("generate", "admission", "--trace", traces, *options, "--out", path, "--json").json
     assert cv.load(path) == cv.from_trace(
-        "admission", TRACES, size="tiny", horizon=6, jobs=3, machines="pai-2020"
+        "admission", traces, size="tiny", horizon=6, jobs=3, machines="pai-2020"
     )
     assert any("google-2011" in column for column in data["origin"]["real"])
 
