@@ -25,6 +25,10 @@ SMALL = 20_000
 EXACT_SECONDS = 90.0
 """The time "auto" gives the integer programs if it has no time limit."""
 
+FIRST_SECONDS, FIRST_SHARE = 15.0, 0.5
+"""Before anything else "auto" gives the integer program of a small instance this time, and at most this part
+of the time limit: it often proves the optimum sooner than prices could help."""
+
 POOLED_SHARE = 0.2
 """The part of the time left that the program with pooled machines may take."""
 
@@ -141,8 +145,8 @@ def offline(
     Every method begins with a greedy schedule and the sum of what the jobs are worth alone. "lagrangian" goes
     on with prices of capacity (:func:`.admission_bound.volume`, for fewer jobs and slots
     :func:`.admission_bound.columns`), which prove a bound, and ruin and recreate at these prices
-    (:func:`.admission_search.search`). "auto" adds, for small instances, the integer program with pooled
-    machines and that of the machines themselves, until the gap is reached.
+    (:func:`.admission_search.search`). "auto" adds, for small instances, the integer program: for a short
+    time before that, and after it once with pooled machines and once more as it is, until the gap is reached.
 
     Parameters
     ----------
@@ -181,15 +185,17 @@ def offline(
         raise InputError(f"method: {method!r} is not one of {', '.join(METHODS)}")
     held = _Held(instance, budget, progress)
     held.offer(search(instance, held.priced, Budget(gap, None), SEED, iterations=0), "greedy")
-    if not held.over:
-        if method in (AUTO, LAGRANGIAN):
-            _by_prices(held, brief=method == AUTO and _small(instance))
-        if method == AUTO and _small(instance):
-            _by_programs(held)
-        if method in (HIGHS, CP_SAT):
-            solve = by_highs if method == HIGHS else by_cp_sat
-            found = solve(instance, budget, held.report(0.0, 1.0), held.schedule)
-            _take(held, found)
+    small = method == AUTO and _small(instance)
+    if small and not held.over:
+        first = held.part(FIRST_SHARE, FIRST_SECONDS)
+        _take(held, by_highs(instance, first, held.report(0.0, 0.1), held.schedule))
+    if method in (AUTO, LAGRANGIAN) and not held.over:
+        _by_prices(held, brief=small)
+    if small and not held.over:
+        _by_programs(held)
+    if method in (HIGHS, CP_SAT) and not held.over:
+        solve = by_highs if method == HIGHS else by_cp_sat
+        _take(held, solve(instance, budget, held.report(0.0, 1.0), held.schedule))
     if progress is not None:
         progress(1.0, f"value {held.value:.6g}, bound {held.bound:.6g}")
     return held.optimum(in_rounds=method in (AUTO, LAGRANGIAN))
@@ -210,7 +216,7 @@ def _by_prices(held: _Held, *, brief: bool) -> None:
     slots = sum(setting.horizon - job.arrival + 1 for job in jobs)
     steps = sum((setting.horizon - job.arrival + 1) * job.chunks for job in jobs)
     rounds = int(min(2000, max(50, VOLUME_WORK // steps)))
-    held.price(volume(instance, held.part(0.1 if brief else 0.4), held.report(0.0, 0.3), rounds))
+    held.price(volume(instance, held.part(0.1 if brief else 0.4), held.report(0.1, 0.3), rounds))
     few = slots * len(setting.resources) <= COLUMN_SIZE and all(quick(job, setting.horizon) for job in jobs)
     if few and not held.over:
         budget = held.part(0.1 if brief else 0.3, COLUMN_SECONDS)
