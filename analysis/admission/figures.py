@@ -446,7 +446,7 @@ TREND = 0.25
 
 
 def ratio(place: Setup, seed: int, seconds: float) -> tuple[float, float, float]:
-    """Return what OASiS earns, and OPT: a value that some schedule has, maybe its own, and a certified bound."""
+    """Return what OASiS earns, and OPT: what a schedule earns, maybe OASiS's own, and a certified bound."""
     best, earned = optimum(place, seed, seconds), outcome(OASIS, place, seed).total
     return earned, max(best.value, earned), np.inf if best.bound is None else best.bound
 
