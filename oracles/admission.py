@@ -159,9 +159,9 @@ def offline(
         Relative gap to reach.
     time_limit
         Seconds. Without one, "highs" and "cp-sat" run until the gap is reached. "lagrangian" and "auto" end
-        after a number of rounds that depends on the size alone, a minute or two, and are reproducible;
-        except that column generation gets :data:`COLUMN_SECONDS` and the integer programs of "auto"
-        :data:`EXACT_SECONDS`.
+        by themselves: volume method and search after a number of rounds that depends on the size alone,
+        column generation after :data:`COLUMN_SECONDS` at the latest, and the integer programs of "auto" after
+        :data:`FIRST_SECONDS` and :data:`EXACT_SECONDS`. What these clocks cut off may differ between runs.
     progress
         Called with the fraction done and a text.
 
@@ -171,7 +171,7 @@ def offline(
         ``decision`` is a :class:`Schedule`; its ``deployments`` replay it. ``bound`` is the least of all that
         were proved; ``method`` names what made the value and what proved the bound. ``certificate`` is the
         :class:`Priced` with the least Lagrangian bound: :func:`lagrangian_bound` computes that again from
-        its prices.
+        its prices (and from its payoffs, for jobs that are too large for the exact subroutine).
 
     Raises
     ------

@@ -347,7 +347,7 @@ def _search(solver: Any, model: Any, progress: ProgressCallback | None, scale: f
         running = pool.submit(solver.solve, model, Watch())
         try:
             status = running.result()
-        except BaseException:
+        except BaseException:  # Ctrl-C too must end the thread; it is raised again
             solver.stop_search()
             raise
     report.finish()
