@@ -6,7 +6,7 @@ STAMP := .venv/.installed
 # One linear algebra thread per process: tests run side by side, and results do not depend on the cores.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 LOCK_COMMAND := uv pip compile pyproject.toml --universal --python-version 3.11 --fork-strategy fewest \
-	--extra dev --extra notebooks --extra docs --no-annotate --no-header
+	--extra dev --extra environments --extra notebooks --extra docs --no-annotate --no-header
 
 .PHONY: .venv help setup audit test coverage lint bench notebooks picture docs lock clean
 .DEFAULT_GOAL := help

@@ -64,9 +64,9 @@ def instance_facts(findings: Sequence[tuple[Claim, Finding]], mode: str, seed: i
 
 def _rooms() -> dict[str, ModuleType]:
     """Return what analyses each problem; a new problem adds a line."""
-    from . import admission, allocation, selection
+    from . import admission, allocation, placement, selection
 
-    return {"allocation": allocation, "selection": selection, "admission": admission}
+    return {"allocation": allocation, "selection": selection, "admission": admission, "placement": placement}
 
 
 def run_audit(

@@ -102,6 +102,7 @@ def _kind(problem: str) -> type[Instance]:
     # Loading the modules, which load those of the instances, makes the classes known.
     from ..models.admission import instance as admission_instance  # noqa: F401
     from ..models.allocation import gang as allocation_gang  # noqa: F401
+    from ..models.placement import instance as placement_instance  # noqa: F401
     from ..models.selection import gang as selection_gang  # noqa: F401
 
     base: Any = Instance

@@ -94,7 +94,10 @@ class Origin:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a decision led to: its reward, whether it was feasible, and what the policy may learn from it."""
+    """What a decision led to.
+
+    ``reward`` is the cost where the problem minimises; ``feedback`` is what the policy may learn from it.
+    """
 
     reward: float
     feasible: bool
@@ -125,6 +128,7 @@ class Instance(ABC):
     """
 
     problem: ClassVar[str]
+    minimised: ClassVar[bool] = False  # whether rewards are costs, so that less is better
     setting: Any  # what a policy may know before it starts
     origin: Origin
 

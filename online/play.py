@@ -24,7 +24,7 @@ class Run:
     policy, seed, digest
         The policy's name, the seed of its generator, and the digest of the instance.
     rewards
-        Reward of every event, in order.
+        Reward of every event, in order (its cost where the problem minimises).
     infeasible
         Number of infeasible decisions; always 0 unless the run was made with ``enforce=False``.
     decisions

@@ -14,9 +14,9 @@ from ..models.base import InputError
 
 def _registered() -> list[type[Any]]:
     """Return every policy of every room; the rooms load here, not with the layer."""
-    from . import admission, allocation, selection
+    from . import admission, allocation, placement, selection
 
-    rooms = (allocation, selection, admission)
+    rooms = (allocation, selection, admission, placement)
     return [policy for room in rooms for policy in room.POLICIES.values()]
 
 

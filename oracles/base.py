@@ -45,6 +45,8 @@ class Optimum:
         Why and how, and how long it took.
     certificate
         The numbers from which anyone can compute ``bound`` again, where the method has them.
+    minimised
+        Whether less is better, so that ``bound`` is below ``value``.
     """
 
     value: float
@@ -54,11 +56,15 @@ class Optimum:
     method: str
     seconds: float
     certificate: Any = None
+    minimised: bool = False
 
     @property
     def gap(self) -> float | None:
-        """Distance of ``bound`` from ``value``, (bound - value) / max(1, |bound|), never negative."""
-        return None if self.bound is None else relative_gap(self.value, self.bound)
+        """Distance of ``bound`` from ``value`` over max(1, |bound|), never negative."""
+        if self.bound is None:
+            return None
+        sign = -1.0 if self.minimised else 1.0
+        return relative_gap(sign * self.value, sign * self.bound)
 
     def __repr__(self) -> str:
         gap = "none proven" if self.gap is None else f"{self.gap:.2e}"

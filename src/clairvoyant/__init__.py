@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .models.allocation.gang import GangInstance
     from .models.allocation.instance import AllocationInstance
     from .models.base import ClairvoyantError, DecisionError, InputError, Instance
+    from .models.placement.instance import PlacementInstance
     from .models.selection.gang import GangInstance as SelectionGangInstance
     from .models.selection.instance import SelectionInstance
     from .online.base import Policy, Traits
@@ -49,6 +50,7 @@ _HOMES = {
     ),
     **dict.fromkeys(("ClairvoyantError", "DecisionError", "InputError", "Instance"), "models.base"),
     "AdmissionInstance": "models.admission.instance",
+    "PlacementInstance": "models.placement.instance",
     "AllocationInstance": "models.allocation.instance",
     "GangInstance": "models.allocation.gang",
     "SelectionInstance": "models.selection.instance",
@@ -74,6 +76,7 @@ __all__ = [
     "Instance",
     "Optimum",
     "OracleError",
+    "PlacementInstance",
     "Policy",
     "Run",
     "SelectionGangInstance",

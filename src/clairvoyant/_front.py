@@ -56,7 +56,7 @@ def generate(problem: str, size: str = "default", seed: int = 0, **options: Any)
     Parameters
     ----------
     problem
-        "allocation", "selection", either with "-gang" after it, or "admission".
+        "allocation", "selection", either with "-gang" after it, "admission" or "placement".
     size
         "tiny", "default" or "large".
     seed
@@ -64,7 +64,8 @@ def generate(problem: str, size: str = "default", seed: int = 0, **options: Any)
     **options
         What the problem's generator takes; see :func:`clairvoyant.models.allocation.generate.generate`,
         :func:`clairvoyant.models.selection.generate.generate`, for gangs ``gang_generate`` beside them, and
-        :func:`clairvoyant.models.admission.generate.generate`.
+        :func:`clairvoyant.models.admission.generate.generate` and
+        :func:`clairvoyant.models.placement.generate.generate`.
 
     Raises
     ------
@@ -88,7 +89,8 @@ def from_trace(problem: str, folder: str | os.PathLike[str], **options: Any) -> 
     **options
         What the problem's reader takes; see :func:`clairvoyant.models.allocation.trace.from_trace`,
         :func:`clairvoyant.models.selection.trace.from_trace`, for gangs ``gang_generate`` beside them, and
-        :func:`clairvoyant.models.admission.trace.from_trace`.
+        :func:`clairvoyant.models.admission.trace.from_trace` and
+        :func:`clairvoyant.models.placement.trace.from_trace`.
 
     Raises
     ------

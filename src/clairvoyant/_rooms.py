@@ -17,6 +17,7 @@ INSTANCES = {
     "selection": "models.selection.instance:SelectionInstance",
     "selection-gang": "models.selection.gang:GangInstance",
     "admission": "models.admission.instance:AdmissionInstance",
+    "placement": "models.placement.instance:PlacementInstance",
 }
 """The class of the instances."""
 
@@ -26,6 +27,7 @@ GENERATORS = {
     "selection": "models.selection.generate:generate",
     "selection-gang": "models.selection.gang_generate:generate",
     "admission": "models.admission.generate:generate",
+    "placement": "models.placement.generate:generate",
 }
 """A function of a size, a seed and options that returns a synthetic instance."""
 
@@ -35,6 +37,7 @@ TRACES = {
     "selection": "models.selection.trace:from_trace",
     "selection-gang": "models.selection.gang_generate:from_trace",
     "admission": "models.admission.trace:from_trace",
+    "placement": "models.placement.trace:from_trace",
 }
 """A function of a folder of traces and options that returns an instance."""
 
@@ -44,6 +47,7 @@ ORACLES = {
     "selection": "oracles.selection:ORACLES",
     "selection-gang": "oracles.selection:ORACLES",
     "admission": "oracles.admission:ORACLES",
+    "placement": "oracles.placement:ORACLES",
 }
 """A mapping from names to oracles; each knows the problem it solves, and the first one is the default."""
 
@@ -53,8 +57,9 @@ RIVALS = {
     "selection": "clairvoyant",
     "selection-gang": "gang",
     "admission": "offline",
+    "placement": "offline",
 }
-"""The oracle that policies are compared with: regret is its value minus theirs."""
+"""The oracle that policies are compared with."""
 
 BOUNDS = {
     "allocation": "analysis.allocation.regret:bounds",
@@ -65,9 +70,15 @@ BOUNDS = {
 
 RATIOS = {
     "admission": "analysis.admission.competitive:ratio",
+    "placement": "analysis.placement.measures:ratio",
 }
-"""Where policies are judged by optimum / total and not by regret: a function of an optimum and a total that
-returns the interval in which this lies."""
+"""Where policies are judged by optimum / total (total / optimum where less is better) and not by regret: a
+function of an optimum and a total that returns the interval in which this lies."""
+
+MEASURES = {
+    "placement": "analysis.placement.measures:measures",
+}
+"""What else is told of a run: a function of an instance and its decisions that returns numbers by name."""
 
 WORST_CASES = {
     "allocation": "analysis.allocation.worst_case:worst_case",

@@ -1,0 +1,484 @@
+"""Setting, instance, observations and episode of the placement problem (Sec. 3 of DAS).
+
+Jobs arrive over time. A decision epoch is an arrival or a completion after which some job of the window fits;
+a decision says which pending jobs start now, and how many instances of them on which machine. Jobs run to
+their end. The cost, which is minimised, is the sum of all job completion times plus lambda times the
+GPU-seconds that are paid for, in seconds.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from ..base import (
+    FORMAT_VERSION,
+    DecisionError,
+    InputError,
+    Instance,
+    Origin,
+    Outcome,
+    Violation,
+    need,
+    refuse_unknown,
+)
+from ..draw import real, whole
+from . import kernels
+from .jobs import RESOURCES, TICKS, Jobs, amount, frozen, read_machines, scaled, seconds, write_machines
+from .kernels import Table
+from .schedule import Schedule, sorted_rows
+from .simulator import Simulator, fewest_machines, rooms, table_of
+from .slowdown import NO_SLOWDOWN, Slowdown
+
+WINDOW = 64
+"""How many of the oldest pending jobs may start, unless an instance says otherwise."""
+
+PRICE = 2.84
+"""Dollars per GPU hour (Sec. 5.1.3)."""
+
+MOST_TICKS = 2**52
+"""The longest that all jobs together may take, so that times are exact as floats, too."""
+
+WEIGHT_UNIT = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """What a policy may know before it starts; every array is read-only.
+
+    Attributes
+    ----------
+    capacity
+        What each machine has of GPUs, CPUs and memory, in units (whole GPUs, thousandths of the others),
+        shape (M, 3).
+    price
+        Dollars per GPU hour.
+    slowdown
+        The parameters of the slowdown.
+    gpu_weight
+        lambda: the seconds of completion time that a GPU-second counts.
+    window
+        How many of the oldest pending jobs may start.
+    """
+
+    capacity: np.ndarray
+    price: float
+    slowdown: Slowdown
+    gpu_weight: float
+    window: int
+
+
+@dataclass(frozen=True, eq=False)
+class Observation:
+    """What a policy sees before it decides; every array is read-only. Times are in ticks of 1 ms.
+
+    Attributes
+    ----------
+    time
+        Now.
+    jobs
+        The pending jobs that may start now, the oldest first, shape (w,).
+    submit
+        When each of them was submitted, shape (w,).
+    instances, need, intensity
+        Their numbers of instances (w,), what each instance takes in units (w, 3), and their intensities in
+        thousandths (w,).
+    waiting
+        How many jobs wait, those beyond the window included.
+    free
+        What is free on each machine, in units, shape (M, 3).
+    running
+        Rows (job, machine, count) of the jobs that run, in the order in which they started, shape (r, 3).
+    ended
+        Rows (job, start, finish) of the jobs that have ended since the last decision, shape (e, 3).
+    duration
+        How long each job of ``jobs`` takes alone on the fewest machines that hold it, shape (w,); only for a
+        policy that declares to see "durations".
+    """
+
+    time: int
+    jobs: np.ndarray
+    submit: np.ndarray
+    instances: np.ndarray
+    need: np.ndarray
+    intensity: np.ndarray
+    waiting: int
+    free: np.ndarray
+    running: np.ndarray
+    ended: np.ndarray
+    duration: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """What a policy learns after its decision: what it cost until the next one, in seconds."""
+
+    cost: float
+
+
+class JobEpisode:
+    """One pass through the decision epochs; see :class:`clairvoyant.models.base.Episode`."""
+
+    def __init__(self, instance: PlacementInstance, sees_durations: bool) -> None:
+        self._instance = instance
+        self._sees_durations = sees_durations
+        self._simulator = instance.simulator()
+        self._told = 0
+        self._more = self._simulator.advance()
+
+    def __iter__(self) -> Iterator[Observation]:
+        """Yield one observation per decision epoch."""
+        while self._more:
+            yield self._observe()
+
+    def _observe(self) -> Observation:
+        simulator, instance = self._simulator, self._instance
+        state, jobs = simulator.state, instance.jobs
+        window = simulator.pending
+        ended = state.ended[self._told : state.clock[kernels.DONE]]
+        self._told = int(state.clock[kernels.DONE])
+        return Observation(
+            time=simulator.now,
+            jobs=frozen(window),
+            submit=frozen(jobs.submit[window]),
+            instances=frozen(jobs.instances[window]),
+            need=frozen(jobs.need[window]),
+            intensity=frozen(jobs.intensity[window]),
+            waiting=int(state.clock[kernels.PENDING]),
+            free=frozen(state.free.copy()),
+            running=frozen(kernels.running_rows(state)),
+            ended=frozen(np.column_stack([ended, state.start[ended], state.finish[ended]])),
+            duration=frozen(jobs.duration[window]) if self._sees_durations else None,
+        )
+
+    def apply(self, decision: Any, *, enforce: bool = True) -> Outcome:
+        """Check and carry out the starts, and go on to the next epoch; the reward is what that cost.
+
+        An infeasible decision always raises: there is no way to run it.
+        """
+        simulator = self._simulator
+        rows = read_starts(decision)
+        if not simulator.feasible(rows):
+            broken = simulator.violations(rows)
+            more = f" and {len(broken) - 3} more" if len(broken) > 3 else ""
+            told = "; ".join(map(str, broken[:3]))
+            message = f"time {seconds(simulator.now):g} s: infeasible decision: {told}{more}"
+            raise DecisionError(message, broken)
+        waited, used = simulator.waited, simulator.used
+        simulator.begin(rows)
+        self._more = simulator.advance()
+        cost = self._instance.weighted(simulator.waited - waited, simulator.used - used)
+        return Outcome(cost, True, Feedback(cost))
+
+
+def read_starts(decision: Any) -> np.ndarray:
+    """Return the rows (job, machine, count) of a decision, sorted; InputError if it is none."""
+    if decision is None:
+        raise InputError("decision: None; decide() must return rows (job, machine, count), none to wait")
+    return sorted_rows("decision", decision)
+
+
+class PlacementInstance(Instance):
+    """A placement problem: machines, and gang jobs that arrive over time.
+
+    Parameters
+    ----------
+    machines
+        List of objects with ``gpus`` (whole), ``cpus`` and ``memory`` (GB; at most three decimals), at least
+        one.
+    jobs
+        List of objects with ``submit`` and ``duration`` (seconds, at most three decimals; ``duration`` is
+        that of the job alone on the fewest machines that hold it), ``instances``, and ``gpus``, ``cpus`` and
+        ``memory`` of each instance; optionally ``intensity``, from 0 to 1 (the default), how much the job
+        contends with its neighbours. Stored by submission, ties as they were given.
+    price
+        Dollars per GPU hour.
+    slowdown
+        A :class:`.slowdown.Slowdown` or its JSON form; none by default.
+    gpu_weight
+        lambda: the seconds of completion time that a GPU-second counts in the cost; at most three decimals.
+    window
+        How many of the oldest pending jobs may start.
+    origin
+        Provenance.
+
+    Attributes
+    ----------
+    jobs
+        The jobs by columns.
+
+    Raises
+    ------
+    InputError
+        Naming the field, the index and the value at fault; among them jobs that no machines can ever hold,
+        and what is missing.
+    """
+
+    problem: ClassVar[str] = "placement"
+    minimised: ClassVar[bool] = True
+    setting: Setting
+    jobs: Jobs
+
+    def __init__(
+        self,
+        *,
+        machines: Any,
+        jobs: Any,
+        price: float = PRICE,
+        slowdown: Any = NO_SLOWDOWN,
+        gpu_weight: float = 0.0,
+        window: int = WINDOW,
+        origin: Origin | None = None,
+    ) -> None:
+        capacity = read_machines(machines)
+        weight = scaled("gpu_weight", gpu_weight, 0.0, 1e6, WEIGHT_UNIT)
+        self.setting = Setting(
+            capacity,
+            real("price", price, 0.0, 1e9),
+            Slowdown.from_dict(slowdown),
+            weight / WEIGHT_UNIT,
+            whole("window", window, 1, 10**9),
+        )
+        self.jobs = Jobs.read(jobs)
+        self._refuse_unplaceable()
+        self._refuse_endless(weight)
+        self.origin = origin if origin is not None else Origin("given by hand")
+
+    def _refuse_unplaceable(self) -> None:
+        """Raise for jobs that do not even fit on the empty machines, saying what is missing."""
+        capacity, jobs = self.setting.capacity, self.jobs
+        lost = np.flatnonzero(fewest_machines(capacity, jobs) > len(capacity))
+        if not len(lost):
+            return
+        i = int(lost[0])
+        held = int(rooms(capacity, jobs.need[i], int(jobs.instances[i])).sum())
+        short = [r for r in range(3) if (jobs.need[i, r] > capacity[:, r]).all()]
+        why = [
+            f"an instance needs {amount(jobs.need[i, r], r):g} {RESOURCES[r]}, the largest machine has "
+            f"{amount(capacity[:, r].max(), r):g}"
+            for r in short
+        ] or [f"the empty machines hold {held} of {jobs.instances[i]} instances"]
+        more = f"; {len(lost) - 1} more jobs do not fit either" if len(lost) > 1 else ""
+        raise InputError(
+            f"jobs: the job submitted at {seconds(jobs.submit[i]):g} s (number {i} by submission) can never "
+            f"run: {'; '.join(why)}{more}"
+        )
+
+    def _refuse_endless(self, weight: int) -> None:
+        """Raise if sums of times could leave what whole numbers of 64 bits hold."""
+        jobs, capacity = self.jobs, self.setting.capacity
+        last = int(jobs.submit.max(initial=0)) + int(
+            float(jobs.duration.astype(np.float64).sum()) * self.setting.slowdown.worst
+        )
+        gpus = sum(capacity[:, 0].tolist())
+        if last > MOST_TICKS or last * (WEIGHT_UNIT * max(1, len(jobs)) + weight * gpus) > 2**62:
+            raise InputError(f"jobs: together they may take {last / TICKS:.3g} s, too long to count in ms")
+
+    def __repr__(self) -> str:
+        return (
+            f"PlacementInstance(jobs={len(self.jobs)}, machines={len(self.setting.capacity)}, "
+            f"gpus={int(self.setting.capacity[:, 0].sum())}, digest={self.digest()})"
+        )
+
+    @classmethod
+    def generate(cls, size: str = "default", seed: int = 0, **options: Any) -> PlacementInstance:
+        """Return a synthetic instance; options as in :func:`.generate.generate`."""
+        from .generate import generate
+
+        return generate(size, seed, **options)
+
+    @classmethod
+    def from_trace(cls, folder: str | os.PathLike[str], **options: Any) -> PlacementInstance:
+        """Return an instance made from a folder of traces; options as in :func:`.trace.from_trace`."""
+        from .trace import from_trace
+
+        return from_trace(folder, **options)
+
+    @cached_property
+    def table(self) -> Table:
+        """What never changes in a simulation of this instance."""
+        return table_of(self.setting.capacity, self.jobs, self.setting.slowdown)
+
+    @cached_property
+    def fewest(self) -> np.ndarray:
+        """The fewest machines that hold each job when they are empty, shape (n,)."""
+        return frozen(fewest_machines(self.setting.capacity, self.jobs))
+
+    def simulator(self) -> Simulator:
+        """Return a fresh simulation, at tick 0."""
+        return Simulator(self.table, self.setting.slowdown.contention, self.setting.window)
+
+    def episode(self, sees: frozenset[str]) -> JobEpisode:
+        """Return a fresh pass through the decision epochs; ``sees`` may hold "durations"."""
+        return JobEpisode(self, "durations" in sees)
+
+    def weighted(self, waited: int, used: int) -> float:
+        """Return the cost in seconds of so many job-ticks in the system and GPU-ticks in use."""
+        return self.units_of_cost(waited, used) / (TICKS * WEIGHT_UNIT)
+
+    def units_of_cost(self, waited: int, used: int) -> int:
+        """Return the cost of so many job-ticks and GPU-ticks in whole millionths of a second."""
+        return WEIGHT_UNIT * int(waited) + round(self.setting.gpu_weight * WEIGHT_UNIT) * int(used)
+
+    def cost(self, schedule: Schedule) -> float:
+        """Return what a schedule costs: all completion times plus lambda times GPU-seconds, in seconds."""
+        waited = (schedule.finish - self.jobs.submit).sum()
+        used = (self.jobs.gpus * (schedule.finish - schedule.start)).sum()
+        return self.weighted(waited, used)
+
+    def fees(self, schedule: Schedule) -> np.ndarray:
+        """Return the training fee of each job in dollars, r^fee of Sec. 3, shape (n,)."""
+        hours = (schedule.finish - schedule.start) / (3600.0 * TICKS)
+        result: np.ndarray = self.setting.price * self.jobs.gpus * hours
+        return result
+
+    def completion_times(self, schedule: Schedule) -> np.ndarray:
+        """Return the completion time of each job in seconds, r^jct of Sec. 3, shape (n,)."""
+        result: np.ndarray = (schedule.finish - self.jobs.submit) / TICKS
+        return result
+
+    def schedule_of(self, decisions: Iterable[Any]) -> Schedule:
+        """Return the schedule of decisions, one per epoch, such as those of a run.
+
+        Raises
+        ------
+        DecisionError
+            If one of them is infeasible.
+        InputError
+            If there are fewer or more of them than epochs.
+        """
+        episode, given = self.episode(frozenset()), list(decisions)
+        used = 0
+        for _ in episode:
+            if used == len(given):
+                raise InputError(f"decisions: {used} of them, but the instance goes on")
+            episode.apply(given[used])
+            used += 1
+        if used < len(given):
+            raise InputError(f"decisions: {len(given)} of them, but there are {used} epochs")
+        return taken_schedule(episode._simulator)
+
+    def _follow(self, schedule: Schedule) -> tuple[list[np.ndarray], list[Violation], Simulator]:
+        """Play a schedule: the decisions at every epoch, what they break, and the simulation in the end."""
+        simulator, decisions = self.simulator(), []
+        by_time = np.argsort(schedule.start, kind="stable")
+        times = schedule.start[by_time]
+        job_of = schedule.rows[:, 0]
+        while simulator.advance():
+            first, last = np.searchsorted(times, (simulator.now, simulator.now + 1))
+            rows = schedule.rows[np.isin(job_of, by_time[first:last])]
+            decisions.append(frozen(rows))
+            if not simulator.feasible(rows):
+                return decisions, simulator.violations(rows), simulator
+            simulator.begin(rows)
+        return decisions, [], simulator
+
+    def decisions(self, schedule: Schedule) -> tuple[np.ndarray, ...]:
+        """Return the decision of every epoch, for :class:`clairvoyant.online.play.Replay`."""
+        return tuple(self._follow(schedule)[0])
+
+    def violations(self, decision: Any) -> list[Violation]:
+        """List what a :class:`Schedule` breaks, by playing it through the simulator.
+
+        Those of a decision as in :meth:`.simulator.Simulator.violations`, with the tick before their index;
+        or else "start" [job]: it is not what happens, because there is no decision epoch then, and
+        "finish" [job]: the job ends at another tick.
+        """
+        if not isinstance(decision, Schedule):
+            raise InputError(f"decision: {type(decision).__name__} is not a Schedule")
+        n = len(self.jobs)
+        for name in ("start", "finish"):
+            if len(getattr(decision, name)) != n:
+                raise InputError(f"schedule.{name}: {len(getattr(decision, name))} jobs, expected {n}")
+        _, broken, simulator = self._follow(decision)
+        if broken:
+            return [Violation(b.constraint, (simulator.now, *b.index), b.excess) for b in broken]
+        found = []
+        for name in ("start", "finish"):
+            off = np.abs(getattr(simulator.state, name) - getattr(decision, name))
+            found += [Violation(name, (i,), float(off[i])) for i in np.flatnonzero(off).tolist()]
+        return found
+
+    def facts(self) -> dict[str, float]:
+        """Return the numbers that say how large the instance is, by name."""
+        jobs, capacity = self.jobs, self.setting.capacity
+        gpu_seconds = float((jobs.gpus * (jobs.duration / TICKS)).sum())
+        return {
+            "jobs": len(jobs),
+            "machines": len(capacity),
+            "GPUs": int(capacity[:, 0].sum()),
+            "largest gang": int(jobs.instances.max(initial=0)),
+            "hours of submissions": float(jobs.submit.max(initial=0)) / (3600.0 * TICKS),
+            "GPU-hours of work": gpu_seconds / 3600.0,
+            "load": self.load,
+        }
+
+    @property
+    def load(self) -> float:
+        """rho: the GPU-seconds of all jobs over those of all GPUs until the last submission."""
+        jobs, gpus = self.jobs, int(self.setting.capacity[:, 0].sum())
+        span = float(jobs.submit.max(initial=0))
+        work = float((jobs.gpus * jobs.duration.astype(np.float64)).sum())
+        return work / (gpus * span) if gpus * span > 0.0 else 0.0
+
+    def decision_facts(self, decision: Schedule) -> dict[str, Any]:
+        """Return the mean completion time and fee of a schedule, and when it ends."""
+        if not len(self.jobs):
+            return {}
+        return {
+            "mean_jct_seconds": float(self.completion_times(decision).mean()),
+            "mean_fee_dollars": float(self.fees(decision).mean()),
+            "makespan_seconds": seconds(decision.finish.max()),
+        }
+
+    def content(self) -> Iterator[tuple[str, Any]]:
+        """Yield what identifies the instance; the origin does not."""
+        s, jobs = self.setting, self.jobs
+        yield "machines", s.capacity
+        for name in ("submit", "duration", "instances", "need", "intensity"):
+            yield name, getattr(jobs, name)
+        yield "price", s.price
+        yield "slowdown", s.slowdown.to_dict()
+        yield "gpu_weight", s.gpu_weight
+        yield "window", s.window
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form, with ``origin``."""
+        s = self.setting
+        return {
+            "problem": self.problem,
+            "version": FORMAT_VERSION,
+            "machines": write_machines(s.capacity),
+            "jobs": self.jobs.to_list(),
+            "price": s.price,
+            "slowdown": s.slowdown.to_dict(),
+            "gpu_weight": s.gpu_weight,
+            "window": s.window,
+            "origin": self.origin.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Build an instance from its JSON form; see the class for what is refused."""
+        fields = ("machines", "jobs", "price", "slowdown")
+        optional = ("gpu_weight", "window")
+        refuse_unknown(data, {*fields, *optional, "problem", "version", "origin"})
+        return cls(
+            **{name: need(data, name) for name in fields},
+            **{name: data[name] for name in optional if name in data},
+            origin=Origin.from_dict(data["origin"]) if "origin" in data else None,
+        )
+
+
+def taken_schedule(simulator: Simulator) -> Schedule:
+    """Return the schedule of a simulation that has come to its end."""
+    state = simulator.state
+    job = np.repeat(np.arange(len(state.start)), state.spans)
+    begin = np.repeat(state.first - np.cumsum(state.spans) + state.spans, state.spans)
+    rows = state.rows[begin + np.arange(len(job))]
+    return Schedule(state.start.copy(), state.finish.copy(), np.column_stack([job, rows]))

@@ -1,0 +1,157 @@
+"""The cluster simulator: the compiled core with a Python handle."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..base import Violation
+from . import kernels
+from .jobs import RESOURCES, UNITS, Jobs
+from .kernels import State, Table
+from .slowdown import Slowdown
+
+
+def table_of(capacity: np.ndarray, jobs: Jobs, slowdown: Slowdown) -> Table:
+    """Return what never changes in a simulation of these jobs on these machines.
+
+    The duration of a job on K machines is its own times comm(K), rounded to the nearest tick (halves up).
+    """
+    most = int(min(jobs.instances.max(initial=1), len(capacity)))
+    spans = np.arange(1, most + 1)
+    fewest = fewest_machines(capacity, jobs)
+    duration = np.full((len(jobs), most + 1), -1, dtype=np.int64)
+    factor = slowdown.spread_factor(spans[None, :], fewest[:, None])
+    duration[:, 1:] = np.floor(jobs.duration[:, None] * factor + 0.5)
+    possible = (spans >= fewest[:, None]) & (spans <= jobs.instances[:, None])
+    duration[:, 1:][~possible] = -1
+    duration.setflags(write=False)
+    return Table(capacity, jobs.submit, jobs.instances, jobs.need, duration, jobs.intensity)
+
+
+def rooms(capacity: np.ndarray, need: np.ndarray, most: int) -> np.ndarray:
+    """Return how many instances fit on each machine, at most ``most``, shape (M,)."""
+    asked = need > 0
+    fits = (capacity[:, asked] // need[asked]).min(axis=1, initial=most)
+    return np.minimum(fits, most)
+
+
+def fewest_machines(capacity: np.ndarray, jobs: Jobs) -> np.ndarray:
+    """Return the fewest machines that hold each job when they are empty, M + 1 if none do, shape (n,)."""
+    kinds, kind = np.unique(np.column_stack([jobs.need, jobs.instances]), axis=0, return_inverse=True)
+    result = np.empty(len(kinds), dtype=np.int64)
+    for i, (*need, instances) in enumerate(kinds.tolist()):
+        held = np.cumsum(np.sort(rooms(capacity, np.array(need), instances))[::-1])
+        result[i] = np.searchsorted(held, instances) + 1
+    return result[kind.reshape(-1)]
+
+
+def blank_state(table: Table) -> State:
+    """Return the state before anything has happened, at tick 0."""
+    n, machines = len(table.submit), len(table.capacity)
+    rows = int(np.minimum(table.instances, machines).sum())
+    unknown = [np.full(n, -1, dtype=np.int64) for _ in range(2)]
+    zero = [np.zeros(n, dtype=np.int64) for _ in range(5)]
+    lists = [np.zeros(n, dtype=np.int64) for _ in range(3)]
+    return State(
+        np.zeros(9, dtype=np.int64),
+        table.capacity.copy(),
+        np.zeros(machines, dtype=np.int64),
+        *unknown,
+        *zero,
+        np.zeros((rows, 2), dtype=np.int64),
+        *lists,
+    )
+
+
+class Simulator:
+    """One simulation: go to the next decision epoch, start jobs there, and so on to the end.
+
+    Parameters
+    ----------
+    table
+        The machines and jobs, see :func:`table_of`.
+    contention
+        eta of the slowdown.
+    window
+        How many of the oldest pending jobs may start.
+    """
+
+    def __init__(self, table: Table, contention: float, window: int) -> None:
+        self.table, self.contention, self.window = table, contention, window
+        self.state = blank_state(table)
+
+    def advance(self) -> bool:
+        """Go on to the next decision epoch; return False if there is none, that is, all jobs are done."""
+        return bool(kernels.advance(self.table, self.state, self.contention, self.window))
+
+    def begin(self, rows: np.ndarray) -> None:
+        """Start jobs now; ``rows`` (job, machine, count), sorted, must be feasible."""
+        kernels.begin(self.table, self.state, self.contention, rows)
+
+    def feasible(self, rows: np.ndarray) -> bool:
+        """Tell whether these sorted rows break nothing now; fast."""
+        return bool(kernels.is_feasible(self.table, self.state, self.window, rows))
+
+    @property
+    def now(self) -> int:
+        """The tick."""
+        return int(self.state.clock[kernels.NOW])
+
+    @property
+    def waited(self) -> int:
+        """The sum over all ticks so far of the jobs in the system."""
+        return int(self.state.clock[kernels.WAITED])
+
+    @property
+    def used(self) -> int:
+        """The sum over all ticks so far of the GPUs in use."""
+        return int(self.state.clock[kernels.USED])
+
+    @property
+    def pending(self) -> np.ndarray:
+        """The waiting jobs of the window, a copy."""
+        count = min(self.window, int(self.state.clock[kernels.PENDING]))
+        return self.state.pending[:count].copy()
+
+    def violations(self, rows: np.ndarray) -> list[Violation]:
+        """List what starting these sorted rows now would break.
+
+        "job" and "machine" (index out of range), "count" (less than 1) and "twice" [job, machine]; "window"
+        [job]: it does not wait, or not in the window; "gang" [job]: not exactly all instances;
+        "capacity" [machine, resource], in GPUs, cores or GB; "progress" []: nothing starts although nothing
+        runs and nobody else will come.
+        """
+        clock = self.state.clock
+        n, machines = len(self.table.submit), len(self.table.capacity)
+        if not len(rows):
+            over = clock[kernels.RUNNING] == 0 and clock[kernels.ARRIVED] == n and clock[kernels.PENDING] > 0
+            return [Violation("progress", (), float(clock[kernels.PENDING]))] if over else []
+        found = []
+        for j, (i, k, count) in enumerate(rows.tolist()):
+            if not 0 <= i < n:
+                found.append(Violation("job", (i,), float(max(-i, i - n + 1))))
+            if not 0 <= k < machines:
+                found.append(Violation("machine", (i, k), float(max(-k, k - machines + 1))))
+            if count < 1:
+                found.append(Violation("count", (i, k), float(1 - count)))
+            if j and (i, k) == tuple(rows[j - 1, :2].tolist()):
+                found.append(Violation("twice", (i, k), 1.0))
+        if found:
+            return found
+        waiting = set(self.pending.tolist())
+        taken: dict[tuple[int, int], int] = {}  # Python's whole numbers do not overflow
+        for i in np.unique(rows[:, 0]).tolist():
+            mine = rows[rows[:, 0] == i].tolist()
+            placed, asked = sum(count for _, _, count in mine), int(self.table.instances[i])
+            if i not in waiting:
+                found.append(Violation("window", (i,), 1.0))
+            if placed != asked:
+                found.append(Violation("gang", (i,), float(abs(placed - asked))))
+            for _, k, count in mine:
+                for r in range(len(RESOURCES)):
+                    taken[k, r] = taken.get((k, r), 0) + count * int(self.table.need[i, r])
+        for (k, r), units in sorted(taken.items()):
+            excess = units - int(self.state.free[k, r])
+            if excess > 0:
+                found.append(Violation("capacity", (k, r), excess / UNITS[r]))
+        return found
