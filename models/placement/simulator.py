@@ -49,17 +49,25 @@ def blank_state(table: Table) -> State:
     """Return the state before anything has happened, at tick 0."""
     n, machines = len(table.submit), len(table.capacity)
     rows = int(np.minimum(table.instances, machines).sum())
-    unknown = [np.full(n, -1, dtype=np.int64) for _ in range(2)]
-    zero = [np.zeros(n, dtype=np.int64) for _ in range(5)]
-    lists = [np.zeros(n, dtype=np.int64) for _ in range(3)]
+
+    def column(value: int = 0) -> np.ndarray:
+        return np.full(n, value, dtype=np.int64)
+
     return State(
-        np.zeros(9, dtype=np.int64),
-        table.capacity.copy(),
-        np.zeros(machines, dtype=np.int64),
-        *unknown,
-        *zero,
-        np.zeros((rows, 2), dtype=np.int64),
-        *lists,
+        clock=np.zeros(9, dtype=np.int64),
+        free=table.capacity.copy(),
+        load=np.zeros(machines, dtype=np.int64),
+        start=column(-1),
+        finish=column(-1),
+        work=column(),
+        speed=column(),
+        settled=column(),
+        first=column(),
+        spans=column(),
+        rows=np.zeros((rows, 2), dtype=np.int64),
+        running=column(),
+        pending=column(),
+        ended=column(),
     )
 
 
