@@ -229,6 +229,53 @@ def ratio_interval(a: Samples, b: Samples, confidence: float = 0.95) -> Interval
     return mean_interval(numerator / denominator, confidence)
 
 
+class Paired(NamedTuple):
+    """How two measurements on the same seeds differ.
+
+    Attributes
+    ----------
+    difference
+        The mean difference and its Student t interval.
+    p
+        Of the two-sided Wilcoxon signed-rank test: how likely differences as lopsided as these are, if they
+        are symmetric about 0. 1 if all are 0.
+    equal
+        Whether all differences are exactly 0.
+    """
+
+    difference: Interval
+    p: float
+    equal: bool
+
+    def sign(self, level: float = 0.05) -> int | None:
+        """Return 1 or -1 if both, the interval and the test, say so; 0 if all are equal; else ``None``."""
+        mean, low, high = self.difference
+        if self.equal:
+            return 0
+        return int(np.sign(mean)) if low * high > 0.0 and self.p < level else None
+
+
+def paired(a: Samples, b: Samples, confidence: float = 0.95) -> Paired:
+    """Compare two measurements, paired by seed: ``a`` less ``b``.
+
+    Differences of 0 count in the mean, but not in the test (Wilcoxon's own treatment of them).
+
+    Raises
+    ------
+    InputError
+        If the lengths differ, or a number is not finite.
+    """
+    from scipy import stats
+
+    ours, theirs = _finite("a", a), _finite("b", b)
+    if ours.shape != theirs.shape:
+        raise InputError(f"b: shape {theirs.shape} differs from {ours.shape} of a")
+    difference = ours - theirs
+    other = difference[difference != 0.0]
+    p = float(stats.wilcoxon(other).pvalue) if other.size else 1.0
+    return Paired(mean_interval(difference, confidence), p, not other.size)
+
+
 def _quantile(confidence: float, freedom: int) -> float:
     from scipy import stats
 

@@ -12,13 +12,14 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from . import admission, allocation, selection
+from . import admission, allocation, placement, selection
 from .measure import HEADER, Row, import_time, show
 
 PROBLEMS = {
     "allocation": allocation.measure,
     "selection": selection.measure,
     "admission": admission.measure,
+    "placement": placement.measure,
 }
 """What measures each problem; a new one adds a line."""
 

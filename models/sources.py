@@ -10,6 +10,7 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import numpy as np
@@ -82,6 +83,22 @@ class Events:
 
 
 @dataclass(frozen=True)
+class JobList:
+    """Jobs of a trace in the order of their submission, and which were left out; every array has shape (n,).
+
+    ``submit`` and ``duration`` are in seconds, ``gpus`` are the cards of each job. ``requests`` are cores and
+    memory of each, shape (n, 2), or ``None`` if the source does not say. ``dropped`` says why how many rows
+    were left out.
+    """
+
+    submit: np.ndarray
+    duration: np.ndarray
+    gpus: np.ndarray
+    requests: np.ndarray | None
+    dropped: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Source:
     """A trace file, the columns that are read, and the terms its publisher set."""
 
@@ -144,6 +161,19 @@ EVENTS = {
         "google-2011/derived-job_submits_per_5min.csv.gz", ("bin_start_s", "submits"), "CC BY 4.0"
     ),
 }
+PODS = (
+    *("cpu_milli", "memory_mib", "num_gpu", "pod_phase"),
+    *("creation_time", "deletion_time", "scheduled_time"),
+)
+JOBS = {
+    "pai-2020": Source(
+        "alibaba-gpu-v2020/alibaba_trace_sub.head30000.csv.gz",
+        ("arrival_s", "service_sec", "gpu_count"),
+        "CC BY 4.0 (the copy: none stated)",
+    ),
+    "philly": Source("philly/philly.csv.gz", ("timestamp", "duration", "num_gpus"), "CC BY 4.0"),
+    "gpu-2023": Source("alibaba-gpu-v2023/openb_pod_list_gpuspec33.csv.gz", PODS, RESEARCH),
+}
 TPU_SLICES = Source(
     "tpu-slices/tpu_job_size.csv",
     ("slice id", "topology", "slice shape", "slice size", "duration", "probability"),
@@ -202,6 +232,32 @@ def events(folder: Folder, name: str) -> Events:
     return Events(start + GOOGLE_CLOCK, count, 300.0)
 
 
+def job_list(folder: Folder, name: str) -> JobList:
+    """Return the jobs of a source that lists them, by submission, ties as they stand there.
+
+    Of "gpu-2023" each pod is a job, a share of a GPU counts as one, and pods that never started or still ran
+    when the trace ended are left out, since nobody knows how long they take. Jobs that take no time are left
+    out of all sources.
+    """
+    source = JOBS[choose(name, JOBS, "source")]
+    rows, where = source.rows(folder), source.file
+    found = {"pai-2020": _pai_jobs, "philly": _philly_jobs, "gpu-2023": _pod_jobs}[name](rows, where)
+    lasting = found.duration > 0.0
+    if not lasting.all():
+        found = _kept(found, lasting, f"{int((~lasting).sum()):,} that take no time")
+    return _kept(found, np.argsort(found.submit, kind="stable"))
+
+
+def pod_shapes(folder: Folder) -> dict[int, np.ndarray]:
+    """Return cores and GB of the pods of 2023 by their number of GPUs, a share of one counting as one."""
+    source = JOBS["gpu-2023"]
+    asked: dict[int, list[tuple[float, float]]] = {}
+    for i, row in enumerate(source.rows(folder)):
+        cards, cores, memory = _pod_shape(row, f"{source.file}: row {i}")
+        asked.setdefault(cards, []).append((cores, memory))
+    return {cards: np.array(shapes) for cards, shapes in sorted(asked.items())}
+
+
 def tpu_slices(folder: Folder) -> dict[int, float]:
     """Return the published share, in percent, of every TPU slice size in chips."""
     share: dict[int, float] = {}
@@ -234,6 +290,67 @@ def _gpu_machine(row: dict[str, str], where: str) -> tuple[str, float, float | N
 
 def _spot_machine(row: dict[str, str], where: str) -> tuple[str, float, float | None, float]:
     return row["gpu_model"], number(row, "cpu_num", where), None, number(row, "gpu_capacity_num", where)
+
+
+def _kept(found: JobList, which: np.ndarray, dropped: str | None = None) -> JobList:
+    """Return some of the jobs: a mask or their places."""
+    asked = None if found.requests is None else found.requests[which]
+    told = found.dropped if dropped is None else (*found.dropped, dropped)
+    return JobList(found.submit[which], found.duration[which], found.gpus[which], asked, told)
+
+
+def _cards(row: dict[str, str], title: str, where: str, low: int) -> int:
+    cards = number(row, title, where, low=low)
+    if not cards.is_integer():
+        raise InputError(f"{where}: {title}: {row[title]!r} is not a whole number")
+    return int(cards)
+
+
+def _pai_jobs(rows: list[dict[str, str]], file: str) -> JobList:
+    submit, duration = (np.array(column(rows, title, file)) for title in ("arrival_s", "service_sec"))
+    gpus = [_cards(row, "gpu_count", f"{file}: row {i}", 1) for i, row in enumerate(rows)]
+    return JobList(submit, duration, np.array(gpus), None, ())
+
+
+def _philly_jobs(rows: list[dict[str, str]], file: str) -> JobList:
+    submit = np.array([_instant(row, "timestamp", f"{file}: row {i}") for i, row in enumerate(rows)])
+    gpus = [_cards(row, "num_gpus", f"{file}: row {i}", 1) for i, row in enumerate(rows)]
+    return JobList(submit, np.array(column(rows, "duration", file)), np.array(gpus), None, ())
+
+
+def _instant(row: dict[str, str], title: str, where: str) -> float:
+    """Return a date and time of day as seconds since 1970, the clock being that of the source."""
+    try:
+        return datetime.fromisoformat(row[title]).replace(tzinfo=UTC).timestamp()
+    except ValueError as error:
+        raise InputError(f"{where}: {title}: {row[title]!r} is no time like 2017-10-09 07:01:55") from error
+
+
+def _pod_shape(row: dict[str, str], where: str) -> tuple[int, float, float]:
+    """Return cards, cores and GB of a pod."""
+    cores, memory = number(row, "cpu_milli", where) / 1000, number(row, "memory_mib", where) / 1024
+    return _cards(row, "num_gpu", where, 0), round(cores, 3), round(memory, 3)
+
+
+def _pod_jobs(rows: list[dict[str, str]], file: str) -> JobList:
+    shapes, times = [], []
+    end = max(column(rows, "deletion_time", file))
+    waiting = running = 0
+    for i, row in enumerate(rows):
+        where = f"{file}: row {i}"
+        shape, gone = _pod_shape(row, where), number(row, "deletion_time", where)
+        if not row["scheduled_time"]:
+            waiting += 1
+        elif row["pod_phase"] == "Running" and gone == end:
+            running += 1
+        else:
+            begin = number(row, "scheduled_time", where)
+            times.append((number(row, "creation_time", where), max(0.0, gone - begin)))
+            shapes.append(shape)
+    table, time = np.array(shapes).reshape(-1, 3), np.array(times).reshape(-1, 2)
+    counts = ((waiting, "that never started"), (running, "that still ran at the end"))
+    dropped = tuple(f"{count:,} {what}" for count, what in counts if count)
+    return JobList(time[:, 0], time[:, 1], table[:, 0].astype(np.int64), table[:, 1:], dropped)
 
 
 Parsed = tuple[float, float, float, tuple[str, ...], float]

@@ -45,6 +45,8 @@ def read_table(
     """
     path = Path(folder) / name
     rows = list(csv.reader(io.StringIO(_text(Path(folder), path))))
+    while rows and not rows[-1]:  # blank lines at the end
+        rows.pop()
     names = rows.pop(0) if header and rows else list(columns)
     missing = [column for column in columns if column not in names]
     if missing:

@@ -178,7 +178,7 @@ def test_altered_instances_differ_only_in_what_is_not_yet_shown(name: str, sees:
     for event in range(last):
         shown = [job.to_dict() for job in instance.jobs if job.arrival <= event + 1]
         changed = set()
-        for other in kit.alter(instance, event, sees):
+        for other in kit.alter(instance, event, sees, ()):
             assert other != instance
             assert other.to_dict() | {"jobs": 0, "announced": 0} == instance.to_dict() | {
                 "jobs": 0,
@@ -198,7 +198,7 @@ def test_altered_instances_differ_only_in_what_is_not_yet_shown(name: str, sees:
 def test_drawn_instances_can_be_altered(instance: AdmissionInstance, data: st.DataObject) -> None:
     event = data.draw(st.integers(0, instance.setting.horizon - 1))
     shown = [job.to_dict() for job in instance.jobs if job.arrival <= event + 1]
-    for other in kit.alter(instance, event, SEES):
+    for other in kit.alter(instance, event, SEES, ()):
         assert other != instance
         assert other.announced.to_dict() == instance.announced.to_dict()
         assert [job.to_dict() for job in other.jobs if job.arrival <= event + 1] == shown

@@ -569,7 +569,7 @@ def test_kits_keep_their_promises(problem: str) -> None:
         one: Any = instance
         for event in range(one.setting.slots):
             for sees in (frozenset[str](), known.observable):
-                for other in known.alter(instance, event, sees):
+                for other in known.alter(instance, event, sees, ()):
                     changed: Any = other
                     same = event + (sees == known.observable)
                     assert np.array_equal(changed.arrivals[:same], one.arrivals[:same])

@@ -238,6 +238,15 @@ def test_the_admission_example_of_the_readme_is_true(tmp_path: Path) -> None:
         assert 0 < total <= value <= bound
 
 
+def test_the_placement_example_of_the_readme_is_true(tmp_path: Path) -> None:
+    printed = python(blocks("python", README)[4], tmp_path)
+    found = re.findall(r"^(\S+): (\S+) s; nothing takes less than (\S+) s$", printed, re.MULTILINE)
+    assert [name for name, *_ in found][::4] == ["fifo-firstfit", "sjf-consolidate"]
+    assert len(found) == 5
+    for total, bound in (map(float, numbers) for _, *numbers in found):
+        assert 0 < bound <= total
+
+
 def test_the_instance_files_of_the_documents_are_valid(tmp_path: Path) -> None:
     found = [json.loads(text)["problem"] for text in blocks("json", ROOT / "docs" / "instance-files.md")]
     assert found == list(INSTANCES)
@@ -253,7 +262,9 @@ def test_the_documents_name_every_field_of_an_instance() -> None:
         _, _, section = document.partition(f"\n## `{problem}`\n")
         own = section.partition("\n## ")[0]
         data = cv.generate(problem, size="tiny").to_dict()
-        inner = [f"{name}.{key}" for name in ("utility", "gang", "noise") for key in data.get(name, {})]
+        inner = [
+            f"{name}.{key}" for name in ("utility", "gang", "noise", "slowdown") for key in data.get(name, {})
+        ]
         for field in [*data, *inner, *data.get("names", {}), *data["origin"]]:
             assert f"`{field}" in document, field
         for field in {*data} - {*cv.generate("allocation", size="tiny").to_dict(), "ports"}:

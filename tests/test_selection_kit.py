@@ -149,7 +149,7 @@ def test_degenerate_instances_can_be_decided_for(name: str) -> None:
 def test_altered_instances_differ_only_in_what_is_not_yet_shown(name: str, sees: frozenset[str]) -> None:
     instance = kit.ordinary()[name]
     for event in range(instance.setting.slots):
-        others = list(kit.alter(instance, event, sees))
+        others = list(kit.alter(instance, event, sees, ()))
         shown = event + ("arrivals" in sees)
         changed = set()
         for other in others:
@@ -169,7 +169,7 @@ def test_altered_instances_differ_only_in_what_is_not_yet_shown(name: str, sees:
 @hypothesis_settings(max_examples=40, deadline=None)
 def test_drawn_instances_can_be_altered(instance: SelectionInstance, data: st.DataObject) -> None:
     event = data.draw(st.integers(0, instance.setting.slots - 1))
-    for other in kit.alter(instance, event, SEES):
+    for other in kit.alter(instance, event, SEES, ()):
         assert other != instance
         assert np.array_equal(other.path[:event], instance.path[:event])
         assert np.array_equal(other.arrivals[: event + 1], instance.arrivals[: event + 1])

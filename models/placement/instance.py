@@ -137,23 +137,23 @@ class JobEpisode:
             yield self._observe()
 
     def _observe(self) -> Observation:
-        simulator, instance = self._simulator, self._instance
-        state, jobs = simulator.state, instance.jobs
-        window = simulator.pending
-        ended = state.ended[self._told : state.clock[kernels.DONE]]
-        self._told = int(state.clock[kernels.DONE])
+        simulator = self._simulator
+        clock = simulator.state.clock
+        seen = kernels.observe(simulator.table, simulator.state, simulator.window, self._told)
+        jobs, (submit, instances, need, intensity), free, running, ended = seen
+        self._told = int(clock[kernels.DONE])
         return Observation(
             time=simulator.now,
-            jobs=frozen(window),
-            submit=frozen(jobs.submit[window]),
-            instances=frozen(jobs.instances[window]),
-            need=frozen(jobs.need[window]),
-            intensity=frozen(jobs.intensity[window]),
-            waiting=int(state.clock[kernels.PENDING]),
-            free=frozen(state.free.copy()),
-            running=frozen(kernels.running_rows(state)),
-            ended=frozen(np.column_stack([ended, state.start[ended], state.finish[ended]])),
-            duration=frozen(jobs.duration[window]) if self._sees_durations else None,
+            jobs=frozen(jobs),
+            submit=frozen(submit),
+            instances=frozen(instances),
+            need=frozen(need),
+            intensity=frozen(intensity),
+            waiting=int(clock[kernels.PENDING]),
+            free=frozen(free),
+            running=frozen(running),
+            ended=frozen(ended),
+            duration=frozen(self._instance.jobs.duration[jobs]) if self._sees_durations else None,
         )
 
     def apply(self, decision: Any, *, enforce: bool = True) -> Outcome:
@@ -163,15 +163,15 @@ class JobEpisode:
         """
         simulator = self._simulator
         rows = read_starts(decision)
-        if not simulator.feasible(rows):
+        waited, used = simulator.waited, simulator.used
+        feasible, goes_on = simulator.step(rows)
+        if not feasible:
             broken = simulator.violations(rows)
             more = f" and {len(broken) - 3} more" if len(broken) > 3 else ""
             told = "; ".join(map(str, broken[:3]))
             message = f"time {seconds(simulator.now):g} s: infeasible decision: {told}{more}"
             raise DecisionError(message, broken)
-        waited, used = simulator.waited, simulator.used
-        simulator.begin(rows)
-        self._more = simulator.advance()
+        self._more = goes_on
         cost = self._instance.weighted(simulator.waited - waited, simulator.used - used)
         return Outcome(cost, True, Feedback(cost))
 
@@ -386,7 +386,7 @@ class PlacementInstance(Instance):
         """List what a :class:`Schedule` breaks, by playing it through the simulator.
 
         Those of a decision as in :meth:`.simulator.Simulator.violations`, with the tick before their index;
-        or else "start" [job]: it is not what happens, because there is no decision epoch then, and
+        or else "job" [job]: there is no such job, "start" [job]: there is no decision epoch then, and
         "finish" [job]: the job ends at another tick.
         """
         if not isinstance(decision, Schedule):
@@ -395,14 +395,18 @@ class PlacementInstance(Instance):
         for name in ("start", "finish"):
             if len(getattr(decision, name)) != n:
                 raise InputError(f"schedule.{name}: {len(getattr(decision, name))} jobs, expected {n}")
+        known = np.unique(decision.rows[:, 0])
+        unknown = known[(known < 0) | (known >= n)]
+        if len(unknown):
+            return [Violation("job", (i,), float(max(-i, i - n + 1))) for i in unknown.tolist()]
         _, broken, simulator = self._follow(decision)
+        missed = np.flatnonzero((simulator.state.start < 0) & (decision.start >= 0)).tolist()
+        if broken and broken[0].constraint == "progress" and missed:
+            return [Violation("start", (i,), 1.0) for i in missed]
         if broken:
             return [Violation(b.constraint, (simulator.now, *b.index), b.excess) for b in broken]
-        found = []
-        for name in ("start", "finish"):
-            off = np.abs(getattr(simulator.state, name) - getattr(decision, name))
-            found += [Violation(name, (i,), float(off[i])) for i in np.flatnonzero(off).tolist()]
-        return found
+        off = np.abs(simulator.state.finish - decision.finish)
+        return [Violation("finish", (i,), float(off[i])) for i in np.flatnonzero(off).tolist()]
 
     def facts(self) -> dict[str, float]:
         """Return the numbers that say how large the instance is, by name."""

@@ -73,7 +73,7 @@ class Jobs:
         rows.sort(key=lambda row: row[0])
         table = np.array(rows, dtype=np.int64).reshape(len(rows), 7)
         columns = (table[:, 0], table[:, 1], table[:, 2], table[:, 3:6], table[:, 6])
-        return cls(*(frozen(np.ascontiguousarray(column)) for column in columns))
+        return cls(*(frozen(column.copy()) for column in columns))
 
     def to_list(self) -> list[dict[str, Any]]:
         """Return the JSON form."""
@@ -106,7 +106,7 @@ def read_machines(machines: Any) -> np.ndarray:
     for k, machine in enumerate(machines):
         _check_fields(machine, RESOURCES, (), f"machines[{k}]")
         rows.append(_amounts(machine, f"machines[{k}]"))
-    return frozen(np.array(rows, dtype=np.int64).reshape(len(rows), 3))
+    return frozen(np.array(rows, dtype=np.int64))
 
 
 def write_machines(capacity: np.ndarray) -> list[dict[str, float]]:

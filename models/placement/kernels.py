@@ -349,6 +349,38 @@ def running_rows(state):  # type: ignore[no-untyped-def]
     return result
 
 
+@njit(cache=True)
+def observe(table, state, window, told):  # type: ignore[no-untyped-def]
+    """Return what there is to see now, as new arrays.
+
+    The waiting jobs of the window, their submissions, instances, needs and intensities, what is free, the
+    rows of the running jobs, and the rows (job, start, finish) of the jobs that have ended, but for the first
+    ``told`` of them.
+    """
+    jobs = state.pending[: min(window, state.clock[PENDING])].copy()
+    need = np.empty((jobs.size, 3), dtype=np.int64)
+    for p in range(jobs.size):
+        need[p] = table.need[jobs[p]]
+    ended = np.empty((state.clock[DONE] - told, 3), dtype=np.int64)
+    for e in range(ended.shape[0]):
+        job = state.ended[told + e]
+        ended[e, 0], ended[e, 1], ended[e, 2] = job, state.start[job], state.finish[job]
+    columns = table.submit[jobs], table.instances[jobs], need, table.intensity[jobs]
+    return jobs, columns, state.free.copy(), running_rows(state), ended
+
+
+@njit(cache=True)
+def step(table, state, contention, window, rows):  # type: ignore[no-untyped-def]
+    """Start these sorted rows, if that breaks nothing, and go on to the next decision epoch.
+
+    Returns whether they were feasible, and whether there is such an epoch; if not feasible, nothing happens.
+    """
+    if not is_feasible(table, state, window, rows):
+        return False, True
+    begin(table, state, contention, rows)
+    return True, advance(table, state, contention, window)
+
+
 FIRST_FIT, LOAD_BALANCE, CONSOLIDATE = range(3)
 """Rules of :func:`machine_order`."""
 

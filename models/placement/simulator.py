@@ -100,6 +100,14 @@ class Simulator:
         """Tell whether these sorted rows break nothing now; fast."""
         return bool(kernels.is_feasible(self.table, self.state, self.window, rows))
 
+    def step(self, rows: np.ndarray) -> tuple[bool, bool]:
+        """Start these sorted rows and advance; return whether that broke nothing and whether it goes on.
+
+        Rows that are not feasible change nothing.
+        """
+        feasible, more = kernels.step(self.table, self.state, self.contention, self.window, rows)
+        return bool(feasible), bool(more)
+
     @property
     def now(self) -> int:
         """The tick."""

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from .heuristics import (
+    DrfFirstFit,
+    DrfLoadBalance,
+    FifoConsolidate,
+    FifoFirstFit,
+    FifoLoadBalance,
+    SjfConsolidate,
+    Tetris,
+)
+from .metaheuristics import Malo, Mosa
 
-POLICIES: dict[str, type[Any]] = {}
+_PAPER = (FifoFirstFit, FifoLoadBalance, DrfFirstFit, DrfLoadBalance, Tetris, Mosa, Malo)
+_OURS = (FifoConsolidate, SjfConsolidate)
+POLICIES = {policy.name: policy for policy in (*_PAPER, *_OURS)}
 
-__all__ = ["POLICIES"]
+__all__ = ["POLICIES", "DrfFirstFit", "DrfLoadBalance", "FifoConsolidate", "FifoFirstFit", "FifoLoadBalance"]
+__all__ += ["Malo", "Mosa", "SjfConsolidate", "Tetris"]

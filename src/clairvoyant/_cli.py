@@ -12,6 +12,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -162,12 +163,16 @@ def cli(context: click.Context, version: bool) -> int:
     "fewest and the most on a server.",
 )
 @click.option("--utility", help="allocation: linear, log, reciprocal, poly or mix.")
-@click.option("--contention", type=float, help="allocation: multiplies all demands.")
-@click.option("--jobs", type=int, help="admission: number of jobs.")
+@click.option(
+    "--contention", type=float, help="allocation: multiplies all demands. placement: eta of the slowdown."
+)
+@click.option("--jobs", type=int, help="admission, placement: number of jobs.")
 @click.option("--horizon", type=int, help="admission: number of slots.")
 @click.option(
     "--fit", help="admission: draw every job until it is feasible or short; or any, as drawn first."
 )
+@click.option("--cluster", help="placement: small, medium or large (8, 16, 32 machines) for the same jobs.")
+@click.option("--rho", type=float, help="placement: load on the small cluster.")
 @click.option(
     "--option",
     "options",
@@ -188,8 +193,8 @@ def generate(
 ) -> int:
     """Make an instance of a PROBLEM and write it to a file.
 
-    A problem is allocation, selection, allocation-gang, selection-gang or admission. The instance is
-    synthetic or, with --trace, made from a folder of traces. What is real in it and what is filled in is
+    A problem is allocation, selection, allocation-gang, selection-gang, admission or placement. The instance
+    is synthetic or, with --trace, made from a folder of traces. What is real in it and what is filled in is
     stored in the file and printed with every result.
     """
     from . import _front
@@ -296,7 +301,8 @@ def play(
     Every decision is checked. The same seed gives the same run; a policy that draws nothing at random is
     played once, whatever --seeds. In the selection problem totals are expected net utilities; what such a
     policy earns still depends on the luck of the instance's one sample path, and other instances have others.
-    In the admission problem the comparison is the optimum divided by the total, in the others the regret.
+    In the admission problem the comparison is the optimum divided by the total, in the placement problem,
+    where totals are costs, the total divided by the optimum, in the others the regret.
     """
     from . import _front, _rooms
 
@@ -313,6 +319,7 @@ def play(
     optimum: Optimum | None = None
     bounds: dict[str, float] | None = None
     runs: dict[str, list[Run]] = {spec: [] for spec in specs}
+    measured: dict[str, list[dict[str, float]]] = {spec: [] for spec in specs}
     interrupted = False
     with out.progress("play") as report, out.telling_of_compilation():
         try:
@@ -320,7 +327,7 @@ def play(
                 solving = partial(_tell_of_optimum, report)
                 optimum = _front.solve(instance, rival, time_limit=time_limit, progress=solving)
                 bounds = _bounds(instance)
-            _play_all(instance, players, described["seeds"], runs, report)
+            _play_all(instance, players, described["seeds"], runs, measured, report)
         except KeyboardInterrupt:
             interrupted = True
             finished = ", ".join(
@@ -335,7 +342,7 @@ def play(
         "optimum": None if optimum is None else {"oracle": rival} | tell.optimum_facts(optimum),
         "bounds": bounds,
         "policies": {
-            spec: tell.policy_scores(players[spec], finished, optimum, bounds, ratio)
+            spec: tell.policy_scores(players[spec], finished, optimum, bounds, ratio, measured[spec])
             for spec, finished in runs.items()
             if finished
         },
@@ -362,10 +369,15 @@ def _play_all(
     players: dict[str, Any],
     seeds: Sequence[int],
     runs: dict[str, list[Run]],
+    measured: dict[str, list[dict[str, float]]],
     report: out.Reporter,
 ) -> None:
-    """Play every policy with every seed it needs and append what is finished to ``runs``."""
+    """Play every policy with every seed it needs; append what is finished to ``runs`` and ``measured``."""
+    from . import _rooms
     from .online.play import play as play_one
+
+    problem = instance.problem
+    measures = _rooms.find(problem, _rooms.MEASURES) if problem in _rooms.MEASURES else None
 
     cells = [(spec, seed) for spec in players for seed in _needed(players[spec], seeds)]
     # where the instance knows how many there will be
@@ -378,8 +390,11 @@ def _play_all(
             report((done + part) / len(cells), f"{note}, event {event}")
 
         enforce = players[spec].traits.feasible
-        run = play_one(players[spec], instance, seed, enforce=enforce, progress=step)
-        runs[spec].append(run)
+        keep = measures is not None
+        run = play_one(players[spec], instance, seed, keep_decisions=keep, enforce=enforce, progress=step)
+        if measures is not None:
+            measured[spec].append(measures(instance, run.decisions))
+        runs[spec].append(replace(run, decisions=None))
         report.finished(f"{note}: total {out.number(run.total)} in {run.seconds:.3g} s")
 
 

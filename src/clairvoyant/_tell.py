@@ -27,6 +27,7 @@ def instance_facts(file: Path, instance: Instance) -> dict[str, Any]:
     return {
         "file": str(file),
         "problem": instance.problem,
+        "minimised": instance.minimised,
         "digest": instance.digest(),
         "facts": instance.facts(),
         "origin": instance.origin.to_dict(),
@@ -93,10 +94,12 @@ def policy_scores(
     optimum: Optimum | None,
     bounds: dict[str, float] | None,
     ratio: Callable[[Optimum, float], tuple[float, float]] | None,
+    measured: Sequence[Mapping[str, float]] = (),
 ) -> dict[str, Any]:
-    """Return what is told of one policy; its total is the mean over the seeds.
+    """Return what is told of one policy; its total is the mean over the seeds, and so is what was measured.
 
-    It is compared with the optimum by ``ratio``, which gives the interval of optimum / total, or by regret.
+    It is compared with the optimum by ``ratio``, which gives the interval of optimum / total (total / optimum
+    where less is better), or by regret.
     """
     totals = [run.total for run in runs]
     total = fmean(totals)
@@ -125,6 +128,8 @@ def policy_scores(
         }
     if bounds is not None:
         scores["bounds"] = bounds
+    if measured:
+        scores["measures"] = {name: fmean(one[name] for one in measured) for name in measured[0]}
     return scores
 
 
@@ -136,7 +141,7 @@ def _total(scores: Mapping[str, Any]) -> str:
 
 
 def _ratio(scores: Mapping[str, Any]) -> str:
-    """Return optimum / total, as an interval where it is not known exactly."""
+    """Return optimum / total (or total / optimum), as an interval where it is not known exactly."""
     low, high = scores["ratio"], scores["ratio_at_most"]
     if high <= low * (1.0 + 1e-5):
         return f"{low:,.4g}"
@@ -146,20 +151,23 @@ def _ratio(scores: Mapping[str, Any]) -> str:
 def print_scores(described: Mapping[str, Any], by_ratio: bool) -> None:
     """Print one row per policy (what it sees before it decides, ...), the optimum, bounds and guarantees."""
     optimum = described["optimum"]
-    compared = [">optimum / total"] if by_ratio else [">regret", ">of optimum"]
-    columns = ["policy", "sees first", ">total", *(compared if optimum else []), ">seconds"]
+    share = ">total / optimum" if described["minimised"] else ">optimum / total"
+    compared = [share] if by_ratio else [">regret", ">of optimum"]
+    total = ">total cost" if described["minimised"] else ">total"
+    columns = ["policy", "sees first", total, *(compared if optimum else []), ">seconds"]
     rows = []
     for spec, scores in described["policies"].items():
         row = [spec, ", ".join(scores["sees"]) or "nothing", _total(scores)]
         if optimum is not None and by_ratio:
             row.append(_ratio(scores))
         elif optimum is not None:
-            share = f"{scores['total'] / optimum['value']:.2%}" if optimum["value"] > 0 else ""
-            row += [out.number(scores["regret"]), share]
+            part = f"{scores['total'] / optimum['value']:.2%}" if optimum["value"] > 0 else ""
+            row += [out.number(scores["regret"]), part]
         rows.append([*row, f"{scores['seconds']:.3g}"])
     if rows:
         out.print_table(columns, rows)
         out.line()
+    _print_measures(described["policies"])
     if optimum is not None:
         print_optimum(optimum["oracle"], optimum)
     for name, bound in (described["bounds"] or {}).items():
@@ -174,6 +182,16 @@ def print_scores(described: Mapping[str, Any], by_ratio: bool) -> None:
             out.line(f"{spec}: {scores['infeasible']:,} infeasible decisions, so its total means nothing")
         if scores["guarantee"] != "none":
             out.line(f"{spec}: {scores['guarantee']} ({scores['proven']})")
+
+
+def _print_measures(policies: Mapping[str, Mapping[str, Any]]) -> None:
+    """Print one row per policy of what was measured besides its total, if anything was."""
+    measured = {spec: scores["measures"] for spec, scores in policies.items() if "measures" in scores}
+    if measured:
+        names = next(iter(measured.values()))
+        rows = [[spec, *(f"{value:,.4g}" for value in one.values())] for spec, one in measured.items()]
+        out.print_table(["policy", *(f">{name}" for name in names)], rows)
+        out.line()
 
 
 def claim_facts(results: Results) -> list[dict[str, Any]]:

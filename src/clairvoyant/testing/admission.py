@@ -340,7 +340,9 @@ def degenerate() -> dict[str, AdmissionInstance]:
     }
 
 
-def alter(instance: AdmissionInstance, event: int, sees: frozenset[str]) -> Iterator[AdmissionInstance]:
+def alter(
+    instance: AdmissionInstance, event: int, sees: frozenset[str], _decisions: Sequence[Any]
+) -> Iterator[AdmissionInstance]:
     """Yield instances with the same setting that differ in what was not shown when ``event`` is decided.
 
     These are the jobs that arrive in later slots: none, others in another order, or one more. Who sees

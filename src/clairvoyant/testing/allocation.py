@@ -251,7 +251,9 @@ def degenerate_gangs() -> dict[str, GangInstance]:
 Arrivals = TypeVar("Arrivals", AllocationInstance, GangInstance)
 
 
-def alter(instance: Arrivals, event: int, sees: frozenset[str]) -> Iterator[Arrivals]:
+def alter(
+    instance: Arrivals, event: int, sees: frozenset[str], _decisions: Sequence[Any]
+) -> Iterator[Arrivals]:
     """Yield the instance with other arrivals from ``event`` on, or after it for who sees the arrivals."""
     first = event + ("arrivals" in sees)
     rest = instance.arrivals[first:]

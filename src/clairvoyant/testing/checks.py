@@ -135,7 +135,7 @@ def _compare(subject: Subject, sees: frozenset[str], altered: str, secret: str) 
     for where, instance in subject.instances().items():
         want = subject.play(subject.make(), instance, where).decisions or ()
         for event in sorted({0, len(want) // 3, len(want) // 2, len(want) - 2} & set(range(len(want)))):
-            for other in subject.kit.alter(instance, event, sees):
+            for other in subject.kit.alter(instance, event, sees, want):
                 got = subject.play(subject.make(), other, f"{where}, altered").decisions or ()
                 for i in range(event + 1):
                     if canonical(got[i]) != canonical(want[i]):
@@ -198,7 +198,9 @@ def _refuse_secret(kit: Kit, instance: Instance, path: str, thing: Any, when: st
         found = "the instance"
     elif isinstance(thing, type(instance.episode(frozenset()))):
         found = "the episode"
-    elif isinstance(thing, np.ndarray) and any(_reveals(thing, secret) for secret in kit.secrets(instance)):
+    elif isinstance(thing, np.ndarray) and any(
+        _reveals(thing, secret, kit.shown(instance)) for secret in kit.secrets(instance)
+    ):
         found = "what nature has yet to reveal"
     if found:
         raise PolicyCheckError(
@@ -207,13 +209,16 @@ def _refuse_secret(kit: Kit, instance: Instance, path: str, thing: Any, when: st
         )
 
 
-def _reveals(array: np.ndarray, secret: np.ndarray) -> bool:
-    """Tell whether an array shares memory with a secret, or holds a copy of it or of its end."""
+def _reveals(array: np.ndarray, secret: np.ndarray, shown: int) -> bool:
+    """Tell whether an array shares memory with a secret, or is a copy of it or of its end.
+
+    A copy of at most ``shown`` entries is what an observation may hold.
+    """
     if np.may_share_memory(array, secret) and np.shares_memory(array, secret):
         return True
     n = len(array) if array.ndim else 0
     tail = secret[len(secret) - n :]
-    return 1 < n <= len(secret) and tail.min() < tail.max() and np.array_equal(array, tail)
+    return shown < n <= len(secret) and tail.min() < tail.max() and np.array_equal(array, tail)
 
 
 def reproducible(subject: Subject) -> None:

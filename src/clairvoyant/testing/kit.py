@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -11,6 +11,10 @@ from typing import Any
 import numpy as np
 
 from ..models.base import InputError, Instance
+
+
+def _one(_: Any) -> int:
+    return 1
 
 
 @dataclass(frozen=True)
@@ -29,18 +33,24 @@ class Kit:
     observable
         Everything that a policy may declare in ``traits.sees``.
     alter
-        ``alter(instance, event, sees)`` returns instances with the same setting that differ only in what a
-        policy which sees ``sees`` has not been shown when it decides on that event (0-based).
+        ``alter(instance, event, sees, decisions)`` returns instances with the same setting that differ only
+        in what a policy which sees ``sees`` and took these decisions on the instance, one per event, has not
+        been shown when it decides on that event (0-based). Where it does not depend on the decisions what
+        happens when, they are of no account.
     secrets
         Returns the arrays of an instance that nature reveals; no policy may get at them.
+    shown
+        Returns how many entries of such an array one observation of an instance may rightly show; no copy
+        as short as that gives a policy away.
     """
 
     problem: str
     ordinary: Callable[[], Mapping[str, Instance]]
     degenerate: Callable[[], Mapping[str, Instance]]
     observable: frozenset[str]
-    alter: Callable[[Any, int, frozenset[str]], Iterable[Instance]]
+    alter: Callable[[Any, int, frozenset[str], Sequence[Any]], Iterable[Instance]]
     secrets: Callable[[Any], Iterable[np.ndarray]]
+    shown: Callable[[Any], int] = _one
 
 
 _KITS: dict[str, Kit] = {}

@@ -209,7 +209,9 @@ def degenerate() -> dict[str, SelectionInstance]:
 Channels = TypeVar("Channels", bound=ChannelInstance)
 
 
-def alter(instance: Channels, event: int, sees: frozenset[str]) -> Iterator[Channels]:
+def alter(
+    instance: Channels, event: int, sees: frozenset[str], _decisions: Sequence[Any]
+) -> Iterator[Channels]:
     """Yield instances with the same setting that differ in what was not shown when ``event`` is decided.
 
     These are the arrivals from the event on, or after it for who sees them; the sample path from the event

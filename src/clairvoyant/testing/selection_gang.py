@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -128,7 +128,9 @@ def degenerate_gangs() -> dict[str, GangInstance]:
     }
 
 
-def alter_gangs(instance: GangInstance, event: int, sees: frozenset[str]) -> Iterator[GangInstance]:
+def alter_gangs(
+    instance: GangInstance, event: int, sees: frozenset[str], _decisions: Sequence[Any]
+) -> Iterator[GangInstance]:
     """Yield the instance with another future: arrivals, and what channels earn from this event on.
 
     The arrivals of the event itself change, too, for who does not see them.

@@ -1,0 +1,224 @@
+"""Runs that the claims of Sec. 5 share: who plays on what, what comes out of it, and paired comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache, lru_cache, partial
+from typing import Any
+
+import numpy as np
+
+from ...models.placement.generate import COMMUNICATION, CONTENTION, RHO, generate
+from ...models.placement.instance import PlacementInstance, read_starts, taken_schedule
+from ...models.placement.schedule import Schedule
+from ...online.base import Policy
+from ...online.placement import POLICIES
+from ...online.play import play
+from .. import experiments
+from ..claim import Table
+from ..experiments import policy_seed, spread
+from ..statistics import Interval, Paired, paired
+from .measures import measures_of, queue_length
+
+NOTE = (
+    "Synthetic jobs fitted to public traces; how jobs slow each other down (kappa, eta) is an assumption, for "
+    "the paper does not say"
+)
+"""Stands in every table and caption."""
+
+statement_table = partial(experiments.statement_table, note=NOTE)
+curves = partial(experiments.curves, problem="placement", note=NOTE)
+bars = partial(experiments.bars, problem="placement", note=NOTE)
+
+JCT, FEE = "mean JCT (min)", "mean fee ($)"
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Arguments of the generator, without the seed; rho is the load on the Small cluster."""
+
+    jobs: int
+    cluster: str | None = "small"
+    rho: float = RHO
+    communication: float = COMMUNICATION
+    contention: float = CONTENTION
+    gpu_weight: float = 0.0
+    size: str = "large"
+
+    def on(self, cluster: str) -> Setup:
+        """Return the same jobs on another cluster."""
+        return replace(self, cluster=cluster)
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A policy with its settings, known by its label."""
+
+    label: str
+    policy: str
+    settings: tuple[tuple[str, Any], ...] = ()
+
+    def make(self) -> Policy:
+        """Return the policy."""
+        made: Policy = POLICIES[self.policy](**dict(self.settings))
+        return made
+
+
+FIFO_FF = Contender("FIFO-FirstFit", "fifo-firstfit")
+FIFO_LB = Contender("FIFO-LoadBalance", "fifo-loadbalance")
+DRF_FF = Contender("DRF-FirstFit", "drf-firstfit")
+DRF_LB = Contender("DRF-LoadBalance", "drf-loadbalance")
+TETRIS = Contender("Tetris", "tetris")
+FIFO_C = Contender("FIFO-Consolidate", "fifo-consolidate")
+SJF_C = Contender("SJF-Consolidate", "sjf-consolidate")
+"""It knows the durations."""
+
+CLUSTERS = ("small", "medium", "large")
+"""Those of Table 1."""
+
+HEURISTICS = (FIFO_FF, FIFO_LB, DRF_FF, DRF_LB, TETRIS)
+"""Those of Table 1."""
+
+OURS = (FIFO_C, SJF_C)
+
+
+@lru_cache(maxsize=256)
+def instance(setup: Setup, seed: int) -> PlacementInstance:
+    """Return the instance of a setup and an instance seed."""
+    return generate(seed=seed, **asdict(setup))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a contender does on an instance: cost in seconds, measures and schedule."""
+
+    cost: float
+    measures: dict[str, float]
+    schedule: Schedule
+
+
+@cache
+def outcome(who: Contender, setup: Setup, seed: int) -> Outcome:
+    """Return what a contender does on the instance of this seed; each run is made once per process."""
+    drawn = instance(setup, seed)
+    run = play(who.make(), drawn, policy_seed(seed), keep_decisions=True)
+    if run.decisions is None:
+        raise RuntimeError("the decisions of a run that keeps them are missing")
+    schedule = followed(drawn, run.decisions)
+    return Outcome(run.total, measures_of(drawn, schedule), schedule)
+
+
+def followed(drawn: PlacementInstance, decisions: Iterable[Any]) -> Schedule:
+    """Return the schedule of the decisions of a run, which are feasible, without observing every epoch."""
+    simulator = drawn.simulator()
+    for decision in decisions:
+        simulator.advance()
+        simulator.begin(read_starts(decision))
+    if simulator.advance():
+        raise RuntimeError("the decisions of a run end before the instance does")
+    return taken_schedule(simulator)
+
+
+def samples(who: Contender, setup: Setup, drawn: Iterable[int], measure: str) -> np.ndarray:
+    """Return a measure on each instance seed, shape (seeds,)."""
+    return np.array([outcome(who, setup, seed).measures[measure] for seed in drawn])
+
+
+def versus(a: Contender, b: Contender, setup: Setup, drawn: Sequence[int], measure: str) -> Paired:
+    """Compare two contenders on the same instances: a less b, in per cent of the mean of b."""
+    return relative(samples(a, setup, drawn, measure), samples(b, setup, drawn, measure))
+
+
+def relative(a: np.ndarray, b: np.ndarray) -> Paired:
+    """Compare paired samples: a less b, in per cent of the mean of b."""
+    scale = 100.0 / abs(b.mean()) if b.any() else 1.0
+    return paired(scale * a, scale * b)
+
+
+def shown(found: Paired, digits: int = 1) -> str:
+    """Return a difference in per cent with its interval and the p value as text."""
+    mean, low, _ = found.difference
+    if found.equal:
+        return "no difference"
+    return f"{mean:+.{digits}f} ± {mean - low:.{digits}f} % (p {p_value(found.p)})"
+
+
+def p_value(p: float) -> str:
+    """Return a p value as text."""
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def less(found: Paired) -> bool | None:
+    """Tell whether the first is less: False if it is more or always equal, ``None`` if it is undecided."""
+    sign = found.sign()
+    return None if sign is None else sign < 0
+
+
+def everywhere(signs: Iterable[bool | None]) -> bool | None:
+    """Return what all of them say; ``None`` if they differ or one is undecided."""
+    different = set(signs)
+    return different.pop() if len(different) == 1 else None
+
+
+def within(interval: Interval, limit: float) -> bool | None:
+    """Tell whether a mean is surely at most this far from 0; False if it is surely further."""
+    mean, low, high = interval
+    if max(abs(low), abs(high)) <= limit:
+        return True
+    return False if min(abs(low), abs(high)) > limit and low * high > 0.0 else None
+
+
+def measure_table(
+    title: str, head: str, found: Mapping[str, Sequence[Mapping[str, float]]], digits: int = 1
+) -> Table:
+    """Return means and half widths of all measures; ``found[row]`` has the measures of each seed."""
+    names = tuple(next(iter(found.values()))[0])
+    count = len(next(iter(found.values())))
+    rows = []
+    for label, runs in found.items():
+        rows.append((label, *(spread(np.array([run[name] for run in runs]), digits) for name in names)))
+    return Table(f"{title}, {count} instances, mean ± 95 % half width. {NOTE}", (head, *names), tuple(rows))
+
+
+def paired_table(
+    title: str, pairs: Iterable[tuple[Contender, Contender]], setup: Setup, drawn: Sequence[int]
+) -> Table:
+    """Return a comparison per pair: difference of the means of JCT and fee in per cent, with p values."""
+    rows = []
+    for a, b in pairs:
+        cells = []
+        for measure in (JCT, FEE):
+            found = versus(a, b, setup, drawn, measure)
+            mean, low, high = found.difference
+            cells += [f"{mean:+.2f} [{low:+.2f}, {high:+.2f}]", p_value(found.p)]
+        rows.append((f"{a.label} - {b.label}", *cells))
+    columns = ("policies", "JCT (%)", "p (JCT)", "fee (%)", "p (fee)")
+    return Table(
+        f"{title}: mean difference with its 95 % interval (t) and p of the Wilcoxon signed-rank test, paired "
+        f"over {len(drawn)} instances. {NOTE}",
+        columns,
+        tuple(rows),
+    )
+
+
+def queue_over_time(
+    players: Sequence[Contender], setup: Setup, drawn: Sequence[int], bins: int = 24
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Return how many jobs wait in each part of the time until the last submission.
+
+    Returns
+    -------
+    tuple
+        The middle of each part in per cent of that time, shape (bins,), and by label the mean number of
+        waiting jobs in it, shape (seeds, bins).
+    """
+    found: dict[str, np.ndarray] = {}
+    for who in players:
+        rows = []
+        for seed in drawn:
+            drawn_one = instance(setup, seed)
+            edges = np.linspace(0.0, float(drawn_one.jobs.submit[-1]), bins + 1)
+            rows.append(queue_length(drawn_one, outcome(who, setup, seed).schedule).averages(edges))
+        found[who.label] = np.array(rows)
+    return 100.0 * (np.arange(bins) + 0.5) / bins, found

@@ -1,0 +1,261 @@
+"""Gantt charts: which job has which GPU of which machine when."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ...models.base import InputError
+from ...models.placement.instance import PlacementInstance
+from ...models.placement.jobs import TICKS
+from ...models.placement.schedule import Schedule
+from ..plots import INK, PALETTE, house_style, new_figure
+from .measures import queue_length
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MOST_ROWS = 80
+"""Machines are drawn from the first on, as long as there are no more rows than these; at least one."""
+
+NAMED_ROWS = 24
+"""With more rows than these only machines have names."""
+
+
+class Lanes(NamedTuple):
+    """Who has which lane of a machine; whole numbers.
+
+    Attributes
+    ----------
+    gpus
+        Rows (job, machine, GPU), one per GPU that a job has from its start to its finish, shape (g, 3).
+    others
+        Rows (job, machine, lane) of jobs without GPUs, one per machine that they run on, shape (o, 3).
+    """
+
+    gpus: np.ndarray
+    others: np.ndarray
+
+
+def lanes(instance: PlacementInstance, schedule: Schedule) -> Lanes:
+    """Return which GPUs each job has: at its start the lowest ones that are free on each of its machines.
+
+    Jobs without GPUs take the lowest free lane of a list of its own for each machine, which has no end.
+
+    Raises
+    ------
+    InputError
+        If more GPUs of a machine are in use than it has.
+    """
+    machines = len(instance.setting.capacity)
+    free = [list(range(int(gpus))) for gpus in instance.setting.capacity[:, 0]]
+    spare: list[list[int]] = [[] for _ in range(machines)]
+    opened = [0] * machines
+    held: dict[int, list[tuple[list[int], int]]] = {}
+    gpus: list[tuple[int, int, int]] = []
+    others: list[tuple[int, int, int]] = []
+    for job, starts in _events(schedule):
+        if not starts:
+            for heap, number in held.pop(job):
+                heapq.heappush(heap, number)
+            continue
+        held[job] = []
+        for k, count in schedule.of_job(job).tolist():
+            wanted = count * int(instance.jobs.need[job, 0])
+            if wanted > len(free[k]):
+                raise InputError(
+                    f"schedule: job {job} takes {wanted} GPUs of machine {k}, {len(free[k])} are free"
+                )
+            if not wanted and not spare[k]:
+                spare[k].append(opened[k])
+                opened[k] += 1
+            heap, into = (free[k], gpus) if wanted else (spare[k], others)
+            taken = [heapq.heappop(heap) for _ in range(max(1, wanted))]
+            held[job] += [(heap, number) for number in taken]
+            into += [(job, k, number) for number in taken]
+    return Lanes(*(np.array(rows, dtype=np.int64).reshape(-1, 3) for rows in (gpus, others)))
+
+
+def _events(schedule: Schedule) -> list[tuple[int, bool]]:
+    """Return (job, whether it starts) in the order of time; at the same time ends come first."""
+    n = len(schedule.start)
+    jobs = np.tile(np.arange(n), 2)
+    starts = np.repeat([False, True], n)
+    order = np.lexsort((jobs, starts, np.concatenate([schedule.finish, schedule.start])))
+    return [(int(jobs[i]), bool(starts[i])) for i in order]
+
+
+class Bar(NamedTuple):
+    """A rectangle: a job on neighbouring rows ``first`` to ``last`` (inclusive) of the chart."""
+
+    job: int
+    first: int
+    last: int
+
+
+class Chart(NamedTuple):
+    """The rows of a chart and what stands in them.
+
+    Attributes
+    ----------
+    names
+        Of the rows, from top to bottom.
+    tops
+        The first row of each machine, and the number of rows.
+    bars
+        What is drawn.
+    """
+
+    names: list[str]
+    tops: list[int]
+    bars: list[Bar]
+
+
+def chart(instance: PlacementInstance, schedule: Schedule, machines: int) -> Chart:
+    """Lay out the first machines: a row per GPU, and below them the lanes of jobs without GPUs."""
+    numbered = lanes(instance, schedule)
+    capacity = instance.setting.capacity[:, 0].tolist()
+    names: list[str] = []
+    tops = [0]
+    bars: list[Bar] = []
+    for k in range(machines):
+        gpus = numbered.gpus[numbered.gpus[:, 1] == k]
+        others = numbered.others[numbered.others[:, 1] == k]
+        extra = int(others[:, 2].max(initial=-1)) + 1
+        names += [f"machine {k}, GPU {g}" for g in range(capacity[k])] + [f"machine {k}, no GPU"] * extra
+        bars += _bars(gpus, tops[-1]) + _bars(others, tops[-1] + capacity[k])
+        tops.append(len(names))
+    return Chart(names, tops, bars)
+
+
+def _bars(rows: np.ndarray, top: int) -> list[Bar]:
+    """Join the neighbouring rows of each job."""
+    ordered = rows[np.lexsort((rows[:, 2], rows[:, 0]))]
+    new = np.ones(len(ordered), dtype=bool)
+    new[1:] = (np.diff(ordered[:, 0]) != 0) | (np.diff(ordered[:, 2]) != 1)
+    begin = np.flatnonzero(new)
+    end = np.append(begin[1:], len(ordered))[: len(begin)]
+    return [
+        Bar(int(ordered[a, 0]), top + int(ordered[a, 2]), top + int(ordered[b - 1, 2]))
+        for a, b in zip(begin, end, strict=True)
+    ]
+
+
+def shown_machines(instance: PlacementInstance) -> int:
+    """Return how many machines a chart shows."""
+    rows = np.cumsum(np.maximum(1, instance.setting.capacity[:, 0]))
+    return max(1, int(np.searchsorted(rows, MOST_ROWS, side="right")))
+
+
+def gantt_figure(instance: PlacementInstance, schedule: Schedule, title: str) -> Figure:
+    """Return a chart of a schedule, and below it how many jobs wait; see :func:`gantt_panels`."""
+    return gantt_panels(instance, {title: schedule})
+
+
+def gantt_panels(instance: PlacementInstance, schedules: Mapping[str, Schedule]) -> Figure:
+    """Return charts of schedules of one instance below each other, over the same time, by title.
+
+    A row is a GPU, a bar a job, with its number by submission where there is room for it. Of the jobs without
+    GPUs each takes a row below the GPUs of its machine. The number of jobs that wait stands below each chart.
+    Clusters with more than :data:`MOST_ROWS` GPUs are cut off after a machine, and the title says so.
+    """
+    machines = shown_machines(instance)
+    charts = {title: chart(instance, schedule, machines) for title, schedule in schedules.items()}
+    unit, ticks = _unit(max(int(s.finish.max(initial=0)) for s in schedules.values()))
+    heights = [part for laid in charts.values() for part in (_height(len(laid.names)), 0.9)]
+    figure = _stacked(heights)
+    end = max(float(s.finish.max(initial=0)) for s in schedules.values()) / ticks
+    panels = iter(figure.axes)
+    for title, schedule in schedules.items():
+        ax, below = next(panels), next(panels)
+        with house_style():
+            _draw(ax, charts[title], schedule, ticks)
+            _draw_queue(below, instance, schedule, ticks)
+        cut = f" (machines 0 to {machines - 1} of {len(instance.setting.capacity)})"
+        ax.set_title(
+            title + (cut if machines < len(instance.setting.capacity) else ""), loc="left", fontsize=10.5
+        )
+        for panel in (ax, below):
+            panel.set_xlim(0.0, end or 1.0)
+        ax.tick_params(labelbottom=False)
+        below.set_xlabel(f"time ({unit})")
+    return figure
+
+
+def _height(rows: int) -> float:
+    """Return the inches of a chart with so many rows."""
+    return 0.55 + rows * (0.19 if rows <= NAMED_ROWS else 0.1)
+
+
+def _unit(ticks: int) -> tuple[str, int]:
+    """Return the unit of a time axis that ends at this tick, and the ticks in it."""
+    for name, size in (("days", 86_400 * TICKS), ("hours", 3600 * TICKS), ("minutes", 60 * TICKS)):
+        if ticks >= 4 * size:
+            return name, size
+    return "s", TICKS
+
+
+def _stacked(heights: list[float]) -> Figure:
+    """Return a figure with panels of these heights below each other."""
+    figure, _ = new_figure(len(heights), height=sum(heights) / len(heights))
+    figure.axes[0].get_gridspec().set_height_ratios(heights)
+    return figure
+
+
+def _draw(ax: Axes, laid: Chart, schedule: Schedule, ticks: int) -> None:
+    from matplotlib.collections import PolyCollection
+
+    boxes, colours = [], []
+    for job, first, last in laid.bars:
+        left, right = schedule.start[job] / ticks, schedule.finish[job] / ticks
+        boxes.append([(left, first - 0.5), (right, first - 0.5), (right, last + 0.5), (left, last + 0.5)])
+        colours.append(PALETTE[job % len(PALETTE)])
+    ax.add_collection(PolyCollection(boxes, facecolor=colours, edgecolor=INK, linewidth=0.6))
+    _write_jobs(ax, laid, schedule, ticks)
+    for top in laid.tops[1:-1]:
+        ax.axhline(top - 0.5, color=INK, linewidth=0.8)
+    rows = len(laid.names)
+    if rows <= NAMED_ROWS:
+        ax.set_yticks(np.arange(rows), laid.names)
+    else:
+        middles = [(a + b - 1) / 2 for a, b in zip(laid.tops[:-1], laid.tops[1:], strict=True)]
+        ax.set_yticks(middles, [f"machine {k}" for k in range(len(middles))])
+    ax.tick_params(axis="y", length=0)
+    ax.set_ylim(max(1, rows) - 0.5, -0.5)
+    ax.grid(visible=False, axis="y")
+
+
+def _write_jobs(ax: Axes, laid: Chart, schedule: Schedule, ticks: int) -> None:
+    """Write the number of its job into every bar where it fits."""
+    end = max(1, int(schedule.finish.max(initial=1)))
+    row_height = 0.19 if len(laid.names) <= NAMED_ROWS else 0.1
+    for job, first, last in laid.bars:
+        wide = 3.4 * float(schedule.finish[job] - schedule.start[job]) / end
+        high = row_height * (last - first + 1)
+        text = str(job)
+        if wide > 0.085 * len(text) + 0.03 and high > 0.13:
+            middle = (schedule.start[job] + schedule.finish[job]) / (2 * ticks)
+            ax.text(
+                middle,
+                (first + last) / 2,
+                text,
+                color="white",
+                ha="center",
+                va="center_baseline",
+                fontsize=9,
+                fontweight="bold",
+                clip_on=True,
+            )
+
+
+def _draw_queue(ax: Axes, instance: PlacementInstance, schedule: Schedule, ticks: int) -> None:
+    waiting = queue_length(instance, schedule)
+    times, values = waiting.times / ticks, waiting.values
+    ax.fill_between(times, values, step="post", color=PALETTE[0], alpha=0.5, linewidth=0)
+    ax.set_ylim(0.0, max(1, int(values.max(initial=0))) * 1.05)
+    ax.set_ylabel("jobs waiting")
+    ax.yaxis.get_major_locator().set_params(integer=True, nbins=4)

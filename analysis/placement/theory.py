@@ -1,0 +1,847 @@
+"""Claims about Appendix A and reward (3): what schedules trade, and what the reward asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import product
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ...models.base import Origin
+from ...models.placement import kernels
+from ...models.placement.generate import generate
+from ...models.placement.instance import Observation, PlacementInstance, Setting, taken_schedule
+from ...models.placement.jobs import TICKS
+from ...models.placement.reward import Meter, aligned_rewards, printed_rewards, unavoidable
+from ...models.placement.schedule import NOTHING, Schedule
+from ...models.placement.simulator import Simulator
+from ...online.base import Policy, Traits
+from ...online.placement import POLICIES, FifoConsolidate, FifoFirstFit, FifoLoadBalance
+from ...online.play import play
+from ..claim import Claim, Context, Figure, Finding, Table, Verdict, amended_if, holds_if
+from ..experiments import policy_seed, positive, seeds, spread, track
+from ..plots import name_axes, new_figure, to_svg
+from ..statistics import mean_interval
+
+LEVELS = ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0))
+"""kappa and eta of the small instances."""
+
+HEURISTICS = (
+    *("fifo-firstfit", "fifo-loadbalance", "drf-firstfit", "drf-loadbalance", "tetris"),
+    *("fifo-consolidate", "sjf-consolidate"),
+)
+
+MINUTE = 60.0
+
+
+@dataclass
+class Lazy:
+    """Lazy: wait until nothing runs, then start the oldest job on the fewest machines.
+
+    Parameters
+    ----------
+    together
+        Whether all pending jobs that fit start then, in the order of submission; by default only the oldest.
+    """
+
+    together: bool = False
+    name: str = field(default="lazy", init=False)
+    traits: ClassVar[Traits] = Traits(problem="placement")
+
+    def start(self, setting: Setting, rng: np.random.Generator) -> None:
+        """Take note of the machines."""
+        self._eager = FifoConsolidate()
+        self._eager.start(setting, rng)
+
+    def decide(self, observation: Observation) -> np.ndarray:
+        """Return the rows (job, machine, count) that start now."""
+        if len(observation.running):
+            return NOTHING
+        rows = self._eager.decide(observation)
+        return rows if self.together else rows[rows[:, 0] == observation.jobs[0]]
+
+
+def schedule_by(policy: Policy, instance: PlacementInstance, seed: int = 0) -> Schedule:
+    """Play a policy and return its schedule."""
+    decisions = play(policy, instance, seed, keep_decisions=True).decisions
+    return instance.schedule_of(decisions or ())
+
+
+def cluster(
+    machines: int,
+    gpus: int,
+    rows: Sequence[tuple[float, float, int, int]],
+    slowdown: tuple[float, float] = (0.0, 0.0),
+    *,
+    origin: str,
+) -> PlacementInstance:
+    """Return equal machines that have only GPUs, and jobs (submit and duration in min, instances, GPUs each).
+
+    The slowdown is kappa and eta; all intensities are 1.
+    """
+    return PlacementInstance(
+        machines=[{"gpus": gpus, "cpus": 0, "memory": 0}] * machines,
+        jobs=[
+            {
+                "submit": MINUTE * submit,
+                "duration": MINUTE * duration,
+                "instances": instances,
+                "gpus": each,
+                "cpus": 0,
+                "memory": 0,
+            }
+            for submit, duration, instances, each in rows
+        ],
+        slowdown={"communication": slowdown[0], "contention": slowdown[1]},
+        origin=Origin(origin),
+    )
+
+
+def every_decision(instance: PlacementInstance, simulator: Simulator) -> Iterator[tuple[np.ndarray, bool]]:
+    """Yield every decision that is feasible now, and whether no pending job fits any more after it.
+
+    Of decisions that differ only in which of equal empty machines they use, one is enough.
+    """
+    jobs, waiting = instance.jobs, simulator.pending.tolist()
+    capacity = instance.setting.capacity
+
+    def extend(place: int, free: np.ndarray, rows: list[tuple[int, int, int]]) -> Iterator[Any]:
+        if place == len(waiting):
+            yield rows, free
+            return
+        yield from extend(place + 1, free, rows)
+        job = waiting[place]
+        for counts in _placements(capacity, free, jobs.need[job], int(jobs.instances[job])):
+            taken = free - np.array(counts)[:, None] * jobs.need[job]
+            more = [(job, k, count) for k, count in enumerate(counts) if count]
+            yield from extend(place + 1, taken, rows + more)
+
+    for rows, free in extend(0, simulator.state.free, []):
+        decision = np.array(rows, dtype=np.int64).reshape(-1, 3)
+        if simulator.feasible(decision):
+            left = set(waiting) - set(decision[:, 0].tolist())
+            yield decision, not any(kernels.fits(free, jobs.need[i], jobs.instances[i]) for i in left)
+
+
+def _placements(
+    capacity: np.ndarray, free: np.ndarray, need: np.ndarray, instances: int
+) -> Iterator[tuple[int, ...]]:
+    """Yield how many instances of a job run on each machine, in every way that fits."""
+    room = [int(kernels.room(line, need, instances)) for line in free]
+    empty = (free == capacity).all(axis=1)
+    alike = [
+        (k, m)
+        for m in range(len(free))
+        for k in range(m)
+        if empty[k] and empty[m] and (capacity[k] == capacity[m]).all()
+    ]
+    for counts in product(*(range(most + 1) for most in room)):
+        if sum(counts) == instances and all(counts[k] >= counts[m] for k, m in alike):
+            yield counts
+
+
+def every_end(instance: PlacementInstance) -> Iterator[tuple[Simulator, bool]]:
+    """Yield the end of every schedule over the decision epochs, and whether it is eager.
+
+    Eager is a schedule in which, at every epoch, jobs start until no pending one fits. For tiny instances.
+    """
+
+    def visit(simulator: Simulator, eager: bool) -> Iterator[tuple[Simulator, bool]]:
+        if not simulator.advance():
+            yield simulator, eager
+            return
+        for rows, full in every_decision(instance, simulator):
+            branch = instance.simulator()
+            kernels.copy_state(simulator.state, branch.state)
+            branch.begin(rows)
+            yield from visit(branch, eager and full)
+
+    return visit(instance.simulator(), True)
+
+
+def pareto_front(points: np.ndarray) -> np.ndarray:
+    """Return the different points (smaller is better) that no other one dominates, by the first column."""
+    kept: list[np.ndarray] = []
+    for point in np.unique(points, axis=0):
+        if not kept or point[1] < kept[-1][1]:
+            kept.append(point)
+    return np.array(kept, dtype=points.dtype).reshape(-1, 2)
+
+
+class Solved(NamedTuple):
+    """All schedules of a small instance; points are (sum of completion times, GPU time paid), in ticks.
+
+    Attributes
+    ----------
+    instance
+        The instance.
+    points, eager
+        Those of every schedule, shape (m, 2), and whether it is eager, shape (m,).
+    lazy, together, first
+        Those of :class:`Lazy` in both readings, and of FIFO-FirstFit, shape (2,).
+    """
+
+    instance: PlacementInstance
+    points: np.ndarray
+    eager: np.ndarray
+    lazy: np.ndarray
+    together: np.ndarray
+    first: np.ndarray
+
+    @property
+    def least(self) -> np.ndarray:
+        """The least of both, each on its own."""
+        result: np.ndarray = self.points.min(axis=0)
+        return result
+
+    @property
+    def front(self) -> np.ndarray:
+        """The Pareto front."""
+        return pareto_front(self.points)
+
+
+def point_of(instance: PlacementInstance, schedule: Schedule) -> np.ndarray:
+    """Return the sum of completion times and the GPU time paid, in ticks."""
+    ran = schedule.finish - schedule.start
+    return np.array([(schedule.finish - instance.jobs.submit).sum(), (instance.jobs.gpus * ran).sum()])
+
+
+def solve_all(instance: PlacementInstance) -> Solved:
+    """Return all schedules of a tiny instance, and those of lazy and eager policies."""
+    ends = [(end.waited, end.used, eager) for end, eager in every_end(instance)]
+    table = np.array(ends, dtype=np.int64).reshape(-1, 3)
+    ours = [
+        point_of(instance, schedule_by(policy, instance))
+        for policy in (Lazy(), Lazy(together=True), FifoFirstFit())
+    ]
+    return Solved(instance, table[:, :2], table[:, 2] > 0, *ours)
+
+
+def small_instance(seed: int, level: tuple[float, float]) -> PlacementInstance:
+    """Return 3 random jobs on two machines of 4 GPUs, or 4 on one of 8; 1 to 6 min, 1 to 3 GPUs each."""
+    rng = np.random.default_rng(seed)
+    machines = int(rng.integers(1, 3))
+    rows = []
+    for submit in np.sort(rng.integers(0, 4, 5 - machines)).tolist():
+        instances = int(rng.integers(1, 3))
+        rows.append((float(submit), float(rng.integers(1, 7)), instances, int(rng.integers(1, 4))))
+    note = f"small random instance, seed {seed}, kappa {level[0]:g}, eta {level[1]:g}"
+    return cluster(machines, 8 // machines, rows, level, origin=note)
+
+
+@lru_cache(maxsize=4096)
+def solved(seed: int, level: tuple[float, float]) -> Solved:
+    """Return all schedules of the small random instance of a seed."""
+    return solve_all(small_instance(seed, level))
+
+
+def survey(context: Context) -> dict[tuple[float, float], list[Solved]]:
+    """Return the solved small instances of a check by level, the same ones for all claims."""
+    chosen = [(level, seed) for level in LEVELS for seed in seeds(context, 8, 30, 200)]
+    result: dict[tuple[float, float], list[Solved]] = {level: [] for level in LEVELS}
+    for level, seed in track(context, chosen):
+        result[level].append(solved(seed, level))
+    return result
+
+
+def level_name(level: tuple[float, float]) -> str:
+    """Return kappa and eta as text."""
+    return f"kappa {level[0]:g}, eta {level[1]:g}"
+
+
+# Appendix A
+
+
+def in_order() -> PlacementInstance:
+    """Return two jobs that each need the only GPU, the shorter one first: there is nothing to lose by lazy."""
+    rows = [(0.0, 1.0, 1, 1), (0.0, 2.0, 1, 1)]
+    return cluster(1, 1, rows, origin="two jobs for one GPU, the shorter one first")
+
+
+def _check_lazy_fee(context: Context) -> Finding:
+    known = [s for some in survey(context).values() for s in some]
+    alone = sum(bool(s.lazy[1] == s.least[1]) for s in known)
+    work = sum(bool(s.lazy[1] == (s.instance.jobs.gpus * s.instance.jobs.duration).sum()) for s in known)
+    batch = sum(bool(s.together[1] == s.least[1]) for s in known)
+    worst = max(float(s.together[1] / s.least[1]) for s in known)
+    return Finding(
+        holds_if(alone == work == len(known)),
+        "One job at a time on the fewest machines runs for exactly its duration, less than which no schedule "
+        f"takes: in {alone} of {len(known)} small instances lazy pays the least of all schedules, which is the "
+        "sum of p q d. This is the reading in which a job waits for all before it. If all pending jobs that "
+        f"fit start together once the cluster is empty, they contend: then it is the least in {batch}, and "
+        f"up to {worst:.2f} times the least.",
+        {
+            "small instances": len(known),
+            "lazy pays the least": alone,
+            "lazy pays the sum of p q d": work,
+            "all together: pays the least": batch,
+            "all together: largest fee / least": worst,
+        },
+    )
+
+
+def _check_lazy_jct(context: Context) -> Finding:
+    known = [s for some in survey(context).values() for s in some]
+    relative = np.array([s.lazy[0] / s.points[:, 0].max() for s in known])
+    best = sum(bool(s.lazy[0] == s.least[0]) for s in known)
+    drawn = [generate("default", seed, jobs=context.pick(60, 150, 400)) for seed in seeds(context, 3, 8, 20)]
+    times = np.array([[_mean_jct(policy, i) for policy in (Lazy(), FifoConsolidate())] for i in drawn])
+    factor = times[:, 0] / times[:, 1]
+    small = solve_all(in_order())
+    return Finding(
+        amended_if(best == 0, mean_interval(factor).low > 2.0),
+        f"On generated workloads (rho = 0.8) the mean JCT of lazy is {spread(factor)} times that of "
+        "FIFO-Consolidate. But this is a matter of the load, not of the policy: where every job needs the "
+        "whole cluster, lazy and eager are the same, and with the shorter job first lazy is the optimum "
+        f"({small.lazy[0] / 60 / TICKS:g} min of JCT in all, worst {small.points[:, 0].max() / 60 / TICKS:g}). "
+        f"It is the optimum in {best} of {len(known)} small instances, and on average "
+        f"{100 * relative.mean():.0f} % of the worst. The wait is the sum of all durations before only if "
+        "all jobs are submitted at once.",
+        {
+            "JCT of lazy / JCT of FIFO-Consolidate, generated, mean": float(factor.mean()),
+            "the same, least": float(factor.min()),
+            "small instances": len(known),
+            "lazy has the least JCT": best,
+            "JCT of lazy / worst of all schedules, mean": float(relative.mean()),
+        },
+        counterexample=small.instance,
+    )
+
+
+def _mean_jct(policy: Policy, instance: PlacementInstance) -> float:
+    """Return the mean completion time of a policy's schedule in minutes."""
+    return float(instance.completion_times(schedule_by(policy, instance)).mean()) / MINUTE
+
+
+def late_comer() -> PlacementInstance:
+    """Return a job of 10 min, and one of 1 min that comes a minute later, for one GPU."""
+    rows = [(0.0, 10.0, 1, 1), (1.0, 1.0, 1, 1)]
+    return cluster(1, 1, rows, origin="a short job comes after a long one, for one GPU")
+
+
+def no_surprise() -> PlacementInstance:
+    """Return three jobs for two GPUs, all there from the start, whose best schedule leaves a GPU idle."""
+    rows = [(0.0, 1.0, 1, 1), (0.0, 3.0, 1, 2), (0.0, 10.0, 1, 1)]
+    return cluster(1, 2, rows, origin="all jobs are there from the start, and it is best to leave a GPU idle")
+
+
+def _check_eager_jct(context: Context) -> Finding:
+    two, three = solve_all(late_comer()), solve_all(no_surprise())
+    gap = [(float(s.points[s.eager, 0].min()), float(s.least[0])) for s in (two, three)]
+    lines = []
+    for level, some in survey(context).items():
+        best = np.array([s.points[s.eager, 0].min() / s.least[0] for s in some])
+        fifo = np.array([s.first[0] / s.least[0] for s in some])
+        beaten = sum(bool(s.lazy[0] < s.first[0]) for s in some)
+        lines.append((*level, len(some), int((best > 1).sum()), float(best.max()), float(fifo.max()), beaten))
+    minutes = [[value / 60 / TICKS for value in pair] for pair in gap]
+    return Finding(
+        holds_if(all(eager <= best for eager, best in gap)),
+        "Starting what fits keeps a short job waiting behind a long one. Two jobs, one GPU: every eager "
+        f"schedule has {minutes[0][0]:g} min of JCT in all, waiting a minute for the short job "
+        f"{minutes[0][1]:g}. Three jobs that are all there from the start, two GPUs: {minutes[1][0]:g} for "
+        f"the best eager schedule, {minutes[1][1]:g} if a GPU is left idle for a minute. Of the small random "
+        f"instances {sum(line[3] for line in lines)} of {sum(line[2] for line in lines)} have an optimum "
+        "that is better than every eager schedule.",
+        {
+            "two jobs: best eager (min)": minutes[0][0],
+            "two jobs: optimum (min)": minutes[0][1],
+            "three jobs: best eager (min)": minutes[1][0],
+            "three jobs: optimum (min)": minutes[1][1],
+        },
+        tables=(
+            Table(
+                "Sum of JCT on small random instances, beside the optimum over all schedules",
+                (
+                    *("kappa", "eta", "instances", "optimum is not eager", "best eager / optimum, largest"),
+                    *("FIFO-FirstFit / optimum, largest", "lazy beats FIFO-FirstFit"),
+                ),
+                tuple(lines),
+            ),
+        ),
+        counterexample=two.instance,
+    )
+
+
+EAGER = {"FIFO-FirstFit": kernels.FIRST_FIT, "FIFO-Consolidate": kernels.CONSOLIDATE}
+
+
+def _check_eager_fee(context: Context) -> Finding:
+    jobs = context.pick(60, 150, 400)
+    lines, found = [], {}
+    for level in ((0.0, 0.0), (1.0, 0.0), (0.0, 0.5), (1.0, 0.5), (1.0, 1.0)):
+        more: dict[str, list[float]] = {name: [] for name in EAGER}
+        for seed in seeds(context, 3, 8, 20):
+            i = generate("default", seed, jobs=jobs, communication=level[0], contention=level[1])
+            least = float(i.fees(schedule_by(Lazy(), i)).sum())
+            for name, rule in EAGER.items():
+                paid = float(i.fees(by_keys(i, np.arange(jobs), rule)).sum())
+                more[name].append(100.0 * (paid / least - 1.0))
+        found[level] = {name: np.array(values) for name, values in more.items()}
+        columns = list(found[level].values())
+        lines.append(
+            (*level, len(columns[0]), *(float(c.mean()) for c in columns), *(float(c.max()) for c in columns))
+        )
+    none = max(float(np.abs(values).max()) for values in found[0.0, 0.0].values())
+    usual = found[1.0, 0.5]
+    always = all(bool((values > 0.0).all()) for values in usual.values())
+    return Finding(
+        amended_if(none > 0.0, none == 0.0 and always),
+        "Without communication cost and contention every schedule pays the sum of p q d, whatever it does: "
+        f"the fees of eager and lazy differ by {none:g} %. With kappa = 1 and eta = 0.5 FIFO-FirstFit pays "
+        f"{spread(usual['FIFO-FirstFit'])} % more than lazy, FIFO-Consolidate "
+        f"{spread(usual['FIFO-Consolidate'])} %: how much more depends on what is assumed about the slowdown, "
+        "and on the placement.",
+        {
+            "no slowdown: largest difference (%)": none,
+            **{f"kappa 1, eta 0.5: {name} above lazy (%)": float(v.mean()) for name, v in usual.items()},
+        },
+        tables=(
+            Table(
+                f"Fee above that of lazy (%), generated workloads of {jobs} jobs, rho = 0.8",
+                (
+                    *("kappa", "eta", "workloads", "FIFO-FirstFit, mean", "FIFO-Consolidate, mean"),
+                    *("FIFO-FirstFit, largest", "FIFO-Consolidate, largest"),
+                ),
+                tuple(lines),
+            ),
+        ),
+    )
+
+
+def side_by_side() -> PlacementInstance:
+    """Return two jobs and two machines: apart from each other both are done at once, at the least fee."""
+    rows = [(0.0, 1.0, 1, 1), (0.0, 1.0, 1, 1)]
+    return cluster(2, 2, rows, (1.0, 1.0), origin="two jobs, two machines: one schedule is best in both")
+
+
+def crowded() -> PlacementInstance:
+    """Return four jobs on one machine that all fit at once, and contend if they do."""
+    rows = [(0.0, float(duration), 1, 2) for duration in (1, 2, 4, 6)]
+    return cluster(1, 8, rows, (1.0, 1.0), origin="four jobs that fit at once and contend")
+
+
+def _check_trade_off(context: Context) -> Finding:
+    lines = []
+    for level, some in survey(context).items():
+        sizes = np.array([len(s.front) for s in some])
+        both = sum(bool((s.points[s.eager] == s.least).all(axis=1).any()) for s in some)
+        lines.append(
+            (*level, len(some), int((sizes == 1).sum()), both, float(sizes.mean()), int(sizes.max()))
+        )
+    none = solve_all(side_by_side())
+    crowd = solve_all(crowded())
+    alone, total = sum(line[3] for line in lines), sum(line[2] for line in lines)
+    costs = [[len(np.unique(s.points[:, 1])) for s in solved_] for solved_ in survey(context).values()]
+    front = crowd.front / (60.0 * TICKS)
+    return Finding(
+        amended_if(alone == 0 and len(none.front) > 1, len(crowd.front) > 1 and alone < total),
+        "Two policies that differ prove nothing about all others. Without slowdown there is one fee for all "
+        f"schedules (in {sum(c == 1 for c in costs[0])} of {len(costs[0])} small instances), so nothing to "
+        f"trade. In all, {alone} of {total} small instances have a schedule that is best in both, "
+        f"{sum(line[4] for line in lines)} of them an eager one; the smallest: two jobs, two machines. There "
+        "are instances with a trade-off, such as four jobs that contend on a machine: from "
+        f"{front[0, 0]:.4g} min of JCT and {front[0, 1]:.4g} GPU-minutes to {front[-1, 0]:.4g} and "
+        f"{front[-1, 1]:.4g}, over {len(front)} schedules that nothing dominates.",
+        {
+            "small instances": total,
+            "with a schedule best in both": alone,
+            "schedules not dominated, two jobs on two machines": len(none.front),
+            "schedules not dominated, four jobs that contend": len(crowd.front),
+        },
+        tables=(
+            Table(
+                "Pareto fronts of small random instances, over all schedules",
+                (
+                    *("kappa", "eta", "instances", "one schedule is best in both", "and it is eager"),
+                    *("points on the front, mean", "largest"),
+                ),
+                tuple(lines),
+            ),
+        ),
+        figures=(_front_figure(crowd),),
+        counterexample=none.instance,
+    )
+
+
+def _front_figure(s: Solved) -> Figure:
+    """Return all schedules of an instance, the front, and where lazy and eager stand."""
+    figure, ax = new_figure()
+    minute = 60.0 * TICKS
+    cloud, front = np.unique(s.points, axis=0) / minute, s.front / minute
+    hours = s.instance.setting.price / 60.0
+    ax.plot(cloud[:, 0], hours * cloud[:, 1], ".", markersize=2, alpha=0.4, label="a schedule")
+    ax.plot(front[:, 0], hours * front[:, 1], "-o", markersize=4, label="not dominated")
+    for name, marker, point in (("lazy", "s", s.lazy), ("eager", "^", s.first)):
+        ax.plot(point[0] / minute, hours * point[1] / minute, marker, markersize=9, label=name)
+    name_axes(ax, "sum of JCT (min)", "sum of fees ($)")
+    ax.legend()
+    count = len(s.instance.jobs)
+    caption = (
+        f"All schedules of {count} jobs that contend on one machine of 8 GPUs (eta = 1), by enumeration."
+    )
+    return Figure("placement-trade-off", caption, to_svg(figure))
+
+
+def by_keys(instance: PlacementInstance, keys: np.ndarray, rule: int = kernels.CONSOLIDATE) -> Schedule:
+    """Return the schedule if waiting jobs are tried by ascending key and placed by a rule."""
+    simulator = instance.simulator()
+    kernels.run_by_keys(
+        *(simulator.table, simulator.state, simulator.contention, simulator.window),
+        *(np.asarray(keys, dtype=np.float64), rule, False),
+    )
+    return taken_schedule(simulator)
+
+
+def _check_high_value(context: Context) -> Finding:
+    jobs = context.pick(100, 200, 400)
+    jct: dict[str, list[float]] = {"value": [], "fifo": [], "short": []}
+    fee: dict[str, list[float]] = {"value": [], "fifo": [], "short": []}
+    apart = 0
+    for seed in track(context, seeds(context, 10, 40, 100)):
+        i = generate("default", seed, jobs=jobs, rho=4.0, window=10**6)
+        value = i.jobs.gpus * i.jobs.duration
+        orders = {"value": -value, "fifo": np.arange(jobs), "short": i.jobs.duration}
+        for name, keys in orders.items():
+            s = by_keys(i, keys)
+            jct[name].append(float(i.completion_times(s).mean()))
+            fee[name].append(float(i.fees(s).mean()))
+        free = PlacementInstance.from_dict(i.to_dict() | {"slowdown": {"communication": 0, "contention": 0}})
+        apart += (
+            len(
+                {
+                    int((by_keys(free, keys).finish - by_keys(free, keys).start) @ i.jobs.gpus)
+                    for keys in orders.values()
+                }
+            )
+            > 1
+        )
+    base_jct, base_fee = np.array(jct["fifo"]), np.array(fee["fifo"])
+    slower = np.array(jct["value"]) / base_jct - 1.0
+    cheaper, short = (100.0 * (np.array(fee[name]) / base_fee - 1.0) for name in ("value", "short"))
+    told = {True: "more", False: "less", None: "neither more nor less, as far as can be told,"}
+    return Finding(
+        amended_if(apart > 0, positive(cheaper) is not True and positive(slower) is not False),
+        "Without slowdown the order does not change the fee at all. With it, over "
+        f"{len(base_jct)} generated workloads (rho = 4, same placement rule), first the jobs with the most "
+        f"GPU-hours pay {told[positive(cheaper)]} than first in first out: {spread(cheaper, 2, sign=True)} %, "
+        f"at {spread(1.0 + slower, 2)} times the mean JCT. First the shortest: "
+        f"{spread(short, 2, sign=True)} % of fee.",
+        {
+            "workloads": len(base_jct),
+            "workloads in which the order changes the fee, no slowdown": apart,
+            "most valuable first: JCT / JCT of FIFO, mean": float(1 + slower.mean()),
+            "most valuable first: fee above FIFO (%), mean": float(cheaper.mean()),
+            "shortest first: fee above FIFO (%), mean": float(short.mean()),
+        },
+    )
+
+
+# Reward (3)
+
+
+def packed_or_spread() -> PlacementInstance:
+    """Return two small jobs on two machines, and one that needs a whole machine a minute later."""
+    rows = [(0.0, 2.0, 1, 1), (0.0, 2.0, 1, 1), (1.0, 2.0, 1, 2)]
+    return cluster(2, 2, rows, origin="whoever spreads the two small jobs keeps the third waiting")
+
+
+def one_gpu() -> PlacementInstance:
+    """Return three jobs for one GPU, all there from the start."""
+    rows = [(0.0, 4.0, 1, 1), (0.0, 3.0, 1, 1), (0.0, 2.0, 1, 1)]
+    return cluster(1, 1, rows, origin="three jobs for one GPU")
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """What every heuristic does on one workload.
+
+    Attributes
+    ----------
+    jct, fee
+        Means in minutes and dollars, shape (policies,).
+    rewards
+        Sum of reward (3) by the seconds of a unit of time, shape (policies,).
+    largest
+        Of the jobs' terms 1 / (fee x JCT), the share of the largest five per cent, shape (policies,).
+    """
+
+    jct: np.ndarray
+    fee: np.ndarray
+    rewards: dict[float, np.ndarray]
+    largest: np.ndarray
+
+
+UNITS = {"seconds": 1.0, "minutes": 60.0, "hours": 3600.0}
+
+
+def rewards_of(instance: PlacementInstance, decisions: Sequence[np.ndarray]) -> dict[float, float]:
+    """Return the sums of reward (3) over a run, by the seconds of a unit of time; all of the window is tried."""
+    simulator = instance.simulator()
+    meters = {unit: Meter(instance, simulator) for unit in UNITS.values()}
+    sums = dict.fromkeys(meters, 0.0)
+    simulator.advance()
+    for rows in decisions:
+        failed = np.setdiff1d(simulator.pending, rows[:, 0])
+        simulator.begin(rows)
+        simulator.advance()
+        for unit, meter in meters.items():
+            sums[unit] += meter.printed(failed, unit=unit)
+    return sums
+
+
+@lru_cache(maxsize=64)
+def scores(seed: int, jobs: int) -> Scores:
+    """Play the heuristics on a generated workload with rho = 1.5 and work out their rewards."""
+    instance = generate("default", seed, jobs=jobs, rho=1.5)
+    jct, fee, largest = [], [], []
+    rewards: dict[float, list[float]] = {unit: [] for unit in UNITS.values()}
+    for name in HEURISTICS:
+        run = play(POLICIES[name](), instance, policy_seed(seed), keep_decisions=True)
+        s = instance.schedule_of(run.decisions or ())
+        times, fees = instance.completion_times(s) / MINUTE, instance.fees(s)
+        jct.append(float(times.mean()))
+        fee.append(float(fees.mean()))
+        terms = np.sort(1.0 / (times * fees))
+        largest.append(float(terms[-max(1, jobs // 20) :].sum() / terms.sum()))
+        for unit, total in rewards_of(instance, run.decisions or ()).items():
+            rewards[unit].append(total)
+    columns = {unit: np.array(sums) for unit, sums in rewards.items()}
+    return Scores(np.array(jct), np.array(fee), columns, np.array(largest))
+
+
+def workloads(context: Context) -> list[Scores]:
+    """Return the scored workloads of a check, the same ones for all claims."""
+    jobs = context.pick(60, 100, 400)
+    return [scores(seed, jobs) for seed in track(context, seeds(context, 3, 8, 30))]
+
+
+def _rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
+    """Return Spearman's rank correlation."""
+    from scipy.stats import spearmanr
+
+    return float(spearmanr(a, b).statistic)
+
+
+def inversions(s: Scores, unit: float = MINUTE) -> tuple[int, int]:
+    """Return the ordered pairs of policies of which one is better in both, and those with less reward."""
+    better = (s.jct[:, None] <= s.jct) & (s.fee[:, None] <= s.fee)
+    better &= (s.jct[:, None] < s.jct) | (s.fee[:, None] < s.fee)
+    less = s.rewards[unit][:, None] < s.rewards[unit]
+    return int(better.sum()), int((better & less).sum())
+
+
+def _check_misaligned(context: Context) -> Finding:
+    known = packed_or_spread()
+    lines = []
+    for name, policy in (("packed", FifoFirstFit()), ("spread", FifoLoadBalance())):
+        s = schedule_by(policy, known)
+        reward = float(printed_rewards(known, s).sum())
+        jct = known.completion_times(s) / MINUTE
+        lines.append((name, *jct.tolist(), float(known.fees(s).sum()), reward))
+    order = one_gpu()
+    every = [taken_schedule(end) for end, eager in every_end(order) if eager]
+    cases = [(float(order.completion_times(s).sum()), float(printed_rewards(order, s).sum())) for s in every]
+    wrong = sum(a[0] < b[0] and a[1] < b[1] - 1e-9 for a in cases for b in cases)
+    some = workloads(context)
+    pairs, inverted = (sum(counts) for counts in zip(*map(inversions, some), strict=True))
+    with_fee = np.array([_rank_correlation(s.rewards[MINUTE], s.fee) for s in some])
+    with_jct = np.array([_rank_correlation(s.rewards[MINUTE], s.jct) for s in some])
+    missed = sum(bool(s.rewards[MINUTE].argmax() != s.jct.argmin()) for s in some)
+    packed, spread_ = lines
+    dominated = all(p <= q for p, q in zip(packed[1:5], spread_[1:5], strict=True))
+    return Finding(
+        holds_if(not (dominated and packed[5] < spread_[5]) and inverted == 0),
+        "The mean over N' jobs makes it pay to let jobs finish in different steps. Two small jobs on two "
+        "machines, then one for a whole machine: packed, every job takes 2 min and the reward is "
+        f"{packed[5]:.3g}; spread, the third takes {spread_[3]:g} min, nothing else changes, and the reward "
+        f"is {spread_[5]:.3g}. Three jobs on one GPU: {wrong} pairs of orders of which the one with the "
+        "smaller JCT has the smaller reward at the same fee. Over "
+        f"{len(some)} generated workloads (rho = 1.5, minutes and dollars) the policy with the "
+        f"least JCT has not the highest reward in {missed}; {inverted} of {pairs} pairs in which a heuristic "
+        "is better than another one in JCT and fee are ranked the wrong way. Rank correlation of the reward "
+        f"with the JCT {spread(with_jct, 2, sign=True)}, with the fee {spread(with_fee, 2, sign=True)}; an "
+        "aligned one has -1.",
+        {
+            "packed: reward": packed[5],
+            "spread: reward": spread_[5],
+            "one GPU: pairs of orders ranked wrongly": wrong,
+            "workloads": len(some),
+            "least JCT has not the highest reward": missed,
+            "pairs better in JCT and fee": pairs,
+            "of these with a lower reward": inverted,
+            "rank correlation with JCT, mean": float(with_jct.mean()),
+            "rank correlation with fee, mean": float(with_fee.mean()),
+        },
+        tables=(
+            Table(
+                "Two schedules of three jobs",
+                ("", "JCT 1 (min)", "JCT 2 (min)", "JCT 3 (min)", "fees ($)", "sum of reward (3)"),
+                tuple(lines),
+            ),
+        ),
+        counterexample=known,
+    )
+
+
+def _check_small_jobs(context: Context) -> Finding:
+    some = workloads(context)
+    share = np.array([s.largest.min() for s in some])
+    return Finding(
+        holds_if(bool(share.min() > 0.5)),
+        "1 / (fee x JCT) falls with the square of the duration, which spans four decades. Of the sum over "
+        f"all jobs, five per cent of them make {100 * share.mean():.0f} % on average over {len(share)} "
+        f"generated workloads, never less than {100 * share.min():.0f} %, under every heuristic. Who "
+        "schedules these well or badly decides the reward; all others may wait as long as they like.",
+        {"workloads": len(share), "share of five per cent of the jobs, least": float(share.min())},
+    )
+
+
+def _check_units(context: Context) -> Finding:
+    some = workloads(context)
+    lines = []
+    for name, unit in UNITS.items():
+        to_jct = np.array([_rank_correlation(s.rewards[unit], s.jct) for s in some])
+        to_minutes = np.array([_rank_correlation(s.rewards[unit], s.rewards[MINUTE]) for s in some])
+        below = np.mean([float((s.rewards[unit] < 0).mean()) for s in some])
+        lines.append((name, float(to_jct.mean()), float(to_minutes.mean()), 100.0 * float(below)))
+    changed = sum(bool((np.argsort(s.rewards[1.0]) != np.argsort(s.rewards[3600.0])).any()) for s in some)
+    return Finding(
+        holds_if(changed > 0),
+        "A term per dollar and unit of time is added to a number of GPUs times alpha = 0.1. In seconds the "
+        f"penalty is all there is (the reward is negative in {lines[0][3]:.0f} % of the runs), in hours it "
+        f"vanishes. The order of the heuristics changes between the two in {changed} of {len(some)} "
+        "workloads.",
+        {
+            "workloads": len(some),
+            "order changes between seconds and hours": changed,
+            "rank correlation of the rewards in seconds and in minutes, mean": lines[0][2],
+        },
+        tables=(
+            Table(
+                "Reward (3) of seven heuristics by the unit of time",
+                (
+                    *("unit", "rank correlation with JCT", "with the reward in minutes"),
+                    "negative (% of runs)",
+                ),
+                tuple(lines),
+            ),
+        ),
+    )
+
+
+def _check_sound(context: Context) -> Finding:
+    worst, count = 0.0, 0
+    for level in LEVELS:
+        for seed in seeds(context, 4, 8, 60):
+            data = small_instance(seed, level).to_dict() | {"gpu_weight": 0.25}
+            instance = PlacementInstance.from_dict(data)
+            for number, (end, _) in enumerate(every_end(instance)):
+                if number % 50 == 0:
+                    s = taken_schedule(end)
+                    told = float(aligned_rewards(instance, s).sum())
+                    worst = max(worst, abs(told - unavoidable(instance) + instance.cost(s)))
+                    count += 1
+    context.progress(1.0)
+    return Finding(
+        holds_if(worst < 1e-6),
+        "The reward -(jobs in the system dt + lambda x GPU-time beyond what the work takes alone) adds up to "
+        f"a constant less the cost of the schedule: on {count} schedules of small instances with lambda = "
+        f"0.25 the difference was at most {worst:.1g} s. So whoever maximises it without discount minimises "
+        "JCT and fee.",
+        {"schedules": count, "largest difference (s)": worst},
+    )
+
+
+CLAIMS = [
+    Claim(
+        "placement/lazy-fee",
+        "Appendix A",
+        "Lazy scheduling, where a job waits until all others are done, gives the least durations and fees.",
+        "Against all schedules of small random instances, with and without communication cost and contention.",
+        Verdict.HOLDS,
+        _check_lazy_fee,
+    ),
+    Claim(
+        "placement/lazy-jct",
+        "Appendix A",
+        "Lazy has almost the worst JCT: a job waits for the durations of all before it.",
+        "Against all schedules of small random instances, and against FIFO-Consolidate on generated "
+        "workloads. Amended: under load, and for jobs that leave room for others.",
+        Verdict.HOLDS_AMENDED,
+        _check_lazy_jct,
+    ),
+    Claim(
+        "placement/eager-jct",
+        "Appendix A",
+        "Eager scheduling, whenever there is room, minimises the waiting and so the JCT.",
+        "The best eager schedule against the best of all, by enumeration: two instances by hand without any "
+        "slowdown, and small random ones.",
+        Verdict.FAILS,
+        _check_eager_jct,
+    ),
+    Claim(
+        "placement/eager-fee",
+        "Appendix A",
+        "Eager has a much higher fee than lazy.",
+        "Fees of FIFO-FirstFit and FIFO-Consolidate beside lazy on generated workloads, by kappa and eta. "
+        "Amended: if there is communication cost or contention.",
+        Verdict.HOLDS_AMENDED,
+        _check_eager_fee,
+    ),
+    Claim(
+        "placement/hard-trade-off",
+        "Appendix A, Remark in Sec. 3, Sec. 5.2",
+        "JCT and fee are proven to be in a hard trade-off.",
+        "Pareto fronts over all schedules of small instances. Amended: in some instances they are.",
+        Verdict.HOLDS_AMENDED,
+        _check_trade_off,
+    ),
+    Claim(
+        "placement/high-value-first",
+        "Sec. 5.2, Sec. 5.4",
+        "Large and long jobs first gives a lower fee, at the price of a higher JCT.",
+        "The same placement rule with the jobs of the most GPU-hours first, first in first out, and shortest "
+        "first, on generated workloads; paired. Amended: if there is a slowdown.",
+        Verdict.HOLDS_AMENDED,
+        _check_high_value,
+    ),
+    Claim(
+        "placement/reward-misaligned",
+        "(3), Sec. 5.2",
+        "Reward (3) optimises JCT and fee.",
+        "Exact rewards of two schedules of three jobs, one of which is better for every job; all orders of "
+        "three jobs on one GPU; seven heuristics on generated workloads.",
+        Verdict.FAILS,
+        _check_misaligned,
+    ),
+    Claim(
+        "placement/reward-small-jobs",
+        "(3); our own",
+        "Five per cent of the jobs make up most of the sum of 1 / (fee x JCT).",
+        "Seven heuristics on generated workloads.",
+        Verdict.HOLDS,
+        _check_small_jobs,
+    ),
+    Claim(
+        "placement/reward-units",
+        "(3), Appendix D; our own",
+        "How reward (3) ranks policies depends on its units, which are not given.",
+        "The reward of seven heuristics on generated workloads with completion times in seconds, minutes, "
+        "hours.",
+        Verdict.HOLDS,
+        _check_units,
+    ),
+    Claim(
+        "placement/reward-sound",
+        "Our own, instead of (3)",
+        "A reward that adds up to a constant less the cost of the schedule.",
+        "Schedules of small random instances, with communication cost and contention.",
+        Verdict.HOLDS,
+        _check_sound,
+    ),
+]

@@ -1,0 +1,202 @@
+"""Time and memory of the placement problem: the simulator, the policies, the exact oracles, the bound."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import clairvoyant
+from clairvoyant.models.placement import kernels
+from clairvoyant.models.placement.instance import PlacementInstance, taken_schedule
+from clairvoyant.models.placement.simulator import Simulator
+from clairvoyant.online.placement.environment import ParallelEnvironment
+from clairvoyant.oracles.base import Budget
+from clairvoyant.oracles.placement_bound import lower_bound
+
+from . import placement_simpy
+from .measure import Row, median_of, peak_memory, timed
+
+JOBS = 4000
+CLUSTERS = ("small", "medium", "large")
+SEARCH_JOBS = 400
+STEPS = 4000
+SOLVE_SECONDS = 60.0
+HEURISTICS = (
+    *("fifo-firstfit", "fifo-loadbalance", "drf-firstfit", "drf-loadbalance"),
+    *("tetris", "fifo-consolidate", "sjf-consolidate"),
+)
+
+
+def workload(jobs: int, cluster: str) -> PlacementInstance:
+    """Return a generated workload, the same jobs on every cluster."""
+    return PlacementInstance.generate("large", 0, jobs=jobs, cluster=cluster)
+
+
+def compile_all() -> Row:
+    """Compile every kernel on a tiny instance, and let the rivals import what they need."""
+    tiny = PlacementInstance.generate("tiny", 0)
+
+    def load() -> None:
+        for name in clairvoyant.list_policies("placement"):
+            clairvoyant.play(name, tiny)
+        clairvoyant.solve(tiny, time_limit=5.0)
+        by_submission(tiny)
+        placement_simpy.simulate(tiny)
+
+    return Row("placement: compile (or load from cache) all kernels", timed(load))
+
+
+def by_submission(instance: PlacementInstance) -> Simulator:
+    """Simulate FIFO-FirstFit in the compiled core alone."""
+    one = instance.simulator()
+    keys = np.arange(len(instance.jobs), dtype=np.float64)
+    kernels.run_by_keys(
+        one.table, one.state, one.contention, one.window, keys, kernels.FIRST_FIT, strict=False
+    )
+    return one
+
+
+def simulators() -> Iterator[Row]:
+    """Measure the compiled simulator under FIFO-FirstFit beside SimPy with the same rules."""
+    for cluster in CLUSTERS:
+        drawn = workload(JOBS, cluster)
+        ours = median_of(3, lambda: by_submission(drawn))  # noqa: B023
+        found: list[Any] = []
+        theirs = timed(lambda: found.append(placement_simpy.simulate(drawn)))  # noqa: B023
+        schedule = taken_schedule(by_submission(drawn))
+        assert np.array_equal(found[0][0], schedule.start)
+        assert np.array_equal(found[0][1], schedule.finish)
+        label = f"simulator, {JOBS} jobs, FIFO-FirstFit, {len(drawn.setting.capacity)} machines"
+        yield Row(label, ours, 0.4, "SimPy", theirs)
+
+
+def heuristics() -> Iterator[Row]:
+    """Measure whole runs of the heuristics, every decision checked, beside the core under one of them."""
+    for cluster in CLUSTERS:
+        drawn = workload(JOBS, cluster)
+        spent = {
+            name: min(timed(lambda: clairvoyant.play(name, drawn)) for _ in range(2))  # noqa: B023
+            for name in HEURISTICS
+        }
+        slowest = max(spent, key=lambda name: spent[name])
+        label = f"run of {JOBS} jobs, {len(drawn.setting.capacity)} machines"
+        yield Row(f"{label}: {slowest}, the slowest heuristic", spent[slowest], 0.4)
+        yield Row(f"{label}: median heuristic", statistics.median(spent.values()), 0.4)
+
+
+def metaheuristics() -> Iterator[Row]:
+    """Measure the searching policies beside FIFO-FirstFit on the same jobs."""
+    drawn = workload(SEARCH_JOBS, "small")
+    theirs = median_of(3, lambda: clairvoyant.play("fifo-firstfit", drawn))
+    for name in ("mosa", "malo"):
+        ours = timed(lambda: clairvoyant.play(name, drawn))  # noqa: B023
+        yield Row(f"run of {SEARCH_JOBS} jobs, 8 machines: {name}", ours, None, "fifo-firstfit", theirs)
+
+
+def environment() -> Row:
+    """Measure steps of the parallel environment with random priorities and affinities."""
+    drawn = workload(JOBS, "small")
+    env = ParallelEnvironment(drawn)
+    env.reset(seed=0)
+    rng = np.random.default_rng(0)
+    shapes = {agent: env.action_space(agent).shape for agent in env.possible_agents}
+    actions = [{a: rng.random(s, dtype=np.float32) for a, s in shapes.items()} for _ in range(64)]
+
+    def steps() -> None:
+        for i in range(STEPS):
+            if not env.agents:
+                env.reset(seed=0)
+            env.step(actions[i % len(actions)])
+
+    spent = timed(steps)
+    return Row(
+        f"environment: {STEPS} steps of both agents, 8 machines", spent, note=f"({STEPS / spent:,.0f}/s)"
+    )
+
+
+def ten_jobs(seed: int, machines: int, jobs: int, contention: float = 0.0) -> PlacementInstance:
+    """Return a small instance to be solved exactly: machines of 4 GPUs, gangs of up to 4 instances."""
+    return PlacementInstance.generate("tiny", seed, jobs=jobs, machines=machines, contention=contention)
+
+
+def optima(jobs: int, machines: int, target: float | None, seeds: range) -> Iterator[Row]:
+    """Measure proofs by CP-SAT without contention, beside branch and bound on the same instances."""
+    drawn = [ten_jobs(seed, machines, jobs) for seed in seeds]
+    label = f"optimum of {jobs} jobs, {machines} machines of 4 GPUs: median of {len(drawn)}"
+    yield from _beside(label, drawn, "cp-sat", "branch-and-bound", target)
+
+
+def contended(jobs: int, machines: int, seeds: range) -> Iterator[Row]:
+    """Measure proofs by branch and bound under contention, beside plain enumeration."""
+    drawn = [ten_jobs(seed, machines, jobs, 0.5) for seed in seeds]
+    label = f"optimum of {jobs} jobs under contention, {machines} machines: median of {len(drawn)}"
+    yield from _beside(label, drawn, "branch-and-bound", "enumeration", None)
+
+
+def _beside(
+    label: str, drawn: list[PlacementInstance], mine: str, other: str, target: float | None
+) -> Iterator[Row]:
+    found: dict[str, list[Any]] = {mine: [], other: []}
+    spent: dict[str, list[float]] = {mine: [], other: []}
+    for method, results in found.items():
+        for instance in drawn:
+            spent[method].append(timed(solver(instance, method, results)))
+    proved = {method: sum(o.gap is not None and o.gap <= 1e-6 for o in r) for method, r in found.items()}
+    for first, second in zip(found[mine], found[other], strict=True):
+        assert first.bound <= second.value + 1e-6
+        assert second.bound <= first.value + 1e-6
+    yield Row(
+        f"{label}, {mine}",
+        statistics.median(spent[mine]),
+        target,
+        other,
+        statistics.median(spent[other]),
+        note=f"({proved[mine]} and {proved[other]} of {len(drawn)} proved within {SOLVE_SECONDS:.0f} s)",
+    )
+
+
+def solver(instance: PlacementInstance, method: str, results: list[Any]) -> Callable[[], None]:
+    """Return what solves an instance and keeps the result."""
+    return lambda: results.append(clairvoyant.solve(instance, method=method, time_limit=SOLVE_SECONDS))
+
+
+def bounds(sizes: tuple[tuple[int, str, float | None], ...]) -> Iterator[Row]:
+    """Measure the certified bound, and how far above it the best schedule found is."""
+    for jobs, cluster, target in sizes:
+        drawn = workload(jobs, cluster)
+        found: list[Any] = []
+        ours = timed(lambda: found.append(lower_bound(drawn, Budget(0.0, SOLVE_SECONDS))))  # noqa: B023
+        label = f"certified bound of {jobs} jobs, {len(drawn.setting.capacity)} machines"
+        yield Row(label, ours, target, note=f"({found[0].method})")
+        spent = timed(lambda: found.append(clairvoyant.solve(drawn, time_limit=SOLVE_SECONDS)))  # noqa: B023
+        gap = 100.0 * (found[1].value / found[1].bound - 1.0)
+        yield Row(
+            f"certified interval of the same, at most {SOLVE_SECONDS:.0f} s", spent, note=f"({gap:.1f} %)"
+        )
+
+
+def memory() -> Row:
+    """Measure the peak memory of a heuristic at the paper's size."""
+    before, ours = peak_memory(
+        "tiny = c.generate('placement', size='tiny')\nc.play('fifo-firstfit', tiny)",
+        "i = c.generate('placement', size='large'); c.play('fifo-firstfit', i)",
+    )
+    return Row("peak memory, FIFO-FirstFit, 4,000 jobs", ours, unit="GB", note=f"{before:.2f} before")
+
+
+def measure(full: bool) -> Iterator[Row]:
+    """Yield every measurement; ``full`` takes more instances and larger ones."""
+    yield compile_all()
+    yield from simulators()
+    yield from heuristics()
+    yield from metaheuristics()
+    yield environment()
+    yield from optima(10, 2, 10.0, range(10 if full else 5))
+    yield from optima(12, 4, None, range(5 if full else 2))
+    yield from contended(5, 2, range(5 if full else 3))
+    sizes = ((200, "small", 5.0), (4000, "small", None))
+    yield from bounds((*sizes, (4000, "large", None)) if full else sizes)
+    yield memory()

@@ -1,0 +1,400 @@
+"""Synthetic instances, fitted to what is published of Alibaba's GPU clusters of 2020 and 2023.
+
+The laws are those of the files ``alibaba_trace_sub`` (gang sizes, durations, arrivals) and
+``openb_pod_list`` (CPUs and memory), of which only summary figures stand here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import ndtr
+
+from ..base import InputError, Origin
+from ..draw import choose, real, streams, whole
+from .instance import PRICE, WINDOW, PlacementInstance
+from .jobs import LARGEST, LONGEST, RESOURCES, TICKS, UNITS
+from .slowdown import Slowdown
+
+stream = streams("jobs", "intensity", "arrivals", "bursts", "pods")
+
+CLUSTERS = {"small": 8, "medium": 16, "large": 32}
+"""Machines of the clusters of Sec. 5.1.1."""
+
+MACHINE = {"gpus": 8, "cpus": 96.0, "memory": 512.0}
+"""A machine of PAI with 8 V100 GPUs."""
+HALF_MACHINE = {"gpus": 4, "cpus": 48.0, "memory": 256.0}
+
+RHO = 0.8
+"""The load on the Small cluster."""
+COMMUNICATION, CONTENTION = 1.0, 0.5
+"""kappa and eta, unless they are given; no trace says anything about them."""
+
+COMMONEST = (1, 2, 3, 4, 5, 8, 10, 12, 15, 16, 20, 25, 30, 40, 50, 100)
+SHARES = (
+    *(0.7696, 0.03157, 0.01493, 0.015, 0.01577, 0.01297, 0.0363, 0.008433),
+    *(0.004633, 0.01237, 0.02223, 0.004533, 0.0108, 0.006533, 0.01293, 0.0045),
+)
+"""The commonest gang sizes and their shares (alibaba_trace_sub, 30,000 tasks)."""
+RANGES = ((1, 8, 0.8623), (9, 32, 0.10307), (33, 64, 0.0256), (65, 400, 0.00903))
+"""From which to which gang size, and the share of the tasks there; the same source."""
+
+TINY_SHARES = {1: 0.25, 2: 0.25, 3: 0.2, 4: 0.15, 6: 0.15}
+"""Gang sizes of tiny instances, such that a few jobs are in each other's way on 8 GPUs."""
+
+GPUS = {1: 0.9765, 2: 0.0165, 4: 0.002, 8: 0.005}
+"""GPUs of an instance: 2 and 8 by ``plan_gpu`` of all tasks with a GPU, 4 by the pods."""
+
+LOG_DURATION = (2.86, 0.93)
+"""Mean and standard deviation of the decimal logarithm of the seconds."""
+TINY_LOG_DURATION = (2.86, 0.4)
+"""Those of tiny instances, so that not one job is most of the cost."""
+SHORTEST, CAPPED = 5.0, 172_800.0
+"""The range of durations, in seconds."""
+RANK_CORRELATION = 0.18
+"""Of gang size and duration (Spearman's)."""
+GANG_CORRELATION = 0.25
+"""The correlation of two normal variables that gives :data:`RANK_CORRELATION` for these gang sizes."""
+
+FRACTION = 0.44
+"""Share of the instances with one GPU that would do with a part of it."""
+AT = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
+CPUS = {
+    0: (1.0, 3.152, 3.152, 4.0, 8.0, 11.908, 12.0),
+    1: (1.0, 3.152, 9.81, 11.4, 12.0, 18.708, 24.2),
+    2: (6.0, 6.0, 15.65, 16.2, 17.4, 30.2, 30.2),
+    4: (32.0, 32.0, 32.2, 32.2, 32.2, 60.2, 60.2),
+    8: (64.0, 64.03, 64.2, 88.0, 88.0, 120.0, 120.2),
+}
+MEMORY = {
+    0: (2.0, 5.469, 5.469, 14.9, 29.802, 46.0, 46.0),
+    1: (2.0, 5.469, 24.0, 47.0, 48.0, 76.0, 123.0),
+    2: (42.0, 42.0, 64.0, 65.0, 65.0, 157.0, 157.0),
+    4: (128.0, 128.0, 129.0, 129.0, 129.0, 313.0, 313.0),
+    8: (256.0, 256.15, 257.0, 320.0, 320.0, 705.75, 720.0),
+}
+"""Cores and GB of an instance by its GPUs, 0 for a part of one: quantiles at :data:`AT` (pods of 2023)."""
+LOG_CORRELATION = 0.88
+"""Of the logarithms of cores and memory."""
+
+HOURLY = (
+    *(1.417, 1.181, 0.722, 0.692, 0.950, 0.904, 0.962, 1.005, 0.786, 0.867, 1.260, 1.377),
+    *(1.191, 1.086, 1.075, 1.105, 1.100, 1.315, 1.090, 0.931, 0.881, 0.751, 0.687, 0.665),
+)
+"""Arrivals by hour of the day (UTC+8) relative to their mean (alibaba_trace_sub)."""
+BIN = 300.0
+"""Seconds over which the rate of arrivals stays the same."""
+HOUR_VARIANCE, BIN_VARIANCE = 0.09, 0.49
+"""Variances of the random factors of each hour and of each bin of the rate, both of mean 1.
+
+With them the relative variance of the rate, (Fano factor - 1) / mean count, is what the source has: 0.51 of
+5 minutes (Fano 2.56, mean 3.08) and 0.15 of an hour (6.65, 37.0); that the source is a sample of all tasks
+does not change it.
+"""
+
+BATCH = 1024
+MOST_DRAWS = 1_000_000
+"""How often a job is drawn before it is given up that one fits."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """Default parameters of a named size."""
+
+    jobs: int
+    machines: int
+    machine: dict[str, float]
+    shares: dict[int, float] | None
+    log_duration: tuple[float, float]
+    rho: float
+
+
+SIZES = {
+    "tiny": Size(8, 2, HALF_MACHINE, TINY_SHARES, TINY_LOG_DURATION, 3.0),
+    "default": Size(400, CLUSTERS["small"], MACHINE, None, LOG_DURATION, RHO),
+    "large": Size(4000, CLUSTERS["small"], MACHINE, None, LOG_DURATION, RHO),  # the test set of Sec. 5.1.2
+}
+
+
+class Workload(NamedTuple):
+    """Jobs in their JSON form, in the order of their submission, and how many draws they took."""
+
+    jobs: list[dict[str, Any]]
+    draws: int
+
+
+def generate(
+    size: str = "default",
+    seed: int = 0,
+    *,
+    jobs: int | None = None,
+    machines: int | None = None,
+    cluster: str | None = None,
+    rho: float | None = None,
+    communication: float = COMMUNICATION,
+    contention: float = CONTENTION,
+    gpu_weight: float = 0.0,
+    window: int = WINDOW,
+    price: float = PRICE,
+) -> PlacementInstance:
+    """Return a random instance whose jobs look like those of PAI; equal arguments, equal instances.
+
+    The jobs and their submissions are made for a reference cluster, that of the size, and do not depend on
+    ``cluster`` or ``machines``: with rho 0.8 they are a load of 0.8, 0.4 and 0.2 on the Small, Medium and
+    Large cluster. Jobs that do not fit on the empty reference cluster, or on fewer ``machines``, are drawn
+    again; ``origin`` says how many.
+
+    Parameters
+    ----------
+    size
+        "tiny" (8 jobs on 2 machines of 4 GPUs, with small gangs: can be solved exactly), "default" (400 jobs
+        on the Small cluster, 8 machines of 8 GPUs, 96 cores and 512 GB) or "large" (4,000 jobs, as many as
+        in the paper's test set); it sets what is not given otherwise.
+    seed
+        Decides every draw; >= 0.
+    jobs
+        Number of jobs, >= 0. More jobs leave the others as they are, but for their submissions.
+    machines
+        Number of machines, >= 1.
+    cluster
+        "small", "medium" or "large": 8, 16 or 32 machines; instead of ``machines``, and not for "tiny".
+    rho
+        The load: GPU-seconds of all jobs by those of all GPUs of the reference cluster until the last
+        submission; > 0. The paper's fee implies that 4,000 jobs take 46 days of 64 GPUs, its rate of
+        arrivals that they arrive within about one: this decides it.
+    communication, contention
+        kappa and eta of the slowdown.
+    gpu_weight, window, price
+        As in :class:`.instance.PlacementInstance`.
+
+    Raises
+    ------
+    InputError
+        Naming the argument and its value; also if a job does not fit after a million draws.
+    """
+    preset = SIZES[choose(size, SIZES, "size")]
+    seed = whole("seed", seed, 0)
+    count = whole("jobs", preset.jobs if jobs is None else jobs, 0)
+    number = machine_count(preset, machines, cluster)
+    load = preset.rho if rho is None else real("rho", rho, 0.0)
+    slowdown = Slowdown(communication, contention)
+    found = workload(seed, count, load, preset, min(number, preset.machines))
+    return PlacementInstance(
+        machines=[preset.machine] * number,
+        jobs=found.jobs,
+        price=price,
+        slowdown=slowdown,
+        gpu_weight=gpu_weight,
+        window=window,
+        origin=_origin(size, seed, preset, load, found),
+    )
+
+
+def machine_count(preset: Size, machines: int | None, cluster: str | None) -> int:
+    """Return how many machines there are, given their number, the name of a cluster, or neither."""
+    if cluster is None:
+        return whole("machines", preset.machines if machines is None else machines, 1, 10**6)
+    if machines is not None:
+        raise InputError(f"cluster: {cluster!r} and machines {machines!r} cannot both be given")
+    if preset.machine is not MACHINE:
+        raise InputError(f"cluster: {cluster!r} is not for tiny instances; give machines")
+    return CLUSTERS[choose(cluster, CLUSTERS, "cluster")]
+
+
+def workload(seed: int, count: int, rho: float, reference: Size, machines: int) -> Workload:
+    """Draw jobs and their submissions.
+
+    Parameters
+    ----------
+    seed
+        Decides every draw.
+    count
+        Number of jobs.
+    rho
+        Their load on the reference cluster.
+    reference
+        The kind of the machines, how many of them there are, and the laws of the jobs.
+    machines
+        On how many empty machines each job fits.
+    """
+    found, draws = draw_jobs(seed, count, reference, machines)
+    gpu_seconds = sum(job["duration"] * job["instances"] * job["gpus"] for job in found)
+    last = span(gpu_seconds, reference.machines * reference.machine["gpus"], rho) if count else 0.0
+    columns = zip(draw_submissions(seed, count, last), found, draw_intensities(seed, count), strict=True)
+    return Workload(
+        [{"submit": submit, **job, "intensity": intensity} for submit, job, intensity in columns], draws
+    )
+
+
+def span(gpu_seconds: float, gpus: float, rho: float) -> float:
+    """Return when the last job is submitted for a load of rho, in seconds.
+
+    Raises
+    ------
+    InputError
+        If rho is 0, or so small that this is beyond what an instance can hold.
+    """
+    result = gpu_seconds / (gpus * rho) if rho > 0.0 else np.inf
+    if result > LONGEST:
+        raise InputError(f"rho: {rho!r} is so small that jobs are submitted later than {LONGEST:g} s")
+    return float(result)
+
+
+def gang_law(shares: dict[int, float] | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the gang sizes and the probabilities that they are no larger.
+
+    Within each of :data:`RANGES` what the commonest sizes leave goes to the others as 1 / size.
+    """
+    if shares is not None:
+        return np.array(list(shares)), np.cumsum(list(shares.values()))
+    sizes = np.arange(1, RANGES[-1][1] + 1)
+    share = np.zeros(len(sizes))
+    share[np.array(COMMONEST) - 1] = SHARES
+    for low, high, total in RANGES:
+        inside = slice(low - 1, high)
+        others = np.where(share[inside] == 0.0, 1.0 / sizes[inside], 0.0)
+        share[inside] += others * (total - share[inside].sum()) / others.sum()
+    cumulated = np.cumsum(share)
+    return sizes, cumulated / cumulated[-1]
+
+
+def draw_jobs(seed: int, count: int, laws: Size, machines: int) -> tuple[list[dict[str, Any]], int]:
+    """Draw jobs until they fit on so many empty machines; return them, and how many draws that took.
+
+    Raises
+    ------
+    InputError
+        If a job does not fit after :data:`MOST_DRAWS` draws.
+    """
+    rng = stream(seed, "jobs")
+    found: list[dict[str, Any]] = []
+    draws = last = 0
+    while len(found) < count:
+        table = _candidates(rng, laws)
+        fits = instances_held(table[:, 2:], laws.machine, machines) >= table[:, 1]
+        for k in np.flatnonzero(fits)[: count - len(found)].tolist():
+            duration, instances, gpus, cpus, memory = table[k].tolist()
+            job = {"duration": duration, "instances": int(instances), "gpus": int(gpus)}
+            found.append(job | {"cpus": cpus, "memory": memory})
+            last = draws + k + 1
+        draws += BATCH
+        if draws - last >= MOST_DRAWS:
+            raise InputError(f"machines: none of {MOST_DRAWS:,} draws of a job fits on {machines}")
+    return found, last
+
+
+def instances_held(need: np.ndarray, machine: Mapping[str, float], machines: int) -> np.ndarray:
+    """Return how many instances fit on so many empty machines, for rows of GPUs, cores and GB, shape (n,)."""
+    asked = np.rint(need * UNITS).astype(np.int64)
+    capacity = np.rint(np.array([machine[name] for name in RESOURCES]) * UNITS).astype(np.int64)
+    room = np.where(asked > 0, capacity // np.maximum(asked, 1), np.iinfo(np.int64).max)
+    held: np.ndarray = machines * np.minimum(room.min(axis=1), int(LARGEST))
+    return held
+
+
+def _candidates(rng: np.random.Generator, laws: Size) -> np.ndarray:
+    """Draw a batch of jobs: duration, instances, and GPUs, cores and GB of each instance."""
+    normal = rng.standard_normal((BATCH, 4))
+    luck = rng.random((BATCH, 2))
+    sizes, cumulated = gang_law(laws.shares)
+    place = np.searchsorted(cumulated, ndtr(normal[:, 0]), side="right")
+    instances = sizes[np.minimum(place, len(sizes) - 1)]
+    mean, spread = laws.log_duration
+    duration = 10.0 ** (mean + spread * _joined(normal[:, 0], normal[:, 1], GANG_CORRELATION))
+    gpus = np.array(list(GPUS))[
+        np.minimum(np.searchsorted(np.cumsum(list(GPUS.values())), luck[:, 0], side="right"), len(GPUS) - 1)
+    ]
+    kind = np.where((gpus == 1) & (luck[:, 1] < FRACTION), 0, gpus)
+    ranks = ndtr(np.column_stack([normal[:, 2], _joined(normal[:, 2], normal[:, 3], LOG_CORRELATION)]))
+    amounts = np.empty((BATCH, 2))
+    for which in CPUS:
+        for column, quantiles in enumerate((CPUS[which], MEMORY[which])):
+            mine = kind == which
+            amounts[mine, column] = np.exp(np.interp(ranks[mine, column], AT, np.log(quantiles)))
+    times = np.round(np.clip(duration, SHORTEST, CAPPED), 3)
+    return np.column_stack([times, instances, gpus, np.round(amounts, 3)])
+
+
+def _joined(first: np.ndarray, other: np.ndarray, correlation: float) -> np.ndarray:
+    """Return a standard normal variable with this correlation to the first one."""
+    result: np.ndarray = correlation * first + np.sqrt(1.0 - correlation**2) * other
+    return result
+
+
+def draw_intensities(seed: int, count: int) -> list[float]:
+    """Draw beta of each job, uniform in [0, 1] with two decimals; no trace says anything about it."""
+    result: list[float] = np.round(stream(seed, "intensity").random(count), 2).tolist()
+    return result
+
+
+def draw_submissions(seed: int, count: int, last: float) -> list[float]:
+    """Draw the times of submission in seconds, ascending; the last one is given, and time 0 is midnight.
+
+    Their rate is that of the hour of the day, times a random factor of the hour, times one of the bin.
+    """
+    if count == 0:
+        return []
+    bins = max(1, int(np.ceil(last / BIN)))
+    edges = np.minimum(np.arange(bins + 1) * BIN, last)
+    hour = (np.arange(bins) * BIN // 3600.0).astype(np.int64)
+    rngs = stream(seed, "bursts").spawn(2)
+    of_hour = rngs[0].gamma(1.0 / HOUR_VARIANCE, HOUR_VARIANCE, int(hour[-1]) + 1)
+    of_bin = rngs[1].gamma(1.0 / BIN_VARIANCE, BIN_VARIANCE, bins)
+    weights = np.array(HOURLY)[hour % 24] * of_hour[hour] * of_bin * np.diff(edges)
+    total = np.concatenate([[0.0], np.cumsum(weights)])
+    times = np.sort(np.interp(stream(seed, "arrivals").random(count) * total[-1], total, edges))
+    return stretched(times, last)
+
+
+def stretched(times: Sequence[float] | np.ndarray, last: float) -> list[float]:
+    """Scale ascending times such that the last one is given, and round them to ms."""
+    given = np.asarray(times, dtype=np.float64)
+    factor = last / given[-1] if len(given) and given[-1] > 0.0 else 1.0
+    result: list[float] = (np.round(given * factor * TICKS) / TICKS).tolist()
+    return result
+
+
+def _origin(size: str, seed: int, preset: Size, rho: float, found: Workload) -> Origin:
+    real_parts, assumed = told_machines(preset)
+    return Origin(
+        f"synthetic ({size}, seed {seed})",
+        real=real_parts,
+        filled=(*assumed, *_filled(preset, rho, found), *ASSUMED),
+    )
+
+
+def told_machines(preset: Size) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what to say of the machines of a size, as real and as filled."""
+    if preset.machine is MACHINE:
+        return ("machines: GPUs, cores and memory of a V100 machine of PAI (2020)",), ()
+    return (), ("machines: half a V100 machine of PAI (2020) each",)
+
+
+ASSUMED = ("intensity: uniform in [0, 1]", "slowdown: the parameters are assumptions")
+
+
+def _filled(preset: Size, rho: float, found: Workload) -> Iterator[str]:
+    """Yield where what is drawn comes from."""
+    mean, deviation = preset.log_duration
+    law = f"lognormal (log10 mean {mean:g}, sd {deviation:g}, {SHORTEST:g} to {CAPPED:,.0f} s)"
+    correlated = f"rank correlation to the gang size {RANK_CORRELATION:g}"
+    if preset.shares is None:
+        yield "gang sizes: by their shares in alibaba_trace_sub"
+        yield f"durations: {law} as in alibaba_trace_sub, {correlated}"
+    else:
+        shares = ", ".join(f"{C}: {100 * share:g} %" for C, share in preset.shares.items())
+        yield f"gang sizes: made up ({shares})"
+        yield f"durations: made up, {law}"
+    shares = ", ".join(f"{gpus}: {100 * share:g} %" for gpus, share in GPUS.items())
+    yield f"GPUs of an instance: {shares} (tasks of 2020, pods of 2023)"
+    yield "cores and memory of an instance: by quantiles of the pods of 2023 with as many GPUs"
+    yield (
+        "arrivals: by the hour of the day and as bursty as in alibaba_trace_sub, the time axis such that the "
+        f"load on {preset.machines} machines is {rho:g}"
+    )
+    again = found.draws - len(found.jobs)
+    if again:
+        yield f"{again:,} of {found.draws:,} jobs drawn again: too large for the cluster"

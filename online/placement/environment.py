@@ -1,0 +1,389 @@
+"""Environments of PettingZoo (two agents) and Gymnasium (one) over the simulator of the placement problem.
+
+A step is a decision epoch. The actions are priorities of the waiting jobs and affinities of every job to
+every machine, carried out as by :func:`.placing.place`: the jobs are tried in descending order of priority,
+each on machines in descending order of affinity, ties to the older job and the lower index, and a job that
+does not fit is passed over. At every epoch some job fits: every step starts at least one, and no action is
+infeasible.
+
+Both environments need the extra "environments" of the package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+from numba import njit
+
+from ...models.base import ClairvoyantError, InputError, numbers
+from ...models.draw import choose, whole
+from ...models.placement import kernels
+from ...models.placement.instance import MOST_TICKS, PlacementInstance
+from ...models.placement.jobs import LARGEST, TICKS, UNITS, seconds
+from ...models.placement.reward import Meter, refuse_free_jobs
+from ...models.placement.simulator import Simulator
+
+try:
+    import gymnasium
+    from gymnasium import spaces
+    from pettingzoo import ParallelEnv
+except ModuleNotFoundError as error:
+    raise ClairvoyantError(
+        f'the environments need the package {error.name}: pip install "clairvoyant[environments]"'
+    ) from error
+
+JOBS = 24
+"""N: how many of the oldest waiting jobs the agents see."""
+
+REWARDS = ("aligned", "printed")
+AGENTS = ("ordering", "placement")
+HOUR = 3600.0 * TICKS
+
+Source = PlacementInstance | Callable[[int], PlacementInstance]
+"""An instance that every episode plays, or a function that makes one from a seed."""
+
+Seen = dict[str, np.ndarray]
+
+
+class Stage:
+    """What both environments share: episodes, what is seen of them as arrays of fixed sizes, and rewards.
+
+    Parameters
+    ----------
+    source
+        An instance that every episode plays, or a function that makes one from a seed, always with the same
+        number of machines.
+    window
+        N: how many of the oldest waiting jobs the agents see, and may start; fewer, if the window of the
+        instance is smaller.
+    reward
+        "aligned", see :class:`.reward.Meter`, or "printed", reward (3) with dollars and minutes, where a job
+        fails if it is in the window and does not start.
+
+    Attributes
+    ----------
+    instance, simulator
+        What is played, and the simulation of it; None before the first reset.
+    over
+        Whether no epoch is left.
+    machines
+        M.
+
+    Raises
+    ------
+    InputError
+        For a source that is neither, an instance without jobs, one with another number of machines than
+        those before, or, with the printed reward, a job that pays nothing.
+    """
+
+    def __init__(self, source: Source, window: int, reward: str) -> None:
+        self._window = whole("window", window, 1)
+        self._reward = choose(reward, REWARDS, "reward")
+        self._source = source
+        self.instance: PlacementInstance | None = None
+        self.simulator: Simulator | None = None
+        self.over = True
+        self.machines = 0
+        self.machines = len(self._draw(0).setting.capacity)
+
+    def _draw(self, seed: int) -> PlacementInstance:
+        """Return the instance of a seed, checked."""
+        made = self._source if isinstance(self._source, PlacementInstance) else self._made(seed)
+        if not len(made.jobs):
+            raise InputError("jobs: none, so that there is nothing to decide")
+        if self.machines and len(made.setting.capacity) != self.machines:
+            raise InputError(
+                f"machines: {len(made.setting.capacity)} with seed {seed}, but {self.machines} with seed 0"
+            )
+        if self._reward == "printed":
+            refuse_free_jobs(made)
+        return made
+
+    def _made(self, seed: int) -> PlacementInstance:
+        """Return what the function of the user makes of a seed."""
+        if not callable(self._source):
+            raise InputError(f"source: {self._source!r} is neither an instance nor a function of a seed")
+        made = self._source(seed)
+        if not isinstance(made, PlacementInstance):
+            raise InputError(f"source: it made {made!r} of seed {seed}, which is no PlacementInstance")
+        return made
+
+    def reset(self, seed: int) -> Seen:
+        """Begin an episode with the instance of this seed and return what is seen at its first epoch."""
+        self.instance = instance = self._draw(seed)
+        window = min(self._window, instance.setting.window)
+        self.simulator = Simulator(instance.table, instance.setting.slowdown.contention, window)
+        self._meter = Meter(instance, self.simulator)
+        self.over = not self.simulator.advance()
+        return self.observe()
+
+    def observe(self) -> Seen:
+        """Return what is seen now: "jobs", "machines" and "mask", new arrays."""
+        simulator, _ = self._playing()
+        jobs = np.zeros((self._window, 5), dtype=np.float32)
+        machines = np.empty((self.machines, 4), dtype=np.float32)
+        mask = np.zeros(self._window, dtype=np.int8)
+        state, table = simulator.state, simulator.table
+        count = min(simulator.window, int(state.clock[kernels.PENDING]))
+        waiting = state.pending[:count]
+        _look_at_jobs(waiting, table.instances, table.need, table.submit, simulator.now, jobs, mask)
+        _look_at_machines(state.free, table.capacity, machines)
+        return {"jobs": jobs, "machines": machines, "mask": mask}
+
+    def _playing(self) -> tuple[Simulator, PlacementInstance]:
+        """Return the simulation and its instance."""
+        if self.simulator is None or self.instance is None:
+            raise InputError("there is no episode: the environment must be reset first")
+        return self.simulator, self.instance
+
+    def step(self, priorities: np.ndarray | None, affinities: np.ndarray | None) -> tuple[float, float]:
+        """Carry out priorities and affinities; return the reward and the cost of the step, in seconds.
+
+        Without priorities the oldest job comes first; without affinities jobs are consolidated.
+        """
+        simulator, instance = self._playing()
+        waiting = simulator.pending
+        w, free = len(waiting), simulator.state.free.copy()
+        order = np.arange(w) if priorities is None else np.argsort(-priorities[:w], kind="stable")
+        if affinities is None:
+            rows = kernels.start_by_rule(
+                simulator.table, free, waiting, order, kernels.CONSOLIDATE, strict=False
+            )
+        else:
+            ranked = np.argsort(-affinities[:w], axis=1, kind="stable")
+            sizes, needs = instance.jobs.instances[waiting], instance.jobs.need[waiting]
+            rows = kernels.start_by_rank(free, waiting, sizes, needs, order, ranked, strict=False)
+        waited, used = simulator.waited, simulator.used
+        simulator.begin(rows)
+        self.over = not simulator.advance()
+        cost = instance.weighted(simulator.waited - waited, simulator.used - used)
+        if self._reward == "aligned":
+            return self._meter.aligned(), cost
+        return self._meter.printed(np.setdiff1d(waiting, rows[:, 0])), cost
+
+    def told(self, cost: float = 0.0) -> dict[str, float]:
+        """Return what is told besides: the cost of the step and what time it is, in seconds."""
+        return {"cost": cost, "time": seconds(self._playing()[0].now)}
+
+    def seen_space(self) -> spaces.Dict:
+        """Return the space of what is seen."""
+        hours = float(np.ceil(MOST_TICKS / HOUR))
+        job = np.array([LARGEST, LARGEST, LARGEST, LARGEST, hours], dtype=np.float32)
+        machine = np.array([LARGEST, LARGEST, LARGEST, 1.0], dtype=np.float32)
+        return spaces.Dict(
+            {
+                "jobs": spaces.Box(np.zeros((self._window, 5), np.float32), np.tile(job, (self._window, 1))),
+                "machines": spaces.Box(
+                    np.zeros((self.machines, 4), np.float32), np.tile(machine, (self.machines, 1))
+                ),
+                "mask": spaces.MultiBinary(self._window),
+            }
+        )
+
+    def shape(self, agent: str) -> tuple[int, ...]:
+        """Return the shape of what an agent decides: (N,), (N, M), or both side by side."""
+        many = {"ordering": (), "placement": (self.machines,), "both": (1 + self.machines,)}
+        return (self._window, *many[agent])
+
+    def scores(self, given: Any, agent: str) -> np.ndarray:
+        """Return an action as an array.
+
+        Raises
+        ------
+        InputError
+            For a wrong shape or a number that is not finite, or if there is no episode or it is over.
+        """
+        if self.over:
+            raise InputError("the episode is over, or there is none yet: the environment must be reset")
+        shape = self.shape(agent)
+        if (
+            isinstance(given, np.ndarray)
+            and given.dtype.kind == "f"
+            and given.shape == shape
+            and np.isfinite(given).all()
+        ):
+            return given
+        return numbers(given, f"action of {agent}", shape, low=-np.inf)
+
+
+@njit(cache=True)
+def _look_at_jobs(waiting, instances, need, submit, now, jobs, mask):  # type: ignore[no-untyped-def]
+    """Write the features of the waiting jobs into ``jobs`` and 1 for each into ``mask``."""
+    for p in range(waiting.size):
+        job = waiting[p]
+        jobs[p, 0] = instances[job]
+        for r in range(3):
+            jobs[p, 1 + r] = need[job, r] / UNITS[r]
+        jobs[p, 4] = (now - submit[job]) / HOUR
+        mask[p] = 1
+
+
+@njit(cache=True)
+def _look_at_machines(free, capacity, machines):  # type: ignore[no-untyped-def]
+    """Write the features of the machines into ``machines``."""
+    for k in range(free.shape[0]):
+        used = 0.0
+        for r in range(3):
+            machines[k, r] = free[k, r] / UNITS[r]
+            if capacity[k, r] > 0:
+                used = max(used, 1.0 - free[k, r] / capacity[k, r])
+        machines[k, 3] = used
+
+
+def _action_space(shape: tuple[int, ...]) -> spaces.Box:
+    """Return the space of scores; only their order counts, so that any finite numbers will do."""
+    return spaces.Box(-1.0, 1.0, shape, np.float32)
+
+
+class ParallelEnvironment(ParallelEnv):  # type: ignore[misc]
+    """Ordering and placement as two agents that act at the same time and share the reward.
+
+    Each sees a dictionary of arrays:
+
+    - "jobs", shape (N, 5): of each waiting job, the oldest first, the number of instances; GPUs, cores and GB
+      of each instance; how many hours it has waited. Zeros beyond the last one.
+    - "machines", shape (M, 4): what is free of GPUs, cores and GB, and the utilisation, the largest share of
+      a resource in use. The bandwidth of the paper is no part of the model.
+    - "mask", shape (N,): 1 where there is a job.
+
+    In the paper the one sees the jobs and the other the machines, and the rest reaches them as messages; here
+    both see both. ``ordering`` answers with priorities, shape (N,), and ``placement`` with affinities, shape
+    (N, M); only their order counts. Each is told the "cost" of the step and the "time", in seconds.
+
+    ``reset(seed=s)`` plays the instance of seed s; without a seed, that of a seed drawn from the generator
+    that the last one given has set up. Parameters, attributes and errors are those of :class:`Stage`.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {"name": "clairvoyant_placement", "render_modes": []}
+
+    def __init__(self, source: Source, window: int = JOBS, reward: str = "aligned") -> None:
+        self.stage = Stage(source, window, reward)
+        self.possible_agents = list(AGENTS)
+        self.agents: list[str] = []
+        self.render_mode = None
+        self.observation_spaces = {agent: self.stage.seen_space() for agent in AGENTS}
+        self.action_spaces = {agent: _action_space(self.stage.shape(agent)) for agent in AGENTS}
+        self._rng = np.random.default_rng()
+
+    @property
+    def instance(self) -> PlacementInstance | None:
+        """What is played."""
+        return self.stage.instance
+
+    def observation_space(self, agent: str) -> spaces.Dict:
+        """Return what an agent may see."""
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: str) -> spaces.Box:
+        """Return what an agent may answer."""
+        return self.action_spaces[agent]
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Seen], dict[str, dict[str, float]]]:
+        """Begin an episode; see the class. There are no options."""
+        if seed is None:
+            seed = int(self._rng.integers(2**32))
+        else:
+            self._rng = np.random.default_rng(seed)
+        seen = self.stage.reset(seed)
+        self.agents = list(AGENTS)
+        return self._each(seen), {agent: self.stage.told() for agent in AGENTS}
+
+    def step(
+        self, actions: dict[str, Any]
+    ) -> tuple[
+        dict[str, Seen],
+        dict[str, float],
+        dict[str, bool],
+        dict[str, bool],
+        dict[str, dict[str, float]],
+    ]:
+        """Carry out the priorities and affinities of the two agents and go on to the next epoch.
+
+        Raises
+        ------
+        InputError
+            If an action is missing, of another shape or not finite, or if the episode is over.
+        """
+        priorities, affinities = (self.stage.scores(actions.get(agent), agent) for agent in AGENTS)
+        reward, cost = self.stage.step(priorities, affinities)
+        over = self.stage.over
+        if over:
+            self.agents = []
+        return (
+            self._each(self.stage.observe()),
+            dict.fromkeys(AGENTS, reward),
+            dict.fromkeys(AGENTS, over),
+            dict.fromkeys(AGENTS, False),
+            {agent: self.stage.told(cost) for agent in AGENTS},
+        )
+
+    @staticmethod
+    def _each(seen: Seen) -> dict[str, Seen]:
+        """Give each agent arrays of its own."""
+        first, second = AGENTS
+        return {first: seen, second: {name: array.copy() for name, array in seen.items()}}
+
+
+class SingleEnvironment(gymnasium.Env[Any, np.ndarray]):
+    """One agent that decides on order, placement or both.
+
+    It sees and is told what each agent of :class:`ParallelEnvironment` does, with the same seeds.
+
+    Parameters
+    ----------
+    source, window, reward
+        See :class:`Stage`.
+    agent
+        "both": the action has shape (N, 1 + M), priorities in the first column and affinities in the others.
+        "ordering": priorities, shape (N,), and each job goes where it spans the fewest machines.
+        "placement": affinities, shape (N, M), and the oldest job comes first.
+
+    Raises
+    ------
+    InputError
+        As :class:`Stage`, and for an unknown agent.
+    """
+
+    def __init__(
+        self, source: Source, window: int = JOBS, reward: str = "aligned", agent: str = "both"
+    ) -> None:
+        self.agent = choose(agent, ("both", *AGENTS), "agent")
+        self.stage = Stage(source, window, reward)
+        self.observation_space = self.stage.seen_space()
+        self.action_space = _action_space(self.stage.shape(self.agent))
+
+    @property
+    def instance(self) -> PlacementInstance | None:
+        """What is played."""
+        return self.stage.instance
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Seen, dict[str, Any]]:
+        """Begin an episode, see :class:`ParallelEnvironment`. There are no options."""
+        super().reset(seed=seed)
+        drawn = int(self.np_random.integers(2**32)) if seed is None else seed
+        return self.stage.reset(drawn), self.stage.told()
+
+    def step(self, action: Any) -> tuple[Seen, float, bool, bool, dict[str, Any]]:
+        """Carry out the scores and go on to the next epoch.
+
+        Raises
+        ------
+        InputError
+            If the action has another shape or is not finite, or if the episode is over.
+        """
+        scores = self.stage.scores(action, self.agent)
+        priorities = affinities = None
+        if self.agent == "ordering":
+            priorities = scores
+        elif self.agent == "placement":
+            affinities = scores
+        else:
+            priorities, affinities = scores[:, 0], scores[:, 1:]
+        reward, cost = self.stage.step(priorities, affinities)
+        return self.stage.observe(), reward, self.stage.over, False, self.stage.told(cost)

@@ -1,0 +1,181 @@
+"""The heuristics of the paper (Sec. 5.1.2), and the two of ours that place a job on few machines.
+
+At every decision epoch the jobs of the window are tried in an order. One that fits starts: the machines are
+sorted once by a rule, and each takes as many of its instances as it has room for until all are placed. One
+that does not fit is passed over, so that in the end no job of the window fits into what is left, or, if
+``strict``, holds back all that come after it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from ...models.base import InputError
+from ...models.placement.instance import Observation, Setting
+from ...models.placement.kernels import CONSOLIDATE, FIRST_FIT, LOAD_BALANCE
+from ..base import Traits
+from ._kernels import dominant_shares, start_by_alignment, start_in_order
+
+
+@dataclass
+class Heuristic(ABC):
+    """A rule that orders jobs, and one that orders machines.
+
+    Parameters
+    ----------
+    strict
+        Whether a job that does not fit holds back all that come after it; by default it is passed over.
+    """
+
+    strict: bool = False
+    traits: ClassVar[Traits] = Traits(problem="placement")
+    rule: ClassVar[int]
+
+    def start(self, setting: Setting, rng: np.random.Generator) -> None:
+        """Take note of the machines."""
+        self._capacity = setting.capacity
+
+    @abstractmethod
+    def order(self, observation: Observation) -> np.ndarray:
+        """Return places in ``observation.jobs``, the job to try first at the front, shape (w,)."""
+
+    def decide(self, observation: Observation) -> np.ndarray:
+        """Return the rows (job, machine, count) that start now."""
+        seen = observation
+        rows: np.ndarray = start_in_order(
+            self._capacity,
+            seen.free,
+            seen.jobs,
+            seen.instances,
+            seen.need,
+            self.order(seen),
+            self.rule,
+            self.strict,
+        )
+        return rows
+
+
+class _Fifo(Heuristic):
+    """First in, first out."""
+
+    def order(self, observation: Observation) -> np.ndarray:
+        """Return the order of submission, which is that of the window."""
+        return np.arange(len(observation.jobs))
+
+
+class _Drf(Heuristic):
+    """The smallest dominant resource share first."""
+
+    def start(self, setting: Setting, rng: np.random.Generator) -> None:
+        """Take note of the machines."""
+        super().start(setting, rng)
+        self._total = setting.capacity.sum(axis=0)
+
+    def order(self, observation: Observation) -> np.ndarray:
+        """Return the order of dominant shares, ties by submission."""
+        shares = dominant_shares(self._total, observation.instances, observation.need)
+        return np.argsort(shares, kind="stable")
+
+
+@dataclass
+class FifoFirstFit(_Fifo):
+    """FIFO-FirstFit: the oldest job first, on the machines by their index."""
+
+    name: str = field(default="fifo-firstfit", init=False)
+    rule: ClassVar[int] = FIRST_FIT
+
+
+@dataclass
+class FifoLoadBalance(_Fifo):
+    """FIFO-LoadBalance: the oldest job first, on the least loaded machines.
+
+    The load of a machine is the largest share of one of its resources that is in use.
+    """
+
+    name: str = field(default="fifo-loadbalance", init=False)
+    rule: ClassVar[int] = LOAD_BALANCE
+
+
+@dataclass
+class DrfFirstFit(_Drf):
+    """DRF-FirstFit: the job with the smallest dominant share first, on the machines by their index.
+
+    The dominant share of a job is the largest share of all machines together that all of its instances need
+    of any resource. Each job stands for itself: nobody knows whose jobs they are. Ties go to the older job.
+    """
+
+    name: str = field(default="drf-firstfit", init=False)
+    rule: ClassVar[int] = FIRST_FIT
+
+
+@dataclass
+class DrfLoadBalance(_Drf):
+    """DRF-LoadBalance: the job with the smallest dominant share first, on the least loaded machines.
+
+    The share as in :class:`DrfFirstFit`, the load as in :class:`FifoLoadBalance`.
+    """
+
+    name: str = field(default="drf-loadbalance", init=False)
+    rule: ClassVar[int] = LOAD_BALANCE
+
+
+@dataclass
+class FifoConsolidate(_Fifo):
+    """FIFO-Consolidate: the oldest job first, on as few machines as hold it now.
+
+    The machines with room for the most of its instances come first, and among them those with the fewest free
+    GPUs, so that large gaps are kept for large jobs.
+    """
+
+    name: str = field(default="fifo-consolidate", init=False)
+    rule: ClassVar[int] = CONSOLIDATE
+
+
+@dataclass
+class SjfConsolidate(Heuristic):
+    """SJF-Consolidate (clairvoyant): the shortest job first, by its true duration, on the fewest machines.
+
+    No scheduler knows how long a job takes; this one is told, and shows what that would be worth. The
+    duration is that of the job alone on the fewest machines that hold it; ties go to the older job. Machines
+    as in :class:`FifoConsolidate`.
+    """
+
+    name: str = field(default="sjf-consolidate", init=False)
+    traits: ClassVar[Traits] = Traits(problem="placement", sees=frozenset({"durations"}))
+    rule: ClassVar[int] = CONSOLIDATE
+
+    def order(self, observation: Observation) -> np.ndarray:
+        """Return the order of the durations, ties by submission."""
+        if observation.duration is None:
+            raise InputError("observation: this policy needs the durations, but was not shown them")
+        return np.argsort(observation.duration, kind="stable")
+
+
+@dataclass
+class Tetris:
+    """Tetris: the job and machine with the largest dot product of what is needed and what is free first.
+
+    Both are counted in shares of the machine's capacity, so that every resource weighs the same. The dot
+    product is that of one instance, over the machines that have room for one. For gangs the printed rule says
+    nothing more; here a job takes part only if all of its instances fit, the one with the largest product
+    starts, and the machines take as many of its instances as they have room for in descending order of the
+    product. Then the products are formed anew with what is left, until no job fits. Ties go to the older job
+    and to the machine with the lower index. There is no order in which a head of the line could block.
+    """
+
+    name: str = field(default="tetris", init=False)
+    traits: ClassVar[Traits] = Traits(problem="placement")
+
+    def start(self, setting: Setting, rng: np.random.Generator) -> None:
+        """Take note of the machines."""
+        self._capacity = setting.capacity
+
+    def decide(self, observation: Observation) -> np.ndarray:
+        """Return the rows (job, machine, count) that start now."""
+        seen = observation
+        rows: np.ndarray = start_by_alignment(self._capacity, seen.free, seen.jobs, seen.instances, seen.need)
+        return rows

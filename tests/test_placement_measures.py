@@ -1,0 +1,268 @@
+"""Measures of placement schedules, and their Gantt charts: by hand, and as properties of random schedules."""
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clairvoyant.analysis.placement import gantt
+from clairvoyant.analysis.placement import measures as judged
+from clairvoyant.analysis.plots import to_svg
+from clairvoyant.models.base import InputError
+from clairvoyant.models.placement.instance import PlacementInstance
+from clairvoyant.models.placement.schedule import Schedule
+from clairvoyant.oracles.base import Optimum, WhyStopped
+from clairvoyant.testing.placement import instances, schedules
+
+
+@st.composite
+def scheduled(draw: st.DrawFn, **limits: Any) -> tuple[PlacementInstance, Schedule]:
+    instance = draw(instances(**limits))
+    return instance, draw(schedules(instance))
+
+
+def job(submit: float, duration: float, gpus: int, instances: int = 1, cpus: float = 1.0) -> dict[str, float]:
+    return {
+        "submit": submit,
+        "duration": duration,
+        "instances": instances,
+        "gpus": gpus,
+        "cpus": cpus,
+        "memory": 1.0,
+    }
+
+
+def by_hand() -> tuple[PlacementInstance, Schedule]:
+    """Two machines with 2 GPUs: job 0 has all of machine 0 for an hour, job 1 half of machine 1 for half an
+    hour, job 2 both of machine 1 after that, as a gang of two, and job 3 waits for a GPU of machine 0."""
+    instance = PlacementInstance(
+        machines=[{"gpus": 2, "cpus": 8, "memory": 8}] * 2,
+        jobs=[job(0, 3600, 2), job(0, 1800, 1), job(600, 1800, 1, 2), job(1200, 600, 2)],
+        price=3.0,
+    )
+    start = np.array([0, 0, 1800, 3600]) * 1000
+    finish = np.array([3600, 1800, 3600, 4200]) * 1000
+    rows = np.array([[0, 0, 1], [1, 1, 1], [2, 1, 2], [3, 0, 1]])
+    schedule = Schedule(start, finish, rows)
+    assert instance.violations(schedule) == []
+    return instance, schedule
+
+
+def test_measures_of_a_schedule_counted_by_hand() -> None:
+    instance, schedule = by_hand()
+    # completion times in minutes: 60, 30, 50, 50; GPU-hours: 2, 1/2, 1, 1/3
+    found = judged.measures_of(instance, schedule)
+    assert found == pytest.approx(
+        {
+            "mean JCT (min)": 47.5,
+            "median JCT (min)": 50.0,
+            "p95 JCT (min)": 58.5,
+            "p99 JCT (min)": 59.7,
+            "mean fee ($)": 3.0 * (2 + 1 / 2 + 1 + 1 / 3) / 4,
+            "makespan (h)": 7 / 6,
+            "GPU utilisation (%)": 100.0 * (2 + 1 / 2 + 1 + 1 / 3) / (4 * 7 / 6),
+        }
+    )
+    assert all(type(value) is float for value in found.values())
+    assert judged.measures(instance, instance.decisions(schedule)) == found
+
+
+def test_queue_and_utilisation_counted_by_hand() -> None:
+    instance, schedule = by_hand()
+    waiting = judged.queue_length(instance, schedule)
+    assert (waiting.times / 1000).tolist() == [0, 600, 1200, 1800, 3600]
+    assert waiting.values.tolist() == [0, 1, 2, 1, 0]
+    used = judged.utilisation(instance, schedule)
+    assert (used.times / 1000).tolist() == [0, 1800, 3600, 4200]
+    assert used.values.tolist() == [3, 4, 2, 0]
+    assert used.at(np.array([-1, 0, 1_799_999, 1_800_000, 5_000_000])).tolist() == [0, 3, 3, 4, 0]
+    assert used.averages(np.array([0, 3_600_000, 4_800_000])).tolist() == [3.5, 1.0]
+
+
+def test_averages_need_ascending_edges() -> None:
+    used = judged.utilisation(*by_hand())
+    for edges in ([0], [0, 0], [2, 1]):
+        with pytest.raises(InputError, match="edges"):
+            used.averages(np.array(edges))
+
+
+def test_without_jobs_nothing_is_measured() -> None:
+    instance = PlacementInstance(machines=[{"gpus": 1, "cpus": 1, "memory": 1}], jobs=[])
+    nothing = Schedule(np.array([]), np.array([]), np.zeros((0, 3), dtype=np.int64))
+    assert judged.measures(instance, []) == {}
+    assert judged.mean_utilisation(instance, nothing) == 0.0
+    for steps in (judged.queue_length(instance, nothing), judged.utilisation(instance, nothing)):
+        assert steps.integral == 0
+        assert steps.at(np.array([5])).tolist() == [0]
+        assert steps.averages(np.array([0, 5])).tolist() == [0.0]
+    assert "jobs waiting" in to_svg(gantt.gantt_figure(instance, nothing, "nothing"))
+
+
+def test_machines_without_gpus_are_not_in_use() -> None:
+    instance = PlacementInstance(machines=[{"gpus": 0, "cpus": 4, "memory": 4}], jobs=[job(0, 60, 0)])
+    found = judged.measures(instance, [np.array([[0, 0, 1]])])
+    assert found["GPU utilisation (%)"] == 0.0
+    assert found["mean fee ($)"] == 0.0
+    assert found["mean JCT (min)"] == 1.0
+
+
+@settings(max_examples=60, deadline=None)
+@given(scheduled(min_jobs=1, gpu_weights=False))
+def test_mean_jct_times_jobs_is_the_cost(given: tuple[PlacementInstance, Schedule]) -> None:
+    instance, schedule = given
+    found = judged.measures_of(instance, schedule)
+    assert found["mean JCT (min)"] * 60 * len(instance.jobs) == pytest.approx(instance.cost(schedule))
+    assert found["mean fee ($)"] == pytest.approx(instance.fees(schedule).mean())
+    assert found["median JCT (min)"] <= found["p95 JCT (min)"] <= found["p99 JCT (min)"]
+    assert found["p99 JCT (min)"] <= 60 * found["makespan (h)"] * (1 + 1e-12)
+    assert 0.0 <= found["GPU utilisation (%)"] <= 100.0
+
+
+@settings(max_examples=60, deadline=None)
+@given(scheduled())
+def test_integrals_are_gpu_ticks_and_waiting_time(given: tuple[PlacementInstance, Schedule]) -> None:
+    instance, schedule = given
+    used, waiting = judged.utilisation(instance, schedule), judged.queue_length(instance, schedule)
+    assert used.integral == judged.gpu_ticks(instance, schedule)
+    assert waiting.integral == int((schedule.start - instance.jobs.submit).sum())
+    assert used.values.max(initial=0) <= instance.setting.capacity[:, 0].sum()
+    for steps in (used, waiting):
+        assert (np.diff(steps.times) > 0).all()
+        assert steps.values.min(initial=0) >= 0
+        assert steps.values[-1:].sum() == 0
+
+
+@settings(max_examples=40, deadline=None)
+@given(scheduled(min_jobs=1), st.lists(st.integers(0, 40_000), min_size=2, max_size=6, unique=True))
+def test_averages_are_those_of_every_tick(given: tuple[PlacementInstance, Schedule], at: list[int]) -> None:
+    used, edges = judged.utilisation(*given), np.array(sorted(at))
+    for average, low, high in zip(used.averages(edges), edges[:-1], edges[1:], strict=True):
+        assert average == pytest.approx(used.at(np.arange(low, high)).mean())
+
+
+@settings(max_examples=40, deadline=None)
+@given(scheduled(min_jobs=1))
+def test_stretch_is_at_least_one_and_one_without_slowdown(given: tuple[PlacementInstance, Schedule]) -> None:
+    instance, schedule = given
+    found = judged.stretch(instance, schedule)
+    worst = instance.setting.slowdown.worst
+    # rounding adds at most a tick for the machines spanned, and one for every change of speed
+    assert (found >= 1.0).all()
+    assert (found * instance.jobs.duration <= worst * instance.jobs.duration * (1 + 1e-5) + 20).all()
+
+
+@pytest.mark.parametrize(
+    ("value", "bound", "total", "interval"),
+    [
+        (10.0, 8.0, 12.0, (1.2, 1.5)),
+        (10.0, 10.0, 10.0, (1.0, 1.0)),
+        (10.0, None, 15.0, (1.5, math.inf)),
+        (10.0, 0.0, 15.0, (1.5, math.inf)),
+        (10.0, 8.0, 9.0, (0.9, 1.125)),
+        (0.0, 0.0, 0.0, (1.0, 1.0)),
+        (0.0, 0.0, 3.0, (math.inf, math.inf)),
+        (0.0, None, 0.0, (1.0, 1.0)),
+    ],
+)
+def test_ratio_is_the_interval_of_total_over_optimum(
+    value: float, bound: float | None, total: float, interval: tuple[float, float]
+) -> None:
+    optimum = Optimum(value, bound, None, WhyStopped.TIME_LIMIT, "by hand", 0.0, minimised=True)
+    assert judged.ratio(optimum, total) == interval
+
+
+def test_distance_above_a_bound() -> None:
+    assert judged.above(12.0, 10.0) == pytest.approx(20.0)
+    assert judged.above(0.0, 0.0) == 0.0
+    assert judged.above(1.0, 0.0) == math.inf
+
+
+# --- Gantt charts ----------------------------------------------------------------------------------------
+
+
+def test_lanes_counted_by_hand() -> None:
+    numbered = gantt.lanes(*by_hand())
+    assert sorted(numbered.gpus.tolist()) == [
+        [0, 0, 0],
+        [0, 0, 1],
+        [1, 1, 0],
+        [2, 1, 0],
+        [2, 1, 1],
+        [3, 0, 0],
+        [3, 0, 1],
+    ]
+    assert numbered.others.shape == (0, 3)
+
+
+@settings(max_examples=100, deadline=None)
+@given(scheduled(max_jobs=8))
+def test_lanes_never_overlap_and_every_job_has_its_gpus(given: tuple[PlacementInstance, Schedule]) -> None:
+    instance, schedule = given
+    numbered = gantt.lanes(instance, schedule)
+    for lanes in numbered:
+        for k, lane in np.unique(lanes[:, 1:], axis=0).tolist():
+            here = lanes[(lanes[:, 1] == k) & (lanes[:, 2] == lane), 0]
+            here = here[np.argsort(schedule.start[here])]
+            assert (schedule.finish[here[:-1]] <= schedule.start[here[1:]]).all()
+    got: dict[tuple[int, int], int] = {}
+    for i, k, gpu in numbered.gpus.tolist():
+        assert 0 <= gpu < instance.setting.capacity[k, 0]
+        got[i, k] = got.get((i, k), 0) + 1
+    asked = {(i, k): count * int(instance.jobs.need[i, 0]) for i, k, count in schedule.rows.tolist()}
+    assert got == {place: gpus for place, gpus in asked.items() if gpus}
+    idle = sorted([i, k] for (i, k), gpus in asked.items() if not gpus)
+    assert sorted(numbered.others[:, :2].tolist()) == idle
+
+
+def test_lanes_refuse_more_gpus_than_there_are() -> None:
+    instance, schedule = by_hand()
+    start = schedule.start.copy()
+    start[3] = 1_800_000
+    early = Schedule(start, schedule.finish, schedule.rows)
+    with pytest.raises(InputError, match="job 3 takes 2 GPUs of machine 0, 0 are free"):
+        gantt.lanes(instance, early)
+
+
+@settings(max_examples=60, deadline=None)
+@given(scheduled())
+def test_bars_cover_the_lanes_once(given: tuple[PlacementInstance, Schedule]) -> None:
+    instance, schedule = given
+    laid = gantt.chart(instance, schedule, len(instance.setting.capacity))
+    numbered = gantt.lanes(instance, schedule)
+    extra = dict.fromkeys(range(len(instance.setting.capacity)), 0)
+    for _, k, lane in numbered.others.tolist():
+        extra[k] = max(extra[k], lane + 1)
+    assert len(laid.names) == instance.setting.capacity[:, 0].sum() + sum(extra.values()) == laid.tops[-1]
+    drawn = sorted((bar.job, row) for bar in laid.bars for row in range(bar.first, bar.last + 1))
+    expected = [(i, laid.tops[k] + gpu) for i, k, gpu in numbered.gpus.tolist()]
+    expected += [
+        (i, laid.tops[k] + int(instance.setting.capacity[k, 0]) + lane)
+        for i, k, lane in numbered.others.tolist()
+    ]
+    assert drawn == sorted(expected)
+
+
+def test_figure_names_jobs_rows_and_unit() -> None:
+    instance, schedule = by_hand()
+    svg = to_svg(gantt.gantt_panels(instance, {"one": schedule, "again": schedule}))
+    texts = re.findall(r">([^<>]+)</text>", svg)
+    assert texts.count("machine 1, GPU 1") == 2
+    assert {"one", "again", "0", "3", "jobs waiting", "time (minutes)"} <= set(texts)
+    assert svg == to_svg(gantt.gantt_panels(instance, {"one": schedule, "again": schedule}))
+
+
+def test_large_clusters_are_cut_off_and_the_title_says_so() -> None:
+    instance = PlacementInstance(
+        machines=[{"gpus": 8, "cpus": 8, "memory": 8}] * 12, jobs=[job(0, 60, 1, 96)], price=1.0
+    )
+    rows = np.array([[0, k, 8] for k in range(12)])
+    schedule = Schedule(np.array([0]), np.array([60_000]), rows)
+    assert gantt.shown_machines(instance) == 10
+    svg = to_svg(gantt.gantt_figure(instance, schedule, "all of them"))
+    assert "all of them (machines 0 to 9 of 12)" in svg
+    assert "machine 9" in svg
+    assert "machine 10" not in svg
