@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 import simpy
+from simpy.events import EventPriority
 
 from clairvoyant.models.placement.instance import PlacementInstance
 
 SCALE = 1_000_000
 """Work that a job without contention does in a tick."""
 
-LAST = 2
+LAST = EventPriority(2)
 """Priority of what is done after all arrivals and completions of a tick (SimPy's own are 0 and 1)."""
 
 
@@ -46,15 +47,16 @@ class Job:
         self.cluster.look()
         yield self.started
         while self.work > 0:
-            since = env.now
+            since = self.cluster.now
             try:
                 yield env.timeout(-(-self.work // self.speed))
             except simpy.Interrupt as change:
-                self.work -= self.speed * (env.now - since)
-                self.speed = change.cause
+                self.work -= self.speed * (self.cluster.now - since)
+                speed: Any = change.cause
+                self.speed = speed
             else:
                 self.work = 0
-        self.finish = env.now
+        self.finish = self.cluster.now
         self.cluster.leave(self)
 
     def rooms(self, machines: list[list[int]]) -> list[int]:
@@ -94,6 +96,11 @@ class Cluster:
         self.looking = False
         self.jobs = [Job(self, index) for index in range(len(instance.jobs))]
 
+    @property
+    def now(self) -> int:
+        """The tick."""
+        return int(self.env.now)
+
     def look(self) -> None:
         """Let the scheduler look after everything else that happens in this tick."""
         if self.looking:
@@ -132,7 +139,7 @@ class Cluster:
             self.free[k] = [has - count * n for has, n in zip(self.free[k], job.need, strict=True)]
             self.here[k].append(job)
         self.touched.update(job.placed)
-        job.start, job.work = self.env.now, job.total_work()
+        job.start, job.work = self.now, job.total_work()
         self.pending.remove(job)
 
     def leave(self, job: Job) -> None:

@@ -47,18 +47,21 @@ MOST_UNITS = 4096
 MOST_LEVEL = 8
 """The most pieces that a machine is cut into for a :class:`Row`."""
 
-FIRST_INTERVALS = 64
+FIRST_INTERVALS = 256
 MOST_INTERVALS = 1600
 """Intervals of equal prices: at first, and at most."""
 
-ROUNDS = 100
-VOLUME_WORK = 4e8
+ROUNDS = 150
+VOLUME_WORK = 5e8
 """Rounds of the volume method on each grid, and jobs times intervals that it may do on all of them."""
 
 SETTLED = 1e-6
 """The volume method ends when a step hopes for a relative gain of less than this."""
 
-PATIENCE = 6
+AGAIN = 2e-3
+"""The relative gain that the first step on a finer grid hopes for."""
+
+PATIENCE = 8
 """Rounds without a gain after which the steps become smaller."""
 
 
@@ -359,6 +362,7 @@ class _Volume:
         self.market, self.times = market, times
         self.prices = np.zeros((len(times) - 1, market.share.shape[1]))
         self.ambition, self.largest, self.failures = 0.1, 0.6, 0
+        self.patience = 1  # until a first step gains anything
         self._accept(market.respond(times, self.prices))
 
     def _accept(self, found: Response) -> None:
@@ -371,7 +375,7 @@ class _Volume:
 
     def restart(self) -> None:
         """Take larger steps again, for a new grid."""
-        self.ambition, self.failures = max(self.ambition, 5e-3), 0
+        self.ambition, self.failures = max(self.ambition, AGAIN), 0
 
     def refine(self) -> bool:
         """Halve the intervals that have a price, and their neighbours; return whether that was possible."""
@@ -404,9 +408,9 @@ class _Volume:
         share = -float((length * turn * self.excess).sum()) / square if square > 0.0 else self.largest
         self.excess = self.excess + (self.largest / 10.0 if share <= 0.0 else min(share, self.largest)) * turn
         if found.bound > self.bound:
-            self.prices, self.bound, self.failures = prices, found.bound, 0
+            self.prices, self.bound, self.failures, self.patience = prices, found.bound, 0, PATIENCE
             return
         self.failures += 1
-        if self.failures == PATIENCE:
+        if self.failures == self.patience:
             self.ambition, self.failures = 0.7 * self.ambition, 0
             self.largest = max(0.9 * self.largest, 0.01)

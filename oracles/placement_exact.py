@@ -23,7 +23,7 @@ from ..models.placement.program import placement_program, steps
 from ..models.placement.schedule import NOTHING, Schedule
 from ..models.placement.simulator import Simulator, blank_state, rooms
 from .base import Budget, OracleError, ProgressCallback, WhyStopped
-from .placement_kernels import BEST, CUT, NODES, Costs, Tree, explore, open_root
+from .placement_kernels import BEST, CUT, NODES, Costs, Tree, explore, least_cost, open_root
 
 MILLION = TICKS * WEIGHT_UNIT
 """Units of cost in a second."""
@@ -201,20 +201,20 @@ def by_cpsat(
     first = list_schedule(instance)
     relaxed = _relaxations(instance)
     method = "constraint programming (CP-SAT)" + (f" without {relaxed}" if relaxed else "")
-    least = sum(_least_units(instance).tolist())
     if not len(instance.jobs):
-        return _exact(instance, first, least, budget, method)
+        return _exact(instance, first, 0, budget, method)
+    least = root_bound(instance)
     if len(instance.jobs) * len(instance.setting.capacity) * SECONDS_PER_PLACE > budget.left:
         return _exact(instance, first, least, budget, f"{method}: too large for the time")
-    model = _CpModel(instance, first)
-    found, units = model.solve(budget, progress)
+    model = _CpModel(instance, first, least)
+    found, units, ended = model.solve(budget, progress)
     best = first
     if found is not None:
         schedule = _simulated(instance, *found)
         if not relaxed and _units(instance, schedule) > model.value:
             raise OracleError(f"CP-SAT: its schedule costs {model.value} millionths, shifted left more")
         best = min(first, schedule, key=lambda s: _units(instance, s))
-    return _exact(instance, best, max(least, units), budget, method)
+    return _exact(instance, best, max(least, units), budget, method, ended)
 
 
 class _CpModel:
@@ -223,7 +223,7 @@ class _CpModel:
     Times are in units that divide all of them, and cost in what divides all its coefficients.
     """
 
-    def __init__(self, instance: PlacementInstance, first: Schedule) -> None:
+    def __init__(self, instance: PlacementInstance, first: Schedule, least: int) -> None:
         from ortools.sat.python import cp_model
 
         self.instance, self.model = instance, cp_model.CpModel()
@@ -239,7 +239,7 @@ class _CpModel:
             self._declare_job(i, latest)
         self._declare_capacities()
         self._break_symmetry()
-        self._declare_cost()
+        self._declare_cost(least)
         self._hint(first)
 
     def _latest(self) -> list[int]:
@@ -343,7 +343,8 @@ class _CpModel:
                     earlier = [self.on[j, before] for j in range(i + 1) if (j, before) in self.on]
                     self.model.add_bool_or([*earlier, self.on[i, k].negated()])
 
-    def _declare_cost(self) -> None:
+    def _declare_cost(self, least: int) -> None:
+        """Declare the objective, which is no less than ``least``."""
         instance = self.instance
         weight = instance.units_of_cost(0, 1)
         gpus = instance.jobs.gpus.tolist()
@@ -358,6 +359,8 @@ class _CpModel:
             elif price:
                 terms.append(price // self.price * self.size[i])
         self.fixed = fixed
+        step = self.price * self.unit
+        self.model.add(sum(terms) >= -((fixed - least) // step))
         self.model.minimize(sum(terms))
 
     def _hint(self, first: Schedule) -> None:
@@ -372,19 +375,20 @@ class _CpModel:
 
     def solve(
         self, budget: Budget, progress: ProgressCallback | None
-    ) -> tuple[tuple[np.ndarray, np.ndarray] | None, int]:
-        """Return the starts and rows that CP-SAT found, if any, and a bound in millionths of a second."""
+    ) -> tuple[tuple[np.ndarray, np.ndarray] | None, int, WhyStopped]:
+        """Return the starts and rows that CP-SAT found, if any, a bound in units of cost, and how it ended."""
         from ortools.sat.python import cp_model
 
         solver = cp_model.CpSolver()
         solver.parameters.num_workers = 1
         solver.parameters.random_seed = 0
+        solver.parameters.linearization_level = 2  # its cuts of completion times prove bounds
         solver.parameters.relative_gap_limit = 0.5 * budget.gap
         if not math.isinf(budget.time_limit):
             solver.parameters.max_time_in_seconds = budget.left
         status = _search(solver, self.model, progress)
         if status == cp_model.UNKNOWN:
-            return None, 0
+            return None, 0, WhyStopped.TIME_LIMIT
         if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
             raise OracleError(f"CP-SAT: status {solver.status_name(status)} for a problem that has a solution")
         starts = np.array([solver.value(start) * self.unit for start in self.start], dtype=np.int64)
@@ -392,7 +396,8 @@ class _CpModel:
         step = self.price * self.unit
         self.value = round(solver.objective_value) * step + self.fixed
         bound = math.ceil(solver.best_objective_bound - 1e-6) * step + self.fixed
-        return (starts, np.array(rows, dtype=np.int64)), bound
+        ended = WhyStopped.ROUNDS if status == cp_model.OPTIMAL else WhyStopped.TIME_LIMIT
+        return (starts, np.array(rows, dtype=np.int64)), bound, ended
 
 
 def _search(solver: Any, model: Any, progress: ProgressCallback | None) -> Any:
@@ -447,9 +452,10 @@ def by_program(
     """
     first = list_schedule(instance)
     program = placement_program(instance)
-    method, least = "integer program (Pyomo, HiGHS)", sum(_least_units(instance).tolist())
+    method = "integer program (Pyomo, HiGHS)"
     if not len(instance.jobs):
         return _exact(instance, first, 0, budget, method)
+    least = root_bound(instance)
     limit = None if math.isinf(budget.time_limit) else budget.left
     solved = program.solve(gap=0.5 * budget.gap, time_limit=limit, mip_abs_gap=0.0)
     if solved.status not in ("convergenceCriteriaSatisfied", "maxTimeLimit"):
@@ -462,7 +468,8 @@ def by_program(
         step = math.gcd(WEIGHT_UNIT, instance.units_of_cost(0, 1)) * steps(instance)
         units = solved.bound * MILLION * (1.0 - math.copysign(TOLERANCE, solved.bound))
         least = max(least, math.ceil(units / step - TOLERANCE) * step)
-    result = _exact(instance, best, least, budget, method)
+    ended = WhyStopped.TIME_LIMIT if solved.status == "maxTimeLimit" else WhyStopped.STALLED
+    result = _exact(instance, best, least, budget, method, ended)
     if progress is not None and result.bound is not None:
         progress(result.bound / max(result.bound, instance.cost(best)), f"{method}: {result.why_stopped.value}")
     return result
@@ -536,6 +543,16 @@ def by_branch_and_bound(
         kernels.copy_state(tree.best, simulator.state)
         schedule = taken_schedule(simulator)
     return _exact(instance, schedule, low, budget, f"{method}, {int(tree.cursor[NODES])} nodes")
+
+
+def root_bound(instance: PlacementInstance) -> int:
+    """Return what every schedule costs at least by :func:`.placement_kernels.least_cost`, in units of cost.
+
+    It holds with contention and for starts at any time.
+    """
+    simulator = instance.simulator()
+    simulator.advance()
+    return int(least_cost(instance.table, simulator.state, _costs(instance), 2**62))
 
 
 def _tree(instance: PlacementInstance) -> Tree:
@@ -720,9 +737,14 @@ def _checked(instance: PlacementInstance, schedule: Schedule) -> Schedule:
 
 
 def _exact(
-    instance: PlacementInstance, schedule: Schedule, bound: int, budget: Budget, method: str
+    instance: PlacementInstance,
+    schedule: Schedule,
+    bound: int,
+    budget: Budget,
+    method: str,
+    otherwise: WhyStopped = WhyStopped.TIME_LIMIT,
 ) -> Exact:
-    """Check a schedule and its bound, and say how it ended.
+    """Check a schedule and its bound, and say how it ended, ``otherwise`` if the gap is not reached.
 
     Cost and bound are rounded by the same division, so that no cost is below the bound.
     """
@@ -730,7 +752,7 @@ def _exact(
     if bound > value:
         raise OracleError(f"{method}: the bound {bound} is above the value {value}, in millionths of seconds")
     low, high = (units / MILLION for units in (bound, value))
-    why = WhyStopped.TIME_LIMIT
+    why = otherwise
     if bound == value:
         why = WhyStopped.PROVED
     elif high - low <= budget.gap * max(1.0, low):

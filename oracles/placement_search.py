@@ -53,9 +53,7 @@ class _Best:
         """Run the list schedule of some keys."""
         setting = self.instance.setting
         copy_state(self.blank, self.other)
-        run_by_keys(
-            self.table, self.other, setting.slowdown.contention, setting.window, keys, rule, strict
-        )
+        run_by_keys(self.table, self.other, setting.slowdown.contention, setting.window, keys, rule, strict)
         cost = float(self.instance.units_of_cost(*_used(self.other)))
         self._take(cost, maker, keys, self.instance.jobs.submit, self.rows, 0 * self.spans)
 
@@ -74,7 +72,13 @@ class _Best:
         self._take(cost, maker, keys, release, rows, spans)
 
     def _take(
-        self, cost: float, maker: str, keys: np.ndarray, release: np.ndarray, rows: np.ndarray, spans: np.ndarray
+        self,
+        cost: float,
+        maker: str,
+        keys: np.ndarray,
+        release: np.ndarray,
+        rows: np.ndarray,
+        spans: np.ndarray,
     ) -> None:
         if cost < self.cost:
             self.cost, self.maker = cost, maker
@@ -186,7 +190,11 @@ class _Search:
     def lists(self) -> None:
         """Try list schedules."""
         for keys, name in self._keys():
-            for rule, placing in ((CONSOLIDATE, ""), (FIRST_FIT, ", first fit"), (LOAD_BALANCE, ", balanced")):
+            for rule, placing in (
+                (CONSOLIDATE, ""),
+                (FIRST_FIT, ", first fit"),
+                (LOAD_BALANCE, ", balanced"),
+            ):
                 for strict in (False, True):
                     if self.best.maker and self.over:
                         return

@@ -303,7 +303,9 @@ def run_plan(table, blank, state, contention, window, keys, release, rows, spans
                     chosen, count = rows[job], spans[job]
                 else:
                     chosen = one
-                    count = _place(free, table.capacity, table.need[job], table.instances[job], CONSOLIDATE, one)
+                    count = _place(
+                        free, table.capacity, table.need[job], table.instances[job], CONSOLIDATE, one
+                    )
                 for i in range(count):
                     begun[at, 0], begun[at, 1], begun[at, 2] = job, chosen[i, 0], chosen[i, 1]
                     for r in range(3):

@@ -158,11 +158,13 @@ def test_jobs_are_sorted_by_submission_and_ties_stay_as_they_were_given() -> Non
 @settings(max_examples=20)
 def test_only_the_order_of_jobs_submitted_together_counts(instance: PlacementInstance, rng: Any) -> None:
     data = instance.to_dict()
-    mixed = list(data["jobs"])
-    rng.shuffle(mixed)
-    mixed.sort(key=lambda entry: data["jobs"].index(entry))  # equal ones are equal, the others in order
-    rng.shuffle(blocks := [[e for e in mixed if e["submit"] == t] for t in {e["submit"] for e in mixed}])
-    assert PlacementInstance.from_dict(data | {"jobs": [e for block in blocks for e in block]}) == instance
+    together = [
+        [entry for entry in data["jobs"] if entry["submit"] == time]
+        for time in {entry["submit"] for entry in data["jobs"]}
+    ]
+    rng.shuffle(together)
+    mixed = [entry for block in together for entry in block]
+    assert PlacementInstance.from_dict(data | {"jobs": mixed}) == instance
 
 
 def test_arrays_are_read_only() -> None:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from ...models.placement.generate import generate
 from ..claim import Claim, Table
+from . import evaluation, theory
 
-CLAIMS: list[Claim] = []
+CLAIMS: list[Claim] = [*theory.CLAIMS, *evaluation.CLAIMS]
 
 
 def facts(mode: str, seed: int) -> list[Table]:
     """Return the facts about the instances that the claims start from."""
-    return []
+    sizes = ("tiny", "default") if mode == "quick" else ("tiny", "default", "large")
+    drawn = {size: generate(size, seed) for size in sizes}
+    drawn |= {
+        f"default, {cluster}": generate("default", seed, cluster=cluster) for cluster in ("medium", "large")
+    }
+    columns = ("size", *next(iter(drawn.values())).facts(), "digest", "origin")
+    rows = tuple((size, *i.facts().values(), i.digest(), str(i.origin)) for size, i in drawn.items())
+    return [Table("Generated placement instances", columns, rows)]

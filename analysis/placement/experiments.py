@@ -18,12 +18,12 @@ from ...online.play import play
 from .. import experiments
 from ..claim import Table
 from ..experiments import policy_seed, spread
-from ..statistics import Interval, Paired, paired
+from ..statistics import Paired, paired
 from .measures import measures_of, queue_length
 
 NOTE = (
-    "Synthetic jobs fitted to public traces; how jobs slow each other down (kappa, eta) is an assumption, for "
-    "the paper does not say"
+    "Synthetic jobs fitted to public traces; how they slow each other down (kappa, eta) is an assumption: the "
+    "paper does not say"
 )
 """Stands in every table and caption."""
 
@@ -126,14 +126,23 @@ def samples(who: Contender, setup: Setup, drawn: Iterable[int], measure: str) ->
 
 
 def versus(a: Contender, b: Contender, setup: Setup, drawn: Sequence[int], measure: str) -> Paired:
-    """Compare two contenders on the same instances: a less b, in per cent of the mean of b."""
+    """Compare two contenders on the same instances: a less b, in per cent of b."""
     return relative(samples(a, setup, drawn, measure), samples(b, setup, drawn, measure))
 
 
+def excess(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return by how many per cent a is above b, instance by instance, so that every instance counts the same.
+
+    Both are positive: a few jobs that run for days decide the mean JCT of an instance, and those of a few
+    instances would decide a ratio of means.
+    """
+    result: np.ndarray = 100.0 * (a - b) / b
+    return result
+
+
 def relative(a: np.ndarray, b: np.ndarray) -> Paired:
-    """Compare paired samples: a less b, in per cent of the mean of b."""
-    scale = 100.0 / abs(b.mean()) if b.any() else 1.0
-    return paired(scale * a, scale * b)
+    """Compare positive paired samples: a less b, in per cent of b."""
+    return paired(excess(a, b), np.zeros(len(b)))
 
 
 def shown(found: Paired, digits: int = 1) -> str:
@@ -161,14 +170,6 @@ def everywhere(signs: Iterable[bool | None]) -> bool | None:
     return different.pop() if len(different) == 1 else None
 
 
-def within(interval: Interval, limit: float) -> bool | None:
-    """Tell whether a mean is surely at most this far from 0; False if it is surely further."""
-    mean, low, high = interval
-    if max(abs(low), abs(high)) <= limit:
-        return True
-    return False if min(abs(low), abs(high)) > limit and low * high > 0.0 else None
-
-
 def measure_table(
     title: str, head: str, found: Mapping[str, Sequence[Mapping[str, float]]], digits: int = 1
 ) -> Table:
@@ -184,7 +185,7 @@ def measure_table(
 def paired_table(
     title: str, pairs: Iterable[tuple[Contender, Contender]], setup: Setup, drawn: Sequence[int]
 ) -> Table:
-    """Return a comparison per pair: difference of the means of JCT and fee in per cent, with p values."""
+    """Return a comparison per pair: mean difference of JCT and fee in per cent, with p values."""
     rows = []
     for a, b in pairs:
         cells = []

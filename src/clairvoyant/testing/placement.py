@@ -25,8 +25,11 @@ from .kit import Kit, register_kit
 __all__ = ["CONSTRAINTS", "Schedule", "alter", "degenerate", "faults", "instances", "ordinary", "schedules"]
 __all__ += ["secrets"]
 
-CONSTRAINTS = ("machine", "count", "twice", "window", "gang", "capacity", "progress", "finish")
-"""Everything that :func:`faults` can break."""
+CONSTRAINTS = (
+    *("job", "machine", "count", "twice", "window", "gang", "capacity", "progress"),
+    *("start", "finish"),
+)
+"""Everything that a schedule can break."""
 
 TIMES = st.sampled_from([1, 2, 3, 5, 0.5, 1.25, 10])
 SUBMITS = st.sampled_from([0, 0, 1, 2, 0.5, 4, 7])
@@ -149,6 +152,8 @@ def faults(
     job, _, count = rows[at]
     capacity = instance.setting.capacity
     match constraint:
+        case "job":
+            rows.append([draw(st.sampled_from([-1, len(instance.jobs)])), 0, 1])
         case "machine":
             rows[at][1] = draw(st.sampled_from([-1, len(capacity)]))
         case "count":
@@ -170,6 +175,8 @@ def faults(
             assume(len(early))
             start[job] = draw(st.sampled_from(early.tolist()))
         case "progress":
+            start[:] = -1
+        case "start":
             start[:] = finish.max() + 1
         case _:
             finish[job] += draw(st.sampled_from([-1, 1, TICKS]))
@@ -231,10 +238,10 @@ def ordinary() -> dict[str, PlacementInstance]:
     both = {"communication": 1.0, "contention": 0.5}
     differing = [(4, 16, 32), (0, 24, 24), (4, 12, 64)]
     return {
-        "scarce machines": _random(0, [(4, 16, 32)] * 3, count=16, gap=2.5, slowdown=both, window=4),
-        "ample machines": _random(1, [(8, 32, 64)] * 4, count=12, slowdown=both, gpu_weight=0.1, window=8),
+        "scarce machines": _random(0, [(4, 16, 32)] * 3, count=13, gap=2.5, slowdown=both, window=4),
+        "ample machines": _random(1, [(8, 32, 64)] * 4, count=10, slowdown=both, gpu_weight=0.1, window=8),
         "machines that differ": _random(
-            2, differing, count=14, gap=4.0, slowdown=both | {"contention": 2.0}, window=3
+            2, differing, count=11, gap=1.5, slowdown=both | {"contention": 2.0}, window=3
         ),
     }
 
