@@ -140,10 +140,10 @@ def offline(
 ) -> Optimum:
     """Return the cheapest schedule of all jobs, all of them known in advance.
 
-    Every method begins with a list schedule and the sum of all durations, which are bound and value of light
-    loads. "search" goes on with prices of capacity, which prove a bound (:func:`.placement_bound.lower_bound`),
-    and plans and annealing (:func:`.placement_search.search`). "auto" adds the branch and bound for few jobs,
-    between a short search and a long one.
+    Every method begins with a list schedule and the sum of all durations, which are optimal where nobody has
+    to wait. "search" goes on with prices of capacity, which prove a bound
+    (:func:`.placement_bound.lower_bound`), and with plans and annealing (:func:`.placement_search.search`).
+    "auto" adds the branch and bound for few jobs, between a short search and a long one.
 
     The cost is minimised over what policies can do: starts at decision epochs. The bound of prices holds for
     any starts, and so does that of CP-SAT and the program.
@@ -161,9 +161,9 @@ def offline(
         Relative gap to reach.
     time_limit
         Seconds. Without one, an exact method runs until the gap is reached; "search" and "auto" end by
-        themselves after a number of rounds that depends on the size alone, the branch and bound of "auto" after
-        :data:`EXACT_SECONDS`. What a clock cuts off may differ between runs. The first list schedule is made in
-        any case.
+        themselves after a number of rounds that depends on the size alone, the branch and bound of "auto"
+        after :data:`EXACT_SECONDS`. What a clock cuts off may differ between runs. The first list schedule
+        is made in any case.
     progress
         Called with the fraction done and a text.
 

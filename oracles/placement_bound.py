@@ -1,16 +1,16 @@
 r"""Certified lower bounds for placement at any size, from prices of capacity over time.
 
-Whatever the slowdown, a job takes at least its own duration :math:`d_j`. So in every schedule job j holds its
-share :math:`a_{jr}` of each resource r from its start :math:`S_j \ge r_j` until :math:`S_j + d_j \le C_j`, and at
-no time do the jobs hold more than all of it. With prices :math:`p_r(t) \ge 0` for all of a resource per tick,
-weak duality gives:
+Whatever the slowdown, a job takes at least its own duration :math:`d_j`. So in every schedule job j holds
+its share :math:`a_{jr}` of each resource r from its start :math:`S_j \ge r_j` until
+:math:`S_j + d_j \le C_j`, and at no time do the jobs hold more than all of it. With prices
+:math:`p_r(t) \ge 0` for all of a resource per tick, weak duality gives:
 
 .. math::
     \sum_j (C_j - r_j) \ge \sum_j \min_{s \ge r_j} \Big[ s + d_j - r_j
     + \sum_r a_{jr} \int_s^{s + d_j} p_r(t)\,dt \Big] - \sum_r \int p_r(t)\,dt
 
-because a feasible schedule pays no more for what it holds than :math:`\sum_r \int p_r`. The right-hand side is
-that of the Lagrangian relaxation of the program with a variable for every start of every job. At the same
+because a feasible schedule pays no more for what it holds than :math:`\sum_r \int p_r`. The right-hand side
+is that of the Lagrangian relaxation of the program with a variable for every start of every job. At the same
 prices it is never below the mean busy time relaxation, in which the work of a job may be spread over all
 times t after :math:`r_j` at rates :math:`x_j(t) \le 1` and costs :math:`M_j + d_j / 2 - r_j`, with
 :math:`M_j = \int t\,x_j(t)\,dt / d_j`: no more than :math:`C_j - r_j`, since the work is at its latest if it
@@ -36,7 +36,7 @@ from ..models.placement.instance import PlacementInstance
 from ..models.placement.jobs import RESOURCES, TICKS
 from ..models.placement.schedule import Schedule
 from . import placement_search_kernels as kernels
-from .base import Budget, ProgressCallback
+from .base import Budget, OracleError, ProgressCallback
 from .placement_search import list_schedule
 
 UNIT_ROUNDOFF = 2.0**-53
@@ -57,6 +57,12 @@ VOLUME_WORK = 5e8
 
 SETTLED = 1e-6
 """The volume method ends when a step hopes for a relative gain of less than this."""
+
+FLUID_SIZE = 40_000
+"""The most pairs of a job and an interval in the mean busy time relaxation."""
+
+FLUID_SHARE = 0.5
+"""The part of the time left that it may take."""
 
 AGAIN = 2e-3
 """The relative gain that the first step on a finer grid hopes for."""
@@ -269,7 +275,7 @@ def check_certificate(instance: PlacementInstance, certificate: Certificate) -> 
     if late or (np.diff(times) <= 0).any():
         raise InputError("certificate.times: not ascending from the first submission or earlier")
     for row in rows:
-        if not (0 <= row.resource < len(RESOURCES) and 0 <= row.level):
+        if not (0 <= row.resource < len(RESOURCES) and row.level >= 0):
             raise InputError(f"certificate.rows: {row} is no resource or level")
     ticks = Market(instance, rows).respond(times, prices).bound
     return _bound(instance, ticks, "Lagrangian prices of capacity", certificate)
@@ -301,8 +307,9 @@ def lower_bound(
 ) -> Bound:
     """Return a lower bound of the cost of every schedule, with its certificate.
 
-    The prices come from the volume method (Barahona and Anbil 2000), on finer and finer grids: intervals
-    that have a price are halved. With no time left it is the sum of durations.
+    The prices come from the mean busy time relaxation on a coarse grid (:func:`fluid_prices`), unless there
+    are too many jobs, and then from the volume method (Barahona and Anbil 2000), on finer and finer grids:
+    intervals that have a price are halved. With no time left it is the sum of durations.
 
     Parameters
     ----------
@@ -323,7 +330,8 @@ def lower_bound(
     cost = instance.cost(schedule)
     if cost - trivial.value <= budget.gap * max(1.0, trivial.value) or budget.over:
         return trivial
-    method = _Volume(Market(instance, rows_of(instance)), first_grid(instance, schedule))
+    market, times = Market(instance, rows_of(instance)), first_grid(instance, schedule)
+    method = _Volume(market, times, fluid_prices(market, times, schedule, budget))
     rounds, work = 0, 0.0
     while True:
         method.restart()
@@ -355,18 +363,82 @@ def first_grid(instance: PlacementInstance, schedule: Schedule) -> np.ndarray:
     return np.unique(np.concatenate([some, steps]))
 
 
+def fluid_prices(market: Market, times: np.ndarray, schedule: Schedule, budget: Budget) -> np.ndarray | None:
+    """Return the duals of the mean busy time relaxation on a grid, as prices, shape (K, R).
+
+    Each job spreads its work over the intervals from its submission to a little after its end in the
+    schedule; work in an interval is done in the middle of it. So the value of this program proves nothing,
+    but its duals are prices like any others. HiGHS's simplex method solves it.
+
+    Returns
+    -------
+    numpy.ndarray or None
+        None if the program is too large (:data:`FLUID_SIZE`), or the time is up before.
+    """
+    import highspy
+
+    jobs, rows, length = market.jobs, market.share.shape[1], np.diff(times).astype(np.float64)
+    first = np.searchsorted(times, jobs.submit, side="right") - 1
+    last = np.searchsorted(times, schedule.finish, side="left")
+    last = np.minimum(len(length), last + np.maximum(4, (last - first) // 4))
+    count = last - first
+    if count.sum() > FLUID_SIZE:
+        return None
+    job = np.repeat(np.arange(len(jobs)), count)
+    interval = np.arange(len(job)) - np.repeat(np.cumsum(count) - count - first, count)
+    begin, end = np.maximum(times[interval], jobs.submit[job]), times[interval + 1]
+    duration, share = jobs.duration[job].astype(np.float64), market.share[market.kind[job]]
+    cost = (begin + end) / 2.0 - jobs.submit[job]
+    scale = max(1.0, float(cost.mean()))
+    program = highspy.HighsLp()
+    program.num_col_, program.num_row_ = len(job), len(jobs) + len(length) * rows
+    program.col_cost_ = cost / scale
+    program.col_lower_, program.col_upper_ = np.zeros(len(job)), np.minimum(1.0, (end - begin) / duration)
+    program.row_lower_ = np.concatenate([np.ones(len(jobs)), np.full(len(length) * rows, -highspy.kHighsInf)])
+    program.row_upper_ = np.ones(program.num_row_)
+    taken = share > 0.0
+    start = np.concatenate([[0], np.cumsum(1 + taken.sum(axis=1))])
+    index, value = np.empty(start[-1], dtype=np.int32), np.empty(start[-1])
+    index[start[:-1]], value[start[:-1]] = job, 1.0
+    place = start[:-1] + 1
+    for r in range(rows):
+        has = taken[:, r]
+        index[place[has]] = len(jobs) + interval[has] * rows + r
+        value[place[has]] = share[has, r] * duration[has] / length[interval[has]]
+        place = place + has
+    program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    program.a_matrix_.start_, program.a_matrix_.index_ = start.astype(np.int32), index
+    program.a_matrix_.value_ = value
+    highs = highspy.Highs()
+    highs.setOptionValue("output_flag", False)
+    highs.setOptionValue("threads", 1)
+    highs.setOptionValue("solver", "simplex")
+    highs.setOptionValue("time_limit", min(1e9, FLUID_SHARE * budget.left))
+    highs.passModel(program)
+    highs.run()
+    status = highs.getModelStatus()
+    if status == highspy.HighsModelStatus.kTimeLimit:
+        return None
+    if status != highspy.HighsModelStatus.kOptimal:
+        raise OracleError(f"mean busy time relaxation: HiGHS ends with {status}")
+    dual = np.array(highs.getSolution().row_dual)[len(jobs) :].reshape(len(length), rows)
+    result: np.ndarray = np.maximum(0.0, -dual) * scale / length[:, None]
+    return result
+
+
 class _Volume:
     """State of the volume method; see :func:`lower_bound`."""
 
-    def __init__(self, market: Market, times: np.ndarray) -> None:
+    def __init__(self, market: Market, times: np.ndarray, prices: np.ndarray | None) -> None:
         self.market, self.times = market, times
         self.prices = np.zeros((len(times) - 1, market.share.shape[1]))
         self.ambition, self.largest, self.failures = 0.1, 0.6, 0
         self.patience = 1  # until a first step gains anything
-        self._accept(market.respond(times, self.prices))
-
-    def _accept(self, found: Response) -> None:
+        found = market.respond(times, self.prices)
         self.bound, self.excess = found.bound, found.excess
+        if prices is not None and (start := market.respond(times, prices)).bound > self.bound:
+            self.prices, self.bound, self.excess = prices, start.bound, start.excess
+            self.ambition = AGAIN
 
     @property
     def settled(self) -> bool:
@@ -380,10 +452,8 @@ class _Volume:
     def refine(self) -> bool:
         """Halve the intervals that have a price, and their neighbours; return whether that was possible."""
         priced = self.prices.any(axis=1)
-        near = priced.copy()
-        near[1:] |= priced[:-1]
-        near[:-1] |= priced[1:]
-        near &= np.diff(self.times) > 1
+        padded = np.concatenate([[False], priced, [False]])
+        near = (padded[:-2] | padded[1:-1] | padded[2:]) & (np.diff(self.times) > 1)
         if not near.any() or len(self.times) + near.sum() > MOST_INTERVALS:
             return False
         middle = (self.times[:-1] + self.times[1:]) // 2

@@ -37,7 +37,7 @@ TOLERANCE = 1e-6
 MOST_LEAVES = 2_000_000
 """How many complete schedules an enumeration may come to."""
 
-SLICE = 200_000
+SLICE = 20_000
 """Nodes of the branch and bound between two looks at the clock."""
 
 MOST_BYTES = 2**30
@@ -166,9 +166,7 @@ def _copy(simulator: Simulator) -> Simulator:
     return result
 
 
-def by_cpsat(
-    instance: PlacementInstance, budget: Budget, progress: ProgressCallback | None = None
-) -> Exact:
+def by_cpsat(instance: PlacementInstance, budget: Budget, progress: ProgressCallback | None = None) -> Exact:
     r"""Solve the problem without contention by CP-SAT: start times, and counts of instances on machines.
 
     Durations depend on the machines spanned. Starts at other times than decision epochs are allowed, which
@@ -305,7 +303,9 @@ class _CpModel:
         for r in range(capacity.shape[1]):
             for k, limit in enumerate(capacity[:, r].tolist()):
                 asking = [i for i in range(len(jobs)) if (i, k) in here and jobs.need[i, r]]
-                most = [int(rooms(capacity[k : k + 1], jobs.need[i], int(jobs.instances[i]))[0]) for i in asking]
+                most = [
+                    int(rooms(capacity[k : k + 1], jobs.need[i], int(jobs.instances[i]))[0]) for i in asking
+                ]
                 needs = [int(jobs.need[i, r]) for i in asking]
                 self._declare_limit(
                     [here[i, k] for i in asking], needs, [self.counts[i, k] for i in asking], most, limit
@@ -349,7 +349,9 @@ class _CpModel:
         weight = instance.units_of_cost(0, 1)
         gpus = instance.jobs.gpus.tolist()
         prices = [weight * gpus[i] for i in range(len(gpus))]
-        varying = [price for price, spans in zip(prices, self.durations, strict=True) if len(set(spans.values())) > 1]
+        varying = [
+            price for price, spans in zip(prices, self.durations, strict=True) if len(set(spans.values())) > 1
+        ]
         self.price = math.gcd(WEIGHT_UNIT, *varying)
         terms: list[Any] = [WEIGHT_UNIT // self.price * end for end in self.end]
         fixed = -WEIGHT_UNIT * sum(instance.jobs.submit.tolist())
@@ -376,13 +378,14 @@ class _CpModel:
     def solve(
         self, budget: Budget, progress: ProgressCallback | None
     ) -> tuple[tuple[np.ndarray, np.ndarray] | None, int, WhyStopped]:
-        """Return the starts and rows that CP-SAT found, if any, a bound in units of cost, and how it ended."""
+        """Return the starts and rows that were found, if any, a bound in units of cost, and how it ended."""
         from ortools.sat.python import cp_model
 
         solver = cp_model.CpSolver()
         solver.parameters.num_workers = 1
         solver.parameters.random_seed = 0
-        solver.parameters.linearization_level = 2  # its cuts of completion times prove bounds
+        solver.parameters.linearization_level = 2  # cuts of completion times prove bounds
+        solver.parameters.search_branching = cp_model.PORTFOLIO_WITH_QUICK_RESTART_SEARCH
         solver.parameters.relative_gap_limit = 0.5 * budget.gap
         if not math.isinf(budget.time_limit):
             solver.parameters.max_time_in_seconds = budget.left
@@ -390,7 +393,9 @@ class _CpModel:
         if status == cp_model.UNKNOWN:
             return None, 0, WhyStopped.TIME_LIMIT
         if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-            raise OracleError(f"CP-SAT: status {solver.status_name(status)} for a problem that has a solution")
+            raise OracleError(
+                f"CP-SAT: status {solver.status_name(status)} for a problem that has a solution"
+            )
         starts = np.array([solver.value(start) * self.unit for start in self.start], dtype=np.int64)
         rows = [(*key, solver.value(count)) for key, count in self.counts.items() if solver.value(count)]
         step = self.price * self.unit
@@ -471,7 +476,9 @@ def by_program(
     ended = WhyStopped.TIME_LIMIT if solved.status == "maxTimeLimit" else WhyStopped.STALLED
     result = _exact(instance, best, least, budget, method, ended)
     if progress is not None and result.bound is not None:
-        progress(result.bound / max(result.bound, instance.cost(best)), f"{method}: {result.why_stopped.value}")
+        progress(
+            result.bound / max(result.bound, instance.cost(best)), f"{method}: {result.why_stopped.value}"
+        )
     return result
 
 
@@ -536,7 +543,9 @@ def by_branch_and_bound(
         if not report.gap(best / MILLION, bound / MILLION, f"{int(tree.cursor[NODES])} nodes, "):
             break
     report.finish()
-    low = min(int(tree.cursor[BEST]), int(tree.cursor[CUT]), int(tree.cursor[BEST] if done else tree.bound[0]))
+    low = min(
+        int(tree.cursor[BEST]), int(tree.cursor[CUT]), int(tree.cursor[BEST] if done else tree.bound[0])
+    )
     schedule = first
     if int(tree.cursor[BEST]) < _units(instance, first):
         simulator = instance.simulator()
@@ -572,7 +581,7 @@ def _tree(instance: PlacementInstance) -> Tree:
         best=blank,
         bound=table(depth),
         jobs=table(depth, n),
-        count=table(depth),
+        places=table(depth),
         status=table(depth, n),
         free=table(depth, n + 1, machines, 3),
         alike=table(depth, n + 1, machines),

@@ -88,7 +88,7 @@ class Tree(NamedTuple):
         The simulation at the end of the best schedule.
     bound
         What every schedule below each level costs at least, shape (D,).
-    jobs, count
+    jobs, places
         The jobs at the places of each level, shape (D, n), and how many there are, shape (D,).
     status
         OPEN or WAITS at each place, shape (D, n).
@@ -107,7 +107,7 @@ class Tree(NamedTuple):
     best: State
     bound: np.ndarray
     jobs: np.ndarray
-    count: np.ndarray
+    places: np.ndarray
     status: np.ndarray
     free: np.ndarray
     alike: np.ndarray
@@ -206,9 +206,7 @@ def _fluid(release, volume, left, capacity, ends, given, count, by_volume):  # t
             if left[i] > 0.0:
                 if release[i] > now:
                     event = min(event, release[i])
-                elif chosen < 0 or (
-                    volume[i] < volume[chosen] if by_volume else left[i] < left[chosen]
-                ):
+                elif chosen < 0 or (volume[i] < volume[chosen] if by_volume else left[i] < left[chosen]):
                     chosen = i
         if p < count:
             event = min(event, ends[p])
@@ -320,7 +318,7 @@ def _open_level(table, tree, costs, window, same):  # type: ignore[no-untyped-de
                 q -= 1
             tree.jobs[level, q] = job
             count += 1
-    tree.count[level] = count
+    tree.places[level] = count
     tree.free[level, 0] = state.free
     alike = tree.alike[level, 0]
     alike[:] = same
@@ -406,7 +404,7 @@ def _must_wait(tree, costs, level, place):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _next_choice(table, tree, costs):  # type: ignore[no-untyped-def]
-    """Choose the next spread at the place of the search, then that the job waits; return whether one is left."""
+    """Choose the next spread at the place of the search, in the end that the job waits; False after that."""
     level, place = tree.cursor[LEVEL], tree.cursor[PLACE]
     job = tree.jobs[level, place]
     need, total = table.need[job], table.instances[job]
@@ -425,7 +423,7 @@ def _next_choice(table, tree, costs):  # type: ignore[no-untyped-def]
             found = _spread(free, need, alike, order, counts, 0, total) == 0
     else:
         found = _next_spread(free, need, alike, order, counts)
-    while found and waited and _holds(tree.free[level - 1, tree.count[level - 1]], need, counts):
+    while found and waited and _holds(tree.free[level - 1, tree.places[level - 1]], need, counts):
         found = _next_spread(free, need, alike, order, counts)
     if not found:
         tree.status[level, place] = WAITS
@@ -441,7 +439,7 @@ def _next_choice(table, tree, costs):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def _rows(tree, level):  # type: ignore[no-untyped-def]
     """Return the rows (job, machine, count) of the decision of a level."""
-    count = tree.count[level]
+    count = tree.places[level]
     rows = np.empty((count * tree.chosen.shape[2], 3), dtype=np.int64)
     at = 0
     for p in range(count):
@@ -512,7 +510,7 @@ def explore(table, tree, costs, contention, window, slack, same, nodes):  # type
     last = cursor[NODES] + nodes
     while cursor[LEVEL] >= 0:
         level, place = cursor[LEVEL], cursor[PLACE]
-        if place == tree.count[level]:
+        if place == tree.places[level]:
             if cursor[NODES] >= last:
                 return False
             if not _descend(table, tree, costs, contention, window, slack, same):
@@ -524,5 +522,5 @@ def explore(table, tree, costs, contention, window, slack, same, nodes):  # type
         else:
             cursor[LEVEL] = level - 1
             if level > 0:
-                cursor[PLACE], cursor[FRESH] = tree.count[level - 1] - 1, 0
+                cursor[PLACE], cursor[FRESH] = tree.places[level - 1] - 1, 0
     return True

@@ -1,4 +1,4 @@
-"""Good schedules for placement at any size: list scheduling, plans made with all knowledge, and local search."""
+"""Good schedules for placement at any size: list schedules, plans made with all knowledge, and annealing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..models.placement.instance import WEIGHT_UNIT, PlacementInstance, taken_schedule
-from ..models.placement.kernels import CONSOLIDATE, FIRST_FIT, LOAD_BALANCE, State, copy_state, run_by_keys
+from ..models.placement.kernels import (
+    CONSOLIDATE,
+    FIRST_FIT,
+    LOAD_BALANCE,
+    USED,
+    WAITED,
+    copy_state,
+    run_by_keys,
+)
 from ..models.placement.schedule import Schedule
 from . import placement_search_kernels as kernels
 from .base import Budget, ProgressCallback
@@ -18,6 +26,8 @@ EXPONENTS = (0.0, 0.25, 0.5, 1.0)
 
 ROOM = (1.0, 1.1, 1.25)
 """What plans multiply durations by, if jobs contend."""
+
+PLACING = {CONSOLIDATE: "", FIRST_FIT: ", first fit", LOAD_BALANCE: ", balanced"}
 
 PLAN_WORK = 4e8
 """Plans are made up to so many jobs squared times machines."""
@@ -32,77 +42,86 @@ SEARCH_WORK = 6e6
 MOST_ROUNDS = 20_000
 """Rounds of the local search without a time limit: so many, and no more than SEARCH_WORK jobs simulated."""
 
+BATCH_WORK = 20_000
+"""Jobs that are simulated in the local search between two looks at the clock."""
+
+ANNEALED = ", improved by annealing"
 UNTIL_TIME = 10**9
 SEED = 0
 
 
 class _Best:
-    """The best simulation so far, and what made it."""
+    """The best simulation so far, and what made it: keys, releases and styles, and the places of a plan."""
 
     def __init__(self, instance: PlacementInstance) -> None:
         self.instance, self.table = instance, instance.table
         self.blank, self.current, self.other, self.best = (instance.simulator().state for _ in range(4))
         self.cost, self.maker = math.inf, ""
-        self.weight = float(round(instance.setting.gpu_weight * WEIGHT_UNIT))
+        self.setting = (
+            instance.setting.slowdown.contention,
+            instance.setting.window,
+            float(instance.units_of_cost(0, 1)),
+        )
         n, most = len(instance.jobs), self.table.duration.shape[1] - 1
-        self.keys = instance.jobs.submit.astype(np.float64)
-        self.release = instance.jobs.submit.copy()
-        self.rows, self.spans = np.zeros((n, most, 2), dtype=np.int64), np.zeros(n, dtype=np.int64)
+        self.genome = self._genome(np.zeros(n), instance.jobs.submit, CONSOLIDATE)
+        self.places = np.zeros((n, most, 2), dtype=np.int64), np.zeros(n, dtype=np.int64)
+
+    def _genome(self, keys: np.ndarray, release: np.ndarray, rule: int) -> tuple[np.ndarray, ...]:
+        """Return keys as places in their order, releases, and one style for all jobs."""
+        ranks = np.empty(len(keys))
+        ranks[np.argsort(keys, kind="stable")] = np.arange(len(keys), dtype=np.float64)
+        style = np.tile(np.array([rule, len(self.instance.setting.capacity)]), (len(keys), 1))
+        return ranks, release.copy(), style
 
     def by_list(self, keys: np.ndarray, rule: int, strict: bool, maker: str) -> None:
         """Run the list schedule of some keys."""
-        setting = self.instance.setting
+        contention, window, _ = self.setting
         copy_state(self.blank, self.other)
-        run_by_keys(self.table, self.other, setting.slowdown.contention, setting.window, keys, rule, strict)
-        cost = float(self.instance.units_of_cost(*_used(self.other)))
-        self._take(cost, maker, keys, self.instance.jobs.submit, self.rows, 0 * self.spans)
+        run_by_keys(self.table, self.other, contention, window, keys, rule, strict)
+        clock = self.other.clock
+        cost = float(self.instance.units_of_cost(int(clock[WAITED]), int(clock[USED])))
+        genome = self._genome(keys, self.instance.jobs.submit, rule)
+        self._take(cost, maker, genome, (self.places[0], 0 * self.places[1]))
 
     def by_plan(
-        self, start: np.ndarray, rows: np.ndarray, spans: np.ndarray, obeyed: bool, maker: str
+        self, start: np.ndarray, places: tuple[np.ndarray, np.ndarray], obeyed: bool, maker: str
     ) -> None:
         """Run a plan; unless it is ``obeyed``, jobs may start before it says so, on any machines."""
-        setting = self.instance.setting
-        release = start if obeyed else self.instance.jobs.submit
-        spans = spans if obeyed else 0 * spans
-        keys = start.astype(np.float64)
-        cost = kernels.run_plan(
-            self.table, self.blank, self.other, setting.slowdown.contention, setting.window, keys, release,
-            rows, spans, self.weight, self.cost,
+        genome = self._genome(start, start if obeyed else self.instance.jobs.submit, CONSOLIDATE)
+        if not obeyed:
+            places = (places[0], 0 * places[1])
+        self._take(self.run(genome, places, self.cost), maker, genome, places)
+
+    def run(
+        self, genome: tuple[np.ndarray, ...], places: tuple[np.ndarray, np.ndarray], limit: float
+    ) -> float:
+        """Simulate, and return the cost in millionths of a second, infinite if it is above the limit."""
+        contention, window, weight = self.setting
+        keys, release, style = genome
+        rows, spans = places
+        cost: float = kernels.run_plan(
+            self.table, self.blank, self.other, contention, window, keys, release, style, rows, spans,
+            weight, limit,
         )  # fmt: skip
-        self._take(cost, maker, keys, release, rows, spans)
+        return cost
 
     def _take(
         self,
         cost: float,
         maker: str,
-        keys: np.ndarray,
-        release: np.ndarray,
-        rows: np.ndarray,
-        spans: np.ndarray,
+        genome: tuple[np.ndarray, ...],
+        places: tuple[np.ndarray, np.ndarray],
     ) -> None:
         if cost < self.cost:
-            self.cost, self.maker = cost, maker
+            self.cost, self.maker, self.genome = cost, maker, genome
+            self.places = places[0].copy(), places[1].copy()
             copy_state(self.other, self.best)
-            self.keys, self.release = _ranks(keys), release.copy()
-            self.rows, self.spans = rows.copy(), spans.copy()
 
     def schedule(self) -> Schedule:
         """Return the schedule of the best simulation."""
         simulator = self.instance.simulator()
         copy_state(self.best, simulator.state)
         return taken_schedule(simulator)
-
-
-def _used(state: State) -> tuple[int, int]:
-    """Return the job-ticks and GPU-ticks of a simulation."""
-    return int(state.clock[kernels.WAITED]), int(state.clock[kernels.USED])
-
-
-def _ranks(keys: np.ndarray) -> np.ndarray:
-    """Return the place of each job by ascending key, as floats."""
-    result = np.empty(len(keys))
-    result[np.argsort(keys, kind="stable")] = np.arange(len(keys), dtype=np.float64)
-    return result
 
 
 def size_keys(instance: PlacementInstance, exponent: float) -> np.ndarray:
@@ -222,45 +241,46 @@ class _Search:
                     self.best.by_plan(*planned, obeyed, f"{name}, {how} with {factor:g} x duration")
                 self.tell(0.1)
 
-    def _plan(self, keys: np.ndarray, factor: float) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-        """Plan jobs by ascending key; None if the time is up before."""
-        instance = self.instance
-        n, capacity = len(instance.jobs), instance.setting.capacity
-        pieces = 3 * n + 2
+    def _plan(
+        self, keys: np.ndarray, factor: float
+    ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]] | None:
+        """Plan jobs by ascending key: when they start, and where; None if the time is up before."""
+        instance, capacity = self.instance, self.instance.setting.capacity
+        n, pieces = len(instance.jobs), 3 * len(instance.jobs) + 2
         ticks, piece = np.zeros(pieces, dtype=np.int64), np.zeros(pieces, dtype=np.int64)
         free, size = np.empty((pieces, *capacity.shape), dtype=np.int64), np.ones(1, dtype=np.int64)
         free[0] = capacity
-        start, rows, spans = np.zeros(n, dtype=np.int64), np.zeros_like(self.best.rows), np.zeros(n, np.int64)
+        start, spans = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+        rows = np.zeros_like(self.best.places[0])
         order = np.argsort(keys, kind="stable")
         for first in range(0, n, BATCH):
             if self.over:
                 return None
             batch = order[first : first + BATCH]
             kernels.plan(instance.table, factor, batch, (ticks, piece, free, size), start, rows, spans)
-        return start, rows, spans
+        return start, (rows, spans)
 
     def anneal(self, rng: np.random.Generator, rounds: int) -> None:
         """Improve the best by small changes."""
-        best, setting = self.best, self.instance.setting
-        copy_state(best.best, best.current)
-        costs = np.array([best.cost, best.cost])
-        keys, release = best.keys.copy(), best.release.copy()
-        done, step = 0, max(1, min(200, 20_000 // len(self.instance.jobs)))
+        best = self.best
+        cost = best.run(best.genome, best.places, math.inf)  # more than the best if that was made strictly
+        copy_state(best.other, best.current)
+        costs = np.array([cost, best.cost])
+        held, tried = (tuple(array.copy() for array in best.genome) for _ in range(2))
+        states = (best.blank, best.current, best.other, best.best)
+        done, step = 0, max(1, min(200, BATCH_WORK // len(self.instance.jobs)))
         while done < rounds and not self.over:
             part = done / rounds
             if not math.isinf(self.budget.time_limit):
                 part = max(part, self.budget.seconds / self.budget.time_limit)
             count = min(step, rounds - done)
+            heat = costs[1] * WARM * (COLD / WARM) ** part
+            draws = rng.random((count, 6))
             kernels.search_rounds(
-                best.table, (best.blank, best.current, best.other, best.best), setting.slowdown.contention,
-                setting.window, keys, release, best.rows, best.spans, best.weight, costs,
-                rng.random((count, 6)), costs[1] * WARM * (COLD / WARM) ** part,
-            )  # fmt: skip
+                best.table, states, best.setting, held, tried, best.places, costs, draws, heat
+            )
             done += count
             if costs[1] < best.cost:
                 best.cost = float(costs[1])
                 best.maker = f"{best.maker.removesuffix(ANNEALED)}{ANNEALED}"
             self.tell(0.2 + 0.8 * part)
-
-
-ANNEALED = ", improved by annealing"

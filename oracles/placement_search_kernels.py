@@ -214,7 +214,7 @@ def plan(table, factor, order, profile, start, rows, spans):  # type: ignore[no-
     rows, spans
         Output: machine and count, and how many machines, shapes (n, most, 2) and (n,).
     """
-    ticks, piece, free, size = profile
+    ticks, piece, free, _ = profile
     low = np.empty_like(free[0])
     for job in order:
         need, instances = table.need[job], table.instances[job]
@@ -257,7 +257,7 @@ def _planned_fits(free, need, rows, spans):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def run_plan(table, blank, state, contention, window, keys, release, rows, spans, weight, limit):  # type: ignore[no-untyped-def]
+def run_plan(table, blank, state, contention, window, keys, release, style, rows, spans, weight, limit):  # type: ignore[no-untyped-def]
     """Simulate to the end: at every epoch the released jobs of the window are tried by ascending key.
 
     Parameters
@@ -267,9 +267,11 @@ def run_plan(table, blank, state, contention, window, keys, release, rows, spans
     keys, release
         Who comes first, and from which tick on each job is tried, shape (n,). If nothing runs and nobody else
         comes, all are tried.
+    style
+        By which rule each job is placed, and on how many machines at most (unless nothing runs and nobody
+        else comes), shape (n, 2).
     rows, spans
-        Where a job goes if it fits there; those of 0 ``spans``, and those that do not fit, go on as few
-        machines as they can.
+        Where a job goes if it fits there; those of 0 ``spans``, and those that do not fit, by their style.
     weight
         What a GPU-tick costs, in thousandths of a tick of a job.
     limit
@@ -302,10 +304,10 @@ def run_plan(table, blank, state, contention, window, keys, release, rows, spans
                 if _planned_fits(free, table.need[job], rows[job], spans[job]):
                     chosen, count = rows[job], spans[job]
                 else:
-                    chosen = one
-                    count = _place(
-                        free, table.capacity, table.need[job], table.instances[job], CONSOLIDATE, one
-                    )
+                    chosen, rule = one, style[job, 0]
+                    count = _place(free, table.capacity, table.need[job], table.instances[job], rule, one)
+                    if attempt == 0 and count > style[job, 1]:
+                        continue
                 for i in range(count):
                     begun[at, 0], begun[at, 1], begun[at, 2] = job, chosen[i, 0], chosen[i, 1]
                     for r in range(3):
@@ -316,37 +318,49 @@ def run_plan(table, blank, state, contention, window, keys, release, rows, spans
 
 
 @njit(cache=True)
-def _change(draw, table, state, by_start, keys, release):  # type: ignore[no-untyped-def]
-    """Change the key or the release of one job, as the draws say, or exchange those of two."""
+def _change(draw, table, state, by_start, keys, release, style):  # type: ignore[no-untyped-def]
+    """Change the key, the release or the style of one job, as the draws say, or exchange two keys."""
     n = by_start.size
     place = int(draw[0] * n)
     reach = 1 + int(draw[1] ** 3 * min(n - 1, 60))
     other = place + reach if draw[2] < 0.5 else place - reach
     other = min(n - 1, max(0, other))
-    a, b = by_start[place], by_start[other]
-    if draw[3] < 0.35:
+    a, b, kind = by_start[place], by_start[other], draw[3]
+    if kind < 0.3:
         keys[a], keys[b] = keys[b], keys[a]
         release[a] = min(release[a], state.start[b])
         release[b] = min(release[b], state.start[a])
-    elif draw[3] < 0.65:
+    elif kind < 0.55:
         keys[a] = keys[b] - draw[4]
         release[a] = min(release[a], state.start[b])
-    elif draw[3] < 0.8:
+    elif kind < 0.65:
         release[a] = table.submit[a]
+    elif kind < 0.8:
+        release[a] = max(state.finish[b], table.submit[a])
+    elif kind < 0.9:
+        style[a, 0] = int(3 * draw[4])
+    elif draw[4] < 0.5:
+        style[a, 1] = max(1, state.spans[a] - 1)
     else:
-        release[a] = state.finish[b] if state.finish[b] > table.submit[a] else table.submit[a]
+        style[a, 1] = table.capacity.shape[0]
 
 
 @njit(cache=True)
-def search_rounds(table, states, contention, window, keys, release, rows, spans, weight, costs, draws, heat):  # type: ignore[no-untyped-def]
-    """Change keys and releases at random, and keep what costs no more, or only a little.
+def search_rounds(table, states, setting, held, tried, places, costs, draws, heat):  # type: ignore[no-untyped-def]
+    """Change keys, releases and styles at random, and keep what costs no more, or only a little.
 
     Parameters
     ----------
-    table, contention, window, keys, release, rows, spans, weight
-        As in :func:`run_plan`; keys and releases become those of the last accepted round.
+    table
+        Machines and jobs.
     states
         Blank, current and another state, and the best one.
+    setting
+        Contention, window and ``weight``, as in :func:`run_plan`.
+    held, tried
+        Keys, releases and styles of the last accepted round, kept up to date, and the same once more.
+    places
+        ``rows`` and ``spans`` of :func:`run_plan`.
     costs
         That of the current and of the best state; kept up to date.
     draws
@@ -355,15 +369,19 @@ def search_rounds(table, states, contention, window, keys, release, rows, spans,
         The increase of the cost that is accepted with probability 1/e.
     """
     blank, current, other, best = states
+    contention, window, weight = setting
+    rows, spans = places
     by_start = np.argsort(current.start, kind="mergesort")
-    tried, freed = keys.copy(), release.copy()
     for draw in draws:
-        _change(draw, table, current, by_start, tried, freed)
+        _change(draw, table, current, by_start, tried[0], tried[1], tried[2])
         limit = costs[0] - heat * np.log(max(draw[5], 1e-300))
-        cost = run_plan(table, blank, other, contention, window, tried, freed, rows, spans, weight, limit)
+        cost = run_plan(
+            table, blank, other, contention, window, tried[0], tried[1], tried[2], rows, spans, weight, limit
+        )
         if cost <= limit:
-            keys[:] = tried
-            release[:] = freed
+            held[0][:] = tried[0]
+            held[1][:] = tried[1]
+            held[2][:] = tried[2]
             costs[0] = cost
             copy_state(other, current)
             by_start = np.argsort(current.start, kind="mergesort")
@@ -371,5 +389,6 @@ def search_rounds(table, states, contention, window, keys, release, rows, spans,
                 costs[1] = cost
                 copy_state(other, best)
         else:
-            tried[:] = keys
-            freed[:] = release
+            tried[0][:] = held[0]
+            tried[1][:] = held[1]
+            tried[2][:] = held[2]

@@ -13,7 +13,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from clairvoyant.models.base import InputError
-from clairvoyant.models.placement.instance import PlacementInstance, Schedule
+from clairvoyant.models.placement.instance import PlacementInstance
+from clairvoyant.models.placement.schedule import Schedule
 from clairvoyant.online.play import Replay, play
 from clairvoyant.oracles import placement_exact
 from clairvoyant.oracles.base import Budget, OracleError, WhyStopped
@@ -32,7 +33,7 @@ SEARCHES = (by_cpsat, by_branch_and_bound)
 METHODS = (*SEARCHES, by_enumeration, by_program)
 
 
-def few(examples: int) -> Any:
+def few(examples: int) -> hypothesis_settings:
     return hypothesis_settings(max_examples=examples, deadline=None, derandomize=True)
 
 
@@ -65,7 +66,7 @@ def busy(jobs: int, seed: int = 0, **options: Any) -> PlacementInstance:
     return PlacementInstance(machines=machines, jobs=rows, **options)
 
 
-def without_contention(**options: Any) -> Any:
+def without_contention(**options: Any) -> st.SearchStrategy[PlacementInstance]:
     return instances(contention=False, windows=False, **options)
 
 
@@ -106,8 +107,9 @@ def test_the_optimum_can_be_played(instance: PlacementInstance) -> None:
     for method in SEARCHES:
         found = method(instance, Budget(0.0, None))
         assert found.schedule is not None
-        run = play(Replay(instance.decisions(found.schedule), "placement"), instance)
+        run = play(Replay(instance.decisions(found.schedule), "placement"), instance, keep_decisions=True)
         assert run.total == pytest.approx(instance.cost(found.schedule), rel=1e-12)
+        assert run.decisions is not None
         again = instance.schedule_of(run.decisions)
         for name in ("start", "finish", "rows"):
             assert np.array_equal(getattr(again, name), getattr(found.schedule, name))
@@ -167,7 +169,7 @@ def test_no_jobs_and_one_job(method: Method) -> None:
 def test_waiting_for_one_machine_can_be_better_than_two(method: Method) -> None:
     """A job of 2 GPUs: 15 s at once on two machines, or 10 s on one that is free 1.5 s later."""
     machines = [{"gpus": 2, "cpus": 8, "memory": 8}] * 2
-    alone = {"submit": 0, "instances": 1, "gpus": 1, "cpus": 1, "memory": 8}
+    alone: dict[str, Any] = {"submit": 0, "instances": 1, "gpus": 1, "cpus": 1, "memory": 8}
     jobs = [{**alone, "duration": d} for d in (2, 20)]
     jobs.append({"submit": 0.5, "duration": 10, "instances": 2, "gpus": 1, "cpus": 1, "memory": 0})
     slow = {"communication": 1, "contention": 0}
@@ -233,7 +235,7 @@ def test_no_time_at_all_leaves_an_honest_bound(method: Method, contention: float
 
 
 def test_an_early_stop_leaves_an_honest_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    instance = busy(8, 3, slowdown={"communication": 1.0, "contention": 1.0})
+    instance = busy(8, 1, slowdown={"communication": 1.0, "contention": 1.0})
     best = optimum(instance, by_branch_and_bound)
     monkeypatch.setattr(placement_exact, "SLICE", 100)
     calls: list[str] = []
@@ -283,7 +285,7 @@ def test_progress_is_told_and_its_errors_come_through(method: Method) -> None:
     assert told
     assert all(0.0 <= done <= 1.0 and text for done, text in told)
 
-    def fails(done: float, text: str) -> None:
+    def fails(_: float, text: str) -> None:
         raise KeyError(text)
 
     with pytest.raises(KeyError):
@@ -295,13 +297,15 @@ def test_ctrl_c_ends_a_search(method: Method) -> None:
     optimum(busy(3), method)  # compiles
     slowdown = {"communication": 1.0, "contention": 1.0 if method is by_branch_and_bound else 0.0}
     instance = busy(24, 3, slowdown=slowdown)
-    timer = threading.Timer(1.0, signal.raise_signal, [signal.SIGINT])
+    main = threading.get_ident()
+    timer = threading.Timer(1.5, lambda: signal.pthread_kill(main, signal.SIGINT))
     begin = time.perf_counter()
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         method(instance, Budget(0.0, 60.0))
     timer.join()
     assert time.perf_counter() - begin < 30.0
+    assert not [thread for thread in threading.enumerate() if "ThreadPool" in thread.name]
 
 
 def test_too_many_schedules_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

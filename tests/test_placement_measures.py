@@ -99,7 +99,7 @@ def test_without_jobs_nothing_is_measured() -> None:
         assert steps.integral == 0
         assert steps.at(np.array([5])).tolist() == [0]
         assert steps.averages(np.array([0, 5])).tolist() == [0.0]
-    assert "jobs waiting" in to_svg(gantt.gantt_figure(instance, nothing, "nothing"))
+    assert "waiting" in to_svg(gantt.gantt_figure(instance, nothing, "nothing"))
 
 
 def test_machines_without_gpus_are_not_in_use() -> None:
@@ -251,7 +251,7 @@ def test_figure_names_jobs_rows_and_unit() -> None:
     svg = to_svg(gantt.gantt_panels(instance, {"one": schedule, "again": schedule}))
     texts = re.findall(r">([^<>]+)</text>", svg)
     assert texts.count("machine 1, GPU 1") == 2
-    assert {"one", "again", "0", "3", "jobs waiting", "time (minutes)"} <= set(texts)
+    assert {"one", "again", "0", "3", "waiting", "time (minutes)"} <= set(texts)
     assert svg == to_svg(gantt.gantt_panels(instance, {"one": schedule, "again": schedule}))
 
 

@@ -147,7 +147,7 @@ def test_nothing_waits_for_which_there_is_room(name: str, instance: PlacementIns
 
 
 @given(kit.instances(min_jobs=2, max_jobs=7), st.sampled_from(ORDERED))
-@hypothesis_settings(max_examples=60, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=40, deadline=None, derandomize=True)
 def test_strict_means_that_nobody_overtakes(instance: PlacementInstance, kind: Any) -> None:
     for seen, decision in watch(kind(strict=True), instance):
         free = left(seen, decision)
@@ -196,7 +196,7 @@ def reference_order(kind: type[Any], setting: Setting, seen: Observation) -> lis
 
 
 @given(kit.instances(min_jobs=2, max_jobs=8), st.sampled_from(ORDERED))
-@hypothesis_settings(max_examples=80, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=50, deadline=None, derandomize=True)
 def test_jobs_start_in_the_order_of_their_rule(instance: PlacementInstance, kind: Any) -> None:
     for seen, decision in watch(kind(), instance):
         started = [i for i, _ in itertools.groupby(decision[:, 0].tolist())]
@@ -269,7 +269,7 @@ def check_filled(ranked: list[int], rows: np.ndarray, free: np.ndarray, need: np
 
 
 @given(kit.instances(min_jobs=1, max_jobs=7), st.sampled_from([FifoFirstFit, DrfFirstFit]))
-@hypothesis_settings(max_examples=60, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=40, deadline=None, derandomize=True)
 def test_first_fit_uses_the_lowest_indices(instance: PlacementInstance, kind: Any) -> None:
     for seen, decision in watch(kind(), instance):
         for p, rows, free in gangs(seen, decision):
@@ -277,7 +277,7 @@ def test_first_fit_uses_the_lowest_indices(instance: PlacementInstance, kind: An
 
 
 @given(kit.instances(min_jobs=1, max_jobs=7), st.sampled_from([FifoLoadBalance, DrfLoadBalance]))
-@hypothesis_settings(max_examples=60, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=40, deadline=None, derandomize=True)
 def test_load_balance_uses_the_least_loaded(instance: PlacementInstance, kind: Any) -> None:
     capacity = instance.setting.capacity
     for seen, decision in watch(kind(), instance):
@@ -288,7 +288,7 @@ def test_load_balance_uses_the_least_loaded(instance: PlacementInstance, kind: A
 
 
 @given(kit.instances(min_jobs=1, max_jobs=7), st.sampled_from([FifoConsolidate, SjfConsolidate]))
-@hypothesis_settings(max_examples=60, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=40, deadline=None, derandomize=True)
 def test_consolidate_spans_the_fewest_machines_there_are_now(instance: PlacementInstance, kind: Any) -> None:
     for seen, decision in watch(kind(), instance):
         for p, rows, free in gangs(seen, decision):
@@ -339,7 +339,7 @@ CLOSE = Fraction(1, 10**12)
 
 
 @given(kit.instances(min_jobs=2, max_jobs=7))
-@hypothesis_settings(max_examples=80, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=50, deadline=None, derandomize=True)
 def test_tetris_starts_the_pair_with_the_largest_product(instance: PlacementInstance) -> None:
     for seen, decision in watch(Tetris(), instance):
         waiting = set(range(len(seen.jobs)))

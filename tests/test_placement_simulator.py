@@ -359,6 +359,13 @@ def test_contention_is_that_of_the_worst_machine_and_only_while_it_lasts() -> No
     assert apart.state.finish.tolist() == [10_000, 2000]
 
 
+def test_contention_on_several_machines_does_not_add_up() -> None:
+    # The gang has 1 of 4 GPUs of others beside it on the first machine, and 2 of 4 on the second.
+    jobs = [job(duration=4, instances=4), job(duration=90), job(duration=90, gpus=2)]
+    simulator = run(cluster(jobs, eta=1), rows_of((0, 0, 2), (0, 1, 2), (1, 0, 1), (2, 1, 1)))
+    assert simulator.state.finish[0] == 6000 + 1  # 4 s times 1.5
+
+
 def test_intensity_counts_for_both_sides() -> None:
     def ends(mine: float, other: float) -> int:
         jobs = [job(duration=1, gpus=2, intensity=mine), job(duration=9, gpus=2, intensity=other)]
@@ -467,6 +474,32 @@ def test_the_fast_check_and_the_list_of_violations_agree(data: st.DataObject) ->
         tried = rows_of(*corrupt(data, decision.tolist(), instance))
         assert simulator.feasible(tried) == (simulator.violations(tried) == [])
         simulator.begin(decision)
+
+
+@pytest.mark.parametrize(
+    ("rows", "constraint"),
+    [
+        ([(0, 0, 1), (0, 0, 1)], "twice"),
+        ([(0, 0, 1)], "gang"),
+        ([(0, 0, 2), (0, 1, 1)], "gang"),
+        ([(0, 0, 0), (0, 1, 2)], "count"),
+        ([(0, 0, 2), (0, 1, -1), (0, 2, 1)], "count"),
+        ([(3, 0, 1)], "job"),
+        ([(-1, 0, 1)], "job"),
+        ([(0, 3, 2)], "machine"),
+        ([(0, -1, 2)], "machine"),
+        ([(2, 0, 1)], "window"),
+        ([(0, 0, 2), (1, 0, 1)], "capacity"),
+        ([], "progress"),
+    ],
+)
+def test_each_fault_alone_is_found_by_both_checks(rows: list[tuple[int, int, int]], constraint: str) -> None:
+    jobs = [job(instances=2, gpus=2), job(gpus=1), job(gpus=1)]
+    simulator = cluster(jobs, gpus=(4, 4, 4), window=2).simulator()
+    simulator.advance()
+    assert not simulator.feasible(rows_of(*rows))
+    assert constraint in {violation.constraint for violation in simulator.violations(rows_of(*rows))}
+    assert simulator.feasible(rows_of((0, 0, 2), (1, 1, 1)))
 
 
 @hypothesis_settings(max_examples=40, deadline=None)

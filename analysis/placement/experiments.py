@@ -22,8 +22,8 @@ from ..statistics import Paired, paired
 from .measures import measures_of, queue_length
 
 NOTE = (
-    "Synthetic jobs fitted to public traces; how they slow each other down (kappa, eta) is an assumption: the "
-    "paper does not say"
+    "Synthetic jobs fitted to public traces; how they slow each other down (kappa, eta) is an assumption, as "
+    "the paper does not say"
 )
 """Stands in every table and caption."""
 

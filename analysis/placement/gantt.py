@@ -257,5 +257,5 @@ def _draw_queue(ax: Axes, instance: PlacementInstance, schedule: Schedule, ticks
     times, values = waiting.times / ticks, waiting.values
     ax.fill_between(times, values, step="post", color=PALETTE[0], alpha=0.5, linewidth=0)
     ax.set_ylim(0.0, max(1, int(values.max(initial=0))) * 1.05)
-    ax.set_ylabel("jobs waiting")
+    ax.set_ylabel("waiting")
     ax.yaxis.get_major_locator().set_params(integer=True, nbins=4)

@@ -113,7 +113,7 @@ class Size:
 
 
 SIZES = {
-    "tiny": Size(8, 2, HALF_MACHINE, TINY_SHARES, TINY_LOG_DURATION, 3.0),
+    "tiny": Size(6, 2, HALF_MACHINE, TINY_SHARES, TINY_LOG_DURATION, 3.0),
     "default": Size(400, CLUSTERS["small"], MACHINE, None, LOG_DURATION, RHO),
     "large": Size(4000, CLUSTERS["small"], MACHINE, None, LOG_DURATION, RHO),  # the test set of Sec. 5.1.2
 }
@@ -150,7 +150,7 @@ def generate(
     Parameters
     ----------
     size
-        "tiny" (8 jobs on 2 machines of 4 GPUs, with small gangs: can be solved exactly), "default" (400 jobs
+        "tiny" (6 jobs on 2 machines of 4 GPUs, with small gangs: can be solved exactly), "default" (400 jobs
         on the Small cluster, 8 machines of 8 GPUs, 96 cores and 512 GB) or "large" (4,000 jobs, as many as
         in the paper's test set); it sets what is not given otherwise.
     seed

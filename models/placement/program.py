@@ -18,8 +18,11 @@ from .instance import PlacementInstance
 from .jobs import TICKS
 from .simulator import rooms
 
+EXACT = {**CAREFUL, "mip_feasibility_tolerance": 1e-9, "primal_feasibility_tolerance": 1e-9}
+"""Options of HiGHS: times are large beside a step, so that its usual tolerances would show in them."""
+
 EQUATIONS = (
-    "minimise    sum_i (u e[i] - a_i) + lambda u sum_i g_i (e[i] - s[i])        completion times and GPU-seconds",
+    "minimise    sum_i (u e[i] - a_i) + lambda u sum_i g_i (e[i] - s[i])        JCT and GPU-seconds",
     "                u: seconds of a step, a_i: submission, g_i: GPUs of all instances",
     "subject to  sum_k c[i,k] = C_i                    for all i                 all instances or none",
     "            p[i,k] <= c[i,k] <= R_ik p[i,k]       for all i, k              i is on machine k",
@@ -79,7 +82,7 @@ def placement_program(instance: PlacementInstance) -> PyomoProgram:
     m.z = pyo.Var(spans, domain=pyo.Binary)
     m.x = pyo.Var(pairs, domain=pyo.Binary)
     m.b = pyo.Var(pairs, domain=pyo.Binary)
-    m.y = pyo.Var(here, bounds=lambda _, i, j, k: (0, room[j][k]))
+    m.y = pyo.Var(here, bounds=lambda _, *key: (0, room[key[1]][key[2]]))
     m.cost = pyo.Objective(expr=_cost(instance, m, step), sense=pyo.minimize)
     _declare_jobs(instance, m, room, duration)
     _declare_order(m, pairs, horizon)
@@ -90,18 +93,18 @@ def placement_program(instance: PlacementInstance) -> PyomoProgram:
     shapes = {"s": (n,), "e": (n,), "c": (n, machines), "p": (n, machines), "z": duration.shape}
     shapes |= {"x": (n, n), "b": (n, n), "y": (n, n, machines)}
     title = f"The best placement of all jobs ({n} jobs, {machines} machines, steps of {step / TICKS:g} s)"
-    return PyomoProgram(m, shapes, title=title, equations=EQUATIONS, highs_options=CAREFUL)
+    return PyomoProgram(m, shapes, title=title, equations=EQUATIONS, highs_options=EXACT)
 
 
 def _refuse(instance: PlacementInstance) -> None:
     setting = instance.setting
     if setting.slowdown.contention > 0.0:
         raise InputError(
-            f"slowdown.contention: {setting.slowdown.contention!r} is above 0; the program knows no contention"
+            f"slowdown.contention: {setting.slowdown.contention!r} is above 0; the program knows none"
         )
     if len(instance.jobs) > setting.window:
         raise InputError(
-            f"window: {setting.window} is less than the {len(instance.jobs)} jobs; the program knows no window"
+            f"window: {setting.window} is less than the {len(instance.jobs)} jobs; the program knows none"
         )
 
 
@@ -109,7 +112,9 @@ def _cost(instance: PlacementInstance, m: Any, step: int) -> Any:
     jobs, weight = instance.jobs, instance.setting.gpu_weight
     seconds = step / TICKS
     fixed = -sum(jobs.submit.tolist()) / TICKS
-    fees = sum(weight * seconds * gpus * (m.e[i] - m.s[i]) for i, gpus in enumerate(jobs.gpus.tolist()) if gpus)
+    fees = sum(
+        weight * seconds * gpus * (m.e[i] - m.s[i]) for i, gpus in enumerate(jobs.gpus.tolist()) if gpus
+    )
     return sum(seconds * m.e[i] for i in range(len(jobs))) + (fees if weight else 0.0) + fixed
 
 

@@ -2,9 +2,10 @@
 
 All of them stand in this one file, because compiled code is cached by file.
 
-A plan is a row of 2 w random keys in [0, 1] for w waiting jobs: they are tried in ascending order of the first
-w keys, ties by submission, and the other w keys choose the rule by which each is placed (thirds: FIRST_FIT,
-LOAD_BALANCE, CONSOLIDATE). Plans are valued by job-ticks in the system and GPU-ticks in use from now on.
+A plan is a row of 2 w random keys in [0, 1] for w waiting jobs: they are tried in ascending order of the
+first w keys, ties by submission, and the other w keys choose the rule by which each is placed (thirds:
+FIRST_FIT, LOAD_BALANCE, CONSOLIDATE). Plans are valued by job-ticks in the system and GPU-ticks in use from
+now on.
 """
 
 from __future__ import annotations
@@ -76,13 +77,13 @@ class Archive(NamedTuple):
     ----------
     keys, values
         The plans, shape (A, 2 w), and their job-ticks and GPU-ticks, shape (A, 2).
-    count
+    size
         How many of them are in use, shape (1,).
     """
 
     keys: np.ndarray
     values: np.ndarray
-    count: np.ndarray
+    size: np.ndarray
 
 
 @njit(cache=True)
@@ -170,7 +171,7 @@ def rollout(outlook, keys):  # type: ignore[no-untyped-def]
 def best(archive, weight):  # type: ignore[no-untyped-def]
     """Return which plan costs least, ties by GPU-ticks."""
     values, found = archive.values, 0
-    for i in range(1, archive.count[0]):
+    for i in range(1, archive.size[0]):
         cost = values[i, 0] + weight * values[i, 1]
         least = values[found, 0] + weight * values[found, 1]
         if cost < least or (cost == least and values[i, 1] < values[found, 1]):
@@ -181,7 +182,7 @@ def best(archive, weight):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def crowding(archive):  # type: ignore[no-untyped-def]
     """Return how many plans are near each one in both objectives, itself included."""
-    count = archive.count[0]
+    count = archive.size[0]
     values = archive.values[:count].astype(np.float64)
     result = np.zeros(count, dtype=np.int64)
     near = np.zeros(2)
@@ -204,34 +205,34 @@ def _copy_plan(archive, source, target):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def _thin(archive, weight):  # type: ignore[no-untyped-def]
     """Drop the most crowded plan; those best in one objective or in cost stay."""
-    count = archive.count[0]
+    count = archive.size[0]
     crowd = crowding(archive)
     crowd[best(archive, weight)] = 0
     crowd[np.argmin(archive.values[:count, 0])] = 0
     crowd[np.argmin(archive.values[:count, 1])] = 0
     _copy_plan(archive, count - 1, np.argmax(crowd))
-    archive.count[0] = count - 1
+    archive.size[0] = count - 1
 
 
 @njit(cache=True)
 def keep(archive, keys, waited, used, weight):  # type: ignore[no-untyped-def]
-    """Keep a plan, unless one that is kept is as good in both objectives, and drop those that it is as good as."""
+    """Keep a plan, unless a kept one is as good in both objectives; drop those that it is as good as."""
     values = archive.values
-    for i in range(archive.count[0]):
+    for i in range(archive.size[0]):
         if values[i, 0] <= waited and values[i, 1] <= used:
             return
     kept = 0
-    for i in range(archive.count[0]):
+    for i in range(archive.size[0]):
         if values[i, 0] < waited or values[i, 1] < used:
             _copy_plan(archive, i, kept)
             kept += 1
-    archive.count[0] = kept
+    archive.size[0] = kept
     if kept == values.shape[0]:
         _thin(archive, weight)
-    at = archive.count[0]
+    at = archive.size[0]
     archive.keys[at] = keys
     values[at, 0], values[at, 1] = waited, used
-    archive.count[0] = at + 1
+    archive.size[0] = at + 1
 
 
 @njit(cache=True)

@@ -10,17 +10,16 @@ what those took beyond its age. Times of jobs that spanned more machines than ne
 contention is not corrected.
 
 *Plans.* A plan has two random keys per waiting job: the first makes the order, the second the placing rule
-(first fit, load balance or consolidate). Two objectives, both to be minimised, come from the rollout of a plan
-in that simulation: the sum of completion times and the GPU-seconds of the jobs that run or wait.
+(first fit, load balance or consolidate). Two objectives, both to be minimised, come from the rollout of a
+plan in that simulation: the sum of completion times and the GPU-seconds of the jobs that run or wait.
 
-*Search.* It begins with FIFO and with the shortest estimate first, each with every rule, and with the plan of
-the epoch before, in which new jobs are last and consolidate. An archive keeps at most :data:`ARCHIVE` plans, none
-of them as good as another one in both objectives. If only one waiting job fits now, it starts in any case and
-only these first plans are compared.
+*Search.* It begins with FIFO and with the shortest estimate first, both consolidating. An archive keeps at
+most :data:`ARCHIVE` plans, none of them as good as another one in both objectives. If only one waiting job
+fits now, it starts in any case; it consolidates, and there is no search.
 
 *Decision.* The plan of the archive with the least cost, completion times plus lambda times GPU-seconds, is
-carried out as far as it concerns now; ties go to fewer GPU-seconds. Jobs that do not fit are passed over, so
-that no job waits for which there is room.
+carried out as far as it concerns now; ties go to fewer GPU-seconds, then to the plan found first. Jobs that
+do not fit are passed over, so that no job waits for which there is room.
 """
 
 from __future__ import annotations
@@ -34,10 +33,27 @@ import numpy as np
 from ...models.draw import real, whole
 from ...models.placement.instance import Observation, Setting
 from ...models.placement.jobs import TICKS, Jobs, frozen
-from ...models.placement.kernels import ARRIVED, CONSOLIDATE, PENDING, SCALE, Table, begin
+from ...models.placement.kernels import (
+    ARRIVED,
+    CONSOLIDATE,
+    PENDING,
+    SCALE,
+    Table,
+    begin,
+)
 from ...models.placement.simulator import blank_state, fewest_machines
 from ..base import Traits
-from ._search_kernels import RULES, Archive, Outlook, anneal, best, first_starts, how_many_fit, hunt, remaining
+from ._search_kernels import (
+    RULES,
+    Archive,
+    Outlook,
+    anneal,
+    best,
+    first_starts,
+    how_many_fit,
+    hunt,
+    remaining,
+)
 
 ARCHIVE = 64
 """The most plans in an archive."""
@@ -63,8 +79,6 @@ class Records:
         spanned; whole numbers, 0 if not known, shape (N, 7).
     factor
         comm(K) for K machines, nan where the job cannot run, shape (N, M + 1).
-    keys
-        The plan that was carried out last; new jobs are last and consolidate; shape (N, 2).
     seen_gpus, seen_ticks
         Of the jobs that ended last, all GPUs, and how long they took divided by comm(K).
     """
@@ -73,7 +87,6 @@ class Records:
         self.setting = setting
         self.facts = np.zeros((0, 7), dtype=np.int64)
         self.factor = np.zeros((0, len(setting.capacity) + 1))
-        self.keys = np.zeros((0, 2))
         self.seen_gpus = np.zeros(0, dtype=np.int64)
         self.seen_ticks = np.zeros(0)
 
@@ -96,8 +109,6 @@ class Records:
     def _grow(self, more: int) -> None:
         self.facts = np.concatenate([self.facts, np.zeros((more, 7), dtype=np.int64)])
         self.factor = np.concatenate([self.factor, np.full((more, self.factor.shape[1]), np.nan)])
-        last = np.full((more, 2), (1.0, (CONSOLIDATE + 0.5) / RULES))
-        self.keys = np.concatenate([self.keys, last])
 
     def _add(self, observation: Observation, fresh: np.ndarray) -> None:
         jobs, instances = observation.jobs[fresh], observation.instances[fresh]
@@ -171,25 +182,17 @@ def look_ahead(records: Records, observation: Observation) -> tuple[Outlook, np.
     return outlook, jobs, estimate
 
 
-def first_plans(estimate: np.ndarray, last: np.ndarray) -> np.ndarray:
-    """Return the plans with which a search begins, shape (7, 2 w).
+def first_plans(estimate: np.ndarray) -> np.ndarray:
+    """Return the plans that a search begins with: FIFO and the shortest first, consolidating.
 
-    FIFO with each rule, the shortest estimate first with each rule, and the plan of the epoch before.
-
-    Parameters
-    ----------
-    estimate
-        How long each waiting job is expected to take, shape (w,).
-    last
-        Its two keys in the plan of the epoch before, shape (w, 2).
+    Their shape is (2, 2 w); ``estimate`` says how long each waiting job is expected to take, shape (w,).
     """
     w = len(estimate)
     oldest = (np.arange(w) + 0.5) / w
     shortest = np.empty(w)
     shortest[np.argsort(estimate, kind="stable")] = oldest
-    rules = [np.full(w, (rule + 0.5) / RULES) for rule in range(RULES)]
-    plans = [np.concatenate([order, rule]) for order in (oldest, shortest) for rule in rules]
-    return np.array([*plans, last.T.reshape(-1)])
+    rules = np.full(w, (CONSOLIDATE + 0.5) / RULES)
+    return np.array([np.concatenate([order, rules]) for order in (oldest, shortest)])
 
 
 def blank_archive(waiting: int) -> Archive:
@@ -202,7 +205,8 @@ def blank_archive(waiting: int) -> Archive:
 class Planner(ABC):
     """What MOSA and MALO share: the outlook, the first plans and the decision; see the module."""
 
-    iterations: int = 0
+    name: str = field(default="", init=False)
+    traits: ClassVar[Traits] = Traits(problem="placement", randomised=True)
 
     def start(self, setting: Setting, rng: np.random.Generator) -> None:
         """Forget everything."""
@@ -211,24 +215,23 @@ class Planner(ABC):
 
     def decide(self, observation: Observation) -> np.ndarray:
         """Search, and return the rows (job, machine, count) that the chosen plan starts now."""
-        records, waiting = self._records, observation.jobs
+        records = self._records
         records.note(observation)
         outlook, jobs, estimate = look_ahead(records, observation)
-        archive = blank_archive(len(waiting))
-        plans = first_plans(estimate[-len(waiting) :], records.keys[waiting])
-        several = how_many_fit(outlook.table, outlook.now) > 1
-        self._search(outlook, archive, plans, self._rng, self.iterations if several else 0)
-        chosen = archive.keys[best(archive, outlook.weight)]
-        records.keys[waiting] = chosen.reshape(2, -1).T
+        waiting = len(observation.jobs)
+        plans = first_plans(estimate[-waiting:])
+        chosen = plans[0]
+        if how_many_fit(outlook.table, outlook.now) > 1:
+            archive = blank_archive(waiting)
+            self._search(outlook, archive, plans)
+            chosen = archive.keys[best(archive, outlook.weight)]
         rows: np.ndarray = first_starts(outlook, chosen)
         rows[:, 0] = jobs[rows[:, 0]]
         records.begin(rows, observation.time)
         return frozen(rows)
 
     @abstractmethod
-    def _search(
-        self, outlook: Outlook, archive: Archive, plans: np.ndarray, rng: np.random.Generator, iterations: int
-    ) -> None:
+    def _search(self, outlook: Outlook, archive: Archive, plans: np.ndarray) -> None:
         """Fill the archive, beginning with these plans."""
 
 
@@ -236,9 +239,9 @@ class Planner(ABC):
 class Mosa(Planner):
     """MOSA: searches for order and placement by simulated annealing anew at every epoch, from estimates.
 
-    The annealing begins with the best of the first plans. In turn, a job gets another key in the order, and a
-    job another rule. Objectives are in seconds per job and seconds per GPU asked for; a step that worsens them
-    by D (the sum over those that get worse) is taken with probability exp(-D / temperature), and the
+    The annealing begins with the best of the first plans. In turn, a job gets another key in the order, and
+    a job another rule. Objectives are in seconds per job and seconds per GPU asked for; a step that worsens
+    them by D (the sum over those that get worse) is taken with probability exp(-D / temperature), and the
     temperature falls by a factor with every step. See the module for the rest.
 
     Parameters
@@ -267,10 +270,8 @@ class Mosa(Planner):
         self.temperature = real("temperature", self.temperature, SMALLEST)
         self.cooling = real("cooling", self.cooling, SMALLEST, 1.0)
 
-    def _search(
-        self, outlook: Outlook, archive: Archive, plans: np.ndarray, rng: np.random.Generator, iterations: int
-    ) -> None:
-        anneal(outlook, archive, plans, rng, iterations, self.temperature, self.cooling)
+    def _search(self, outlook: Outlook, archive: Archive, plans: np.ndarray) -> None:
+        anneal(outlook, archive, plans, self._rng, self.iterations, self.temperature, self.cooling)
 
 
 @dataclass
@@ -278,10 +279,10 @@ class Malo(Planner):
     """MALO: searches for order and placement by an ant lion optimiser with differential evolution.
 
     Plans of the archive are the ant lions. In every iteration each ant goes to the mean of two random walks,
-    one around an ant lion drawn with a chance inverse to its crowding in the archive, one around the elite, the
-    plan with the least cost. The walks of iteration t of T reach w^(-t / T) far for w waiting jobs: at last,
-    only neighbours in the order change places. Then plans of the archive, one for every five ants and at
-    least one, are refined by differential evolution: part of the difference of two ants is added. See the
+    one around an ant lion drawn with a chance inverse to its crowding in the archive, one around the elite,
+    the plan with the least cost. The walks of iteration t of T reach w^(-t / T) far for w waiting jobs: at
+    last, only neighbours in the order change places. Then plans of the archive, one for every five ants and
+    at least one, are refined by differential evolution: part of the difference of two ants is added. See the
     module for the rest.
 
     Parameters
@@ -307,7 +308,5 @@ class Malo(Planner):
         self.iterations = whole("iterations", self.iterations, 0, MOST_ITERATIONS)
         self.population = whole("population", self.population, 2, MOST_ITERATIONS)
 
-    def _search(
-        self, outlook: Outlook, archive: Archive, plans: np.ndarray, rng: np.random.Generator, iterations: int
-    ) -> None:
-        hunt(outlook, archive, plans, rng, iterations, self.population)
+    def _search(self, outlook: Outlook, archive: Archive, plans: np.ndarray) -> None:
+        hunt(outlook, archive, plans, self._rng, self.iterations, self.population)

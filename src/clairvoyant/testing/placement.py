@@ -322,11 +322,13 @@ def alter(
     too; the jobs that run still do so.
     """
     simulator = _played(instance, decisions[:event])
-    for jobs in (*_other_future(instance, simulator), *_other_bodies(instance, simulator)):
-        yield _with_jobs(instance, jobs)
+    changes = [*_other_future(instance, simulator), *_other_bodies(instance, simulator)]
     if "durations" not in sees:
-        for jobs in _other_durations(instance, simulator):
-            yield _with_jobs(instance, jobs)
+        changes += _other_durations(instance, simulator)
+    for jobs in changes:
+        other = PlacementInstance.from_dict(instance.to_dict() | {"jobs": jobs})
+        if other != instance:
+            yield other
 
 
 def _played(instance: PlacementInstance, decisions: Sequence[Any]) -> Simulator:
@@ -337,10 +339,6 @@ def _played(instance: PlacementInstance, decisions: Sequence[Any]) -> Simulator:
         simulator.begin(read_starts(decision))
         simulator.advance()
     return simulator
-
-
-def _with_jobs(instance: PlacementInstance, jobs: list[dict[str, Any]]) -> PlacementInstance:
-    return PlacementInstance.from_dict(instance.to_dict() | {"jobs": jobs})
 
 
 BODY = ("instances", "gpus", "cpus", "memory")
@@ -374,7 +372,9 @@ def _other_bodies(instance: PlacementInstance, simulator: Simulator) -> Iterator
     state = simulator.state
     beyond = state.pending[simulator.window : state.clock[kernels.PENDING]].tolist()
     if beyond:
-        changed = {i: _given(jobs[i], jobs[i - 1], duration=2 * jobs[i]["duration"]) for i in beyond}
+        changed = {
+            i: _given(jobs[i], jobs[i - 1], duration=min(LONGEST, 2 * jobs[i]["duration"])) for i in beyond
+        }
         yield [changed.get(i, job) for i, job in enumerate(jobs)]
 
 
@@ -392,7 +392,8 @@ def _other_durations(instance: PlacementInstance, simulator: Simulator) -> Itera
     span = int(mine[going].min() + mine[going].max()) + TICKS
     changes = (2 * mine + TICKS, np.where(mine > least, (mine + least) // 2, 2 * mine), span - mine)
     for ticks in changes:
-        chosen = {i: jobs[i] | {"duration": max(int(ticks[i]), int(least[i])) / TICKS} for i in going}
+        taken = np.clip(ticks, least, int(LONGEST) * TICKS)
+        chosen = {i: jobs[i] | {"duration": int(taken[i]) / TICKS} for i in going}
         yield [chosen.get(i, job) for i, job in enumerate(jobs)]
 
 
