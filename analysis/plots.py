@@ -93,7 +93,7 @@ def house_style() -> AbstractContextManager[None]:
     )
 
 
-def new_figure(panels: int = 1, *, height: float = 3.1) -> tuple[Figure, Any]:
+def new_figure(panels: int = 1, *, height: float | Sequence[float] = 3.1) -> tuple[Figure, Any]:
     """Return a figure in the house style and its axes; several panels stand below each other.
 
     Parameters
@@ -101,15 +101,18 @@ def new_figure(panels: int = 1, *, height: float = 3.1) -> tuple[Figure, Any]:
     panels
         Number of panels; with more than one, the axes come as a tuple.
     height
-        Inches per panel.
+        Inches per panel, or of each panel.
     """
     from matplotlib.figure import Figure
 
     if panels < 1:
         raise InputError(f"panels: {panels} is not at least 1")
+    heights = [height] * panels if isinstance(height, int | float) else list(height)
+    if len(heights) != panels:
+        raise InputError(f"height: {len(heights)} of them do not fit {panels} panels")
     with house_style():
-        figure = Figure(figsize=(WIDTH, height * panels), layout="constrained")
-        axes = figure.subplots(panels, 1, squeeze=False)[:, 0]
+        figure = Figure(figsize=(WIDTH, sum(heights)), layout="constrained")
+        axes = figure.subplots(panels, 1, squeeze=False, height_ratios=heights)[:, 0]
     return figure, axes[0] if panels == 1 else tuple(axes)
 
 

@@ -96,7 +96,7 @@ class _Held:
 
     def _compare(self) -> None:
         """Raise if the value is below the bound by more than rounding."""
-        if self.value < self.bound and relative_gap(self.bound, self.value) > ROUNDING_GAP:
+        if self.value < self.bound and relative_gap(self.value, self.bound) > ROUNDING_GAP:
             raise OracleError(
                 f"the value {self.value!r} ({self.maker}) is below the bound {self.bound!r} ({self.prover})"
             )

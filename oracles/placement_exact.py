@@ -525,6 +525,8 @@ def by_branch_and_bound(
     """
     first = list_schedule(instance)
     method = "branch and bound over the decision epochs"
+    if not _relaxations(instance):
+        method += " (others do not help without contention)"
     if not len(instance.jobs):
         return _exact(instance, first, 0, budget, method)
     tree, costs = _tree(instance), _costs(instance)

@@ -1,5 +1,6 @@
-"""Claims about the baselines of DAS: each comes to the verdict that we stand for, and what they are made of."""
+"""Claims about the baselines of DAS: each comes to the verdict we stand for; what they are made of."""
 
+import os
 from itertools import pairwise
 
 import numpy as np
@@ -15,6 +16,10 @@ from clairvoyant.analysis.statistics import Interval, Paired, paired
 from clairvoyant.models.base import InputError
 from clairvoyant.models.placement.generate import generate
 from clairvoyant.online.play import play
+
+pytestmark = pytest.mark.skipif(
+    os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="runs take minutes where kernels run as plain Python"
+)
 
 
 @pytest.mark.parametrize("claim", evaluation.CLAIMS, ids=lambda claim: claim.id)
@@ -158,13 +163,10 @@ def test_excess_counts_every_instance_the_same() -> None:
 def test_printed_table_by_hand() -> None:
     assert evaluation._printed("DRF-FirstFit", "FIFO-FirstFit", 0, 0) == pytest.approx(19.717, abs=1e-3)
     assert pytest.approx(10.860, abs=1e-3) == evaluation.STATED_LEAD
-    assert set(evaluation.TABLE_1) >= {who.label for who in evaluation.HEURISTICS}
 
 
 def test_a_clearly_worse_policy_is_found_worse() -> None:
     setup, drawn = Setup(40, rho=4.0), range(8)
     assert experiments.less(experiments.versus(FIFO_FF, FIFO_FF, setup, drawn, JCT)) is False
-    longer = experiments.samples(FIFO_C, setup, drawn, JCT) * 1.5
-    assert (
-        experiments.less(experiments.relative(experiments.samples(FIFO_C, setup, drawn, JCT), longer)) is True
-    )
+    mine = experiments.samples(FIFO_C, setup, drawn, JCT)
+    assert experiments.less(experiments.relative(mine, 1.5 * mine)) is True

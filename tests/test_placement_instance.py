@@ -327,7 +327,7 @@ def test_how_many_such_jobs_there_are_is_told() -> None:
 
 def test_jobs_that_take_longer_than_can_be_counted_are_refused() -> None:
     with pytest.raises(InputError, match=r"^jobs: together they may take .* s, too long to count in ms"):
-        alone(*[job(duration=1e8)] * 5, slowdown=Slowdown(10, 10), gpu_weight=1e6)
+        alone(*[job(duration=1e8)] * 500, slowdown=Slowdown(10, 10))
 
 
 # --- what is allowed ----------------------------------------------------------------------------------------

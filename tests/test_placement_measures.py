@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from clairvoyant.analysis.placement import gantt
 from clairvoyant.analysis.placement import measures as judged
-from clairvoyant.analysis.plots import to_svg
+from clairvoyant.analysis.plots import new_figure, to_svg
 from clairvoyant.models.base import InputError
 from clairvoyant.models.placement.instance import PlacementInstance
 from clairvoyant.models.placement.schedule import Schedule
@@ -20,7 +20,7 @@ from clairvoyant.testing.placement import instances, schedules
 
 
 @st.composite
-def scheduled(draw: st.DrawFn, **limits: Any) -> tuple[PlacementInstance, Schedule]:
+def scheduled(draw: st.DrawFn, /, **limits: Any) -> tuple[PlacementInstance, Schedule]:
     instance = draw(instances(**limits))
     return instance, draw(schedules(instance))
 
@@ -58,13 +58,13 @@ def test_measures_of_a_schedule_counted_by_hand() -> None:
     found = judged.measures_of(instance, schedule)
     assert found == pytest.approx(
         {
-            "mean JCT (min)": 47.5,
-            "median JCT (min)": 50.0,
-            "p95 JCT (min)": 58.5,
-            "p99 JCT (min)": 59.7,
-            "mean fee ($)": 3.0 * (2 + 1 / 2 + 1 + 1 / 3) / 4,
+            "JCT (min)": 47.5,
+            "median (min)": 50.0,
+            "p95 (min)": 58.5,
+            "p99 (min)": 59.7,
+            "fee ($)": 3.0 * (2 + 1 / 2 + 1 + 1 / 3) / 4,
             "makespan (h)": 7 / 6,
-            "GPU utilisation (%)": 100.0 * (2 + 1 / 2 + 1 + 1 / 3) / (4 * 7 / 6),
+            "GPU use (%)": 100.0 * (2 + 1 / 2 + 1 + 1 / 3) / (4 * 7 / 6),
         }
     )
     assert all(type(value) is float for value in found.values())
@@ -105,9 +105,9 @@ def test_without_jobs_nothing_is_measured() -> None:
 def test_machines_without_gpus_are_not_in_use() -> None:
     instance = PlacementInstance(machines=[{"gpus": 0, "cpus": 4, "memory": 4}], jobs=[job(0, 60, 0)])
     found = judged.measures(instance, [np.array([[0, 0, 1]])])
-    assert found["GPU utilisation (%)"] == 0.0
-    assert found["mean fee ($)"] == 0.0
-    assert found["mean JCT (min)"] == 1.0
+    assert found["GPU use (%)"] == 0.0
+    assert found["fee ($)"] == 0.0
+    assert found["JCT (min)"] == 1.0
 
 
 @settings(max_examples=60, deadline=None)
@@ -115,11 +115,11 @@ def test_machines_without_gpus_are_not_in_use() -> None:
 def test_mean_jct_times_jobs_is_the_cost(given: tuple[PlacementInstance, Schedule]) -> None:
     instance, schedule = given
     found = judged.measures_of(instance, schedule)
-    assert found["mean JCT (min)"] * 60 * len(instance.jobs) == pytest.approx(instance.cost(schedule))
-    assert found["mean fee ($)"] == pytest.approx(instance.fees(schedule).mean())
-    assert found["median JCT (min)"] <= found["p95 JCT (min)"] <= found["p99 JCT (min)"]
-    assert found["p99 JCT (min)"] <= 60 * found["makespan (h)"] * (1 + 1e-12)
-    assert 0.0 <= found["GPU utilisation (%)"] <= 100.0
+    assert found["JCT (min)"] * 60 * len(instance.jobs) == pytest.approx(instance.cost(schedule))
+    assert found["fee ($)"] == pytest.approx(instance.fees(schedule).mean())
+    assert found["median (min)"] <= found["p95 (min)"] <= found["p99 (min)"]
+    assert found["p99 (min)"] <= 60 * found["makespan (h)"] * (1 + 1e-12)
+    assert 0.0 <= found["GPU use (%)"] <= 100.0
 
 
 @settings(max_examples=60, deadline=None)
@@ -253,6 +253,14 @@ def test_figure_names_jobs_rows_and_unit() -> None:
     assert texts.count("machine 1, GPU 1") == 2
     assert {"one", "again", "0", "3", "waiting", "time (minutes)"} <= set(texts)
     assert svg == to_svg(gantt.gantt_panels(instance, {"one": schedule, "again": schedule}))
+
+
+def test_panels_of_different_heights() -> None:
+    figure, axes = new_figure(2, height=[3.0, 1.0])
+    assert figure.get_figheight() == 4.0
+    assert len(axes) == 2
+    with pytest.raises(InputError, match="height: 1 of them do not fit 2 panels"):
+        new_figure(2, height=[3.0])
 
 
 def test_large_clusters_are_cut_off_and_the_title_says_so() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ...models.placement.generate import generate
 from ..claim import Claim, Table
-from . import evaluation, theory
+from . import evaluation, model, theory
 
-CLAIMS: list[Claim] = [*theory.CLAIMS, *evaluation.CLAIMS]
+CLAIMS: list[Claim] = [*model.CLAIMS, *theory.CLAIMS, *evaluation.CLAIMS]
 
 
 def facts(mode: str, seed: int) -> list[Table]:

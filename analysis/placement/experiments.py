@@ -31,7 +31,7 @@ statement_table = partial(experiments.statement_table, note=NOTE)
 curves = partial(experiments.curves, problem="placement", note=NOTE)
 bars = partial(experiments.bars, problem="placement", note=NOTE)
 
-JCT, FEE = "mean JCT (min)", "mean fee ($)"
+JCT, FEE = "JCT (min)", "fee ($)"
 
 
 @dataclass(frozen=True)

@@ -167,7 +167,7 @@ def gantt_panels(instance: PlacementInstance, schedules: Mapping[str, Schedule])
     charts = {title: chart(instance, schedule, machines) for title, schedule in schedules.items()}
     unit, ticks = _unit(max(int(s.finish.max(initial=0)) for s in schedules.values()))
     heights = [part for laid in charts.values() for part in (_height(len(laid.names)), 0.9)]
-    figure = _stacked(heights)
+    figure, _ = new_figure(len(heights), height=heights)
     end = max(float(s.finish.max(initial=0)) for s in schedules.values()) / ticks
     panels = iter(figure.axes)
     for title, schedule in schedules.items():
@@ -197,13 +197,6 @@ def _unit(ticks: int) -> tuple[str, int]:
         if ticks >= 4 * size:
             return name, size
     return "s", TICKS
-
-
-def _stacked(heights: list[float]) -> Figure:
-    """Return a figure with panels of these heights below each other."""
-    figure, _ = new_figure(len(heights), height=sum(heights) / len(heights))
-    figure.axes[0].get_gridspec().set_height_ratios(heights)
-    return figure
 
 
 def _draw(ax: Axes, laid: Chart, schedule: Schedule, ticks: int) -> None:
@@ -253,9 +246,11 @@ def _write_jobs(ax: Axes, laid: Chart, schedule: Schedule, ticks: int) -> None:
 
 
 def _draw_queue(ax: Axes, instance: PlacementInstance, schedule: Schedule, ticks: int) -> None:
+    from matplotlib.ticker import MaxNLocator
+
     waiting = queue_length(instance, schedule)
     times, values = waiting.times / ticks, waiting.values
     ax.fill_between(times, values, step="post", color=PALETTE[0], alpha=0.5, linewidth=0)
     ax.set_ylim(0.0, max(1, int(values.max(initial=0))) * 1.05)
     ax.set_ylabel("waiting")
-    ax.yaxis.get_major_locator().set_params(integer=True, nbins=4)
+    ax.yaxis.set_major_locator(MaxNLocator(nbins=4, integer=True))

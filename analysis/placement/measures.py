@@ -25,9 +25,9 @@ def measures(instance: PlacementInstance, decisions: Iterable[Any]) -> dict[str,
 def measures_of(instance: PlacementInstance, schedule: Schedule) -> dict[str, float]:
     """Return the numbers that a schedule is judged by; each name has its unit. Nothing without jobs.
 
-    Completion times (JCT) and fees as in Sec. 5.1.4; between two completion times percentiles are linear.
-    The makespan is the end of the last job. The utilisation is the share of all GPUs that are in use, from
-    the first submission to the end of the last job; 0 without GPUs.
+    JCT and fee are means over the jobs (Sec. 5.1.4); the median and the percentiles are those of the JCT,
+    linear between two jobs. The makespan is the end of the last job. GPU use is the share of all GPUs that
+    are in use from the first submission to the end of the last job; 0 without GPUs.
     """
     if not len(instance.jobs):
         return {}
@@ -35,13 +35,13 @@ def measures_of(instance: PlacementInstance, schedule: Schedule) -> dict[str, fl
     median, p95, p99 = np.percentile(taken, (50, 95, 99)) / MINUTE
     count = len(taken)
     return {
-        "mean JCT (min)": int(taken.sum()) / (count * MINUTE),
-        "median JCT (min)": float(median),
-        "p95 JCT (min)": float(p95),
-        "p99 JCT (min)": float(p99),
-        "mean fee ($)": instance.setting.price * gpu_ticks(instance, schedule) / (count * HOUR),
+        "JCT (min)": int(taken.sum()) / (count * MINUTE),
+        "median (min)": float(median),
+        "p95 (min)": float(p95),
+        "p99 (min)": float(p99),
+        "fee ($)": instance.setting.price * gpu_ticks(instance, schedule) / (count * HOUR),
         "makespan (h)": int(schedule.finish.max()) / HOUR,
-        "GPU utilisation (%)": 100.0 * mean_utilisation(instance, schedule),
+        "GPU use (%)": 100.0 * mean_utilisation(instance, schedule),
     }
 
 

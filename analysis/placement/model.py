@@ -290,9 +290,9 @@ def backfill() -> PlacementInstance:
 
 
 def _check_window(context: Context) -> Finding:
-    sizes = context.pick((2, 8, 64), (2, 8, 24, 64, 256), (2, 8, 24, 64, 256, 1024))
-    jobs = context.pick(150, 400, 1500)
-    drawn = [generate("default", seed, jobs=jobs, rho=4.0) for seed in seeds(context, 3, 12, 40)]
+    sizes = context.pick((2, 8, 64), (2, 8, 24, 64, 256), (2, 8, 24, 64, 256, 512))
+    jobs = context.pick(150, 400, 800)
+    drawn = [generate("default", seed, jobs=jobs, rho=4.0) for seed in seeds(context, 3, 12, 20)]
     rules = {"FIFO-FirstFit": kernels.FIRST_FIT, "FIFO-Consolidate": kernels.CONSOLIDATE}
     found: dict[str, np.ndarray] = {}
     for name, rule in rules.items():

@@ -44,6 +44,9 @@ PRICE = 2.84
 MOST_TICKS = 2**52
 """The longest that all jobs together may take, so that times are exact as floats, too."""
 
+MOST_SUM = 2**62
+"""The most that sums over all ticks may come to."""
+
 WEIGHT_UNIT = 1000
 
 
@@ -246,7 +249,7 @@ class PlacementInstance(Instance):
         )
         self.jobs = Jobs.read(jobs)
         self._refuse_unplaceable()
-        self._refuse_endless(weight)
+        self._refuse_endless()
         self.origin = origin if origin is not None else Origin("given by hand")
 
     def _refuse_unplaceable(self) -> None:
@@ -269,15 +272,23 @@ class PlacementInstance(Instance):
             f"run: {'; '.join(why)}{more}"
         )
 
-    def _refuse_endless(self, weight: int) -> None:
-        """Raise if sums of times could leave what whole numbers of 64 bits hold."""
-        jobs, capacity = self.jobs, self.setting.capacity
-        last = int(jobs.submit.max(initial=0)) + int(
-            float(jobs.duration.astype(np.float64).sum()) * self.setting.slowdown.worst
-        )
-        gpus = sum(capacity[:, 0].tolist())
-        if last > MOST_TICKS or last * (WEIGHT_UNIT * max(1, len(jobs)) + weight * gpus) > 2**62:
+    def _refuse_endless(self) -> None:
+        """Raise if the sums that the simulator keeps could leave what whole numbers of 64 bits hold."""
+        last, gpus = self.latest, sum(self.setting.capacity[:, 0].tolist())
+        if last > MOST_TICKS or last * max(len(self.jobs), gpus) > MOST_SUM:
             raise InputError(f"jobs: together they may take {last / TICKS:.3g} s, too long to count in ms")
+
+    @cached_property
+    def latest(self) -> int:
+        """A tick by which all jobs are done, whatever is decided: one after the other, as slow as can be."""
+        total = float(self.jobs.duration.astype(np.float64).sum()) * self.setting.slowdown.worst
+        return int(self.jobs.submit.max(initial=0)) + int(total) + 2 * len(self.jobs)
+
+    @property
+    def dearest(self) -> int:
+        """A cost that no schedule exceeds, in whole millionths of a second."""
+        gpus = sum(self.setting.capacity[:, 0].tolist())
+        return self.units_of_cost(self.latest * len(self.jobs), self.latest * gpus)
 
     def __repr__(self) -> str:
         return (
