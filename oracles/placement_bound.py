@@ -48,10 +48,10 @@ MOST_LEVEL = 8
 """The most pieces that a machine is cut into for a :class:`Row`."""
 
 FIRST_INTERVALS = 256
-MOST_INTERVALS = 1600
+MOST_INTERVALS = 800
 """Intervals of equal prices: at first, and at most."""
 
-ROUNDS = 150
+ROUNDS = 100
 VOLUME_WORK = 5e8
 """Rounds of the volume method on each grid, and jobs times intervals that it may do on all of them."""
 

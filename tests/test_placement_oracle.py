@@ -46,7 +46,7 @@ def made(count: int = 12, **options: Any) -> PlacementInstance:
     return PlacementInstance(machines=machines, jobs=jobs, **options)
 
 
-SLOW = {"slowdown": {"communication": 1.0, "contention": 0.5}, "gpu_weight": 0.2}
+SLOW: dict[str, Any] = {"slowdown": {"communication": 1.0, "contention": 0.5}, "gpu_weight": 0.2}
 
 
 def check(instance: PlacementInstance, optimum: Optimum) -> None:

@@ -2,9 +2,10 @@
 
 All of them stand in this one file, because compiled code is cached by file.
 
-Everything is a whole number, so that a simulation is exact and the order of sums does not matter: times in
-ticks of 1 ms, amounts in units of :data:`UNITS`, work in ticks times :data:`SCALE`. A job alone does SCALE of
-work in a tick; contention slows that down, rounded down to a whole number.
+Everything is a whole number, so that a simulation can be repeated exactly and the order of sums does not
+matter: times in ticks of 1 ms, amounts in units of :data:`.jobs.UNITS`, work in ticks times :data:`SCALE`. A
+job alone does SCALE of work in a tick; contention slows that down to the whole number below the quotient of
+floats, which may be one millionth less than that of fractions.
 """
 
 from __future__ import annotations
