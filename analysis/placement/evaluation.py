@@ -128,7 +128,7 @@ CLOSE = 4.0
 
 
 def _check_heuristics(context: Context) -> Finding:
-    drawn = seeds(context, 10, 12, 20)
+    drawn = seeds(context, 10, 10, 20)
     places = settings(context, context.pick(120, 300, 4000))
     _play_all(context, [(w, s.on(c)) for s in places.values() for c in CLUSTERS for w in HEURISTICS], drawn)
 
@@ -277,7 +277,7 @@ def _apart(a: Contender, b: Contender, setup: Setup, drawn: Sequence[int]) -> np
 
 
 def _check_cluster_size(context: Context) -> Finding:
-    drawn = seeds(context, 10, 12, 20)
+    drawn = seeds(context, 10, 10, 20)
     places = settings(context, context.pick(120, 300, 4000))
     players = (FIFO_FF, FIFO_LB, DRF_FF)
     _play_all(context, [(w, s.on(c)) for s in places.values() for c in CLUSTERS for w in players], drawn)
@@ -355,8 +355,8 @@ STATED_LEAD = -above(TABLE_1["DAS"].jct[0], TABLE_1["FIFO-LoadBalance"].jct[0])
 
 
 def _check_stronger(context: Context) -> Finding:
-    drawn = seeds(context, 10, 12, 20)
-    places = settings(context, context.pick(120, 500, 4000))
+    drawn = seeds(context, 10, 10, 20)
+    places = settings(context, context.pick(120, 400, 4000))
     players = (*HEURISTICS, *OURS)
     _play_all(context, [(w, s) for s in places.values() for w in players], drawn)
 
@@ -452,8 +452,8 @@ RATES = {"Low": 0.5, "Normal": 1.0, "High": 2.0}
 
 
 def _check_figure_7(context: Context) -> Finding:
-    drawn = seeds(context, 10, 14, 20)
-    base = Setup(context.pick(200, 600, 4000))
+    drawn = seeds(context, 10, 12, 20)
+    base = Setup(context.pick(200, 500, 4000))
     levels = {name: replace(base, rho=base.rho * rate) for name, rate in RATES.items()}
     players = (FIFO_FF, FIFO_LB, FIFO_C, SJF_C)
     _play_all(context, [(w, s) for s in levels.values() for w in players], drawn)
@@ -567,8 +567,8 @@ def _all_of(signs: Sequence[bool | None]) -> bool | None:
 
 
 def _check_metaheuristics(context: Context) -> Finding:
-    drawn = seeds(context, 10, 12, 20)
-    jobs = context.pick(50, 120, 1000)
+    drawn = seeds(context, 10, 10, 20)
+    jobs = context.pick(50, 100, 1000)
     places = {"rho 0.8": Setup(jobs), "rho 2": Setup(jobs, rho=2.0)}
     players = (*HEURISTICS, FIFO_C, MOSA, MALO)
     _play_all(context, [(w, s) for s in places.values() for w in players], drawn)
@@ -836,7 +836,7 @@ def _tau(pairs: np.ndarray) -> float:
 
 
 def _check_correlation(context: Context) -> Finding:
-    drawn = seeds(context, 10, 12, 20)
+    drawn = seeds(context, 10, 10, 20)
     jobs = context.pick(120, 300, 4000)
     places = {"rho 0.8": Setup(jobs), "rho 2": Setup(jobs, rho=2.0)}
     players = (*HEURISTICS, *OURS)

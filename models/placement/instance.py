@@ -377,12 +377,14 @@ class PlacementInstance(Instance):
     def _follow(self, schedule: Schedule) -> tuple[list[np.ndarray], list[Violation], Simulator]:
         """Play a schedule: the decisions at every epoch, what they break, and the simulation in the end."""
         simulator, decisions = self.simulator(), []
-        by_time = np.argsort(schedule.start, kind="stable")
-        times = schedule.start[by_time]
         job_of = schedule.rows[:, 0]
+        known = schedule.rows[(job_of >= 0) & (job_of < len(schedule.start))]
+        times = schedule.start[known[:, 0]]
+        order = np.argsort(times, kind="stable")
+        times, by_time = times[order], known[order]
         while simulator.advance():
             first, last = np.searchsorted(times, (simulator.now, simulator.now + 1))
-            rows = schedule.rows[np.isin(job_of, by_time[first:last])]
+            rows = by_time[first:last]
             decisions.append(frozen(rows))
             if not simulator.feasible(rows):
                 return decisions, simulator.violations(rows), simulator
