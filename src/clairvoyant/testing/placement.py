@@ -301,7 +301,7 @@ def degenerate() -> dict[str, PlacementInstance]:
         "no contention at intensity 0": made([job | {"intensity": 0} for job in some]),
         "times of a tick": made(_jobs_with(*[{"duration": 0.001, "instances": 3}] * 4)),
         "long idle": made(_jobs_with({}, {"submit": LONGEST})),
-        "huge numbers": made(huge_jobs, [huge, huge], slowdown=worst),
+        "huge numbers": made(huge_jobs, [huge, huge], slowdown={**worst, "contention": 0}),
         "thousandths": made(
             _jobs_with(*[{"cpus": 0.001, "memory": 2.667, "gpus": 0, "instances": 3}] * 3),
             [none, {"gpus": 0, "cpus": 0.005, "memory": 8}],
