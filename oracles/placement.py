@@ -124,7 +124,9 @@ class _Held:
             why = WhyStopped.TIME_LIMIT
         if self.progress is not None:
             self.progress(1.0, f"value {self.value:.6g}, bound {bound:.6g}")
-        method = f"schedule: {self.maker}; bound: {self.prover}"
+        method = self.maker
+        if self.prover != self.maker:
+            method = f"schedule: {self.maker}; bound: {self.prover}"
         return Optimum(
             self.value, bound, self.schedule, why, method, self.budget.seconds, self.certificate, True
         )

@@ -435,6 +435,12 @@ class PlacementInstance(Instance):
             "load (rho)": self.rho,
         }
 
+    def remarks(self) -> list[str]:
+        """Say what costs are."""
+        weight = self.setting.gpu_weight
+        paid = f" plus {weight:g} times the GPU-seconds that are paid for" if weight else ""
+        return [f"totals are costs in seconds: all job completion times{paid}"]
+
     @property
     def rho(self) -> float:
         """The load: the GPU-seconds of all jobs over those of all GPUs until the last submission."""
