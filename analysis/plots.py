@@ -203,7 +203,7 @@ def plot_bars(
     """
     thick = 0.8 / max(1, len(series))
     places = np.arange(len(groups), dtype=np.float64)
-    barred = False
+    barred = None
     for index, (name, parts) in enumerate(series.items()):
         mean, low, high = (np.asarray(part, dtype=np.float64) for part in parts)
         if not mean.shape == low.shape == high.shape == places.shape:
@@ -216,9 +216,11 @@ def plot_bars(
         known = np.isfinite(high - low)
         if known.any():
             reach = [(mean - low)[known], (high - mean)[known]]
-            bars = ax.errorbar(mean[known], at[known], xerr=reach, fmt="none", ecolor=INK, capsize=3)
-            bars.set_label("_" if barred else band)
-            barred = True
+            barred = ax.errorbar(
+                mean[known], at[known], xerr=reach, fmt="none", ecolor=INK, capsize=3, label="_"
+            )
+    if barred is not None:
+        barred.set_label(band)  # the last one, so that it ends the legend
     ax.set_yticks(places, groups)
     ax.set_ylim(len(groups) - 0.5, -0.5)
     ax.grid(visible=False, axis="y")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 from ..models.base import InputError
-from ..models.placement.instance import PlacementInstance
+from ..models.placement.instance import MOST_SUM, PlacementInstance
 from ..models.placement.schedule import Schedule
 from .base import Budget, Optimum, OracleEntry, OracleError, ProgressCallback, WhyStopped, relative_gap
 from .placement_bound import Bound, Certificate, check_certificate, lower_bound, sum_of_durations
@@ -24,7 +24,7 @@ EXACT: dict[str, Callable[[PlacementInstance, Budget, ProgressCallback | None], 
 }
 METHODS = (AUTO, SEARCH, *EXACT)
 
-ROUNDING_GAP = 1e-9
+ROUNDING_GAP = 1e-11
 """A relative gap that rounding alone explains: a value that close to its bound counts as proved."""
 
 FEW_JOBS = 14
@@ -200,9 +200,10 @@ def offline(
 
 
 def _few(instance: PlacementInstance) -> bool:
-    """Return whether the branch and bound is worth a try."""
+    """Return whether the branch and bound is worth a try, and can count the costs."""
     contends = instance.setting.slowdown.contention > 0.0
-    return len(instance.jobs) <= (FEW_CONTENDING if contends else FEW_JOBS)
+    few = len(instance.jobs) <= (FEW_CONTENDING if contends else FEW_JOBS)
+    return few and instance.dearest <= MOST_SUM
 
 
 def _by_prices_and_search(held: _Held, *, exact: bool) -> None:

@@ -36,7 +36,7 @@ from ..models.placement.instance import PlacementInstance
 from ..models.placement.jobs import RESOURCES, TICKS
 from ..models.placement.schedule import Schedule
 from . import placement_search_kernels as kernels
-from .base import Budget, OracleError, ProgressCallback
+from .base import Budget, ProgressCallback
 from .placement_search import list_schedule
 
 UNIT_ROUNDOFF = 2.0**-53
@@ -350,7 +350,8 @@ def lower_bound(
             break
     certificate = Certificate(rows_of(instance), method.times, method.prices)
     name = f"Lagrangian prices of capacity in {len(method.times) - 1} intervals"
-    return _bound(instance, method.bound, name, certificate)
+    ticks = market.respond(method.times, method.prices).bound  # on a finer grid rounding may cost more
+    return _bound(instance, ticks, name, certificate)
 
 
 def first_grid(instance: PlacementInstance, schedule: Schedule) -> np.ndarray:
@@ -373,7 +374,7 @@ def fluid_prices(market: Market, times: np.ndarray, schedule: Schedule, budget: 
     Returns
     -------
     numpy.ndarray or None
-        None if the program is too large (:data:`FLUID_SIZE`), or the time is up before.
+        None if the program is too large (:data:`FLUID_SIZE`), the time is up, or HiGHS does not solve it.
     """
     import highspy
 
@@ -416,11 +417,8 @@ def fluid_prices(market: Market, times: np.ndarray, schedule: Schedule, budget: 
     highs.setOptionValue("time_limit", min(1e9, FLUID_SHARE * budget.left))
     highs.passModel(program)
     highs.run()
-    status = highs.getModelStatus()
-    if status == highspy.HighsModelStatus.kTimeLimit:
+    if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
         return None
-    if status != highspy.HighsModelStatus.kOptimal:
-        raise OracleError(f"mean busy time relaxation: HiGHS ends with {status}")
     dual = np.array(highs.getSolution().row_dual)[len(jobs) :].reshape(len(length), rows)
     result: np.ndarray = np.maximum(0.0, -dual) * scale / length[:, None]
     return result

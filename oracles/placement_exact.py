@@ -6,6 +6,7 @@ schedule is played through the simulator and costed by the instance.
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Iterator, Mapping
@@ -16,7 +17,7 @@ import numpy as np
 
 from ..models.base import InputError
 from ..models.placement import kernels
-from ..models.placement.instance import WEIGHT_UNIT, PlacementInstance, taken_schedule
+from ..models.placement.instance import MOST_SUM, WEIGHT_UNIT, PlacementInstance, taken_schedule
 from ..models.placement.jobs import TICKS
 from ..models.placement.kernels import State
 from ..models.placement.program import placement_program, steps
@@ -45,6 +46,9 @@ MOST_BYTES = 2**30
 
 SECONDS_PER_PLACE = 2e-4
 """What it takes about to declare a job on a machine for CP-SAT."""
+
+MOST_PAIRS = 20_000
+"""Up to so many pairs of jobs, times machines, CP-SAT is told why each job starts when it does."""
 
 
 class Exact(NamedTuple):
@@ -236,6 +240,9 @@ class _CpModel:
         for i, latest in enumerate(self._latest()):
             self._declare_job(i, latest)
         self._declare_capacities()
+        if len(self.start) ** 2 * len(instance.setting.capacity) <= MOST_PAIRS:
+            self._declare_exclusions()
+            self._declare_starts()
         self._break_symmetry()
         self._declare_cost(least)
         self._hint(first)
@@ -327,6 +334,48 @@ class _CpModel:
         demands = [need // unit * count for need, count in zip(needs, counts, strict=True)]
         self.model.add_cumulative(runs, demands, limit // unit)
 
+    def _declare_exclusions(self) -> None:
+        """Declare, redundantly, that of two jobs which all machines cannot hold at once one is done first."""
+        jobs = self.instance.jobs
+        total, whole = jobs.instances[:, None] * jobs.need, self.instance.setting.capacity.sum(axis=0)
+        for i, j in itertools.combinations(range(len(jobs)), 2):
+            if (total[i] + total[j] > whole).any():
+                first = self.model.new_bool_var(f"b_{i}_{j}")
+                self.model.add(self.end[i] <= self.start[j]).only_enforce_if(first)
+                self.model.add(self.end[j] <= self.start[i]).only_enforce_if(first.negated())
+
+    def _declare_starts(self) -> None:
+        """Declare that each job starts when it is submitted, or when one ends on a machine that it takes.
+
+        That holds in every optimum: any other job could start a unit earlier on the same machines, and every
+        unit in the system costs something.
+        """
+        model, n = self.model, len(self.start)
+        for j in range(n):
+            at_once = model.new_bool_var(f"a_{j}")
+            submit = int(self.instance.jobs.submit[j]) // self.unit
+            model.add(self.start[j] == submit).only_enforce_if(at_once)
+            after = []
+            for i in range(n):
+                shared = self._shared(i, j) if i != j else []
+                if shared:
+                    follows = model.new_bool_var(f"f_{i}_{j}")
+                    model.add(self.start[j] == self.end[i]).only_enforce_if(follows)
+                    model.add_bool_or([*shared, follows.negated()])
+                    after.append(follows)
+            model.add_bool_or([at_once, *after])
+
+    def _shared(self, i: int, j: int) -> list[Any]:
+        """Return, for each machine, a variable that is true only if both jobs are on it."""
+        result = []
+        for k in range(len(self.instance.setting.capacity)):
+            if (i, k) in self.on and (j, k) in self.on:
+                both = self.model.new_bool_var(f"m_{i}_{j}_{k}")
+                self.model.add_implication(both, self.on[i, k])
+                self.model.add_implication(both, self.on[j, k])
+                result.append(both)
+        return result
+
     def _break_symmetry(self) -> None:
         """Order equal jobs by their starts, and equal machines by the first job that they run."""
         instance, n = self.instance, len(self.instance.jobs)
@@ -384,8 +433,8 @@ class _CpModel:
         solver = cp_model.CpSolver()
         solver.parameters.num_workers = 1
         solver.parameters.random_seed = 0
-        solver.parameters.linearization_level = 2  # cuts of completion times prove bounds
-        solver.parameters.search_branching = cp_model.PORTFOLIO_WITH_QUICK_RESTART_SEARCH
+        solver.parameters.cp_model_probing_level = 0  # takes longer than many a search
+        solver.parameters.symmetry_level = 0  # the model breaks what there is
         solver.parameters.relative_gap_limit = 0.5 * budget.gap
         if not math.isinf(budget.time_limit):
             solver.parameters.max_time_in_seconds = budget.left
@@ -519,10 +568,11 @@ def by_branch_and_bound(
     Raises
     ------
     InputError
-        If the path alone would take more than ``MOST_BYTES``.
+        If the path alone would take more than ``MOST_BYTES``, or costs are too large for 64 bits.
     OracleError
         If a schedule does not survive the instance's own check.
     """
+    refuse_dear(instance)
     first = list_schedule(instance)
     method = "branch and bound over the decision epochs"
     if not _relaxations(instance):
@@ -560,10 +610,25 @@ def root_bound(instance: PlacementInstance) -> int:
     """Return what every schedule costs at least by :func:`.placement_kernels.least_cost`, in units of cost.
 
     It holds with contention and for starts at any time.
+
+    Raises
+    ------
+    InputError
+        If costs are too large for 64 bits.
     """
+    refuse_dear(instance)
     simulator = instance.simulator()
     simulator.advance()
     return int(least_cost(instance.table, simulator.state, _costs(instance), 2**62))
+
+
+def refuse_dear(instance: PlacementInstance) -> None:
+    """Raise InputError if a cost in millionths of a second could leave what 64 bits hold."""
+    if instance.dearest > MOST_SUM:
+        raise InputError(
+            f"instance: a schedule could cost {instance.dearest / MILLION:.3g} s, too much for exact methods "
+            f"(at most {MOST_SUM / MILLION:.3g} s)"
+        )
 
 
 def _tree(instance: PlacementInstance) -> Tree:

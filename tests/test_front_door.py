@@ -247,6 +247,15 @@ def test_the_placement_example_of_the_readme_is_true(tmp_path: Path) -> None:
         assert 0 < bound <= total
 
 
+def test_the_environment_of_the_readme_plays(tmp_path: Path) -> None:
+    printed = python(blocks("python", README)[5], tmp_path)
+    bound = cv.solve(cv.generate("placement", size="tiny", seed=1), time_limit=30).bound
+    found = re.fullmatch(r"random: (\d+) s\n", printed)
+    assert found is not None
+    assert bound is not None
+    assert float(found[1]) >= bound - 0.5
+
+
 def test_the_instance_files_of_the_documents_are_valid(tmp_path: Path) -> None:
     found = [json.loads(text)["problem"] for text in blocks("json", ROOT / "docs" / "instance-files.md")]
     assert found == list(INSTANCES)

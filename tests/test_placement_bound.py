@@ -6,6 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import highspy
 import numpy as np
 import pytest
 from hypothesis import given
@@ -305,6 +306,33 @@ def test_it_ends_within_the_gap_of_the_schedule() -> None:
     assert 150.0 - rough.value <= 0.1 * rough.value
     assert all(0.0 <= done <= 1.0 for done, _ in told)
     assert told[-1][1].startswith("volume round")
+
+
+def test_a_program_that_highs_cannot_solve_leaves_the_prices_to_the_volume_method(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    instance = alike([job(10.0, gpus=8)] * 5)
+    unknown = highspy.HighsModelStatus.kUnknown
+    monkeypatch.setattr(highspy.Highs, "getModelStatus", lambda _: unknown)
+    assert lower_bound(instance, Budget(0.1, None)).value > 1.3 * sum_of_durations(instance).value
+
+
+@pytest.mark.parametrize(
+    ("seed", "durations", "submits"),
+    [
+        (28, [1e4, 3.3, 0.001], [0.0, 1e8 - 0.001, 5e7, 5e7 + 0.001, 1e8]),  # rounding decides on a tick
+        (4, [1e8, 1e7, 12345.678, 3.3, 0.001], [0.0, 1e5, 5e7 + 0.001, 1e8]),  # HiGHS does not solve it
+    ],
+)
+def test_the_certificate_gives_the_same_bound_again(
+    seed: int, durations: list[float], submits: list[float]
+) -> None:
+    rng = np.random.default_rng(seed)
+    drawn = rng.choice(durations, 14), rng.integers(3, 9, 14), rng.choice(submits, 14)
+    columns = (column.tolist() for column in drawn)
+    instance = alike([job(d, g, submit=s) for d, g, s in zip(*columns, strict=True)], machines=1 + seed % 2)
+    bound = lower_bound(instance)
+    assert check_certificate(instance, bound.certificate).value == bound.value
 
 
 @pytest.mark.parametrize(

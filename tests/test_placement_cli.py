@@ -276,7 +276,7 @@ def test_the_lists_hold_what_plays_and_solves_the_problem(run: Run) -> None:
         ({"machines": [{"gpus": 1, "cpus": -1, "memory": 1}]}, r"machines\[0\]\.cpus: -1 is not"),
         (
             {"machines": [{"gpus": 0, "cpus": 96, "memory": 512}]},
-            r"jobs: the job submitted at .* can never run: an instance needs \d gpus, the largest machine",
+            r"jobs\[0\]: the job submitted at .* can never run: an instance needs \d GPUs, the largest",
         ),
         ({"jobs": [3]}, r"jobs\[0\]: 3 is not an object"),
         ({"jobs": [{"submit": -1}]}, r"jobs\[0\]\.duration: missing field"),

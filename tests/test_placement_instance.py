@@ -293,11 +293,11 @@ def test_an_error_inside_a_file_names_the_file_and_the_field(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"gpus": 5}, r"an instance needs 5 gpus, the largest machine has 4$"),
-        ({"cpus": 8.001}, r"an instance needs 8\.001 cpus, the largest machine has 8$"),
+        ({"gpus": 5}, r"an instance needs 5 GPUs, the largest machine has 4$"),
+        ({"cpus": 8.001}, r"an instance needs 8\.001 cores, the largest machine has 8$"),
         (
             {"gpus": 9, "memory": 100},
-            r"an instance needs 9 gpus, the largest machine has 4; an instance needs 100 memory, .* has 20$",
+            r"an instance needs 9 GPUs, the largest machine has 4; an instance needs 100 GB of memory, .*20$",
         ),
         ({"instances": 9}, r"the empty machines hold 8 of 9 instances$"),
         ({"instances": 5, "cpus": 3}, r"the empty machines hold 4 of 5 instances$"),
@@ -314,13 +314,13 @@ def test_a_job_that_no_machines_can_hold_is_refused_with_what_is_missing(
     changes: dict[str, Any], why: str
 ) -> None:
     machines = [MACHINE, MACHINE | {"cpus": 6.5, "memory": 20}]
-    with pytest.raises(InputError, match=rf"^jobs: the job submitted at 7\.5 s .*can never run: {why}"):
+    with pytest.raises(InputError, match=rf"^jobs\[1\]: the job submitted at 7\.5 s can never run: {why}"):
         alone(job(submit=9), job(submit=7.5) | changes, machines=machines)
 
 
 def test_how_many_such_jobs_there_are_is_told() -> None:
     with pytest.raises(
-        InputError, match=r"submitted at 1 s \(number 1 by submission\).*; 2 more jobs do not"
+        InputError, match=r"^jobs\[2\]: the job submitted at 1 s .*; other jobs that do not fit either: 2$"
     ):
         alone(job(), job(submit=2, gpus=5), job(submit=1, gpus=5), job(submit=3, gpus=5))
 

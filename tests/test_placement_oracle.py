@@ -21,6 +21,7 @@ from clairvoyant.oracles.placement_search import list_schedule, search
 from clairvoyant.testing.placement import instances
 
 PROVEN = (WhyStopped.PROVED, WhyStopped.GAP_REACHED)
+EXACT_METHODS = placement.EXACT
 EXACT = ("branch-and-bound", "cp-sat", "program", "enumeration")
 TINY: dict[str, Any] = {"max_jobs": 3, "max_gpus": 2, "max_instances": 2, "max_machines": 2}
 
@@ -247,6 +248,33 @@ def test_a_method_that_finds_nothing_leaves_what_is_held(
     check(made(), optimum)
     assert optimum.why_stopped is why
     assert optimum.method == "schedule: shortest first; bound: sum of durations"
+
+
+@pytest.mark.parametrize("slowdown", [{}, {"slowdown": {"communication": 1.0, "contention": 1.0}}])
+def test_costs_beyond_64_bits_are_left_to_the_search(slowdown: dict[str, Any]) -> None:
+    jobs = [
+        {"submit": i, "duration": 1e4 + i, "instances": 1, "gpus": 10**5 + i, "cpus": 0, "memory": 0}
+        for i in range(6)
+    ]
+    huge = {"gpus": 3 * 10**5, "cpus": 1, "memory": 1}
+    instance = PlacementInstance(machines=[huge], jobs=jobs, gpu_weight=1e6, **slowdown)
+    assert instance.dearest > 2**63
+    check(instance, offline(instance, gap=0.0))
+    for method in ("branch-and-bound", "cp-sat"):
+        with pytest.raises(InputError, match="too much for exact methods"):
+            EXACT_METHODS[method](instance, Budget(0.0, None), None)
+
+
+@pytest.mark.parametrize("method", ["auto", "branch-and-bound", "cp-sat", "enumeration"])
+def test_proved_is_exact_beside_a_job_of_years(method: str) -> None:
+    plain = {"submit": 0.001, "duration": 0.001, "instances": 1, "gpus": 4, "cpus": 0, "memory": 0}
+    jobs = [plain | {"duration": 1e8, "gpus": 3}, plain | {"submit": 0, "duration": 0.05}, plain, plain]
+    machines = [{"gpus": gpus, "cpus": 1, "memory": 1} for gpus in (4, 3)]
+    instance = PlacementInstance(machines=machines, jobs=jobs)
+    found = offline(instance, method=method, gap=0.0)
+    check(instance, found)
+    assert found.why_stopped is WhyStopped.PROVED
+    assert found.value == 1e8 + 0.056  # the long one alone, the others by duration: 0.053 + 0.001 + 0.002
 
 
 def test_the_program_refuses_contention() -> None:

@@ -17,7 +17,7 @@ from ...online.placement import POLICIES
 from ...online.play import play
 from .. import experiments
 from ..claim import Table
-from ..experiments import policy_seed, spread
+from ..experiments import Statement, policy_seed, spread
 from ..statistics import Paired, paired
 from .measures import measures_of, queue_length
 
@@ -162,6 +162,12 @@ def less(found: Paired) -> bool | None:
     """Tell whether the first is less: False if it is more or always equal, ``None`` if it is undecided."""
     sign = found.sign()
     return None if sign is None else sign < 0
+
+
+def left_open(statements: Sequence[Statement]) -> str:
+    """Return in words how many statements the runs do not decide."""
+    count = sum(s.agrees is None for s in statements)
+    return f"Of {len(statements)} statements {count or 'none'} {'are' if count > 1 else 'is'} undecided here."
 
 
 def everywhere(signs: Iterable[bool | None]) -> bool | None:

@@ -180,7 +180,7 @@ def gantt_panels(instance: PlacementInstance, schedules: Mapping[str, Schedule])
             title + (cut if machines < len(instance.setting.capacity) else ""), loc="left", fontsize=10.5
         )
         for panel in (ax, below):
-            panel.set_xlim(0.0, end or 1.0)
+            panel.set_xlim(0.0, 1.015 * end or 1.0)
         ax.tick_params(labelbottom=False)
         below.set_xlabel(f"time ({unit})")
     return figure

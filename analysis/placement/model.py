@@ -157,8 +157,8 @@ def _check_sums(_context: Context) -> Finding:
     return Finding(
         amended_if(printed == value, meant == value),
         "A sum from 0 to |J| has |J| + 1 terms, one from 0 to N' in (3) has N' + 1, over |J| and N'. If all "
-        f"of {TEST_JOBS} jobs took {value:g} min, the printed mean would be {printed:.3f}; in (3), where N' "
-        "is often 1, it would be twice the value. As many terms as the divisor are meant.",
+        f"of {TEST_JOBS} jobs took {value:g} min, the printed mean would be {printed:.3f}; in (3) with "
+        "N' = 1 it would be twice the value. As many terms as the divisor are meant.",
         {"mean of equal values as printed (min)": printed, "the value (min)": value},
     )
 
@@ -195,16 +195,19 @@ def figure_1(eta: float) -> PlacementInstance:
 
 
 def _check_twofold(_context: Context) -> Finding:
-    lines, right = [], True
+    lines = []
     for gpus in (4, 8):
         for eta in (0.5, 1.0):
             found, formula = slowed(gpus, eta), 1.0 + eta * (gpus - 1) / gpus
-            right = right and abs(found - formula) < 1e-5
+            if abs(found - formula) > 1e-5:
+                raise RuntimeError(
+                    f"{gpus} GPUs, eta {eta:g}: slowed down by {found}, but should be by {formula}"
+                )
             lines.append((gpus, eta, found, formula))
     late = figure_1(1.0)
     took = float(late.completion_times(schedule_by(FifoFirstFit(), late))[0]) / MINUTE
     return Finding(
-        Verdict.NOT_CHECKABLE if right else Verdict.FAILS,
+        Verdict.NOT_CHECKABLE,
         "How much real jobs slow each other down is a measurement; no trace here has it. In our model a job "
         f"on one of four GPUs, as in Figure 1, takes at most {lines[1][2]:.4g} times as long with eta = 1 "
         f"({lines[0][2]:.4g} with our default of 0.5), on one of eight GPUs {lines[3][2]:.4g} times: eta = 1 "
@@ -425,7 +428,7 @@ def _check_figure_6c(_context: Context) -> Finding:
             all(blocked.values()) and not lines[0][2],
             all(blocked[name] for name in named) and not lines[0][2],
         ),
-        "Built as the text tells it: FirstFit puts j8 on machines "
+        "Built as the text tells it, with numbers of our own: FirstFit puts j8 on machines "
         f"{lines[1][1]}, LoadBalance on {lines[2][1]}, as printed, and j9 waits {lines[1][2]:g} min until j8 "
         f"is done. The paper's choice lets it start at once. So do {' and '.join(free)}, which reach the "
         f"optimum, {least:g} min of JCT of both jobs, by filling machines that are in use first, without any "
@@ -593,7 +596,7 @@ def _check_load(_context: Context) -> Finding:
     gpu_hours, minutes = SUBSAMPLE_MEANS
     jct = TABLE_1["DAS"].jct[2]
     return Finding(
-        holds_if(lines[-1][4] <= 1.0),
+        holds_if(min(lines[-1][4:]) <= 1.0),
         f"The fees mean {hours:.1f} GPU-hours a job, {lines[0][2]:.0f} days of all 64 GPUs for {TEST_JOBS:,} "
         f"jobs and {lines[2][2]:.0f} days of all 256. At {DAILY_JOBS:,} jobs a day they are all there after "
         f"{arrive:.1f} h: {lines[0][4]:.0f} times what the Small cluster can do, {lines[2][4]:.0f} times the "
@@ -673,8 +676,8 @@ def _check_categories(_context: Context) -> Finding:
         amended_if(each, means),
         "The means of the three groups are in this order, in JCT and in fee. Scheduler by scheduler they are "
         f"not: FIFO-LoadBalance, a heuristic, has the least average JCT of all baselines ({balance[0]}), and "
-        f"is better than {' and '.join(beaten)} in both. The heuristics that are worse in JCT are those that "
-        "are not first in first out.",
+        f"is better than {' and '.join(beaten)} in both. The heuristics with more JCT "
+        "than both are those that are not first in first out.",
         {
             "mean JCT, heuristics (min)": lines[0][3],
             "mean JCT, metaheuristics (min)": lines[1][3],
@@ -756,21 +759,26 @@ def _check_opposite(_context: Context) -> Finding:
     lines: list[tuple[Any, ...]] = []
     for name, where in COLUMNS.items():
         jct, fee = column("jct", where), column("fee", where)
-        ranks = [
-            float(spearmanr([jct[b] for b in g], [fee[b] for b in g]).statistic) for g in (BASELINES, TABLE_1)
-        ]
-        lines.append((name, *ranks))
+        ranks = [spearmanr([jct[b] for b in g], [fee[b] for b in g]) for g in (BASELINES, TABLE_1)]
+        lines.append((name, *(float(v) for rank in ranks for v in (rank.statistic, rank.pvalue))))
+    least = [set(sorted(BASELINES, key=column(metric, None).__getitem__)[:5]) for metric in ("jct", "fee")]
+    both = len(least[0] & least[1])
+    sure = sum(line[2] < 0.05 for line in lines[:3])
     return Finding(
         holds_if(all(line[1] < 0 for line in lines)),
         "If the two were in each other's way, schedulers with less JCT would have more fee. In Table 1 it is "
         "the other way round: the rank correlation of JCT and fee over the nine baselines is "
-        f"{', '.join(f'{line[1]:+.2f}' for line in lines[:3])} on the three clusters, {lines[3][1]:+.2f} on "
-        f"average, over all 13 rows {lines[3][2]:+.2f}. What is good for one is good for the other.",
-        {f"rank correlation, baselines, {line[0]}": line[1] for line in lines},
+        f"{', '.join(f'{line[1]:+.2f}' for line in lines[:3])} on the three clusters (p < 0.05 on {sure} of "
+        f"them: nine are few), {lines[3][1]:+.2f} on average, over all 13 rows {lines[3][3]:+.2f}. Of the "
+        f"five baselines with the least average JCT, {both} are among the five with the least average fee.",
+        {
+            **{f"rank correlation, baselines, {line[0]}": line[1] for line in lines},
+            "among the best five of nine in both": both,
+        },
         tables=(
             Table(
                 "Spearman's rank correlation of JCT and fee in Table 1",
-                ("cluster", "9 baselines", "all 13 rows"),
+                ("cluster", "9 baselines", "p (9)", "all 13 rows", "p (13)"),
                 tuple(lines),
             ),
         ),
@@ -835,7 +843,8 @@ def _check_table_2(_context: Context) -> Finding:
         "Nothing can be run to find out what was run. A temperature and a cooling ratio belong to annealing, "
         "which MOSA is and MALO, ant lions with differential evolution, is not; a number of solutions "
         f"belongs to a population. {3 - wrong} of the 3 settings that tell the two apart stand in the row of "
-        "the other one, so we take the two rows as swapped.",
+        "the other one, so we take the two rows as swapped. In the text that we have the second row has "
+        "lost its name; it stands between MALO and DL2, so we read it as MOSA's.",
         {"settings that tell them apart": 3, "in the other's row": 3 - wrong},
         tables=(Table("Table 2, the two metaheuristics", ("setting", "row", "belongs to"), lines),),
     )
@@ -887,7 +896,8 @@ CLAIMS = [
         "placement/case-ordering",
         "Sec. 5.5, Figure 6(a)",
         "That the job which fits gets the highest priority shows that the ordering agent decides well.",
-        "An instance as told; what starts with either order.",
+        "An instance as told; what starts with either order. Vacuous if jobs that do not fit are passed "
+        "over, as we do by default.",
         Verdict.VACUOUS,
         _check_figure_6a,
     ),
@@ -936,14 +946,16 @@ CLAIMS = [
         "placement/load-of-table-1",
         "Table 1, Sec. 5.1",
         "The fees and completion times are those of the jobs of the trace on these clusters.",
-        "Work by the printed fee, against the rate of the trace and the GPUs of the clusters.",
+        "Work by the printed fee, against the rate of the trace and the GPUs of the clusters: it holds if "
+        "one of two rates, 17,000 jobs a day or that of the published sub-sample, is a load of at most 1 on "
+        "Large.",
         Verdict.FAILS,
         _check_load,
     ),
     Claim(
         "placement/improvement-by-size",
         "Sec. 5.2, Appendix E",
-        "The improvement of JCT decreases as the cluster grows.",
+        "The larger the cluster, the less JCT is gained by DAS.",
         "The printed numbers against each of the nine baselines. Amended: in minutes.",
         Verdict.HOLDS_AMENDED,
         _check_improvement,
@@ -976,7 +988,7 @@ CLAIMS = [
         "placement/table-1-trade-off",
         "Remark in Sec. 3, Appendix A, Table 1",
         "Table 1 shows that JCT and fee are in a trade-off.",
-        "Rank correlation of JCT and fee over the baselines.",
+        "Rank correlation of JCT and fee over the baselines: shown if it is negative in every column.",
         Verdict.FAILS,
         _check_opposite,
     ),

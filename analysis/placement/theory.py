@@ -272,9 +272,9 @@ def _check_lazy_fee(context: Context) -> Finding:
     worst = max(float(s.together[1] / s.least[1]) for s in known)
     return Finding(
         holds_if(alone == work == len(known)),
-        "One job at a time on the fewest machines runs for exactly its duration, and never for less: in "
-        f"{alone} of {len(known)} small instances lazy pays the least of all schedules, which is the sum of "
-        "p q d. This is the reading in which a job waits for all before it. If all pending jobs that "
+        "A job alone on the fewest machines runs for exactly its duration, and no schedule makes it shorter: "
+        f"in {alone} of {len(known)} small instances lazy pays the least of all schedules, which is the sum "
+        "of p q d. This is the reading in which a job waits for all before it. If all pending jobs that "
         f"fit start together once the cluster is empty, they contend: then it is the least in {batch}, and "
         f"up to {worst:.2f} times the least.",
         {
@@ -380,7 +380,7 @@ def _check_eager_fee(context: Context) -> Finding:
     lines, found = [], {}
     for level in ((0.0, 0.0), (1.0, 0.0), (0.0, 0.5), (1.0, 0.5), (1.0, 1.0)):
         more: dict[str, list[float]] = {name: [] for name in EAGER}
-        for seed in seeds(context, 3, 8, 20):
+        for seed in seeds(context, 10, 20, 40):
             i = generate("default", seed, jobs=jobs, communication=level[0], contention=level[1])
             least = float(i.fees(schedule_by(Lazy(), i)).sum())
             for name, rule in EAGER.items():
@@ -393,14 +393,14 @@ def _check_eager_fee(context: Context) -> Finding:
         )
     none = max(float(np.abs(values).max()) for values in found[0.0, 0.0].values())
     usual = found[1.0, 0.5]
-    always = all(bool((values > 0.0).all()) for values in usual.values())
+    higher = all(positive(values) is True for values in usual.values())
     return Finding(
-        amended_if(none > 0.0, none == 0.0 and always),
+        amended_if(none > 0.0, none == 0.0 and higher),
         "Without communication cost and contention every schedule pays the sum of p q d, whatever it does: "
         f"the fees of eager and lazy differ by {none:g} %. With kappa = 1 and eta = 0.5 FIFO-FirstFit pays "
         f"{spread(usual['FIFO-FirstFit'])} % more than lazy, FIFO-Consolidate "
-        f"{spread(usual['FIFO-Consolidate'])} %: how much more depends on what is assumed of the slowdown, "
-        "and on the placement.",
+        f"{spread(usual['FIFO-Consolidate'])} %. Both are as eager; how much more is paid depends on the "
+        "placing rule and on kappa and eta, which are our assumptions, so whether it is much cannot be said.",
         {
             "no slowdown: largest difference (%)": none,
             **{f"kappa 1, eta 0.5: {name} above lazy (%)": float(v.mean()) for name, v in usual.items()},
@@ -450,8 +450,8 @@ def _check_trade_off(context: Context) -> Finding:
         f"schedules (in {one_fee} of {len(free)} small instances), so nothing to "
         f"trade. In all, {alone} of {total} small instances have a schedule that is best in both, "
         f"{sum(line[4] for line in lines)} of them an eager one; the smallest: two jobs, two machines. There "
-        "are instances with a trade-off, such as four jobs that contend on a machine: from "
-        f"{front[0, 0]:.4g} min of JCT and {front[0, 1]:.4g} GPU-minutes to {front[-1, 0]:.4g} and "
+        "are instances with a trade-off, such as four jobs that contend on a machine (in our model, eta = "
+        f"1): from {front[0, 0]:.4g} min of JCT and {front[0, 1]:.4g} GPU-minutes to {front[-1, 0]:.4g} and "
         f"{front[-1, 1]:.4g}, over {len(front)} schedules that nothing dominates; eager is not one of them: "
         f"it pays {crowd.first[1] / 60 / TICKS:.4g} for the same JCT as the first.",
         {
@@ -519,7 +519,7 @@ def _check_high_value(context: Context) -> Finding:
     jct: dict[str, list[float]] = {"value": [], "fifo": [], "short": []}
     fee: dict[str, list[float]] = {"value": [], "fifo": [], "short": []}
     apart = 0
-    for seed in track(context, seeds(context, 10, 40, 100)):
+    for seed in track(context, seeds(context, 40, 160, 200)):
         i = generate("default", seed, jobs=jobs, rho=4.0, window=10**6)
         value = i.jobs.gpus * i.jobs.duration
         orders = {"value": -value, "fifo": np.arange(jobs), "short": i.jobs.duration}
@@ -535,13 +535,13 @@ def _check_high_value(context: Context) -> Finding:
     cheaper, short = (100.0 * (np.array(fee[name]) / base_fee - 1.0) for name in ("value", "short"))
     told = {True: "more", False: "less", None: "neither more nor less, as far as can be told,"}
     return Finding(
-        amended_if(apart > 0, positive(cheaper) is not True and positive(slower) is not False),
+        amended_if(apart > 0, positive(cheaper) is not True and positive(slower) is True),
         "Without slowdown the order does not change the fee at all. With it, over "
         f"{len(base_jct)} generated workloads (rho = 4, same placement rule), beginning with "
         f"the jobs of the most GPU-hours costs {told[positive(cheaper)]} than first in first out: "
         f"{spread(cheaper, 2, sign=True)} % of fee, "
         f"at {spread(1.0 + slower, 2)} times the mean JCT. Beginning with the shortest: "
-        f"{spread(short, 2, sign=True)} % of fee.",
+        f"{spread(short, 2, sign=True)} % of fee. How large this is rests on kappa and eta, our assumptions.",
         {
             "workloads": len(base_jct),
             "workloads in which the order changes the fee, no slowdown": apart,
@@ -669,6 +669,7 @@ def _check_misaligned(context: Context) -> Finding:
     with_fee = np.array([_rank_correlation(s.rewards[MINUTE], s.fee) for s in some])
     with_jct = np.array([_rank_correlation(s.rewards[MINUTE], s.jct) for s in some])
     missed = sum(bool(s.rewards[MINUTE].argmax() != s.jct.argmin()) for s in some)
+    worst = sum(bool(s.rewards[MINUTE].argmax() == s.jct.argmax()) for s in some)
     packed, spread_ = lines
     dominated = all(p <= q for p, q in zip(packed[1:5], spread_[1:5], strict=True))
     return Finding(
@@ -679,8 +680,9 @@ def _check_misaligned(context: Context) -> Finding:
         f"is {spread_[5]:.3g}. Three jobs on one GPU: {wrong} pairs of orders of which the one with the "
         "smaller JCT has the smaller reward at the same fee. Over "
         f"{len(some)} generated workloads (rho = 1.5, minutes and dollars) the policy with the "
-        f"least JCT has not the highest reward in {missed}; {inverted} of {pairs} pairs in which a heuristic "
-        "is better than another one in JCT and fee are ranked the wrong way. Rank correlation of the reward "
+        f"least JCT has not the highest reward in {missed}, the one with the largest JCT has it in {worst}; "
+        f"{inverted} of {pairs} pairs in which a heuristic is better than another one in JCT and fee are "
+        "ranked the wrong way. Rank correlation of the reward "
         f"with the JCT {spread(with_jct, 2, sign=True)}, with the fee {spread(with_fee, 2, sign=True)}; an "
         "aligned one has -1.",
         {
@@ -689,6 +691,7 @@ def _check_misaligned(context: Context) -> Finding:
             "one GPU: pairs of orders ranked wrongly": wrong,
             "workloads": len(some),
             "least JCT has not the highest reward": missed,
+            "largest JCT has the highest reward": worst,
             "pairs better in JCT and fee": pairs,
             "of these with a lower reward": inverted,
             "rank correlation with JCT, mean": float(with_jct.mean()),
@@ -778,7 +781,7 @@ def _check_sound(context: Context) -> Finding:
         "The reward -(jobs in the system dt + lambda x GPU-time beyond what the work takes alone) adds up to "
         f"a constant less the cost of the schedule: on {count} schedules of small instances with lambda = "
         f"0.25 the difference was at most {worst:.1g} s. So whoever maximises it without discount minimises "
-        "JCT and fee.",
+        "the sum of JCT and lambda times GPU-time.",
         {"schedules": count, "largest difference (s)": worst},
     )
 
@@ -797,7 +800,8 @@ CLAIMS = [
         "Appendix A",
         "Lazy has almost the worst JCT: a job waits for the durations of all before it.",
         "Against all schedules of small random instances, and against FIFO-Consolidate on generated "
-        "workloads. Amended: under load, and for jobs that leave room for others.",
+        "workloads. Amended: under load, and for jobs that leave room for others, it is more than twice that "
+        "of FIFO-Consolidate on every workload (a threshold of ours).",
         Verdict.HOLDS_AMENDED,
         _check_lazy_jct,
     ),
@@ -813,9 +817,9 @@ CLAIMS = [
     Claim(
         "placement/eager-fee",
         "Appendix A",
-        "Eager has a much higher fee than lazy.",
-        "Fees of FIFO-FirstFit and FIFO-Consolidate beside lazy on generated workloads, by kappa and eta. "
-        "Amended: if there is communication cost or contention.",
+        "Eager has a much higher fee than lazy, as jobs contend and communicate.",
+        "Fees of FIFO-FirstFit and FIFO-Consolidate beside lazy on generated workloads, by kappa and eta, "
+        "paired. Amended: higher, not much higher, if there is communication cost or contention.",
         Verdict.HOLDS_AMENDED,
         _check_eager_fee,
     ),
@@ -832,7 +836,8 @@ CLAIMS = [
         "Sec. 5.2, Sec. 5.4",
         "Large and long jobs first gives a lower fee, at the price of a higher JCT.",
         "The same placement rule with the jobs of the most GPU-hours first, first in first out, and shortest "
-        "first, on generated workloads; paired. Amended: if there is a slowdown.",
+        "first, on generated workloads; paired. Amended: if there is a slowdown. A difference of fees that "
+        "the workloads leave undecided does not count against it, a JCT that is not higher does.",
         Verdict.HOLDS_AMENDED,
         _check_high_value,
     ),
@@ -841,7 +846,8 @@ CLAIMS = [
         "(3), Sec. 5.2",
         "Reward (3) optimises JCT and fee.",
         "Exact rewards of two schedules of three jobs, one of which is better for every job; all orders of "
-        "three jobs on one GPU; seven heuristics on generated workloads.",
+        "three jobs on one GPU; seven heuristics on generated workloads. All that waits in the window at an "
+        "epoch and does not start counts as failed; the two schedules differ without that.",
         Verdict.FAILS,
         _check_misaligned,
     ),

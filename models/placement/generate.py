@@ -22,7 +22,7 @@ from .slowdown import Slowdown
 stream = streams("jobs", "intensity", "arrivals", "bursts", "pods")
 
 CLUSTERS = {"small": 8, "medium": 16, "large": 32}
-"""Machines of the clusters of Sec. 5.1.1."""
+"""Machines of the clusters of Sec. 5.1.3."""
 
 MACHINE = {"gpus": 8, "cpus": 96.0, "memory": 512.0}
 """A machine of PAI with 8 V100 GPUs."""

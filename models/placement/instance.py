@@ -9,7 +9,7 @@ GPU-seconds that are paid for, in seconds.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -29,10 +29,10 @@ from ..base import (
 )
 from ..draw import real, whole
 from . import kernels
-from .jobs import RESOURCES, TICKS, Jobs, amount, frozen, read_machines, scaled, seconds, write_machines
+from .jobs import AMOUNTS, TICKS, Jobs, amount, frozen, read_machines, scaled, seconds, write_machines
 from .kernels import Table
 from .schedule import Schedule, sorted_rows
-from .simulator import Simulator, fewest_machines, rooms, table_of
+from .simulator import MEANING, Simulator, fewest_machines, rooms, table_of
 from .slowdown import NO_SLOWDOWN, Slowdown
 
 WINDOW = 64
@@ -171,7 +171,7 @@ class JobEpisode:
         if not feasible:
             broken = simulator.violations(rows)
             more = f" and {len(broken) - 3} more" if len(broken) > 3 else ""
-            told = "; ".join(map(str, broken[:3]))
+            told = "; ".join(f"{b} ({MEANING[b.constraint]})" for b in broken[:3])
             message = f"time {seconds(simulator.now):g} s: infeasible decision: {told}{more}"
             raise DecisionError(message, broken)
         self._more = goes_on
@@ -248,11 +248,11 @@ class PlacementInstance(Instance):
             whole("window", window, 1, 10**9),
         )
         self.jobs = Jobs.read(jobs)
-        self._refuse_unplaceable()
+        self._refuse_unplaceable(jobs)
         self._refuse_endless()
         self.origin = origin if origin is not None else Origin("given by hand")
 
-    def _refuse_unplaceable(self) -> None:
+    def _refuse_unplaceable(self, given: Sequence[Mapping[str, Any]]) -> None:
         """Raise for jobs that do not even fit on the empty machines, saying what is missing."""
         capacity, jobs = self.setting.capacity, self.jobs
         lost = np.flatnonzero(fewest_machines(capacity, jobs) > len(capacity))
@@ -262,14 +262,15 @@ class PlacementInstance(Instance):
         held = int(rooms(capacity, jobs.need[i], int(jobs.instances[i])).sum())
         short = [r for r in range(3) if (jobs.need[i, r] > capacity[:, r]).all()]
         why = [
-            f"an instance needs {amount(jobs.need[i, r], r):g} {RESOURCES[r]}, the largest machine has "
+            f"an instance needs {amount(jobs.need[i, r], r):g} {AMOUNTS[r]}, the largest machine has "
             f"{amount(capacity[:, r].max(), r):g}"
             for r in short
         ] or [f"the empty machines hold {held} of {jobs.instances[i]} instances"]
-        more = f"; {len(lost) - 1} more jobs do not fit either" if len(lost) > 1 else ""
+        more = f"; other jobs that do not fit either: {len(lost) - 1}" if len(lost) > 1 else ""
+        place = sorted(range(len(given)), key=lambda k: given[k]["submit"])[i]
         raise InputError(
-            f"jobs: the job submitted at {seconds(jobs.submit[i]):g} s (number {i} by submission) can never "
-            f"run: {'; '.join(why)}{more}"
+            f"jobs[{place}]: the job submitted at {seconds(jobs.submit[i]):g} s can never run: "
+            f"{'; '.join(why)}{more}"
         )
 
     def _refuse_endless(self) -> None:

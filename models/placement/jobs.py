@@ -18,6 +18,9 @@ UNITS = (1, 1000, 1000)
 """Units per GPU, core and GB: whole GPUs, the others with at most three decimals."""
 
 RESOURCES = ("gpus", "cpus", "memory")
+AMOUNTS = ("GPUs", "cores", "GB of memory")
+"""What the numbers of :data:`RESOURCES` count."""
+
 LONGEST = 1e8
 """The longest duration, and the latest submission, in seconds."""
 

@@ -20,7 +20,7 @@ from .schedule import Schedule
 from .simulator import Simulator
 
 ALPHA = 0.1
-"""What reward (3) takes off for each GPU of a job that did not fit (Appendix C)."""
+"""What reward (3) takes off for each GPU of a job that did not fit (Appendix D)."""
 
 MINUTE = 60.0
 """Seconds of a unit of time in reward (3): completion times in Table 1 are in minutes, fees in dollars."""

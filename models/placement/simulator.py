@@ -71,6 +71,19 @@ def blank_state(table: Table) -> State:
     )
 
 
+MEANING = {
+    "job": "there is no such job",
+    "machine": "there is no such machine",
+    "count": "fewer than one instance",
+    "twice": "two rows for the same job and machine",
+    "window": "the job does not wait, or is not among the oldest that may start",
+    "gang": "not exactly all instances of the job",
+    "capacity": "more than is free on the machine; resource 0 is GPUs, 1 cores, 2 GB of memory",
+    "progress": "no job starts although none runs and none is to come",
+}
+"""What the constraints of a decision mean, by the name in :meth:`Simulator.violations`."""
+
+
 class Simulator:
     """One simulation: go to the next decision epoch, start jobs there, and so on to the end.
 

@@ -1,4 +1,4 @@
-"""The heuristics of the paper (Sec. 5.1.2), and the two of ours that place a job on few machines.
+"""The heuristics of the paper (Sec. 5.1.5), and the two of ours that place a job on few machines.
 
 At every decision epoch the jobs of the window are tried in an order. One that fits starts: the machines are
 sorted once by a rule, and each takes as many of its instances as it has room for until all are placed. One
@@ -164,7 +164,8 @@ class Tetris:
     nothing more; here a job takes part only if all of its instances fit, the one with the largest product
     starts, and the machines take as many of its instances as they have room for in descending order of the
     product. Then the products are formed anew with what is left, until no job fits. Ties go to the older job
-    and to the machine with the lower index. There is no order in which a head of the line could block.
+    and to the machine with the lower index. There is no order in which a head of the line could block. What
+    the cited scheduler does besides (it weighs how much work a job has left) is not in the paper, nor here.
     """
 
     name: str = field(default="tetris", init=False)

@@ -20,6 +20,9 @@ fits now, it starts in any case; it consolidates, and there is no search.
 *Decision.* The plan of the archive with the least cost, completion times plus lambda times GPU-seconds, is
 carried out as far as it concerns now; ties go to fewer GPU-seconds, then to the plan found first. Jobs that
 do not fit are passed over, so that no job waits for which there is room.
+
+The paper names both methods and cites their sources, which schedule other things: MOSA in two steps, for the
+makespan and the cost of resources. What is searched, the objectives and the first plans are ours.
 """
 
 from __future__ import annotations

@@ -80,17 +80,23 @@ def heading(text: str) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table; columns whose name begins with ``>`` hold numbers and are aligned to the right."""
+    """Print a table; columns whose name begins with ``>`` hold numbers and are aligned to the right.
+
+    Where there is little room the heads of numbers wrap, the numbers and the first column do not.
+    """
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table, cells = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False), list(rows)
     for i, column in enumerate(columns):
         right = column.startswith(">")
         table.add_column(
-            column.removeprefix(">"), justify="right" if right else "left", no_wrap=right or i == 0
+            column.removeprefix(">"),
+            justify="right" if right else "left",
+            no_wrap=i == 0,
+            min_width=max((len(row[i]) for row in cells), default=None) if right else None,
         )
-    for row in rows:
+    for row in cells:
         table.add_row(*row)
     _render(table)
 

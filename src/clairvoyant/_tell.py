@@ -187,7 +187,7 @@ def print_scores(described: Mapping[str, Any], by_ratio: bool) -> None:
 def _print_measures(policies: Mapping[str, Mapping[str, Any]]) -> None:
     """Print one row per policy of what was measured besides its total, if anything was."""
     measured = {spec: scores["measures"] for spec, scores in policies.items() if "measures" in scores}
-    if measured:
+    if any(measured.values()):
         names = next(iter(measured.values()))
         rows = [[spec, *(f"{value:,.4g}" for value in one.values())] for spec, one in measured.items()]
         out.print_table(["policy", *(f">{name}" for name in names)], rows)
