@@ -129,6 +129,7 @@ class Instance(ABC):
 
     problem: ClassVar[str]
     minimised: ClassVar[bool] = False  # whether rewards are costs, so that less is better
+    unit: ClassVar[str] = ""  # what rewards are counted in, where they have a unit
     setting: Any  # what a policy may know before it starts
     origin: Origin
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 
 from ..models.base import InputError
 from ..models.placement.instance import MOST_SUM, PlacementInstance
@@ -184,10 +185,11 @@ def offline(
     OracleError
         If an answer does not survive the check.
     """
-    budget = Budget(gap, time_limit)
+    Budget(gap, time_limit)  # refuses what is no gap and no time limit
     if method not in METHODS:
         raise InputError(f"method: {method!r} is not one of {', '.join(METHODS)}")
-    held = _Held(instance, budget, progress)
+    _compile(exact=method == "branch-and-bound" or (method == AUTO and _few(instance)))
+    held = _Held(instance, Budget(gap, time_limit), progress)
     last = WhyStopped.ROUNDS
     if method in EXACT:
         if not held.over:
@@ -197,6 +199,22 @@ def offline(
     else:
         _by_prices_and_search(held, exact=method == AUTO and _few(instance))
     return held.optimum(last)
+
+
+@cache
+def _compile(*, exact: bool) -> None:
+    """Compile the kernels, or load them, by solving a toy, so that no time limit has to pay for that."""
+    job = {"submit": 0, "duration": 1, "instances": 2, "gpus": 1, "cpus": 1, "memory": 1}
+    toy = PlacementInstance(
+        machines=[{"gpus": 2, "cpus": 2, "memory": 2}] * 2,
+        jobs=[job, job | {"instances": 3, "duration": 3}, job | {"submit": 1}],
+        slowdown={"communication": 1.0, "contention": 1.0},
+    )
+    held = _Held(toy, Budget(0.0, None), None)
+    lower_bound(toy, held.part(), schedule=held.schedule)
+    search(toy, held.part(), rounds=BRIEF_ROUNDS // 100)
+    if exact:
+        by_branch_and_bound(toy, held.part())
 
 
 def _few(instance: PlacementInstance) -> bool:

@@ -229,7 +229,7 @@ class _CpModel:
         from ortools.sat.python import cp_model
 
         self.instance, self.model = instance, cp_model.CpModel()
-        self.value = _units(instance, first)
+        self.value, self.least = _units(instance, first), least
         self.durations = [_durations(instance, i) for i in range(len(instance.jobs))]
         self.unit = steps(instance)
         self.counts: dict[tuple[int, int], Any] = {}
@@ -435,7 +435,10 @@ class _CpModel:
         solver.parameters.random_seed = 0
         solver.parameters.cp_model_probing_level = 0  # takes longer than many a search
         solver.parameters.symmetry_level = 0  # the model breaks what there is
-        solver.parameters.relative_gap_limit = 0.5 * budget.gap
+        step = self.price * self.unit
+        allowed = budget.gap * max(MILLION, self.least) / step  # its own relative gap counts submissions
+        solver.parameters.absolute_gap_limit = max(0.5, math.floor(allowed))
+        solver.parameters.relative_gap_limit = 0.0
         if not math.isinf(budget.time_limit):
             solver.parameters.max_time_in_seconds = budget.left
         status = _search(solver, self.model, progress)
@@ -447,7 +450,6 @@ class _CpModel:
             )
         starts = np.array([solver.value(start) * self.unit for start in self.start], dtype=np.int64)
         rows = [(*key, solver.value(count)) for key, count in self.counts.items() if solver.value(count)]
-        step = self.price * self.unit
         self.value = round(solver.objective_value) * step + self.fixed
         bound = math.ceil(solver.best_objective_bound - 1e-6) * step + self.fixed
         ended = WhyStopped.ROUNDS if status == cp_model.OPTIMAL else WhyStopped.TIME_LIMIT

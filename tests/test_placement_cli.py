@@ -216,16 +216,16 @@ def test_play_divides_the_total_by_the_optimum(tiny: Path, run: Run) -> None:
         assert scores["ratio"] >= 1
         assert scores["ratio"] <= scores["ratio_at_most"] * (1 + 1e-12)
         assert scores["sees"] == (["durations"] if spec == "sjf-consolidate" else [])
-        mean = next(value for name, value in scores["measures"].items() if name.startswith("mean JCT"))
+        mean = next(value for name, value in scores["measures"].items() if name.startswith("JCT"))
         assert mean == pytest.approx(scores["total"] / 4 / 60, rel=1e-6)
 
 
 def test_play_prints_the_ratio_and_the_measures(tiny: Path, run: Run) -> None:
     printed = run("play", tiny, "--policy", "sjf-consolidate", "--policy", "fifo-firstfit")
     assert printed.status == 0
-    assert re.search(r"^policy +sees first +total cost +total / optimum +seconds$", printed.out, re.MULTILINE)
+    assert re.search(r"^policy +sees first +total cost \(s\) +total / optimum +seconds$", printed.out, re.MULTILINE)
     assert re.search(r"^sjf-consolidate +durations +[\d.,]+ +1(\.\d+)? +", printed.out, re.MULTILINE)
-    assert "mean JCT" in printed.out
+    assert "JCT (min)" in printed.out
     assert "regret" not in printed.out
 
 

@@ -224,6 +224,7 @@ class PlacementInstance(Instance):
 
     problem: ClassVar[str] = "placement"
     minimised: ClassVar[bool] = True
+    unit: ClassVar[str] = "s"
     setting: Setting
     jobs: Jobs
 
@@ -435,12 +436,6 @@ class PlacementInstance(Instance):
             "GPU-hours of work": gpu_seconds / 3600.0,
             "load (rho)": self.rho,
         }
-
-    def remarks(self) -> list[str]:
-        """Say what costs are."""
-        weight = self.setting.gpu_weight
-        paid = f" plus {weight:g} times the GPU-seconds that are paid for" if weight else ""
-        return [f"totals are costs in seconds: all job completion times{paid}"]
 
     @property
     def rho(self) -> float:

@@ -260,7 +260,7 @@ def solve(
         out.print_json(described)
     else:
         tell.print_instance(described)
-        tell.print_optimum(name, described)
+        tell.print_optimum(name, described, described["unit"])
         tell.print_decision(found)
     return DONE
 

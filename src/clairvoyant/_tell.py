@@ -28,6 +28,7 @@ def instance_facts(file: Path, instance: Instance) -> dict[str, Any]:
         "file": str(file),
         "problem": instance.problem,
         "minimised": instance.minimised,
+        "unit": instance.unit,
         "digest": instance.digest(),
         "facts": instance.facts(),
         "origin": instance.origin.to_dict(),
@@ -79,12 +80,12 @@ def optimum_facts(optimum: Optimum) -> dict[str, Any]:
     }
 
 
-def print_optimum(name: str, optimum: Mapping[str, Any]) -> None:
+def print_optimum(name: str, optimum: Mapping[str, Any], unit: str) -> None:
     """Print value, bound and how they came about."""
-    proven = "nothing is proven about what is better"
+    proven, unit = "nothing is proven about what is better", unit and f" {unit}"
     if optimum["bound"] is not None:
-        proven = f"nothing is better than {optimum['bound']:,.12g} (gap {optimum['gap']:.1e})"
-    out.line(f"{name} optimum {optimum['value']:,.12g}; {proven}")
+        proven = f"nothing is better than {optimum['bound']:,.12g}{unit} (gap {optimum['gap']:.1e})"
+    out.line(f"{name} optimum {optimum['value']:,.12g}{unit}; {proven}")
     out.line(f"{optimum['method']}: {optimum['why_stopped']} after {optimum['seconds']:.3g} s")
 
 
@@ -154,6 +155,7 @@ def print_scores(described: Mapping[str, Any], by_ratio: bool) -> None:
     share = ">total / optimum" if described["minimised"] else ">optimum / total"
     compared = [share] if by_ratio else [">regret", ">of optimum"]
     total = ">total cost" if described["minimised"] else ">total"
+    total += f" ({described['unit']})" if described["unit"] else ""
     columns = ["policy", "sees first", total, *(compared if optimum else []), ">seconds"]
     rows = []
     for spec, scores in described["policies"].items():
@@ -169,7 +171,7 @@ def print_scores(described: Mapping[str, Any], by_ratio: bool) -> None:
         out.line()
     _print_measures(described["policies"])
     if optimum is not None:
-        print_optimum(optimum["oracle"], optimum)
+        print_optimum(optimum["oracle"], optimum, described["unit"])
     for name, bound in (described["bounds"] or {}).items():
         if by_ratio:
             out.line(f"bound on {name}: {out.number(bound)}")
