@@ -46,7 +46,8 @@ coverage: setup  ## run the tests with line and branch coverage (95 % or more)
 		-k 'not (selection and degenerate_instances)' \
 		$(addprefix tests/test_,projection.py policies.py oracle_allocation.py play.py) \
 		$(addprefix tests/test_selection_,knapsack.py p4.py policies.py) \
-		$(addprefix tests/test_admission_,schedule.py bound.py oracle.py policies.py)
+		$(addprefix tests/test_admission_,schedule.py bound.py oracle.py policies.py) \
+		$(addprefix tests/test_placement_,simulator.py metaheuristics.py)
 
 lint: setup  ## ruff and strict mypy
 	$(BIN)/ruff check .

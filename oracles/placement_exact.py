@@ -47,7 +47,7 @@ MOST_BYTES = 2**30
 SECONDS_PER_PLACE = 2e-4
 """What it takes about to declare a job on a machine for CP-SAT."""
 
-MOST_PAIRS = 20_000
+MOST_PAIRS = 1_000
 """Up to so many pairs of jobs, times machines, CP-SAT is told why each job starts when it does."""
 
 

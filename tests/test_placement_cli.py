@@ -223,7 +223,8 @@ def test_play_divides_the_total_by_the_optimum(tiny: Path, run: Run) -> None:
 def test_play_prints_the_ratio_and_the_measures(tiny: Path, run: Run) -> None:
     printed = run("play", tiny, "--policy", "sjf-consolidate", "--policy", "fifo-firstfit")
     assert printed.status == 0
-    assert re.search(r"^policy +sees first +total cost \(s\) +total / optimum +seconds$", printed.out, re.MULTILINE)
+    heads = r"^policy +sees first +total cost \(s\) +total / optimum +seconds$"
+    assert re.search(heads, printed.out, re.MULTILINE)
     assert re.search(r"^sjf-consolidate +durations +[\d.,]+ +1(\.\d+)? +", printed.out, re.MULTILINE)
     assert "JCT (min)" in printed.out
     assert "regret" not in printed.out

@@ -16,7 +16,7 @@ from ...online.base import Policy
 from ...online.placement import POLICIES
 from ...online.play import play
 from .. import experiments
-from ..claim import Table
+from ..claim import Table, Verdict
 from ..experiments import Statement, policy_seed, spread
 from ..statistics import Paired, paired
 from .measures import measures_of, queue_length
@@ -168,6 +168,20 @@ def left_open(statements: Sequence[Statement]) -> str:
     """Return in words how many statements the runs do not decide."""
     count = sum(s.agrees is None for s in statements)
     return f"Of {len(statements)} statements {count or 'none'} {'are' if count > 1 else 'is'} undecided here."
+
+
+def settled(statements: Sequence[Statement]) -> Verdict:
+    """Return what statements come to of which undecided ones count for nothing.
+
+    "Fails" if one fails; of the others "holds" if all hold, "holds amended" if only some do, the rest being
+    undecided; "not checkable here" if none is decided.
+    """
+    signs = {s.agrees for s in statements}
+    if False in signs:
+        return Verdict.FAILS
+    if True in signs:
+        return Verdict.HOLDS_AMENDED if None in signs else Verdict.HOLDS
+    return Verdict.NOT_CHECKABLE
 
 
 def everywhere(signs: Iterable[bool | None]) -> bool | None:

@@ -411,23 +411,23 @@ def machine_order(rule, free, capacity, need, instances):  # type: ignore[no-unt
 
 
 @njit(cache=True)
-def start_by_rule(table, free, jobs, order, rule, strict):  # type: ignore[no-untyped-def]
+def start_by_rule(capacity, free, jobs, instances, need, order, rule, strict):  # type: ignore[no-untyped-def]
     """Return the rows (job, machine, count) that start if jobs are tried in an order and placed by a rule.
 
-    ``jobs`` are the waiting jobs and ``order`` the places in it, the first to try first. A job that does not
-    fit is passed over, or ends the matter if ``strict``. ``free`` is what is left in the end.
+    ``jobs``, ``instances`` and ``need`` describe the waiting jobs, ``order`` are places in them, the first to
+    try first, and ``rule`` is one of :func:`machine_order`. A job that does not fit is passed over, or ends
+    the matter if ``strict``.
     """
+    left = free.copy()
     rows = np.empty((jobs.size * free.shape[0], 3), dtype=np.int64)
     at = 0
     for p in order:
-        job = jobs[p]
-        need, instances = table.need[job], table.instances[job]
-        if fits(free, need, instances):
-            ranked = machine_order(rule, free, table.capacity, need, instances)
-            at = fill(free, need, instances, ranked, job, rows, at)
+        if fits(left, need[p], instances[p]):
+            ranked = machine_order(rule, left, capacity, need[p], instances[p])
+            at = fill(left, need[p], instances[p], ranked, jobs[p], rows, at)
         elif strict:
             break
-    return rows[:at]
+    return rows[:at].copy()
 
 
 @njit(cache=True)
@@ -455,5 +455,6 @@ def run_by_keys(table, state, contention, window, keys, rule, strict):  # type: 
         count = min(window, state.clock[PENDING])
         jobs = state.pending[:count].copy()
         order = np.argsort(keys[jobs], kind="mergesort")
-        rows = start_by_rule(table, state.free.copy(), jobs, order, rule, strict)
+        instances, need = table.instances[jobs], table.need[jobs]
+        rows = start_by_rule(table.capacity, state.free, jobs, instances, need, order, rule, strict)
         begin(table, state, contention, rows)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ...models.placement.kernels import fill, fits, machine_order, room
+from ...models.placement.kernels import fill, fits, room
 
 
 @njit(cache=True)
@@ -20,26 +20,6 @@ def dominant_shares(total, instances, need):  # type: ignore[no-untyped-def]
             if need[p, r] > 0:
                 result[p] = max(result[p], instances[p] * need[p, r] / total[r])
     return result
-
-
-@njit(cache=True)
-def start_in_order(capacity, free, jobs, instances, need, order, rule, strict):  # type: ignore[no-untyped-def]
-    """Return the rows (job, machine, count) that start if jobs are tried in an order and placed by a rule.
-
-    ``jobs``, ``instances`` and ``need`` describe the waiting jobs, ``order`` are places in them, the first to
-    try first, and ``rule`` is one of :func:`.models.placement.kernels.machine_order`. A job that does not fit
-    is passed over, or ends the matter if ``strict``.
-    """
-    left = free.copy()
-    rows = np.empty((jobs.size * free.shape[0], 3), dtype=np.int64)
-    at = 0
-    for p in order:
-        if fits(left, need[p], instances[p]):
-            ranked = machine_order(rule, left, capacity, need[p], instances[p])
-            at = fill(left, need[p], instances[p], ranked, jobs[p], rows, at)
-        elif strict:
-            break
-    return rows[:at].copy()
 
 
 @njit(cache=True)

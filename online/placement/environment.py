@@ -145,15 +145,14 @@ class Stage:
         """
         simulator, instance = self._playing()
         waiting = simulator.pending
-        w, free = len(waiting), simulator.state.free.copy()
+        w, free, capacity = len(waiting), simulator.state.free.copy(), simulator.table.capacity
+        sizes, needs = instance.jobs.instances[waiting], instance.jobs.need[waiting]
         order = np.arange(w) if priorities is None else np.argsort(-priorities[:w], kind="stable")
         if affinities is None:
-            rows = kernels.start_by_rule(
-                simulator.table, free, waiting, order, kernels.CONSOLIDATE, strict=False
-            )
+            rule = kernels.CONSOLIDATE
+            rows = kernels.start_by_rule(capacity, free, waiting, sizes, needs, order, rule, strict=False)
         else:
             ranked = np.argsort(-affinities[:w], axis=1, kind="stable")
-            sizes, needs = instance.jobs.instances[waiting], instance.jobs.need[waiting]
             rows = kernels.start_by_rank(free, waiting, sizes, needs, order, ranked, strict=False)
         waited, used = simulator.waited, simulator.used
         simulator.begin(rows)

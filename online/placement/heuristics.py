@@ -16,9 +16,9 @@ import numpy as np
 
 from ...models.base import InputError
 from ...models.placement.instance import Observation, Setting
-from ...models.placement.kernels import CONSOLIDATE, FIRST_FIT, LOAD_BALANCE
+from ...models.placement.kernels import CONSOLIDATE, FIRST_FIT, LOAD_BALANCE, start_by_rule
 from ..base import Traits
-from ._kernels import dominant_shares, start_by_alignment, start_in_order
+from ._kernels import dominant_shares, start_by_alignment
 
 
 @dataclass
@@ -46,7 +46,7 @@ class Heuristic(ABC):
     def decide(self, observation: Observation) -> np.ndarray:
         """Return the rows (job, machine, count) that start now."""
         seen = observation
-        rows: np.ndarray = start_in_order(
+        rows: np.ndarray = start_by_rule(
             self._capacity,
             seen.free,
             seen.jobs,
