@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clairvoyant.analysis.claim import Claim, Context
+from clairvoyant.analysis.claim import Claim, Context, Verdict
+from clairvoyant.analysis.experiments import Statement
 from clairvoyant.analysis.placement import evaluation, experiments
 from clairvoyant.analysis.placement.experiments import FIFO_C, FIFO_FF, JCT, OURS, SJF_C, Setup
 from clairvoyant.analysis.placement.measures import measures
@@ -153,6 +154,56 @@ def test_a_statement_must_hold_everywhere() -> None:
     assert experiments.everywhere([False, False]) is False
     for mixed in ([True, False], [True, None], [None, False], [None]):
         assert experiments.everywhere(mixed) is None
+
+
+def statements(*signs: bool | None) -> list[Statement]:
+    return [Statement("", "", sign) for sign in signs]
+
+
+@pytest.mark.parametrize(
+    ("signs", "comes_to"),
+    [
+        ([True, True], Verdict.HOLDS),
+        ([True, None], Verdict.HOLDS_AMENDED),
+        ([True, False, None], Verdict.FAILS),
+        ([None, None], Verdict.NOT_CHECKABLE),
+    ],
+)
+def test_what_is_undecided_counts_for_nothing(signs: list[bool | None], comes_to: Verdict) -> None:
+    assert experiments.settled(statements(*signs)) is comes_to
+
+
+def test_an_amended_claim_needs_its_supported_statements() -> None:
+    for supported, rest, comes_to in (
+        ((True, True), (True,), Verdict.HOLDS),
+        ((True, True), (None,), Verdict.HOLDS_AMENDED),
+        ((True, True), (False,), Verdict.HOLDS_AMENDED),
+        ((True, None), (True,), Verdict.NOT_CHECKABLE),
+        ((False, None), (True,), Verdict.FAILS),
+    ):
+        assert evaluation._as_amended(statements(*supported), statements(*rest)) is comes_to
+
+
+def test_search_that_surely_adds_little_fails() -> None:
+    for better, searched, comes_to in (
+        ((None, True), (False, False), Verdict.FAILS),
+        ((False, True), (None, None), Verdict.FAILS),
+        ((True, True), (True, True), Verdict.HOLDS),
+        ((None, None), (None, None), Verdict.NOT_CHECKABLE),
+    ):
+        assert evaluation._by_search(statements(*better), statements(*searched)) is comes_to
+
+
+def test_a_share_is_at_least_its_exact_bound() -> None:
+    assert evaluation.share_above(4, 4) == pytest.approx(0.05 ** (1 / 4))
+    assert evaluation.share_above(0, 4) == 0.0
+    assert [evaluation._often(count, 16) for count in (16, 4, 0)] == [True, None, False]
+
+
+def test_a_test_that_finds_too_much_is_told_from_one_at_its_level() -> None:
+    assert evaluation._at_level(np.array([30.0, 32.0, 31.0])) is False
+    assert evaluation._at_level(np.array([4.0, 5.0, 4.5])) is True
+    assert evaluation._at_level(np.array([0.0, 50.0, 0.0])) is None
 
 
 def test_excess_counts_every_instance_the_same() -> None:

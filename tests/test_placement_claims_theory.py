@@ -364,3 +364,20 @@ def test_holm_by_hand() -> None:
     assert model.holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert model.holm([0.5, 0.6]) == pytest.approx([1.0, 1.0])
     assert model.holm([]) == []
+
+
+def test_metaheuristics_would_keep_up_by_the_printed_times() -> None:
+    numbers = check("inapplicable").numbers
+    assert numbers["seconds per job, at most"] == pytest.approx(0.78)
+    assert numbers["seconds between jobs"] == pytest.approx(5.082, abs=1e-3)
+
+
+def test_only_the_average_is_more_than_300_minutes() -> None:
+    numbers = check("300-minutes").numbers
+    assert numbers == {"average (min)": 300.584, "clusters with less": 2}
+
+
+def test_the_dual_agent_is_behind_on_medium_alone() -> None:
+    found = check("dual-agent")
+    assert found.numbers == {"columns": 4, "less JCT": 3, "less fee": 2}
+    assert "Medium (173.354 against 160.1)" in found.summary

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import combinations
 
 import numpy as np
 
@@ -136,25 +137,18 @@ CLOSE = 4.0
 def _check_heuristics(context: Context) -> Finding:
     drawn = seeds(context, 10, 10, 20)
     places = settings(context, context.pick(120, 300, 4000))
-    _play_all(context, [(w, s.on(c)) for s in places.values() for c in CLUSTERS for w in HEURISTICS], drawn)
+    crowded = Setup(context.pick(200, 1000, 4000), rho=context.pick(4.0, 2.0, 1.2))
+    orders = ((DRF_FF, FIFO_FF), (DRF_LB, FIFO_LB))
+    cells = [(w, s.on(c)) for s in places.values() for c in CLUSTERS for w in HEURISTICS]
+    cells += [(w, crowded) for pair in orders for w in pair] + [(FIFO_FF, crowded.on("large"))]
+    _play_all(context, cells, drawn)
+    small, large = (samples(FIFO_FF, setup, drawn, JCT) for setup in (crowded, crowded.on("large")))
+    longer = float(small.mean() / large.mean())
 
     def compare(a: Contender, b: Contender, cluster: str, measure: str) -> dict[str, Paired]:
         return {label: versus(a, b, s.on(cluster), drawn, measure) for label, s in places.items()}
 
-    small_jct = [
-        ("FirstFit", compare(DRF_FF, FIFO_FF, "small", JCT)),
-        ("LoadBalance", compare(DRF_LB, FIFO_LB, "small", JCT)),
-    ]
     statements = [
-        *(
-            judged(
-                f"Small: the JCT of DRF is more than {CLEARLY:g} % above that of FIFO ({rule}; printed: "
-                f"{_printed(f'DRF-{rule}', f'FIFO-{rule}', 0, 0):+.1f} %)",
-                found,
-                _more_by(CLEARLY),
-            )
-            for rule, found in small_jct
-        ),
         judged(
             "Small: Tetris is behind FIFO in JCT (FirstFit; printed: "
             f"{_printed('Tetris', 'FIFO-FirstFit', 0, 0):+.1f} %)",
@@ -181,33 +175,44 @@ def _check_heuristics(context: Context) -> Finding:
         ),
         *(
             Statement(
-                f"{cluster.capitalize()}: the fees of all five are within {CLOSE:g} %",
-                "; ".join(f"{label}: {wide:.1f} %" for label, wide in widest.items()),
-                everywhere(wide <= CLOSE for wide in widest.values()),
+                f"{cluster.capitalize()}: the fees of all five are within {CLOSE:g} % of each other",
+                "; ".join(f"{label}: {shown(_furthest(of_fee))} at most" for label, of_fee in pairs.items()),
+                everywhere(_all_near(of_fee) for of_fee in pairs.values()),
             )
-            for cluster, widest in _fee_ranges(places, drawn).items()
+            for cluster, pairs in _fees_apart(places, drawn).items()
         ),
     ]
     first = places["rho 2"]
     lb = versus(FIFO_LB, FIFO_FF, first, drawn, JCT)
-    drf = versus(DRF_FF, FIFO_FF, first, drawn, JCT)
+    drf = versus(DRF_FF, FIFO_FF, crowded, drawn, JCT)
+    printed = TABLE_1["FIFO-FirstFit"].jct
     return Finding(
-        verdict(statements),
-        f"Against FIFO-FirstFit on Small at rho 2, DRF-FirstFit has a JCT of {shown(drf)}, "
-        f"where Table 1 has {_printed('DRF-FirstFit', 'FIFO-FirstFit', 0, 0):+.1f} %; that of "
-        f"FIFO-LoadBalance is {shown(lb)}. On the Large cluster hardly a job waits, and then the order of "
-        "jobs changes nothing; Table 1 has fees 2 % apart there. How far placing rules are apart depends on "
-        f"the slowdown that is assumed. {left_open(statements)} {NOT_CHECKABLE}",
+        settled(statements),
+        "Not reproduced in our model, with the kappa, eta and loads that we assume; the paper gives none of "
+        "them, so no number of it is refuted. On Large hardly a job waits, so the order of jobs changes "
+        "nothing, where Table 1 has fees 2 % apart, and LoadBalance is not behind FirstFit. On Small "
+        f"FIFO-LoadBalance has a JCT of {shown(lb)} against FIFO-FirstFit at rho 2. That DRF is behind FIFO "
+        f"by {_printed('DRF-FirstFit', 'FIFO-FirstFit', 0, 0):.1f} % there decides nothing here, as it may "
+        f"depend on how crowded Small is: Table 1 has {printed[0] / printed[2]:.1f} times the JCT of Large; "
+        f"where we have {longer:.1f} times (rho {crowded.rho:g}, {crowded.jobs} jobs) DRF has {shown(drf)}. "
+        f"{left_open(statements)} {NOT_CHECKABLE}",
         {
             "instances": len(drawn),
             "jobs": first.jobs,
-            "DRF over FIFO, FirstFit, JCT on Small (%)": round(drf.difference.mean, 2),
+            "JCT on Small over that on Large, where crowded": round(longer, 2),
+            "DRF over FIFO, FirstFit, JCT on Small, where crowded (%)": round(drf.difference.mean, 2),
             "p": round(drf.p, 4),
             "LoadBalance over FirstFit, FIFO, JCT on Small (%)": round(lb.difference.mean, 2),
         },
         tables=(
             statement_table(statements),
             *(_table_1(label, setup, drawn, HEURISTICS) for label, setup in places.items()),
+            paired_table(
+                f"Small, rho {crowded.rho:g}, {crowded.jobs} jobs, {longer:.1f} times the JCT of Large",
+                orders,
+                crowded,
+                drawn,
+            ),
             paired_table(
                 "Small cluster, rho 2",
                 (
@@ -245,15 +250,25 @@ def _printed(a: str, b: str, cluster: int, measure: int) -> float:
     return above(ours, theirs)
 
 
-def _fee_ranges(places: Mapping[str, Setup], drawn: Sequence[int]) -> dict[str, dict[str, float]]:
-    """Return by how many per cent the largest mean fee of a heuristic is above the smallest one."""
-    found: dict[str, dict[str, float]] = {}
-    for cluster in CLUSTERS:
-        found[cluster] = {}
-        for label, setup in places.items():
-            fees = [float(samples(who, setup.on(cluster), drawn, FEE).mean()) for who in HEURISTICS]
-            found[cluster][label] = above(max(fees), min(fees))
-    return found
+def _fees_apart(places: Mapping[str, Setup], drawn: Sequence[int]) -> dict[str, dict[str, list[Paired]]]:
+    """Compare the fees of each two heuristics, by cluster and setting."""
+    return {
+        cluster: {
+            label: [versus(a, b, s.on(cluster), drawn, FEE) for a, b in combinations(HEURISTICS, 2)]
+            for label, s in places.items()
+        }
+        for cluster in CLUSTERS
+    }
+
+
+def _furthest(found: Sequence[Paired]) -> Paired:
+    """Return the largest mean difference."""
+    return max(found, key=lambda of: abs(of.difference.mean))
+
+
+def _all_near(found: Sequence[Paired]) -> bool | None:
+    """Tell whether all are surely within :data:`CLOSE`, or one is surely not."""
+    return _all_of([_near(CLOSE)(of) for of in found])
 
 
 def _table_1(label: str, setup: Setup, drawn: Sequence[int], players: Sequence[Contender]) -> Table:
@@ -310,7 +325,7 @@ def _check_cluster_size(context: Context) -> Finding:
     )
     by_rule = [
         judged(
-            f"on Large the placing rule hardly matters{where}: LoadBalance and FirstFit are within 2 % in JCT",
+            f"on Large placing hardly matters{where}: LoadBalance and FirstFit are within 2 % in JCT",
             {label: found for label, found in rule.items() if bool(places[label].contention) is slowed},
             _near(2.0),
         )
@@ -382,34 +397,43 @@ def _check_stronger(context: Context) -> Finding:
 
     slowed = [label for label, setup in places.items() if setup.contention]
     statements = [
-        *(
-            judged(
-                f"{who.label} is not below {other.label} in JCT{more}",
-                compare(who, other, JCT, where),
-                _not_less,
-            )
-            for who, where, more in (
-                (FIFO_C, slowed, " (where jobs are slowed down)"),
-                (SJF_C, places, ", though it knows the durations"),
-            )
-            for other in (FIFO_FF, FIFO_LB)
-        ),
         judged(
-            "FIFO-Consolidate is not below FIFO-LoadBalance in fee (where jobs are slowed down)",
-            compare(FIFO_C, FIFO_LB, FEE, slowed),
-            _not_less,
-        ),
+            f"{who.label} is below FIFO-FirstFit in JCT at {slowed[0]}{more}",
+            compare(who, FIFO_FF, JCT, slowed[:1]),
+            less,
+        )
+        for who, more in ((FIFO_C, ""), (SJF_C, " (it knows the durations)"))
+    ]
+    beside = [
+        judged(
+            f"{who.label} is below FIFO-LoadBalance in {measure.split()[0]} with slowdown (beside)",
+            compare(who, FIFO_LB, measure, slowed),
+            less,
+        )
+        for who, measure in ((FIFO_C, JCT), (SJF_C, JCT), (FIFO_C, FEE))
+    ]
+    beside += [
+        judged(
+            f"{who.label} is below FIFO-FirstFit in JCT at {label} (beside)",
+            compare(who, FIFO_FF, JCT, [label]),
+            less,
+        )
+        for who in OURS
+        for label in slowed[1:]
     ]
     first = places["rho 2"]
     fifo, sjf = (versus(who, FIFO_FF, first, drawn, JCT) for who in OURS)
     best = [versus(who, FIFO_LB, first, drawn, JCT) for who in OURS]
+    words = {True: "ahead", False: "not ahead", None: "undecided"}
     return Finding(
-        verdict(statements),
+        settled(statements),
         f"On Small at rho 2 FIFO-Consolidate has a JCT of {shown(fifo)} against FIFO-FirstFit and of "
         f"{shown(best[0])} against FIFO-LoadBalance; SJF-Consolidate {shown(sjf)} and {shown(best[1])}. "
         f"Table 1 has DAS {STATED_LEAD:.1f} % below FIFO-LoadBalance. SJF knows the durations, so it says "
         "what they would be worth; FIFO-Consolidate knows nothing that the heuristics of the paper do not. "
-        f"{left_open(statements)}",
+        f"Against FIFO-LoadBalance at all loads FIFO-Consolidate is {words[beside[0].agrees]} in JCT and "
+        f"{words[beside[2].agrees]} in fee, SJF-Consolidate {words[beside[1].agrees]} in JCT. "
+        f"{left_open([*statements, *beside])}",
         {
             "instances": len(drawn),
             "FIFO-Consolidate over FIFO-FirstFit, JCT (%)": round(fifo.difference.mean, 2),
@@ -419,7 +443,7 @@ def _check_stronger(context: Context) -> Finding:
             "DAS over FIFO-LoadBalance in Table 1 (%)": round(-STATED_LEAD, 2),
         },
         tables=(
-            statement_table(statements),
+            statement_table([*statements, *beside]),
             *(
                 measure_table(
                     f"Small cluster, {label}, {setup.jobs} jobs",
@@ -456,11 +480,6 @@ def _check_stronger(context: Context) -> Finding:
             ),
         ),
     )
-
-
-def _not_less(found: Paired) -> bool | None:
-    below = less(found)
-    return None if below is None else not below
 
 
 # --- Figure 7: the arrival rate ----------------------------------------------------------------------------
@@ -515,8 +534,8 @@ def _check_figure_7(context: Context) -> Finding:
         f"{', '.join(spread(row) for row in order)} %, that of better placing "
         f"{', '.join(spread(row) for row in rule)} %, and the fee that placing saves "
         f"{', '.join(spread(row) for row in saved)} %. Figure 7 itself is about DAS and RIFLING; here "
-        f"heuristics stand for better ordering and better placing, and the order is clairvoyant. That the fee "
-        f"is improved the most at Normal is {_seen(rest[1:])}. {left_open(statements)}",
+        f"heuristics stand for better ordering and better placing, and the order is clairvoyant. That the "
+        f"fee is improved the most at Normal is {_seen(rest[1:])}. {left_open(statements)}",
         {
             "instances": len(drawn),
             **{
@@ -697,7 +716,7 @@ def _told(by_search: Sequence[Statement]) -> str:
 
 
 def _by_search(better: Sequence[Statement], by_search: Sequence[Statement]) -> Verdict:
-    """Return what is decided: it fails if a heuristic is not beaten for sure, or search surely adds little."""
+    """Return "fails" if a heuristic is surely not beaten, or search surely adds little; else what holds."""
     if any(s.agrees is False for s in better) or all(s.agrees is False for s in by_search):
         return Verdict.FAILS
     return settled([*better, *by_search])
@@ -769,6 +788,23 @@ def _check_search_cost(context: Context) -> Finding:
 NOTICEABLE = 1.01
 """A ratio to the optimum above this counts as sub-optimal."""
 
+OFTEN = 0.25
+"""On more than this share of the instances is "often" (a threshold of ours)."""
+
+
+def share_above(count: int, of: int) -> float:
+    """Return what a probability is at least, by its exact one-sided 95 % bound (Clopper-Pearson)."""
+    from scipy import stats
+
+    return float(stats.binomtest(count, of, alternative="greater").proportion_ci(0.95).low)
+
+
+def _often(count: int, of: int) -> bool | None:
+    """Tell whether something surely happens on more than :data:`OFTEN` of the instances, or surely not."""
+    if share_above(count, of) > OFTEN:
+        return True
+    return False if 1.0 - share_above(of - count, of) < OFTEN else None
+
 
 @cache
 def optimum(setup: Setup, seed: int, seconds: float) -> Optimum:
@@ -790,8 +826,8 @@ def bound(setup: Setup, seed: int) -> float:
 
 def _check_sub_optimal(context: Context) -> Finding:
     players = (*HEURISTICS, *OURS)
-    drawn = seeds(context, 6, 10, 30)
-    tiny = Setup(context.pick(5, 6, 8), None, 3.0, size="tiny")
+    drawn = seeds(context, 16, 20, 30)
+    tiny = Setup(context.pick(6, 6, 8), None, 3.0, size="tiny")
     seconds = context.pick(10.0, 20.0, 600.0)
     many = seeds(context, 3, 6, 20)
     base = Setup(context.pick(60, 300, 1000), rho=2.0)
@@ -808,7 +844,7 @@ def _check_sub_optimal(context: Context) -> Finding:
         for who in players
     }
     proved = sum(o.gap == 0.0 for o in best)
-    often = {who: 100.0 * (found[:, 0] > NOTICEABLE).mean() for who, found in intervals.items()}
+    counts = {who: int((found[:, 0] > NOTICEABLE).sum()) for who, found in intervals.items()}
     gaps = {
         who: np.array(
             [
@@ -820,21 +856,25 @@ def _check_sub_optimal(context: Context) -> Finding:
     }
     statements = [
         Statement(
-            f"{who.label} is more than 1 % above the optimum on at least half of the instances",
-            f"on {often[who]:.0f} % of them; total / optimum {_range(intervals[who][:, 0])}",
-            bool(often[who] >= 50.0),
+            f"{who.label} is more than 1 % above the optimum on more than {100 * OFTEN:g} % of them",
+            f"on {counts[who]} of {len(drawn)}, so on at least "
+            f"{100 * share_above(counts[who], len(drawn)):.0f} % (exact, one-sided 95 %); "
+            f"total / optimum {_range(intervals[who][:, 0])}",
+            _often(counts[who], len(drawn)),
         )
         for who in HEURISTICS
     ]
     worst = int(np.argmax(intervals[FIFO_FF][:, 0]))
     shortest = min(players, key=lambda who: float(gaps[who][:, 0].mean()))
     return Finding(
-        verdict(statements),
+        settled(statements),
         f"On {len(drawn)} instances of {tiny.jobs} jobs on 2 machines of 4 GPUs (optimum over the decision "
         f"epochs proved on {proved}) FIFO-FirstFit costs {intervals[FIFO_FF][:, 0].mean():.2f} times the "
         f"optimum in the mean, {intervals[FIFO_FF][:, 0].max():.2f} times at most. With {base.jobs} jobs at "
         f"rho 2 the JCT of FIFO-FirstFit is {spread(gaps[FIFO_FF][:, 0])} % above a certified bound on "
-        f"Small, and that of {shortest.label} {spread(gaps[shortest][:, 0])} %: no policy can gain more.",
+        f"Small, and that of {shortest.label} {spread(gaps[shortest][:, 0])} %: no policy can gain "
+        "more. Optimum and bound know all jobs and durations beforehand, so the gap is in "
+        "part the price of not knowing.",
         {
             "tiny instances": len(drawn),
             "proved": proved,
@@ -857,7 +897,7 @@ def _check_sub_optimal(context: Context) -> Finding:
                         who.label,
                         round(float(found[:, 0].mean()), 3),
                         round(float(found[:, 0].max()), 3),
-                        round(often[who]),
+                        round(100.0 * counts[who] / len(drawn)),
                         int((found[:, 1] <= 1.0 + 1e-9).sum()),
                     )
                     for who, found in intervals.items()
@@ -1104,7 +1144,8 @@ CLAIMS: list[Claim] = [
         "FIFO is clearly better than DRF on the Small cluster, with Tetris between them, FirstFit and "
         "LoadBalance are close, LoadBalance is behind on Large, and all fees are within 4 %.",
         "Paired runs on three clusters at two loads, and without any slowdown; a statement is decided if it "
-        "is in all of them. Absolute numbers are not checkable.",
+        "is in all of them. DRF against FIFO on Small stands beside it. It fails in our model, with our "
+        "slowdown and loads; absolute numbers are not checkable.",
         Verdict.FAILS,
         _check_heuristics,
     ),
@@ -1139,18 +1180,20 @@ CLAIMS: list[Claim] = [
     Claim(
         "placement/stronger-baselines",
         "Sec. 5.1.5, Sec. 5.2; our own",
-        "The five heuristics show what simple rules can do: no other one is better.",
-        "Shortest job first (clairvoyant) and FIFO, both on as few machines as possible, against each of the "
-        "five, paired.",
-        Verdict.FAILS,
+        "The comparison lacks two simple rules that are better than FIFO-FirstFit: FIFO on as few machines "
+        "as possible, and shortest job first if durations are known.",
+        "Both against FIFO-FirstFit on Small at one load (0.8, in quick mode 2), paired; beside it other "
+        "loads and the other heuristics. A statement of ours, in our model.",
+        Verdict.HOLDS,
         _check_stronger,
     ),
     Claim(
         "placement/sub-optimal",
         "Sec. 2.1",
         "Heuristics are often sub-optimal.",
-        "Against the exact optimum on small instances: it holds if each of the five is more than 1 % above "
-        "it on at least half of them. Beside it, the distance from a certified bound on large ones.",
+        "Against the exact optimum on small instances, which knows the future: it holds if each of the five "
+        f"is more than 1 % above it on surely more than {100 * OFTEN:g} % of them (exact binomial bound). "
+        "Beside it, the distance from a certified bound on large ones.",
         Verdict.HOLDS,
         _check_sub_optimal,
     ),
