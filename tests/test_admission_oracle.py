@@ -43,7 +43,8 @@ def check(instance: AdmissionInstance, optimum: Optimum) -> None:
     assert optimum.value <= optimum.bound
     priced = optimum.certificate
     bound, _ = lagrangian_bound(instance, priced.worker_prices, priced.server_prices)
-    assert bound >= optimum.bound * (1.0 - 1e-9)
+    if optimum.why_stopped is not WhyStopped.TIME_LIMIT:  # a clock may cut off the last evaluation
+        assert bound >= optimum.bound * (1.0 - 1e-9)
     assert bound <= priced.bound * (1.0 + 1e-9)
 
 

@@ -27,6 +27,7 @@ from clairvoyant.online.placement.metaheuristics import (
     first_plans,
     look_ahead,
 )
+from clairvoyant.online.placement.plans import RULES, Archive, Outlook
 from clairvoyant.online.play import play
 from clairvoyant.testing.placement import instances
 
@@ -57,14 +58,14 @@ def busy(seed: int = 0, jobs: int = 12, **more: Any) -> PlacementInstance:
     return cluster([job(0, d, c) for c, d in zip(gangs, lengths, strict=True)], slowdown=slowdown, **more)
 
 
-def known(instance: PlacementInstance) -> search.Outlook:
+def known(instance: PlacementInstance) -> Outlook:
     """Return the outlook of somebody who knows all durations, with every job there and none running."""
     n = len(instance.jobs)
     table = instance.table._replace(submit=frozen(np.zeros(n, dtype=np.int64)))
     now = blank_state(table)
     now.pending[:] = np.arange(n)
     now.clock[kernels.ARRIVED] = now.clock[kernels.PENDING] = n
-    return search.Outlook(
+    return Outlook(
         table,
         now,
         blank_state(table),
@@ -79,16 +80,16 @@ def plans_of(instance: PlacementInstance) -> np.ndarray:
     return first_plans(instance.jobs.duration.astype(np.float64))
 
 
-def cost(outlook: search.Outlook, plan: np.ndarray) -> float:
+def cost(outlook: Outlook, plan: np.ndarray) -> float:
     waited, used = search.rollout(outlook, plan)
     return float(waited + outlook.weight * used)
 
 
-def members(archive: search.Archive) -> list[tuple[int, int]]:
+def members(archive: Archive) -> list[tuple[int, int]]:
     return [(int(a), int(b)) for a, b in archive.values[: archive.size[0]]]
 
 
-def run_search(name: str, outlook: search.Outlook, plans: np.ndarray, iterations: int = 20) -> search.Archive:
+def run_search(name: str, outlook: Outlook, plans: np.ndarray, iterations: int = 20) -> Archive:
     archive, rng = blank_archive(plans.shape[1] // 2), np.random.default_rng(1)
     if name == "mosa":
         search.anneal(outlook, archive, plans, rng, iterations, 400.0, 0.99)
@@ -217,7 +218,7 @@ def test_a_rollout_is_the_simulation_of_the_plan(instance: PlacementInstance, ru
     keys = np.array([random.random() for _ in range(n)])
     simulator = instance.simulator()
     kernels.run_by_keys(outlook.table, simulator.state, outlook.contention, n, keys, rule, False)
-    plan = np.concatenate([keys, np.full(n, (rule + 0.5) / search.RULES)])
+    plan = np.concatenate([keys, np.full(n, (rule + 0.5) / RULES)])
     assert search.rollout(outlook, plan) == (simulator.waited, simulator.used)
     assert search.rollout(outlook, plan) == (simulator.waited, simulator.used)  # the state now stays as it is
 
@@ -237,7 +238,7 @@ def test_each_job_has_a_rule_of_its_own() -> None:
     outlook = known(instance)
 
     def places(*rules: int) -> list[list[int]]:
-        plan = np.array([0.1, 0.2, *((rule + 0.5) / search.RULES for rule in rules)])
+        plan = np.array([0.1, 0.2, *((rule + 0.5) / RULES for rule in rules)])
         rows: list[list[int]] = search.first_starts(outlook, plan).tolist()
         return rows
 

@@ -28,12 +28,11 @@ from ..base import (
     refuse_unknown,
 )
 from ..draw import real, whole
-from . import kernels
 from .jobs import AMOUNTS, TICKS, Jobs, amount, frozen, read_machines, scaled, seconds, write_machines
-from .kernels import Table
 from .schedule import Schedule, sorted_rows
 from .simulator import MEANING, Simulator, fewest_machines, rooms, table_of
 from .slowdown import NO_SLOWDOWN, Slowdown
+from .state import DONE, PENDING, Table
 
 WINDOW = 64
 """How many of the oldest pending jobs may start, unless an instance says otherwise."""
@@ -142,9 +141,11 @@ class JobEpisode:
     def _observe(self) -> Observation:
         simulator = self._simulator
         clock = simulator.state.clock
-        seen = kernels.observe(simulator.table, simulator.state, simulator.window, self._told)
+        from .kernels import observe
+
+        seen = observe(simulator.table, simulator.state, simulator.window, self._told)
         jobs, (submit, instances, need, intensity), free, running, ended = seen
-        self._told = int(clock[kernels.DONE])
+        self._told = int(clock[DONE])
         return Observation(
             time=simulator.now,
             jobs=frozen(jobs),
@@ -152,7 +153,7 @@ class JobEpisode:
             instances=frozen(instances),
             need=frozen(need),
             intensity=frozen(intensity),
-            waiting=int(clock[kernels.PENDING]),
+            waiting=int(clock[PENDING]),
             free=frozen(free),
             running=frozen(running),
             ended=frozen(ended),

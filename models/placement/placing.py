@@ -9,7 +9,6 @@ import numpy as np
 from ..base import numbers
 from .instance import Observation
 from .jobs import frozen
-from .kernels import start_by_rank
 
 
 def place(observation: Observation, priorities: Any, affinities: Any, *, strict: bool = False) -> np.ndarray:
@@ -35,6 +34,8 @@ def place(observation: Observation, priorities: Any, affinities: Any, *, strict:
     InputError
         For a wrong shape or a number that is not finite.
     """
+    from .kernels import start_by_rank
+
     w, machines = len(observation.jobs), len(observation.free)
     first = numbers(priorities, "priorities", (w,), low=-np.inf)
     scores = numbers(affinities, "affinities", (w, machines), low=-np.inf)

@@ -15,9 +15,9 @@ from ..base import DecisionError, InputError, numbers
 from ..draw import real
 from .instance import PlacementInstance
 from .jobs import TICKS
-from .kernels import DONE, RUNNING, SCALE
 from .schedule import Schedule
 from .simulator import Simulator
+from .state import DONE, RUNNING, SCALE
 
 ALPHA = 0.1
 """What reward (3) takes off for each GPU of a job that did not fit (Appendix D)."""

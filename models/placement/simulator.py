@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..base import Violation
-from . import kernels
 from .jobs import RESOURCES, UNITS, Jobs
-from .kernels import State, Table
 from .slowdown import Slowdown
+from .state import ARRIVED, NOW, PENDING, RUNNING, USED, WAITED, State, Table
 
 
 def table_of(capacity: np.ndarray, jobs: Jobs, slowdown: Slowdown) -> Table:
@@ -103,43 +102,51 @@ class Simulator:
 
     def advance(self) -> bool:
         """Go on to the next decision epoch; return False if there is none, that is, all jobs are done."""
-        return bool(kernels.advance(self.table, self.state, self.contention, self.window))
+        from .kernels import advance
+
+        return bool(advance(self.table, self.state, self.contention, self.window))
 
     def begin(self, rows: np.ndarray) -> None:
         """Start jobs now; ``rows`` (job, machine, count), sorted, must be feasible."""
-        kernels.begin(self.table, self.state, self.contention, rows)
+        from .kernels import begin
+
+        begin(self.table, self.state, self.contention, rows)
 
     def feasible(self, rows: np.ndarray) -> bool:
         """Tell whether these sorted rows break nothing now; fast."""
-        return bool(kernels.is_feasible(self.table, self.state, self.window, rows))
+        from .kernels import is_feasible
+
+        return bool(is_feasible(self.table, self.state, self.window, rows))
 
     def step(self, rows: np.ndarray) -> tuple[bool, bool]:
         """Start these sorted rows and advance; return whether that broke nothing and whether it goes on.
 
         Rows that are not feasible change nothing.
         """
-        feasible, more = kernels.step(self.table, self.state, self.contention, self.window, rows)
+        from .kernels import step
+
+        feasible, more = step(self.table, self.state, self.contention, self.window, rows)
         return bool(feasible), bool(more)
 
     @property
     def now(self) -> int:
         """The tick."""
-        return int(self.state.clock[kernels.NOW])
+        return int(self.state.clock[NOW])
 
     @property
     def waited(self) -> int:
         """The sum over all ticks so far of the jobs in the system."""
-        return int(self.state.clock[kernels.WAITED])
+        return int(self.state.clock[WAITED])
 
     @property
     def used(self) -> int:
         """The sum over all ticks so far of the GPUs in use."""
-        return int(self.state.clock[kernels.USED])
+        return int(self.state.clock[USED])
 
     @property
     def pending(self) -> np.ndarray:
         """The waiting jobs of the window, a copy."""
-        count = min(self.window, int(self.state.clock[kernels.PENDING]))
+        count = min(self.window, int(self.state.clock[PENDING]))
         return self.state.pending[:count].copy()
 
     def violations(self, rows: np.ndarray) -> list[Violation]:
@@ -153,8 +160,8 @@ class Simulator:
         clock = self.state.clock
         n, machines = len(self.table.submit), len(self.table.capacity)
         if not len(rows):
-            over = clock[kernels.RUNNING] == 0 and clock[kernels.ARRIVED] == n and clock[kernels.PENDING] > 0
-            return [Violation("progress", (), float(clock[kernels.PENDING]))] if over else []
+            over = clock[RUNNING] == 0 and clock[ARRIVED] == n and clock[PENDING] > 0
+            return [Violation("progress", (), float(clock[PENDING]))] if over else []
         found = []
         for j, (i, k, count) in enumerate(rows.tolist()):
             if not 0 <= i < n:

@@ -10,8 +10,6 @@ now on.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
 
@@ -19,8 +17,6 @@ from ...models.placement.kernels import (
     PENDING,
     USED,
     WAITED,
-    State,
-    Table,
     advance,
     begin,
     copy_state,
@@ -28,8 +24,8 @@ from ...models.placement.kernels import (
     fits,
     machine_order,
 )
+from .plans import RULES
 
-RULES = 3
 NICHES = 10.0
 """Plans are crowded if both objectives differ by less than the range of the archive over this."""
 
@@ -38,52 +34,6 @@ LOWEST = 1e-100
 
 DIFFERENCE, CROSSOVER = 0.5, 0.9
 """F and CR of differential evolution."""
-
-
-class Outlook(NamedTuple):
-    """What is known at an epoch, as a simulation that can be run from now on.
-
-    Attributes
-    ----------
-    table
-        The running jobs, then the waiting ones, with estimates in the place of durations.
-    now
-        The state now, at tick 0.
-    work
-        A state of the same shape, to be overwritten.
-    rows
-        Room for the rows (job, machine, count) that start, shape (w M, 3).
-    contention
-        eta of the slowdown.
-    weight
-        lambda of the cost.
-    scale
-        What makes seconds per job of job-ticks, and seconds per GPU asked for of GPU-ticks, shape (2,).
-    """
-
-    table: Table
-    now: State
-    work: State
-    rows: np.ndarray
-    contention: float
-    weight: float
-    scale: np.ndarray
-
-
-class Archive(NamedTuple):
-    """Plans of which none is as good as another one in both objectives.
-
-    Attributes
-    ----------
-    keys, values
-        The plans, shape (A, 2 w), and their job-ticks and GPU-ticks, shape (A, 2).
-    size
-        How many of them are in use, shape (1,).
-    """
-
-    keys: np.ndarray
-    values: np.ndarray
-    size: np.ndarray
 
 
 @njit(cache=True)

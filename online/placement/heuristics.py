@@ -16,9 +16,8 @@ import numpy as np
 
 from ...models.base import InputError
 from ...models.placement.instance import Observation, Setting
-from ...models.placement.kernels import CONSOLIDATE, FIRST_FIT, LOAD_BALANCE, start_by_rule
+from ...models.placement.state import CONSOLIDATE, FIRST_FIT, LOAD_BALANCE
 from ..base import Traits
-from ._kernels import dominant_shares, start_by_alignment
 
 
 @dataclass
@@ -45,6 +44,8 @@ class Heuristic(ABC):
 
     def decide(self, observation: Observation) -> np.ndarray:
         """Return the rows (job, machine, count) that start now."""
+        from ...models.placement.kernels import start_by_rule
+
         seen = observation
         rows: np.ndarray = start_by_rule(
             self._capacity,
@@ -77,6 +78,8 @@ class _Drf(Heuristic):
 
     def order(self, observation: Observation) -> np.ndarray:
         """Return the order of dominant shares, ties by submission."""
+        from ._kernels import dominant_shares
+
         shares = dominant_shares(self._total, observation.instances, observation.need)
         return np.argsort(shares, kind="stable")
 
@@ -177,6 +180,8 @@ class Tetris:
 
     def decide(self, observation: Observation) -> np.ndarray:
         """Return the rows (job, machine, count) that start now."""
+        from ._kernels import start_by_alignment
+
         seen = observation
         rows: np.ndarray = start_by_alignment(self._capacity, seen.free, seen.jobs, seen.instances, seen.need)
         return rows

@@ -36,27 +36,10 @@ import numpy as np
 from ...models.draw import real, whole
 from ...models.placement.instance import Observation, Setting
 from ...models.placement.jobs import TICKS, Jobs, frozen
-from ...models.placement.kernels import (
-    ARRIVED,
-    CONSOLIDATE,
-    PENDING,
-    SCALE,
-    Table,
-    begin,
-)
 from ...models.placement.simulator import blank_state, fewest_machines
+from ...models.placement.state import ARRIVED, CONSOLIDATE, PENDING, SCALE, Table
 from ..base import Traits
-from ._search_kernels import (
-    RULES,
-    Archive,
-    Outlook,
-    anneal,
-    best,
-    first_starts,
-    how_many_fit,
-    hunt,
-    remaining,
-)
+from .plans import RULES, Archive, Outlook
 
 ARCHIVE = 64
 """The most plans in an archive."""
@@ -137,6 +120,8 @@ class Records:
 
         The last ``waiting`` of them have not started. At least a tick, and so few that no sum overflows.
         """
+        from ._search_kernels import remaining
+
         facts, age = self.facts[jobs], np.zeros(len(jobs))
         running = len(jobs) - waiting
         mine = facts[:running]
@@ -153,6 +138,8 @@ def look_ahead(records: Records, observation: Observation) -> tuple[Outlook, np.
 
     The running jobs come first, in the order in which they started, then the waiting ones.
     """
+    from ...models.placement.kernels import begin
+
     setting, rows = records.setting, observation.running.copy()
     new = np.flatnonzero(np.diff(rows[:, 0], prepend=-1))
     jobs = np.concatenate([rows[new, 0], observation.jobs])
@@ -218,6 +205,8 @@ class Planner(ABC):
 
     def decide(self, observation: Observation) -> np.ndarray:
         """Search, and return the rows (job, machine, count) that the chosen plan starts now."""
+        from ._search_kernels import best, first_starts, how_many_fit
+
         records = self._records
         records.note(observation)
         outlook, jobs, estimate = look_ahead(records, observation)
@@ -274,6 +263,8 @@ class Mosa(Planner):
         self.cooling = real("cooling", self.cooling, SMALLEST, 1.0)
 
     def _search(self, outlook: Outlook, archive: Archive, plans: np.ndarray) -> None:
+        from ._search_kernels import anneal
+
         anneal(outlook, archive, plans, self._rng, self.iterations, self.temperature, self.cooling)
 
 
@@ -312,4 +303,6 @@ class Malo(Planner):
         self.population = whole("population", self.population, 2, MOST_ITERATIONS)
 
     def _search(self, outlook: Outlook, archive: Archive, plans: np.ndarray) -> None:
+        from ._search_kernels import hunt
+
         hunt(outlook, archive, plans, self._rng, self.iterations, self.population)

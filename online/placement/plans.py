@@ -1,0 +1,61 @@
+"""What the metaheuristics search with: an outlook to value plans, and an archive of the good ones.
+
+Nothing here is compiled, so that policies can be listed without loading a compiler.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...models.placement.state import State, Table
+
+RULES = 3
+"""How many placing rules a plan chooses from."""
+
+
+class Outlook(NamedTuple):
+    """What is known at an epoch, as a simulation that can be run from now on.
+
+    Attributes
+    ----------
+    table
+        The running jobs, then the waiting ones, with estimates in the place of durations.
+    now
+        The state now, at tick 0.
+    work
+        A state of the same shape, to be overwritten.
+    rows
+        Room for the rows (job, machine, count) that start, shape (w M, 3).
+    contention
+        eta of the slowdown.
+    weight
+        lambda of the cost.
+    scale
+        What makes seconds per job of job-ticks, and seconds per GPU asked for of GPU-ticks, shape (2,).
+    """
+
+    table: Table
+    now: State
+    work: State
+    rows: np.ndarray
+    contention: float
+    weight: float
+    scale: np.ndarray
+
+
+class Archive(NamedTuple):
+    """Plans of which none is as good as another one in both objectives.
+
+    Attributes
+    ----------
+    keys, values
+        The plans, shape (A, 2 w), and their job-ticks and GPU-ticks, shape (A, 2).
+    size
+        How many of them are in use, shape (1,).
+    """
+
+    keys: np.ndarray
+    values: np.ndarray
+    size: np.ndarray
