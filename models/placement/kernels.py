@@ -1,6 +1,7 @@
 """Compiled kernels of the placement problem: the cluster simulator.
 
-All of them stand in this one file, because compiled code is cached by file.
+They stand in this one file, because compiled code is cached by file; the one in ``reward.py`` calls none of
+them.
 
 Everything is a whole number, so that a simulation can be repeated exactly and the order of sums does not
 matter: times in ticks of 1 ms, amounts in units of :data:`.jobs.UNITS`, work in ticks times :data:`SCALE`. A
