@@ -5,8 +5,9 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 # One linear algebra thread per process: tests run side by side, and results do not depend on the cores.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
-LOCK_COMMAND := uv pip compile pyproject.toml --universal --python-version 3.11 --fork-strategy fewest \
-	--extra dev --extra environments --extra notebooks --extra docs --no-annotate --no-header
+LOCK_COMMAND := uv pip compile pyproject.toml --config-file .ci/lock.toml --universal --python-version 3.11 \
+	--fork-strategy fewest --extra dev --extra environments --extra rl --extra notebooks --extra docs \
+	--no-annotate --no-header
 
 .PHONY: .venv help setup audit test coverage lint bench notebooks picture docs lock clean
 .DEFAULT_GOAL := help
@@ -16,10 +17,12 @@ help:  ## list the targets
 
 setup: $(STAMP)  ## build .venv from requirements.lock (does nothing when nothing changed)
 
+# The lock has no CUDA packages. The second pip fetches them where PyTorch's build needs them, and nothing elsewhere.
 $(STAMP): requirements.lock pyproject.toml
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(MAKE) --no-print-directory .venv
-	@echo 'Installing into .venv what requirements.lock names: a minute or two ...'
+	@echo 'Installing into .venv what requirements.lock names: a few minutes ...'
 	$(BIN)/python -m pip install --quiet --no-deps -r requirements.lock
+	$(BIN)/python -m pip install --quiet --constraint requirements.lock "$$(grep '^torch==' requirements.lock)"
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 

@@ -8,6 +8,7 @@ import sys
 import tarfile
 import tomllib
 import zipfile
+from importlib.metadata import requires
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,9 @@ LAYERS = ["models", "oracles", "online", "analysis"]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PACKAGES: list[str] = PROJECT["tool"]["setuptools"]["packages"]
 LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+CUDA = re.compile(r"(cuda|nvidia|triton|pytorch-triton)\b")
+LARGEST_WHEEL = 5_000_000
+"""In bytes; the trained weights are the larger part."""
 
 
 def run(*command: str | Path, cwd: Path, **environment: str) -> str:
@@ -91,7 +95,7 @@ def expected_files() -> set[str]:
     files = {"clairvoyant/py.typed"}
     for package in PACKAGES:
         files |= {f"{package.replace('.', '/')}/{path.name}" for path in folder(package).glob("*.py")}
-    for layer, kind in [("models", "json"), ("analysis", "html")]:
+    for layer, kind in [("models", "json"), ("online", "pt"), ("online", "toml"), ("analysis", "html")]:
         files |= {f"clairvoyant/{name_of(path)}" for path in (ROOT / layer).rglob(f"*.{kind}")}
     return files
 
@@ -124,6 +128,10 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         (entry_points,) = (name for name in archive.namelist() if name.endswith("entry_points.txt"))
         assert "clairvoyant = clairvoyant._cli:main" in archive.read(entry_points).decode()
+
+
+def test_the_wheel_is_small(wheel: Path) -> None:
+    assert wheel.stat().st_size < LARGEST_WHEEL
 
 
 def test_the_source_archive_holds_the_layers_the_tests_and_the_licence(dist: Path) -> None:
@@ -162,22 +170,45 @@ def test_the_installed_wheel_imports_outside_the_repository(wheel: Path, tmp_pat
     assert printed == [str(target.joinpath(*package.split("."), "__init__.py")) for package in PACKAGES]
 
 
+def locked_lines() -> list[str]:
+    return [line for line in LOCK.splitlines() if not line.startswith("#")]
+
+
+def refused_by_the_lock(wanted: list[str]) -> list[str]:
+    """Requirements that the lock does not pin, or pins at a version that they do not allow."""
+    pinned = {str(canonicalize_name(pin.name)): pin.specifier for pin in map(Requirement, locked_lines())}
+    refused = []
+    for requirement in map(Requirement, wanted):
+        pins = [pin.version for pin in pinned.get(canonicalize_name(requirement.name), [])]
+        if len(pins) != 1 or not requirement.specifier.contains(pins[0]):
+            refused.append(f"{requirement} is locked at {pins}")
+    return refused
+
+
 def test_the_lock_pins_every_dependency_and_holds_no_address() -> None:
     assert "://" not in LOCK
-    lines = [line for line in LOCK.splitlines() if not line.startswith("#")]
+    lines = locked_lines()
     assert [line for line in lines if not re.fullmatch(r"[a-z0-9-]+==[a-zA-Z0-9.+!]+( ; .+)?", line)] == []
-    pinned = {str(canonicalize_name(pin.name)): pin.specifier for pin in map(Requirement, lines)}
-    assert str(pinned["highspy"]) == "==1.14.0"
-    assert "torch" not in pinned
     project = PROJECT["project"]
     extras = project["optional-dependencies"]
-    wanted = [*project["dependencies"], *extras["dev"], *extras["notebooks"], *extras["docs"]]
-    for requirement in map(Requirement, [*wanted, *PROJECT["build-system"]["requires"]]):
-        (pin,) = pinned[canonicalize_name(requirement.name)]
-        assert requirement.specifier.contains(pin.version), f"{requirement} is locked at {pin.version}"
+    for name in ("dev", "environments", "rl", "notebooks", "docs"):
+        assert refused_by_the_lock(extras[name]) == []
+    wanted = [*project["dependencies"], *PROJECT["build-system"]["requires"], "highspy==1.14.0"]
+    assert refused_by_the_lock(wanted) == []
 
 
-# Maximise x over 0 <= x <= 3, with each library's own solver (CVXPY with Clarabel and with HiGHS).
+def test_pytorch_is_pinned_with_all_it_needs_except_for_cuda() -> None:
+    """A build for CUDA needs gigabytes more, which `make setup` fetches where pip finds such a build."""
+    assert PROJECT["project"]["optional-dependencies"]["rl"] == ["torch==2.13.0"]
+    assert "torch==2.13.0" in locked_lines()
+    assert [line for line in locked_lines() if CUDA.match(line)] == []
+    needed = [text for text in requires("torch") or [] if "extra ==" not in text and not CUDA.match(text)]
+    assert needed
+    assert refused_by_the_lock(needed) == []
+
+
+# Maximise x over 0 <= x <= 3, with each library's own solver: CVXPY with Clarabel and with HiGHS, PyTorch by
+# a projected gradient step.
 SOLVE = {
     "highspy": """
 import highspy
@@ -202,11 +233,19 @@ z = cp.Variable()
 for name in ("CLARABEL", "HIGHS"):
     assert abs(cp.Problem(cp.Maximize(z), [z >= 0, z <= 3]).solve(solver=name) - 3) < 1e-6
 """,
+    "torch": """
+import torch
+w = torch.zeros(1, requires_grad=True)
+(slope,) = torch.autograd.grad(w.sum(), w)
+assert (w + 4 * slope).clamp(0, 3).item() == 3
+""",
 }
 
 
 @pytest.mark.parametrize(
-    "order", [("highspy", "ortools", "cvxpy"), ("cvxpy", "ortools", "highspy")], ids="-".join
+    "order",
+    [("highspy", "ortools", "cvxpy", "torch"), ("torch", "cvxpy", "ortools", "highspy")],
+    ids="-".join,
 )
 def test_the_solvers_live_in_one_process(order: tuple[str, ...], tmp_path: Path) -> None:
     script = "".join(SOLVE[name] for name in order) + "\nprint('solved')"
@@ -216,5 +255,6 @@ def test_the_solvers_live_in_one_process(order: tuple[str, ...], tmp_path: Path)
 def test_importing_the_package_loads_no_heavy_library(tmp_path: Path) -> None:
     """What takes time loads when first used: this is how `import clairvoyant` stays under half a second."""
     heavy = ["cvxpy", "highspy", "hypothesis", "matplotlib", "networkx", "numba", "ortools", "pyomo", "scipy"]
+    heavy += ["gpytorch", "torch"]
     script = "import sys, clairvoyant; print(*sorted(set(sys.argv[1:]) & set(sys.modules)))"
     assert run(sys.executable, "-c", script, *heavy, cwd=tmp_path).split() == []

@@ -69,7 +69,7 @@ def assert_refused(printed: Printed, message: str) -> None:
 
 def test_generate_passes_every_option_on(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "x.json.gz"
-    others = ["communication=0.5", "gpu_weight=0.25", "window=9", "price=3"]
+    others = ["communication=0.5", "estimate_error=0.75", "gpu_weight=0.25", "window=9", "price=3"]
     options = ["--jobs", 30, "--cluster", "medium", "--rho", 0.6, "--contention", 1.5]
     options += [word for other in others for word in ("--option", other)]
     data = run("generate", "placement", "--seed", 3, *options, "--out", path, "--json").json
@@ -81,6 +81,7 @@ def test_generate_passes_every_option_on(run: Run, tmp_path: Path) -> None:
         rho=0.6,
         contention=1.5,
         communication=0.5,
+        estimate_error=0.75,
         gpu_weight=0.25,
         window=9,
         price=3,
@@ -111,9 +112,9 @@ def traces(tmp_path: Path) -> Path:
 
 def test_generate_reads_traces(run: Run, traces: Path) -> None:
     path = traces / "x.json"
-    options = ("--rho", 0.5, "--jobs", 20, "--option", "first=10")
+    options = ("--rho", 0.5, "--jobs", 20, "--option", "first=10", "--option", "estimate_error=1")
     data = run("generate", "placement", "--trace", traces, *options, "--out", path, "--json").json
-    assert cv.load(path) == cv.from_trace("placement", traces, rho=0.5, jobs=20, first=10)
+    assert cv.load(path) == cv.from_trace("placement", traces, rho=0.5, jobs=20, first=10, estimate_error=1)
     assert any("alibaba_trace_sub" in part for part in data["origin"]["real"])
     others = ("--size", "tiny", "--option", "source=gpu-2023")
     data = run("generate", "placement", "--trace", traces, *others, "--out", path, "--json").json
@@ -246,11 +247,35 @@ def test_play_without_the_optimum_has_no_ratio(tiny: Path, run: Run) -> None:
     assert "optimum" not in run("play", tiny, "--policy", "tetris", "--no-optimum").out
 
 
+def test_play_shows_estimates_where_there_are_some(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    options = ("--size", "tiny", "--seed", 3, "--option", "estimate_error=0")
+    assert run("generate", "placement", *options, "--out", path).status == 0
+    specs = ("sjf-consolidate", "sjf-estimate-consolidate", "sjf-estimate-consolidate:strict=true")
+    words = [word for spec in specs for word in ("--policy", spec)]
+    found = run("play", path, *words, "--no-optimum", "--json").json["policies"]
+    assert [scores["sees"] for scores in found.values()] == [["durations"], ["estimates"], ["estimates"]]
+    assert found[specs[0]]["per_seed"] == found[specs[1]]["per_seed"]
+
+
+def test_play_refuses_to_show_estimates_that_are_not_there(
+    tiny: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def work(*_: Any, **__: Any) -> None:
+        raise AssertionError("the error comes too late")
+
+    monkeypatch.setattr("clairvoyant._front.solve", work)
+    monkeypatch.setattr("clairvoyant.online.placement.heuristics.FifoFirstFit.decide", work)
+    names = ("--policy", "fifo-firstfit", "--policy", "sjf-estimate-consolidate")
+    for more in ((), ("--no-optimum",), ("--json",)):
+        assert_refused(run("play", tiny, *names, *more), "^error: estimates: .* generate .* estimate_error")
+
+
 # policies, oracles
 
 POLICIES = {
     *("fifo-firstfit", "fifo-loadbalance", "drf-firstfit", "drf-loadbalance", "tetris"),
-    *("mosa", "malo", "fifo-consolidate", "sjf-consolidate"),
+    *("mosa", "malo", "fifo-consolidate", "sjf-consolidate", "sjf-estimate-consolidate"),
 }
 
 
@@ -258,7 +283,7 @@ def test_the_lists_hold_what_plays_and_solves_the_problem(run: Run) -> None:
     rows = run("policies", "--problem", "placement", "--json").json["policies"]
     assert {row["name"] for row in rows} >= POLICIES
     assert {row["problem"] for row in rows} == {"placement"}
-    assert {row["name"] for row in rows if row["sees"]} >= {"sjf-consolidate"}
+    assert {row["name"] for row in rows if row["sees"]} >= {"sjf-consolidate", "sjf-estimate-consolidate"}
     (oracle,) = run("oracles", "--problem", "placement", "--json").json["oracles"]
     assert (oracle["name"], oracle["problem"]) == ("offline", "placement")
     printed = run("policies", "--problem", "placement")
@@ -306,6 +331,7 @@ def test_bad_files_are_refused_in_one_line_naming_field_index_and_value(
         ("generate placement --cluster huge --out OUT", "cluster: 'huge' is not one of small, medium, large"),
         ("generate placement --contention 11 --out OUT", r"slowdown\.contention: 11\.0 is not at least 0"),
         ("generate placement --size huge --out OUT", "size: 'huge' is not one of tiny, default, large"),
+        ("generate placement --option estimate_error=-1 --out OUT", "estimate_error: -1 is not at least 0"),
         ("generate placement --option machines=0 --out OUT", "machines: 0 is not a whole number"),
         ("generate placement --option rho=1 --out OUT", "rho is not given in this way"),
         ("generate placement --option speed=1 --out OUT", "speed: generate 'placement' takes no such option"),

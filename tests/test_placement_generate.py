@@ -232,6 +232,65 @@ def test_every_quantity_has_a_stream_of_its_own(monkeypatch: pytest.MonkeyPatch)
     assert after != before
 
 
+# --- estimates ----------------------------------------------------------------------------------------------
+
+
+def estimates_of(instance: PlacementInstance) -> np.ndarray:
+    """Return the estimates in ticks."""
+    assert instance.jobs.estimate is not None
+    return instance.jobs.estimate
+
+
+def without_estimates(instance: PlacementInstance) -> list[dict[str, Any]]:
+    return [{k: v for k, v in job.items() if k != "estimate"} for job in instance.to_dict()["jobs"]]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("sigma", [0, 0.5, 10])
+def test_estimates_leave_the_jobs_exactly_as_they_are(size: str, sigma: float) -> None:
+    plain, estimated = generate(size, 1), generate(size, 1, estimate_error=sigma)
+    assert plain.jobs.estimate is None
+    assert without_estimates(estimated) == plain.to_dict()["jobs"]
+    assert estimated.digest() != plain.digest()
+    others = [[t for t in one.origin.filled if "estimates:" not in t] for one in (plain, estimated)]
+    assert others[0] == others[1]
+
+
+def test_who_never_errs_knows_the_durations() -> None:
+    for seed in range(3):
+        instance = generate(seed=seed, estimate_error=0)
+        assert estimates_of(instance).tolist() == instance.jobs.duration.tolist()
+    assert "estimates: the duration times a lognormal error of sigma 0" in instance.origin.filled
+
+
+def test_the_logarithm_of_the_error_is_normal_with_the_deviation_asked_for() -> None:
+    z = {}
+    for sigma in (0.5, 1.5):
+        instance = generate("large", 3, jobs=10_000, estimate_error=sigma)
+        z[sigma] = np.log(estimates_of(instance) / instance.jobs.duration) / sigma
+        assert stats.kstest(z[sigma], "norm").pvalue > 1e-3
+        assert abs(stats.spearmanr(z[sigma], instance.jobs.duration).statistic) < 0.04
+        assert f"estimates: the duration times a lognormal error of sigma {sigma}" in instance.origin.filled
+    assert z[0.5] == pytest.approx(z[1.5], abs=0.01)  # the same users, who err by more; rounded to ticks
+
+
+def test_estimates_are_at_least_a_tick_and_no_longer_than_a_duration_may_be() -> None:
+    found = estimates_of(generate("large", estimate_error=10))
+    assert found.min() == 1
+    assert found.max() == 10**11
+
+
+def test_the_clusters_have_the_same_estimates_and_more_jobs_leave_the_others_theirs() -> None:
+    def found(**options: Any) -> list[int]:
+        result: list[int] = estimates_of(generate(seed=4, estimate_error=0.7, **options)).tolist()
+        return result
+
+    assert found() == found(cluster="medium") == found(cluster="large") == found(machines=12)
+    assert found() == found(rho=2, contention=0, window=3)
+    assert found(jobs=50) == found()[:50]
+    assert generate(jobs=0, estimate_error=1).jobs.estimate is None
+
+
 @given(seed=st.integers(0, 2**70), size=st.sampled_from(["tiny", "default"]), count=st.integers(0, 30))
 @settings(max_examples=20)
 def test_every_seed_gives_a_valid_instance(seed: int, size: str, count: int) -> None:
@@ -284,6 +343,10 @@ def test_the_origin_says_that_it_is_synthetic_and_from_what() -> None:
         ({"rho": 1e-9}, r"rho: 1e-09 is so small that jobs are submitted later than 1e\+08 s"),
         ({"rho": float("nan")}, "rho: nan is not a finite number"),
         ({"communication": -1}, r"slowdown\.communication: -1 is not at least 0"),
+        ({"estimate_error": -0.5}, r"estimate_error: -0\.5 is not at least 0 and at most 10"),
+        ({"estimate_error": 11}, "estimate_error: 11 is not at least 0 and at most 10"),
+        ({"estimate_error": float("inf")}, "estimate_error: inf is not a finite number"),
+        ({"estimate_error": "much"}, "estimate_error: 'much' is not a finite number"),
         ({"contention": 10.5}, r"slowdown\.contention: 10\.5 is not at least 0 and at most 10"),
         ({"gpu_weight": -1}, "gpu_weight: -1 is not"),
         ({"window": 0}, "window: 0 is not"),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import clairvoyant
 from clairvoyant.models.base import DecisionError, InputError, Origin
-from clairvoyant.models.placement.instance import PlacementInstance
+from clairvoyant.models.placement.instance import PlacementInstance, taken_schedule
 from clairvoyant.models.placement.schedule import Schedule
 from clairvoyant.models.placement.slowdown import Slowdown
 from clairvoyant.online.play import Replay, play
@@ -88,6 +88,76 @@ def test_the_json_form_gives_the_instance_back(instance: PlacementInstance) -> N
     assert again.digest() == instance.digest()
     for name in ("submit", "duration", "instances", "need", "intensity"):
         assert getattr(again.jobs, name).tolist() == getattr(instance.jobs, name).tolist()
+
+
+@given(instances(min_jobs=1, estimates=True), st.randoms(use_true_random=False))
+@settings(max_examples=30)
+def test_estimates_stay_with_their_jobs(instance: PlacementInstance, rng: Any) -> None:
+    assert instance.jobs.estimate is not None
+    data = json.loads(json.dumps(instance.to_dict()))
+    again = PlacementInstance.from_dict(data)
+    assert again == instance
+    assert again.jobs.estimate is not None
+    assert again.jobs.estimate.tolist() == instance.jobs.estimate.tolist()
+    numbered = [one | {"estimate": i + 1} for i, one in enumerate(data["jobs"])]
+    rng.shuffle(numbered)
+    mixed = PlacementInstance.from_dict(data | {"jobs": numbered})
+    assert mixed.jobs.estimate is not None
+    want = sorted(numbered, key=lambda one: one["submit"])
+    assert mixed.jobs.estimate.tolist() == [1000 * one["estimate"] for one in want]
+
+
+def with_estimates(*estimates: Any) -> PlacementInstance:
+    """Return the small instance with the estimates of its jobs; None for a job without."""
+    pairs = zip(fields()["jobs"], estimates, strict=True)
+    return small(jobs=[one if e is None else one | {"estimate": e} for one, e in pairs])
+
+
+def test_without_estimates_nothing_is_as_much_as_said_of_them(tmp_path: Path) -> None:
+    instance = small()
+    instance.save(tmp_path / "instance.json")
+    assert "estimate" not in (tmp_path / "instance.json").read_text()
+    assert "estimate" not in dict(instance.content())
+    assert instance.jobs.estimate is None
+    assert small(jobs=[]).jobs.estimate is None
+
+
+def test_with_estimates_the_instance_is_another_one() -> None:
+    instance, other = with_estimates(5, 0.001, 1e8), with_estimates(5, 0.002, 1e8)
+    assert instance.jobs.estimate is not None
+    assert instance.jobs.estimate.tolist() == [5000, 1, 10**11]
+    assert len({one.digest() for one in (small(), instance, other)}) == 3
+    assert [one["estimate"] for one in instance.to_dict()["jobs"]] == [5, 0.001, 1e8]
+    assert instance.facts() == small().facts()
+    with pytest.raises(ValueError, match="read-only"):
+        instance.jobs.estimate[0] = 1
+
+
+@pytest.mark.parametrize(
+    ("estimates", "message"),
+    [
+        ((5, None, 5), r"jobs\[1\]\.estimate: missing, but jobs\[0\] has one; either all jobs have"),
+        ((None, None, 5), r"jobs\[0\]\.estimate: missing, but jobs\[2\] has one"),
+        ((5, 5, None), r"jobs\[2\]\.estimate: missing, but jobs\[0\] has one"),
+        ((5, 0, 5), r"jobs\[1\]\.estimate: 0 is not at least 0\.001 and at most 1e\+08"),
+        ((5, 5, -1), r"jobs\[2\]\.estimate: -1 is not at least 0\.001"),
+        ((5, 5, 1.1e8), r"jobs\[2\]\.estimate: 110000000\.0 is not at least"),
+        ((5, 0.0015, 5), r"jobs\[1\]\.estimate: 0\.0015 has more than 3 decimals"),
+        ((math.nan, 5, 5), r"jobs\[0\]\.estimate: nan is not a finite number"),
+        (("5", 5, 5), r"jobs\[0\]\.estimate: '5' is not a finite number"),
+        ((True, 5, 5), r"jobs\[0\]\.estimate: True is not a finite number"),
+    ],
+    ids=str,
+)
+def test_a_bad_or_missing_estimate_is_named(estimates: tuple[Any, ...], message: str) -> None:
+    with pytest.raises(InputError, match=f"^{message}"):
+        with_estimates(*estimates)
+
+
+def test_an_estimate_of_null_is_no_estimate_left_out() -> None:
+    listed = [one | {"estimate": None} for one in fields()["jobs"]]
+    with pytest.raises(InputError, match=r"^jobs\[0\]\.estimate: None is not a finite number"):
+        small(jobs=listed)
 
 
 def test_the_numbers_are_those_of_the_file() -> None:
@@ -605,10 +675,35 @@ def test_an_epoch_shows_what_waits_runs_and_has_ended() -> None:
     assert two.ended.shape == (0, 3)
 
 
-def test_durations_are_seen_only_if_asked_for() -> None:
-    for observation in two_jobs().episode(frozenset()):
-        assert observation.duration is None
-        break
+@pytest.mark.parametrize("sees", [set(), {"durations"}, {"estimates"}, {"durations", "estimates"}], ids=str)
+def test_durations_and_estimates_are_seen_only_if_asked_for(sees: set[str]) -> None:
+    instance = with_estimates(5, 6, 7)
+    observation = next(iter(instance.episode(frozenset(sees))))
+    want = {"durations": [10_000], "estimates": [5000]}
+    for what, found in (("durations", observation.duration), ("estimates", observation.estimate)):
+        if what in sees:
+            assert found is not None
+            assert found.tolist() == want[what]
+            assert not found.flags.writeable
+        else:
+            assert found is None
+
+
+def test_estimates_that_are_not_there_cannot_be_seen() -> None:
+    with pytest.raises(InputError, match=r"^estimates: .* have none; .* generate .* with estimate_error"):
+        small().episode(frozenset({"estimates"}))
+    assert list(small(jobs=[]).episode(frozenset({"estimates"}))) == []  # there is nothing to see
+
+
+def test_the_simulation_of_an_episode_goes_along() -> None:
+    instance = two_jobs()
+    episode, times = instance.episode(frozenset()), []
+    for observation in episode:
+        assert episode.simulator.now == observation.time
+        times.append(observation.time)
+        episode.apply([SPREAD, [LAST]][len(times) - 1])
+    assert times == [0, 1000]
+    assert instance.violations(taken_schedule(episode.simulator)) == []
 
 
 def test_what_has_ended_is_told_once() -> None:

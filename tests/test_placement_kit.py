@@ -9,6 +9,7 @@ import pytest
 from hypothesis import Phase, find, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from clairvoyant.models.base import DecisionError
 from clairvoyant.models.placement.instance import (
@@ -20,7 +21,7 @@ from clairvoyant.models.placement.instance import (
 )
 from clairvoyant.models.placement.schedule import NOTHING, Schedule
 from clairvoyant.online.base import Traits
-from clairvoyant.online.placement import POLICIES, FifoFirstFit, SjfConsolidate
+from clairvoyant.online.placement import POLICIES, FifoFirstFit, SjfConsolidate, SjfEstimateConsolidate
 from clairvoyant.online.play import Replay, play
 from clairvoyant.testing import PolicyCheckError, check_policy, policy_checks
 from clairvoyant.testing import placement as kit
@@ -28,17 +29,24 @@ from clairvoyant.testing.graph import canonical
 from clairvoyant.testing.kit import find_kit
 
 SEES = frozenset({"durations"})
+HEARS = frozenset({"estimates"})
+VIEWS = {"blind": frozenset[str](), "told": SEES, "guessing": HEARS, "told all": SEES | HEARS}
 BLIND = Traits(problem="placement")
 TOLD = Traits(problem="placement", sees=SEES)
+GUESSING = Traits(problem="placement", sees=HEARS)
+ALL = Traits(problem="placement", sees=SEES | HEARS)
 
 
 # ------------------------------------------------------------------ what is drawn
 
 
-@given(kit.instances())
+@given(kit.instances(), kit.instances(min_jobs=1, estimates=True))
 @hypothesis_settings(max_examples=60, deadline=None, derandomize=True)
-def test_drawn_instances_can_be_written_and_read(instance: PlacementInstance) -> None:
-    assert PlacementInstance.from_dict(instance.to_dict()) == instance
+def test_drawn_instances_can_be_written_and_read(plain: PlacementInstance, other: PlacementInstance) -> None:
+    for instance in (plain, other):
+        assert PlacementInstance.from_dict(instance.to_dict()) == instance
+    assert plain.jobs.estimate is None
+    assert other.jobs.estimate is not None
 
 
 @given(
@@ -123,6 +131,9 @@ def test_ordinary_instances_have_no_two_jobs_alike_and_more_than_the_window_hold
     for name, instance in kit.ordinary().items():
         jobs = instance.jobs
         assert len(np.unique(jobs.submit)) == len(np.unique(jobs.duration)) == len(jobs)
+        assert jobs.estimate is not None
+        assert len(np.unique(jobs.estimate)) == len(jobs)
+        assert 0.1 < stats.spearmanr(jobs.estimate, jobs.duration).statistic < 0.95
         assert len(np.unique(np.column_stack([jobs.need, jobs.instances]), axis=0)) > 0.7 * len(jobs)
         assert len(jobs) > instance.setting.window
         assert jobs.instances.max() > 1
@@ -136,6 +147,7 @@ def test_ordinary_instances_have_no_two_jobs_alike_and_more_than_the_window_hold
 @pytest.mark.parametrize("name", kit.degenerate())
 def test_degenerate_instances_can_be_decided_for(name: str) -> None:
     instance = kit.degenerate()[name]
+    assert (instance.jobs.estimate is None) == (len(instance.jobs) == 0)
     assert PlacementInstance.from_dict(instance.to_dict()) == instance
     run = play(Last(), instance, keep_decisions=True)
     schedule = instance.schedule_of(run.decisions or ())
@@ -171,32 +183,43 @@ def check_alterations(
     return others
 
 
-@pytest.mark.parametrize("sees", [frozenset[str](), SEES], ids=["blind", "told"])
+def player(sees: frozenset[str]) -> Any:
+    """Return a policy that uses what is seen."""
+    if "estimates" in sees:
+        return SjfEstimateConsolidate()
+    return SjfConsolidate() if sees else FifoFirstFit()
+
+
+@pytest.mark.parametrize("sees", VIEWS.values(), ids=VIEWS)
 @pytest.mark.parametrize("name", kit.ordinary())
 def test_altered_instances_show_the_same_up_to_the_event(name: str, sees: frozenset[str]) -> None:
     instance = kit.ordinary()[name]
-    policy = SjfConsolidate() if sees else FifoFirstFit()
+    policy = player(sees)
     count = len(play(policy, instance).rewards)
     lengths = set()
     for event in range(count):
         others = check_alterations(policy, instance, event, sees)
         lengths |= {len(other.jobs) - len(instance.jobs) for other in others}
-        same = [other.jobs for other in others if len(other.jobs) == len(instance.jobs)]
-        changed = [np.flatnonzero(jobs.duration != instance.jobs.duration) for jobs in same]
-        assert event == count - 1 or sees or any(len(jobs) for jobs in changed)
+        alike = [other for other in others if len(other.jobs) == len(instance.jobs)]
+        changed = [(other.jobs.duration != instance.jobs.duration).any() for other in alike]
+        assert event == count - 1 or "durations" in sees or any(changed)
+        believed = [(estimates_of(other) != estimates_of(instance)).all() for other in alike]
+        assert any(believed) == ("estimates" not in sees)
     assert lengths >= {0, 1}
     assert min(lengths) < -3
 
 
-@given(kit.instances(min_jobs=1), st.booleans(), st.booleans(), st.data())
+@given(st.booleans(), st.sampled_from(list(VIEWS.values())), st.booleans(), st.data())
 @hypothesis_settings(max_examples=80, deadline=None, derandomize=True)
 def test_drawn_instances_can_be_altered(
-    instance: PlacementInstance, told: bool, lazy: bool, data: st.DataObject
+    estimates: bool, sees: frozenset[str], lazy: bool, data: st.DataObject
 ) -> None:
+    sees = sees if estimates else sees - HEARS
+    instance = data.draw(kit.instances(min_jobs=1, estimates=estimates))
     policy = Last() if lazy else FifoFirstFit()
     events = len(play(policy, instance).rewards)
     event = data.draw(st.integers(0, events - 1))
-    assert check_alterations(policy, instance, event, SEES if told else frozenset())
+    assert check_alterations(policy, instance, event, sees)
 
 
 def test_running_jobs_are_altered_so_that_they_still_run() -> None:
@@ -225,9 +248,13 @@ def test_secrets_are_what_the_jobs_are_like() -> None:
     assert table is instance.table.duration
     jobs = instance.jobs
     for found, want in zip(
-        columns, (jobs.submit, jobs.duration, jobs.instances, jobs.need, jobs.intensity), strict=True
+        columns,
+        (jobs.submit, jobs.duration, jobs.instances, jobs.need, jobs.intensity, jobs.estimate),
+        strict=True,
     ):
         assert found is want
+    plain = PlacementInstance(machines=[{"gpus": 1, "cpus": 1, "memory": 1}], jobs=[])
+    assert len(list(kit.secrets(plain))) == 6
     assert kit.shown(instance) == 4
 
 
@@ -312,6 +339,11 @@ def knows(what: Callable[[PlacementInstance, Observation], bool], traits: Traits
     return Knowing
 
 
+def estimates_of(instance: PlacementInstance) -> np.ndarray:
+    assert instance.jobs.estimate is not None
+    return instance.jobs.estimate
+
+
 FUTURE: dict[str, Callable[[PlacementInstance, Observation], bool]] = {
     "how many jobs come": lambda instance, _: len(instance.jobs) % 2 == 0,
     "how large the last job is": lambda instance, _: bool(instance.jobs.gpus[-1] % 2),
@@ -319,6 +351,7 @@ FUTURE: dict[str, Callable[[PlacementInstance, Observation], bool]] = {
         (np.abs(instance.jobs.submit - seen.time - 1500) < 1500).any()
     ),
     "how intense the last job is": lambda instance, _: instance.jobs.intensity[-1] > 450,
+    "what the last user believes": lambda instance, _: estimates_of(instance)[-1] % 2 == 0,
     "how long all jobs take": lambda instance, _: instance.jobs.duration.sum() % 2 == 0,
 }
 NOW: dict[str, Callable[[PlacementInstance, Observation], bool]] = {
@@ -331,7 +364,7 @@ NOW: dict[str, Callable[[PlacementInstance, Observation], bool]] = {
 
 
 @pytest.mark.parametrize("what", FUTURE)
-@pytest.mark.parametrize("traits", [BLIND, TOLD], ids=["blind", "told"])
+@pytest.mark.parametrize("traits", [BLIND, TOLD, GUESSING, ALL], ids=VIEWS)
 def test_knowing_what_is_not_shown(what: str, traits: Traits) -> None:
     message = failure(knows(FUTURE[what], traits), "no_peeking")
     assert "changes when the future is altered from event" in message
@@ -340,9 +373,25 @@ def test_knowing_what_is_not_shown(what: str, traits: Traits) -> None:
 
 @pytest.mark.parametrize("what", NOW)
 def test_knowing_durations_without_declaring_it(what: str) -> None:
-    message = failure(knows(NOW[what]), "no_peeking")
-    assert "changes when the durations of an event is altered" in message
+    for traits, hidden in ((BLIND, "durations, estimates"), (GUESSING, "durations")):
+        message = failure(knows(NOW[what], traits), "no_peeking")
+        assert f"changes when the {hidden} of an event is altered" in message
     dict(policy_checks(knows(NOW[what], TOLD)))["no_peeking"]()
+
+
+BELIEVED: dict[str, Callable[[PlacementInstance, Observation], bool]] = {
+    "of the oldest": lambda instance, seen: estimates_of(instance)[seen.jobs[0]] > 20000,
+    "of the youngest": lambda instance, seen: estimates_of(instance)[seen.jobs[-1]] > 20000,
+    "of a running job": lambda instance, seen: estimates_of(instance)[seen.running[0, 0]] > 20000,
+}
+
+
+@pytest.mark.parametrize("what", BELIEVED)
+def test_knowing_estimates_without_declaring_it(what: str) -> None:
+    for traits, hidden in ((BLIND, "durations, estimates"), (TOLD, "estimates")):
+        message = failure(knows(BELIEVED[what], traits), "no_peeking")
+        assert f"changes when the {hidden} of an event is altered" in message
+    dict(policy_checks(knows(BELIEVED[what], GUESSING)))["no_peeking"]()
 
 
 class SpyFirst(SjfConsolidate):
@@ -361,7 +410,7 @@ class SpyFirst(SjfConsolidate):
 @pytest.mark.parametrize("strict", [False, True])
 def test_shortest_first_by_stealth(strict: bool) -> None:
     message = failure(lambda: SpyFirst(strict), "no_peeking")
-    assert "changes when the durations of an event is altered" in message
+    assert "changes when the durations, estimates of an event is altered" in message
 
 
 def test_knowing_what_waits_beyond_the_window() -> None:
@@ -369,8 +418,13 @@ def test_knowing_what_waits_beyond_the_window() -> None:
         arrived = int(np.searchsorted(instance.jobs.submit, seen.time, side="right"))
         return bool(instance.jobs.duration[seen.jobs[-1] + 1 : arrived].sum() % 4 < 2)
 
-    for traits in (BLIND, TOLD):
-        assert "the future is altered" in failure(knows(beyond, traits), "no_peeking")
+    def believed(instance: PlacementInstance, seen: Observation) -> bool:
+        arrived = int(np.searchsorted(instance.jobs.submit, seen.time, side="right"))
+        return bool(estimates_of(instance)[seen.jobs[-1] + 1 : arrived].sum() % 4 < 2)
+
+    for traits in (BLIND, TOLD, GUESSING, ALL):
+        for what in (beyond, believed):
+            assert "the future is altered" in failure(knows(what, traits), "no_peeking")
 
 
 def test_knowing_the_past_is_no_offence() -> None:
@@ -391,18 +445,45 @@ def test_shortest_first_without_declaring_it() -> None:
     assert "fails feasible_decisions: AssertionError" in failure(Undeclared, "feasible_decisions")
 
 
+def test_a_policy_that_declares_nothing_sees_no_estimate() -> None:
+    class Undeclared(Last):
+        def decide(self, observation: Observation) -> np.ndarray:
+            order = np.argsort(observation.estimate + 0)  # type: ignore[operator]
+            return super().decide(observation) if len(order) else NOTHING
+
+    assert "it uses what it does not declare to see" in failure(Undeclared, "feasible_decisions")
+
+    class Declared(Undeclared):
+        traits = GUESSING
+
+    check_policy(Declared)
+
+
+def test_given_instances_need_the_estimates_that_a_policy_sees() -> None:
+    (one,) = list(kit.ordinary().values())[:1]
+    bare = [{k: v for k, v in job.items() if k != "estimate"} for job in one.jobs.to_list()]
+    plain = PlacementInstance.from_dict(one.to_dict() | {"jobs": bare})
+    check_policy(FifoFirstFit, instances=[plain])
+    message = failure(SjfEstimateConsolidate, "feasible_decisions", instances=[plain])
+    assert "the jobs of the instance have none; give every job an estimate" in message
+
+
 def test_a_name_for_what_cannot_be_seen() -> None:
     class Wrong(Last):
         traits = Traits(problem="placement", sees=frozenset({"duration"}))
 
-    assert "there is only durations to see" in failure(Wrong, "declared_traits")
+    assert "there is only durations, estimates to see" in failure(Wrong, "declared_traits")
 
 
 # ------------------------------------------------------------------ policies that cheat in other ways
 
 
 @pytest.mark.parametrize(
-    "secret", ["instance", "table", "durations", "copy of durations", "copy of needs", "end of submissions"]
+    "secret",
+    [
+        *("instance", "table", "durations", "estimates"),
+        *("copy of durations", "copy of estimates", "copy of needs", "end of submissions"),
+    ],
 )
 def test_holding_what_nature_has_yet_to_reveal(secret: str) -> None:
     one = kit.ordinary()["scarce machines"]
@@ -410,7 +491,9 @@ def test_holding_what_nature_has_yet_to_reveal(secret: str) -> None:
         "instance": one,
         "table": one.table,
         "durations": one.jobs.duration[:2],
+        "estimates": estimates_of(one)[:2],
         "copy of durations": one.jobs.duration.copy(),
+        "copy of estimates": estimates_of(one).copy(),
         "copy of needs": one.jobs.need[1:].copy(),
         "end of submissions": one.jobs.submit[-5:].copy(),
     }[secret]
@@ -454,7 +537,7 @@ def test_an_observation_that_leads_to_the_instance(monkeypatch: pytest.MonkeyPat
             feedback: Any = Feedback(self._instance.jobs.duration)  # type: ignore[arg-type]
             return type(outcome)(outcome.reward, outcome.feasible, feedback)
 
-    monkeypatch.setattr(PlacementInstance, "episode", lambda self, sees: Leaky(self, "durations" in sees))
+    monkeypatch.setattr(PlacementInstance, "episode", lambda self, sees: Leaky(self, sees))
     assert "feedback.cost" in failure(Last, "nothing_handed_over")
 
 
@@ -536,7 +619,10 @@ def test_writing_into_an_observation() -> None:
     assert "Probable cause: it writes into an array" in failure(Vandal, "feasible_decisions")
 
 
-@given(kit.instances(min_jobs=1), st.sampled_from(["fifo-consolidate", "sjf-consolidate", "tetris"]))
+@given(
+    kit.instances(min_jobs=1, estimates=True),
+    st.sampled_from(["fifo-consolidate", "sjf-consolidate", "sjf-estimate-consolidate", "tetris"]),
+)
 @hypothesis_settings(max_examples=40, deadline=None, derandomize=True)
 def test_observations_are_consistent(instance: PlacementInstance, name: str) -> None:
     policy, jobs = POLICIES[name](), instance.jobs
@@ -554,9 +640,12 @@ def test_observations_are_consistent(instance: PlacementInstance, name: str) -> 
         assert seen.jobs.tolist() == window[: instance.setting.window]
         for key in ("submit", "instances", "need", "intensity"):
             assert np.array_equal(getattr(seen, key), getattr(jobs, key)[seen.jobs])
-        assert (seen.duration is not None) == bool(policy.traits.sees)
-        if seen.duration is not None:
-            assert np.array_equal(seen.duration, jobs.duration[seen.jobs])
+        for what, found, column in (
+            ("durations", seen.duration, jobs.duration),
+            ("estimates", seen.estimate, jobs.estimate),
+        ):
+            assert (found is not None) == (what in policy.traits.sees)
+            assert found is None or (column is not None and np.array_equal(found, column[seen.jobs]))
         ended |= set(seen.ended[:, 0].tolist())
         assert (seen.ended[:, 2] <= time).all()
         assert set(seen.running[:, 0].tolist()) == started - ended

@@ -27,13 +27,18 @@ from clairvoyant.online.placement import (
     FifoFirstFit,
     FifoLoadBalance,
     SjfConsolidate,
+    SjfEstimateConsolidate,
     Tetris,
 )
 from clairvoyant.online.play import play
 from clairvoyant.testing import placement as kit
 from clairvoyant.testing import policy_checks
 
-ORDERED = (FifoFirstFit, FifoLoadBalance, DrfFirstFit, DrfLoadBalance, FifoConsolidate, SjfConsolidate)
+ORDERED = (
+    *(FifoFirstFit, FifoLoadBalance, DrfFirstFit, DrfLoadBalance),
+    *(FifoConsolidate, SjfConsolidate, SjfEstimateConsolidate),
+)
+CONSOLIDATING = (FifoConsolidate, SjfConsolidate, SjfEstimateConsolidate)
 HEURISTICS = (*ORDERED, Tetris)
 STRICT: dict[str, Callable[[], Any]] = {
     f"{kind.name}, strict": lambda kind=kind: kind(strict=True)  # type: ignore[misc]
@@ -115,7 +120,7 @@ def left(seen: Observation, decision: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", EVERY)
-@given(instance=kit.instances(max_jobs=5))
+@given(instance=kit.instances(max_jobs=5, estimates=True))
 @hypothesis_settings(max_examples=10, deadline=None, derandomize=True)
 def test_every_schedule_keeps_every_limit_at_any_time(name: str, instance: PlacementInstance) -> None:
     run = play(EVERY[name](), instance, keep_decisions=True)
@@ -136,7 +141,7 @@ def test_every_schedule_keeps_every_limit_at_any_time(name: str, instance: Place
 
 
 @pytest.mark.parametrize("name", POLICIES)
-@given(instance=kit.instances(min_jobs=2, max_jobs=7))
+@given(instance=kit.instances(min_jobs=2, max_jobs=7, estimates=True))
 @hypothesis_settings(max_examples=10, deadline=None, derandomize=True)
 def test_nothing_waits_for_which_there_is_room(name: str, instance: PlacementInstance) -> None:
     for seen, decision in watch(POLICIES[name](), instance):
@@ -146,7 +151,7 @@ def test_nothing_waits_for_which_there_is_room(name: str, instance: PlacementIns
             assert i in started or not fits(free, seen.need[p], int(seen.instances[p]))
 
 
-@given(kit.instances(min_jobs=2, max_jobs=7), st.sampled_from(ORDERED))
+@given(kit.instances(min_jobs=2, max_jobs=7, estimates=True), st.sampled_from(ORDERED))
 @hypothesis_settings(max_examples=40, deadline=None, derandomize=True)
 def test_strict_means_that_nobody_overtakes(instance: PlacementInstance, kind: Any) -> None:
     for seen, decision in watch(kind(strict=True), instance):
@@ -192,10 +197,13 @@ def reference_order(kind: type[Any], setting: Setting, seen: Observation) -> lis
     elif kind is SjfConsolidate:
         assert seen.duration is not None
         keys = seen.duration.tolist()
+    elif kind is SjfEstimateConsolidate:
+        assert seen.estimate is not None
+        keys = seen.estimate.tolist()
     return sorted(range(len(seen.jobs)), key=lambda p: (keys[p], seen.jobs[p]))
 
 
-@given(kit.instances(min_jobs=2, max_jobs=8), st.sampled_from(ORDERED))
+@given(kit.instances(min_jobs=2, max_jobs=8, estimates=True), st.sampled_from(ORDERED))
 @hypothesis_settings(max_examples=50, deadline=None, derandomize=True)
 def test_jobs_start_in_the_order_of_their_rule(instance: PlacementInstance, kind: Any) -> None:
     for seen, decision in watch(kind(), instance):
@@ -241,12 +249,39 @@ def test_shortest_first_is_best_on_one_gpu(durations: list[int]) -> None:
     assert play(SjfConsolidate(), instance).total == best
 
 
-def test_shortest_first_needs_the_durations() -> None:
-    instance = cluster([job()])
-    policy = SjfConsolidate()
+@pytest.mark.parametrize(
+    ("kind", "what"), [(SjfConsolidate, "durations"), (SjfEstimateConsolidate, "estimates")]
+)
+def test_shortest_first_needs_to_be_told(kind: Any, what: str) -> None:
+    instance = cluster([job(estimate=5)])
+    policy = kind()
     policy.start(instance.setting, np.random.default_rng(0))
-    with pytest.raises(InputError, match="needs the durations, but was not shown them"):
-        policy.decide(next(iter(instance.episode(frozenset()))))
+    others = frozenset({"durations", "estimates"}) - {what}
+    with pytest.raises(InputError, match=f"needs the {what}, but was not shown them"):
+        policy.decide(next(iter(instance.episode(others))))
+
+
+@given(kit.instances(min_jobs=1, max_jobs=8), st.booleans())
+@hypothesis_settings(max_examples=50, deadline=None, derandomize=True)
+def test_true_estimates_are_as_good_as_the_durations(instance: PlacementInstance, strict: bool) -> None:
+    data = instance.to_dict()
+    told = [one | {"estimate": one["duration"]} for one in data["jobs"]]
+    estimated = PlacementInstance.from_dict(data | {"jobs": told})
+    assert starts(SjfEstimateConsolidate(strict), estimated) == starts(SjfConsolidate(strict), instance)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_users_who_never_err_are_as_good_as_the_durations(seed: int) -> None:
+    drawn = PlacementInstance.generate(seed=seed, jobs=150, rho=2, estimate_error=0)
+    assert starts(SjfEstimateConsolidate(), drawn) == starts(SjfConsolidate(), drawn)
+
+
+def test_the_shortest_estimate_comes_first_though_the_job_is_the_longest() -> None:
+    jobs = [job(duration=1, estimate=9), job(duration=3, estimate=2), job(duration=2, estimate=7)]
+    instance = cluster([job(duration=1, estimate=1, gpus=4), *jobs], gpus=(4,))
+    strict = cluster([one | {"gpus": 4} for one in jobs], gpus=(4,))
+    assert starts(SjfEstimateConsolidate(), strict) == [[[1, 0, 1]], [[2, 0, 1]], [[0, 0, 1]]]
+    assert starts(SjfEstimateConsolidate(), instance) == [[[0, 0, 1]], [[2, 0, 1], [3, 0, 1], [1, 0, 1]]]
 
 
 # ------------------------------------------------------------------ the machines
@@ -287,7 +322,7 @@ def test_load_balance_uses_the_least_loaded(instance: PlacementInstance, kind: A
             check_filled(ranked, rows, free, seen.need[p], int(seen.instances[p]))
 
 
-@given(kit.instances(min_jobs=1, max_jobs=7), st.sampled_from([FifoConsolidate, SjfConsolidate]))
+@given(kit.instances(min_jobs=1, max_jobs=7, estimates=True), st.sampled_from(CONSOLIDATING))
 @hypothesis_settings(max_examples=40, deadline=None, derandomize=True)
 def test_consolidate_spans_the_fewest_machines_there_are_now(instance: PlacementInstance, kind: Any) -> None:
     for seen, decision in watch(kind(), instance):
@@ -415,6 +450,7 @@ def moments(draw: st.DrawFn) -> tuple[Setting, Observation]:
         running=nothing,
         ended=nothing,
         duration=table(waiting, amount, 1).ravel(),
+        estimate=table(waiting, amount, 1).ravel(),
     )
     return Setting(capacity, 1.0, NO_SLOWDOWN, 0.0, 64), seen
 
@@ -432,7 +468,7 @@ def no_ties(values: list[Any]) -> bool:
     return len(set(values)) == len(values)
 
 
-@pytest.mark.parametrize("kind", [FifoLoadBalance, DrfLoadBalance, FifoConsolidate, SjfConsolidate, Tetris])
+@pytest.mark.parametrize("kind", [FifoLoadBalance, DrfLoadBalance, *CONSOLIDATING, Tetris])
 @given(moment=moments(), data=st.data())
 @hypothesis_settings(max_examples=40, deadline=None, derandomize=True)
 def test_the_names_of_machines_do_not_matter(
@@ -452,7 +488,9 @@ def test_the_names_of_machines_do_not_matter(
     assert {tuple(row) for row in found.tolist()} == {tuple(row) for row in want.tolist()}
 
 
-@pytest.mark.parametrize("kind", [DrfFirstFit, DrfLoadBalance, SjfConsolidate, Tetris])
+@pytest.mark.parametrize(
+    "kind", [DrfFirstFit, DrfLoadBalance, SjfConsolidate, SjfEstimateConsolidate, Tetris]
+)
 @given(moment=moments(), data=st.data())
 @hypothesis_settings(max_examples=40, deadline=None, derandomize=True)
 def test_age_does_not_matter_but_for_fifo(
@@ -461,7 +499,9 @@ def test_age_does_not_matter_but_for_fifo(
     setting, seen = moment
     order = np.array(data.draw(st.permutations(range(len(seen.jobs)))))
     assert seen.duration is not None
+    assert seen.estimate is not None
     assume(no_ties(seen.duration.tolist()))
+    assume(no_ties(seen.estimate.tolist()))
     total = setting.capacity.sum(axis=0)
     assume(no_ties([max(share) for share in (seen.instances[:, None] * seen.need / total).tolist()]))
     want = decided(kind, setting, seen)
@@ -470,6 +510,7 @@ def test_age_does_not_matter_but_for_fifo(
         instances=frozen(seen.instances[order]),
         need=frozen(seen.need[order]),
         duration=frozen(seen.duration[order]),
+        estimate=frozen(seen.estimate[order]),
     )
     found = decided(kind, setting, turned)
     found[:, 0] = order[found[:, 0]]
@@ -477,7 +518,7 @@ def test_age_does_not_matter_but_for_fifo(
 
 
 @given(
-    kit.instances(min_jobs=1, max_jobs=5, slowdowns=False),
+    kit.instances(min_jobs=1, max_jobs=5, slowdowns=False, estimates=True),
     st.sampled_from(HEURISTICS),
     st.sampled_from([2, 3, 10]),
 )
@@ -485,7 +526,7 @@ def test_age_does_not_matter_but_for_fifo(
 def test_the_unit_of_time_does_not_matter(instance: PlacementInstance, kind: Any, factor: int) -> None:
     data = instance.to_dict()
     for one in data["jobs"]:
-        one["submit"], one["duration"] = factor * one["submit"], factor * one["duration"]
+        one |= {name: factor * one[name] for name in ("submit", "duration", "estimate")}
     slower = PlacementInstance.from_dict(data)
     assert starts(kind(), slower) == starts(kind(), instance)
     assert play(kind(), slower).total == pytest.approx(factor * play(kind(), instance).total)
@@ -511,14 +552,16 @@ def test_the_register_knows_them_and_their_settings() -> None:
         make_policy("tetris:strict=true")
 
 
-def test_only_shortest_first_sees_durations_and_says_so() -> None:
+def test_only_shortest_first_sees_durations_or_estimates_and_says_so() -> None:
     rows = {row.name: row for row in policy_table("placement")}
-    assert {name for name, row in rows.items() if row.sees} == {"sjf-consolidate"}
-    assert rows["sjf-consolidate"].sees == ("durations",)
-    assert "(clairvoyant)" in rows["sjf-consolidate"].summary
+    seen = {name: row.sees for name, row in rows.items() if name in {kind.name for kind in HEURISTICS}}
+    told = {"sjf-consolidate": ("durations",), "sjf-estimate-consolidate": ("estimates",)}
+    assert seen == dict.fromkeys(seen, ()) | told
+    assert {name for name, row in rows.items() if "durations" in row.sees} == {"sjf-consolidate"}
+    assert [name for name, row in rows.items() if "(clairvoyant)" in row.summary] == ["sjf-consolidate"]
     listed = CliRunner().invoke(cli, ["policies", "--problem", "placement"])
     assert listed.exit_code == 0
     for name in POLICIES:
         line = next(line for line in listed.output.splitlines() if line.startswith(f"{name} "))
-        assert ("durations" in line) == (name == "sjf-consolidate")
+        assert (" durations " in line) == (name == "sjf-consolidate")
     assert "SJF-Consolidate (clairvoyant)" in listed.output

@@ -214,6 +214,24 @@ def test_the_clusters_have_the_same_jobs(folder: Path) -> None:
     assert loads == pytest.approx([0.8, 0.4, 0.2], rel=1e-4)
 
 
+def test_estimates_are_drawn_beside_the_jobs_and_belong_to_them(folder: Path) -> None:
+    plain, sure, unsure = (from_trace(folder, jobs=100, seed=2, estimate_error=e) for e in (None, 0, 0.8))
+    for instance in (sure, unsure):
+        jobs = [{k: v for k, v in job.items() if k != "estimate"} for job in instance.to_dict()["jobs"]]
+        assert jobs == plain.to_dict()["jobs"]
+    assert plain.jobs.estimate is None
+    assert not any("estimates" in text for text in plain.origin.filled)
+    assert sure.jobs.estimate is not None
+    assert sure.jobs.estimate.tolist() == sure.jobs.duration.tolist()
+    assert unsure.jobs.estimate is not None
+    errors = np.log(unsure.jobs.estimate / unsure.jobs.duration)
+    assert 0.5 < errors.std() < 1.1
+    assert "estimates: the duration times a lognormal error of sigma 0.8" in unsure.origin.filled
+    part = from_trace(folder, jobs=30, first=50, seed=2, estimate_error=0.8, cluster="large")
+    assert part.jobs.estimate is not None
+    assert part.jobs.estimate.tolist() == unsure.jobs.estimate[50:80].tolist()
+
+
 def test_the_load_scales_the_time_axis(folder: Path) -> None:
     recorded, scaled = (from_trace(folder, jobs=100, rho=rho) for rho in (None, 0.5))
     times, wanted = (instance.jobs.submit / 1000 for instance in (scaled, recorded))
@@ -401,6 +419,7 @@ def test_pods_without_a_kind_of_gpus_are_no_obstacle_but_for_one(tmp_path: Path)
         ({"rho": 0}, "rho: 0.* is so small"),
         ({"rho": "fast"}, "rho: 'fast' is not a finite number"),
         ({"rho": 0.5, "jobs": 1}, r"rho: 0\.5: the load of these jobs cannot be set"),
+        ({"estimate_error": -1}, "estimate_error: -1 is not at least 0 and at most 10"),
         ({"contention": -1}, r"slowdown\.contention: -1 is not at least 0"),
         ({"window": 0}, "window: 0 is not"),
     ],

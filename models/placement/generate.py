@@ -19,7 +19,7 @@ from .instance import PRICE, WINDOW, PlacementInstance
 from .jobs import LARGEST, LONGEST, RESOURCES, TICKS, UNITS
 from .slowdown import Slowdown
 
-stream = streams("jobs", "intensity", "arrivals", "bursts", "pods")
+stream = streams("jobs", "intensity", "arrivals", "bursts", "pods", "estimates")
 
 CLUSTERS = {"small": 8, "medium": 16, "large": 32}
 """Machines of the clusters of Sec. 5.1.3."""
@@ -95,6 +95,9 @@ With them the relative variance of the rate, (Fano factor - 1) / mean count, is 
 does not change it.
 """
 
+MOST_ERROR = 10.0
+"""The largest standard deviation of the logarithm of an estimate's error."""
+
 BATCH = 1024
 MOST_DRAWS = 1_000_000
 """How often a job is drawn before it is given up that one fits."""
@@ -136,6 +139,7 @@ def generate(
     rho: float | None = None,
     communication: float = COMMUNICATION,
     contention: float = CONTENTION,
+    estimate_error: float | None = None,
     gpu_weight: float = 0.0,
     window: int = WINDOW,
     price: float = PRICE,
@@ -167,6 +171,10 @@ def generate(
         arrivals that they arrive within about one: this decides it.
     communication, contention
         kappa and eta of the slowdown.
+    estimate_error
+        The standard deviation of the logarithm of the error of the users' estimates, 0 to 10; see
+        :func:`draw_estimates`. With 0 they know the durations; by default there are no estimates. Nothing
+        else depends on it.
     gpu_weight, window, price
         As in :class:`.instance.PlacementInstance`.
 
@@ -181,15 +189,17 @@ def generate(
     number = machine_count(preset, machines, cluster)
     load = preset.rho if rho is None else real("rho", rho, 0.0)
     slowdown = Slowdown(communication, contention)
+    sigma = read_error(estimate_error)
     found = workload(seed, count, load, preset, min(number, preset.machines))
+    estimates = draw_estimates(seed, [job["duration"] for job in found.jobs], sigma)
     return PlacementInstance(
         machines=[preset.machine] * number,
-        jobs=found.jobs,
+        jobs=[job | estimate for job, estimate in zip(found.jobs, estimates, strict=True)],
         price=price,
         slowdown=slowdown,
         gpu_weight=gpu_weight,
         window=window,
-        origin=_origin(size, seed, preset, load, found),
+        origin=_origin(size, seed, preset, load, found, sigma),
     )
 
 
@@ -330,6 +340,45 @@ def draw_intensities(seed: int, count: int) -> list[float]:
     return result
 
 
+def read_error(estimate_error: float | None) -> float | None:
+    """Return the error of the estimates, checked; None if there are to be none."""
+    return None if estimate_error is None else real("estimate_error", estimate_error, 0.0, MOST_ERROR)
+
+
+def draw_estimates(
+    seed: int, durations: Sequence[float] | np.ndarray, sigma: float | None
+) -> list[dict[str, float]]:
+    """Draw what the user of each job believes that it takes: the duration times exp(sigma z).
+
+    z is standard normal, and the same for any sigma. Estimates are whole ticks, at least one, and no longer
+    than a duration may be.
+
+    Parameters
+    ----------
+    seed
+        Decides every z.
+    durations
+        In seconds.
+    sigma
+        The standard deviation of the logarithm; None for no estimates.
+
+    Returns
+    -------
+    list of dict
+        The field "estimate" of each job in its JSON form, in seconds; empty without estimates.
+    """
+    if sigma is None:
+        return [{} for _ in durations]
+    z = stream(seed, "estimates").standard_normal(len(durations))
+    ticks = np.rint(np.asarray(durations, dtype=np.float64) * TICKS * np.exp(sigma * z))
+    return [{"estimate": estimate / TICKS} for estimate in np.clip(ticks, 1.0, LONGEST * TICKS).tolist()]
+
+
+def told_estimates(sigma: float | None) -> tuple[str, ...]:
+    """Return what to say of the estimates, as filled."""
+    return () if sigma is None else (f"estimates: the duration times a lognormal error of sigma {sigma:g}",)
+
+
 def draw_submissions(seed: int, count: int, last: float) -> list[float]:
     """Draw the times of submission in seconds, ascending; the last one is given, and time 0 is midnight.
 
@@ -357,12 +406,12 @@ def stretched(times: Sequence[float] | np.ndarray, last: float) -> list[float]:
     return result
 
 
-def _origin(size: str, seed: int, preset: Size, rho: float, found: Workload) -> Origin:
+def _origin(size: str, seed: int, preset: Size, rho: float, found: Workload, sigma: float | None) -> Origin:
     real_parts, assumed = told_machines(preset)
     return Origin(
         f"synthetic ({size}, seed {seed})",
         real=real_parts,
-        filled=(*assumed, *_filled(preset, rho, found), *ASSUMED),
+        filled=(*assumed, *_filled(preset, rho, found), *told_estimates(sigma), *ASSUMED),
     )
 
 

@@ -101,6 +101,9 @@ class Observation:
     duration
         How long each job of ``jobs`` takes alone on the fewest machines that hold it, shape (w,); only for a
         policy that declares to see "durations".
+    estimate
+        How long their users believe that they take so, shape (w,); only for a policy that declares to see
+        "estimates".
     """
 
     time: int
@@ -114,6 +117,7 @@ class Observation:
     running: np.ndarray
     ended: np.ndarray
     duration: np.ndarray | None
+    estimate: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -124,14 +128,37 @@ class Feedback:
 
 
 class JobEpisode:
-    """One pass through the decision epochs; see :class:`clairvoyant.models.base.Episode`."""
+    """One pass through the decision epochs; see :class:`clairvoyant.models.base.Episode`.
 
-    def __init__(self, instance: PlacementInstance, sees_durations: bool) -> None:
+    Parameters
+    ----------
+    instance
+        What is played.
+    sees
+        What the observations show besides: "durations", "estimates", both or neither.
+
+    Attributes
+    ----------
+    simulator
+        The simulation, at the epoch that is decided next, or at its end.
+
+    Raises
+    ------
+    InputError
+        If estimates are to be seen and the jobs have none.
+    """
+
+    def __init__(self, instance: PlacementInstance, sees: frozenset[str]) -> None:
+        if "estimates" in sees and instance.jobs.estimate is None and len(instance.jobs):
+            raise InputError(
+                "estimates: the policy sees those of the users, but the jobs of the instance have none; give "
+                "every job an estimate, or generate the instance with estimate_error (0.5, for example)"
+            )
         self._instance = instance
-        self._sees_durations = sees_durations
-        self._simulator = instance.simulator()
+        self._sees = sees
+        self.simulator = instance.simulator()
         self._told = 0
-        self._more = self._simulator.advance()
+        self._more = self.simulator.advance()
 
     def __iter__(self) -> Iterator[Observation]:
         """Yield one observation per decision epoch."""
@@ -139,7 +166,7 @@ class JobEpisode:
             yield self._observe()
 
     def _observe(self) -> Observation:
-        simulator = self._simulator
+        simulator = self.simulator
         clock = simulator.state.clock
         from .kernels import observe
 
@@ -157,15 +184,20 @@ class JobEpisode:
             free=frozen(free),
             running=frozen(running),
             ended=frozen(ended),
-            duration=frozen(self._instance.jobs.duration[jobs]) if self._sees_durations else None,
+            duration=self._shown("durations", self._instance.jobs.duration, jobs),
+            estimate=self._shown("estimates", self._instance.jobs.estimate, jobs),
         )
+
+    def _shown(self, what: str, column: np.ndarray | None, jobs: np.ndarray) -> np.ndarray | None:
+        """Return a column of these jobs if it is seen."""
+        return frozen(column[jobs]) if what in self._sees and column is not None else None
 
     def apply(self, decision: Any, *, enforce: bool = True) -> Outcome:
         """Check and carry out the starts, and go on to the next epoch; the reward is what that cost.
 
         An infeasible decision always raises: there is no way to run it.
         """
-        simulator = self._simulator
+        simulator = self.simulator
         rows = read_starts(decision)
         waited, used = simulator.waited, simulator.used
         feasible, goes_on = simulator.step(rows)
@@ -199,7 +231,8 @@ class PlacementInstance(Instance):
         List of objects with ``submit`` and ``duration`` (seconds, at most three decimals; ``duration`` is
         that of the job alone on the fewest machines that hold it), ``instances``, and ``gpus``, ``cpus`` and
         ``memory`` of each instance; optionally ``intensity``, from 0 to 1 (the default), how much the job
-        contends with its neighbours. Stored by submission, ties as they were given.
+        contends with its neighbours, and, for all jobs or none, ``estimate``, the duration that its user
+        believes in. Stored by submission, ties as they were given.
     price
         Dollars per GPU hour.
     slowdown
@@ -328,8 +361,14 @@ class PlacementInstance(Instance):
         return Simulator(self.table, self.setting.slowdown.contention, self.setting.window)
 
     def episode(self, sees: frozenset[str]) -> JobEpisode:
-        """Return a fresh pass through the decision epochs; ``sees`` may hold "durations"."""
-        return JobEpisode(self, "durations" in sees)
+        """Return a fresh pass through the decision epochs; ``sees`` may hold "durations" and "estimates".
+
+        Raises
+        ------
+        InputError
+            If it holds "estimates" and the jobs have none.
+        """
+        return JobEpisode(self, sees)
 
     def weighted(self, waited: int, used: int) -> float:
         """Return the cost in seconds of so many job-ticks in the system and GPU-ticks in use."""
@@ -375,7 +414,7 @@ class PlacementInstance(Instance):
             used += 1
         if used < len(given):
             raise InputError(f"decisions: {len(given)} of them, but there are {used} epochs")
-        return taken_schedule(episode._simulator)
+        return taken_schedule(episode.simulator)
 
     def _follow(self, schedule: Schedule) -> tuple[list[np.ndarray], list[Violation], Simulator]:
         """Play a schedule: the decisions at every epoch, what they break, and the simulation in the end."""
@@ -462,6 +501,8 @@ class PlacementInstance(Instance):
         yield "machines", s.capacity
         for name in ("submit", "duration", "instances", "need", "intensity"):
             yield name, getattr(jobs, name)
+        if jobs.estimate is not None:
+            yield "estimate", jobs.estimate
         yield "price", s.price
         yield "slowdown", s.slowdown.to_dict()
         yield "gpu_weight", s.gpu_weight

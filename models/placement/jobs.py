@@ -44,6 +44,8 @@ class Jobs:
         What each instance takes of GPUs, CPUs and memory, in units.
     intensity
         beta in thousandths: how much it contends with its neighbours, 0 to 1000.
+    estimate
+        The duration in ticks that the user who submitted the job believes in; None if the jobs have none.
     """
 
     submit: np.ndarray
@@ -51,6 +53,7 @@ class Jobs:
     instances: np.ndarray
     need: np.ndarray
     intensity: np.ndarray
+    estimate: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.submit)
@@ -73,9 +76,12 @@ class Jobs:
         if not isinstance(jobs, Sequence) or isinstance(jobs, str):
             raise InputError(f"jobs: {jobs!r} is not a list")
         rows = [_job(job, f"jobs[{i}]") for i, job in enumerate(jobs)]
+        estimated = _have_estimates([row[7] for row in rows])
         rows.sort(key=lambda row: row[0])
-        table = np.array(rows, dtype=np.int64).reshape(len(rows), 7)
-        columns = (table[:, 0], table[:, 1], table[:, 2], table[:, 3:6], table[:, 6])
+        table = np.array(rows, dtype=np.int64).reshape(len(rows), 8)
+        columns = [table[:, 0], table[:, 1], table[:, 2], table[:, 3:6], table[:, 6]]
+        if estimated:
+            columns.append(table[:, 7])
         return cls(*(frozen(column.copy()) for column in columns))
 
     def to_list(self) -> list[dict[str, Any]]:
@@ -83,6 +89,8 @@ class Jobs:
         result = []
         for i in range(len(self)):
             job = {"submit": seconds(self.submit[i]), "duration": seconds(self.duration[i])}
+            if self.estimate is not None:
+                job["estimate"] = seconds(self.estimate[i])
             job["instances"] = int(self.instances[i])
             job |= {name: amount(self.need[i, r], r) for r, name in enumerate(RESOURCES)}
             if self.intensity[i] != 1000:
@@ -118,15 +126,32 @@ def write_machines(capacity: np.ndarray) -> list[dict[str, float]]:
 
 
 def _job(job: Any, where: str) -> tuple[int, ...]:
-    _check_fields(job, JOB_FIELDS, ("intensity",), where)
+    """Return a job as whole numbers; the last one is the estimate, 0 if it has none."""
+    _check_fields(job, JOB_FIELDS, ("intensity", "estimate"), where)
     submit = scaled(f"{where}.submit", job["submit"], 0.0, LONGEST, TICKS)
-    duration = scaled(f"{where}.duration", job["duration"], 1 / TICKS, LONGEST, TICKS)
+    duration, estimate = (
+        scaled(f"{where}.{name}", job[name], 1 / TICKS, LONGEST, TICKS) if name in job else 0
+        for name in ("duration", "estimate")
+    )
     instances = whole(f"{where}.instances", job["instances"], 1, LARGEST)
     intensity = scaled(f"{where}.intensity", job.get("intensity", 1.0), 0.0, 1.0, 1000)
     amounts = _amounts(job, where)
     if not any(amounts):
         raise InputError(f"{where}: gpus, cpus and memory are all 0: the job needs nothing")
-    return submit, duration, instances, *amounts, intensity
+    return submit, duration, instances, *amounts, intensity, estimate
+
+
+def _have_estimates(estimates: Sequence[int]) -> bool:
+    """Tell whether the jobs have estimates, 0 standing for none; raise if only some of them do."""
+    if not any(estimates):
+        return False
+    if 0 in estimates:
+        first = next(i for i, estimate in enumerate(estimates) if estimate)
+        raise InputError(
+            f"jobs[{estimates.index(0)}].estimate: missing, but jobs[{first}] has one; "
+            "either all jobs have an estimate or none"
+        )
+    return True
 
 
 def _check_fields(item: Any, fields: Sequence[str], optional: Sequence[str], where: str) -> None:

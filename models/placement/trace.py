@@ -18,13 +18,16 @@ from .generate import (
     GPUS,
     SIZES,
     Size,
+    draw_estimates,
     draw_intensities,
     gang_law,
     instances_held,
     machine_count,
+    read_error,
     span,
     stream,
     stretched,
+    told_estimates,
     told_machines,
 )
 from .instance import PRICE, WINDOW, PlacementInstance
@@ -45,6 +48,7 @@ def from_trace(
     rho: float | None = None,
     communication: float = COMMUNICATION,
     contention: float = CONTENTION,
+    estimate_error: float | None = None,
     gpu_weight: float = 0.0,
     window: int = WINDOW,
     price: float = PRICE,
@@ -78,7 +82,7 @@ def from_trace(
         Number of jobs, >= 0.
     first
         The first of the jobs that fit, >= 0.
-    machines, cluster, communication, contention, gpu_weight, window, price
+    machines, cluster, communication, contention, estimate_error, gpu_weight, window, price
         As in :func:`.generate.generate`.
     rho
         The load on the reference cluster, > 0: the time axis is scaled accordingly. By default it stays as
@@ -96,6 +100,7 @@ def from_trace(
     load = None if rho is None else real("rho", rho, 0.0)
     number = machine_count(preset, machines, cluster)
     slowdown = Slowdown(communication, contention)
+    sigma = read_error(estimate_error)
     found = sources.job_list(folder, source)
     filled = _filled(folder, source, found, seed, preset, min(number, preset.machines))
     kept = np.flatnonzero(filled.fits)
@@ -105,11 +110,11 @@ def from_trace(
         )
     mine = kept[begin : begin + count]
     submits, scaled = _submissions(found.submit[mine], _gpu_seconds(found, mine), preset, load)
-    real_machines, assumed = told_machines(preset)
+    (real_machines, assumed), told = told_machines(preset), told_estimates(sigma)
     file = sources.JOBS[source].file
     return PlacementInstance(
         machines=[preset.machine] * number,
-        jobs=_rows(found, filled, mine, submits, draw_intensities(seed, len(found.submit))),
+        jobs=_rows(found, filled, mine, submits, seed, sigma),
         price=price,
         slowdown=slowdown,
         gpu_weight=gpu_weight,
@@ -119,7 +124,7 @@ def from_trace(
             if count
             else f"trace ({source}, no jobs, seed {seed})",
             real=(*real_machines, f"jobs: {REAL[source]} of {file}"),
-            filled=(*assumed, *filled.told, *_left_out(found, kept), *scaled, *ASSUMED),
+            filled=(*assumed, *filled.told, *_left_out(found, kept), *scaled, *told, *ASSUMED),
         ),
     )
 
@@ -239,14 +244,17 @@ def _left_out(found: JobList, kept: np.ndarray) -> tuple[str, ...]:
 
 
 def _rows(
-    found: JobList, filled: Filled, mine: np.ndarray, submits: list[float], intensities: list[float]
+    found: JobList, filled: Filled, mine: np.ndarray, submits: list[float], seed: int, sigma: float | None
 ) -> list[dict[str, float]]:
-    """Return the jobs in their JSON form."""
-    duration = np.maximum(np.round(found.duration[mine], 3), 0.001).tolist()
+    """Return the jobs in their JSON form; what is drawn of a job depends on its place in the source."""
+    durations = np.maximum(np.round(found.duration, 3), 0.001)
+    intensities = draw_intensities(seed, len(durations))
+    estimates = draw_estimates(seed, durations, sigma)
     instances = filled.instances[mine].tolist()
     result = []
     for i, row in enumerate(mine.tolist()):
-        job = {"submit": submits[i], "duration": duration[i], "instances": instances[i]}
+        job = {"submit": submits[i], "duration": durations[row].item(), "instances": instances[i]}
+        job |= estimates[row]
         job |= dict(zip(RESOURCES, filled.need[row].tolist(), strict=True))
         result.append(job | {"gpus": int(filled.need[row, 0]), "intensity": intensities[row]})
     return result

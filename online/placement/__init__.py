@@ -9,13 +9,14 @@ from .heuristics import (
     FifoFirstFit,
     FifoLoadBalance,
     SjfConsolidate,
+    SjfEstimateConsolidate,
     Tetris,
 )
 from .metaheuristics import Malo, Mosa
 
 _PAPER = (FifoFirstFit, FifoLoadBalance, DrfFirstFit, DrfLoadBalance, Tetris, Mosa, Malo)
-_OURS = (FifoConsolidate, SjfConsolidate)
+_OURS = (FifoConsolidate, SjfConsolidate, SjfEstimateConsolidate)
 POLICIES = {policy.name: policy for policy in (*_PAPER, *_OURS)}
 
 __all__ = ["POLICIES", "DrfFirstFit", "DrfLoadBalance", "FifoConsolidate", "FifoFirstFit", "FifoLoadBalance"]
-__all__ += ["Malo", "Mosa", "SjfConsolidate", "Tetris"]
+__all__ += ["Malo", "Mosa", "SjfConsolidate", "SjfEstimateConsolidate", "Tetris"]

@@ -1,4 +1,4 @@
-"""The heuristics of the paper (Sec. 5.1.5), and the two of ours that place a job on few machines.
+"""The heuristics of the paper (Sec. 5.1.5), and three of ours that place a job on few machines.
 
 At every decision epoch the jobs of the window are tried in an order. One that fits starts: the machines are
 sorted once by a rule, and each takes as many of its instances as it has room for until all are placed. One
@@ -152,10 +152,32 @@ class SjfConsolidate(Heuristic):
     rule: ClassVar[int] = CONSOLIDATE
 
     def order(self, observation: Observation) -> np.ndarray:
-        """Return the order of the durations, ties by submission."""
+        """Return the order of the lengths, ties by submission."""
+        return np.argsort(self.length(observation), kind="stable")
+
+    def length(self, observation: Observation) -> np.ndarray:
+        """Return how long each job is taken to be, in ticks, shape (w,)."""
         if observation.duration is None:
             raise InputError("observation: this policy needs the durations, but was not shown them")
-        return np.argsort(observation.duration, kind="stable")
+        return observation.duration
+
+
+@dataclass
+class SjfEstimateConsolidate(SjfConsolidate):
+    """SJF-Estimate-Consolidate: the shortest job first, by its user's estimate, on the fewest machines.
+
+    As :class:`SjfConsolidate`, with what a real scheduler has in the place of the true durations: what the
+    user who submitted a job believes that it takes. The jobs of the instance need estimates.
+    """
+
+    name: str = field(default="sjf-estimate-consolidate", init=False)
+    traits: ClassVar[Traits] = Traits(problem="placement", sees=frozenset({"estimates"}))
+
+    def length(self, observation: Observation) -> np.ndarray:
+        """Return the estimate of each job, in ticks, shape (w,)."""
+        if observation.estimate is None:
+            raise InputError("observation: this policy needs the estimates, but was not shown them")
+        return observation.estimate
 
 
 @dataclass

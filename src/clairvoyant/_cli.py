@@ -323,6 +323,8 @@ def play(
     interrupted = False
     with out.progress("play") as report, out.telling_of_compilation():
         try:
+            for player in players.values():  # what the instance cannot show is refused before all work
+                instance.episode(player.traits.sees)
             if rival is not None:
                 solving = partial(_tell_of_optimum, report)
                 optimum = _front.solve(instance, rival, time_limit=time_limit, progress=solving)

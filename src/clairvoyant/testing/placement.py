@@ -48,6 +48,7 @@ def instances(
     contention: bool = True,
     gpu_weights: bool = True,
     windows: bool = True,
+    estimates: bool = False,
 ) -> PlacementInstance:
     """Draw an instance; it shrinks towards few machines and jobs, equal times and no slowdown.
 
@@ -60,6 +61,8 @@ def instances(
     slowdowns, contention, gpu_weights, windows
         Whether jobs may be slowed down at all, may contend, whether GPU-seconds may count in the cost, and
         whether the window may be small.
+    estimates
+        Whether the jobs have estimates.
     """
     machine = st.fixed_dictionaries(
         {
@@ -70,7 +73,8 @@ def instances(
     )
     alike = st.builds(lambda one, count: [one] * count, machine, st.integers(1, max_machines))
     machines = draw(alike | st.lists(machine, min_size=1, max_size=max_machines))
-    jobs = draw(st.lists(_jobs(machines, max_instances), min_size=min_jobs, max_size=max_jobs))
+    one = _jobs(machines, max_instances, estimates)
+    jobs = draw(st.lists(one, min_size=min_jobs, max_size=max_jobs))
     level = st.sampled_from([0, 0.5, 1, 2])
     return PlacementInstance(
         machines=machines,
@@ -86,7 +90,9 @@ def instances(
 
 
 @st.composite
-def _jobs(draw: st.DrawFn, machines: list[dict[str, Any]], max_instances: int) -> dict[str, Any]:
+def _jobs(
+    draw: st.DrawFn, machines: list[dict[str, Any]], max_instances: int, estimates: bool
+) -> dict[str, Any]:
     """Draw a job that fits on these machines: an instance fits on one of them, and all on all of them."""
     largest = machines[draw(st.integers(0, len(machines) - 1))]
     gpus = draw(st.integers(0, largest["gpus"]))
@@ -102,6 +108,7 @@ def _jobs(draw: st.DrawFn, machines: list[dict[str, Any]], max_instances: int) -
         "instances": draw(st.integers(1, min(max_instances, held))),
         **job,
         "intensity": draw(st.sampled_from([1, 0.5, 0, 0.25])),
+        **({"estimate": draw(TIMES)} if estimates else {}),
     }
 
 
@@ -207,7 +214,7 @@ def _random(
     fields
         Further fields of the instance.
     """
-    rng = np.random.default_rng(seed)
+    rng, errors = np.random.default_rng(seed), np.random.default_rng([seed, 1])
     names = ("gpus", "cpus", "memory")
     largest = [max(machines, key=lambda has: (has[0], has[1]))] * 2 + [min(machines)]
     submits = np.cumsum(rng.exponential(gap, count)).round(3)
@@ -225,6 +232,7 @@ def _random(
                 "intensity": round(float(rng.uniform(0.2, 1.0)), 3),
             }
         )
+        listed[i]["estimate"] = round(listed[i]["duration"] * float(errors.lognormal(0.0, 1.0)) + 1.0, 3)
     return PlacementInstance(
         machines=[dict(zip(names, has, strict=True)) for has in machines], jobs=listed, **fields
     )
@@ -233,7 +241,7 @@ def _random(
 def ordinary() -> dict[str, PlacementInstance]:
     """Return the instances that policies are checked on: scarce, ample and different machines.
 
-    The window is shorter than the list of jobs in all of them.
+    The window is shorter than the list of jobs in all of them, and users err in their estimates.
     """
     both = {"communication": 1.0, "contention": 0.5}
     differing = [(4, 16, 32), (0, 24, 24), (4, 12, 64)]
@@ -246,7 +254,7 @@ def ordinary() -> dict[str, PlacementInstance]:
     }
 
 
-PLAIN = {"submit": 0, "duration": 10, "instances": 1, "gpus": 1, "cpus": 1, "memory": 1}
+PLAIN = {"submit": 0, "duration": 10, "estimate": 7, "instances": 1, "gpus": 1, "cpus": 1, "memory": 1}
 
 
 def _jobs_with(*changes: dict[str, Any]) -> list[dict[str, Any]]:
@@ -255,10 +263,12 @@ def _jobs_with(*changes: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def degenerate() -> dict[str, PlacementInstance]:
-    """Return instances at the edge of what is allowed."""
+    """Return instances at the edge of what is allowed; their jobs have estimates."""
     plain = {"gpus": 2, "cpus": 8, "memory": 8}
     none = plain | {"gpus": 0}
-    some = _jobs_with({}, {"submit": 1, "instances": 3}, {"submit": 2, "gpus": 2}, {"submit": 30})
+    some = _jobs_with(
+        {}, {"submit": 1, "instances": 3}, {"submit": 2, "gpus": 2, "estimate": 5}, {"submit": 30}
+    )
     worst = {"communication": 10.0, "contention": 10.0}
 
     def made(jobs: list[dict[str, Any]], machines: Any = (plain, plain), **fields: Any) -> PlacementInstance:
@@ -269,8 +279,8 @@ def degenerate() -> dict[str, PlacementInstance]:
     most = int(LARGEST)
     huge = dict.fromkeys(plain, most)
     huge_jobs = _jobs_with(
-        {"instances": most, "cpus": 0.001, "memory": 0},
-        {"duration": LONGEST, "instances": 2, **huge},
+        {"instances": most, "cpus": 0.001, "memory": 0, "estimate": LONGEST},
+        {"duration": LONGEST, "instances": 2, "estimate": 0.001, **huge},
         {"submit": LONGEST, "duration": 0.001, "gpus": most, "cpus": 0, "memory": LARGEST - 0.001},
         {"submit": LONGEST, "instances": 3, "gpus": most // 2},
     )
@@ -299,7 +309,7 @@ def degenerate() -> dict[str, PlacementInstance]:
         ),
         "worst slowdown": made(some * 2, slowdown=worst),
         "no contention at intensity 0": made([job | {"intensity": 0} for job in some]),
-        "times of a tick": made(_jobs_with(*[{"duration": 0.001, "instances": 3}] * 4)),
+        "times of a tick": made(_jobs_with(*[{"duration": 0.001, "estimate": 0.001, "instances": 3}] * 4)),
         "long idle": made(_jobs_with({}, {"submit": LONGEST})),
         "huge numbers": made(huge_jobs, [huge, huge], slowdown={**worst, "contention": 0}),
         "thousandths": made(
@@ -319,12 +329,14 @@ def alter(
     The decisions are played up to that epoch. Nothing then is known of the jobs that are submitted later:
     there may be none, others, or one more. The jobs beyond the window have only been counted, so that they
     may need something else. Unless durations are seen, those of the jobs that are not done may be others,
-    too; the jobs that run still do so.
+    too; the jobs that run still do so. Unless estimates are seen, those of all jobs may be others.
     """
     simulator = _played(instance, decisions[:event])
     changes = [*_other_future(instance, simulator), *_other_bodies(instance, simulator)]
     if "durations" not in sees:
         changes += _other_durations(instance, simulator)
+    if "estimates" not in sees:
+        changes += _other_estimates(instance)
     for jobs in changes:
         other = PlacementInstance.from_dict(instance.to_dict() | {"jobs": jobs})
         if other != instance:
@@ -361,8 +373,11 @@ def _other_future(instance: PlacementInstance, simulator: Simulator) -> Iterator
 
 
 def _given(job: dict[str, Any], other: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    """Return a job that needs what another one does, takes as long as it, and is less intense than itself."""
-    taken = {name: other[name] for name in (*BODY, "duration")}
+    """Return a job that needs what another one does, takes as long as it, and is less intense than itself.
+
+    Its user believes what that of the other one does.
+    """
+    taken = {name: other[name] for name in (*BODY, "duration", "estimate") if name in other}
     return job | taken | {"intensity": round(job.get("intensity", 1.0) / 2, 3)} | fields
 
 
@@ -372,9 +387,11 @@ def _other_bodies(instance: PlacementInstance, simulator: Simulator) -> Iterator
     state = simulator.state
     beyond = state.pending[simulator.window : state.clock[kernels.PENDING]].tolist()
     if beyond:
-        changed = {
-            i: _given(jobs[i], jobs[i - 1], duration=min(LONGEST, 2 * jobs[i]["duration"])) for i in beyond
+        longer = {
+            i: {name: min(LONGEST, 2 * jobs[i][name]) for name in ("duration", "estimate") if name in jobs[i]}
+            for i in beyond
         }
+        changed = {i: _given(jobs[i], jobs[i - 1], **longer[i]) for i in beyond}
         yield [changed.get(i, job) for i, job in enumerate(jobs)]
 
 
@@ -397,11 +414,22 @@ def _other_durations(instance: PlacementInstance, simulator: Simulator) -> Itera
         yield [chosen.get(i, job) for i, job in enumerate(jobs)]
 
 
+def _other_estimates(instance: PlacementInstance) -> Iterator[list[dict[str, Any]]]:
+    """Yield lists of jobs with longer estimates, and with estimates in another order, if there are any."""
+    jobs, mine = instance.jobs.to_list(), instance.jobs.estimate
+    if mine is not None:
+        for ticks in (2 * mine + TICKS, mine.min() + mine.max() - mine):
+            taken = np.clip(ticks, 1, int(LONGEST) * TICKS) / TICKS
+            yield [job | {"estimate": estimate} for job, estimate in zip(jobs, taken.tolist(), strict=True)]
+
+
 def secrets(instance: PlacementInstance) -> Iterator[np.ndarray]:
     """Yield what nature reveals of the jobs."""
     yield instance.table.duration
     for name in ("submit", "duration", "instances", "need", "intensity"):
         yield getattr(instance.jobs, name)
+    if instance.jobs.estimate is not None:
+        yield instance.jobs.estimate
 
 
 def shown(instance: PlacementInstance) -> int:
@@ -409,4 +437,6 @@ def shown(instance: PlacementInstance) -> int:
     return instance.setting.window
 
 
-register_kit(Kit("placement", ordinary, degenerate, frozenset({"durations"}), alter, secrets, shown))
+OBSERVABLE = frozenset({"durations", "estimates"})
+
+register_kit(Kit("placement", ordinary, degenerate, OBSERVABLE, alter, secrets, shown))

@@ -1,0 +1,179 @@
+"""What a learned scheduler is made of, and which reading of the paper each of its parts follows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, Self
+
+from ....models.base import InputError, refuse_unknown
+from ....models.draw import choose, truth, whole
+
+SOUND, LITERAL = "sound", "literal"
+
+
+@dataclass(frozen=True)
+class Readings:
+    r"""Where the paper cannot be followed, or not with sense: "sound" is what we do, "literal" what is printed.
+
+    Attributes
+    ----------
+    representation
+        :math:`\hat S^c` of Sec. 4.2.1. Sound: :math:`\hat s_i \odot s_k`. Literal, in the shape that is
+        printed: :math:`S^c \, diag(\hat s_i) \, S^{c \top}`, a row of M numbers per machine.
+    matern
+        (11). Sound: of the distance. Literal: of the squared distance; what is not positive semi-definite is
+        projected, as nothing could be drawn from it.
+    walk
+        Weights of walks of length l in (12). Sound: :math:`\beta^l / l!`. Literal: :math:`\lambda^l`, with
+        :math:`\lambda < 1` and 16 terms.
+    process
+        Sound: over (job, machine). Literal: over whole graphs, one number per pair of them.
+    history
+        (9), (10). Sound: the last :math:`\tau` jobs that were placed. Literal: the same row of the last
+        :math:`\tau` decisions, whichever job that was.
+    mean
+        Mean of the process. Sound: learned. Literal: zero.
+    density
+        Sound: that of the normal distribution. Literal: as printed below (17).
+    ratio
+        (17). Sound: clipped for each decision and agent. Literal: the mean of all, clipped.
+    critic
+        (15). Sound: V of the state. Literal: Q of state and actions.
+    updates
+        Algorithm 1. Sound: some passes over whole episodes. Literal: one pass, decision by decision, the old
+        policy copied after every second one.
+    reward
+        (3). Sound: the cost that is to be minimised, less that of a reference on the same jobs. Literal:
+        as printed.
+    window
+        Appendix D. Sound: all jobs of the window. Literal: 24 of them, drawn at random.
+    """
+
+    representation: str = SOUND
+    matern: str = SOUND
+    walk: str = SOUND
+    process: str = SOUND
+    history: str = SOUND
+    mean: str = SOUND
+    density: str = SOUND
+    ratio: str = SOUND
+    critic: str = SOUND
+    updates: str = SOUND
+    reward: str = SOUND
+    window: str = SOUND
+
+    def __post_init__(self) -> None:
+        for part in fields(self):
+            choose(getattr(self, part.name), (SOUND, LITERAL), f"readings.{part.name}")
+
+    def literal(self, name: str) -> bool:
+        """Tell whether a part follows the paper to the letter."""
+        return bool(getattr(self, name) == LITERAL)
+
+
+ORDERINGS = ("attention", "perceptron", "fifo")
+PLACEMENTS = ("process", "gaussian", "grouped", "first-fit", "consolidate")
+FEATURES = ("paper", "capacity", "estimates")
+PRIORS = ("none", "consolidate")
+
+
+@dataclass(frozen=True)
+class Design:
+    """What a learned scheduler is made of.
+
+    Attributes
+    ----------
+    ordering
+        "attention": Sec. 4.1. "perceptron": a network of two layers per job, as DL2 here. "fifo": the oldest
+        job first, nothing is learned.
+    placement
+        "process": the random walk Gaussian process of Sec. 4.2. "gaussian": independent normal affinities
+        with a learned mean and variance. "grouped": the same, of the group of the job, as RIFLING here.
+        "first-fit" and "consolidate": nothing is learned.
+    message
+        Whether the state of the cluster is fused into the jobs, (4) and (5).
+    features
+        What is seen, see :mod:`.features`: "paper", "capacity", or "estimates", each with what comes before.
+    prior
+        What the learned mean is added to: "none", or "consolidate": the order of submission, and the machines
+        as FIFO-Consolidate ranks them.
+    hidden
+        e.
+    heads
+        h of (6).
+    history
+        tau of (9) and (10).
+    readings
+        See :class:`Readings`.
+
+    Raises
+    ------
+    InputError
+        For an unknown word, or a number out of range; e must be a multiple of h.
+    """
+
+    ordering: str = "attention"
+    placement: str = "process"
+    message: bool = True
+    features: str = "paper"
+    prior: str = "none"
+    hidden: int = 32
+    heads: int = 4
+    history: int = 8
+    readings: Readings = field(default_factory=Readings)
+
+    def __post_init__(self) -> None:
+        choose(self.ordering, ORDERINGS, "design.ordering")
+        choose(self.placement, PLACEMENTS, "design.placement")
+        choose(self.features, FEATURES, "design.features")
+        choose(self.prior, PRIORS, "design.prior")
+        truth("design.message", self.message)
+        whole("design.hidden", self.hidden, 1, 4096)
+        whole("design.heads", self.heads, 1, self.hidden)
+        whole("design.history", self.history, 1, 1000)
+        if self.hidden % self.heads:
+            raise InputError(f"design.heads: {self.heads} does not divide hidden, which is {self.hidden}")
+        if not self.learns_order and not self.learns_places:
+            raise InputError("design: neither ordering nor placement is learned")
+
+    @property
+    def learns_order(self) -> bool:
+        """Whether there is an ordering agent."""
+        return self.ordering != "fifo"
+
+    @property
+    def learns_places(self) -> bool:
+        """Whether there is a placement agent."""
+        return self.placement not in ("first-fit", "consolidate")
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> Self:
+        """Read a design: the ``name`` of one of :data:`DESIGNS`, and what differs from it."""
+        known = {part.name for part in fields(cls)}
+        refuse_unknown(data, known | {"name"}, "design.")
+        name = data.get("name", "das")
+        choose(name, DESIGNS, "design.name")
+        changes = {key: value for key, value in data.items() if key != "name"}
+        if "readings" in changes:
+            given = changes["readings"]
+            if not isinstance(given, Mapping):
+                raise InputError(f"design.readings: {given!r} is not a table")
+            refuse_unknown(given, {part.name for part in fields(Readings)}, "design.readings.")
+            changes["readings"] = Readings(**given)
+        return replace(DESIGNS[name], **changes)  # type: ignore[return-value]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields; :meth:`of` reads them."""
+        return asdict(self)
+
+
+DESIGNS = {
+    "das": Design(),
+    "da": Design(placement="gaussian", message=False),
+    "da-mc": Design(placement="gaussian"),
+    "da-rwgp": Design(message=False),
+    "dl2": Design(ordering="perceptron", placement="first-fit", hidden=64),
+    "rifling": Design(ordering="fifo", placement="grouped", hidden=64),
+}
+"""The designs of Sec. 5 by name."""

@@ -1,0 +1,133 @@
+"""What the networks see: numbers made of an observation, and of what was seen before.
+
+A policy and the training of it make them by the same code, from the observations that a policy gets. Nothing
+in them tells how long a job takes; estimates are there only for those that declare to see them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ....models.base import InputError
+from ....models.placement.instance import Observation, Setting
+
+JOB_FEATURES = (
+    "instances",
+    "GPUs",
+    "cores",
+    "memory",
+    "waited",
+    "all GPUs",
+    "fits",
+    "share of the free GPUs",
+    "machines that hold it whole",
+    "intensity",
+    "position",
+    "queue",
+    "estimate",
+    "estimated work",
+)
+"""Features of a waiting job. The first five are those of the paper, per instance; amounts are shares of the
+largest machine, counts and times logarithmic."""
+
+MACHINE_FEATURES = ("free GPUs", "free cores", "free memory", "utilisation", "intensity", "jobs")
+"""Features of a machine. The first four are those of the paper, whose bandwidth is no part of the model."""
+
+PAIR_FEATURES = ("room", "holds it whole", "GPUs left free", "contention", "rank")
+"""Features of a job on a machine; none in the paper. The rank is that of FIFO-Consolidate, 1 the first."""
+
+RANK = len(PAIR_FEATURES) - 1
+
+WIDTHS = {
+    "paper": (5, 4, 0),
+    "capacity": (12, 6, len(PAIR_FEATURES)),
+    "estimates": (14, 6, len(PAIR_FEATURES)),
+}
+"""How many of the features of jobs, machines and pairs each choice of features uses."""
+
+NO_ESTIMATES = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What the networks see at one decision epoch, w waiting jobs and M machines.
+
+    Attributes
+    ----------
+    observation
+        What the policy sees.
+    jobs
+        Shape (w, 14), see :data:`JOB_FEATURES`.
+    machines
+        Shape (M, 6), see :data:`MACHINE_FEATURES`.
+    pairs
+        Shape (w, M, 5), see :data:`PAIR_FEATURES`.
+    fits
+        Whether each job fits now, shape (w,).
+    """
+
+    observation: Observation
+    jobs: np.ndarray
+    machines: np.ndarray
+    pairs: np.ndarray
+    fits: np.ndarray
+
+
+class Eyes:
+    """Makes scenes of observations; remembers of running jobs what it saw of them while they waited.
+
+    Parameters
+    ----------
+    setting
+        The machines.
+    estimates
+        Whether the observations must have estimates.
+    """
+
+    def __init__(self, setting: Setting, estimates: bool) -> None:
+        self._capacity = setting.capacity
+        self._estimates = estimates
+        self._gpus = np.zeros(64, dtype=np.int64)
+        self._intensity = np.zeros(64, dtype=np.int64)
+
+    def look(self, seen: Observation) -> Scene:
+        """Return what the networks see now.
+
+        Raises
+        ------
+        InputError
+            If there should be estimates and are none.
+        """
+        from ._kernels import look_at_jobs, look_at_machines, look_at_pairs, loads
+
+        if self._estimates and seen.estimate is None:
+            raise InputError("observation: this policy needs estimates of the durations, but was not shown any")
+        self._remember(seen)
+        capacity = self._capacity
+        load = loads(seen.running, self._gpus, self._intensity, len(capacity))
+        jobs, fits = look_at_jobs(
+            seen.time,
+            capacity,
+            seen.free,
+            seen.submit,
+            seen.instances,
+            seen.need,
+            seen.intensity,
+            seen.estimate if self._estimates else NO_ESTIMATES,
+            seen.waiting,
+        )
+        machines = look_at_machines(capacity, seen.free, load)
+        pairs = look_at_pairs(capacity, seen.free, seen.instances, seen.need, seen.intensity, load)
+        return Scene(seen, jobs, machines, pairs, fits)
+
+    def _remember(self, seen: Observation) -> None:
+        """Note the GPUs and the intensity of the waiting jobs."""
+        last = int(seen.jobs.max(initial=0))
+        if last >= len(self._gpus):
+            size = 2 * (last + 1)
+            self._gpus = np.resize(self._gpus, size)
+            self._intensity = np.resize(self._intensity, size)
+        self._gpus[seen.jobs] = seen.need[:, 0]
+        self._intensity[seen.jobs] = seen.intensity

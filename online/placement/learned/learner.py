@@ -1,0 +1,266 @@
+"""From episodes to better networks: the updates of Algorithm 1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from . import mappo
+from .acting import Batch, stack
+from .design import Design
+from .features import RANK
+from .networks import Actor, Critic, Past
+from .rollout import Step, Track
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How networks learn; the names are those of the plan, see :mod:`.training`."""
+
+    epochs: int = 3
+    minibatch: int = 512
+    learning_rate: float = 1e-3
+    discount: float = 0.99
+    smoothing: float = 0.95
+    clip: float = 0.2
+    entropy: float = 0.0
+
+
+class Samples(NamedTuple):
+    """Decisions of many episodes as arrays; D decisions, S jobs that were started by them.
+
+    Attributes
+    ----------
+    batch
+        What was seen, padded to N jobs; its pairs are not used.
+    whole
+        Shape (D, GLOBALS).
+    priorities
+        Shape (D, N).
+    owner, place
+        Decision and place in the window of each started job, shape (S,).
+    pairs, affinities
+        Of each started job, shapes (S, M, p) and (S, M).
+    past
+        What the process remembered then, or None.
+    """
+
+    batch: Batch
+    whole: Tensor
+    priorities: Tensor
+    owner: Tensor
+    place: Tensor
+    pairs: Tensor
+    affinities: Tensor
+    past: Past | None
+
+    @property
+    def count(self) -> int:
+        """D."""
+        return len(self.whole)
+
+
+def collect(steps: Sequence[Step], device: torch.device) -> Samples:
+    """Return the decisions as arrays."""
+    batch = stack([step.scene for step in steps], device)
+    priorities = np.zeros(batch.mask.shape, dtype=np.float32)
+    for i, step in enumerate(steps):
+        priorities[i, : len(step.move.priorities)] = step.move.priorities
+    owner = np.repeat(np.arange(len(steps)), [len(step.move.started) for step in steps])
+    place = np.concatenate([step.move.started for step in steps])
+    pairs = np.concatenate([step.scene.pairs[step.move.started] for step in steps])
+    pasts = [step.move.past for step in steps if step.move.past is not None]
+    return Samples(
+        batch,
+        torch.from_numpy(np.array([step.whole for step in steps])).to(device),
+        torch.from_numpy(priorities).to(device),
+        torch.from_numpy(owner).to(device),
+        torch.from_numpy(place).to(device),
+        torch.from_numpy(pairs).to(device),
+        torch.cat([step.move.affinities for step in steps]),
+        Past(*(torch.cat(parts) for parts in zip(*pasts, strict=True))) if pasts else None,
+    )
+
+
+def pick(samples: Samples, chosen: Tensor) -> Samples:
+    """Return some of the decisions, padded no more than they need."""
+    place_of = torch.full((samples.count,), -1, dtype=torch.long, device=chosen.device)
+    place_of[chosen] = torch.arange(len(chosen), device=chosen.device)
+    mine = (place_of[samples.owner] >= 0).nonzero()[:, 0]
+    mask = samples.batch.mask[chosen]
+    n = int(mask.sum(1).max())
+    b = samples.batch
+    batch = Batch(b.jobs[chosen, :n], b.machines[chosen], b.pairs[:0], mask[:, :n], b.fits[chosen, :n])
+    return Samples(
+        batch,
+        samples.whole[chosen],
+        samples.priorities[chosen, :n],
+        place_of[samples.owner[mine]],
+        samples.place[mine],
+        samples.pairs[mine],
+        samples.affinities[mine],
+        None if samples.past is None else Past(*(part[mine] for part in samples.past)),
+    )
+
+
+def log_densities(actor: Actor, samples: Samples) -> tuple[Tensor, Tensor]:
+    """Return the log density of the actions, and the entropy, of each decision and agent, shape (D, agents).
+
+    Only what can matter counts: priorities of jobs that fit, and affinities of jobs that start. Whether a job
+    starts does not depend on its own affinities, so that leaving out the others changes no expectation of the
+    gradient.
+    """
+    printed = actor.design.readings.literal("density")
+    density = mappo.printed_log_density if printed else mappo.log_density
+    b = samples.batch
+    encoded, machines = actor.encode(b.jobs, b.machines, b.mask)
+    found = []
+    if actor.ordering is not None:
+        normal = actor.ordering(encoded, b.mask)
+        fits = b.fits.to(encoded.dtype)
+        found.append((density(normal, samples.priorities, fits), mappo.entropy(normal, fits)))
+    if actor.placement is not None:
+        jobs = encoded[samples.owner, samples.place]
+        normal, _ = actor.affinities(jobs, machines[samples.owner], samples.pairs, samples.past)
+        blank = encoded.new_zeros(samples.count)
+        each = density(normal, samples.affinities), mappo.entropy(normal)
+        found.append(tuple(blank.index_add(0, samples.owner, part) for part in each))
+    return torch.stack([d for d, _ in found], 1), torch.stack([e for _, e in found], 1)
+
+
+def values(critic: Critic, design: Design, samples: Samples) -> Tensor:
+    """Return the value of each decision's state, or of state and actions as printed, shape (D,)."""
+    b = samples.batch
+    jobs, machines = b.jobs[..., : critic.widths[0]], b.machines[..., : critic.widths[1]]
+    if design.readings.literal("critic"):
+        jobs = torch.cat([jobs, samples.priorities[..., None]], -1)
+        affinity = machines.new_zeros(machines.shape[:2])
+        if samples.affinities.numel():
+            affinity = affinity.index_add(0, samples.owner, samples.affinities)
+        machines = torch.cat([machines, affinity[..., None]], -1)
+    found: Tensor = critic(jobs, machines, b.mask, samples.whole)
+    return found
+
+
+class Learner:
+    """Networks and their optimiser.
+
+    Parameters
+    ----------
+    design
+        What the networks are made of.
+    settings
+        How they learn.
+    device
+        Where.
+    """
+
+    def __init__(self, design: Design, settings: Settings, device: torch.device) -> None:
+        self.design, self.settings, self.device = design, settings, device
+        self.actor, self.critic = Actor(design).to(device), Critic(design).to(device)
+        both = [*self.actor.parameters(), *self.critic.parameters()]
+        self.optimiser = torch.optim.Adam(both, lr=settings.learning_rate)
+
+    def improve(self, tracks: Sequence[Track], rng: np.random.Generator) -> dict[str, float]:
+        """Learn from whole episodes; return the losses of the last pass."""
+        samples = collect([step for track in tracks for step in track.steps], self.device)
+        with torch.no_grad():
+            old = log_densities(self.actor, samples)[0]
+            worth = values(self.critic, self.design, samples)
+            gain = self._advantages(tracks, worth)
+            target = gain + worth
+            gain = (gain - gain.mean()) / (gain.std() + 1e-8)
+        told: dict[str, float] = {}
+        literal = self.design.readings.literal("updates")
+        for epoch in range(1 if literal else self.settings.epochs):
+            for turn, chosen in enumerate(self._parts(tracks, rng)):
+                part = pick(samples, chosen)
+                if literal and turn % 2 == 0:
+                    with torch.no_grad():
+                        fresh = log_densities(self.actor, part)[0]
+                    reference = fresh
+                elif literal:
+                    with torch.no_grad():
+                        reference = log_densities(self.actor, part)[0]
+                else:
+                    reference = old[chosen]
+                told = self._descend(part, reference, gain[chosen], target[chosen])
+        return told
+
+    def _parts(self, tracks: Sequence[Track], rng: np.random.Generator) -> Iterator[Tensor]:
+        """Yield the places of decisions to learn from together."""
+        lengths = [len(track.steps) for track in tracks]
+        count = sum(lengths)
+        if self.design.readings.literal("updates"):
+            first = np.cumsum([0, *lengths[:-1]])
+            for t in range(max(lengths)):
+                yield torch.tensor([f + t for f, n in zip(first, lengths, strict=True) if t < n], device=self.device)
+            return
+        order = rng.permutation(count)
+        parts = max(1, round(count / self.settings.minibatch))
+        for part in np.array_split(order, parts):
+            yield torch.from_numpy(part).to(self.device)
+
+    def _advantages(self, tracks: Sequence[Track], worth: Tensor) -> Tensor:
+        result, first = [], 0
+        worth = worth.cpu()
+        for track in tracks:
+            last = first + len(track.steps)
+            rewards = torch.tensor([step.reward for step in track.steps], dtype=torch.float32)
+            result.append(
+                mappo.advantages(rewards, worth[first:last], self.settings.discount, self.settings.smoothing)
+            )
+            first = last
+        return torch.cat(result).to(self.device)
+
+    def _descend(self, part: Samples, old: Tensor, gain: Tensor, target: Tensor) -> dict[str, float]:
+        """Take one step down the losses (16) and (17)."""
+        now, spread = log_densities(self.actor, part)
+        objective = mappo.printed_objective if self.design.readings.literal("ratio") else mappo.clipped_objective
+        aims = torch.stack(
+            [objective(now[:, a] - old[:, a], gain, self.settings.clip).mean() for a in range(now.shape[1])]
+        )
+        loss = -(aims.sum() + self.settings.entropy * spread.mean(0).sum())
+        error = F.mse_loss(values(self.critic, self.design, part), target)
+        self.optimiser.zero_grad()
+        (loss + error).backward()
+        norm = torch.nn.utils.clip_grad_norm_(
+            [*self.actor.parameters(), *self.critic.parameters()], 1.0
+        )
+        self.optimiser.step()
+        return {"objective": -float(loss.detach()), "critic": float(error.detach()), "norm": float(norm)}
+
+    def imitate(self, tracks: Sequence[Track], rng: np.random.Generator) -> float:
+        """Learn to answer as FIFO-Consolidate would in the same scenes; return the error of the last pass."""
+        samples = collect([step for track in tracks for step in track.steps], self.device)
+        error = float("nan")
+        for _ in range(self.settings.epochs):
+            for chosen in self._parts(tracks, rng):
+                part = pick(samples, chosen)
+                loss = self._distance(part)
+                self.optimiser.zero_grad()
+                loss.backward()
+                self.optimiser.step()
+                error = float(loss.detach())
+        return error
+
+    def _distance(self, part: Samples) -> Tensor:
+        """Return the mean squared distance of the means from the ranks of FIFO-Consolidate."""
+        b, actor = part.batch, self.actor
+        encoded, machines = actor.encode(b.jobs, b.machines, b.mask)
+        loss = encoded.new_zeros(())
+        if actor.ordering is not None:
+            mean = actor.ordering(encoded, b.mask).mean
+            place = torch.arange(mean.shape[1], device=mean.device) / b.mask.sum(1, keepdim=True)
+            loss = loss + ((mean + place) ** 2 * b.mask).sum() / b.mask.sum()
+        if actor.placement is not None:
+            jobs = encoded[part.owner, part.place]
+            _, mean = actor.affinities(jobs, machines[part.owner], part.pairs, part.past)
+            loss = loss + ((mean - part.pairs[..., RANK]) ** 2).mean()
+        return loss

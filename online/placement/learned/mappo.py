@@ -1,0 +1,86 @@
+"""Densities, advantages and losses of multi-agent proximal policy optimisation (Sec. 4.3)."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from .networks import Normal
+
+LOG_2_PI = math.log(2.0 * math.pi)
+
+
+def log_density(normal: Normal, action: Tensor, counts: Tensor | None = None) -> Tensor:
+    """Return the logarithm of the density of actions.
+
+    Parameters
+    ----------
+    normal
+        Distributions of m dimensions, shape (..., m).
+    action
+        Shape (..., m).
+    counts
+        Which dimensions count, shape (..., m), of independent ones; by default all.
+    """
+    off = action - normal.mean
+    if normal.factor is not None:
+        white = torch.linalg.solve_triangular(normal.factor, off[..., None], upper=False)[..., 0]
+        half = torch.diagonal(normal.factor, dim1=-2, dim2=-1).log().sum(-1)
+        return -0.5 * ((white * white).sum(-1) + off.shape[-1] * LOG_2_PI) - half
+    each = -0.5 * (off * off / normal.variance + normal.variance.log() + LOG_2_PI)
+    return (each if counts is None else each * counts).sum(-1)
+
+
+def printed_log_density(normal: Normal, action: Tensor, counts: Tensor | None = None) -> Tensor:
+    r"""Return what stands below (17): :math:`-[(a - \mu)^2 + N \log 2 \pi] / 2 - \log |\Sigma|`."""
+    off = action - normal.mean
+    weight = torch.ones_like(off) if counts is None else counts.to(off.dtype)
+    if normal.factor is not None:
+        log_determinant = 2.0 * torch.diagonal(normal.factor, dim1=-2, dim2=-1).log().sum(-1)
+    else:
+        log_determinant = (normal.variance.log() * weight).sum(-1)
+    return -0.5 * ((off * off + LOG_2_PI) * weight).sum(-1) - log_determinant
+
+
+def entropy(normal: Normal, counts: Tensor | None = None) -> Tensor:
+    """Return the entropy of distributions, shape (...); ``counts`` as in :func:`log_density`."""
+    m = normal.mean.shape[-1]
+    if normal.factor is not None:
+        half = torch.diagonal(normal.factor, dim1=-2, dim2=-1).log().sum(-1)
+        return 0.5 * m * (1.0 + LOG_2_PI) + half
+    each = 0.5 * (1.0 + LOG_2_PI + normal.variance.log())
+    return (each if counts is None else each * counts).sum(-1)
+
+
+def advantages(rewards: Tensor, values: Tensor, discount: float, smoothing: float) -> Tensor:
+    """Return the generalised advantage estimates of one whole episode, shape (T,).
+
+    Parameters
+    ----------
+    rewards, values
+        Of each step, shape (T,); after the last one the episode is over and worth nothing.
+    discount, smoothing
+        gamma and the lambda of the estimator.
+    """
+    following = torch.cat([values[1:], values.new_zeros(1)])
+    delta = rewards + discount * following - values
+    result = torch.empty_like(delta)
+    ahead = delta.new_zeros(())
+    for t in range(len(delta) - 1, -1, -1):
+        ahead = delta[t] + discount * smoothing * ahead
+        result[t] = ahead
+    return result
+
+
+def clipped_objective(log_ratio: Tensor, advantage: Tensor, clip: float) -> Tensor:
+    """Return min(r B, clip(r) B) of each decision, the objective of PPO, shape (B,)."""
+    ratio = log_ratio.exp()
+    return torch.minimum(ratio * advantage, ratio.clamp(1.0 - clip, 1.0 + clip) * advantage)
+
+
+def printed_objective(log_ratio: Tensor, advantage: Tensor, clip: float) -> Tensor:
+    """Return what (17) prints: min(ratio, clip(ratio)) B with the mean of all ratios, shape (B,)."""
+    ratio = log_ratio.exp().mean()
+    return torch.minimum(ratio, ratio.clamp(1.0 - clip, 1.0 + clip)) * advantage

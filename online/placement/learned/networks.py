@@ -1,0 +1,292 @@
+"""The networks: ordering agent (Sec. 4.1), placement agent (Sec. 4.2), critic (Sec. 4.3), and the rivals'.
+
+Shapes: B decision epochs, N waiting jobs (padded), M machines, P pairs of an epoch and a job that is placed,
+e hidden units, T jobs of the past.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from .design import Design
+from .features import RANK, WIDTHS
+from .gaussian import JITTER, matern, posterior, projected, walk_features
+
+FIRST_VARIANCE = 0.02
+"""What a learned variance is at first: 0.14 of standard deviation, where means are within 1 of the prior."""
+
+TINY = 1e-6
+GLOBALS = 6
+"""Numbers that the critic sees besides jobs and machines."""
+
+
+class Normal(NamedTuple):
+    """Independent normal distributions, or, with a factor, one of several dimensions.
+
+    Attributes
+    ----------
+    mean
+        Shape (..., m).
+    variance
+        Shape (..., m).
+    factor
+        Lower Cholesky factor of the covariance, shape (..., m, m), or None if that is diagonal.
+    """
+
+    mean: Tensor
+    variance: Tensor
+    factor: Tensor | None = None
+
+
+class Past(NamedTuple):
+    """The last T placed jobs before each of P decisions on a job.
+
+    Attributes
+    ----------
+    points
+        What the machines were to those jobs, shape (P, T, M, d).
+    residual
+        Their affinities less the mean then, shape (P, T, M).
+    known
+        Which of them there are, shape (P, T).
+    """
+
+    points: Tensor
+    residual: Tensor
+    known: Tensor
+
+
+def layer(inputs: int, outputs: int, bias: float = 0.0, *, silent: bool = False) -> nn.Linear:
+    """Return a linear layer; a ``silent`` one answers with its bias until it has learned."""
+    made = nn.Linear(inputs, outputs)
+    if silent:
+        nn.init.normal_(made.weight, std=0.01)
+    nn.init.constant_(made.bias, bias)
+    return made
+
+
+def variance_bias(variance: float) -> float:
+    """Return what gives this variance after the sigmoid of (8)."""
+    return math.log(variance / (1.0 - variance))
+
+
+def positions(count: int, width: int) -> Tensor:
+    """Return PE(i) of Sec. 4.1.2 for i = 0, 1, ..., shape (count, width)."""
+    place = torch.arange(count, dtype=torch.float32)[:, None]
+    even = torch.arange(0, width, 2, dtype=torch.float32)
+    angle = place / 10000.0 ** (even / width)
+    both = torch.stack([torch.sin(angle), torch.cos(angle)], -1)
+    return both.reshape(count, -1)[:, :width]
+
+
+class JobEncoder(nn.Module):
+    r"""From the states of jobs and machines to :math:`\hat S^j` and :math:`S^c`, (4) to (6).
+
+    The skip connection around the attention is that of a Transformer, which (6) does not print.
+    """
+
+    def __init__(self, design: Design) -> None:
+        super().__init__()
+        e, (jobs, machines, _) = design.hidden, WIDTHS[design.features]
+        self.heads = design.heads
+        self.attends = design.ordering == "attention"
+        self.jobs = layer(jobs, e)
+        self.machines = layer(machines, e)
+        self.gate = layer(2 * e, e) if design.message else None
+        self.look = nn.Linear(e, 3 * e, bias=False) if self.attends else None
+        self.out = nn.Linear(e, e, bias=False) if self.attends else layer(2 * e, e)
+
+    def forward(self, jobs: Tensor, machines: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the jobs, shape (B, N, e), and the machines, shape (B, M, e)."""
+        s, c = F.relu(self.jobs(jobs)), F.relu(self.machines(machines))
+        message = c.mean(1, keepdim=True).expand_as(s)
+        if self.look is None:
+            return F.relu(self.out(torch.cat([s, message], -1))), c
+        if self.gate is not None:
+            share = torch.sigmoid(self.gate(torch.cat([s, message], -1)))
+            s = share * message + (1.0 - share) * s
+        z = s + positions(s.shape[1], s.shape[2]).to(s.device)
+        b, n, e = z.shape
+        q, k, v = self.look(z).view(b, n, 3, self.heads, e // self.heads).permute(2, 0, 3, 1, 4)
+        seen = mask[:, None, None, :].expand(b, 1, n, n)
+        heads = F.scaled_dot_product_attention(q, k, v, attn_mask=seen)
+        return z + self.out(heads.transpose(1, 2).reshape(b, n, e)), c
+
+
+class OrderingHead(nn.Module):
+    r"""Means and variances of the priorities, (8): :math:`\tanh` and sigmoid of the encoded jobs."""
+
+    def __init__(self, design: Design) -> None:
+        super().__init__()
+        self.prior = design.prior == "consolidate"
+        self.mean = layer(design.hidden, 1, silent=True)
+        self.variance = layer(design.hidden, 1, variance_bias(FIRST_VARIANCE), silent=True)
+
+    def forward(self, encoded: Tensor, mask: Tensor) -> Normal:
+        """Return the distribution of the priorities, shape (B, N)."""
+        mean = torch.tanh(self.mean(encoded)[..., 0])
+        if self.prior:
+            place = torch.arange(mean.shape[1], dtype=mean.dtype, device=mean.device)
+            mean = mean - place / mask.sum(1, keepdim=True).clamp_min(1)
+        return Normal(mean, torch.sigmoid(self.variance(encoded)[..., 0]) + TINY)
+
+
+class PlacementHead(nn.Module):
+    """Distribution of the affinities of one job to all machines: the process of Sec. 4.2, or without it."""
+
+    def __init__(self, design: Design) -> None:
+        super().__init__()
+        e, pairs = design.hidden, WIDTHS[design.features][2]
+        self.design, self.readings = design, design.readings
+        self.prior = design.prior == "consolidate"
+        self.inner = layer(e + pairs, e)
+        self.mean = layer(e, 1, silent=True)
+        if design.placement == "process":
+            self.log_lengthscale = nn.Parameter(torch.tensor(math.log(math.sqrt(e))))
+            self.log_scale = nn.Parameter(torch.tensor(math.log(FIRST_VARIANCE)))
+            self.log_noise = nn.Parameter(torch.tensor(math.log(FIRST_VARIANCE)))
+            self.walk = nn.Parameter(torch.tensor(0.0))
+        else:
+            self.variance = layer(e, 1, variance_bias(FIRST_VARIANCE), silent=True)
+
+    def points(self, jobs: Tensor, machines: Tensor) -> Tensor:
+        r"""Return what machines are to jobs, :math:`\hat S^c`; shapes (P, e), (P, M, e), (P, M, d)."""
+        if self.readings.literal("representation"):
+            return (machines * jobs[:, None]) @ machines.transpose(1, 2)
+        return jobs[:, None] * machines
+
+    def forward(
+        self, jobs: Tensor, machines: Tensor, pairs: Tensor, rank: Tensor, past: Past | None
+    ) -> tuple[Normal, Tensor]:
+        """Return the distribution of the affinities, shape (P, M), and their mean without the past.
+
+        ``pairs`` are the features of the pairs, shape (P, M, p), and ``rank`` that of FIFO-Consolidate.
+        """
+        hidden = F.relu(self.inner(torch.cat([jobs[:, None] * machines, pairs], -1)))
+        mean = torch.tanh(self.mean(hidden)[..., 0])
+        if self.readings.literal("mean"):
+            mean = torch.zeros_like(mean)
+        if self.prior:
+            mean = mean + rank
+        if past is None:
+            return Normal(mean, torch.sigmoid(self.variance(hidden)[..., 0]) + TINY), mean
+        shift, covariance = self.regress(self.points(jobs, machines), past)
+        covariance = covariance + JITTER * torch.eye(mean.shape[1], dtype=mean.dtype, device=mean.device)
+        factor = torch.linalg.cholesky(covariance)
+        return Normal(mean + shift, torch.diagonal(covariance, dim1=-2, dim2=-1), factor), mean
+
+    def regress(self, now: Tensor, past: Past) -> tuple[Tensor, Tensor]:
+        """Return what the past adds to the mean, shape (P, M), and the covariance, shape (P, M, M)."""
+        literal = self.readings.literal("matern")
+        p, t, m, d = past.points.shape
+        everything = torch.cat([now[:, None], past.points], 1)
+        rho = self.log_lengthscale.exp()
+        adjacency = matern(everything, everything, rho, squared=literal) / m
+        weight = torch.sigmoid(self.walk)
+        geometric = self.readings.literal("walk")
+        psi = walk_features(adjacency, weight, geometric=geometric)
+        whole = weight.neg().exp() if not geometric else 1.0 - weight
+        scale = self.log_scale.exp() * whole
+        if self.readings.literal("process"):
+            return self._over_graphs(psi, scale, past)
+        flat = everything.reshape(p, (1 + t) * m, d)
+        nodes = psi.reshape(p, (1 + t) * m, -1)
+        kernel = scale * matern(flat, flat, rho, squared=literal) * (nodes @ nodes.transpose(1, 2))
+        if literal:
+            kernel = projected(kernel)
+        shift, covariance = posterior(
+            kernel[:, :m, :m],
+            kernel[:, :m, m:],
+            kernel[:, m:, m:],
+            past.residual.reshape(p, t * m),
+            self.log_noise.exp(),
+            past.known.repeat_interleave(m, 1),
+        )
+        return shift, projected(covariance) if literal else covariance
+
+    def _over_graphs(self, psi: Tensor, scale: Tensor, past: Past) -> tuple[Tensor, Tensor]:
+        """Regress on whole graphs, one number per pair of them: all machines share one variance."""
+        m = psi.shape[2]
+        sums = psi.sum(2) / m
+        kernel = scale * (sums @ sums.transpose(1, 2))
+        shift, variance = posterior(
+            kernel[:, :1, :1], kernel[:, :1, 1:], kernel[:, 1:, 1:], past.residual, self.log_noise.exp(), past.known
+        )
+        return shift[:, 0], variance * torch.eye(m, dtype=psi.dtype, device=psi.device)
+
+
+class GroupedEncoder(nn.Module):
+    """RIFLING's view: the group of a job, by k-means, in the place of the job, beside the machines."""
+
+    def __init__(self, design: Design, groups: int = 4) -> None:
+        super().__init__()
+        jobs, machines, _ = WIDTHS[design.features]
+        self.register_buffer("centres", torch.zeros(groups, jobs))
+        self.centres: Tensor
+        self.jobs = layer(jobs, design.hidden)
+        self.machines = layer(machines, design.hidden)
+
+    def forward(self, jobs: Tensor, machines: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the groups of the jobs, shape (B, N, e), and the machines, shape (B, M, e)."""
+        group = torch.cdist(jobs, self.centres.expand(len(jobs), -1, -1)).argmin(-1)
+        return F.relu(self.jobs(self.centres[group])), F.relu(self.machines(machines))
+
+
+class Actor(nn.Module):
+    """Both agents: what encodes jobs and machines, and a head for each agent that learns."""
+
+    def __init__(self, design: Design) -> None:
+        super().__init__()
+        self.design = design
+        self.widths = WIDTHS[design.features]
+        grouped = design.placement == "grouped"
+        self.encoder: nn.Module = GroupedEncoder(design) if grouped else JobEncoder(design)
+        self.ordering = OrderingHead(design) if design.learns_order else None
+        self.placement = PlacementHead(design) if design.learns_places else None
+
+    def encode(self, jobs: Tensor, machines: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the encoded jobs and machines of all features, of which the design's are used."""
+        encoded: tuple[Tensor, Tensor] = self.encoder(
+            jobs[..., : self.widths[0]], machines[..., : self.widths[1]], mask
+        )
+        return encoded
+
+    def affinities(
+        self, jobs: Tensor, machines: Tensor, pairs: Tensor, past: Past | None
+    ) -> tuple[Normal, Tensor]:
+        """Return the affinities of encoded jobs to encoded machines; see :class:`PlacementHead`."""
+        assert self.placement is not None
+        found: tuple[Normal, Tensor] = self.placement(
+            jobs, machines, pairs[..., : self.widths[2]], pairs[..., RANK], past
+        )
+        return found
+
+
+class Critic(nn.Module):
+    """The centralised critic (15): of means over jobs and machines, so that their numbers may differ.
+
+    With actions, as printed, the priorities and the means of the affinities are further features.
+    """
+
+    def __init__(self, design: Design) -> None:
+        super().__init__()
+        e, (jobs, machines, _) = design.hidden, WIDTHS[design.features]
+        self.widths = (jobs, machines)
+        actions = int(design.readings.literal("critic"))
+        self.jobs = layer(jobs + actions, e)
+        self.machines = layer(machines + actions, e)
+        self.inner = layer(2 * e + GLOBALS, 2 * e)
+        self.out = layer(2 * e, 1)
+
+    def forward(self, jobs: Tensor, machines: Tensor, mask: Tensor, whole: Tensor) -> Tensor:
+        """Return the value of each state, shape (B,); ``whole`` has numbers of it, shape (B, GLOBALS)."""
+        weight = mask[..., None].to(jobs.dtype)
+        pooled = (F.relu(self.jobs(jobs)) * weight).sum(1) / weight.sum(1).clamp_min(1.0)
+        state = torch.cat([pooled, F.relu(self.machines(machines)).mean(1), whole], -1)
+        value: Tensor = self.out(F.relu(self.inner(state)))[:, 0]
+        return value

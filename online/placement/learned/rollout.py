@@ -1,0 +1,206 @@
+"""Whole episodes, many side by side, and what they cost more or less than a reference on the same jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from ....models.placement.instance import JobEpisode, Observation, PlacementInstance, read_starts
+from ....models.placement.reward import Meter
+from ....models.placement.schedule import Schedule
+from ....models.placement.simulator import blank_state
+from ....models.placement.state import USED, WAITED
+from ...base import Policy
+from ...play import play
+from .acting import Memory, Move, act
+from .design import Design
+from .features import Eyes, Scene
+from .networks import GLOBALS, Actor
+
+SAMPLED = 24
+"""N of the literal reading of the window."""
+
+
+class Reference:
+    """What a policy, the control variate, costs on an instance as time goes on.
+
+    Parameters
+    ----------
+    instance, schedule
+        What was to be done, and what the policy did.
+
+    Attributes
+    ----------
+    total
+        Its cost, in seconds.
+    """
+
+    def __init__(self, instance: PlacementInstance, schedule: Schedule) -> None:
+        gpus, weight = instance.jobs.gpus, instance.setting.gpu_weight
+        times = np.concatenate([instance.jobs.submit, schedule.start, schedule.finish])
+        n = len(gpus)
+        change = np.concatenate([np.ones(n), weight * gpus, -1.0 - weight * gpus])
+        order = np.argsort(times, kind="stable")
+        self._times = times[order].astype(np.float64)
+        rate = np.cumsum(change[order])
+        self._cost = np.concatenate([[0.0], np.cumsum(rate[:-1] * np.diff(self._times))]) / 1000.0
+        self._submit, self._finish = instance.jobs.submit, np.sort(schedule.finish)
+        self.total = float(self._cost[-1])
+
+    def until(self, tick: float) -> float:
+        """Return its cost until a tick, in seconds."""
+        return float(np.interp(tick, self._times, self._cost))
+
+    def present(self, tick: int) -> int:
+        """Return how many jobs are in its system at a tick."""
+        gone = np.searchsorted(self._finish, tick, side="right")
+        return int(np.searchsorted(self._submit, tick, side="right") - gone)
+
+
+def reference(policy: Policy, instance: PlacementInstance) -> Reference:
+    """Return what a deterministic policy costs on an instance."""
+    run = play(policy, instance, 0, keep_decisions=True)
+    assert run.decisions is not None
+    return Reference(instance, instance.schedule_of(run.decisions))
+
+
+@dataclass
+class Step:
+    """One decision of one simulation, as training needs it.
+
+    Attributes
+    ----------
+    scene, move
+        What was seen and decided.
+    whole
+        Numbers of the whole state, for the critic, shape (GLOBALS,).
+    reward
+        What it earned until the next decision.
+    """
+
+    scene: Scene
+    move: Move
+    whole: np.ndarray
+    reward: float = 0.0
+
+
+@dataclass
+class Track:
+    """One simulation in training.
+
+    Attributes
+    ----------
+    cost, scale
+        What it has cost so far, and the mean cost of a job under the reference, both in seconds.
+    """
+
+    instance: PlacementInstance
+    reference: Reference
+    design: Design
+    rng: np.random.Generator
+    variate: str = "ahead"
+    memory: Memory = field(default_factory=Memory)
+    steps: list[Step] = field(default_factory=list)
+    cost: float = 0.0
+
+    def __post_init__(self) -> None:
+        sees = frozenset({"estimates"}) if self.design.features == "estimates" else frozenset()
+        self.episode: JobEpisode = self.instance.episode(sees)
+        self._observations: Iterator[Observation] = iter(self.episode)
+        self._eyes = Eyes(self.instance.setting, self.design.features == "estimates")
+        self._meter = Meter(self.instance, self.episode.simulator)
+        self._printed = self.design.readings.literal("reward")
+        self.scale = self.reference.total / len(self.instance.jobs)
+        self._scratch = blank_state(self.instance.table)
+        self._keys = np.arange(len(self.instance.jobs))
+        self._final = self.reference.total
+
+    def look(self) -> Scene | None:
+        """Return what is seen next, None if it is over."""
+        seen = next(self._observations, None)
+        return None if seen is None else self._eyes.look(sampled(seen, self.design, self.rng))
+
+    def step(self, scene: Scene, move: Move) -> None:
+        """Carry out a move and note what it earns."""
+        simulator = self.episode.simulator
+        now = simulator.now
+        step = Step(scene, move, self._whole(scene, now))
+        waiting = simulator.pending
+        if self.variate == "ahead":
+            final = self._taken_over(move.rows)
+            step.reward = (self._final - final) / self.scale
+            self._final = final
+        cost = self.episode.apply(move.rows).reward
+        self.cost += cost
+        if self._printed:
+            step.reward = self._meter.printed(np.setdiff1d(waiting, move.rows[:, 0]))
+        elif self.variate == "accrued":
+            over = simulator.state.clock[5] == len(self.instance.jobs)
+            until = self.reference.total if over else self.reference.until(simulator.now)
+            step.reward = (until - self.reference.until(now) - cost) / self.scale
+        self.steps.append(step)
+
+    def _taken_over(self, rows: np.ndarray) -> float:
+        """Return what all costs in the end if FIFO-Consolidate takes over after this decision, in seconds."""
+        from ....models.placement.kernels import CONSOLIDATE, begin, copy_state, run_by_keys
+
+        simulator, state, setting = self.episode.simulator, self._scratch, self.instance.setting
+        copy_state(simulator.state, state)
+        eta = setting.slowdown.contention
+        begin(simulator.table, state, eta, read_starts(rows))
+        run_by_keys(simulator.table, state, eta, setting.window, self._keys, CONSOLIDATE, False)
+        return self.instance.weighted(state.clock[WAITED], state.clock[USED])
+
+    def _whole(self, scene: Scene, now: int) -> np.ndarray:
+        """Return numbers of the whole state: queue, running jobs, the same of the reference, use of GPUs."""
+        seen = scene.observation
+        running = len(np.unique(seen.running[:, 0]))
+        mine, other = seen.waiting + running, self.reference.present(now)
+        free = scene.machines[:, 0]
+        ahead = (self.cost - self.reference.until(now)) / self.scale
+        return np.array(
+            [seen.waiting / 16.0, running / 16.0, other / 16.0, (mine - other) / 8.0, free.mean(), np.tanh(ahead / 8.0)],
+            dtype=np.float32,
+        )
+
+
+assert GLOBALS == 6
+
+
+def sampled(seen: Observation, design: Design, rng: np.random.Generator) -> Observation:
+    """Return what is seen, or, read literally, that of some of the jobs drawn at random."""
+    if not design.readings.literal("window") or len(seen.jobs) <= SAMPLED:
+        return seen
+    from dataclasses import replace
+
+    kept = np.sort(rng.choice(len(seen.jobs), SAMPLED, replace=False))
+    columns = ("jobs", "submit", "instances", "need", "intensity")
+    some = {name: getattr(seen, name)[kept] for name in columns}
+    if seen.estimate is not None:
+        some["estimate"] = seen.estimate[kept]
+    return replace(seen, **some)
+
+
+Mover = Callable[[Sequence[Scene], Sequence[Memory]], list[Move]]
+
+
+def roll(tracks: Sequence[Track], mover: Mover) -> None:
+    """Play all simulations to their ends, side by side."""
+    open_ = [(track, scene) for track in tracks if (scene := track.look()) is not None]
+    while open_:
+        moves = mover([scene for _, scene in open_], [track.memory for track, _ in open_])
+        following = []
+        for (track, scene), move in zip(open_, moves, strict=True):
+            track.step(scene, move)
+            ahead = track.look()
+            if ahead is not None:
+                following.append((track, ahead))
+        open_ = following
+
+
+def by_network(actor: Actor, generator: torch.Generator | None) -> Mover:
+    """Return what lets networks decide; without a generator by the means of their actions."""
+    return lambda scenes, memories: act(actor, scenes, memories, generator)
