@@ -1,12 +1,18 @@
-"""Claims of the DAS paper that need no network: its model, its trade-offs, and its baselines."""
+"""Claims of the DAS paper: its model, its trade-offs, its baselines, and the formulas of its networks."""
 
 from __future__ import annotations
 
 from ...models.placement.generate import generate
 from ..claim import Claim, Table
-from . import evaluation, model, theory
+from . import evaluation, model, network, objective, theory
 
-CLAIMS: list[Claim] = [*model.CLAIMS, *theory.CLAIMS, *evaluation.CLAIMS]
+CLAIMS: list[Claim] = [
+    *model.CLAIMS,
+    *theory.CLAIMS,
+    *network.CLAIMS,
+    *objective.CLAIMS,
+    *evaluation.CLAIMS,
+]
 
 
 def facts(mode: str, seed: int) -> list[Table]:

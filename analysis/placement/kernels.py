@@ -163,13 +163,16 @@ def geometric_walk_kernel(P1: Any, P2: Any, lam: float) -> float:
 
 
 def geometric_partial_sums(P1: Any, P2: Any, lam: float, terms: int) -> np.ndarray:
-    """Return the sums of the first 1, 2, ... terms of (12), shape (terms,); infinite where too large."""
-    graphs = (_graph("P1", P1), _graph("P2", P2))
+    """Return the sums of the first 1, 2, ... terms of (12), shape (terms,); infinite where too large.
+
+    Arguments as for :func:`geometric_walk_kernel`.
+    """
+    graphs = (_graph("P1", P1, low=0.0), _graph("P2", P2, low=0.0))
     radii = [float(np.abs(np.linalg.eigvalsh(P)).max(initial=0.0)) or 1.0 for P in graphs]
-    walks = [walk_counts(P / radius, terms) for P, radius in zip(graphs, radii, strict=True)]
-    with np.errstate(over="ignore"):
-        weights = (real("lam", lam, 0.0) * radii[0] * radii[1]) ** np.arange(terms)
-        return np.cumsum(weights * walks[0] * walks[1])
+    walks = np.prod([walk_counts(P / r, terms) for P, r in zip(graphs, radii, strict=True)], axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = (real("lam", lam, 0.0) * radii[0] * radii[1]) ** np.arange(terms) * walks
+    return np.cumsum(np.where(walks > 0.0, scaled, 0.0))
 
 
 def walk_counts(P: Any, terms: int) -> np.ndarray:

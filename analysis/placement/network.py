@@ -222,8 +222,8 @@ def _check_smooth(_context: Context) -> Finding:
         f"The Matern kernel with nu = 5/2 is {lines[2][1]} times differentiable at 0, so its processes are "
         f"{lines[2][2]} times (in mean square). Its second derivative there is -5/3 over the lengthscale "
         f"squared ({second['distance']:.5f} by differences). With the squared distance it is 0 "
-        f"({second['squared distance']:.1g}): smooth, but no covariance, as the slope of such a process would "
-        "have variance 0.",
+        f"({second['squared distance']:.1g}): smooth, but no covariance, as the slope of such a process "
+        "would have variance 0.",
         {
             "nu = 5/2: kernel differentiable (times)": lines[2][1],
             "nu = 5/2: process differentiable (times)": lines[2][2],
@@ -445,7 +445,7 @@ def _check_proposition_2(context: Context) -> Finding:
     return Finding(
         holds_if(abs(one - two) < 1e-6),
         "(12) is a number with weights lambda^l, exp(beta P1 (x) P2) a matrix of M^2 rows with weights "
-        "beta^l / l!. Sums over its entries agree with (12) for no pair of weights on two graphs at once: "
+        "beta^l / l!. Sums over its entries agree with (12) on all graphs for no pair of weights: "
         "where all rows of P1 (x) P2 have the sum delta, beta must be -log(1 - lambda delta) / delta, which "
         f"increases with delta ({increasing} of {trials} draws). With lambda = 0.5 and two machines: "
         f"{one:.3f} if they are alike, {two:.3f} if they are far apart, and the "
@@ -764,8 +764,9 @@ def _check_zero_mean(context: Context) -> Finding:
     for _ in track(context, range(runs)):
         K, zeros = _graph_kernel(rng, epochs), np.zeros((epochs, 8))
         still = max(still, float(np.abs(process_actions(K, 8, 0.1, zeros, zeros)).max()))
-        draws = rng.normal(size=zeros.shape)
-        there, back = (process_actions(K, 8, 0.1, d, zeros) for d in (draws, -draws))
+        draws = rng.normal(size=(epochs, 8))
+        there = process_actions(K, 8, 0.1, draws, zeros)
+        back = process_actions(K, 8, 0.1, -draws, zeros)
         odd = max(odd, float(np.abs(there + back).max()))
     played, same = _first_fit_epochs(generate("default", context.seed, jobs=context.pick(60, 200, 1000)))
     return Finding(
@@ -793,7 +794,7 @@ def _check_mean_actions(context: Context) -> Finding:
     for _ in track(context, range(runs)):
         epochs = 30
         means, zeros = rng.normal(size=(epochs, 8)), np.zeros((epochs, 8))
-        draws = rng.normal(size=zeros.shape)
+        draws = rng.normal(size=(epochs, 8))
         kernels = [_graph_kernel(rng, epochs) for _ in range(2)]
         for K in kernels:
             played = [process_actions(K, tau, 0.1, zeros, means) for tau in LENGTHS]

@@ -12,7 +12,7 @@ and the sum of the last factors over all pairs of nodes is the random walk kerne
 
 from __future__ import annotations
 
-import math
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -22,11 +22,29 @@ TERMS = 12
 
 GEOMETRIC_TERMS = 16
 
-ROUNDING = 1e-12
-"""Keeps the derivative of a distance finite where it is 0."""
-
 JITTER = 1e-5
 """Added to the diagonal of a covariance before it is factored."""
+
+
+class _Matern(torch.autograd.Function):
+    """The kernel of squared distances (of anything, if squared), with its derivative written out.
+
+    In terms of the square the derivative is finite everywhere, at 0 as well.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, square: Tensor) -> Tensor:
+        """Return the kernel, elementwise."""
+        g = (5.0 * square).sqrt_()
+        decay = torch.exp(-g)
+        ctx.save_for_backward(g, decay)
+        return (g * g / 3.0).add_(g).add_(1.0).mul_(decay)
+
+    @staticmethod
+    def backward(ctx: Any, *outer: Tensor) -> Tensor:
+        """Return the derivative."""
+        g, decay = ctx.saved_tensors
+        return (g + 1.0).mul_(decay).mul_(-5.0 / 6.0).mul_(outer[0])
 
 
 def matern(x: Tensor, y: Tensor, lengthscale: Tensor, *, squared: bool = False) -> Tensor:
@@ -42,10 +60,11 @@ def matern(x: Tensor, y: Tensor, lengthscale: Tensor, *, squared: bool = False) 
         Put the squared distance in the place of the distance, as (11) does; not positive semi-definite.
     """
     a, b = x / lengthscale, y / lengthscale
-    square = (a * a).sum(-1)[..., :, None] + (b * b).sum(-1)[..., None, :] - 2.0 * a @ b.transpose(-1, -2)
+    far = (a * a).sum(-1)[..., :, None] + (b * b).sum(-1)[..., None, :]
+    square = torch.baddbmm(far, a, b.transpose(-1, -2), alpha=-2.0) if a.dim() == 3 else far - 2.0 * a @ b.mT
     square = square.clamp_min(0.0)
-    g = math.sqrt(5.0) * (square if squared else torch.sqrt(square + ROUNDING))
-    return (1.0 + g + g * g / 3.0) * torch.exp(-g)
+    found: Tensor = _Matern.apply(square * square if squared else square)
+    return found
 
 
 def walk_features(adjacency: Tensor, weight: Tensor, *, geometric: bool = False) -> Tensor:
@@ -82,6 +101,34 @@ def walk_kernel(features: Tensor, others: Tensor) -> Tensor:
     return features.sum(-2) @ others.sum(-2).transpose(-1, -2)
 
 
+class _Regression(torch.autograd.Function):
+    """What data add to the mean, and what they take from the covariance, with derivatives written out.
+
+    With :math:`W = K^{-1} C^T` and :math:`\\alpha = K^{-1} Y` these are :math:`C \\alpha` and :math:`C W`; the
+    derivatives need products of them alone, not that of a Cholesky factor.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, gram: Tensor, cross: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Return both; shapes (p, n, n), (p, m, n) and (p, n, c)."""
+        m = cross.shape[-2]
+        factor = torch.linalg.cholesky(gram)
+        solved = torch.cholesky_solve(torch.cat([cross.mT, values], -1), factor)
+        weights, alpha = solved[..., :m], solved[..., m:]
+        ctx.save_for_backward(cross, weights, alpha)
+        return cross @ alpha, cross @ weights
+
+    @staticmethod
+    def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the derivatives."""
+        cross, weights, alpha = ctx.saved_tensors
+        shift, less = outer
+        both = less + less.mT
+        pulled = weights @ shift
+        gram = -(pulled @ alpha.mT) - (weights @ less @ weights.mT)
+        return gram, shift @ alpha.mT + both @ weights.mT, pulled
+
+
 def posterior(
     prior: Tensor, cross: Tensor, gram: Tensor, residual: Tensor, noise: Tensor, known: Tensor
 ) -> tuple[Tensor, Tensor]:
@@ -90,29 +137,28 @@ def posterior(
     Parameters
     ----------
     prior
-        Covariance of the m points asked for, shape (..., m, m).
+        Covariance of the m points asked for, shape (p, m, m).
     cross
-        That between them and n points of the past, shape (..., m, n).
+        That between them and n points of the past, shape (p, m, n).
     gram
-        That of the past, shape (..., n, n).
+        That of the past, shape (p, n, n).
     residual
-        Past values less their means, shape (..., n), or (..., n, c) for c outputs with the same kernel.
+        Past values less their means, of c outputs with the same kernel, shape (p, n, c).
     noise
         The variance of the noise of past values.
     known
-        Which points of the past count, shape (..., n); the others change nothing.
+        Which points of the past count, shape (p, n); the others change nothing.
+
+    Returns
+    -------
+    tuple
+        Shapes (p, m, c) and (p, m, m).
     """
     weight = known.to(gram.dtype)
-    both = weight[..., :, None] * weight[..., None, :]
-    eye = torch.eye(gram.shape[-1], dtype=gram.dtype, device=gram.device)
-    covariance = gram * both + eye * (noise + 1.0 - weight)[..., None, :]
-    reach = cross * weight[..., None, :]
-    columns = residual if residual.dim() == reach.dim() else residual[..., None]
-    columns = columns * weight[..., None]
-    factor = torch.linalg.cholesky(covariance)
-    gain = torch.cholesky_solve(reach.transpose(-1, -2), factor).transpose(-1, -2)
-    shift = gain @ columns
-    return (shift if residual.dim() == reach.dim() else shift[..., 0]), prior - gain @ reach.transpose(-1, -2)
+    covariance = gram * (weight[..., :, None] * weight[..., None, :])
+    covariance = covariance + torch.diag_embed(noise + 1.0 - weight)
+    shift, less = _Regression.apply(covariance, cross * weight[..., None, :], residual * weight[..., None])
+    return shift, prior - less
 
 
 def projected(matrix: Tensor) -> Tensor:

@@ -123,13 +123,14 @@ def log_densities(actor: Actor, samples: Samples) -> tuple[Tensor, Tensor]:
     found = []
     if actor.ordering is not None:
         normal = actor.ordering(encoded, b.mask)
-        fits = b.fits.to(encoded.dtype)
+        fits = (b.fits & (b.fits.sum(1, keepdim=True) > 1)).to(encoded.dtype)
         found.append((density(normal, samples.priorities, fits), mappo.entropy(normal, fits)))
     if actor.placement is not None:
         jobs = encoded[samples.owner, samples.place]
         normal, _ = actor.affinities(jobs, machines[samples.owner], samples.pairs, samples.past)
         blank = encoded.new_zeros(samples.count)
-        each = density(normal, samples.affinities), mappo.entropy(normal)
+        room = (samples.pairs[..., 0] > 0.0).to(encoded.dtype)
+        each = density(normal, samples.affinities, room), mappo.entropy(normal)
         found.append(tuple(blank.index_add(0, samples.owner, part) for part in each))
     return torch.stack([d for d, _ in found], 1), torch.stack([e for _, e in found], 1)
 

@@ -26,11 +26,25 @@ def log_density(normal: Normal, action: Tensor, counts: Tensor | None = None) ->
     """
     off = action - normal.mean
     if normal.factor is not None:
+        if counts is not None:
+            return _marginal(normal, off, counts)
         white = torch.linalg.solve_triangular(normal.factor, off[..., None], upper=False)[..., 0]
         half = torch.diagonal(normal.factor, dim1=-2, dim2=-1).log().sum(-1)
         return -0.5 * ((white * white).sum(-1) + off.shape[-1] * LOG_2_PI) - half
     each = -0.5 * (off * off / normal.variance + normal.variance.log() + LOG_2_PI)
     return (each if counts is None else each * counts).sum(-1)
+
+
+def _marginal(normal: Normal, off: Tensor, counts: Tensor) -> Tensor:
+    """Return the log density of some dimensions of dependent ones."""
+    assert normal.factor is not None
+    weight = counts.to(off.dtype)
+    covariance = normal.factor @ normal.factor.transpose(-1, -2)
+    both = weight[..., :, None] * weight[..., None, :]
+    factor = torch.linalg.cholesky(covariance * both + torch.diag_embed(1.0 - weight))
+    white = torch.linalg.solve_triangular(factor, (off * weight)[..., None], upper=False)[..., 0]
+    half = torch.diagonal(factor, dim1=-2, dim2=-1).log().sum(-1)
+    return -0.5 * ((white * white).sum(-1) + weight.sum(-1) * LOG_2_PI) - half
 
 
 def printed_log_density(normal: Normal, action: Tensor, counts: Tensor | None = None) -> Tensor:

@@ -65,7 +65,7 @@ def layer(inputs: int, outputs: int, bias: float = 0.0, *, silent: bool = False)
     """Return a linear layer; a ``silent`` one answers with its bias until it has learned."""
     made = nn.Linear(inputs, outputs)
     if silent:
-        nn.init.normal_(made.weight, std=0.01)
+        nn.init.normal_(made.weight, std=0.05)
     nn.init.constant_(made.bias, bias)
     return made
 
@@ -168,7 +168,8 @@ class PlacementHead(nn.Module):
         ``pairs`` are the features of the pairs, shape (P, M, p), and ``rank`` that of FIFO-Consolidate.
         """
         hidden = F.relu(self.inner(torch.cat([jobs[:, None] * machines, pairs], -1)))
-        mean = torch.tanh(self.mean(hidden)[..., 0])
+        mean = self.mean(hidden)[..., 0]
+        mean = mean - mean.mean(-1, keepdim=True)
         if self.readings.literal("mean"):
             mean = torch.zeros_like(mean)
         if self.prior:
@@ -184,38 +185,41 @@ class PlacementHead(nn.Module):
         """Return what the past adds to the mean, shape (P, M), and the covariance, shape (P, M, M)."""
         literal = self.readings.literal("matern")
         p, t, m, d = past.points.shape
-        everything = torch.cat([now[:, None], past.points], 1)
-        rho = self.log_lengthscale.exp()
-        adjacency = matern(everything, everything, rho, squared=literal) / m
+        everything = torch.cat([now[:, None], past.points], 1).reshape(p, (1 + t) * m, d)
+        similar = matern(everything, everything, self.log_lengthscale.exp(), squared=literal)
+        adjacency = similar.view(p, 1 + t, m, 1 + t, m).diagonal(dim1=1, dim2=3).movedim(-1, 1) / m
         weight = torch.sigmoid(self.walk)
         geometric = self.readings.literal("walk")
         psi = walk_features(adjacency, weight, geometric=geometric)
-        whole = weight.neg().exp() if not geometric else 1.0 - weight
-        scale = self.log_scale.exp() * whole
+        scale = self.log_scale.exp() * (1.0 - weight if geometric else torch.exp(-weight))
         if self.readings.literal("process"):
             return self._over_graphs(psi, scale, past)
-        flat = everything.reshape(p, (1 + t) * m, d)
         nodes = psi.reshape(p, (1 + t) * m, -1)
-        kernel = scale * matern(flat, flat, rho, squared=literal) * (nodes @ nodes.transpose(1, 2))
+        kernel = scale * similar * (nodes @ nodes.mT)
         if literal:
             kernel = projected(kernel)
         shift, covariance = posterior(
             kernel[:, :m, :m],
             kernel[:, :m, m:],
             kernel[:, m:, m:],
-            past.residual.reshape(p, t * m),
+            past.residual.reshape(p, t * m, 1),
             self.log_noise.exp(),
             past.known.repeat_interleave(m, 1),
         )
-        return shift, projected(covariance) if literal else covariance
+        return shift[..., 0], projected(covariance) if literal else covariance
 
     def _over_graphs(self, psi: Tensor, scale: Tensor, past: Past) -> tuple[Tensor, Tensor]:
         """Regress on whole graphs, one number per pair of them: all machines share one variance."""
         m = psi.shape[2]
         sums = psi.sum(2) / m
-        kernel = scale * (sums @ sums.transpose(1, 2))
+        kernel = scale * (sums @ sums.mT)
         shift, variance = posterior(
-            kernel[:, :1, :1], kernel[:, :1, 1:], kernel[:, 1:, 1:], past.residual, self.log_noise.exp(), past.known
+            kernel[:, :1, :1],
+            kernel[:, :1, 1:],
+            kernel[:, 1:, 1:],
+            past.residual,
+            self.log_noise.exp(),
+            past.known,
         )
         return shift[:, 0], variance * torch.eye(m, dtype=psi.dtype, device=psi.device)
 

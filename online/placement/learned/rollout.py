@@ -8,13 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from ....models.placement.instance import JobEpisode, Observation, PlacementInstance, read_starts
+from ....models.placement.instance import JobEpisode, Observation, PlacementInstance, read_starts, taken_schedule
 from ....models.placement.reward import Meter
 from ....models.placement.schedule import Schedule
 from ....models.placement.simulator import blank_state
 from ....models.placement.state import USED, WAITED
-from ...base import Policy
-from ...play import play
 from .acting import Memory, Move, act
 from .design import Design
 from .features import Eyes, Scene
@@ -60,11 +58,15 @@ class Reference:
         return int(np.searchsorted(self._submit, tick, side="right") - gone)
 
 
-def reference(policy: Policy, instance: PlacementInstance) -> Reference:
-    """Return what a deterministic policy costs on an instance."""
-    run = play(policy, instance, 0, keep_decisions=True)
-    assert run.decisions is not None
-    return Reference(instance, instance.schedule_of(run.decisions))
+def reference(instance: PlacementInstance) -> Reference:
+    """Return what FIFO-Consolidate costs on an instance."""
+    from ....models.placement.kernels import CONSOLIDATE, run_by_keys
+
+    simulator, setting = instance.simulator(), instance.setting
+    keys = np.arange(len(instance.jobs))
+    eta = setting.slowdown.contention
+    run_by_keys(simulator.table, simulator.state, eta, setting.window, keys, CONSOLIDATE, False)
+    return Reference(instance, taken_schedule(simulator))
 
 
 @dataclass
@@ -130,7 +132,7 @@ class Track:
         step = Step(scene, move, self._whole(scene, now))
         waiting = simulator.pending
         if self.variate == "ahead":
-            final = self._taken_over(move.rows)
+            final = self._taken_over(scene, move.rows)
             step.reward = (self._final - final) / self.scale
             self._final = final
         cost = self.episode.apply(move.rows).reward
@@ -143,11 +145,18 @@ class Track:
             step.reward = (until - self.reference.until(now) - cost) / self.scale
         self.steps.append(step)
 
-    def _taken_over(self, rows: np.ndarray) -> float:
+    def _taken_over(self, scene: Scene, rows: np.ndarray) -> float:
         """Return what all costs in the end if FIFO-Consolidate takes over after this decision, in seconds."""
-        from ....models.placement.kernels import CONSOLIDATE, begin, copy_state, run_by_keys
+        from ....models.placement.kernels import CONSOLIDATE, begin, copy_state, run_by_keys, start_by_rule
 
         simulator, state, setting = self.episode.simulator, self._scratch, self.instance.setting
+        seen, capacity = scene.observation, setting.capacity
+        oldest = np.arange(len(seen.jobs))
+        same = start_by_rule(
+            capacity, seen.free, seen.jobs, seen.instances, seen.need, oldest, CONSOLIDATE, False
+        )
+        if len(seen.jobs) == len(simulator.pending) and np.array_equal(read_starts(same), read_starts(rows)):
+            return self._final
         copy_state(simulator.state, state)
         eta = setting.slowdown.contention
         begin(simulator.table, state, eta, read_starts(rows))
