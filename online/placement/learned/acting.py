@@ -96,7 +96,9 @@ def draw(normal: Normal, generator: torch.Generator | None) -> Tensor:
     """Return a draw of a distribution, or its mean without a generator."""
     if generator is None:
         return normal.mean
-    noise = torch.randn(normal.mean.shape, generator=generator, device=generator.device).to(normal.mean.device)
+    noise = torch.randn(normal.mean.shape, generator=generator, device=generator.device).to(
+        normal.mean.device
+    )
     if normal.factor is None:
         return normal.mean + normal.variance.sqrt() * noise
     return normal.mean + (normal.factor @ noise[..., None])[..., 0]
@@ -189,7 +191,9 @@ def act(
     return moves
 
 
-def _note(design: Design, memory: Memory, points: Tensor, residual: Tensor, picked: list[int], rows: bool) -> None:
+def _note(
+    design: Design, memory: Memory, points: Tensor, residual: Tensor, picked: list[int], rows: bool
+) -> None:
     """Note the placed jobs in the memory, or all rows."""
     if rows:
         memory.keep(points, residual, design.history)
@@ -205,9 +209,7 @@ def _by_rule(scene: Scene, priorities: np.ndarray, rule: int) -> Move:
     seen = scene.observation
     # Where only the free machines count, load is not needed; capacities serve ties alone.
     order = np.argsort(-priorities, kind="stable")
-    rows = start_by_rule(
-        seen.free, seen.free, seen.jobs, seen.instances, seen.need, order, rule, False
-    )
+    rows = start_by_rule(seen.free, seen.free, seen.jobs, seen.instances, seen.need, order, rule, False)
     started = _places(seen, rows)
     return Move(rows, priorities, started, torch.empty(len(started), 0), None)
 

@@ -100,10 +100,12 @@ class Eyes:
         InputError
             If there should be estimates and are none.
         """
-        from ._kernels import look_at_jobs, look_at_machines, look_at_pairs, loads
+        from ._kernels import loads, look_at_jobs, look_at_machines, look_at_pairs
 
         if self._estimates and seen.estimate is None:
-            raise InputError("observation: this policy needs estimates of the durations, but was not shown any")
+            raise InputError(
+                "observation: this policy needs estimates of the durations, but was not shown any"
+            )
         self._remember(seen)
         capacity = self._capacity
         load = loads(seen.running, self._gpus, self._intensity, len(capacity))

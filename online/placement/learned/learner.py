@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -16,20 +16,8 @@ from .acting import Batch, stack
 from .design import Design
 from .features import RANK
 from .networks import Actor, Critic, Past
+from .plan import Training
 from .rollout import Step, Track
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How networks learn; the names are those of the plan, see :mod:`.training`."""
-
-    epochs: int = 3
-    minibatch: int = 512
-    learning_rate: float = 1e-3
-    discount: float = 0.99
-    smoothing: float = 0.95
-    clip: float = 0.2
-    entropy: float = 0.0
 
 
 class Samples(NamedTuple):
@@ -162,7 +150,7 @@ class Learner:
         Where.
     """
 
-    def __init__(self, design: Design, settings: Settings, device: torch.device) -> None:
+    def __init__(self, design: Design, settings: Training, device: torch.device) -> None:
         self.design, self.settings, self.device = design, settings, device
         self.actor, self.critic = Actor(design).to(device), Critic(design).to(device)
         both = [*self.actor.parameters(), *self.critic.parameters()]
@@ -179,20 +167,20 @@ class Learner:
             gain = (gain - gain.mean()) / (gain.std() + 1e-8)
         told: dict[str, float] = {}
         literal = self.design.readings.literal("updates")
-        for epoch in range(1 if literal else self.settings.epochs):
+        for _ in range(1 if literal else self.settings.epochs):
             for turn, chosen in enumerate(self._parts(tracks, rng)):
                 part = pick(samples, chosen)
                 if literal and turn % 2 == 0:
-                    with torch.no_grad():
-                        fresh = log_densities(self.actor, part)[0]
-                    reference = fresh
-                elif literal:
-                    with torch.no_grad():
-                        reference = log_densities(self.actor, part)[0]
-                else:
-                    reference = old[chosen]
-                told = self._descend(part, reference, gain[chosen], target[chosen])
+                    copied = copy.deepcopy(self.actor)
+                before = self._before(copied, part) if literal else old[chosen]
+                told = self._descend(part, before, gain[chosen], target[chosen])
         return told
+
+    @staticmethod
+    @torch.no_grad()
+    def _before(copied: Actor, part: Samples) -> Tensor:
+        """Return the log densities under the copied policy, of Algorithm 1."""
+        return log_densities(copied, part)[0]
 
     def _parts(self, tracks: Sequence[Track], rng: np.random.Generator) -> Iterator[Tensor]:
         """Yield the places of decisions to learn from together."""
@@ -201,7 +189,9 @@ class Learner:
         if self.design.readings.literal("updates"):
             first = np.cumsum([0, *lengths[:-1]])
             for t in range(max(lengths)):
-                yield torch.tensor([f + t for f, n in zip(first, lengths, strict=True) if t < n], device=self.device)
+                yield torch.tensor(
+                    [f + t for f, n in zip(first, lengths, strict=True) if t < n], device=self.device
+                )
             return
         order = rng.permutation(count)
         parts = max(1, round(count / self.settings.minibatch))
@@ -223,7 +213,9 @@ class Learner:
     def _descend(self, part: Samples, old: Tensor, gain: Tensor, target: Tensor) -> dict[str, float]:
         """Take one step down the losses (16) and (17)."""
         now, spread = log_densities(self.actor, part)
-        objective = mappo.printed_objective if self.design.readings.literal("ratio") else mappo.clipped_objective
+        objective = (
+            mappo.printed_objective if self.design.readings.literal("ratio") else mappo.clipped_objective
+        )
         aims = torch.stack(
             [objective(now[:, a] - old[:, a], gain, self.settings.clip).mean() for a in range(now.shape[1])]
         )
@@ -231,9 +223,7 @@ class Learner:
         error = F.mse_loss(values(self.critic, self.design, part), target)
         self.optimiser.zero_grad()
         (loss + error).backward()
-        norm = torch.nn.utils.clip_grad_norm_(
-            [*self.actor.parameters(), *self.critic.parameters()], 1.0
-        )
+        norm = torch.nn.utils.clip_grad_norm_([*self.actor.parameters(), *self.critic.parameters()], 1.0)
         self.optimiser.step()
         return {"objective": -float(loss.detach()), "critic": float(error.detach()), "norm": float(norm)}
 

@@ -8,7 +8,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from ....models.placement.instance import JobEpisode, Observation, PlacementInstance, read_starts, taken_schedule
+from ....models.placement.instance import (
+    JobEpisode,
+    Observation,
+    PlacementInstance,
+    read_starts,
+    taken_schedule,
+)
 from ....models.placement.reward import Meter
 from ....models.placement.schedule import Schedule
 from ....models.placement.simulator import blank_state
@@ -171,7 +177,14 @@ class Track:
         free = scene.machines[:, 0]
         ahead = (self.cost - self.reference.until(now)) / self.scale
         return np.array(
-            [seen.waiting / 16.0, running / 16.0, other / 16.0, (mine - other) / 8.0, free.mean(), np.tanh(ahead / 8.0)],
+            [
+                seen.waiting / 16.0,
+                running / 16.0,
+                other / 16.0,
+                (mine - other) / 8.0,
+                free.mean(),
+                np.tanh(ahead / 8.0),
+            ],
             dtype=np.float32,
         )
 
