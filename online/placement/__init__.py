@@ -1,4 +1,4 @@
-"""Policies of the placement problem: heuristics and metaheuristics."""
+"""Policies of the placement problem: heuristics, metaheuristics and learned schedulers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from .heuristics import (
     SjfEstimateConsolidate,
     Tetris,
 )
+from .learned.policies import TRAINED, Untrained
 from .metaheuristics import Malo, Mosa
 
 _PAPER = (FifoFirstFit, FifoLoadBalance, DrfFirstFit, DrfLoadBalance, Tetris, Mosa, Malo)
 _OURS = (FifoConsolidate, SjfConsolidate, SjfEstimateConsolidate)
-POLICIES = {policy.name: policy for policy in (*_PAPER, *_OURS)}
+POLICIES = {policy.name: policy for policy in (*_PAPER, *_OURS, *TRAINED.values(), Untrained)}
 
 __all__ = ["POLICIES", "DrfFirstFit", "DrfLoadBalance", "FifoConsolidate", "FifoFirstFit", "FifoLoadBalance"]
-__all__ += ["Malo", "Mosa", "SjfConsolidate", "SjfEstimateConsolidate", "Tetris"]
+__all__ += ["Malo", "Mosa", "SjfConsolidate", "SjfEstimateConsolidate", "Tetris", "Untrained"]

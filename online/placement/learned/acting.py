@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -17,6 +18,17 @@ from .features import JOB_FEATURES, MACHINE_FEATURES, PAIR_FEATURES, Scene
 from .networks import Actor, Normal, Past
 
 RULES = {"first-fit": FIRST_FIT, "consolidate": CONSOLIDATE}
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let PyTorch use one thread: the networks are small, and sums come out the same every time."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 class Batch(NamedTuple):
@@ -105,7 +117,7 @@ def draw(normal: Normal, generator: torch.Generator | None) -> Tensor:
 
 
 def recall(design: Design, memories: Sequence[Memory], which: Tensor, place: Tensor, like: Tensor) -> Past:
-    """Return what is remembered for each pair of a simulation and a job of it; ``like`` has shape (P, M, d)."""
+    """Return what is remembered for each pair of a simulation and a job; ``like`` has shape (P, M, d)."""
     t, (_, m, d) = design.history, like.shape
     points, residual = like.new_zeros(len(memories), t, m, d), like.new_zeros(len(memories), t, m)
     known = torch.zeros(len(memories), t, dtype=torch.bool, device=like.device)
@@ -243,3 +255,44 @@ def _by_rank(
     )
     started = _places(seen, rows)
     return rows, started, np.searchsorted(places, started).tolist()
+
+
+class Scores(NamedTuple):
+    """What the agents think of every waiting job at one decision epoch; of what is not learned, NaN.
+
+    Attributes
+    ----------
+    priorities, priority_deviations
+        Mean and standard deviation of each priority, shape (w,).
+    affinities, affinity_deviations
+        Those of each affinity, shape (w, M).
+    """
+
+    priorities: np.ndarray
+    priority_deviations: np.ndarray
+    affinities: np.ndarray
+    affinity_deviations: np.ndarray
+
+
+@torch.no_grad()
+def scores(actor: Actor, scene: Scene, memory: Memory) -> Scores:
+    """Return what the agents think of all waiting jobs, those that do not fit included."""
+    device = next(actor.parameters()).device
+    batch = stack([scene], device)
+    encoded, machines = actor.encode(batch.jobs, batch.machines, batch.mask)
+    w, m = len(scene.jobs), len(scene.machines)
+    priorities = [np.full(w, np.nan)] * 2
+    if actor.ordering is not None:
+        normal = actor.ordering(encoded, batch.mask)
+        priorities = [part[0].cpu().numpy() for part in (normal.mean, normal.variance.sqrt())]
+    affinities = [np.full((w, m), np.nan)] * 2
+    if actor.placement is not None:
+        which, place = batch.mask.nonzero(as_tuple=True)
+        jobs, around = encoded[which, place], machines[which]
+        past = None
+        if actor.design.placement == "process":
+            points = actor.placement.points(jobs, around)
+            past = recall(actor.design, [memory], which, place, points)
+        normal, _ = actor.affinities(jobs, around, batch.pairs[which, place], past)
+        affinities = [part.cpu().numpy() for part in (normal.mean, normal.variance.sqrt())]
+    return Scores(*priorities, *affinities)

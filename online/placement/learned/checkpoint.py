@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,7 +21,7 @@ def write(path: Path, content: Mapping[str, Any]) -> None:
     """Write a checkpoint; whoever reads meanwhile finds the old one or the new one, whole."""
     beside = path.with_name(path.name + ".part")
     torch.save({"format": FORMAT, "version": VERSION, **content}, beside)
-    os.replace(beside, path)
+    beside.replace(path)
 
 
 def read(path: Path) -> dict[str, Any]:

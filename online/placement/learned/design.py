@@ -14,7 +14,7 @@ SOUND, LITERAL = "sound", "literal"
 
 @dataclass(frozen=True)
 class Readings:
-    r"""Where the paper cannot be followed, or not with sense: "sound" is what we do, "literal" what is printed.
+    r"""Where the paper cannot be followed, or not with sense: "sound" is our way, "literal" what is printed.
 
     Attributes
     ----------
@@ -146,6 +146,16 @@ class Design:
     def learns_places(self) -> bool:
         """Whether there is a placement agent."""
         return self.placement not in ("first-fit", "consolidate")
+
+    @property
+    def sees_estimates(self) -> bool:
+        """Whether the networks see estimates of the durations."""
+        return self.features == "estimates"
+
+    @property
+    def draws_jobs(self) -> bool:
+        """Whether the jobs that take part are drawn at random."""
+        return self.readings.literal("window")
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Self:

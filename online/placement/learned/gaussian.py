@@ -102,10 +102,10 @@ def walk_kernel(features: Tensor, others: Tensor) -> Tensor:
 
 
 class _Regression(torch.autograd.Function):
-    """What data add to the mean, and what they take from the covariance, with derivatives written out.
+    r"""What data add to the mean, and what they take from the covariance, derivatives written out.
 
-    With :math:`W = K^{-1} C^T` and :math:`\\alpha = K^{-1} Y` these are :math:`C \\alpha` and :math:`C W`; the
-    derivatives need products of them alone, not that of a Cholesky factor.
+    With :math:`W = K^{-1} C^T` and :math:`\alpha = K^{-1} Y` these are :math:`C \alpha` and :math:`C W`.
+    The derivatives need products of them alone, not that of a Cholesky factor.
     """
 
     @staticmethod
@@ -115,13 +115,13 @@ class _Regression(torch.autograd.Function):
         factor = torch.linalg.cholesky(gram)
         solved = torch.cholesky_solve(torch.cat([cross.mT, values], -1), factor)
         weights, alpha = solved[..., :m], solved[..., m:]
-        ctx.save_for_backward(cross, weights, alpha)
+        ctx.save_for_backward(weights, alpha)
         return cross @ alpha, cross @ weights
 
     @staticmethod
     def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the derivatives."""
-        cross, weights, alpha = ctx.saved_tensors
+        weights, alpha = ctx.saved_tensors
         shift, less = outer
         both = less + less.mT
         pulled = weights @ shift

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from ....models.base import ClairvoyantError
 from . import mappo
 from .acting import Batch, stack
 from .design import Design
@@ -18,6 +20,10 @@ from .features import RANK
 from .networks import Actor, Critic, Past
 from .plan import Training
 from .rollout import Step, Track
+
+
+class DivergedError(ClairvoyantError):
+    """Numbers of a training are no longer finite."""
 
 
 class Samples(NamedTuple):
@@ -71,7 +77,7 @@ def collect(steps: Sequence[Step], device: torch.device) -> Samples:
         torch.from_numpy(owner).to(device),
         torch.from_numpy(place).to(device),
         torch.from_numpy(pairs).to(device),
-        torch.cat([step.move.affinities for step in steps]),
+        torch.cat([step.move.affinities for step in steps]).to(device),
         Past(*(torch.cat(parts) for parts in zip(*pasts, strict=True))) if pasts else None,
     )
 
@@ -137,6 +143,13 @@ def values(critic: Critic, design: Design, samples: Samples) -> Tensor:
     return found
 
 
+def refuse_endless(numbers: Mapping[str, float]) -> None:
+    """Raise DivergedError that names the first number that is not finite."""
+    for name, value in numbers.items():
+        if not math.isfinite(value):
+            raise DivergedError(f"{name} is {value}")
+
+
 class Learner:
     """Networks and their optimiser.
 
@@ -157,14 +170,21 @@ class Learner:
         self.optimiser = torch.optim.Adam(both, lr=settings.learning_rate)
 
     def improve(self, tracks: Sequence[Track], rng: np.random.Generator) -> dict[str, float]:
-        """Learn from whole episodes; return the losses of the last pass."""
+        """Learn from whole episodes; return the losses of the last step.
+
+        Raises
+        ------
+        DivergedError
+            If a loss or the gradient is not finite.
+        """
         samples = collect([step for track in tracks for step in track.steps], self.device)
         with torch.no_grad():
             old = log_densities(self.actor, samples)[0]
             worth = values(self.critic, self.design, samples)
             gain = self._advantages(tracks, worth)
             target = gain + worth
-            gain = (gain - gain.mean()) / (gain.std() + 1e-8)
+            if len(gain) > 1:
+                gain = (gain - gain.mean()) / (gain.std() + 1e-8)
         told: dict[str, float] = {}
         literal = self.design.readings.literal("updates")
         for _ in range(1 if literal else self.settings.epochs):
@@ -224,21 +244,36 @@ class Learner:
         self.optimiser.zero_grad()
         (loss + error).backward()
         norm = torch.nn.utils.clip_grad_norm_([*self.actor.parameters(), *self.critic.parameters()], 1.0)
+        told = {"objective": -float(loss.detach()), "critic": float(error.detach()), "norm": float(norm)}
+        refuse_endless(
+            {
+                "the objective of the agents": told["objective"],
+                "the loss of the critic": told["critic"],
+                "the norm of the gradient": told["norm"],
+            }
+        )
         self.optimiser.step()
-        return {"objective": -float(loss.detach()), "critic": float(error.detach()), "norm": float(norm)}
+        return told
 
     def imitate(self, tracks: Sequence[Track], rng: np.random.Generator) -> float:
-        """Learn to answer as FIFO-Consolidate would in the same scenes; return the error of the last pass."""
+        """Learn to answer as FIFO-Consolidate would in the same scenes; return the error of the last step.
+
+        Raises
+        ------
+        DivergedError
+            If the error is not finite.
+        """
         samples = collect([step for track in tracks for step in track.steps], self.device)
         error = float("nan")
         for _ in range(self.settings.epochs):
             for chosen in self._parts(tracks, rng):
                 part = pick(samples, chosen)
                 loss = self._distance(part)
+                error = float(loss.detach())
+                refuse_endless({"the distance from FIFO-Consolidate": error})
                 self.optimiser.zero_grad()
                 loss.backward()
                 self.optimiser.step()
-                error = float(loss.detach())
         return error
 
     def _distance(self, part: Samples) -> Tensor:
@@ -253,5 +288,6 @@ class Learner:
         if actor.placement is not None:
             jobs = encoded[part.owner, part.place]
             _, mean = actor.affinities(jobs, machines[part.owner], part.pairs, part.past)
-            loss = loss + ((mean - part.pairs[..., RANK]) ** 2).mean()
+            distance = (mean - part.pairs[..., RANK]) ** 2
+            loss = loss + (distance.mean() if len(distance) else distance.sum())
         return loss

@@ -22,37 +22,40 @@ def log_density(normal: Normal, action: Tensor, counts: Tensor | None = None) ->
     action
         Shape (..., m).
     counts
-        Which dimensions count, shape (..., m), of independent ones; by default all.
+        Which dimensions count, shape (..., m): then it is the density of those alone. By default all.
     """
     off = action - normal.mean
     if normal.factor is not None:
-        if counts is not None:
-            return _marginal(normal, off, counts)
-        white = torch.linalg.solve_triangular(normal.factor, off[..., None], upper=False)[..., 0]
-        half = torch.diagonal(normal.factor, dim1=-2, dim2=-1).log().sum(-1)
-        return -0.5 * ((white * white).sum(-1) + off.shape[-1] * LOG_2_PI) - half
+        weight = torch.ones_like(off) if counts is None else counts.to(off.dtype)
+        factor = normal.factor if counts is None else _marginal(normal.factor, weight)
+        white = torch.linalg.solve_triangular(factor, (off * weight)[..., None], upper=False)[..., 0]
+        return -0.5 * ((white * white).sum(-1) + weight.sum(-1) * LOG_2_PI) - _half_log_determinant(factor)
     each = -0.5 * (off * off / normal.variance + normal.variance.log() + LOG_2_PI)
     return (each if counts is None else each * counts).sum(-1)
 
 
-def _marginal(normal: Normal, off: Tensor, counts: Tensor) -> Tensor:
-    """Return the log density of some dimensions of dependent ones."""
-    assert normal.factor is not None
-    weight = counts.to(off.dtype)
-    covariance = normal.factor @ normal.factor.transpose(-1, -2)
+def _marginal(factor: Tensor, weight: Tensor) -> Tensor:
+    """Return the factor of the covariance of some dimensions; the others get 1 on the diagonal, 0 beside it."""
+    covariance = factor @ factor.transpose(-1, -2)
     both = weight[..., :, None] * weight[..., None, :]
-    factor = torch.linalg.cholesky(covariance * both + torch.diag_embed(1.0 - weight))
-    white = torch.linalg.solve_triangular(factor, (off * weight)[..., None], upper=False)[..., 0]
-    half = torch.diagonal(factor, dim1=-2, dim2=-1).log().sum(-1)
-    return -0.5 * ((white * white).sum(-1) + weight.sum(-1) * LOG_2_PI) - half
+    found: Tensor = torch.linalg.cholesky(covariance * both + torch.diag_embed(1.0 - weight))
+    return found
+
+
+def _half_log_determinant(factor: Tensor) -> Tensor:
+    return torch.diagonal(factor, dim1=-2, dim2=-1).log().sum(-1)
 
 
 def printed_log_density(normal: Normal, action: Tensor, counts: Tensor | None = None) -> Tensor:
-    r"""Return what stands below (17): :math:`-[(a - \mu)^2 + N \log 2 \pi] / 2 - \log |\Sigma|`."""
+    r"""Return what stands below (17): :math:`-[(a - \mu)^2 + N \log 2 \pi] / 2 - \log |\Sigma|`.
+
+    Arguments as for :func:`log_density`; with ``counts`` N and :math:`\Sigma` are those of what counts.
+    """
     off = action - normal.mean
     weight = torch.ones_like(off) if counts is None else counts.to(off.dtype)
     if normal.factor is not None:
-        log_determinant = 2.0 * torch.diagonal(normal.factor, dim1=-2, dim2=-1).log().sum(-1)
+        factor = normal.factor if counts is None else _marginal(normal.factor, weight)
+        log_determinant = 2.0 * _half_log_determinant(factor)
     else:
         log_determinant = (normal.variance.log() * weight).sum(-1)
     return -0.5 * ((off * off + LOG_2_PI) * weight).sum(-1) - log_determinant
@@ -60,10 +63,10 @@ def printed_log_density(normal: Normal, action: Tensor, counts: Tensor | None = 
 
 def entropy(normal: Normal, counts: Tensor | None = None) -> Tensor:
     """Return the entropy of distributions, shape (...); ``counts`` as in :func:`log_density`."""
-    m = normal.mean.shape[-1]
     if normal.factor is not None:
-        half = torch.diagonal(normal.factor, dim1=-2, dim2=-1).log().sum(-1)
-        return 0.5 * m * (1.0 + LOG_2_PI) + half
+        weight = torch.ones_like(normal.mean) if counts is None else counts.to(normal.mean.dtype)
+        factor = normal.factor if counts is None else _marginal(normal.factor, weight)
+        return 0.5 * weight.sum(-1) * (1.0 + LOG_2_PI) + _half_log_determinant(factor)
     each = 0.5 * (1.0 + LOG_2_PI + normal.variance.log())
     return (each if counts is None else each * counts).sum(-1)
 

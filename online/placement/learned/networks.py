@@ -7,18 +7,21 @@ e hidden units, T jobs of the past.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple, cast
 
+import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
+from torch.nn import functional
 
 from .design import Design
 from .features import RANK, WIDTHS
 from .gaussian import JITTER, matern, posterior, projected, walk_features
 
-FIRST_VARIANCE = 0.02
-"""What a learned variance is at first: 0.14 of standard deviation, where means are within 1 of the prior."""
+FIRST_VARIANCE = 0.1
+"""What a learned variance is at first: 0.32 of standard deviation, where means are within 1 of the prior."""
 
 TINY = 1e-6
 GLOBALS = 6
@@ -59,6 +62,15 @@ class Past(NamedTuple):
     points: Tensor
     residual: Tensor
     known: Tensor
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Let the seed of a training decide the weights of networks that are made meanwhile, and nothing else."""
+    stream = np.random.SeedSequence(seed).spawn(1)[0]
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(int(stream.generate_state(1)[0]))
+        yield
 
 
 def layer(inputs: int, outputs: int, bias: float = 0.0, *, silent: bool = False) -> nn.Linear:
@@ -103,10 +115,10 @@ class JobEncoder(nn.Module):
 
     def forward(self, jobs: Tensor, machines: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """Return the jobs, shape (B, N, e), and the machines, shape (B, M, e)."""
-        s, c = F.relu(self.jobs(jobs)), F.relu(self.machines(machines))
+        s, c = functional.relu(self.jobs(jobs)), functional.relu(self.machines(machines))
         message = c.mean(1, keepdim=True).expand_as(s)
         if self.look is None:
-            return F.relu(self.out(torch.cat([s, message], -1))), c
+            return functional.relu(self.out(torch.cat([s, message], -1))), c
         if self.gate is not None:
             share = torch.sigmoid(self.gate(torch.cat([s, message], -1)))
             s = share * message + (1.0 - share) * s
@@ -114,7 +126,7 @@ class JobEncoder(nn.Module):
         b, n, e = z.shape
         q, k, v = self.look(z).view(b, n, 3, self.heads, e // self.heads).permute(2, 0, 3, 1, 4)
         seen = mask[:, None, None, :].expand(b, 1, n, n)
-        heads = F.scaled_dot_product_attention(q, k, v, attn_mask=seen)
+        heads = functional.scaled_dot_product_attention(q, k, v, attn_mask=seen)
         return z + self.out(heads.transpose(1, 2).reshape(b, n, e)), c
 
 
@@ -167,7 +179,7 @@ class PlacementHead(nn.Module):
 
         ``pairs`` are the features of the pairs, shape (P, M, p), and ``rank`` that of FIFO-Consolidate.
         """
-        hidden = F.relu(self.inner(torch.cat([jobs[:, None] * machines, pairs], -1)))
+        hidden = functional.relu(self.inner(torch.cat([jobs[:, None] * machines, pairs], -1)))
         mean = self.mean(hidden)[..., 0]
         mean = mean - mean.mean(-1, keepdim=True)
         if self.readings.literal("mean"):
@@ -238,7 +250,7 @@ class GroupedEncoder(nn.Module):
     def forward(self, jobs: Tensor, machines: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """Return the groups of the jobs, shape (B, N, e), and the machines, shape (B, M, e)."""
         group = torch.cdist(jobs, self.centres.expand(len(jobs), -1, -1)).argmin(-1)
-        return F.relu(self.jobs(self.centres[group])), F.relu(self.machines(machines))
+        return functional.relu(self.jobs(self.centres[group])), functional.relu(self.machines(machines))
 
 
 class Actor(nn.Module):
@@ -264,8 +276,8 @@ class Actor(nn.Module):
         self, jobs: Tensor, machines: Tensor, pairs: Tensor, past: Past | None
     ) -> tuple[Normal, Tensor]:
         """Return the affinities of encoded jobs to encoded machines; see :class:`PlacementHead`."""
-        assert self.placement is not None
-        found: tuple[Normal, Tensor] = self.placement(
+        placement = cast(PlacementHead, self.placement)
+        found: tuple[Normal, Tensor] = placement(
             jobs, machines, pairs[..., : self.widths[2]], pairs[..., RANK], past
         )
         return found
@@ -290,7 +302,7 @@ class Critic(nn.Module):
     def forward(self, jobs: Tensor, machines: Tensor, mask: Tensor, whole: Tensor) -> Tensor:
         """Return the value of each state, shape (B,); ``whole`` has numbers of it, shape (B, GLOBALS)."""
         weight = mask[..., None].to(jobs.dtype)
-        pooled = (F.relu(self.jobs(jobs)) * weight).sum(1) / weight.sum(1).clamp_min(1.0)
-        state = torch.cat([pooled, F.relu(self.machines(machines)).mean(1), whole], -1)
-        value: Tensor = self.out(F.relu(self.inner(state)))[:, 0]
+        pooled = (functional.relu(self.jobs(jobs)) * weight).sum(1) / weight.sum(1).clamp_min(1.0)
+        state = torch.cat([pooled, functional.relu(self.machines(machines)).mean(1), whole], -1)
+        value: Tensor = self.out(functional.relu(self.inner(state)))[:, 0]
         return value

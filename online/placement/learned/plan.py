@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -11,9 +13,10 @@ from typing import Any, Self
 import numpy as np
 
 from ....models.base import InputError, refuse_unknown
-from ....models.draw import choose, real, whole
-from ....models.placement.generate import generate
+from ....models.draw import choose, choose_some, real, whole, whole_interval
+from ....models.placement.generate import CLUSTERS, generate
 from ....models.placement.instance import PlacementInstance
+from ....models.placement.trace import from_trace
 from .design import Design
 
 VERSION = 1
@@ -22,6 +25,19 @@ TRAINING, VALIDATION, TEST = 10_000_000, 1_000_000, 2_000_000
 """Where the seeds of generated instances begin: those of the three parts never meet."""
 
 MOST_INSTANCES = 10_000
+
+PARTS = {TRAINING: "training", VALIDATION: "validation", TEST: "test"}
+"""Where each part stands in a plan."""
+
+FILLED = 0
+"""The seed of what a trace lacks: the same everywhere, so that a job is the same job in every part."""
+
+ELSEWHERE = {
+    "seed": "[training] draws them",
+    "jobs": "[training], [validation] and [test] have it",
+    "first": "[training], [validation] and [test] have numbers",
+}
+"""Options of the generator that a plan gives in another place."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +59,13 @@ class Training:
     epochs, minibatch
         Passes over the decisions of an iteration, and how many of them make a step.
     learning_rate
-        Of Adam.
+        Of Adam at first; it falls to 0 in equal steps.
     discount, smoothing
         :math:`\gamma`, and the :math:`\lambda` of the advantage estimates.
     clip, entropy
         :math:`\epsilon` and :math:`\lambda` of (17).
+    numbers
+        Of the jobs of a trace to learn from: the first, and the one after the last; None without a trace.
     """
 
     iterations: int = 100
@@ -62,6 +80,7 @@ class Training:
     smoothing: float = 0.95
     clip: float = 0.2
     entropy: float = 0.0
+    numbers: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         for name, low, high in (
@@ -82,20 +101,35 @@ class Training:
             ("entropy", 0.0, 10.0),
         ):
             real(f"training.{part}", getattr(self, part), least, most)
+        if self.imitation > self.iterations:
+            raise InputError(f"training.imitation: {self.imitation} of only {self.iterations} iterations")
+        _read_numbers(self, self.jobs)
 
 
 @dataclass(frozen=True)
 class Trial:
-    """Instances to judge networks by: how many, with how many jobs, and, in training, how often."""
+    """Instances to judge networks by.
+
+    Attributes
+    ----------
+    instances, jobs
+        How many, for each cluster, and with how many jobs each.
+    every
+        After how many iterations the networks are validated; no matter in the test.
+    numbers
+        As in :class:`Training`. The instances stand side by side from the first number on.
+    """
 
     instances: int = 10
     jobs: int = 400
     every: int = 10
+    numbers: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         whole("instances", self.instances, 1, MOST_INSTANCES)
         whole("jobs", self.jobs, 1, 10**5)
         whole("every", self.every, 1, 10**7)
+        _read_numbers(self, self.instances * self.jobs)
 
 
 @dataclass(frozen=True)
@@ -110,9 +144,19 @@ class Plan:
         What the networks are made of.
     jobs
         Options of the generator of instances: among them ``cluster``, ``rho``, ``gpu_weight`` and
-        ``estimate_error``. ``clusters``, a list, stands for several clusters in turn.
+        ``estimate_error``. ``clusters``, a list, stands for several clusters in turn. With ``trace``, a
+        folder, jobs come from traces, and the options are those of
+        :func:`clairvoyant.models.placement.trace.from_trace`.
     training, validation, test
         How networks learn, which instances say which of them is kept, and which ones say how good it is.
+    folder
+        From where ``trace`` is looked for; no part of the plan.
+
+    Raises
+    ------
+    InputError
+        For an option that the generator does not have, parts of a trace that overlap or are missing, and what
+        does not fit the design.
     """
 
     seed: int = 0
@@ -121,28 +165,54 @@ class Plan:
     training: Training = field(default_factory=Training)
     validation: Trial = field(default_factory=Trial)
     test: Trial = field(default_factory=Trial)
+    folder: Path = field(default=Path(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
         whole("seed", self.seed, 0)
-        fixed = {"seed": "[training] draws them", "jobs": "[training], [validation] and [test] have it"}
-        for name, why in fixed.items():
+        for name, why in ELSEWHERE.items():
             if name in self.jobs:
                 raise InputError(f"jobs.{name}: not here; {why}")
+        maker = from_trace if self.recorded else generate
+        known = {part.name for part in inspect.signature(maker).parameters.values()}
+        refuse_unknown(self.jobs, (known - {"folder", *ELSEWHERE}) | {"trace", "clusters"}, "jobs.")
+        if "clusters" in self.jobs:
+            self._check_clusters()
         if self.design.features == "estimates" and "estimate_error" not in self.jobs:
             raise InputError('jobs.estimate_error: missing, but design.features is "estimates"')
+        self._check_numbers()
+
+    def _check_clusters(self) -> None:
+        for other in ("cluster", "machines"):
+            if other in self.jobs:
+                raise InputError(f"jobs.{other}: not beside jobs.clusters")
+        if not choose_some("jobs.clusters", self.jobs["clusters"], CLUSTERS):
+            raise InputError("jobs.clusters: names no cluster")
+
+    def _check_numbers(self) -> None:
+        """Refuse ranges of a trace that overlap, are missing, or stand there without a trace."""
+        earlier: list[str] = []
+        for name in PARTS.values():
+            mine = getattr(self, name).numbers
+            if (mine is not None) != self.recorded:
+                why = "missing, but there is jobs.trace" if mine is None else "not without jobs.trace"
+                raise InputError(f"{name}.numbers: {why}")
+            for other in earlier if mine is not None else ():
+                theirs = getattr(self, other).numbers
+                if mine[0] < theirs[1] and theirs[0] < mine[1]:
+                    raise InputError(f"{name}.numbers: {[*mine]} overlaps {[*theirs]} of {other}.numbers")
+            earlier.append(name)
 
     @classmethod
-    def of(cls, data: Mapping[str, Any]) -> Self:
-        """Read a plan as TOML gives it.
+    def of(cls, data: Mapping[str, Any], folder: Path = Path()) -> Self:
+        """Read a plan as TOML gives it; ``folder`` is where it lies.
 
         Raises
         ------
         InputError
             For a key that is unknown, a value out of range, or jobs that cannot be generated.
         """
-        parts = {"seed", "design", "jobs", "training", "validation", "test"}
-        refuse_unknown(data, parts | {"version"})
-        if data.get("version") != VERSION:
+        refuse_unknown(data, {"version", "seed", "design", "jobs", *PARTS.values()})
+        if type(data.get("version")) is not int or data["version"] != VERSION:
             raise InputError(f"version: {data.get('version')!r}; plans have version = {VERSION}")
         made = cls(
             seed=data.get("seed", 0),
@@ -151,8 +221,9 @@ class Plan:
             training=_read(Training, data, "training"),
             validation=_read(Trial, data, "validation"),
             test=_read(Trial, data, "test"),
+            folder=folder,
         )
-        made.instance(VALIDATION, 0, 2)
+        made._try()
         return made
 
     @classmethod
@@ -162,16 +233,27 @@ class Plan:
             data = tomllib.loads(path.read_text(encoding="utf-8"))
         except OSError as error:
             raise InputError(f"{path}: {error.strerror or error}") from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
             raise InputError(f"{path}: no TOML: {error}") from error
         try:
-            return cls.of(data)
+            return cls.of(data, path.parent)
         except InputError as error:
             raise InputError(f"{path}: {error}") from error
 
     def to_dict(self) -> dict[str, Any]:
         """Return what :meth:`of` reads."""
-        return {"version": VERSION, **asdict(self)}
+        data = {"version": VERSION, **asdict(self)}
+        del data["folder"]
+        for name in PARTS.values():
+            numbers = data[name].pop("numbers")
+            if numbers is not None:
+                data[name]["numbers"] = [*numbers]
+        return data
+
+    @property
+    def recorded(self) -> bool:
+        """Whether the jobs come from traces."""
+        return "trace" in self.jobs
 
     @property
     def clusters(self) -> tuple[str | None, ...]:
@@ -179,11 +261,63 @@ class Plan:
         several = self.jobs.get("clusters")
         return (self.jobs.get("cluster"),) if several is None else tuple(several)
 
+    def _options(self, turn: int) -> dict[str, Any]:
+        """Return the options of the generator for the cluster of that turn."""
+        own = ("trace", "clusters", "cluster")
+        options = {name: value for name, value in self.jobs.items() if name not in own}
+        return options | {"cluster": self.clusters[turn % len(self.clusters)]}
+
+    def _trace(self) -> Path:
+        """Return the folder of traces."""
+        return self.folder / self.jobs["trace"]
+
+    def _try(self) -> None:
+        """Make small instances, or all jobs of a trace, so that what is wrong is said before any work."""
+        for turn in range(len(self.clusters)):
+            try:
+                self._refuse_free(self._tried(turn))
+            except InputError as error:
+                raise InputError(self._named(str(error))) from error
+        for name in PARTS.values() if self.recorded else ():
+            first, end = getattr(self, name).numbers
+            options = self._options(0) | {"rho": None}
+            try:
+                found = from_trace(self._trace(), seed=FILLED, jobs=end - first, first=first, **options)
+                self._refuse_free(found)
+            except InputError as error:
+                raise InputError(f"{name}.numbers: {str(error).removeprefix('jobs: ')}") from error
+
+    def _refuse_free(self, made: PlacementInstance) -> None:
+        """Refuse jobs that pay nothing where the reward divides by that."""
+        from ....models.placement.reward import refuse_free_jobs
+
+        if self.design.readings.literal("reward"):
+            refuse_free_jobs(made)
+
+    def _named(self, refused: str) -> str:
+        """Return what a generator refuses with the name that the field has here."""
+        text = refused.removeprefix("slowdown.")
+        if re.split(r"\W", text, maxsplit=1)[0] in self.jobs:
+            return f"jobs.{text}"
+        return f"jobs.trace: {text}" if self.recorded else f"jobs: {text}"
+
+    def _tried(self, turn: int) -> PlacementInstance:
+        """Return an instance that is made quickly, by the options of a turn."""
+        if not self.recorded:
+            return self.instance(VALIDATION, 0, 2, turn)
+        if not isinstance(self.jobs["trace"], str):
+            raise InputError(f"trace: {self.jobs['trace']!r} is not the name of a folder")
+        return from_trace(self._trace(), seed=FILLED, jobs=0, **self._options(turn))
+
     def instance(self, part: int, number: int, jobs: int, turn: int = 0) -> PlacementInstance:
         """Return an instance of a part (TRAINING, VALIDATION or TEST), on the cluster of that turn."""
-        options = {name: value for name, value in self.jobs.items() if name not in ("clusters", "cluster")}
-        cluster = self.clusters[turn % len(self.clusters)]
-        return generate(seed=part + number, jobs=jobs, cluster=cluster, **options)
+        options = self._options(turn)
+        if not self.recorded:
+            return generate(seed=part + number, jobs=jobs, **options)
+        first, end = getattr(self, PARTS[part]).numbers
+        # Training begins at any job, the other parts take one stretch after the other.
+        first += number % (end - first - jobs + 1) if part == TRAINING else number * jobs
+        return from_trace(self._trace(), seed=FILLED, jobs=jobs, first=first, **options)
 
     def judged(self, part: int, trial: Trial) -> list[PlacementInstance]:
         """Return the instances of a trial: so many for each cluster."""
@@ -194,6 +328,17 @@ class Plan:
         """Return the instances of an iteration, drawn anew."""
         drawn = rng.integers(2**40, size=self.training.episodes).tolist()
         return [self.instance(TRAINING, seed, self.training.jobs, iteration) for seed in drawn]
+
+
+def _read_numbers(part: Training | Trial, needed: int) -> None:
+    """Check the range of a trace, and store it as a pair."""
+    if part.numbers is None:
+        return
+    prefix = "training." if isinstance(part, Training) else ""
+    first, end = whole_interval(f"{prefix}numbers", part.numbers)
+    if end - first < needed:
+        raise InputError(f"{prefix}numbers: {[first, end]} are {end - first} jobs; {needed} are needed")
+    object.__setattr__(part, "numbers", (first, end))
 
 
 def _table(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:

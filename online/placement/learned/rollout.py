@@ -15,14 +15,15 @@ from ....models.placement.instance import (
     read_starts,
     taken_schedule,
 )
+from ....models.placement.jobs import TICKS
 from ....models.placement.reward import Meter
 from ....models.placement.schedule import Schedule
 from ....models.placement.simulator import blank_state
-from ....models.placement.state import USED, WAITED
+from ....models.placement.state import DONE, USED, WAITED
 from .acting import Memory, Move, act
 from .design import Design
 from .features import Eyes, Scene
-from .networks import GLOBALS, Actor
+from .networks import Actor
 
 SAMPLED = 24
 """N of the literal reading of the window."""
@@ -38,11 +39,14 @@ class Reference:
 
     Attributes
     ----------
+    schedule
+        What the policy did.
     total
         Its cost, in seconds.
     """
 
     def __init__(self, instance: PlacementInstance, schedule: Schedule) -> None:
+        self.schedule = schedule
         gpus, weight = instance.jobs.gpus, instance.setting.gpu_weight
         times = np.concatenate([instance.jobs.submit, schedule.start, schedule.finish])
         n = len(gpus)
@@ -50,7 +54,7 @@ class Reference:
         order = np.argsort(times, kind="stable")
         self._times = times[order].astype(np.float64)
         rate = np.cumsum(change[order])
-        self._cost = np.concatenate([[0.0], np.cumsum(rate[:-1] * np.diff(self._times))]) / 1000.0
+        self._cost = np.concatenate([[0.0], np.cumsum(rate[:-1] * np.diff(self._times))]) / TICKS
         self._submit, self._finish = instance.jobs.submit, np.sort(schedule.finish)
         self.total = float(self._cost[-1])
 
@@ -137,7 +141,7 @@ class Track:
         now = simulator.now
         step = Step(scene, move, self._whole(scene, now))
         waiting = simulator.pending
-        if self.variate == "ahead":
+        if self.variate == "ahead" and not self._printed:
             final = self._taken_over(scene, move.rows)
             step.reward = (self._final - final) / self.scale
             self._final = final
@@ -146,9 +150,11 @@ class Track:
         if self._printed:
             step.reward = self._meter.printed(np.setdiff1d(waiting, move.rows[:, 0]))
         elif self.variate == "accrued":
-            over = simulator.state.clock[5] == len(self.instance.jobs)
+            over = simulator.state.clock[DONE] == len(self.instance.jobs)
             until = self.reference.total if over else self.reference.until(simulator.now)
             step.reward = (until - self.reference.until(now) - cost) / self.scale
+        elif self.variate == "none":
+            step.reward = -cost / self.scale
         self.steps.append(step)
 
     def _taken_over(self, scene: Scene, rows: np.ndarray) -> float:
@@ -187,9 +193,6 @@ class Track:
             ],
             dtype=np.float32,
         )
-
-
-assert GLOBALS == 6
 
 
 def sampled(seen: Observation, design: Design, rng: np.random.Generator) -> Observation:

@@ -6,8 +6,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,9 +17,10 @@ from scipy.cluster.vq import kmeans2
 from ....models.base import ClairvoyantError, InputError
 from ....models.placement.instance import PlacementInstance, taken_schedule
 from . import checkpoint
+from .acting import one_thread
 from .features import WIDTHS
 from .learner import Learner
-from .networks import Actor, GroupedEncoder
+from .networks import Actor, GroupedEncoder, seeded
 from .plan import TEST, VALIDATION, Plan
 from .rollout import Reference, Track, by_network, reference, roll
 
@@ -70,9 +70,8 @@ class Trainer:
         self.plan = plan
         where = "cuda" if torch.cuda.is_available() else "cpu"
         self.device = device if device is not None else torch.device(where)
-        networks, draws, noise = np.random.SeedSequence(plan.seed).spawn(3)
-        with torch.random.fork_rng():
-            torch.manual_seed(int(networks.generate_state(1)[0]))
+        _, draws, noise = np.random.SeedSequence(plan.seed).spawn(3)
+        with seeded(plan.seed):
             self.learner = Learner(plan.design, plan.training, self.device)
         self.rng = np.random.default_rng(draws)
         self.noise = torch.Generator().manual_seed(int(noise.generate_state(1)[0]))
@@ -88,6 +87,8 @@ class Trainer:
         roll(tracks, by_network(self.learner.actor, self.noise))
         if self.iteration == 0:
             self._group(tracks)
+        for group in self.learner.optimiser.param_groups:
+            group["lr"] = plan.training.learning_rate * (1.0 - self.iteration / plan.training.iterations)
         if self.iteration < plan.training.imitation:
             self.learner.imitate(tracks, self.rng)
         else:
@@ -172,17 +173,6 @@ def trial(actor: Actor, judged: Sequence[tuple[PlacementInstance, Reference]]) -
     for count in sorted({len(track.instance.setting.capacity) for track in tracks}):
         roll([t for t in tracks if len(t.instance.setting.capacity) == count], by_network(actor, None))
     return tracks
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Let PyTorch use one thread: the networks are small, and sums come out the same every time."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def train(plan: Plan, folder: Path, tell: Callable[[Progress], None] | None = None) -> dict[str, Any]:

@@ -1,0 +1,298 @@
+"""The learned schedulers as policies: networks that decide by the means of their actions.
+
+Nothing here loads PyTorch before a policy starts, or before a file of networks that was named is read.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ....models.base import InputError
+from ....models.draw import choose, whole
+from ....models.placement.instance import Observation, Setting
+from ...base import Traits
+from .design import DESIGNS
+
+if TYPE_CHECKING:
+    from .networks import Actor
+
+SHIPPED = Path(__file__).parent / "pretrained"
+"""Where the trained networks lie that come with the package, as ``NAME-MEMBER.pt``."""
+
+
+def members(name: str) -> list[int]:
+    """Return the numbers of the networks of a trained policy that come with the package."""
+    stems = (path.stem.removeprefix(f"{name}-") for path in SHIPPED.glob(f"{name}-*.pt"))
+    return sorted(int(number) for number in stems if number.isdecimal())
+
+
+class Learned(ABC):
+    """A policy that lets networks decide.
+
+    Every decision is made on one thread of PyTorch, so that it does not depend on how many there are.
+
+    Raises
+    ------
+    InputError
+        When it is made, if PyTorch is not installed.
+    """
+
+    traits = Traits(problem="placement")
+
+    def __post_init__(self) -> None:
+        if not _torch_is_there():
+            raise InputError(
+                'PyTorch is not installed, and learned policies need it: pip install "clairvoyant[rl]"'
+            )
+
+    @abstractmethod
+    def networks(self) -> Actor:
+        """Return the networks that decide."""
+
+    def start(self, setting: Setting, rng: np.random.Generator) -> None:
+        """Take note of the machines and forget all jobs.
+
+        Raises
+        ------
+        InputError
+            If the networks cannot be read.
+        """
+        from .acting import Memory
+        from .features import Eyes
+
+        self._actor, self._rng = self.networks(), rng
+        self._eyes = Eyes(setting, self._actor.design.sees_estimates)
+        self._memory = Memory()
+
+    def decide(self, observation: Observation) -> np.ndarray:
+        """Return the rows (job, machine, count) that start now."""
+        from .acting import act, one_thread
+        from .rollout import sampled
+
+        scene = self._eyes.look(sampled(observation, self._actor.design, self._rng))
+        with one_thread():
+            (move,) = act(self._actor, [scene], [self._memory], None)
+        return move.rows
+
+
+def _torch_is_there() -> bool:
+    """Tell whether PyTorch is installed, without loading it."""
+    try:
+        return find_spec("torch") is not None
+    except ModuleNotFoundError:
+        return False
+
+
+@lru_cache(maxsize=16)
+def _restored(path: Path, changed: int) -> Actor:  # noqa: ARG001 - the cache goes by both
+    """Return the networks of a file as it was when it was last ``changed``."""
+    from .checkpoint import restored
+
+    return restored(path)
+
+
+def _read(path: Path) -> Actor:
+    """Return the networks of a file, read anew if it has changed since."""
+    try:
+        changed = path.stat().st_mtime_ns
+    except OSError as error:
+        raise InputError(f"checkpoint: {path}: {error.strerror or error}") from error
+    return _restored(path.absolute(), changed)
+
+
+@dataclass
+class Trained(Learned):
+    """A learned policy whose networks lie in a file.
+
+    Parameters
+    ----------
+    member
+        Which of the networks that come with the package: the seed of their training.
+    checkpoint
+        A file of networks in the place of those, as ``clairvoyant train`` writes it. They decide by the
+        design that the file says.
+
+    Raises
+    ------
+    InputError
+        When it is made: without PyTorch, if there is no such member, if the file cannot be read, or if its
+        networks see estimates of the durations, which the policy does not declare to see.
+    """
+
+    member: int = 0
+    checkpoint: str | None = None
+    name: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        whole("member", self.member, 0)
+        if self.checkpoint is None:
+            self._refuse_missing()
+            return
+        if not isinstance(self.checkpoint, (str, os.PathLike)):
+            raise InputError(f"checkpoint: {self.checkpoint!r} is not the path of a file")
+        if self.member:
+            raise InputError(f"member: {self.member} is given, and a checkpoint as well; give one of them")
+        if self.networks().design.draws_jobs:
+            self.traits = replace(self.traits, randomised=True)
+
+    def _refuse_missing(self) -> None:
+        """Raise an InputError if there is no such member."""
+        if self._path().is_file():
+            return
+        known = ", ".join(map(str, members(type(self).name))) or "none"
+        raise InputError(
+            f"member: {self.member} of {type(self).name} does not come with the package; there are: {known}"
+        )
+
+    def _path(self) -> Path:
+        """Return where the networks lie."""
+        if self.checkpoint is not None:
+            return Path(self.checkpoint)
+        return SHIPPED / f"{type(self).name}-{self.member}.pt"
+
+    def networks(self) -> Actor:
+        """Return the networks of the file."""
+        path = self._path()
+        actor = _read(path)
+        if actor.design.sees_estimates and "estimates" not in self.traits.sees:
+            raise InputError(
+                f"checkpoint: {path}: its networks see estimates of the durations, which {type(self).name} "
+                f"does not declare to see; das-estimates does"
+            )
+        return actor
+
+
+@dataclass
+class Das(Trained):
+    """DAS: attention orders the jobs, a random walk Gaussian process ranks the machines.
+
+    The design of Sec. 4 with the features of the paper, read so that it can work
+    (:class:`.design.Readings`), and trained here.
+    """
+
+    name: str = field(default="das", init=False)
+
+
+@dataclass
+class Da(Trained):
+    """DA: DAS without messages and without the process (ablation).
+
+    Attention orders the jobs; affinities to machines are independent.
+    """
+
+    name: str = field(default="da", init=False)
+
+
+@dataclass
+class DaMc(Trained):
+    """DA+MC: DAS without the process (ablation).
+
+    Attention orders the jobs, into which the state of the cluster is fused; affinities are independent.
+    """
+
+    name: str = field(default="da-mc", init=False)
+
+
+@dataclass
+class DaRwgp(Trained):
+    """DA+RWGP: DAS without messages from the machines to the jobs (ablation)."""
+
+    name: str = field(default="da-rwgp", init=False)
+
+
+@dataclass
+class Dl2(Trained):
+    """DL2: a network orders the jobs, which go to the machines by their index (rival of the paper).
+
+    It first imitates FIFO-Consolidate, then learns by reward.
+    """
+
+    name: str = field(default="dl2", init=False)
+
+
+@dataclass
+class Rifling(Trained):
+    """RIFLING: the oldest job first, machines ranked by a network for its group (rival of the paper).
+
+    Groups of jobs are formed by k-means before the networks learn.
+    """
+
+    name: str = field(default="rifling", init=False)
+
+
+@dataclass
+class ClonePpo(Trained):
+    """Clone-then-PPO: DA+MC that first imitates FIFO-Consolidate, then learns by reward."""
+
+    name: str = field(default="clone-ppo", init=False)
+
+
+@dataclass
+class DasCapacity(Trained):
+    """DAS-Capacity: DAS that also sees what room each job has, and starts out from FIFO-Consolidate.
+
+    The features "capacity" of :mod:`.features`; what is learned is added to the order of submission and to
+    the ranks of the machines under FIFO-Consolidate.
+    """
+
+    name: str = field(default="das-capacity", init=False)
+
+
+@dataclass
+class DasEstimates(Trained):
+    """DAS-Estimates: DAS-Capacity that also sees what users believe that their jobs take.
+
+    The jobs of the instance need estimates.
+    """
+
+    name: str = field(default="das-estimates", init=False)
+    traits = Traits(problem="placement", sees=frozenset({"estimates"}))
+
+
+@dataclass
+class Untrained(Learned):
+    """Untrained: the networks of a design as they are before training (control).
+
+    Parameters
+    ----------
+    design
+        The name of a design: one of :data:`.design.DESIGNS`.
+    seed
+        Of the training that would begin with these networks.
+
+    Raises
+    ------
+    InputError
+        Without PyTorch, or if there is no such design.
+    """
+
+    design: str = "das"
+    seed: int = 0
+    name: str = field(default="untrained", init=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        choose(self.design, (name for name, one in DESIGNS.items() if not one.sees_estimates), "design")
+        whole("seed", self.seed, 0)
+
+    def networks(self) -> Actor:
+        """Return new networks."""
+        from .networks import Actor, seeded
+
+        with seeded(self.seed):
+            return Actor(DESIGNS[self.design]).eval()
+
+
+_PAPER = (Das, Da, DaMc, DaRwgp, Dl2, Rifling)
+_OURS = (ClonePpo, DasCapacity, DasEstimates)
+TRAINED: dict[str, type[Trained]] = {policy.name: policy for policy in (*_PAPER, *_OURS)}
+"""The policies with networks of their own, by name."""
