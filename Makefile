@@ -9,7 +9,7 @@ LOCK_COMMAND := uv pip compile pyproject.toml --config-file .ci/lock.toml --univ
 	--fork-strategy fewest --extra dev --extra environments --extra rl --extra notebooks --extra docs \
 	--no-annotate --no-header
 
-.PHONY: .venv help setup audit test coverage lint bench notebooks picture docs lock clean
+.PHONY: .venv help setup audit test coverage lint bench notebooks picture networks docs lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -67,6 +67,13 @@ picture: setup  ## draw docs/regret.svg, the picture of the README, anew
 	$(BIN)/clairvoyant audit --claim allocation/regret-over-time
 	sed '1s/<svg /<svg style="background:#fff;color:#222" /' \
 		reports/claims/figures/allocation-regret-over-time.svg > docs/regret.svg
+
+PRETRAINED := online/placement/learned/pretrained
+
+networks: setup  ## train the networks of the package anew by their plans, five seeds each (hours)
+	@for plan in $(PRETRAINED)/*.toml; do name=$$(basename $$plan .toml); for seed in 0 1 2 3 4; do \
+		$(BIN)/clairvoyant train $$plan --seed $$seed --out reports/training/$$name-$$seed && \
+		cp reports/training/$$name-$$seed/best.pt $(PRETRAINED)/$$name-$$seed.pt || exit 1; done; done
 
 docs: setup  ## write the reference into reports/docs
 	$(BIN)/pdoc --docformat numpy --math --output-directory reports/docs clairvoyant

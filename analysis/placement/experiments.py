@@ -36,7 +36,10 @@ JCT, FEE = "JCT (min)", "fee ($)"
 
 @dataclass(frozen=True)
 class Setup:
-    """Arguments of the generator, without the seed; rho is the load on the Small cluster."""
+    """Arguments of the generator, without the seed; rho is the load on the Small cluster.
+
+    Without an error of the estimates there are none; the jobs do not depend on it.
+    """
 
     jobs: int
     cluster: str | None = "small"
@@ -45,6 +48,7 @@ class Setup:
     contention: float = CONTENTION
     gpu_weight: float = 0.0
     size: str = "large"
+    estimate_error: float | None = None
 
     def on(self, cluster: str) -> Setup:
         """Return the same jobs on another cluster."""

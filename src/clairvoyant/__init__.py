@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         make_policy,
         play,
         solve,
+        train,
     )
     from .analysis.claim import Claim, Finding, Verdict
     from .models.admission.instance import AdmissionInstance
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 _HOMES = {
     **dict.fromkeys(
         (
-            *("load", "generate", "from_trace", "solve", "play"),
+            *("load", "generate", "from_trace", "solve", "play", "train"),
             *("make_policy", "list_policies", "list_oracles", "__version__"),
         ),
         "_front",
@@ -98,6 +99,7 @@ __all__ = [
     "play",
     "solve",
     "testing",
+    "train",
 ]
 
 

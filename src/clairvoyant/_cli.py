@@ -25,6 +25,7 @@ from . import _tell as tell
 
 if TYPE_CHECKING:
     from .models.base import Instance
+    from .online.placement.learned.training import Progress
     from .online.play import Run
     from .oracles.base import Optimum
 
@@ -561,6 +562,64 @@ def audit(
         tell.print_claims(results)
         out.line(f"report: {page}")
     return DONE if passed else FAILED
+
+
+@cli.command(
+    cls=Command,
+    short_help="Train the networks of a learned scheduler.",
+    example="train plan.toml --seed 1",
+)
+@click.argument("file", type=FILE, metavar="PLAN")
+@click.option("--out", "folder", type=FILE, help="Folder; by default reports/training/NAME-SEED.")
+@click.option("--seed", type=SEED, help="Decides every draw, in the place of that of the plan.")
+@as_json
+def train(file: Path, folder: Path | None, seed: int | None, as_json: bool) -> int:
+    """Train the networks of a learned scheduler by the PLAN, a TOML file, and test them.
+
+    docs/training.md describes plans and what is written into the folder. An interrupted training goes on
+    where it stopped when the same command is given again; one that is finished is not repeated.
+    """
+    from . import _front
+
+    plan = _front.read_plan(file, seed)
+    from .online.placement.learned import training
+
+    if folder is None:
+        folder = Path("reports/training") / f"{file.stem}-{plan.seed}"
+    out.check_folder(folder)
+    total, done = plan.training.iterations, training.iterations_done(plan, folder)
+    if done == total:
+        out.log(f"note: all {total} iterations are done: nothing is trained again")
+    elif done:
+        out.log(f"note: goes on after iteration {done} of {total} in {folder}")
+    with out.progress("train") as report, out.telling_of_compilation():
+
+        def follow(told: Progress) -> None:
+            nonlocal done
+            done = told.iteration
+            note = tell.training_note(told)
+            report(done / total, note)
+            if told.validation is not None:
+                report.finished(note)
+
+        try:
+            result = training.train(plan, folder, follow)
+        except KeyboardInterrupt:
+            saved = (
+                f"after iteration {done} of {total}, saved in {folder}"
+                if done
+                else "before anything was saved"
+            )
+            out.log(f"interrupted {saved}; the same command goes on from there")
+            if as_json:
+                out.print_json({"interrupted": True, "folder": str(folder), "iteration": done, "of": total})
+            return INTERRUPTED
+    described = tell.training_facts(folder, result)
+    if as_json:
+        out.print_json(described)
+    else:
+        tell.print_training(described)
+    return DONE
 
 
 def _interrupted(described: dict[str, Any], report: out.Reporter, as_json: bool, advice: str) -> int:

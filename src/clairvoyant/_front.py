@@ -6,9 +6,10 @@ import inspect
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _rooms
 from .models.base import InputError, Instance, read_object
@@ -17,6 +18,10 @@ from .online.base import Policy
 from .online.play import Run
 from .online.play import play as play_policy
 from .oracles.base import Optimum
+
+if TYPE_CHECKING:
+    from .online.placement.learned.plan import Plan
+    from .online.placement.learned.training import Progress
 
 __all__ = [
     "__version__",
@@ -28,6 +33,7 @@ __all__ = [
     "make_policy",
     "play",
     "solve",
+    "train",
 ]
 
 __version__ = version("clairvoyant")
@@ -174,6 +180,64 @@ def play(
     return play_policy(
         player, instance, seed, keep_decisions=keep_decisions, enforce=enforce, progress=progress
     )
+
+
+def train(
+    plan: str | os.PathLike[str] | Plan,
+    folder: str | os.PathLike[str],
+    *,
+    seed: int | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> dict[str, Any]:
+    """Train the networks of a learned scheduler by a plan, or go on where this has stopped in the folder.
+
+    ``docs/training.md`` describes plans and results. A checkpoint is played as
+    ``"das:checkpoint=FOLDER/best.pt"``.
+
+    Parameters
+    ----------
+    plan
+        A plan, or the path of its TOML file.
+    folder
+        Where checkpoints, log and result are.
+    seed
+        In the place of that of the plan.
+    progress
+        Called after every iteration.
+
+    Returns
+    -------
+    dict
+        ``plan``, and ``test``: for each test instance the mean completion time ``jct`` (minutes), the mean
+        ``fee`` (dollars) and the ``cost`` (seconds) of the best networks, and as ``reference`` the same of
+        FIFO-Consolidate.
+
+    Raises
+    ------
+    InputError
+        Without PyTorch, for a plan that is none, or a folder that holds a training by another plan.
+    ClairvoyantError
+        If numbers are no longer finite; what was saved before remains.
+    """
+    chosen = read_plan(plan, seed)
+    from .online.placement.learned import training
+
+    return training.train(chosen, Path(folder), progress)
+
+
+def read_plan(plan: str | os.PathLike[str] | Plan, seed: int | None = None) -> Plan:
+    """Return a plan, with another seed if one is given; InputError, before all else, without PyTorch."""
+    try:
+        import torch  # noqa: F401
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        message = 'PyTorch is not installed, and training needs it: pip install "clairvoyant[rl]"'
+        raise InputError(message) from error
+    from .online.placement.learned.plan import Plan
+
+    found = plan if isinstance(plan, Plan) else Plan.load(Path(plan))
+    return found if seed is None else replace(found, seed=seed)
 
 
 def list_policies(problem: str | None = None) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from . import _output as out
 if TYPE_CHECKING:
     from .analysis.claim import Claim, Finding
     from .models.base import Instance
+    from .online.placement.learned.training import Progress
     from .online.play import Run
     from .oracles.base import Optimum
 
@@ -194,6 +195,98 @@ def _print_measures(policies: Mapping[str, Mapping[str, Any]]) -> None:
         rows = [[spec, *(f"{value:,.4g}" for value in one.values())] for spec, one in measured.items()]
         out.print_table(["policy", *(f">{name}" for name in names)], rows)
         out.line()
+
+
+MEASURED = {"jct": "JCT (min)", "fee": "fee ($)", "cost": "cost (s)"}
+"""What a training tells of each test instance."""
+
+
+def training_note(told: Progress) -> str:
+    """Return how far a training is, and how much more than FIFO-Consolidate the networks cost."""
+    note = (
+        f"iteration {told.iteration} of {told.iterations}, {told.steps:,} steps, {told.speed:,.0f} steps/s, "
+    )
+    note += f"episodes {told.objective:+.2f} %"
+    if told.validation is not None:
+        note += f", validation {told.validation:+.2f} %"
+    return note if told.best is None else f"{note}, best {told.best:+.2f} %"
+
+
+def training_facts(folder: Path, result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is told of a finished training: on each cluster the means, and the paired differences.
+
+    The differences are those of the networks less FIFO-Consolidate, in the unit of the measure and in per
+    cent of what FIFO-Consolidate has on the same instance (None if that is 0 on any).
+    """
+    player = "das-estimates" if result["plan"]["design"]["features"] == "estimates" else "das"
+    clusters = {}
+    for machines in sorted({row["machines"] for row in result["test"]}):
+        rows = [row for row in result["test"] if row["machines"] == machines]
+        ours = {name: [row[name] for row in rows] for name in MEASURED}
+        theirs = {name: [row["reference"][name] for row in rows] for name in MEASURED}
+        clusters[str(machines)] = {
+            "instances": len(rows),
+            "trained": {name: fmean(values) for name, values in ours.items()},
+            "fifo-consolidate": {name: fmean(values) for name, values in theirs.items()},
+            "difference": {name: _difference(ours[name], theirs[name]) for name in MEASURED},
+            "per_cent": {name: _excess(ours[name], theirs[name]) for name in MEASURED},
+        }
+    return {
+        "folder": str(folder),
+        "policy": f"{player}:checkpoint={folder / 'best.pt'}",
+        "plan": result["plan"],
+        "clusters": clusters,
+    }
+
+
+def _difference(ours: Sequence[float], theirs: Sequence[float]) -> dict[str, Any]:
+    """Return the mean paired difference, its 95 % interval (None of one sample) and Wilcoxon's p."""
+    from .analysis.statistics import paired
+
+    found = paired(ours, theirs)
+    return found.difference._asdict() | {"p": found.p}
+
+
+def _excess(ours: Sequence[float], theirs: Sequence[float]) -> dict[str, Any] | None:
+    """Return the same of what is more than the others, in per cent of these; None if one of these is 0."""
+    if not all(theirs):
+        return None
+    return _difference([100.0 * (a / b - 1.0) for a, b in zip(ours, theirs, strict=True)], [0.0] * len(ours))
+
+
+def print_training(described: Mapping[str, Any]) -> None:
+    """Print what a training has come to: on each cluster the means and the differences, with intervals."""
+    plan = described["plan"]
+    done = f"{plan['training']['iterations']} iterations, tested on {plan['test']['instances']} instances"
+    out.heading(f"{described['folder']}: {done} per cluster")
+    columns = ["machines", "mean", ">trained", ">fifo-consolidate", ">difference", ">in %"]
+    rows = [
+        (
+            machines,
+            MEASURED[name],
+            out.number(one["trained"][name]),
+            out.number(one["fifo-consolidate"][name]),
+            _with_interval(one["difference"][name]),
+            _with_interval(one["per_cent"][name]),
+        )
+        for machines, one in described["clusters"].items()
+        for name in MEASURED
+    ]
+    out.print_table(columns, rows)
+    out.line()
+    out.line("differences: of the same instance, trained less fifo-consolidate; mean and 95 % interval")
+    out.line(f"play it: clairvoyant play FILE --policy {described['policy']}")
+
+
+def _with_interval(found: Mapping[str, Any] | None) -> str:
+    if found is None:
+        return ""
+    mean, low, high = (_signed(found[name]) for name in ("mean", "low", "high"))
+    return f"{mean} (one sample)" if math.isnan(found["low"]) else f"{mean} [{low}, {high}]"
+
+
+def _signed(value: float) -> str:
+    return f"{value:+,.0f}" if abs(value) >= 1000.0 else f"{value:+.3g}"
 
 
 def claim_facts(results: Results) -> list[dict[str, Any]]:

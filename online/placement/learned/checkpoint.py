@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,17 @@ from .networks import Actor
 
 FORMAT = "clairvoyant placement networks"
 VERSION = 1
+
+UNREADABLE = (
+    pickle.UnpicklingError,
+    RuntimeError,
+    EOFError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+)
+"""What reading a damaged or foreign file may raise."""
 
 
 def write(path: Path, content: Mapping[str, Any]) -> None:
@@ -32,14 +44,7 @@ def read(path: Path) -> dict[str, Any]:
     InputError
         If there is no such file, or it is no checkpoint, or one of another version.
     """
-    try:
-        found = torch.load(path, map_location="cpu", weights_only=True)
-    except OSError as error:
-        raise InputError(f"checkpoint: {path}: {error.strerror or error}") from error
-    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, KeyError) as error:
-        raise InputError(
-            f"checkpoint: {path} is no file of networks that numbers and text make up"
-        ) from error
+    found = _numbers_and_text(path)
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise InputError(f"checkpoint: {path} is no file of networks of this package")
     if found.get("version") != VERSION:
@@ -49,32 +54,63 @@ def read(path: Path) -> dict[str, Any]:
     return found
 
 
+def _numbers_and_text(path: Path) -> Any:
+    """Return what a file holds, if that is numbers and text only, or None if it is no file of PyTorch."""
+    try:
+        with path.open("rb") as file:
+            packed = zipfile.is_zipfile(file)
+        found = torch.load(path, map_location="cpu", weights_only=True) if packed else None
+    except OSError as error:
+        raise InputError(f"checkpoint: {path}: {error.strerror or error}") from error
+    except UNREADABLE as error:
+        raise InputError(
+            f"checkpoint: {path} is damaged, or holds more than numbers and text, and is not read"
+        ) from error
+    return found
+
+
 def restored(path: Path) -> Actor:
     """Return the networks of both agents in a checkpoint, ready to decide.
 
     Raises
     ------
     InputError
-        As :func:`read`, and if the weights do not have the shapes that the design says, or are not finite.
+        As :func:`read`, and if there is no design, or the weights do not have the shapes that it says, or are
+        not finite.
     """
     found = read(path)
-    actor = Actor(Design.of(found["design"]))
-    fit(actor, found["actor"], path)
+    if not isinstance(found.get("design"), Mapping):
+        raise InputError(f"checkpoint: {path} holds no design")
+    try:
+        design = Design.of(found["design"])
+    except InputError as error:
+        raise InputError(f"checkpoint: {path}: {error}") from error
+    actor = Actor(design)
+    fit(actor, found.get("actor"), path)
     return actor.eval()
 
 
 def fit(module: torch.nn.Module, weights: Any, path: Path) -> None:
     """Put weights into a module, or raise an InputError that names the first that does not fit."""
     expected = module.state_dict()
-    if not isinstance(weights, Mapping):
+    if not isinstance(weights, Mapping) or not all(isinstance(name, str) for name in weights):
         raise InputError(f"checkpoint: {path} holds no weights")
     for name in sorted(expected.keys() | weights.keys()):
         if name not in weights or name not in expected:
             where = "missing" if name not in weights else "unknown to the design"
             raise InputError(f"checkpoint: {path}: {name} is {where}")
-        here, there = tuple(weights[name].shape), tuple(expected[name].shape)
-        if here != there:
-            raise InputError(f"checkpoint: {path}: {name} has shape {here}, the design says {there}")
-        if not torch.isfinite(weights[name]).all():
-            raise InputError(f"checkpoint: {path}: {name} is not finite")
+        _refuse_other(f"checkpoint: {path}: {name}", weights[name], expected[name])
     module.load_state_dict(dict(weights))
+
+
+def _refuse_other(where: str, weight: Any, expected: torch.Tensor) -> None:
+    """Raise an InputError unless a weight is an array of finite numbers like the expected one."""
+    if not isinstance(weight, torch.Tensor) or weight.layout != torch.strided or weight.is_meta:
+        raise InputError(f"{where} is no array")
+    here, there = tuple(weight.shape), tuple(expected.shape)
+    if here != there:
+        raise InputError(f"{where} has shape {here}, the design says {there}")
+    if weight.dtype != expected.dtype:
+        raise InputError(f"{where} has numbers of type {weight.dtype}, the design says {expected.dtype}")
+    if not torch.isfinite(weight).all():
+        raise InputError(f"{where} is not finite")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional as F
+from torch.nn import functional
 
 from ....models.base import ClairvoyantError
 from . import mappo
@@ -55,7 +55,7 @@ class Samples(NamedTuple):
     past: Past | None
 
     @property
-    def count(self) -> int:
+    def count(self) -> int:  # type: ignore[override]  # of the decisions, not of a value in the tuple
         """D."""
         return len(self.whole)
 
@@ -114,7 +114,7 @@ def log_densities(actor: Actor, samples: Samples) -> tuple[Tensor, Tensor]:
     density = mappo.printed_log_density if printed else mappo.log_density
     b = samples.batch
     encoded, machines = actor.encode(b.jobs, b.machines, b.mask)
-    found = []
+    found: list[tuple[Tensor, ...]] = []
     if actor.ordering is not None:
         normal = actor.ordering(encoded, b.mask)
         fits = (b.fits & (b.fits.sum(1, keepdim=True) > 1)).to(encoded.dtype)
@@ -224,6 +224,7 @@ class Learner:
         for track in tracks:
             last = first + len(track.steps)
             rewards = torch.tensor([step.reward for step in track.steps], dtype=torch.float32)
+            rewards = rewards.clamp(-self.settings.reward_limit, self.settings.reward_limit)
             result.append(
                 mappo.advantages(rewards, worth[first:last], self.settings.discount, self.settings.smoothing)
             )
@@ -240,7 +241,7 @@ class Learner:
             [objective(now[:, a] - old[:, a], gain, self.settings.clip).mean() for a in range(now.shape[1])]
         )
         loss = -(aims.sum() + self.settings.entropy * spread.mean(0).sum())
-        error = F.mse_loss(values(self.critic, self.design, part), target)
+        error = functional.mse_loss(values(self.critic, self.design, part), target)
         self.optimiser.zero_grad()
         (loss + error).backward()
         norm = torch.nn.utils.clip_grad_norm_([*self.actor.parameters(), *self.critic.parameters()], 1.0)

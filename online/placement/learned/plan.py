@@ -56,6 +56,9 @@ class Training:
         What the reward is told less of. "ahead": at every decision, what all would cost in the end if
         FIFO-Consolidate took over. "accrued": what FIFO-Consolidate has cost on the same jobs up to the same
         time. "none": nothing. All add up to the same, but for a constant of the instance.
+    reward_limit
+        What the reward of a step is cut to, either way, in mean costs of a job under FIFO-Consolidate; a few
+        decisions about jobs that run for days would drown all others.
     epochs, minibatch
         Passes over the decisions of an iteration, and how many of them make a step.
     learning_rate
@@ -73,6 +76,7 @@ class Training:
     jobs: int = 200
     imitation: int = 0
     variate: str = "ahead"
+    reward_limit: float = 1.0
     epochs: int = 4
     minibatch: int = 512
     learning_rate: float = 0.01
@@ -94,6 +98,7 @@ class Training:
             whole(f"training.{name}", getattr(self, name), low, high)
         choose(self.variate, VARIATES, "training.variate")
         for part, least, most in (
+            ("reward_limit", 1e-6, 1e9),
             ("learning_rate", 1e-9, 10.0),
             ("discount", 0.0, 1.0),
             ("smoothing", 0.0, 1.0),

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import json
-import math
-import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from scipy.cluster.vq import kmeans2
+from torch.linalg import LinAlgError  # type: ignore[attr-defined]
 
-from ....models.base import ClairvoyantError, InputError
+from ....models.base import InputError, write_whole
 from ....models.placement.instance import PlacementInstance, taken_schedule
+from ....models.placement.schedule import Schedule
 from . import checkpoint
 from .acting import one_thread
 from .features import WIDTHS
-from .learner import Learner
+from .learner import DivergedError, Learner, refuse_endless
 from .networks import Actor, GroupedEncoder, seeded
 from .plan import TEST, VALIDATION, Plan
 from .rollout import Reference, Track, by_network, reference, roll
@@ -80,7 +81,35 @@ class Trainer:
         self._judged: list[tuple[PlacementInstance, Reference]] | None = None
 
     def iterate(self) -> Progress:
-        """Play the episodes of an iteration and learn from them."""
+        """Play the episodes of an iteration and learn from them.
+
+        Raises
+        ------
+        DivergedError
+            If a loss or weights are no longer finite; the trainer is of no use then.
+        """
+        with self._told(self.iteration + 1):
+            return self._iterate()
+
+    @contextmanager
+    def _told(self, current: int) -> Iterator[None]:
+        """Say in which iteration numbers went astray."""
+        try:
+            yield
+        except (DivergedError, LinAlgError) as error:
+            what = str(error)
+            if not isinstance(error, DivergedError):
+                what = f"a covariance has no factors any more ({what.partition('.')[0]})"
+            saved = (
+                f"what was saved after iteration {current - 1} is untouched"
+                if current > 1
+                else "nothing was saved"
+            )
+            raise DivergedError(
+                f"training: iteration {current} of {self.plan.training.iterations}: {what}; {saved}"
+            ) from error
+
+    def _iterate(self) -> Progress:
         plan, began = self.plan, time.perf_counter()
         lessons = plan.lesson(self.iteration, self.rng)
         tracks = [Track(one, reference(one), plan.design, self.rng, plan.training.variate) for one in lessons]
@@ -113,19 +142,29 @@ class Trainer:
         encoder.centres.copy_(torch.from_numpy(centres.astype(np.float32)))
 
     def _refuse_nan(self) -> None:
-        for name, weights in self.learner.actor.state_dict().items():
-            if not torch.isfinite(weights).all():
-                raise ClairvoyantError(
-                    f"training: iteration {self.iteration + 1} of {self.plan.training.iterations}: {name} is no "
-                    f"longer finite; what was saved before is untouched"
-                )
+        for whose, networks in (("actor", self.learner.actor), ("critic", self.learner.critic)):
+            for name, weights in networks.state_dict().items():
+                if not torch.isfinite(weights).all():
+                    raise DivergedError(f"{whose}.{name} is no longer finite")
 
     def validate(self) -> float:
-        """Return the mean excess of the cost over FIFO-Consolidate in per cent, by the means of the actions."""
+        """Return by how many per cent the means of the actions cost more than FIFO-Consolidate.
+
+        Raises
+        ------
+        DivergedError
+            If that is no longer finite, or nothing can be decided any more.
+        """
+        with self._told(self.iteration):
+            return self._validate()
+
+    def _validate(self) -> float:
         if self._judged is None:
             judged = self.plan.judged(VALIDATION, self.plan.validation)
             self._judged = [(one, reference(one)) for one in judged]
-        return float(np.mean([excess(track) for track in trial(self.learner.actor, self._judged)]))
+        found = float(np.mean([excess(track) for track in trial(self.learner.actor, self._judged)]))
+        refuse_endless({"the validation": found})
+        return found
 
     def state(self) -> dict[str, Any]:
         """Return everything that decides how the training goes on."""
@@ -151,8 +190,10 @@ class Trainer:
             If the file is none, or of another plan.
         """
         found = checkpoint.read(path)
-        if found.get("plan") != self.plan.to_dict():
-            raise InputError(f"checkpoint: {path} is of another plan; name another folder, or remove it")
+        _refuse_other(self.plan, found, path)
+        for name in self.state():
+            if name not in found:
+                raise InputError(f"checkpoint: {path}: {name} is missing: no training can go on from there")
         checkpoint.fit(self.learner.actor, found["actor"], path)
         checkpoint.fit(self.learner.critic, found["critic"], path)
         self.learner.optimiser.load_state_dict(found["optimiser"])
@@ -175,52 +216,119 @@ def trial(actor: Actor, judged: Sequence[tuple[PlacementInstance, Reference]]) -
     return tracks
 
 
-def train(plan: Plan, folder: Path, tell: Callable[[Progress], None] | None = None) -> dict[str, Any]:
-    """Train by a plan, or go on where a training by the same plan in the same folder has stopped.
+def _refuse_other(plan: Plan, found: dict[str, Any], path: Path) -> None:
+    """Raise an InputError that names what differs, if a file is of another plan."""
+    theirs, mine = found.get("plan"), plan.to_dict()
+    if theirs == mine:
+        return
+    which = [name for name in mine if not isinstance(theirs, dict) or theirs.get(name) != mine[name]]
+    raise InputError(
+        f"{path}: is of a training by another plan ({', '.join(which)} differs); name another folder, or "
+        f"remove this one"
+    )
 
-    Returns what is written to ``result.json``: for each test instance the mean completion time (minutes), the
-    mean fee (dollars) and the cost (seconds) of the best networks and of FIFO-Consolidate.
+
+def iterations_done(plan: Plan, folder: Path) -> int:
+    """Return after how many iterations a training in a folder goes on, 0 if there is none.
 
     Raises
     ------
     InputError
-        If the folder holds a training by another plan.
-    ClairvoyantError
+        If the folder holds a training by another plan, or a file that cannot be read.
+    """
+    done = 0
+    for name in (BEST, LAST):
+        if (folder / name).exists():
+            found = checkpoint.read(folder / name)
+            _refuse_other(plan, found, folder / name)
+            done = found["iteration"] if name == LAST else 0
+    return done
+
+
+def train(plan: Plan, folder: Path, tell: Callable[[Progress], None] | None = None) -> dict[str, Any]:
+    """Train by a plan, or go on where a training by the same plan in the same folder has stopped.
+
+    Going on, on the same machine, gives the same as never having stopped. A training that is finished is not
+    repeated. Returns what is written to ``result.json``: for each test instance the mean completion time
+    (minutes), the mean fee (dollars) and the cost (seconds) of the best networks and of FIFO-Consolidate.
+
+    Parameters
+    ----------
+    plan
+        What to do.
+    folder
+        Where its files are; made if there is none.
+    tell
+        Called after every iteration.
+
+    Raises
+    ------
+    InputError
+        If the folder cannot be made, or holds a training by another plan, or files that cannot be read.
+    DivergedError
         If numbers are no longer finite; what was saved before remains.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be made: {error.strerror or error}") from error
+    done = iterations_done(plan, folder)
     with one_thread():
         trainer = Trainer(plan)
-        if (folder / LAST).exists():
+        if done:
             trainer.restore(folder / LAST)
+            if trainer.best is not None and not (folder / BEST).exists():
+                raise InputError(f"{folder / BEST}: missing, but validation has chosen networks")
+        if done == plan.training.iterations and (folder / RESULT).exists():
+            return _result(plan, folder / RESULT)
+        _shorten(folder / LOG, done)
         while trainer.iteration < plan.training.iterations:
             told = trainer.iterate()
             last = trainer.iteration == plan.training.iterations
             if last or trainer.iteration % plan.validation.every == 0:
                 told = _validated(trainer, told, folder)
-            checkpoint.write(folder / LAST, trainer.state())
+            # The log first: what it says of an iteration that is not saved then is taken back later.
             with (folder / LOG).open("a", encoding="utf-8") as log:
                 log.write(json.dumps(told._asdict()) + "\n")
+            checkpoint.write(folder / LAST, trainer.state())
             if tell is not None:
                 tell(told)
         result = evaluate(plan, checkpoint.restored(folder / BEST))
-    beside = folder / (RESULT + ".part")
-    beside.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    os.replace(beside, folder / RESULT)
+    write_whole(folder / RESULT, (json.dumps(result, indent=1) + "\n").encode())
     return result
+
+
+def _result(plan: Plan, path: Path) -> dict[str, Any]:
+    """Return the result of a training that is finished."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read: {error}; without it the test is played again") from error
+    if not isinstance(found, dict) or found.get("plan") != plan.to_dict():
+        raise InputError(f"{path}: is no result of this plan; without it the test is played again")
+    return found
+
+
+def _shorten(path: Path, iteration: int) -> None:
+    """Leave in the log what was told up to an iteration; what stands behind was not saved."""
+    if not path.exists():
+        return
+    kept = []
+    for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
+        if not line.endswith("\n") or json.loads(line)["iteration"] > iteration:
+            break
+        kept.append(line)
+    write_whole(path, "".join(kept).encode())
 
 
 def _validated(trainer: Trainer, told: Progress, folder: Path) -> Progress:
     """Validate, and keep the networks if they are the best so far."""
     found = trainer.validate()
-    if not math.isfinite(found):
-        raise ClairvoyantError(f"training: iteration {trainer.iteration}: the validation gives {found}")
     if trainer.best is None or found < trainer.best:
         trainer.best = found
-        kept = {
-            name: trainer.state()[name] for name in ("plan", "design", "iteration", "steps", "best", "actor")
-        }
-        checkpoint.write(folder / BEST, kept)
+        state = trainer.state()
+        kept = ("plan", "design", "iteration", "steps", "best", "actor")
+        checkpoint.write(folder / BEST, {name: state[name] for name in kept})
     return told._replace(validation=found, best=trainer.best)
 
 
@@ -230,35 +338,16 @@ def evaluate(plan: Plan, actor: Actor) -> dict[str, Any]:
     rows = []
     for track in trial(actor, judged):
         one = track.instance
+        told = {"digest": one.digest(), "machines": len(one.setting.capacity)}
         taken = taken_schedule(track.episode.simulator)
-        rows.append(
-            {
-                "digest": one.digest(),
-                "machines": len(one.setting.capacity),
-                "jct": float(one.completion_times(taken).mean()) / 60.0,
-                "fee": float(one.fees(taken).mean()),
-                "cost": one.cost(taken),
-                "reference": _reference_row(one),
-            }
-        )
+        rows.append(told | measured(one, taken) | {"reference": measured(one, track.reference.schedule)})
     return {"plan": plan.to_dict(), "test": rows}
 
 
-def _reference_row(one: PlacementInstance) -> dict[str, float]:
-    """Return the measures of FIFO-Consolidate."""
-    from ....models.placement.kernels import CONSOLIDATE, run_by_keys
-
-    simulator, setting = one.simulator(), one.setting
-    keys = np.arange(len(one.jobs))
-    run_by_keys(
-        simulator.table,
-        simulator.state,
-        setting.slowdown.contention,
-        setting.window,
-        keys,
-        CONSOLIDATE,
-        False,
-    )
-    taken = taken_schedule(simulator)
-    fee = float(one.fees(taken).mean())
-    return {"jct": float(one.completion_times(taken).mean()) / 60.0, "fee": fee, "cost": one.cost(taken)}
+def measured(one: PlacementInstance, taken: Schedule) -> dict[str, float]:
+    """Return mean completion time (minutes), mean fee (dollars) and cost (seconds) of a schedule."""
+    return {
+        "jct": float(one.completion_times(taken).mean()) / 60.0,
+        "fee": float(one.fees(taken).mean()),
+        "cost": one.cost(taken),
+    }

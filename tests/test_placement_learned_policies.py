@@ -1,0 +1,453 @@
+"""The learned schedulers as policies: the contract, what they see, the files of their networks."""
+
+import os
+import zipfile
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from dataclasses import fields, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import assume, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from clairvoyant._cli import main
+from clairvoyant.models.base import InputError
+from clairvoyant.models.placement.instance import PlacementInstance
+from clairvoyant.online import make_policy, policies, policy_table
+from clairvoyant.online.placement import FifoConsolidate, Untrained
+from clairvoyant.online.placement.learned import checkpoint
+from clairvoyant.online.placement.learned.acting import Memory, act
+from clairvoyant.online.placement.learned.design import DESIGNS, Design, Readings
+from clairvoyant.online.placement.learned.features import Eyes, Scene
+from clairvoyant.online.placement.learned.networks import Actor, seeded
+from clairvoyant.online.placement.learned.plan import Plan
+from clairvoyant.online.placement.learned.policies import SHIPPED, TRAINED, Learned, members
+from clairvoyant.online.placement.learned.training import Trainer
+from clairvoyant.online.play import play
+from clairvoyant.testing import check_policy
+from clairvoyant.testing import placement as kit
+
+LITERAL = [part.name for part in fields(Readings)]
+PRIOR = {"features": "capacity", "prior": "consolidate"}
+ESTIMATES = {"features": "estimates", "prior": "consolidate"}
+
+
+def untrained(design: Design, seed: int = 0) -> Actor:
+    """Return networks as they are before training."""
+    with seeded(seed):
+        return Actor(design).eval()
+
+
+def content(design: Design, seed: int = 0) -> dict[str, Any]:
+    """Return what a file of networks holds."""
+    return {"design": design.to_dict(), "actor": untrained(design, seed).state_dict()}
+
+
+def saved(folder: Path, design: Design, seed: int = 0) -> str:
+    """Write untrained networks and return where."""
+    path = folder / "networks.pt"
+    checkpoint.write(path, content(design, seed))
+    return str(path)
+
+
+def maker(name: str, folder: Path) -> Callable[[], Any]:
+    """Return what makes a policy, with untrained networks if none come with the package."""
+    kind = policies("placement")[name]
+    if kind is Untrained or members(name):
+        return kind
+    sees = {"features": "estimates"} if kind.traits.sees else {}
+    path = saved(folder, Design.of({"name": name if name in DESIGNS else "das", **sees}))
+    return lambda: kind(checkpoint=path)
+
+
+def tiny(seed: int = 0, jobs: int = 6, sigma: float = 0.5, **options: Any) -> PlacementInstance:
+    """Return a small generated instance with estimates."""
+    return PlacementInstance.generate("tiny", seed, jobs=jobs, estimate_error=sigma, **options)
+
+
+def watched(policy: Any, instance: PlacementInstance) -> Iterator[tuple[Scene, np.ndarray]]:
+    """Yield what the networks could see at every epoch, and what a policy decides."""
+    eyes = Eyes(instance.setting, estimates=True)
+    policy.start(instance.setting, np.random.default_rng(0))
+    hidden = policy.traits.sees
+    episode = instance.episode(hidden | {"estimates"})
+    for seen in episode:
+        shown = seen if "estimates" in hidden else replace(seen, estimate=None)
+        decision = policy.decide(shown)
+        yield eyes.look(seen), decision
+        episode.apply(decision)
+
+
+def finite(scene: Scene) -> bool:
+    """Tell whether all features are finite."""
+    return all(np.isfinite(part).all() for part in (scene.jobs, scene.machines, scene.pairs))
+
+
+def same(one: Scene, other: Scene) -> bool:
+    """Tell whether two scenes are equal to the bit."""
+    parts = ("jobs", "machines", "pairs", "fits")
+    return all(np.array_equal(getattr(one, part), getattr(other, part)) for part in parts)
+
+
+# ------------------------------------------------------------------ the contract
+
+
+@pytest.mark.parametrize("name", [*TRAINED, "untrained"])
+def test_contract(name: str, tmp_path: Path) -> None:
+    small = PlacementInstance.from_dict(tiny(3).to_dict() | {"window": 3})
+    check_policy(maker(name, tmp_path), instances={"small": small}, seeds=(0,))
+
+
+def test_the_register_says_what_they_see_and_how_they_are_set() -> None:
+    rows = {row.name: row for row in policy_table("placement")}
+    learned = {name for name, kind in policies("placement").items() if issubclass(kind, Learned)}
+    assert learned == {*TRAINED, "untrained"}
+    for name in learned:
+        assert not rows[name].randomised
+        assert rows[name].guarantee == "none"
+        assert rows[name].summary.endswith((".", ")"))
+    for name, kind in TRAINED.items():
+        assert kind.name == name
+        assert rows[name].settings == {"member": 0, "checkpoint": None}
+        assert rows[name].sees == (("estimates",) if name.endswith("-estimates") else ())
+    assert rows["untrained"].settings == {"design": "das", "seed": 0}
+    assert rows["untrained"].sees == ()
+
+
+# ------------------------------------------------------------------ what they see
+
+
+@given(instance=kit.instances(min_jobs=2, max_jobs=6, estimates=True), data=st.data())
+@hypothesis_settings(max_examples=40, deadline=None, derandomize=True)
+def test_nothing_is_seen_of_the_future_or_of_durations(
+    instance: PlacementInstance, data: st.DataObject
+) -> None:
+    """Only estimates of what waits may differ from an instance that looks the same so far."""
+    decided = play(FifoConsolidate(), instance, keep_decisions=True).decisions or ()
+    epoch = data.draw(st.integers(0, len(decided) - 1))
+
+    def looks(one: PlacementInstance) -> list[Scene]:
+        eyes, episode, scenes = Eyes(one.setting, estimates=True), one.episode(frozenset({"estimates"})), []
+        for seen, decision in zip(episode, decided[: epoch + 1], strict=False):
+            scenes.append(eyes.look(seen))
+            episode.apply(decision)
+        return scenes
+
+    before, others = looks(instance), 0
+    for other in kit.alter(instance, epoch, frozenset({"estimates"}), decided):
+        others += 1
+        assert all(same(a, b) for a, b in zip(before, looks(other)[: epoch + 1], strict=True))
+    assume(others)
+
+
+def test_estimates_change_two_features_of_jobs_and_nothing_else() -> None:
+    scenes = [
+        [scene for scene, _ in watched(FifoConsolidate(), tiny(1, jobs=8, sigma=sigma))]
+        for sigma in (0.0, 0.5, 2.0)
+    ]
+    for exact, *rest in zip(*scenes, strict=True):
+        for other in rest:
+            assert not np.array_equal(exact.jobs[:, 12:], other.jobs[:, 12:])
+            blind = [replace(scene, jobs=scene.jobs[:, :12]) for scene in (exact, other)]
+            assert same(*blind)
+
+
+@pytest.mark.parametrize("sigma", [0.0, 0.5, 2.0])
+def test_wrong_estimates_are_no_harm_to_feasibility(sigma: float, tmp_path: Path) -> None:
+    policy = TRAINED["das-estimates"](checkpoint=saved(tmp_path, Design.of(ESTIMATES)))
+    instance = tiny(2, jobs=20, sigma=sigma)
+    run = play(policy, instance, keep_decisions=True)
+    assert instance.violations(instance.schedule_of(run.decisions or ())) == []
+
+
+def test_estimates_must_be_there_and_be_declared(tmp_path: Path) -> None:
+    path = saved(tmp_path, Design.of(ESTIMATES))
+    with pytest.raises(InputError, match="^estimates: the policy sees those of the users, but the jobs"):
+        play(TRAINED["das-estimates"](checkpoint=path), PlacementInstance.generate("tiny", 0))
+    with pytest.raises(InputError, match=r"^checkpoint: .*networks see estimates .*das does not declare"):
+        TRAINED["das"](checkpoint=path)
+
+
+# ------------------------------------------------------------------ every design, every reading
+
+
+def crowd() -> PlacementInstance:
+    """Return 100 jobs that wait together, and one of many instances."""
+    plain = {"submit": 0, "duration": 10, "instances": 1, "gpus": 1, "cpus": 1, "memory": 1, "estimate": 5}
+    jobs = [plain | {"instances": 1 + i % 3, "gpus": i % 3, "duration": 1 + i % 7} for i in range(100)]
+    jobs.append(plain | {"instances": 64, "gpus": 0, "memory": 0.25})
+    machines = [{"gpus": 8, "cpus": 16, "memory": 32}] * 4
+    return PlacementInstance(machines=machines, jobs=jobs, window=128)
+
+
+@pytest.mark.parametrize("features", [{}, ESTIMATES], ids=["paper", "estimates"])
+@pytest.mark.parametrize("name", DESIGNS)
+def test_every_design_copes_with_every_instance(name: str, features: dict[str, str], tmp_path: Path) -> None:
+    path = saved(tmp_path, Design.of({"name": name, **features}))
+    edges = kit.degenerate()
+    chosen = ("no jobs", "one machine", "no GPUs", "machines with nothing", "huge numbers")
+    for instance in (*(edges[edge] for edge in chosen), crowd()):
+        policy = TRAINED["das-estimates"](checkpoint=path)
+        moves = list(watched(policy, instance))
+        assert all(finite(scene) for scene, _ in moves)
+        assert instance.violations(instance.schedule_of([rows for _, rows in moves])) == []
+
+
+@pytest.mark.parametrize("reading", LITERAL)
+def test_every_literal_reading_decides_feasibly(reading: str, tmp_path: Path) -> None:
+    policy = TRAINED["das"](checkpoint=saved(tmp_path, Design.of({"readings": {reading: "literal"}})))
+    assert policy.traits.randomised == (reading == "window")
+    instance = tiny(4, jobs=8)
+    run = play(policy, instance, keep_decisions=True)
+    assert instance.violations(instance.schedule_of(run.decisions or ())) == []
+
+
+def test_a_window_drawn_at_random_is_declared_and_follows_the_seed(tmp_path: Path) -> None:
+    path = saved(tmp_path, Design.of({"name": "da", "readings": {"window": "literal"}}))
+    runs = [
+        play(TRAINED["da"](checkpoint=path), crowd(), seed, keep_decisions=True).decisions or ()
+        for seed in (0, 0, 1)
+    ]
+    first, again, other = ([rows.tolist() for rows in run] for run in runs)
+    assert first == again != other
+    assert not TRAINED["da"].traits.randomised
+
+
+# ------------------------------------------------------------------ decisions
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_decisions_do_not_depend_on_what_is_decided_beside_them(name: str, tmp_path: Path) -> None:
+    """Scenes are padded and put side by side in training; in play there is one."""
+    made = maker(name, tmp_path)()
+    actor = made.networks()
+    instances = [PlacementInstance.generate("large", seed, jobs=25, cluster="small") for seed in range(4)]
+    tracks = [list(watched(FifoConsolidate(), with_estimates(one))) for one in instances]
+    together, alone = ([Memory() for _ in instances] for _ in range(2))
+    for scenes in zip(*([scene for scene, _ in track] for track in tracks), strict=False):
+        beside = act(actor, scenes, together, None)
+        for scene, memory, move in zip(scenes, alone, beside, strict=True):
+            (own,) = act(actor, [scene], [memory], None)
+            assert own.priorities == pytest.approx(move.priorities, abs=1e-5)
+            assert np.array_equal(own.rows, move.rows)
+
+
+def with_estimates(instance: PlacementInstance) -> PlacementInstance:
+    """Return the instance with the durations as estimates."""
+    data = instance.to_dict()
+    data["jobs"] = [job | {"estimate": job["duration"]} for job in data["jobs"]]
+    return PlacementInstance.from_dict(data)
+
+
+def test_the_number_of_threads_is_left_as_it_was() -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        scenes = list(watched(Untrained(design="da"), tiny()))
+        assert torch.get_num_threads() == 2
+        torch.set_num_threads(1)
+        again = list(watched(Untrained(design="da"), tiny()))
+    finally:
+        torch.set_num_threads(before)
+    assert [rows.tolist() for _, rows in scenes] == [rows.tolist() for _, rows in again]
+
+
+# ------------------------------------------------------------------ untrained networks
+
+
+@pytest.mark.parametrize("name", ["das", "rifling"])
+def test_untrained_networks_are_those_a_training_begins_with(name: str) -> None:
+    state = torch.get_rng_state()
+    mine = Untrained(design=name, seed=3).networks()
+    plan = Plan.of({"version": 1, "seed": 3, "design": {"name": name}, "jobs": {"cluster": "small"}})
+    theirs = Trainer(plan, torch.device("cpu")).learner.actor.state_dict()
+    other = Untrained(design=name, seed=4).networks().state_dict()
+    assert mine.state_dict().keys() == theirs.keys()
+    assert all(torch.equal(mine.state_dict()[key], theirs[key]) for key in theirs)
+    assert not all(torch.equal(other[key], theirs[key]) for key in theirs)
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"design": "dass"}, "^design: 'dass' is not one of das, da, "),
+        ({"seed": -1}, "^seed: -1 is not a whole number"),
+        ({"seed": 0.5}, r"^seed: 0\.5 is not a whole number"),
+    ],
+)
+def test_an_untrained_policy_that_cannot_be(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Untrained(**settings)
+
+
+# ------------------------------------------------------------------ files of networks
+
+
+def test_the_networks_that_come_with_the_package_follow_their_plans() -> None:
+    """Every file belongs to a policy, has its plan beside it, and holds what the plan says."""
+    shipped = {path.stem: path for path in SHIPPED.glob("*.pt")}
+    named = {f"{name}-{number}": (name, number) for name in TRAINED for number in members(name)}
+    assert shipped.keys() == named.keys()
+    for stem, (name, number) in named.items():
+        plan = Plan.load(SHIPPED / f"{name}.toml")
+        found = checkpoint.read(shipped[stem])
+        assert found["plan"] == replace(plan, seed=number).to_dict()
+        assert TRAINED[name](member=number).networks().design == plan.design
+        assert plan.design.sees_estimates == bool(TRAINED[name].traits.sees)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"member": 99}, "^member: 99 of das does not come with the package; there are: "),
+        ({"member": -1}, "^member: -1 is not a whole number"),
+        ({"member": True}, "^member: True is not a whole number"),
+        ({"member": 1, "checkpoint": "a.pt"}, "^member: 1 is given, and a checkpoint as well"),
+        ({"checkpoint": 3}, "^checkpoint: 3 is not the path of a file"),
+        ({"checkpoint": "nowhere/a.pt"}, r"^checkpoint: nowhere/a\.pt: No such file"),
+    ],
+)
+def test_a_trained_policy_that_cannot_be(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        TRAINED["das"](**settings)
+
+
+def test_a_file_that_has_changed_is_read_anew(tmp_path: Path) -> None:
+    path = saved(tmp_path, DESIGNS["da"], seed=0)
+    policy = TRAINED["das"](checkpoint=path)
+    first = policy.networks()
+    assert policy.networks() is first
+    saved(tmp_path, DESIGNS["da-mc"], seed=1)
+    os.utime(path, ns=(1, 1))
+    assert policy.networks().design == DESIGNS["da-mc"]
+
+
+def test_a_file_plays_by_its_own_design(tmp_path: Path) -> None:
+    path = saved(tmp_path, DESIGNS["da"], seed=5)
+    mine = play(make_policy(f"dl2:checkpoint={path}", "placement"), tiny(), keep_decisions=True)
+    same_ = play(Untrained(design="da", seed=5), tiny(), keep_decisions=True)
+    assert mine.policy == f"dl2:checkpoint={path}"
+    assert [rows.tolist() for rows in mine.decisions or ()] == [
+        rows.tolist() for rows in same_.decisions or ()
+    ]
+
+
+class Trap:
+    """Makes a file as soon as it is unpickled."""
+
+    def __init__(self, made: Path) -> None:
+        self.made = made
+
+    def __reduce__(self) -> Any:
+        return os.mkdir, (str(self.made),)
+
+
+def spoil(kind: str, path: Path) -> None:
+    """Write a file that is no good, each in another way."""
+    good = {"format": checkpoint.FORMAT, "version": checkpoint.VERSION, **content(DESIGNS["da"])}
+    weights, design = good["actor"], good["design"]
+    name = "encoder.jobs.weight"
+    changes: dict[str, Any] = {
+        "version": {"version": 2},
+        "format": {"format": "other"},
+        "no design": {"design": None},
+        "unknown design": {"design": design | {"name": "other"}},
+        "shape": {"design": design | {"hidden": 64}},
+        "not finite": {"actor": weights | {name: torch.full_like(weights[name], torch.nan)}},
+        "type": {"actor": weights | {name: weights[name].double()}},
+        "no array": {"actor": weights | {name: 3}},
+        "missing": {"actor": {key: value for key, value in weights.items() if key != name}},
+        "unknown": {"actor": weights | {"more": weights[name]}},
+        "no weights": {"actor": [1.0]},
+        "code": {"actor": Trap(path.with_name("ran"))},
+    }
+    if kind in changes:
+        torch.save(good | changes[kind], path)
+        return
+    torch.save(good, path)
+    whole = path.read_bytes()
+    match kind:
+        case "list":
+            torch.save([1, 2], path)
+        case "plain pickle":
+            torch.save(good | changes["code"], path, _use_new_zipfile_serialization=False)
+        case "text":
+            path.write_text("no networks at all", encoding="utf-8")
+        case "empty":
+            path.write_bytes(b"")
+        case "half":
+            path.write_bytes(whole[: len(whole) // 2])
+        case "other zip":
+            with zipfile.ZipFile(path, "w") as packed:
+                packed.writestr("a.txt", "text")
+        case _:
+            path.unlink()
+            path.mkdir()
+
+
+SPOILED = {
+    "version": "has version 2; this package reads 1",
+    "format": "is no file of networks of this package",
+    "no design": "holds no design",
+    "unknown design": "design.name: 'other' is not one of",
+    "shape": "encoder.jobs.bias has shape (32,), the design says (64,)",
+    "not finite": "encoder.jobs.weight is not finite",
+    "type": "encoder.jobs.weight has numbers of type torch.float64, the design says torch.float32",
+    "no array": "encoder.jobs.weight is no array",
+    "missing": "encoder.jobs.weight is missing",
+    "unknown": "more is unknown to the design",
+    "no weights": "holds no weights",
+    "code": "is damaged, or holds more than numbers and text, and is not read",
+    "list": "is no file of networks of this package",
+    "plain pickle": "is no file of networks of this package",
+    "text": "is no file of networks of this package",
+    "empty": "is no file of networks of this package",
+    "half": "is no file of networks of this package",
+    "other zip": "is damaged, or holds more than numbers and text, and is not read",
+    "folder": "Is a directory",
+}
+
+
+@pytest.mark.parametrize("kind", SPOILED)
+def test_a_file_that_is_no_good_is_refused_before_all_work(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def work(*_: Any, **__: Any) -> None:
+        raise AssertionError("the error comes too late")
+
+    monkeypatch.setattr("clairvoyant._front.solve", work)
+    path, played = tmp_path / "bad.pt", tmp_path / "tiny.json"
+    spoil(kind, path)
+    tiny().save(played)
+    with pytest.raises(InputError) as error:
+        TRAINED["das"](checkpoint=str(path))
+    assert str(error.value).startswith(f"checkpoint: {path}")
+    assert SPOILED[kind] in str(error.value)
+    assert main(["play", str(played), "--policy", f"das:checkpoint={path}"]) == 2
+    assert capsys.readouterr().err == f"error: policy das: {error.value}\n"
+    assert not (tmp_path / "ran").exists()
+
+
+@given(at=st.floats(0, 1, exclude_max=True), changed=st.integers(1, 255))
+@hypothesis_settings(max_examples=100, deadline=None, derandomize=True)
+def test_a_damaged_file_is_refused_or_read_as_it_was(at: float, changed: int) -> None:
+    design = Design(hidden=4, placement="gaussian")
+    with TemporaryDirectory() as folder:
+        path = Path(saved(Path(folder), design))
+        whole = bytearray(path.read_bytes())
+        whole[int(at * len(whole))] ^= changed
+        path.write_bytes(whole)
+        try:
+            found = checkpoint.restored(path).state_dict()
+        except InputError as error:
+            assert str(path) in str(error)
+            return
+    want = untrained(design).state_dict()
+    assert all(torch.equal(found[key], want[key]) for key in want)
