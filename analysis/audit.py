@@ -142,7 +142,7 @@ def verdict_table(findings: Sequence[tuple[Claim, Finding]]) -> Table:
             claim.where,
             claim.says,
             finding.verdict.value,
-            "yes" if finding.verdict is claim.expected else f"no, {claim.expected.value!r}",
+            "yes" if claim.as_expected(finding) else f"no, {claim.expected.value!r}",
             finding.summary,
         )
         for claim, finding in findings
@@ -186,6 +186,7 @@ def _key(context: Context, claims: Sequence[Claim]) -> dict[str, Any]:
         "seed": context.seed,
         "version": version("clairvoyant"),
         "source": source_digest(claims),
+        "missing": sorted({claim.extra for claim in claims if claim.lacks_extra}),
     }
 
 
@@ -196,7 +197,7 @@ def source_digest(claims: Sequence[Claim] = ()) -> str:
         path.relative_to(root).as_posix(): path
         for layer in LAYERS
         for path in (root / layer).rglob("*")
-        if path.suffix in (".py", ".json")
+        if path.suffix in (".py", ".json", ".pt")
     }
     for claim in claims:
         check: Any = claim.check
@@ -309,7 +310,7 @@ class _Audit:
 def _check(claim: Claim, context: Context) -> _Answer:
     """Return the finding in the form of JSON, or the traceback as text."""
     try:
-        return to_dict(claim.check(context))
+        return to_dict(claim.find(context))
     except Exception:  # noqa: BLE001 - not every exception can travel to the main process, which raises it
         return traceback.format_exc()
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any
 
 from ..models.base import Instance
+
+EXTRAS = {"rl": "torch"}
+"""The module that each optional part of the package brings, by the name of the extra."""
 
 
 class Verdict(enum.Enum):
@@ -115,6 +119,9 @@ class Claim:
         The verdict we stand for; the audit fails if a run finds another.
     check
         The check itself.
+    extra
+        The extra of :data:`EXTRAS` that the check needs, if any. Where it is not installed, the audit says so
+        instead of checking.
     """
 
     id: str
@@ -123,6 +130,29 @@ class Claim:
     how: str
     expected: Verdict
     check: Callable[[Context], Finding]
+    extra: str = ""
+
+    @property
+    def lacks_extra(self) -> bool:
+        """Whether the extra that the check needs is not installed."""
+        return bool(self.extra) and find_spec(EXTRAS[self.extra]) is None
+
+    def find(self, context: Context) -> Finding:
+        """Check the claim, or say what must be installed first."""
+        if not self.lacks_extra:
+            return self.check(context)
+        context.progress(1.0)
+        return Finding(
+            Verdict.NOT_CHECKABLE,
+            f"Not checked: {EXTRAS[self.extra]} is not installed. "
+            f'``pip install "clairvoyant[{self.extra}]"`` installs it.',
+        )
+
+    def as_expected(self, finding: Finding) -> bool:
+        """Tell whether a finding is the one we stand for; nothing is expected where the extra is missing."""
+        if self.lacks_extra:
+            return finding.verdict in (self.expected, Verdict.NOT_CHECKABLE)
+        return finding.verdict is self.expected
 
     @property
     def problem(self) -> str:

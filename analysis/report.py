@@ -85,7 +85,7 @@ def write_report(
         seed=seed,
         badges=BADGES,
         counts=Counter(finding.verdict for _, finding in findings),
-        surprises=[claim for claim, finding in findings if finding.verdict is not claim.expected],
+        surprises=[claim for claim, finding in findings if not claim.as_expected(finding)],
         findings=findings,
         several_problems=len({claim.problem for claim, _ in findings}) > 1,
         facts=facts,

@@ -180,6 +180,13 @@ def bounds(sizes: tuple[tuple[int, str, float | None], ...]) -> Iterator[Row]:
         )
 
 
+def learning() -> Iterator[Row]:
+    """Measure the learned schedulers; only now PyTorch is loaded."""
+    from . import placement_learning
+
+    yield from placement_learning.measure()
+
+
 def memory() -> Row:
     """Measure the peak memory of a heuristic at the paper's size."""
     before, ours = peak_memory(
@@ -196,6 +203,7 @@ def measure(full: bool) -> Iterator[Row]:
     yield from heuristics()
     yield from metaheuristics()
     yield environment()
+    yield from learning()
     yield from optima(10, 2, 10.0, range(10 if full else 5))
     yield from optima(12, 4, None, range(5 if full else 2))
     yield from contended(4, 2, range(4 if full else 2))

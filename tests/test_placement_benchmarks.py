@@ -19,6 +19,29 @@ print(json.dumps([asdict(row) | {"ratio": row.ratio} for row in rows]))
 """
 
 
+LEARNING = """
+import json
+from dataclasses import asdict
+from benchmarks import placement as b
+from benchmarks import placement_learning as l
+l.EPISODES, l.LESSON_JOBS, l.LESSONS, l.PLAYED_JOBS, l.PLAYS, l.REPEATS = 2, 6, 1, 5, 1, 1
+l.MACHINES, l.BATCHES, l.DECISIONS = (3,), (2,), l.DECISIONS[:2]
+print(json.dumps([asdict(row) | {"ratio": row.ratio} for row in b.learning()]))
+"""
+
+
+def test_every_row_of_the_learned_schedulers_is_measured() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LEARNING], cwd=ROOT, capture_output=True, text=True, check=False, timeout=240
+    )
+    assert done.returncode == 0, done.stderr
+    rows: list[dict[str, Any]] = json.loads(done.stdout)
+    assert all(row["ours"] > 0 for row in rows)
+    rivals = [row["rival"].split(",")[0] for row in rows if row["rival"]]
+    assert rivals == ["Appendix F", "GPyTorch", "GPyTorch"]
+    assert all(row["ratio"] == row["theirs"] / row["ours"] for row in rows if row["rival"])
+
+
 def test_every_row_of_the_placement_problem_is_measured() -> None:
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT], cwd=ROOT, capture_output=True, text=True, check=False, timeout=240

@@ -342,9 +342,10 @@ def test_projection_is_the_nearest_positive_semidefinite_matrix() -> None:
 # The process as a whole
 
 
-def head(seed: int = 0, hidden: int = 4, **literal: str) -> PlacementHead:
-    torch.manual_seed(seed)
-    made = PlacementHead(Design(hidden=hidden, heads=2, history=3, readings=Readings(**literal))).double()
+def head(**literal: str) -> PlacementHead:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        made = PlacementHead(Design(hidden=4, heads=2, history=3, readings=Readings(**literal))).double()
     with torch.no_grad():
         made.log_lengthscale.fill_(0.3)
         made.log_scale.fill_(-0.4)

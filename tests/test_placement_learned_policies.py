@@ -3,7 +3,6 @@
 import os
 import zipfile
 from collections.abc import Callable, Iterator
-from copy import deepcopy
 from dataclasses import fields, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -34,7 +33,6 @@ from clairvoyant.testing import check_policy
 from clairvoyant.testing import placement as kit
 
 LITERAL = [part.name for part in fields(Readings)]
-PRIOR = {"features": "capacity", "prior": "consolidate"}
 ESTIMATES = {"features": "estimates", "prior": "consolidate"}
 
 
@@ -59,10 +57,11 @@ def saved(folder: Path, design: Design, seed: int = 0) -> str:
 def maker(name: str, folder: Path) -> Callable[[], Any]:
     """Return what makes a policy, with untrained networks if none come with the package."""
     kind = policies("placement")[name]
-    if kind is Untrained or members(name):
+    if kind is Untrained:
+        return lambda: Untrained(design="dl2", seed=1)
+    if members(name):
         return kind
-    sees = {"features": "estimates"} if kind.traits.sees else {}
-    path = saved(folder, Design.of({"name": name if name in DESIGNS else "das", **sees}))
+    path = saved(folder, Plan.load(SHIPPED / f"{name}.toml").design)
     return lambda: kind(checkpoint=path)
 
 
@@ -100,7 +99,7 @@ def same(one: Scene, other: Scene) -> bool:
 
 @pytest.mark.parametrize("name", [*TRAINED, "untrained"])
 def test_contract(name: str, tmp_path: Path) -> None:
-    small = PlacementInstance.from_dict(tiny(3).to_dict() | {"window": 3})
+    small = PlacementInstance.from_dict(tiny(3, jobs=4).to_dict() | {"window": 2})
     check_policy(maker(name, tmp_path), instances={"small": small}, seeds=(0,))
 
 
@@ -124,7 +123,7 @@ def test_the_register_says_what_they_see_and_how_they_are_set() -> None:
 
 
 @given(instance=kit.instances(min_jobs=2, max_jobs=6, estimates=True), data=st.data())
-@hypothesis_settings(max_examples=40, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=30, deadline=None, derandomize=True)
 def test_nothing_is_seen_of_the_future_or_of_durations(
     instance: PlacementInstance, data: st.DataObject
 ) -> None:
@@ -160,7 +159,7 @@ def test_estimates_change_two_features_of_jobs_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("sigma", [0.0, 0.5, 2.0])
 def test_wrong_estimates_are_no_harm_to_feasibility(sigma: float, tmp_path: Path) -> None:
-    policy = TRAINED["das-estimates"](checkpoint=saved(tmp_path, Design.of(ESTIMATES)))
+    policy = TRAINED["da-mc-estimates"](checkpoint=saved(tmp_path, Design.of(ESTIMATES)))
     instance = tiny(2, jobs=20, sigma=sigma)
     run = play(policy, instance, keep_decisions=True)
     assert instance.violations(instance.schedule_of(run.decisions or ())) == []
@@ -168,8 +167,8 @@ def test_wrong_estimates_are_no_harm_to_feasibility(sigma: float, tmp_path: Path
 
 def test_estimates_must_be_there_and_be_declared(tmp_path: Path) -> None:
     path = saved(tmp_path, Design.of(ESTIMATES))
-    with pytest.raises(InputError, match="^estimates: the policy sees those of the users, but the jobs"):
-        play(TRAINED["das-estimates"](checkpoint=path), PlacementInstance.generate("tiny", 0))
+    with pytest.raises(InputError, match="the jobs of the instance have none; give every job"):
+        play(TRAINED["da-mc-estimates"](checkpoint=path), PlacementInstance.generate("tiny", 0))
     with pytest.raises(InputError, match=r"^checkpoint: .*networks see estimates .*das does not declare"):
         TRAINED["das"](checkpoint=path)
 
@@ -179,7 +178,15 @@ def test_estimates_must_be_there_and_be_declared(tmp_path: Path) -> None:
 
 def crowd() -> PlacementInstance:
     """Return 100 jobs that wait together, and one of many instances."""
-    plain = {"submit": 0, "duration": 10, "instances": 1, "gpus": 1, "cpus": 1, "memory": 1, "estimate": 5}
+    plain: dict[str, Any] = {
+        "submit": 0,
+        "duration": 10,
+        "instances": 1,
+        "gpus": 1,
+        "cpus": 1,
+        "memory": 1,
+        "estimate": 5,
+    }
     jobs = [plain | {"instances": 1 + i % 3, "gpus": i % 3, "duration": 1 + i % 7} for i in range(100)]
     jobs.append(plain | {"instances": 64, "gpus": 0, "memory": 0.25})
     machines = [{"gpus": 8, "cpus": 16, "memory": 32}] * 4
@@ -193,7 +200,7 @@ def test_every_design_copes_with_every_instance(name: str, features: dict[str, s
     edges = kit.degenerate()
     chosen = ("no jobs", "one machine", "no GPUs", "machines with nothing", "huge numbers")
     for instance in (*(edges[edge] for edge in chosen), crowd()):
-        policy = TRAINED["das-estimates"](checkpoint=path)
+        policy = TRAINED["da-mc-estimates"](checkpoint=path)
         moves = list(watched(policy, instance))
         assert all(finite(scene) for scene, _ in moves)
         assert instance.violations(instance.schedule_of([rows for _, rows in moves])) == []
@@ -292,6 +299,7 @@ def test_an_untrained_policy_that_cannot_be(settings: dict[str, Any], message: s
 
 def test_the_networks_that_come_with_the_package_follow_their_plans() -> None:
     """Every file belongs to a policy, has its plan beside it, and holds what the plan says."""
+    assert {path.stem for path in SHIPPED.glob("*.toml")} == TRAINED.keys()
     shipped = {path.stem: path for path in SHIPPED.glob("*.pt")}
     named = {f"{name}-{number}": (name, number) for name in TRAINED for number in members(name)}
     assert shipped.keys() == named.keys()
@@ -300,7 +308,6 @@ def test_the_networks_that_come_with_the_package_follow_their_plans() -> None:
         found = checkpoint.read(shipped[stem])
         assert found["plan"] == replace(plan, seed=number).to_dict()
         assert TRAINED[name](member=number).networks().design == plan.design
-        assert plan.design.sees_estimates == bool(TRAINED[name].traits.sees)
 
 
 @pytest.mark.parametrize(
@@ -392,6 +399,7 @@ def spoil(kind: str, path: Path) -> None:
             path.mkdir()
 
 
+UNREAD = "is no whole file of networks, or holds more than numbers and text; it is not read"
 SPOILED = {
     "version": "has version 2; this package reads 1",
     "format": "is no file of networks of this package",
@@ -404,13 +412,13 @@ SPOILED = {
     "missing": "encoder.jobs.weight is missing",
     "unknown": "more is unknown to the design",
     "no weights": "holds no weights",
-    "code": "is damaged, or holds more than numbers and text, and is not read",
+    "code": UNREAD,
     "list": "is no file of networks of this package",
-    "plain pickle": "is no file of networks of this package",
-    "text": "is no file of networks of this package",
-    "empty": "is no file of networks of this package",
-    "half": "is no file of networks of this package",
-    "other zip": "is damaged, or holds more than numbers and text, and is not read",
+    "plain pickle": UNREAD,
+    "text": UNREAD,
+    "empty": UNREAD,
+    "half": UNREAD,
+    "other zip": UNREAD,
     "folder": "Is a directory",
 }
 
@@ -436,7 +444,7 @@ def test_a_file_that_is_no_good_is_refused_before_all_work(
 
 
 @given(at=st.floats(0, 1, exclude_max=True), changed=st.integers(1, 255))
-@hypothesis_settings(max_examples=100, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=60, deadline=None, derandomize=True)
 def test_a_damaged_file_is_refused_or_read_as_it_was(at: float, changed: int) -> None:
     design = Design(hidden=4, placement="gaussian")
     with TemporaryDirectory() as folder:
@@ -446,8 +454,7 @@ def test_a_damaged_file_is_refused_or_read_as_it_was(at: float, changed: int) ->
         path.write_bytes(whole)
         try:
             found = checkpoint.restored(path).state_dict()
-        except InputError as error:
-            assert str(path) in str(error)
+        except InputError:
             return
     want = untrained(design).state_dict()
     assert all(torch.equal(found[key], want[key]) for key in want)

@@ -82,7 +82,8 @@ drawn = st.builds(Drawn, SEEDS, st.integers(1, 3), st.integers(1, 5))
 def test_log_densities_and_entropies_are_those_of_torch(one: Drawn) -> None:
     diagonal = Independent(Gaussian(one.independent.mean, one.independent.variance.sqrt()), 1)
     whole = MultivariateNormal(one.dependent.mean, one.covariance)
-    for made, theirs in ((one.independent, diagonal), (one.dependent, whole)):
+    pairs: list[tuple[Normal, Any]] = [(one.independent, diagonal), (one.dependent, whole)]
+    for made, theirs in pairs:
         found = mappo.log_density(made, one.action)
         torch.testing.assert_close(found, theirs.log_prob(one.action), rtol=1e-8, atol=1e-9)
         torch.testing.assert_close(mappo.entropy(made), theirs.entropy(), rtol=1e-8, atol=1e-9)
@@ -257,7 +258,8 @@ def attended(encoder: Any, z: np.ndarray) -> np.ndarray:
             score = np.array([q[i, own] @ k[j, own] / np.sqrt(size) for j in range(n)])
             share = np.exp(score - score.max())
             result[i, own] = sum(s * v[j, own] for j, s in enumerate(share / share.sum()))
-    return result @ encoder.out.weight.detach().numpy().T
+    found: np.ndarray = result @ encoder.out.weight.detach().numpy().T
+    return found
 
 
 def test_jobs_are_encoded_by_the_plain_formulas() -> None:
@@ -505,8 +507,8 @@ def test_steps_follow_the_derivative_of_the_losses(name: str) -> None:
     names = {**dict(stepped.actor.named_parameters()), **dict(stepped.critic.named_parameters())}
     assert len(names) > 8
     rng, step = np.random.default_rng(0), 1e-6
-    for network in ("actor", "critic"):
-        for part, weights in getattr(stepped, network).named_parameters():
+    for whose in ("actor", "critic"):
+        for part, weights in getattr(stepped, whose).named_parameters():
             if part in unused(student.design):
                 continue
             way = torch.from_numpy(rng.normal(size=tuple(weights.shape)))
@@ -514,7 +516,7 @@ def test_steps_follow_the_derivative_of_the_losses(name: str) -> None:
             for sign in (1.0, -1.0):
                 moved = copy.deepcopy(student)
                 with torch.no_grad():
-                    getattr(moved, network).get_parameter(part).add_(sign * step * way)
+                    getattr(moved, whose).get_parameter(part).add_(sign * step * way)
                 ends.append(loss(moved))
             slope = (ends[0] - ends[1]) / (2.0 * step)
             assert weights.grad is not None
@@ -548,12 +550,13 @@ def test_what_is_left_out_of_the_densities_changes_no_decision(one: PlacementIns
     episode, eyes = one.episode(frozenset()), Eyes(one.setting, False)
     for observation in episode:
         scene = eyes.look(observation)
-        waiting, machines = scene.pairs.shape[:2]
+        waiting, machines = len(scene.jobs), len(scene.machines)
         everyone, fit = np.arange(waiting), np.flatnonzero(scene.fits)
-        priorities, scores = rng.normal(size=waiting), rng.normal(size=(waiting, machines))
+        priorities, scores = rng.standard_normal(waiting), rng.standard_normal((waiting, machines))
         rows = decided(scene, priorities, scores, fit)
         started = np.isin(observation.jobs, [row[0] for row in rows])
-        noise, other = 10.0 * rng.normal(size=waiting), 10.0 * rng.normal(size=(waiting, machines))
+        noise = 10.0 * rng.standard_normal(waiting)
+        other = 10.0 * rng.standard_normal((waiting, machines))
         assert rows
         # Jobs that do not fit might as well not be asked.
         assert decided(scene, np.where(scene.fits, priorities, noise), scores, everyone) == rows
@@ -596,3 +599,13 @@ def test_samples_picked_are_those_of_the_chosen_decisions() -> None:
             strict=True,
         ):
             torch.testing.assert_close(all_[chosen], some, rtol=1e-3, atol=1e-3)
+
+
+def test_by_the_means_alone_the_past_adds_nothing() -> None:
+    student = taught(design())
+    done = tracks(student.design)
+    roll(done, by_network(student.actor, None))
+    past = [step.move.past for track in done for step in track.steps]
+    # What is remembered is by how much affinities were off their means: without draws, by nothing.
+    assert any(each is not None and each.known.any() for each in past)
+    assert not any(each is not None and each.residual.any() for each in past)

@@ -70,12 +70,13 @@ sys.exit(main(["play", "p.json", "--policy", "das"]))
     assert done.returncode == 2, done.stderr
 
 
-def test_listing_policies_loads_no_torch(tmp_path: Path) -> None:
+def test_listing_and_making_policies_loads_no_torch(tmp_path: Path) -> None:
     script = """
 import sys
 import clairvoyant as cv
 from clairvoyant.online import policy_table
 listed = {row.name for row in policy_table("placement")}
+cv.make_policy("untrained:design=dl2", "placement")
 print("das" in listed, "das" in cv.list_policies("placement"), "torch" in sys.modules)
 """
     done = python(script, tmp_path)

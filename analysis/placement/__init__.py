@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...models.placement.generate import generate
 from ..claim import Claim, Table
-from . import evaluation, model, network, objective, theory
+from . import evaluation, learned_cases, learned_ours, learning, model, network, objective, theory
 
 CLAIMS: list[Claim] = [
     *model.CLAIMS,
@@ -12,6 +12,9 @@ CLAIMS: list[Claim] = [
     *network.CLAIMS,
     *objective.CLAIMS,
     *evaluation.CLAIMS,
+    *learning.CLAIMS,
+    *learned_cases.CLAIMS,
+    *learned_ours.CLAIMS,
 ]
 
 

@@ -1,16 +1,15 @@
 """Runs of trained networks: which trainings there are, how they play, and comparisons over both seeds.
 
-Two things are random: the jobs, and the training. A comparison here says what both leave open: of the trace it
-pairs the means over all trainings, of the training it has an interval over the seeds of both designs.
+Two things are random: the jobs, and the training. A comparison says what both leave open: it pairs the means
+over all trainings by trace, and it has an interval over the training seeds of both designs.
 """
 
 from __future__ import annotations
 
 import copy
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,12 +20,13 @@ from ...models.placement.instance import PlacementInstance, taken_schedule
 from ...models.placement.schedule import Schedule
 from ...online.placement import POLICIES
 from ...online.placement.learned import policies
-from ..claim import Context, Figure, Finding, Table, Verdict
-from ..experiments import Statement, spread, track
+from ..claim import Claim, Context, Figure, Finding, Table, Verdict
+from ..experiments import Statement, seeds, spread, track
 from ..plots import PALETTE, new_figure, plot_bars, to_svg
 from ..statistics import Interval, Paired, mean_band, mean_interval, paired
 from .experiments import (
     FEE,
+    FIFO_C,
     JCT,
     NOTE,
     Contender,
@@ -51,6 +51,41 @@ QUICK_MEMBERS = 2
 
 ROUNDING = 9
 """Digits after the point of a difference in per cent that are more than rounding."""
+
+
+LEARNED = {
+    "da": "DA",
+    "da-mc": "DA+MC",
+    "da-rwgp": "DA+RWGP",
+    "das": "DAS",
+    "dl2": "DL2",
+    "rifling": "RIFLING",
+    "clone-ppo": "Clone-then-PPO",
+    "da-mc-capacity": "DA+MC-Capacity",
+    "da-mc-estimates": "DA+MC-Estimates",
+}
+"""Names and labels of all networks that come with the package."""
+
+RL = "rl"
+"""The extra that the networks need."""
+
+UNSEEN = "Jobs of seeds that no training has seen; all trainings that come with the package. "
+"""Begins what many claims say of how they are checked."""
+
+JUDGED = (
+    "Decided only if the traces (means over the trainings: interval and Wilcoxon test) and the trainings "
+    "(Welch interval) agree."
+)
+"""Ends it."""
+
+ESTIMATES = 0.5
+"""Standard deviation of the logarithm of the error of the estimates that the networks were trained with."""
+
+WORSE_ESTIMATES = 1.5
+"""The same of worse ones, which they have not seen."""
+
+CONTROLS = 5
+"""Untrained networks beside the trained ones."""
 
 
 @dataclass(frozen=True)
@@ -97,15 +132,18 @@ def untrained(design: str, label: str, count: int) -> Group:
     return Group(label, tuple(Contender(f"{label} {dict(s)['seed']}", "untrained", s) for s in settings))
 
 
-def too_few(groups: Iterable[Group]) -> Finding | None:
+def too_few(groups: Sequence[Group]) -> Finding | None:
     """Return a finding that says which designs have too few trainings, None if all have enough."""
-    lacking = [f"{group.label} ({len(group)})" for group in groups if len(group) < FEWEST]
-    if not lacking:
-        return None
+    return None if all(len(group) >= FEWEST for group in groups) else lacking(groups)
+
+
+def lacking(groups: Sequence[Group]) -> Finding:
+    """Return a finding that says which of some designs have too few trainings."""
+    few = [f"{group.label} ({len(group)})" for group in groups if len(group) < FEWEST]
     return Finding(
         Verdict.NOT_CHECKABLE,
         f"At least {FEWEST} trainings of each design are needed to tell it from its seed. There are too few "
-        f"of {', '.join(lacking)}.",
+        f"networks of {', '.join(few)}.",
         {f"trainings of {group.label}": len(group) for group in groups},
     )
 
@@ -136,8 +174,7 @@ def side_by_side(who: Contender, drawn: Sequence[PlacementInstance], tau: int = 
     from ...online.placement.learned.acting import Memory, act, one_thread
     from ...online.placement.learned.features import Eyes
 
-    policy = who.make()
-    assert isinstance(policy, policies.Learned)
+    policy = learned(who)
     actor = with_history(policy.networks(), tau)
     if actor.design.draws_jobs:
         raise InputError(f"{who.label}: draws jobs at random, which is not played side by side")
@@ -158,6 +195,14 @@ def side_by_side(who: Contender, drawn: Sequence[PlacementInstance], tau: int = 
                 episodes[k].apply(move.rows)
             scenes = look(scenes)
     return [taken_schedule(episode.simulator) for episode in episodes]
+
+
+def learned(who: Contender) -> policies.Learned:
+    """Return the policy of a contender whose networks decide."""
+    policy = who.make()
+    if not isinstance(policy, policies.Learned):
+        raise InputError(f"{who.label}: {who.policy} has no networks")
+    return policy
 
 
 def with_history(actor: Actor, tau: int) -> Actor:
@@ -236,7 +281,9 @@ def below(found: Versus) -> bool | None:
 def contrast(ours: np.ndarray, theirs: np.ndarray) -> Versus:
     """Compare differences in per cent from one base, shapes (members, seeds): ours less theirs."""
     gap = np.round(ours - theirs.mean(0), ROUNDING)
-    return Versus(paired(gap.mean(0), np.zeros(gap.shape[1])), _welch(ours.mean(1), theirs.mean(1)), gap.mean(1))
+    return Versus(
+        paired(gap.mean(0), np.zeros(gap.shape[1])), _welch(ours.mean(1), theirs.mean(1)), gap.mean(1)
+    )
 
 
 def compare(a: Group, b: Group, setup: Setup, drawn: Sequence[int], measure: str) -> Versus:
@@ -282,6 +329,8 @@ def claimed(says: str, found: Mapping[str, Versus]) -> Statement:
 # --- Showing -----------------------------------------------------------------------------------------------
 
 MEASURES = (JCT, FEE)
+WORD = {JCT: "JCT", FEE: "fee"}
+"""What measures are called in sentences."""
 
 
 def level_table(title: str, groups: Sequence[Group], setup: Setup, drawn: Sequence[int]) -> Table:
@@ -291,23 +340,17 @@ def level_table(title: str, groups: Sequence[Group], setup: Setup, drawn: Sequen
         cells: list[str | int] = [group.label, len(group)]
         for measure in MEASURES:
             found = values(group, setup, drawn, measure)
-            cells += [spread(found.mean(0), 2), _range(found.mean(1), 2, len(group))]
+            cells += [spread(found.mean(0), 2), ends(found.mean(1), 2)]
         rows.append(tuple(cells))
     return Table(
-        f"{title}: means over {len(drawn)} instances (± 95 % half width), and the least and the largest mean of "
-        f"a training. {NOTE}",
+        f"{title}: means over {len(drawn)} instances (± 95 % half width), and the least and the largest "
+        f"mean of a training. {NOTE}",
         (
             *("policy", "trainings", "JCT (min)", "JCT by training (min)"),
             *("fee ($)", "fee by training ($)"),
         ),
         tuple(rows),
     )
-
-
-def _range(found: np.ndarray, digits: int, count: int, sign: str = "") -> str:
-    if count == 1:
-        return "-"
-    return f"{found.min():{sign}.{digits}f} to {found.max():{sign}.{digits}f}"
 
 
 def versus_table(
@@ -324,21 +367,25 @@ def versus_table(
             cells += [
                 f"{mean:+.2f} [{low:+.2f}, {high:+.2f}]",
                 p_value(found.over_traces.p),
-                _range(found.by_seed, 2, len(a), "+"),
+                ends(found.by_seed, 2, "+"),
                 ahead,
             ]
         rows.append(tuple(cells))
-    columns = (f"{m} {what}" for m in ("JCT", "fee") for what in ("(%)", "p", "by training (%)", "ahead"))
+    columns = (
+        f"{WORD[m]} {what}" for m in ("JCT", "fee") for what in ("(%)", "p", "by training (%)", "ahead")
+    )
     return Table(
-        f"{title}: mean difference with its 95 % interval (t) and p of the Wilcoxon signed-rank test, of means "
-        f"over the trainings, paired over {len(drawn)} instances; the least and the largest mean difference of "
-        f"a training, and how many are below. {NOTE}",
+        f"{title}: mean difference with its 95 % interval (t) and p of the Wilcoxon signed-rank test, of "
+        f"means over the trainings, paired over {len(drawn)} instances; the least and the largest mean "
+        f"difference of a training, and how many are below. {NOTE}",
         ("policies", *columns),
         tuple(rows),
     )
 
 
-def chart(name: str, caption: str, groups: Sequence[Group], base: Group, setup: Setup, drawn: Sequence[int]) -> Figure:
+def chart(
+    name: str, caption: str, groups: Sequence[Group], base: Group, setup: Setup, drawn: Sequence[int]
+) -> Figure:
     """Return bars of JCT and fee against a base, with intervals over instances; a point per training."""
     figure, ax = new_figure(height=max(3.3, 0.45 * len(groups)))
     series, points = {}, []
@@ -361,6 +408,70 @@ def chart(name: str, caption: str, groups: Sequence[Group], base: Group, setup: 
         f"{setup.jobs} jobs. {NOTE}.",
         to_svg(figure),
     )
+
+
+# --- What the claims share ----------------------------------------------------------------------------------
+
+FIFO = alone(FIFO_C)
+SJF_E = Contender("SJF-Estimate-Consolidate", "sjf-estimate-consolidate")
+
+
+def base_setup(context: Context) -> Setup:
+    """Return Small at rho 0.8, with as many jobs as the mode says."""
+    return Setup(context.pick(20, 200, 1000))
+
+
+def traces(context: Context, default: int = 10, full: int = 20) -> range:
+    """Return the instance seeds of a comparison."""
+    return seeds(context, 3, default, full)
+
+
+def enough(groups: Iterable[Group]) -> list[Group]:
+    """Return the groups that have enough trainings."""
+    return [group for group in groups if len(group) >= FEWEST]
+
+
+def trainings(groups: Iterable[Group]) -> dict[str, float | int | str | bool]:
+    """Return how many trainings there are of each group that is trained, as numbers of a finding."""
+    return {f"trainings of {group.label}": len(group) for group in groups if len(group) > 1}
+
+
+def joined(label: str, groups: Iterable[Group]) -> Group:
+    """Return all members of several groups as one."""
+    return Group(label, tuple(who for group in groups for who in group.members))
+
+
+def counted(statements: Sequence[Statement]) -> str:
+    """Return how many statements hold, fail and are undecided."""
+    words = {True: "hold", False: "fail", None: "are undecided"}
+    return ", ".join(f"{sum(s.agrees is sign for s in statements)} {word}" for sign, word in words.items())
+
+
+def width(found: np.ndarray) -> np.ndarray:
+    """Return how far the worst of some networks is above the best, on each instance, shape (seeds,).
+
+    Which ones these are is told by the other half of the instances: chosen and judged on the same ones, the
+    noise of the instances would count as a difference of the networks. Shape of ``found``: (members, seeds).
+    """
+    gap = np.empty(found.shape[1])
+    for half in (0, 1):
+        by_seed = found[:, 1 - half :: 2].mean(1)
+        gap[half::2] = found[by_seed.argmax(), half::2] - found[by_seed.argmin(), half::2]
+    return gap
+
+
+def ends(found: np.ndarray, digits: int, sign: str = "") -> str:
+    """Return the least and the largest number of the trainings as text; a dash for one alone."""
+    if len(found) == 1:
+        return "-"
+    return f"{found.min():{sign}.{digits}f} to {found.max():{sign}.{digits}f}"
+
+
+def learned_claim(
+    name: str, where: str, says: str, how: str, expected: Verdict, check: Callable[[Context], Finding]
+) -> Claim:
+    """Return a claim that needs the networks."""
+    return Claim(f"placement/{name}", where, says, how, expected, check, extra=RL)
 
 
 if TYPE_CHECKING:

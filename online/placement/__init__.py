@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .heuristics import (
     DrfFirstFit,
     DrfLoadBalance,
@@ -17,7 +19,8 @@ from .metaheuristics import Malo, Mosa
 
 _PAPER = (FifoFirstFit, FifoLoadBalance, DrfFirstFit, DrfLoadBalance, Tetris, Mosa, Malo)
 _OURS = (FifoConsolidate, SjfConsolidate, SjfEstimateConsolidate)
-POLICIES = {policy.name: policy for policy in (*_PAPER, *_OURS, *TRAINED.values(), Untrained)}
+_ALL: tuple[type[Any], ...] = (*_PAPER, *_OURS, *TRAINED.values(), Untrained)
+POLICIES = {policy.name: policy for policy in _ALL}
 
 __all__ = ["POLICIES", "DrfFirstFit", "DrfLoadBalance", "FifoConsolidate", "FifoFirstFit", "FifoLoadBalance"]
 __all__ += ["Malo", "Mosa", "SjfConsolidate", "SjfEstimateConsolidate", "Tetris", "Untrained"]

@@ -547,7 +547,7 @@ def audit(
             policies=policy_table(),
             oracles=list_oracles(),
         )
-    passed = all(finding.verdict is claim.expected for claim, finding in results)
+    passed = all(claim.as_expected(finding) for claim, finding in results)
     if as_json:
         out.print_json(
             {
@@ -605,14 +605,14 @@ def train(file: Path, folder: Path | None, seed: int | None, as_json: bool) -> i
         try:
             result = training.train(plan, folder, follow)
         except KeyboardInterrupt:
-            saved = (
-                f"after iteration {done} of {total}, saved in {folder}"
-                if done
-                else "before anything was saved"
+            saved = f"after iteration {done} of {total}, saved in {folder}; the same command goes on from it"
+            out.log(
+                f"interrupted {saved if done else 'before anything was saved; the same command begins anew'}"
             )
-            out.log(f"interrupted {saved}; the same command goes on from there")
             if as_json:
-                out.print_json({"interrupted": True, "folder": str(folder), "iteration": done, "of": total})
+                out.print_json(
+                    {"interrupted": True, "folder": str(folder), "iteration": done, "iterations": total}
+                )
             return INTERRUPTED
     described = tell.training_facts(folder, result)
     if as_json:

@@ -218,7 +218,7 @@ def training_facts(folder: Path, result: Mapping[str, Any]) -> dict[str, Any]:
     The differences are those of the networks less FIFO-Consolidate, in the unit of the measure and in per
     cent of what FIFO-Consolidate has on the same instance (None if that is 0 on any).
     """
-    player = "das-estimates" if result["plan"]["design"]["features"] == "estimates" else "das"
+    player = "da-mc-estimates" if result["plan"]["design"]["features"] == "estimates" else "das"
     clusters = {}
     for machines in sorted({row["machines"] for row in result["test"]}):
         rows = [row for row in result["test"] if row["machines"] == machines]
@@ -298,7 +298,7 @@ def claim_facts(results: Results) -> list[dict[str, Any]]:
             "says": claim.says,
             "verdict": finding.verdict,
             "expected": claim.expected,
-            "as_expected": finding.verdict is claim.expected,
+            "as_expected": claim.as_expected(finding),
             "summary": finding.summary,
             "numbers": finding.numbers,
         }
@@ -311,13 +311,13 @@ def print_claims(results: Results) -> None:
     rows = []
     for claim, finding in results:
         verdict = finding.verdict.value
-        if finding.verdict is not claim.expected:
+        if not claim.as_expected(finding):
             verdict += f", expected: {claim.expected.value}"
         rows.append((claim.id, verdict, finding.summary))
     out.print_table(["claim", "verdict", "what decides"], rows)
     out.line()
     counts = Counter(finding.verdict.value for _, finding in results)
-    wrong = sum(finding.verdict is not claim.expected for claim, finding in results)
+    wrong = sum(not claim.as_expected(finding) for claim, finding in results)
     out.line(
         f"{len(results)} claims: {', '.join(f'{n} {verdict}' for verdict, n in counts.items())}; "
         + (f"{wrong} NOT as expected" if wrong else "all as expected")

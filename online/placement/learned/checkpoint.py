@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,14 +18,11 @@ from .networks import Actor
 FORMAT = "clairvoyant placement networks"
 VERSION = 1
 
+REFUSED = "is no whole file of networks, or holds more than numbers and text; it is not read"
+
 UNREADABLE = (
-    pickle.UnpicklingError,
-    RuntimeError,
-    EOFError,
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
+    *(zipfile.BadZipFile, zlib.error, pickle.UnpicklingError, EOFError),
+    *(RuntimeError, ValueError, LookupError, TypeError, AttributeError),
 )
 """What reading a damaged or foreign file may raise."""
 
@@ -55,18 +53,17 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def _numbers_and_text(path: Path) -> Any:
-    """Return what a file holds, if that is numbers and text only, or None if it is no file of PyTorch."""
+    """Return what a file holds, if it is whole and all of it is numbers and text."""
     try:
-        with path.open("rb") as file:
-            packed = zipfile.is_zipfile(file)
-        found = torch.load(path, map_location="cpu", weights_only=True) if packed else None
+        with zipfile.ZipFile(path) as packed:
+            damaged = packed.testzip()
+        if damaged is None:
+            return torch.load(path, map_location="cpu", weights_only=True)
     except OSError as error:
         raise InputError(f"checkpoint: {path}: {error.strerror or error}") from error
     except UNREADABLE as error:
-        raise InputError(
-            f"checkpoint: {path} is damaged, or holds more than numbers and text, and is not read"
-        ) from error
-    return found
+        raise InputError(f"checkpoint: {path} {REFUSED}") from error
+    raise InputError(f"checkpoint: {path} {REFUSED}")
 
 
 def restored(path: Path) -> Actor:

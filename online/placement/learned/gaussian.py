@@ -12,13 +12,14 @@ and the sum of the last factors over all pairs of nodes is the random walk kerne
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
 TERMS = 12
-"""Walks of up to so many steps less one: beta is at most 1, and 1 / 12! is below the rounding."""
+"""Walks of up to so many steps less one: beta is at most 1, and 1 / 12! is below the rounding of float32."""
 
 GEOMETRIC_TERMS = 16
 
@@ -47,6 +48,9 @@ class _Matern(torch.autograd.Function):
         return (g + 1.0).mul_(decay).mul_(-5.0 / 6.0).mul_(outer[0])
 
 
+_kernel_of_squares: Callable[[Tensor], Tensor] = _Matern.apply
+
+
 def matern(x: Tensor, y: Tensor, lengthscale: Tensor, *, squared: bool = False) -> Tensor:
     r"""Return the Matern kernel with :math:`\nu = 5/2` between points, shape (..., m, n).
 
@@ -63,8 +67,7 @@ def matern(x: Tensor, y: Tensor, lengthscale: Tensor, *, squared: bool = False) 
     far = (a * a).sum(-1)[..., :, None] + (b * b).sum(-1)[..., None, :]
     square = torch.baddbmm(far, a, b.transpose(-1, -2), alpha=-2.0) if a.dim() == 3 else far - 2.0 * a @ b.mT
     square = square.clamp_min(0.0)
-    found: Tensor = _Matern.apply(square * square if squared else square)
-    return found
+    return _kernel_of_squares(square * square if squared else square)
 
 
 def walk_features(adjacency: Tensor, weight: Tensor, *, geometric: bool = False) -> Tensor:
@@ -77,12 +80,14 @@ def walk_features(adjacency: Tensor, weight: Tensor, *, geometric: bool = False)
     weight
         :math:`\beta`, or :math:`\lambda` if ``geometric``: then walks weigh :math:`\lambda^l` as in (12).
     """
-    ones = adjacency.new_ones(adjacency.shape[:-1])
-    walks, coefficients = [ones], [torch.ones_like(weight)]
+    # One contiguous stack of matrices, so that no product copies them again.
+    matrices = adjacency.reshape(-1, *adjacency.shape[-2:])
+    walks, coefficients = [matrices.new_ones(*matrices.shape[:-1], 1)], [torch.ones_like(weight)]
     for step in range(1, GEOMETRIC_TERMS if geometric else TERMS):
-        walks.append((adjacency @ walks[-1][..., None])[..., 0])
+        walks.append(torch.bmm(matrices, walks[-1]))
         coefficients.append(coefficients[-1] * (weight if geometric else weight / step))
-    return torch.stack(walks, -1) * torch.sqrt(torch.stack(coefficients))
+    counts = torch.cat(walks, -1).reshape(*adjacency.shape[:-1], len(walks))
+    return counts * torch.sqrt(torch.stack(coefficients))
 
 
 def walk_kernel(features: Tensor, others: Tensor) -> Tensor:
@@ -129,6 +134,9 @@ class _Regression(torch.autograd.Function):
         return gram, shift @ alpha.mT + both @ weights.mT, pulled
 
 
+_regression: Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]] = _Regression.apply
+
+
 def posterior(
     prior: Tensor, cross: Tensor, gram: Tensor, residual: Tensor, noise: Tensor, known: Tensor
 ) -> tuple[Tensor, Tensor]:
@@ -157,7 +165,8 @@ def posterior(
     weight = known.to(gram.dtype)
     covariance = gram * (weight[..., :, None] * weight[..., None, :])
     covariance = covariance + torch.diag_embed(noise + 1.0 - weight)
-    shift, less = _Regression.apply(covariance, cross * weight[..., None, :], residual * weight[..., None])
+    known_cross, known_residual = cross * weight[..., None, :], residual * weight[..., None]
+    shift, less = _regression(covariance, known_cross, known_residual)
     return shift, prior - less
 
 

@@ -35,7 +35,7 @@ def log_density(normal: Normal, action: Tensor, counts: Tensor | None = None) ->
 
 
 def _marginal(factor: Tensor, weight: Tensor) -> Tensor:
-    """Return the factor of the covariance of some dimensions; the others get 1 on the diagonal, 0 beside it."""
+    """Return the factor of the covariance of what counts; the others are 1 on the diagonal, 0 beside it."""
     covariance = factor @ factor.transpose(-1, -2)
     both = weight[..., :, None] * weight[..., None, :]
     found: Tensor = torch.linalg.cholesky(covariance * both + torch.diag_embed(1.0 - weight))

@@ -22,6 +22,7 @@ from ...base import Traits
 from .design import DESIGNS
 
 if TYPE_CHECKING:
+    from .acting import Scores
     from .networks import Actor
 
 SHIPPED = Path(__file__).parent / "pretrained"
@@ -82,6 +83,13 @@ class Learned(ABC):
             (move,) = act(self._actor, [scene], [self._memory], None)
         return move.rows
 
+    def scores(self, observation: Observation) -> Scores:
+        """Return what the agents think of every waiting job now, as Figure 6 shows; this decides nothing."""
+        from .acting import one_thread, scores
+
+        with one_thread():
+            return scores(self._actor, self._eyes.look(observation), self._memory)
+
 
 def _torch_is_there() -> bool:
     """Tell whether PyTorch is installed, without loading it."""
@@ -129,7 +137,7 @@ class Trained(Learned):
 
     member: int = 0
     checkpoint: str | None = None
-    name: str = field(init=False)
+    name: str = field(default="trained", init=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -166,7 +174,7 @@ class Trained(Learned):
         if actor.design.sees_estimates and "estimates" not in self.traits.sees:
             raise InputError(
                 f"checkpoint: {path}: its networks see estimates of the durations, which {type(self).name} "
-                f"does not declare to see; das-estimates does"
+                f"does not declare to see; da-mc-estimates does"
             )
         return actor
 
@@ -237,24 +245,24 @@ class ClonePpo(Trained):
 
 
 @dataclass
-class DasCapacity(Trained):
-    """DAS-Capacity: DAS that also sees what room each job has, and starts out from FIFO-Consolidate.
+class DaMcCapacity(Trained):
+    """DA+MC-Capacity: DA+MC that also sees where a job has room, and starts out from FIFO-Consolidate.
 
-    The features "capacity" of :mod:`.features`; what is learned is added to the order of submission and to
-    the ranks of the machines under FIFO-Consolidate.
+    Its features are those called "capacity" in :mod:`.features`. What is learned is added to the order of
+    submission and to the ranks of the machines under FIFO-Consolidate.
     """
 
-    name: str = field(default="das-capacity", init=False)
+    name: str = field(default="da-mc-capacity", init=False)
 
 
 @dataclass
-class DasEstimates(Trained):
-    """DAS-Estimates: DAS-Capacity that also sees what users believe that their jobs take.
+class DaMcEstimates(Trained):
+    """DA+MC-Estimates: DA+MC-Capacity that also sees what users believe that their jobs take.
 
     The jobs of the instance need estimates.
     """
 
-    name: str = field(default="das-estimates", init=False)
+    name: str = field(default="da-mc-estimates", init=False)
     traits = Traits(problem="placement", sees=frozenset({"estimates"}))
 
 
@@ -293,6 +301,6 @@ class Untrained(Learned):
 
 
 _PAPER = (Das, Da, DaMc, DaRwgp, Dl2, Rifling)
-_OURS = (ClonePpo, DasCapacity, DasEstimates)
+_OURS = (ClonePpo, DaMcCapacity, DaMcEstimates)
 TRAINED: dict[str, type[Trained]] = {policy.name: policy for policy in (*_PAPER, *_OURS)}
 """The policies with networks of their own, by name."""

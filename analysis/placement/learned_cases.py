@@ -1,0 +1,530 @@
+"""Claims about trained networks: single decisions, history, time, and distance from the optimum."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ...models.placement.instance import PlacementInstance
+from ...online.play import play, policy_stream
+from ..claim import Claim, Context, Figure, Finding, Table, Verdict, holds_if
+from ..experiments import Statement, policy_seed, seeds, spread, track
+from .evaluation import (
+    PRINTED_BUDGETS,
+    bound,
+    optimum,
+    seconds_per_decision,
+)
+from .experiments import (
+    CLUSTERS,
+    FIFO_FF,
+    JCT,
+    NOTE,
+    SJF_C,
+    Contender,
+    Setup,
+    bars,
+    excess,
+    instance,
+    settled,
+    statement_table,
+)
+from .measures import ratio
+from .model import INFERENCE, SLOWER, eight_machines, figure_6a
+from .trained import (
+    AT_PLAY,
+    ESTIMATES,
+    FIFO,
+    LEARNED,
+    SJF_E,
+    Group,
+    alone,
+    ends,
+    enough,
+    lacking,
+    learned,
+    learned_claim,
+    outcomes,
+    play_all,
+    side_by_side,
+    too_few,
+    trained,
+    trainings,
+    untrained,
+    values,
+    with_history,
+)
+
+if TYPE_CHECKING:
+    from ...online.placement.learned.networks import Actor
+
+
+# --- Figure 5(c, d) -----------------------------------------------------------------------------------------
+
+TAUS = (4, 6, 8, 10)
+
+
+def _check_history(context: Context) -> Finding:
+    das = trained("das", "DAS", context)
+    if (missing := too_few([das])) is not None:
+        return missing
+    drawn = seeds(context, 1, 2, 5)
+    small = Setup(context.pick(20, 60, 400), rho=2.0)
+    made = [instance(small, seed) for seed in drawn]
+    same, count = 0, 0
+    for who in track(context, das.members):
+        shipped = [
+            play(who.make(), one, policy_seed(seed), keep_decisions=True)
+            for one, seed in zip(made, drawn, strict=True)
+        ]
+        own = [one.schedule_of(run.decisions or ()) for one, run in zip(made, shipped, strict=True)]
+        for tau in (1, *TAUS):
+            for one, other in zip(own, side_by_side(who, made, tau), strict=True):
+                count += 1
+                same += bool(np.array_equal(one.start, other.start) and np.array_equal(one.rows, other.rows))
+    return Finding(
+        Verdict.VACUOUS if same == count else Verdict.FAILS,
+        f"The same trained networks with tau = 1, {', '.join(map(str, TAUS))}: {same} of {count} schedules "
+        "are those that they make with the tau of their training. Means of the actions are taken, so the "
+        "past actions are what was expected, and the process learns nothing from them "
+        "(placement/mean-actions). JCT and fee at play do not depend on tau; Figure 5(c, d) can show "
+        "trainings with other taus, of one seed each, or sampled actions.",
+        {"instances": len(drawn), "jobs": small.jobs, **trainings([das]), "schedules": count, "equal": same},
+    )
+
+
+# --- Figure 6 ----------------------------------------------------------------------------------------------
+
+
+class Case(NamedTuple):
+    """What networks see at one decision epoch, and what they answer by means of their actions.
+
+    Attributes
+    ----------
+    priorities
+        Of the waiting jobs, shape (w,).
+    affinities
+        Of the jobs that start, in that order, shape (s, M).
+    """
+
+    priorities: np.ndarray
+    affinities: np.ndarray
+
+
+def case(who: Contender, made: PlacementInstance, opening: Sequence[Sequence[tuple[int, int, int]]]) -> Case:
+    """Return the answer of networks at the first epoch after an opening."""
+    from ...online.placement.learned.acting import Memory, act, one_thread
+    from ...online.placement.learned.features import Eyes
+
+    actor: Actor = with_history(learned(who).networks(), AT_PLAY)
+    eyes = Eyes(made.setting, actor.design.sees_estimates)
+    episode = made.episode(frozenset())
+    left = list(opening)
+    for observation in episode:
+        scene = eyes.look(observation)
+        if left:
+            episode.apply(np.array(left.pop(0), dtype=np.int64).reshape(-1, 3))
+            continue
+        with one_thread():
+            (move,) = act(actor, [scene], [Memory()], None)
+        return Case(move.priorities, move.affinities.numpy())
+    raise RuntimeError("the opening lasts until the end of the instance")
+
+
+BLOCKED = (1.0, 60.0, 8, 7, 8.0)
+FITTING = (1.0, 60.0, 1, 1, 8.0)
+"""The jobs of Figure 6(a): 8 instances of 7 GPUs, and one that fits; see :func:`.model.figure_6a`."""
+
+
+def case_6a() -> dict[str, tuple[PlacementInstance, list[list[tuple[int, int, int]]], int, int]]:
+    """Return cases after Figure 6(a), each with its opening and the places of the two jobs in the queue."""
+    busy, opening = figure_6a()
+    first = (0.0, 60.0, 1, 2, 8.0)
+    turned = eight_machines(
+        [first, FITTING, BLOCKED], "after Figure 6(a), the job that fits is the older one"
+    )
+    empty = eight_machines([BLOCKED, FITTING], "after Figure 6(a), on an empty cluster")
+    empty_turned = eight_machines([FITTING, BLOCKED], "after Figure 6(a), on an empty cluster, turned")
+    return {
+        "busy": (busy, opening, 0, 1),
+        "busy, turned": (turned, opening, 1, 0),
+        "empty": (empty, [], 0, 1),
+        "empty, turned": (empty_turned, [], 1, 0),
+    }
+
+
+def _lead(who: Contender, name: str) -> float:
+    """Return by how much the priority of the job that fits is above that of the other one."""
+    made, opening, blocked, fitting = case_6a()[name]
+    found = case(who, made, opening).priorities
+    return float(found[fitting] - found[blocked])
+
+
+def _check_case_priority(context: Context) -> Finding:
+    das, da = trained("das", "DAS", context), trained("da", "DA (no messages)", context)
+    if (missing := too_few([das, da])) is not None:
+        return missing
+    blank = untrained("das", "untrained DAS", context.pick(3, 20, 100))
+    groups, names = (das, da, blank), tuple(case_6a())
+    leads = {
+        group.label: np.array([[_lead(who, name) for name in names] for who in group.members])
+        for group in track(context, groups)
+    }
+    first = {label: (found > 0.0).sum(0).tolist() for label, found in leads.items()}
+    by_state = {
+        label: int(((found[:, :2] > 0.0).all(1) & (found[:, 2:] < 0.0).all(1)).sum())
+        for label, found in leads.items()
+    }
+    moved = {label: float(np.abs(found[:, :2] - found[:, 2:]).mean()) for label, found in leads.items()}
+    return Finding(
+        holds_if(by_state[das.label] == len(das)),
+        f"In the printed order the job that fits has the highest priority under {first[das.label][0]} of "
+        f"{len(das)} trained networks of DAS, {first[da.label][0]} of {len(da)} of DA, which gets no "
+        f"message from the machines, and {first[blank.label][0]} of {len(blank)} untrained ones. So the "
+        "picture alone shows nothing about messages. They would show if the job came first where the other "
+        "does not fit, and second where it does, in either order of submission: so it is under "
+        f"{by_state[das.label]} of {len(das)} trained and {by_state[blank.label]} of {len(blank)} untrained "
+        "networks of DAS. Whatever the priorities are, a job that does not fit is passed over "
+        "(placement/case-ordering).",
+        {
+            **{f"first in the printed order, {label}": counts[0] for label, counts in first.items()},
+            **{f"first because of the machines, {label}": count for label, count in by_state.items()},
+            **trainings(groups),
+        },
+        tables=(
+            Table(
+                "Networks that give the job which fits the higher priority; turned: it is the older one; "
+                "empty: the other one would fit, too",
+                (
+                    "networks",
+                    "of",
+                    *names,
+                    "busy first, empty second, both orders",
+                    "mean change, busy to empty",
+                ),
+                tuple(
+                    (
+                        group.label,
+                        len(group),
+                        *first[group.label],
+                        by_state[group.label],
+                        round(moved[group.label], 4),
+                    )
+                    for group in groups
+                ),
+            ),
+        ),
+    )
+
+
+CONTENDING = 5
+"""The machine of j4 in Figure 6(b)."""
+
+ALIKE = (1, 2, 3, 4, 6)
+"""The machines that run j3 alone."""
+
+
+def case_6b(cores: float) -> tuple[PlacementInstance, list[list[tuple[int, int, int]]]]:
+    """Return a case after Figure 6(b): j3 on five machines, j4 on one, two are full; then j5 comes.
+
+    j3 and j4 take 4 GPUs of each of their machines, and j3 takes 16 cores there; ``cores`` are those of j4.
+    """
+    jobs = [
+        (0.0, 60.0, 2, 8, 16.0),
+        (0.0, 60.0, 5, 4, 16.0),
+        (0.0, 60.0, 1, 4, cores),
+        (1.0, 60.0, 1, 2, 8.0),
+    ]
+    opening = [(0, 0, 1), (0, 7, 1), *((1, k, 1) for k in ALIKE), (2, CONTENDING, 1)]
+    return eight_machines(jobs, f"after Figure 6(b), j4 takes {cores:g} cores"), [opening]
+
+
+def _check_case_affinity(context: Context) -> Finding:
+    das, mc = trained("das", "DAS", context), trained("da-mc", "DA+MC (no process)", context)
+    if (missing := too_few([das, mc])) is not None:
+        return missing
+    blank = untrained("das", "untrained DAS", context.pick(3, 20, 100))
+    groups = (das, mc, blank)
+    least, apart = {}, {}
+    for group in track(context, groups):
+        heavy, same = (
+            np.array([case(who, *case_6b(cores)).affinities[0] for who in group.members])
+            for cores in (64.0, 16.0)
+        )
+        least[group.label] = int((heavy[:, CONTENDING] < heavy[:, ALIKE].min(1)).sum())
+        apart[group.label] = float(np.abs(same[:, CONTENDING] - same[:, ALIKE[0]]).max())
+    return Finding(
+        holds_if(least[das.label] == len(das) and apart[das.label] > 0.0),
+        "A job that takes half of the GPUs and most of the cores of m5, beside five machines with half of "
+        f"the GPUs taken by another job: m5 has the least affinity under {least[das.label]} of {len(das)} "
+        f"trained networks of DAS, {least[mc.label]} of {len(mc)} of DA+MC, which has no process, and "
+        f"{least[blank.label]} of {len(blank)} untrained ones. If that job takes as much as the other one "
+        "does, m5 looks like its neighbours in all features that the paper names, however the two contend, "
+        f"and gets the same affinity (largest difference {max(apart.values()):.2g}). Equal machines get "
+        "equal affinities from any function of these features.",
+        {
+            **{f"m5 has the least affinity, {label}": count for label, count in least.items()},
+            "largest difference where amounts are the same": max(apart.values()),
+            **trainings(groups),
+        },
+        tables=(
+            Table(
+                "Affinities of j5 in the case of Figure 6(b)",
+                ("networks", "of", "m5 the least, j4 takes 64 cores", "largest |m5 - m1|, j4 takes 16 cores"),
+                tuple((g.label, len(g), least[g.label], apart[g.label]) for g in groups),
+            ),
+        ),
+    )
+
+
+# --- Appendix F --------------------------------------------------------------------------------------------
+
+NEGLIGIBLE = 1.0
+"""Per cent of the mean JCT below which the time of decisions is negligible (a threshold of ours)."""
+
+SURELY_FASTER = 10.0
+"""A search that takes less than this many times as long as DAS is not 50 times slower, whatever the noise."""
+
+
+def _check_decision_time(context: Context) -> Finding:
+    das = trained("das", "DAS", context)
+    if (missing := too_few([das])) is not None:
+        return missing
+    jobs = context.pick(20, 60, 400)
+    places = {cluster: Setup(jobs, cluster) for cluster in CLUSTERS}
+    seed, who = seeds(context, 1, 1, 1)[0], das.members[0]
+    seconds_per_decision(who.make(), instance(Setup(4), seed), 0)  # loads and compiles
+    rows: list[tuple[Any, ...]] = []
+    share: dict[str, float] = {}
+    slower: dict[str, float] = {}
+    for at, (cluster, setup) in track(context, enumerate(places.items())):
+        drawn = instance(setup, seed)
+        per_job = _seconds_per_job(who, drawn, seed)
+        jct = 60.0 * outcomes(who, setup, [seed])[0].measures[JCT]
+        search = {one.label: _seconds_per_job(one, drawn, seed) for one in PRINTED_BUDGETS}
+        share[cluster] = 100.0 * per_job / jct
+        slower[cluster] = max(search.values()) / per_job
+        rows.append(
+            (
+                cluster.capitalize(),
+                round(1000.0 * per_job, 2),
+                round(1000.0 * INFERENCE[at], 1),
+                round(per_job / INFERENCE[at], 3),
+                share[cluster],
+                *(round(1000.0 * one, 2) for one in search.values()),
+            )
+        )
+    statements = [
+        Statement(
+            f"{c.capitalize()}: the time of all decisions is less than {NEGLIGIBLE:g} % of the JCT",
+            f"{'less' if part < NEGLIGIBLE else 'more'} than that",
+            part < NEGLIGIBLE,
+        )
+        for c, part in share.items()
+    ]
+    beside = Statement(
+        f"a search takes {SLOWER} times as long as DAS (beside)",
+        f"{'less' if max(slower.values()) < SURELY_FASTER else 'more'} than {SURELY_FASTER:g} times on "
+        "every cluster",
+        False if max(slower.values()) < SURELY_FASTER else None,
+    )
+    return Finding(
+        settled(statements),
+        f"All decisions together take less than {NEGLIGIBLE:g} % of the mean JCT on "
+        f"{sum(s.agrees is True for s in statements)} of {len(statements)} clusters, one thread of this "
+        f"machine, CPU time, {jobs} jobs. Compiled metaheuristics with the budgets of Table 2 are "
+        f"{'not' if beside.agrees is False else 'perhaps'} {SLOWER} times slower than DAS here: how long a "
+        "scheduler takes is a matter of how it is programmed. The times are those of this run.",
+        {
+            "jobs": jobs,
+            **{f"{row[0]}: less than {NEGLIGIBLE:g} % of the JCT": row[4] < NEGLIGIBLE for row in rows},
+            **{f"{row[0]}: ms per job, this run": row[1] for row in rows},
+            **{f"{row[0]}: of the printed time, this run": row[3] for row in rows},
+        },
+        tables=(
+            statement_table([*statements, beside]),
+            Table(
+                f"CPU time of the decisions per job, {jobs} jobs, this run. {NOTE}",
+                (
+                    *(
+                        "cluster",
+                        "DAS (ms)",
+                        "DAS in print (ms)",
+                        "here / in print",
+                        "DAS, share of the JCT (%)",
+                    ),
+                    *(f"{who.label}, budget of Table 2 (ms)" for who in PRINTED_BUDGETS),
+                ),
+                tuple(rows),
+            ),
+        ),
+    )
+
+
+def _seconds_per_job(who: Contender, drawn: PlacementInstance, seed: int) -> float:
+    """Return the CPU seconds of all decisions of a run, by the number of jobs."""
+    epochs = 0
+    policy = who.make()
+    policy.start(drawn.setting, policy_stream(policy_seed(seed)))
+    episode = drawn.episode(policy.traits.sees)
+    for observation in episode:
+        epochs += 1
+        episode.apply(policy.decide(observation))
+    return seconds_per_decision(who.make(), drawn, policy_seed(seed)) * epochs / len(drawn.jobs)
+
+
+# --- The distance to the optimum ---------------------------------------------------------------------------
+
+SLACK = 1e-9
+"""Rounding that a relative distance may have."""
+
+
+def _check_gap(context: Context) -> Finding:
+    asked = [trained(name, label, context) for name, label in LEARNED.items()]
+    groups = enough(asked)
+    if not groups:
+        return lacking(asked)
+    groups += [alone(FIFO_FF), FIFO, alone(SJF_C), alone(SJF_E)]
+    drawn, many = seeds(context, 3, 12, 30), seeds(context, 2, 6, 20)
+    tiny = Setup(context.pick(5, 6, 8), None, 3.0, size="tiny", estimate_error=ESTIMATES)
+    base = replace(Setup(context.pick(20, 100, 1000)), estimate_error=ESTIMATES)
+    seconds = context.pick(10.0, 20.0, 600.0)
+    optimum(replace(tiny, jobs=4), 1, math.inf)  # compiles, so that no time limit below pays for it
+    best = [optimum(tiny, seed, seconds) for seed in drawn]
+    least = np.array([bound(base, seed) for seed in many])
+    play_all(context, [(group, base) for group in groups], many)
+    gaps = {g.label: excess(values(g, base, many, JCT), least) for g in groups}
+    found = {
+        g.label: np.array(
+            [
+                [ratio(o, one.cost)[0] for o, one in zip(best, outcomes(who, tiny, drawn), strict=True)]
+                for who in g.members
+            ]
+        )
+        for g in groups
+    }
+    proved = np.array([o.gap == 0.0 for o in best])
+    statements = [
+        Statement(
+            f"no run is below the certified bound ({base.jobs} jobs on Small)",
+            f"the least is {min(float(v.min()) for v in gaps.values()):.1f} % above it",
+            all((v >= -100.0 * SLACK).all() for v in gaps.values()),
+        ),
+        Statement(
+            f"no run is below a proved optimum ({tiny.jobs} jobs on 2 x 4 GPUs)",
+            "the least total / optimum is "
+            f"{min(float(v[:, proved].min(initial=np.inf)) for v in found.values()):.3f}",
+            all((v[:, proved] >= 1.0 - SLACK).all() for v in found.values()) if proved.any() else None,
+        ),
+    ]
+    closest = min(gaps, key=lambda label: float(gaps[label].mean()))
+    return Finding(
+        settled(statements),
+        f"With {base.jobs} jobs on Small the JCT of FIFO-Consolidate is {spread(gaps[FIFO.label].mean(0))} "
+        f"% above a certified bound, that of {closest} {spread(gaps[closest].mean(0))} %: nobody can gain "
+        f"more. On tiny instances (optimum over the decision epochs proved on {int(proved.sum())} of "
+        f"{len(drawn)}) FIFO-Consolidate costs {found[FIFO.label].mean():.2f} times the optimum. Optimum "
+        "and bound know all jobs and durations beforehand.",
+        {
+            "instances with a bound": len(many),
+            "tiny instances": len(drawn),
+            "proved": int(proved.sum()),
+            **{f"{label}, above the bound (%)": round(float(v.mean()), 1) for label, v in gaps.items()},
+            **{f"{label}, total / optimum": round(float(v.mean()), 3) for label, v in found.items()},
+        },
+        tables=(
+            statement_table(statements),
+            Table(
+                f"JCT above a certified bound ({len(many)} instances of {base.jobs} jobs on Small), and "
+                f"total over optimum ({len(drawn)} instances of {tiny.jobs} jobs on 2 x 4 GPUs); SJF knows "
+                f"durations, and the two with estimates know those with an error of sigma {ESTIMATES:g}. "
+                f"{NOTE}",
+                (
+                    *("policy", "trainings", "above the bound (%)", "by training (%)"),
+                    *("total / optimum", "by training", "most"),
+                ),
+                tuple(
+                    (
+                        g.label,
+                        len(g),
+                        spread(gaps[g.label].mean(0)),
+                        ends(gaps[g.label].mean(1), 1),
+                        spread(found[g.label].mean(0), 3),
+                        ends(found[g.label].mean(1), 3),
+                        round(float(found[g.label].max()), 2),
+                    )
+                    for g in groups
+                ),
+            ),
+        ),
+        figures=(_gap_chart(groups, gaps, base, many),),
+    )
+
+
+def _gap_chart(
+    groups: Sequence[Group], gaps: Mapping[str, np.ndarray], base: Setup, many: Sequence[int]
+) -> Figure:
+    return bars(
+        "learned-gap",
+        f"JCT above a certified lower bound that no policy can pass. {len(many)} instances of {base.jobs} "
+        "jobs on Small, rho 0.8, means over the trainings.",
+        [group.label for group in groups],
+        {"JCT above the bound": np.column_stack([gaps[group.label].mean(0) for group in groups])},
+        "JCT above the bound (%)",
+    )
+
+
+CLAIMS: list[Claim] = [
+    learned_claim(
+        "figure-5-history",
+        "Figure 5(c, d), Sec. 5.4",
+        "JCT and fee are the least with a history of tau = 8.",
+        "The trained networks of DAS with other lengths of the history at play. Vacuous if they decide the "
+        "same.",
+        Verdict.VACUOUS,
+        _check_history,
+    ),
+    learned_claim(
+        "case-priority",
+        "Sec. 5.5, Figure 6(a)",
+        "That the job which fits gets the highest priority shows that messages from the machines reach the "
+        "ordering agent.",
+        "The case as told, in both orders of submission, and on an empty cluster, where the other job fits "
+        "too; trained networks with and without messages, and untrained ones. It holds if in every trained "
+        "network of DAS the machines decide which of the two is first.",
+        Verdict.FAILS,
+        _check_case_priority,
+    ),
+    learned_claim(
+        "case-affinity",
+        "Sec. 5.5, Figure 6(b)",
+        "The process detects contention: the machine of the contending job has the least affinity.",
+        "The case as told, with a job that takes more cores than the others, and with one that takes the "
+        "same. It holds if every trained network of DAS gives that machine the least affinity, and tells "
+        "it from the others where amounts are equal.",
+        Verdict.FAILS,
+        _check_case_affinity,
+    ),
+    learned_claim(
+        "decision-time",
+        "Appendix F, Sec. 5.2",
+        "The time of decisions is negligible beside the JCT.",
+        f"CPU time of the decisions of DAS on three clusters; negligible is less than {NEGLIGIBLE:g} % of "
+        f"the mean JCT. Beside it, that metaheuristics take {SLOWER} times as long.",
+        Verdict.HOLDS,
+        _check_decision_time,
+    ),
+    learned_claim(
+        "learned-gap",
+        "Our own",
+        "No policy is below the certified bound or the optimum; how far the learned ones are above them.",
+        "A bound by prices of capacity on Small; the optimum over the decision epochs, contention "
+        "included, by branch and bound on tiny instances.",
+        Verdict.HOLDS,
+        _check_gap,
+    ),
+]

@@ -1,0 +1,317 @@
+"""Claims about our own networks: what they gain over FIFO-Consolidate, and which step gives what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ..claim import Claim, Context, Finding, Table, Verdict
+from ..experiments import Statement
+from .experiments import (
+    CLUSTERS,
+    DRF_FF,
+    DRF_LB,
+    FEE,
+    FIFO_FF,
+    FIFO_LB,
+    JCT,
+    SJF_C,
+    Setup,
+    settled,
+    statement_table,
+)
+from .trained import (
+    CONTROLS,
+    ESTIMATES,
+    FIFO,
+    JUDGED,
+    MEASURES,
+    SJF_E,
+    UNSEEN,
+    WORD,
+    WORSE_ESTIMATES,
+    Group,
+    alone,
+    base_setup,
+    chart,
+    claimed,
+    compare,
+    counted,
+    enough,
+    lacking,
+    learned_claim,
+    level_table,
+    play_all,
+    too_few,
+    traces,
+    trained,
+    trainings,
+    untrained,
+    versus_table,
+)
+
+if TYPE_CHECKING:
+    pass
+
+
+# --- Ours --------------------------------------------------------------------------------------------------
+
+
+def _check_capacity(context: Context) -> Finding:
+    ours = trained("da-mc-capacity", "DA+MC-Capacity", context)
+    if (missing := too_few([ours])) is not None:
+        return missing
+    drawn, small = traces(context, 20, 40), base_setup(context)
+    places = {cluster: small.on(cluster) for cluster in CLUSTERS}
+    beside = [alone(who) for who in (FIFO_FF, FIFO_LB, DRF_FF, DRF_LB, SJF_C)]
+    play_all(context, [(group, s) for s in places.values() for group in (ours, *beside, FIFO)], drawn)
+    found = {(c, m): compare(ours, FIFO, s, drawn, m) for c, s in places.items() for m in MEASURES}
+    statements = [
+        claimed(
+            f"{c.capitalize()}: {ours.label} is below FIFO-Consolidate in {WORD[m]}", {c.capitalize(): one}
+        )
+        for (c, m), one in found.items()
+    ]
+    told = "; ".join(f"{c.capitalize()}, {m.split()[0]}: {one}" for (c, m), one in found.items())
+    return Finding(
+        settled(statements),
+        "DA+MC that also sees what room each job has, and starts out from FIFO-Consolidate, against it: "
+        f"{told}. It knows no durations and no estimates. The networks were trained on Medium and Large.",
+        {
+            "instances": len(drawn),
+            "jobs": small.jobs,
+            **trainings([ours]),
+            **{
+                f"{c.capitalize()}, {WORD[m]} (%)": round(v.over_traces.difference.mean, 2)
+                for (c, m), v in found.items()
+            },
+            **{f"{c.capitalize()}, {WORD[m]}, trainings ahead": v.ahead for (c, m), v in found.items()},
+        },
+        tables=_ours_tables(statements, ours, beside, places, drawn),
+        figures=tuple(
+            chart(f"capacity-{c}", f"{ours.label} on {c.capitalize()}.", [ours, *beside], FIFO, s, drawn)
+            for c, s in places.items()
+        ),
+    )
+
+
+def _ours_tables(
+    statements: Sequence[Statement],
+    ours: Group,
+    beside: Sequence[Group],
+    places: Mapping[str, Setup],
+    drawn: Sequence[int],
+) -> tuple[Table, ...]:
+    """Return the statements, and for each place the levels and the comparisons."""
+    tables = [statement_table(statements)]
+    for name, setup in places.items():
+        tables.append(level_table(name.capitalize(), [ours, *beside, FIFO], setup, drawn))
+        pairs = [*((ours, b) for b in (FIFO, *beside)), *((a, FIFO) for a in beside)]
+        tables.append(versus_table(name.capitalize(), pairs, setup, drawn))
+    return tuple(tables)
+
+
+def _check_estimates(context: Context) -> Finding:
+    ours = trained("da-mc-estimates", "DA+MC-Estimates", context)
+    if (missing := too_few([ours])) is not None:
+        return missing
+    drawn, small = traces(context, 20, 40), base_setup(context)
+    errors = (ESTIMATES, WORSE_ESTIMATES)
+    places = {f"Small, sigma {sigma:g}": replace(small, estimate_error=sigma) for sigma in errors}
+    rival, known = alone(SJF_E), alone(SJF_C)
+    play_all(context, [(group, s) for s in places.values() for group in (ours, rival, known, FIFO)], drawn)
+    found = {
+        (name, b.label, m): compare(ours, b, s, drawn, m)
+        for name, s in places.items()
+        for b in (FIFO, rival)
+        for m in MEASURES
+    }
+    statements = [
+        claimed(f"{name}: {ours.label} is below {b} in {WORD[m]}", {name: one})
+        for (name, b, m), one in found.items()
+    ]
+    first = next(iter(places))
+    decisive = [s for s in statements if s.says.startswith(first)]
+    told = "; ".join(
+        f"{m.split()[0]} {found[first, b, m]} against {b}"
+        for b in (FIFO.label, rival.label)
+        for m in MEASURES
+    )
+    return Finding(
+        settled(decisive),
+        f"Given estimates with an error of sigma {ESTIMATES:g}, as in its training: {told}. With sigma "
+        f"{WORSE_ESTIMATES:g} its JCT is {found[f'Small, sigma {WORSE_ESTIMATES:g}', FIFO.label, JCT]} "
+        "against FIFO-Consolidate. SJF by the same estimates is the fair rival: FIFO-Consolidate does not "
+        "use them.",
+        {
+            "instances": len(drawn),
+            "jobs": small.jobs,
+            **trainings([ours]),
+            **{
+                f"{name}, over {b}, {WORD[m]} (%)": round(v.over_traces.difference.mean, 2)
+                for (name, b, m), v in found.items()
+            },
+        },
+        tables=_ours_tables(statements, ours, [rival, known], places, drawn),
+        figures=tuple(
+            chart(f"estimates-{n}", f"{ours.label}, {name}.", [ours, rival, known], FIFO, s, drawn)
+            for n, (name, s) in enumerate(places.items())
+        ),
+    )
+
+
+LADDER = {
+    "da-mc": "DA+MC",
+    "da-mc-printed": "DA+MC, reward (3)",
+    "da-mc-long": "DA+MC, four times as long",
+    "da-mc-prior": "DA+MC, prior",
+    "da-mc-features": "DA+MC, capacity features",
+    "da-mc-capacity": "DA+MC-Capacity",
+    "clone-ppo": "Clone-then-PPO",
+}
+"""DA+MC, and what was added to it; the last three but one step by step."""
+
+ADDED = (
+    ("da-mc-long", "da-mc", "training four times as long"),
+    ("da-mc-prior", "da-mc", "consolidation as prior mean"),
+    ("da-mc-features", "da-mc", "capacity features"),
+    ("da-mc-capacity", "da-mc", "both, trained on Medium and Large"),
+    ("clone-ppo", "da-mc", "imitating FIFO-Consolidate first"),
+)
+
+
+def _check_ladder(context: Context) -> Finding:
+    groups = {name: trained(name, label, context) for name, label in LADDER.items()}
+    if (missing := too_few([groups["da-mc"]])) is not None:
+        return missing
+    there = {name: group for name, group in groups.items() if enough([group])}
+    steps = [(there[a], there[b], what) for a, b, what in ADDED if a in there and b in there]
+    if not steps:
+        return lacking([groups[a] for a, _, _ in ADDED])
+    drawn, small = traces(context), base_setup(context)
+    blank = untrained("da-mc", "untrained DA+MC", context.pick(2, CONTROLS, 10))
+    everyone = [*there.values(), blank, FIFO]
+    play_all(context, [(group, small) for group in everyone], drawn)
+    statements = [
+        claimed(
+            f"{what} lowers the {WORD[m]}", {f"{a.label} against {b.label}": compare(a, b, small, drawn, m)}
+        )
+        for a, b, what in steps
+        for m in MEASURES
+    ]
+    told = "; ".join(f"{group.label} {compare(group, FIFO, small, drawn, JCT)}" for group in there.values())
+    absent = [label for name, label in LADDER.items() if name not in there]
+    return Finding(
+        settled(statements),
+        f"JCT on Small against FIFO-Consolidate: {told}. Of {len(statements)} statements that a step lowers "
+        "a "
+        f"metric, {counted(statements)}." + (f" Not there: {', '.join(absent)}." if absent else ""),
+        {
+            "instances": len(drawn),
+            "jobs": small.jobs,
+            **trainings(everyone),
+            **{
+                f"{group.label} over FIFO-Consolidate, {WORD[m]} (%)": round(
+                    compare(group, FIFO, small, drawn, m).over_traces.difference.mean, 2
+                )
+                for group in there.values()
+                for m in MEASURES
+            },
+        },
+        tables=(
+            statement_table(statements),
+            level_table("Small, rho 0.8", everyone, small, drawn),
+            versus_table(
+                "Small, rho 0.8",
+                [*((a, b) for a, b, _ in steps), *((a, FIFO) for a in everyone[:-1])],
+                small,
+                drawn,
+            ),
+        ),
+        figures=(chart("ladder", "What was added to DA+MC, on Small.", everyone[:-1], FIFO, small, drawn),),
+    )
+
+
+def _check_reward(context: Context) -> Finding:
+    printed, aligned = (trained(name, LADDER[name], context) for name in ("da-mc-printed", "da-mc"))
+    if (missing := too_few([printed, aligned])) is not None:
+        return missing
+    drawn, small = traces(context), base_setup(context)
+    blank = untrained("da-mc", "untrained DA+MC", context.pick(2, CONTROLS, 10))
+    everyone = [printed, aligned, blank, FIFO]
+    play_all(context, [(group, small) for group in everyone], drawn)
+    effective = [
+        claimed(
+            f"training by reward (3) lowers the {WORD[m]}",
+            {"against untrained": compare(printed, blank, small, drawn, m)},
+        )
+        for m in MEASURES
+    ]
+    better = [
+        claimed(
+            f"training by the aligned reward gives a lower {WORD[m]} than by reward (3) (beside)",
+            {"Small": compare(aligned, printed, small, drawn, m)},
+        )
+        for m in MEASURES
+    ]
+    return Finding(
+        settled(effective),
+        f"DA+MC trained by reward (3) has a JCT of {compare(printed, blank, small, drawn, JCT)} and a fee "
+        f"of {compare(printed, blank, small, drawn, FEE)} against the same networks untrained. Trained by "
+        "the aligned reward, everything else alike, its JCT is "
+        f"{compare(aligned, printed, small, drawn, JCT)} against that and its fee "
+        f"{compare(aligned, printed, small, drawn, FEE)}.",
+        {"instances": len(drawn), "jobs": small.jobs, **trainings(everyone)},
+        tables=(
+            statement_table([*effective, *better]),
+            level_table("Small, rho 0.8", everyone, small, drawn),
+            versus_table(
+                "Small, rho 0.8",
+                [(printed, blank), (aligned, blank), (aligned, printed), *((a, FIFO) for a in everyone[:-1])],
+                small,
+                drawn,
+            ),
+        ),
+    )
+
+
+CLAIMS: list[Claim] = [
+    learned_claim(
+        "beats-consolidate",
+        "Our own",
+        "A learned scheduler is better than FIFO-Consolidate in JCT and fee, with what the paper allows.",
+        UNSEEN + "DA+MC with capacity features and consolidation as prior mean, on three clusters. " + JUDGED,
+        Verdict.HOLDS_AMENDED,
+        _check_capacity,
+    ),
+    learned_claim(
+        "estimates-pay",
+        "Our own",
+        "Given estimates of the durations, a learned scheduler is better than FIFO-Consolidate, and than "
+        "SJF by the same estimates.",
+        UNSEEN
+        + f"Small, estimates with a lognormal error of sigma {ESTIMATES:g}, and {WORSE_ESTIMATES:g} beside "
+        "it. " + JUDGED,
+        Verdict.HOLDS_AMENDED,
+        _check_estimates,
+    ),
+    learned_claim(
+        "ladder",
+        "Our own",
+        "Capacity features, consolidation as prior mean, longer training and imitation each improve DA+MC.",
+        UNSEEN + "Each against DA+MC on Small, as far as there are networks. " + JUDGED,
+        Verdict.HOLDS_AMENDED,
+        _check_ladder,
+    ),
+    learned_claim(
+        "reward-trained",
+        "Sec. 5.2, (3)",
+        "Reward (3) is effective.",
+        UNSEEN
+        + "DA+MC trained by it against the same networks untrained, on Small; beside it, the aligned reward. "
+        + JUDGED,
+        Verdict.NOT_CHECKABLE,
+        _check_reward,
+    ),
+]

@@ -1,0 +1,538 @@
+"""Claims about the networks of the paper, trained: Table 1 and 3, Figures 5(a, b) and 7.
+
+The networks are those that come with the package. They were trained and chosen on instances of other seeds
+than those that are played here (:mod:`...online.placement.learned.plan`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..claim import Claim, Context, Finding, Table, Verdict
+from ..experiments import Statement, spread
+from ..statistics import mean_interval
+from .evaluation import (
+    LEVEL,
+    MALO,
+    MOSA,
+    RATES,
+    _at_level,
+)
+from .experiments import (
+    CLUSTERS,
+    FEE,
+    HEURISTICS,
+    JCT,
+    NOTE,
+    Contender,
+    Setup,
+    excess,
+    instance,
+    settled,
+    statement_table,
+)
+from .measures import above
+from .model import TABLE_1
+from .trained import (
+    CONTROLS,
+    FIFO,
+    JUDGED,
+    MEASURES,
+    UNSEEN,
+    WORD,
+    Group,
+    Versus,
+    all_of,
+    alone,
+    base_setup,
+    below,
+    chart,
+    claimed,
+    compare,
+    contrast,
+    counted,
+    enough,
+    joined,
+    learned_claim,
+    level_table,
+    outcomes,
+    play_all,
+    too_few,
+    traces,
+    trained,
+    trainings,
+    untrained,
+    values,
+    versus_table,
+    width,
+)
+
+if TYPE_CHECKING:
+    pass
+
+
+# --- Table 1 -----------------------------------------------------------------------------------------------
+
+
+def _paper(context: Context) -> dict[str, Group]:
+    """Return the designs of the paper that learn."""
+    labels = {
+        "da": "DA",
+        "da-mc": "DA+MC",
+        "da-rwgp": "DA+RWGP",
+        "das": "DAS",
+        "dl2": "DL2",
+        "rifling": "RIFLING",
+    }
+    return {label: trained(name, label, context) for name, label in labels.items()}
+
+
+def _check_table_1(context: Context) -> Finding:
+    paper = _paper(context)
+    if (missing := too_few(list(paper.values()))) is not None:
+        return missing
+    das, rifling, dl2 = paper["DAS"], paper["RIFLING"], paper["DL2"]
+    simple = [alone(who) for who in HEURISTICS]
+    searches = [alone(MOSA), alone(MALO)]
+    beside = enough([trained("clone-ppo", "Clone-then-PPO", context)])
+    blank = untrained("das", "untrained DAS", context.pick(2, CONTROLS, 10))
+    rivals = [*simple, *searches, dl2, rifling]
+    everyone = [*rivals, *list(paper.values())[:4], *beside, blank, FIFO]
+    drawn, small = traces(context), base_setup(context)
+    places = {cluster: small.on(cluster) for cluster in CLUSTERS}
+    play_all(context, [(group, setup) for setup in places.values() for group in everyone], drawn)
+
+    def each(a: Group, b: Group, measure: str) -> dict[str, Versus]:
+        return {c.capitalize(): compare(a, b, setup, drawn, measure) for c, setup in places.items()}
+
+    best = [_above_all(das, rivals, c, places[c], drawn, m) for c in CLUSTERS for m in MEASURES]
+    learned, rules = joined("the learned baselines", [dl2, rifling]), joined("the heuristics", simple)
+    rest = [
+        claimed(f"DL2 and RIFLING are below the five heuristics in {WORD[m]}", each(learned, rules, m))
+        for m in MEASURES
+    ]
+    rest += [claimed("RIFLING has a lower fee than DL2", each(rifling, dl2, FEE))]
+    rest += [claimed("DL2 has a lower JCT than RIFLING", each(dl2, rifling, JCT))]
+    rest += [claimed(f"DA has a lower JCT than {b.label}", each(paper["DA"], b, JCT)) for b in (dl2, rifling)]
+    ours = {m: compare(das, FIFO, small, drawn, m) for m in MEASURES}
+    to_rifling = {m: compare(das, rifling, small, drawn, m) for m in MEASURES}
+    printed = above(TABLE_1["DAS"].jct[0], TABLE_1["RIFLING"].jct[0])
+    return Finding(
+        settled(best),
+        f"Of {len(best)} statements that DAS is below all of its rivals in a column of Table 1, "
+        f"{counted(best)}. On Small DAS has a JCT of {to_rifling[JCT]} against RIFLING (printed: "
+        f"{printed:.1f} %) and a fee of {to_rifling[FEE]}. Against FIFO-Consolidate, which the paper does "
+        f"not compare with, a JCT of {ours[JCT]} and a fee of {ours[FEE]}. The networks are small and were "
+        "trained for minutes of one processor core, by our reading of the paper; the paper does not say "
+        "for how long.",
+        {
+            "instances": len(drawn),
+            "jobs": small.jobs,
+            **trainings(everyone),
+            **{
+                f"DAS over {b.label} on Small, {WORD[m]} (%)": round(found.over_traces.difference.mean, 2)
+                for b, both in ((rifling, to_rifling), (FIFO, ours))
+                for m, found in both.items()
+            },
+        },
+        tables=(
+            statement_table([*best, *rest]),
+            *(level_table(f"{c.capitalize()}, {s.jobs} jobs", everyone, s, drawn) for c, s in places.items()),
+            *(
+                versus_table(
+                    f"{c.capitalize()}, DAS and its rivals, and all against FIFO-Consolidate",
+                    [*((das, b) for b in (*rivals, blank)), *((a, FIFO) for a in everyone[:-1])],
+                    s,
+                    drawn,
+                )
+                for c, s in places.items()
+            ),
+        ),
+        figures=tuple(
+            chart(
+                f"table-1-{c}",
+                f"Trained networks and baselines on {c.capitalize()}.",
+                everyone[:-1],
+                FIFO,
+                s,
+                drawn,
+            )
+            for c, s in places.items()
+        ),
+    )
+
+
+def _above_all(
+    ours: Group, rivals: Sequence[Group], cluster: str, setup: Setup, drawn: Sequence[int], measure: str
+) -> Statement:
+    """Return the statement that a group is below all rivals; it tells of those that are not surely above."""
+    found = {b.label: compare(ours, b, setup, drawn, measure) for b in rivals}
+    signs = {label: below(one) for label, one in found.items()}
+    told = [f"against {label}: {found[label]}" for label, sign in signs.items() if sign is not True]
+    ahead = sum(sign is True for sign in signs.values())
+    return Statement(
+        f"{cluster.capitalize()}: {ours.label} is below all {len(rivals)} rivals in {WORD[measure]}",
+        "; ".join([f"surely below {ahead}", *told]),
+        all_of(signs.values()),
+    )
+
+
+# --- Sec. 5.3: ablation ------------------------------------------------------------------------------------
+
+STEPS = (("DA+MC", "DA"), ("DA+RWGP", "DA"), ("DAS", "DA+MC"), ("DAS", "DA+RWGP"))
+"""Designs, and the same without one of the modules."""
+
+
+def _check_ablation(context: Context) -> Finding:
+    paper = {label: group for label, group in _paper(context).items() if "DA" in label}
+    if (missing := too_few(list(paper.values()))) is not None:
+        return missing
+    drawn, small = traces(context), base_setup(context)
+    play_all(context, [(group, small) for group in (*paper.values(), FIFO)], drawn)
+    pairs = [(paper[a], paper[b]) for a, b in STEPS]
+    found = {(a.label, b.label, m): compare(a, b, small, drawn, m) for a, b in pairs for m in MEASURES}
+    statements = [
+        claimed(f"{a} is below {b} in {WORD[m]}", {"Small": one}) for (a, b, m), one in found.items()
+    ]
+    return Finding(
+        settled(statements),
+        f"On Small, of {len(statements)} statements that a module improves a metric, "
+        f"{counted(statements)}. DAS against DA: JCT "
+        f"{compare(paper['DAS'], paper['DA'], small, drawn, JCT)}. When means of the actions are played the "
+        "process changes no decision (placement/mean-actions), so what it adds can only come from what it "
+        "did to the training. The paper prints one training of each variant.",
+        {
+            "instances": len(drawn),
+            "jobs": small.jobs,
+            **trainings(list(paper.values())),
+            **{
+                f"{a} over {b}, {WORD[m]} (%)": round(one.over_traces.difference.mean, 2)
+                for (a, b, m), one in found.items()
+            },
+        },
+        tables=(
+            statement_table(statements),
+            level_table("Small, rho 0.8", [*paper.values(), FIFO], small, drawn),
+            versus_table(
+                "Small, rho 0.8", [*pairs, *((group, FIFO) for group in paper.values())], small, drawn
+            ),
+        ),
+    )
+
+
+# --- Table 3: tests over jobs ------------------------------------------------------------------------------
+
+
+def _check_table_3(context: Context) -> Finding:
+    das, rifling = trained("das", "DAS", context), trained("rifling", "RIFLING", context)
+    if (missing := too_few([das, rifling])) is not None:
+        return missing
+    drawn, small = traces(context), base_setup(context)
+    play_all(context, [(group, small) for group in (das, rifling, FIFO)], drawn)
+    tests = {
+        "two trainings of DAS": list(combinations(das.members, 2)),
+        "two trainings of RIFLING": list(combinations(rifling.members, 2)),
+        "a training of DAS and one of RIFLING": [(a, b) for a in das.members for b in rifling.members],
+    }
+    rates = {
+        (name, of): np.array([_share_significant(pairs, small, seed, of) for seed in drawn])
+        for name, pairs in tests.items()
+        for of in ("JCT", "fee")
+    }
+    statements = [
+        Statement(
+            f"{name} differ with p < {LEVEL:g} over the jobs of a trace in about {100 * LEVEL:g} % of the "
+            f"pairs ({of})",
+            f"in {spread(found)} %",
+            _at_level(found),
+        )
+        for (name, of), found in rates.items()
+        if name.startswith("two")
+    ]
+    apart = rates["a training of DAS and one of RIFLING", "JCT"]
+    over = {m: compare(das, rifling, small, drawn, m) for m in MEASURES}
+    told = "; ".join(f"{name} in {spread(rates[name, 'JCT'])} %" for name in tests)
+    return Finding(
+        settled(statements),
+        "Table 3 does not say what its test pairs; we read: the same jobs under two schedulers. That test "
+        f"finds p < {LEVEL:g} for the JCT between {told} of the pairs. Two trainings of one design are one "
+        "method, so the test tells networks apart, not designs. Over traces, all trainings in, DAS has a "
+        f"JCT of {over[JCT]} against RIFLING, and a fee of {over[FEE]}.",
+        {
+            "instances": len(drawn),
+            "jobs": small.jobs,
+            **trainings([das, rifling]),
+            **{
+                f"p < {LEVEL:g}, {name}, {of} (%)": round(float(v.mean()), 1)
+                for (name, of), v in rates.items()
+            },
+            "DAS and RIFLING, p over traces, JCT": round(over[JCT].over_traces.p, 4),
+            "DAS and RIFLING, p over traces, fee": round(over[FEE].over_traces.p, 4),
+            "p < 0.05 between DAS and RIFLING over jobs (%)": round(float(apart.mean()), 1),
+        },
+        tables=(
+            statement_table(statements),
+            Table(
+                f"How often the Wilcoxon test over the jobs of a trace finds p < {LEVEL:g}, {len(drawn)} "
+                f"instances of {small.jobs} jobs. {NOTE}",
+                ("between", "pairs per instance", "JCT (% of the pairs)", "fee (% of the pairs)"),
+                tuple(
+                    (name, len(pairs), spread(rates[name, "JCT"]), spread(rates[name, "fee"]))
+                    for name, pairs in tests.items()
+                ),
+            ),
+            versus_table("Small, rho 0.8", [(das, rifling), (das, FIFO), (rifling, FIFO)], small, drawn),
+        ),
+    )
+
+
+def _share_significant(
+    pairs: Sequence[tuple[Contender, Contender]], setup: Setup, seed: int, of: str
+) -> float:
+    """Return in how many per cent of the pairs the test over the jobs of a trace finds a difference."""
+    from scipy import stats
+
+    made = instance(setup, seed)
+    taken = {"JCT": made.completion_times, "fee": made.fees}[of]
+    count = 0
+    for a, b in pairs:
+        (one,), (other,) = (outcomes(who, setup, [seed]) for who in (a, b))
+        difference = taken(one.schedule) - taken(other.schedule)
+        difference = difference[difference != 0.0]
+        count += bool(len(difference)) and float(stats.wilcoxon(difference).pvalue) < LEVEL
+    return 100.0 * count / len(pairs)
+
+
+# --- Untrained networks ------------------------------------------------------------------------------------
+
+GAIN = -above(TABLE_1["DAS"].jct[0], TABLE_1["RIFLING"].jct[0])
+"""Per cent by which DAS is below RIFLING in JCT on Small in Table 1."""
+
+
+def _check_untrained(context: Context) -> Finding:
+    das = trained("das", "DAS", context)
+    if (missing := too_few([das])) is not None:
+        return missing
+    drawn, small = traces(context, 20, 40), base_setup(context)
+    blank = untrained("das", "untrained DAS", context.pick(3, 10, 20))
+    play_all(context, [(group, small) for group in (das, blank, FIFO)], drawn)
+    base = values(FIFO, small, drawn, JCT)[0]
+    wide = {group.label: width(excess(values(group, small, drawn, JCT), base)) for group in (das, blank)}
+    _, low, high = mean_interval(wide[blank.label])
+    statements = [
+        Statement(
+            f"{len(blank)} untrained networks are as far apart in JCT as the {GAIN:.1f} % between DAS and "
+            "RIFLING in Table 1",
+            f"{spread(wide[blank.label])} points of per cent between the worst and the best",
+            True if low >= GAIN else False if high < GAIN else None,
+        ),
+        claimed("training lowers the JCT (beside)", {"Small": compare(das, blank, small, drawn, JCT)}),
+        claimed("training lowers the fee (beside)", {"Small": compare(das, blank, small, drawn, FEE)}),
+    ]
+    against = compare(blank, FIFO, small, drawn, JCT)
+    return Finding(
+        settled(statements[:1]),
+        f"Between the worst and the best of {len(blank)} networks that never learned are "
+        f"{spread(wide[blank.label])} points of JCT, and of {len(das)} trained ones "
+        f"{spread(wide[das.label])}; Table 1 prints one number per design, {GAIN:.1f} % apart. Untrained "
+        f"networks have a JCT of {against} against FIFO-Consolidate, trained ones "
+        f"{compare(das, FIFO, small, drawn, JCT)}.",
+        {
+            "instances": len(drawn),
+            "jobs": small.jobs,
+            **trainings([das, blank]),
+            **{f"worst to best, {label} (%)": round(float(v.mean()), 2) for label, v in wide.items()},
+            "printed gain (%)": round(GAIN, 2),
+        },
+        tables=(
+            statement_table(statements),
+            level_table("Small, rho 0.8", [das, blank, FIFO], small, drawn),
+            versus_table("Small, rho 0.8", [(das, blank), (das, FIFO), (blank, FIFO)], small, drawn),
+        ),
+    )
+
+
+# --- Figure 5 ----------------------------------------------------------------------------------------------
+
+HEADS = {"da-mc-h1": 1, "da-mc-h2": 2, "da-mc": 4, "da-mc-h8": 8}
+"""Networks of DA+MC by their number of heads."""
+
+
+def _check_heads(context: Context) -> Finding:
+    groups = {
+        h: trained(name, f"DA+MC, {h} heads" if h > 1 else "DA+MC, 1 head", context)
+        for name, h in HEADS.items()
+    }
+    if (missing := too_few(list(groups.values()))) is not None:
+        return missing
+    drawn, small = traces(context), base_setup(context)
+    everyone = [*groups.values(), FIFO]
+    play_all(context, [(group, small) for group in everyone], drawn)
+    statements = [
+        claimed(
+            "the fee is the lowest with 4 heads",
+            {f"against {h}": compare(groups[4], groups[h], small, drawn, FEE) for h in (1, 2, 8)},
+        ),
+        claimed(
+            "the JCT is the highest with 4 heads",
+            {f"{h} against 4": compare(groups[h], groups[4], small, drawn, JCT) for h in (1, 2, 8)},
+        ),
+    ]
+    apart = {m: width(values(groups[4], small, drawn, m) / values(FIFO, small, drawn, m)) for m in MEASURES}
+    return Finding(
+        settled(statements),
+        f"DA+MC with 1, 2, 4 and 8 heads on Small: {counted(statements)}. Between the worst and the best "
+        f"training with 4 heads are {100 * float(apart[JCT].mean()):.1f} points of JCT and "
+        f"{100 * float(apart[FEE].mean()):.1f} of fee. Figure 5 has one training of DAS for each, averaged "
+        "over three clusters.",
+        {"instances": len(drawn), "jobs": small.jobs, **trainings(everyone)},
+        tables=(
+            statement_table(statements),
+            level_table("Small, rho 0.8", everyone, small, drawn),
+            versus_table(
+                "Small, rho 0.8",
+                [(a, b) for a, b in combinations(groups.values(), 2)] + [(a, FIFO) for a in groups.values()],
+                small,
+                drawn,
+            ),
+        ),
+    )
+
+
+# --- Figure 7 ----------------------------------------------------------------------------------------------
+
+
+def _check_figure_7(context: Context) -> Finding:
+    das, rifling = trained("das", "DAS", context), trained("rifling", "RIFLING", context)
+    if (missing := too_few([das, rifling])) is not None:
+        return missing
+    drawn, base = traces(context), base_setup(context)
+    levels = {name: replace(base, rho=base.rho * rate) for name, rate in RATES.items()}
+    play_all(context, [(group, s) for s in levels.values() for group in (das, rifling, FIFO)], drawn)
+    at = {
+        m: {name: compare(das, rifling, setup, drawn, m) for name, setup in levels.items()} for m in MEASURES
+    }
+    more = {
+        m: {name: _excess_of(das, rifling, setup, drawn, m) for name, setup in levels.items()}
+        for m in MEASURES
+    }
+    grows = {
+        "High against Low": _step(more[JCT], "High", "Low"),
+        "Normal against Low": _step(more[JCT], "Normal", "Low"),
+        "High against Normal": _step(more[JCT], "High", "Normal"),
+    }
+    most = {f"Normal against {other}": _step(more[FEE], "Normal", other) for other in ("Low", "High")}
+    statements = [
+        claimed("DAS has a lower JCT than RIFLING at each level", at[JCT]),
+        claimed("DAS has a lower fee than RIFLING at each level", at[FEE]),
+        claimed("the gain of DAS in JCT over RIFLING grows with the load (points)", grows),
+        claimed("the gain of DAS in fee over RIFLING is the largest at Normal (points)", most),
+    ]
+    return Finding(
+        settled(statements),
+        "DAS against RIFLING at arrival rates "
+        f"{', '.join(f'{n} (rho {s.rho:g})' for n, s in levels.items())}: JCT "
+        + "; ".join(f"{n} {one}" for n, one in at[JCT].items())
+        + f". Of {len(statements)} statements of Appendix E, {counted(statements)}. The networks were "
+        "trained at Normal alone.",
+        {
+            "instances": len(drawn),
+            "jobs": base.jobs,
+            **trainings([das, rifling]),
+            **{
+                f"DAS over RIFLING, {name}, {WORD[m]} (%)": round(one.over_traces.difference.mean, 2)
+                for m, by_level in at.items()
+                for name, one in by_level.items()
+            },
+        },
+        tables=(
+            statement_table(statements),
+            *(
+                level_table(f"{n} load (rho {s.rho:g})", [das, rifling, FIFO], s, drawn)
+                for n, s in levels.items()
+            ),
+            *(
+                versus_table(
+                    f"{n} load (rho {s.rho:g})", [(das, rifling), (das, FIFO), (rifling, FIFO)], s, drawn
+                )
+                for n, s in levels.items()
+            ),
+        ),
+    )
+
+
+def _excess_of(
+    ours: Group, theirs: Group, setup: Setup, drawn: Sequence[int], measure: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return by how many per cent two groups are above the mean of the second, (members, seeds) each."""
+    a, b = (values(group, setup, drawn, measure) for group in (ours, theirs))
+    return excess(a, b.mean(0)), excess(b, b.mean(0))
+
+
+def _step(found: Mapping[str, tuple[np.ndarray, np.ndarray]], here: str, there: str) -> Versus:
+    """Compare the lead of one group over another between two settings, in points of per cent."""
+    (a, b), (c, d) = found[here], found[there]
+    return contrast(a - c, b - d)
+
+
+CLAIMS: list[Claim] = [
+    learned_claim(
+        "table-1-trained",
+        "Table 1, Sec. 5.2",
+        "DAS outperforms all competitors in all cases.",
+        UNSEEN
+        + "Small, Medium and Large with the same jobs, trained on Small; the competitors of Table 1. "
+        + JUDGED
+        + " It fails if DAS is surely not below one of them. Beside it the groups, RIFLING, DL2 and DA.",
+        Verdict.FAILS,
+        _check_table_1,
+    ),
+    learned_claim(
+        "ablation-trained",
+        "Sec. 5.3, Table 1",
+        "Messages and the random walk process each improve both metrics.",
+        UNSEEN + "The four variants on Small, two by two. " + JUDGED,
+        Verdict.NOT_CHECKABLE,
+        _check_ablation,
+    ),
+    learned_claim(
+        "table-3-trained",
+        "Table 3, Appendix G; our own",
+        "A Wilcoxon signed-rank test over the jobs tells whether one design is better than another.",
+        "The test over the jobs of a trace between two trainings of the same design: it fails if it finds a "
+        "difference for sure more often than its level says. Beside it the test over traces.",
+        Verdict.FAILS,
+        _check_table_3,
+    ),
+    learned_claim(
+        "untrained-spread",
+        "Table 1; our own",
+        "Networks of DAS that never learned are as far apart in JCT as DAS and RIFLING in Table 1.",
+        "Ten seeds of the first weights, on Small. The worst and the best are chosen on one half of the "
+        "traces and compared on the other.",
+        Verdict.NOT_CHECKABLE,
+        _check_untrained,
+    ),
+    learned_claim(
+        "figure-5-heads",
+        "Figure 5(a, b), Sec. 5.4",
+        "With 4 heads the fee is the least and the JCT the largest.",
+        UNSEEN + "DA+MC with 1, 2, 4 and 8 heads on Small. " + JUDGED,
+        Verdict.NOT_CHECKABLE,
+        _check_heads,
+    ),
+    learned_claim(
+        "figure-7-trained",
+        "Figure 7, Appendix E",
+        "DAS is better than RIFLING at each arrival rate; its gain in JCT grows with it, that in fee is "
+        "the largest at Normal.",
+        UNSEEN + "Half, once and twice the arrival rate on Small. " + JUDGED,
+        Verdict.NOT_CHECKABLE,
+        _check_figure_7,
+    ),
+]
