@@ -108,7 +108,17 @@ def test_without_a_command_the_help_goes_to_standard_error(run: Run) -> None:
 
 
 def test_every_command_is_there() -> None:
-    wanted = {"generate", "solve", "play", "audit", "policies", "oracles", "worst-case", "completion"}
+    wanted = {
+        "generate",
+        "solve",
+        "play",
+        "audit",
+        "policies",
+        "oracles",
+        "worst-case",
+        "completion",
+        "train",
+    }
     assert set(COMMANDS) == wanted
 
 

@@ -181,7 +181,7 @@ def test_an_amended_claim_needs_its_supported_statements() -> None:
         ((True, None), (True,), Verdict.NOT_CHECKABLE),
         ((False, None), (True,), Verdict.FAILS),
     ):
-        assert evaluation._as_amended(statements(*supported), statements(*rest)) is comes_to
+        assert evaluation.as_amended(statements(*supported), statements(*rest)) is comes_to
 
 
 def test_search_that_surely_adds_little_fails() -> None:
@@ -201,9 +201,9 @@ def test_a_share_is_at_least_its_exact_bound() -> None:
 
 
 def test_a_test_that_finds_too_much_is_told_from_one_at_its_level() -> None:
-    assert evaluation._at_level(np.array([30.0, 32.0, 31.0])) is False
-    assert evaluation._at_level(np.array([4.0, 5.0, 4.5])) is True
-    assert evaluation._at_level(np.array([0.0, 50.0, 0.0])) is None
+    assert evaluation.at_level(np.array([30.0, 32.0, 31.0])) is False
+    assert evaluation.at_level(np.array([4.0, 5.0, 4.5])) is True
+    assert evaluation.at_level(np.array([0.0, 50.0, 0.0])) is None
 
 
 def test_excess_counts_every_instance_the_same() -> None:

@@ -213,8 +213,8 @@ def test_padding_changes_nothing(one: Design) -> None:
             torch.testing.assert_close(together[i, :n], alone[0], rtol=1e-9, atol=1e-12)
             torch.testing.assert_close(around[i], own[0], rtol=1e-9, atol=1e-12)
             if actor.ordering is not None:
-                apart = actor.ordering(alone, mask[i : i + 1, :n])
-                all_ = actor.ordering(together, mask)
+                apart = actor.ordering(alone, mask[i : i + 1, :n], jobs[i : i + 1, :n])
+                all_ = actor.ordering(together, mask, jobs)
                 torch.testing.assert_close(all_.mean[i, :n], apart.mean[0], rtol=1e-9, atol=1e-12)
                 torch.testing.assert_close(all_.variance[i, :n], apart.variance[0], rtol=1e-9, atol=1e-12)
 
@@ -304,14 +304,22 @@ def test_without_message_jobs_do_not_depend_on_machines() -> None:
 def test_priorities_are_those_of_8_and_follow_the_prior() -> None:
     encoded = normal(2, 4, 8)
     mask = torch.tensor([[True] * 4, [True, True, False, False]])
-    for prior in ("none", "consolidate"):
-        head = made(OrderingHead, design(prior=prior))
+    jobs = normal(2, 4, 14, seed=1)
+    for prior in ("none", "consolidate", "estimates"):
+        head = made(OrderingHead, design(prior=prior, features="estimates"))
         with torch.no_grad():
-            found = head(encoded, mask)
+            found = head(encoded, mask, jobs)
             parts = [encoded @ one.weight[0] + one.bias for one in (head.mean, head.variance)]
         mean, variance = torch.tanh(parts[0]), torch.sigmoid(parts[1]) + 1e-6
         if prior == "consolidate":
             mean = mean - torch.arange(4) / torch.tensor([[4.0], [2.0]], dtype=torch.float64)
+        if prior == "estimates":
+            places = [[sorted(row[:w].tolist()).index(x) for x in row[:w].tolist()] for row, w in ((jobs[0, :, 12], 4), (jobs[1, :, 12], 2))]
+            mean[0] -= torch.tensor(places[0]) / 4.0
+            mean[1, :2] -= torch.tensor(places[1]) / 2.0
+            found, mean, variance = (part[mask] for part in (found.mean, mean, variance))
+            torch.testing.assert_close(found, mean)
+            continue
         torch.testing.assert_close(found.mean, mean)
         torch.testing.assert_close(found.variance, variance)
 
@@ -416,7 +424,7 @@ def test_learning_sees_the_distributions_that_the_actions_were_drawn_from(
     with torch.no_grad():
         encoded, machines = actor.encode(b.jobs, b.machines, b.mask)
         if actor.ordering is not None:
-            again = shifted(actor.ordering(encoded, b.mask), None)
+            again = shifted(actor.ordering(encoded, b.mask, b.jobs), None)
             torch.testing.assert_close(samples.priorities[b.mask], again[b.mask], rtol=1e-4, atol=1e-4)
         if actor.placement is not None:
             jobs, around = encoded[samples.owner, samples.place], machines[samples.owner]

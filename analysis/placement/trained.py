@@ -104,15 +104,9 @@ def alone(who: Contender) -> Group:
     return Group(who.label, (who,))
 
 
-def members_of(name: str) -> list[int]:
-    """Return the training seeds of a name whose networks come with the package."""
-    found = (path.stem.rpartition("-") for path in policies.SHIPPED.glob(f"{name}-*.pt"))
-    return sorted(int(seed) for stem, _, seed in found if stem == name and seed.isdecimal())
-
-
 def trained(name: str, label: str, context: Context) -> Group:
     """Return the trained networks of a name; those without a policy of their own are played as DA+MC."""
-    numbers = members_of(name)
+    numbers = policies.members(name)
     if context.mode == "quick":
         numbers = numbers[:QUICK_MEMBERS]
     if name in POLICIES:
@@ -372,7 +366,7 @@ def versus_table(
             ]
         rows.append(tuple(cells))
     columns = (
-        f"{WORD[m]} {what}" for m in ("JCT", "fee") for what in ("(%)", "p", "by training (%)", "ahead")
+        f"{word} {what}" for word in WORD.values() for what in ("(%)", "p", "by training (%)", "ahead")
     )
     return Table(
         f"{title}: mean difference with its 95 % interval (t) and p of the Wilcoxon signed-rank test, of "
@@ -418,7 +412,7 @@ SJF_E = Contender("SJF-Estimate-Consolidate", "sjf-estimate-consolidate")
 
 def base_setup(context: Context) -> Setup:
     """Return Small at rho 0.8, with as many jobs as the mode says."""
-    return Setup(context.pick(20, 200, 1000))
+    return Setup(context.pick(20, 150, 1000))
 
 
 def traces(context: Context, default: int = 10, full: int = 20) -> range:

@@ -203,10 +203,8 @@ MEASURED = {"jct": "JCT (min)", "fee": "fee ($)", "cost": "cost (s)"}
 
 def training_note(told: Progress) -> str:
     """Return how far a training is, and how much more than FIFO-Consolidate the networks cost."""
-    note = (
-        f"iteration {told.iteration} of {told.iterations}, {told.steps:,} steps, {told.speed:,.0f} steps/s, "
-    )
-    note += f"episodes {told.objective:+.2f} %"
+    note = f"iteration {told.iteration}/{told.iterations}, {told.steps:,} steps, {told.speed:,.0f}/s, "
+    note += f"cost {told.objective:+.2f} %"
     if told.validation is not None:
         note += f", validation {told.validation:+.2f} %"
     return note if told.best is None else f"{note}, best {told.best:+.2f} %"

@@ -167,7 +167,7 @@ def act(
     batch = stack(scenes, device)
     encoded, machines = actor.encode(batch.jobs, batch.machines, batch.mask)
     if actor.ordering is not None:
-        priorities = draw(actor.ordering(encoded, batch.mask), generator).cpu().numpy()
+        priorities = draw(actor.ordering(encoded, batch.mask, batch.jobs), generator).cpu().numpy()
     else:
         priorities = np.tile(-np.arange(batch.mask.shape[1], dtype=np.float32), (len(scenes), 1))
     if actor.placement is None:
@@ -283,7 +283,7 @@ def scores(actor: Actor, scene: Scene, memory: Memory) -> Scores:
     w, m = len(scene.jobs), len(scene.machines)
     priorities = [np.full(w, np.nan)] * 2
     if actor.ordering is not None:
-        normal = actor.ordering(encoded, batch.mask)
+        normal = actor.ordering(encoded, batch.mask, batch.jobs)
         priorities = [part[0].cpu().numpy() for part in (normal.mean, normal.variance.sqrt())]
     affinities = [np.full((w, m), np.nan)] * 2
     if actor.placement is not None:

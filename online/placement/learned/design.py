@@ -75,7 +75,7 @@ class Readings:
 ORDERINGS = ("attention", "perceptron", "fifo")
 PLACEMENTS = ("process", "gaussian", "grouped", "first-fit", "consolidate")
 FEATURES = ("paper", "capacity", "estimates")
-PRIORS = ("none", "consolidate")
+PRIORS = ("none", "consolidate", "estimates")
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,8 @@ class Design:
     features
         What is seen, see :mod:`.features`: "paper", "capacity", or "estimates", each with what comes before.
     prior
-        What the learned mean is added to: "none", or "consolidate": the order of submission, and the machines
-        as FIFO-Consolidate ranks them.
+        What the learned mean is added to: "none"; "consolidate": the order of submission, and the machines as
+        FIFO-Consolidate ranks them; or "estimates": the same machines, the shortest estimate first.
     hidden
         e.
     heads
@@ -134,6 +134,8 @@ class Design:
         whole("design.history", self.history, 1, 1000)
         if self.hidden % self.heads:
             raise InputError(f"design.heads: {self.heads} does not divide hidden, which is {self.hidden}")
+        if self.prior == "estimates" and self.features != "estimates":
+            raise InputError('design.prior: "estimates" needs features = "estimates"')
         if not self.learns_order and not self.learns_places:
             raise InputError("design: neither ordering nor placement is learned")
 

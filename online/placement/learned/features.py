@@ -38,7 +38,8 @@ MACHINE_FEATURES = ("free GPUs", "free cores", "free memory", "utilisation", "in
 PAIR_FEATURES = ("room", "holds it whole", "GPUs left free", "contention", "rank")
 """Features of a job on a machine; none in the paper. The rank is that of FIFO-Consolidate, 1 the first."""
 
-RANK = len(PAIR_FEATURES) - 1
+ESTIMATE = JOB_FEATURES.index("estimate")
+RANK = PAIR_FEATURES.index("rank")
 
 WIDTHS = {
     "paper": (5, 4, 0),

@@ -116,7 +116,7 @@ def log_densities(actor: Actor, samples: Samples) -> tuple[Tensor, Tensor]:
     encoded, machines = actor.encode(b.jobs, b.machines, b.mask)
     found: list[tuple[Tensor, ...]] = []
     if actor.ordering is not None:
-        normal = actor.ordering(encoded, b.mask)
+        normal = actor.ordering(encoded, b.mask, b.jobs)
         fits = (b.fits & (b.fits.sum(1, keepdim=True) > 1)).to(encoded.dtype)
         found.append((density(normal, samples.priorities, fits), mappo.entropy(normal, fits)))
     if actor.placement is not None:
@@ -283,7 +283,7 @@ class Learner:
         encoded, machines = actor.encode(b.jobs, b.machines, b.mask)
         loss = encoded.new_zeros(())
         if actor.ordering is not None:
-            mean = actor.ordering(encoded, b.mask).mean
+            mean = actor.ordering(encoded, b.mask, b.jobs).mean
             place = torch.arange(mean.shape[1], device=mean.device) / b.mask.sum(1, keepdim=True)
             loss = loss + ((mean + place) ** 2 * b.mask).sum() / b.mask.sum()
         if actor.placement is not None:

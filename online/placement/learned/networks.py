@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from .design import Design
-from .features import RANK, WIDTHS
+from .features import ESTIMATE, RANK, WIDTHS
 from .gaussian import JITTER, matern, posterior, projected, walk_features
 
 FIRST_VARIANCE = 0.1
@@ -135,15 +135,18 @@ class OrderingHead(nn.Module):
 
     def __init__(self, design: Design) -> None:
         super().__init__()
-        self.prior = design.prior == "consolidate"
+        self.prior = design.prior
         self.mean = layer(design.hidden, 1, silent=True)
         self.variance = layer(design.hidden, 1, variance_bias(FIRST_VARIANCE), silent=True)
 
-    def forward(self, encoded: Tensor, mask: Tensor) -> Normal:
-        """Return the distribution of the priorities, shape (B, N)."""
+    def forward(self, encoded: Tensor, mask: Tensor, jobs: Tensor) -> Normal:
+        """Return the distribution of the priorities, shape (B, N); ``jobs`` are the features of the jobs."""
         mean = torch.tanh(self.mean(encoded)[..., 0])
-        if self.prior:
+        if self.prior != "none":
             place = torch.arange(mean.shape[1], dtype=mean.dtype, device=mean.device)
+            if self.prior == "estimates":
+                shorter = jobs[:, None, :, ESTIMATE] < jobs[:, :, None, ESTIMATE]
+                place = (shorter & mask[:, None]).sum(-1)
             mean = mean - place / mask.sum(1, keepdim=True).clamp_min(1)
         return Normal(mean, torch.sigmoid(self.variance(encoded)[..., 0]) + TINY)
 
@@ -155,7 +158,7 @@ class PlacementHead(nn.Module):
         super().__init__()
         e, pairs = design.hidden, WIDTHS[design.features][2]
         self.design, self.readings = design, design.readings
-        self.prior = design.prior == "consolidate"
+        self.prior = design.prior != "none"
         self.inner = layer(e + pairs, e)
         self.mean = layer(e, 1, silent=True)
         if design.placement == "process":

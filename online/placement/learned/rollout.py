@@ -18,7 +18,7 @@ from ....models.placement.instance import (
 from ....models.placement.jobs import TICKS
 from ....models.placement.reward import Meter
 from ....models.placement.schedule import Schedule
-from ....models.placement.simulator import blank_state
+from ....models.placement.simulator import Simulator, blank_state
 from ....models.placement.state import DONE, USED, WAITED
 from .acting import Memory, Move, act
 from .design import Design
@@ -68,15 +68,19 @@ class Reference:
         return int(np.searchsorted(self._submit, tick, side="right") - gone)
 
 
-def reference(instance: PlacementInstance) -> Reference:
-    """Return what FIFO-Consolidate costs on an instance."""
+def followed(instance: PlacementInstance, keys: np.ndarray) -> Simulator:
+    """Return the end of a simulation in which jobs are tried by ascending key, on the fewest machines."""
     from ....models.placement.kernels import CONSOLIDATE, run_by_keys
 
     simulator, setting = instance.simulator(), instance.setting
-    keys = np.arange(len(instance.jobs))
     eta = setting.slowdown.contention
     run_by_keys(simulator.table, simulator.state, eta, setting.window, keys, CONSOLIDATE, False)
-    return Reference(instance, taken_schedule(simulator))
+    return simulator
+
+
+def reference(instance: PlacementInstance) -> Reference:
+    """Return what FIFO-Consolidate costs on an instance."""
+    return Reference(instance, taken_schedule(followed(instance, np.arange(len(instance.jobs)))))
 
 
 @dataclass
@@ -127,8 +131,13 @@ class Track:
         self._printed = self.design.readings.literal("reward")
         self.scale = self.reference.total / len(self.instance.jobs)
         self._scratch = blank_state(self.instance.table)
-        self._keys = np.arange(len(self.instance.jobs))
+        self._keys: np.ndarray = np.arange(len(self.instance.jobs))
         self._final = self.reference.total
+        estimate = self.instance.jobs.estimate  # the episode has refused jobs without, if they are seen
+        if self.design.prior == "estimates" and self.variate == "ahead" and estimate is not None:
+            self._keys = estimate
+            simulator = followed(self.instance, self._keys)
+            self._final = self.instance.weighted(simulator.waited, simulator.used)
 
     def look(self) -> Scene | None:
         """Return what is seen next, None if it is over."""
@@ -158,14 +167,17 @@ class Track:
         self.steps.append(step)
 
     def _taken_over(self, scene: Scene, rows: np.ndarray) -> float:
-        """Return what all costs in the end if FIFO-Consolidate takes over after this decision, in seconds."""
+        """Return what all costs in the end if the prior takes over after this decision, in seconds.
+
+        That is FIFO-Consolidate, unless the shortest estimate goes first in the design.
+        """
         from ....models.placement.kernels import CONSOLIDATE, begin, copy_state, run_by_keys, start_by_rule
 
         simulator, state, setting = self.episode.simulator, self._scratch, self.instance.setting
         seen, capacity = scene.observation, setting.capacity
-        oldest = np.arange(len(seen.jobs))
+        order = np.argsort(self._keys[seen.jobs], kind="stable")
         same = start_by_rule(
-            capacity, seen.free, seen.jobs, seen.instances, seen.need, oldest, CONSOLIDATE, False
+            capacity, seen.free, seen.jobs, seen.instances, seen.need, order, CONSOLIDATE, False
         )
         if len(seen.jobs) == len(simulator.pending) and np.array_equal(read_starts(same), read_starts(rows)):
             return self._final

@@ -1,0 +1,392 @@
+"""Claims about trained networks: what they are made of, and that they never say more than the runs do.
+
+They play files that are written here, of networks that never learned: no test depends on how well the shipped
+ones do.
+"""
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from clairvoyant._cli import main
+from clairvoyant.analysis import claim as claims
+from clairvoyant.analysis.audit import run_audit, verdict_table
+from clairvoyant.analysis.claim import Claim, Context, Finding, Verdict
+from clairvoyant.analysis.experiments import policy_seed
+from clairvoyant.analysis.placement import learned_cases, learned_ours, learning, trained
+from clairvoyant.analysis.placement.experiments import (
+    FIFO_C,
+    FIFO_FF,
+    JCT,
+    Contender,
+    Setup,
+    instance,
+    outcome,
+)
+from clairvoyant.analysis.placement.trained import Group, Versus
+from clairvoyant.analysis.statistics import Interval, Paired
+from clairvoyant.models.base import InputError
+from clairvoyant.online.placement.learned import checkpoint, policies
+from clairvoyant.online.placement.learned.design import DESIGNS, Design, Readings
+from clairvoyant.online.placement.learned.networks import Actor, seeded
+from clairvoyant.online.play import play
+
+pytestmark = pytest.mark.skipif(
+    os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="runs take minutes where kernels run as plain Python"
+)
+
+ALL = [*learning.CLAIMS, *learned_cases.CLAIMS, *learned_ours.CLAIMS]
+BY_ID = {one.id.removeprefix("placement/"): one for one in ALL}
+
+CAPACITY = replace(DESIGNS["da-mc"], features="capacity", prior="consolidate")
+FILES = {
+    **{name: DESIGNS[name] for name in ("da", "da-mc", "da-rwgp", "das", "dl2", "rifling")},
+    "clone-ppo": DESIGNS["da-mc"],
+    "da-mc-capacity": CAPACITY,
+    "da-mc-estimates": replace(CAPACITY, features="estimates"),
+    "da-mc-prior": replace(DESIGNS["da-mc"], prior="consolidate"),
+    "da-mc-printed": DESIGNS["da-mc"],
+    **{f"da-mc-h{heads}": replace(DESIGNS["da-mc"], heads=heads) for heads in (1, 2, 8)},
+}
+MEMBERS = 2
+
+
+def write(folder: Path, name: str, member: int, design: Design) -> None:
+    """Write networks that never learned."""
+    with seeded(1000 * member + sum(map(ord, name))):
+        actor = Actor(design)
+    content = {"design": design.to_dict(), "actor": actor.state_dict()}
+    checkpoint.write(folder / f"{name}-{member}.pt", content)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with networks of all names."""
+    folder = tmp_path_factory.mktemp("networks")
+    for name, design in FILES.items():
+        for member in range(MEMBERS):
+            write(folder, name, member, design)
+    return folder
+
+
+@pytest.fixture
+def shipped(files: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Let those be the networks that come with the package."""
+    monkeypatch.setattr(policies, "SHIPPED", files)
+    trained._KNOWN.clear()
+    yield files
+    trained._KNOWN.clear()
+
+
+@pytest.fixture
+def bare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let PyTorch not be installed, for those who ask."""
+    monkeypatch.setattr(claims, "find_spec", lambda _name: None)
+
+
+EXACT = {
+    "figure-5-history": Verdict.VACUOUS,
+    "case-affinity": Verdict.FAILS,
+    "decision-time": Verdict.HOLDS,
+    "learned-gap": Verdict.HOLDS,
+}
+"""What comes out whatever the networks have learned."""
+
+
+@pytest.mark.parametrize("name", BY_ID)
+@pytest.mark.usefixtures("shipped")
+def test_claim_plays_and_has_the_form_of_a_claim(name: str) -> None:
+    told: list[float] = []
+    finding = BY_ID[name].find(Context("quick", 0, told.append))
+    assert finding.verdict is EXACT.get(name, finding.verdict)
+    assert finding.summary
+    for table in finding.tables:
+        assert table.rows
+        assert all(len(row) == len(table.columns) for row in table.rows)
+    assert told[-1] == 1.0
+    assert all(a <= b for a, b in pairwise(told))
+    assert all(np.isfinite(v) for v in finding.numbers.values() if isinstance(v, (int, float)))
+    assert all("<svg" in figure.svg for figure in finding.figures)
+
+
+def test_claims_have_names_of_their_own_and_say_which_extra_they_need() -> None:
+    assert len(BY_ID) == len(ALL)
+    assert {one.problem for one in ALL} == {"placement"}
+    assert {one.extra for one in ALL} == {"rl"}
+
+
+# --- Without networks, and without PyTorch ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(BY_ID.keys()))
+def test_one_training_says_nothing(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for stem, design in FILES.items():
+        write(tmp_path, stem, 0, design)
+    monkeypatch.setattr(policies, "SHIPPED", tmp_path)
+    finding = BY_ID[name].find(Context("quick"))
+    assert finding.verdict is Verdict.NOT_CHECKABLE
+    assert "At least 2 trainings" in finding.summary
+    assert not BY_ID[name].as_expected(finding) or BY_ID[name].expected is Verdict.NOT_CHECKABLE
+
+
+@pytest.mark.parametrize("name", BY_ID)
+@pytest.mark.usefixtures("bare")
+def test_without_pytorch_the_audit_says_what_to_install(name: str, tmp_path: Path) -> None:
+    told: list[float] = []
+    (found,) = run_audit(
+        claims=[f"placement/{name}"],
+        mode="quick",
+        out=tmp_path,
+        workers=1,
+        progress=lambda f, _t: told.append(f),
+    )
+    claim, finding = found
+    assert finding.verdict is Verdict.NOT_CHECKABLE
+    assert 'pip install "clairvoyant[rl]"' in finding.summary
+    assert claim.as_expected(finding)
+    assert verdict_table([found]).rows[0][4] == "yes"
+    assert told[-1] == 1.0
+
+
+@pytest.mark.usefixtures("bare")
+def test_without_pytorch_the_audit_does_not_fail(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--claim", "placement/table-1-trained", "--workers", "1", "--out", str(tmp_path)]
+    assert main(["audit", "--quick", *arguments]) == 0
+    printed = capsys.readouterr().out
+    assert "not checkable here" in printed
+    assert "all as expected" in printed
+    assert "pip install" in (tmp_path / "index.html").read_text(encoding="utf-8")
+
+
+def test_what_was_not_checked_without_pytorch_is_checked_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def check(_context: Context) -> Finding:
+        return Finding(Verdict.HOLDS, "checked")
+
+    def stop(_context: Context) -> Finding:
+        raise RuntimeError("stopped")
+
+    wanted = Claim("a/x", "here", "it holds", "look", Verdict.HOLDS, check, extra="rl")
+    catalogue = [wanted, Claim("a/y", "here", "it stops", "look", Verdict.HOLDS, stop)]
+    with monkeypatch.context() as patch:
+        patch.setattr(claims, "find_spec", lambda _name: None)
+        with pytest.raises(RuntimeError, match="stopped"):
+            run_audit(catalogue=catalogue, out=tmp_path, workers=1)
+    (found,) = run_audit(catalogue=catalogue, claims=["a/x"], out=tmp_path, workers=1)
+    assert found[1].verdict is Verdict.HOLDS
+
+
+def test_with_the_extra_no_other_verdict_is_as_expected() -> None:
+    one = Claim(
+        "a/x", "here", "it holds", "look", Verdict.HOLDS, lambda _c: Finding(Verdict.HOLDS, ""), extra="rl"
+    )
+    assert not one.lacks_extra
+    assert not one.as_expected(Finding(Verdict.NOT_CHECKABLE, ""))
+    assert one.as_expected(Finding(Verdict.HOLDS, ""))
+
+
+@pytest.mark.usefixtures("bare")
+def test_without_the_extra_a_wrong_verdict_is_still_wrong() -> None:
+    one = Claim(
+        "a/x", "here", "it holds", "look", Verdict.HOLDS, lambda _c: Finding(Verdict.HOLDS, ""), extra="rl"
+    )
+    assert one.lacks_extra
+    assert not one.as_expected(Finding(Verdict.FAILS, ""))
+
+
+# --- Playing -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name", ["das", "da", "dl2", "rifling", "da-mc-capacity", "da-mc-prior", "da-mc-estimates"]
+)
+@pytest.mark.usefixtures("shipped")
+def test_side_by_side_is_what_play_does(name: str) -> None:
+    who = trained.trained(name, name, Context("quick")).members[1]
+    setup, drawn = Setup(30, rho=2.0, estimate_error=0.5), range(3)
+    made = [instance(setup, seed) for seed in drawn]
+    for one, schedule, found in zip(
+        made, trained.side_by_side(who, made), trained.outcomes(who, setup, drawn), strict=True
+    ):
+        run = play(who.make(), one, policy_seed(0), keep_decisions=True)
+        expected = one.schedule_of(run.decisions or ())
+        assert np.array_equal(schedule.rows, expected.rows)
+        assert np.array_equal(schedule.start, expected.start)
+        assert found.cost == pytest.approx(run.total)
+
+
+@pytest.mark.usefixtures("shipped")
+def test_what_is_not_learned_plays_as_ever() -> None:
+    assert trained.outcomes(FIFO_C, Setup(20), range(2)) == [
+        outcome(FIFO_C, Setup(20), seed) for seed in range(2)
+    ]
+    with pytest.raises(InputError, match="has no networks"):
+        trained.learned(FIFO_C)
+
+
+def test_another_history_leaves_the_networks_as_they_are() -> None:
+    who = Contender("x", "untrained", (("design", "das"),))
+    actor = trained.learned(who).networks()
+    changed = trained.with_history(actor, 3)
+    assert (actor.design.history, changed.design.history) == (8, 3)
+    assert changed.state_dict().keys() == actor.state_dict().keys()
+    plain = trained.learned(Contender("x", "untrained", (("design", "da"),))).networks()
+    assert trained.with_history(plain, 3) is plain
+
+
+def test_jobs_drawn_at_random_are_not_played_side_by_side(tmp_path: Path) -> None:
+    write(tmp_path, "x", 0, replace(DESIGNS["da"], readings=Readings(window="literal")))
+    who = Contender("x", "da", (("checkpoint", str(tmp_path / "x-0.pt")),))
+    with pytest.raises(InputError, match="draws jobs at random"):
+        trained.side_by_side(who, [instance(Setup(5), 0)])
+
+
+@pytest.mark.usefixtures("shipped")
+def test_networks_are_found_by_their_whole_name() -> None:
+    context = Context("default")
+    assert len(trained.trained("da-mc", "DA+MC", context)) == MEMBERS
+    variant = trained.trained("da-mc-h8", "eight", context)
+    assert [who.policy for who in variant.members] == ["da-mc"] * MEMBERS
+    assert trained.learned(variant.members[0]).networks().design.heads == 8
+    assert len(trained.trained("da-mc-nobody", "nobody", context)) == 0
+    assert len(trained.untrained("das", "x", 3)) == 3
+
+
+# --- Comparing ---------------------------------------------------------------------------------------------
+
+A_TRACE, A_SEED = 5, 3
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 6), st.integers(2, 6))
+@settings(max_examples=30, deadline=None)
+def test_the_interval_over_trainings_is_that_of_welch(seed: int, m: int, n: int) -> None:
+    rng = np.random.default_rng(seed)
+    a, b = rng.normal(size=m), rng.normal(1.0, 2.0, size=n)
+    expected = stats.ttest_ind(a, b, equal_var=False).confidence_interval(0.95)
+    found = trained._welch(a, b)
+    assert found.mean == pytest.approx(a.mean() - b.mean())
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+
+
+def test_a_single_number_has_no_spread() -> None:
+    many = np.array([1.0, 2.0, 3.0])
+    assert trained._welch(many[:1], many[1:2]) == Interval(-1.0, -1.0, -1.0)
+    one, other = trained._welch(many, many[:1]), trained._welch(many[:1], many)
+    assert one.mean == -other.mean == 1.0
+    assert (one.low, one.high) == pytest.approx((-other.high, -other.low))
+    assert trained._welch(np.ones(3), np.zeros(2)) == Interval(1.0, 1.0, 1.0)
+
+
+def versus(by_trace: tuple[float, float, float], trainings: tuple[float, float]) -> Versus:
+    mean, low, high = by_trace
+    over = Interval(sum(trainings) / 2, *trainings)
+    return Versus(Paired(Interval(mean, low, high), 0.01, False), over, np.array([mean - 1, mean + 1]))
+
+
+@pytest.mark.parametrize(
+    ("found", "is_below"),
+    [
+        (versus((-2, -3, -1), (-4, -0.5)), True),
+        (versus((-2, -3, -1), (-4, 0.5)), None),  # the trainings leave it open
+        (versus((-2, -5, 1), (-3, -1)), None),  # the traces do
+        (versus((2, 1, 3), (0.5, 4)), False),
+        (Versus(Paired(Interval(0.0, 0.0, 0.0), 1.0, True), Interval(0.0, 0.0, 0.0), np.zeros(2)), False),
+    ],
+)
+def test_below_needs_traces_and_trainings(found: Versus, is_below: bool | None) -> None:
+    assert trained.below(found) is is_below
+    assert trained.claimed("it is", {"here": found}).agrees is is_below
+
+
+@pytest.mark.parametrize(
+    ("signs", "together"), [([True, True], True), ([True, None], None), ([None, False], False), ([], True)]
+)
+def test_all_of(signs: list[bool | None], together: bool | None) -> None:
+    assert trained.all_of(signs) is together
+
+
+def test_contrast_by_hand() -> None:
+    ours = np.array([[1.0, 2.0, 3.0], [3.0, 4.0, 5.0]])
+    theirs = np.array([[0.0, 1.0, 1.0], [0.0, -1.0, 1.0]])
+    found = trained.contrast(ours, theirs)
+    assert found.by_seed.tolist() == pytest.approx([5 / 3, 11 / 3])
+    assert found.over_traces.difference.mean == pytest.approx(8 / 3)
+    assert found.over_trainings.mean == pytest.approx(3.0 - 1 / 3)
+    assert found.ahead == 0
+
+
+@pytest.mark.usefixtures("shipped")
+def test_comparing_with_itself_is_no_difference() -> None:
+    das = trained.trained("das", "DAS", Context("quick"))
+    one = Group("one", das.members[:1])
+    found = trained.compare(one, one, Setup(20), range(3), JCT)
+    assert found.over_traces.equal
+    assert str(found) == "no difference"
+    assert trained.below(found) is False
+    other = trained.compare(trained.alone(FIFO_C), trained.alone(FIFO_FF), Setup(40, rho=2.0), range(3), JCT)
+    assert "trainings" not in str(other)
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=20, deadline=None)
+def test_equal_networks_are_not_apart_whatever_the_instances(seed: int) -> None:
+    noise = np.random.default_rng(seed).normal(size=10)
+    same = np.tile(noise, (4, 1))
+    assert trained.width(same).tolist() == [0.0] * 10
+    assert trained.width(same + np.array([0.0, 3.0, 1.0, 2.0])[:, None]) == pytest.approx(np.full(10, 3.0))
+
+
+def test_the_width_of_noise_is_nothing_on_average() -> None:
+    rng = np.random.default_rng(0)
+    found = [trained.width(rng.normal(size=(10, 20))).mean() for _ in range(200)]
+    assert abs(np.mean(found)) < 4 * np.std(found) / np.sqrt(len(found))
+
+
+# --- Cases -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["busy", "busy, turned", "empty", "empty, turned"])
+def test_the_case_of_figure_6a_is_as_told(name: str) -> None:
+    made, opening, blocked, fitting = learned_cases.case_6a()[name]
+    episode = made.episode(frozenset())
+    for step, observation in enumerate(episode):
+        if step < len(opening):
+            episode.apply(np.array(opening[step], dtype=np.int64))
+            continue
+        assert observation.instances[blocked] == 8
+        assert observation.instances[fitting] == 1
+        room = int((observation.free[:, 0] >= observation.need[blocked, 0]).sum())
+        assert (room >= 8) == name.startswith("empty")
+        break
+
+
+@pytest.mark.parametrize("cores", [64.0, 16.0])
+def test_the_case_of_figure_6b_is_as_told(cores: float) -> None:
+    made, opening = learned_cases.case_6b(cores)
+    episode = made.episode(frozenset())
+    seen = iter(episode)
+    next(seen)
+    episode.apply(np.array(opening[0], dtype=np.int64))
+    free = next(seen).free
+    assert free[[0, 7], 0].tolist() == [0, 0]
+    assert len(set(free[:, 0].tolist())) == 2
+    alike = np.unique(free[list(learned_cases.ALIKE)], axis=0)
+    assert len(alike) == 1
+    assert np.array_equal(free[learned_cases.CONTENDING], alike[0]) == (cores == 16.0)
+
+
+@pytest.mark.usefixtures("shipped")
+def test_an_opening_that_never_ends_is_an_error() -> None:
+    made, opening = learned_cases.case_6b(16.0)
+    who = trained.trained("das", "DAS", Context("quick")).members[0]
+    with pytest.raises(RuntimeError, match="the opening lasts"):
+        learned_cases.case(who, made, [*opening, [(3, 1, 1)], [], [], [], [], []])
