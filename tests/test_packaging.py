@@ -140,8 +140,9 @@ def test_the_source_archive_holds_the_layers_the_tests_and_the_licence(dist: Pat
         names = {member.name.partition("/")[2] for member in archive if member.isfile()}
     sources = {name_of(path) for package in PACKAGES for path in folder(package).glob("*.py")}
     tests = {name_of(path) for path in (ROOT / "tests").rglob("*.py")}
-    shown = {"docs/regret.svg", "docs/instance-files.md", "CONTRIBUTING.md"} | {
-        f"notebooks/{name}.ipynb" for name in ("allocation", "selection", "admission", "placement", "learning")
+    shown = {"docs/regret.svg", "docs/instance-files.md", "docs/training.md", "CONTRIBUTING.md"} | {
+        f"notebooks/{name}.ipynb"
+        for name in ("allocation", "selection", "admission", "placement", "learning")
     }
     wanted = sources | tests | shown | {"LICENSE", "Makefile", "requirements.lock", "pyproject.toml"}
     assert wanted - names == set()

@@ -47,10 +47,9 @@ from .trained import (
     WORD,
     Group,
     Versus,
-    all_of,
     alone,
     base_setup,
-    below,
+    below_all,
     chart,
     claimed,
     compare,
@@ -113,7 +112,7 @@ def _check_table_1(context: Context) -> Finding:
         return {c.capitalize(): compare(a, b, setup, drawn, measure) for c, setup in places.items()}
 
     there = {c: [b for b in rivals if b in field[c]] for c in CLUSTERS}
-    best = [_above_all(das, there[c], c, places[c], drawn, m) for c in CLUSTERS for m in MEASURES]
+    best = [below_all(das, there[c], c, places[c], drawn, m) for c in CLUSTERS for m in MEASURES]
     learned, rules = joined("the learned baselines", [dl2, rifling]), joined("the heuristics", simple)
     rest = [
         claimed(f"DL2 and RIFLING are below the five heuristics in {WORD[m]}", each(learned, rules, m))
@@ -166,21 +165,6 @@ def _check_table_1(context: Context) -> Finding:
             )
             for c, s in places.items()
         ),
-    )
-
-
-def _above_all(
-    ours: Group, rivals: Sequence[Group], cluster: str, setup: Setup, drawn: Sequence[int], measure: str
-) -> Statement:
-    """Return the statement that a group is below all rivals; it tells of those that are not surely above."""
-    found = {b.label: compare(ours, b, setup, drawn, measure) for b in rivals}
-    signs = {label: below(one) for label, one in found.items()}
-    told = [f"against {label}: {found[label]}" for label, sign in signs.items() if sign is not True]
-    ahead = sum(sign is True for sign in signs.values())
-    return Statement(
-        f"{cluster.capitalize()}: {ours.label} is below all {len(rivals)} rivals in {WORD[measure]}",
-        "; ".join([f"surely below {ahead}", *told]),
-        all_of(signs.values()),
     )
 
 

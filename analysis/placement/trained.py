@@ -320,6 +320,21 @@ def claimed(says: str, found: Mapping[str, Versus]) -> Statement:
     return Statement(says, text, all_of(below(one) for one in found.values()))
 
 
+def below_all(
+    ours: Group, rivals: Sequence[Group], cluster: str, setup: Setup, drawn: Sequence[int], measure: str
+) -> Statement:
+    """Return the statement that a group is below all rivals; it tells of those that are not surely above."""
+    found = {b.label: compare(ours, b, setup, drawn, measure) for b in rivals}
+    signs = {label: below(one) for label, one in found.items()}
+    told = [f"against {label}: {found[label]}" for label, sign in signs.items() if sign is not True]
+    ahead = sum(sign is True for sign in signs.values())
+    return Statement(
+        f"{cluster.capitalize()}: {ours.label} is below all {len(rivals)} rivals in {WORD[measure]}",
+        "; ".join([f"surely below {ahead}", *told]),
+        all_of(signs.values()),
+    )
+
+
 # --- Showing -----------------------------------------------------------------------------------------------
 
 MEASURES = (JCT, FEE)

@@ -68,7 +68,7 @@ def stack(scenes: Sequence[Scene], device: torch.device) -> Batch:
 class Memory:
     """What the process remembers of one simulation: the last placed jobs, the newest last.
 
-    ``rows`` is kept for the literal reading of the history alone: all rows of the last decisions.
+    Read literally, the last decisions instead, each with the rows of all jobs.
     """
 
     points: list[Tensor] = field(default_factory=list)

@@ -108,7 +108,7 @@ def log_densities(actor: Actor, samples: Samples) -> tuple[Tensor, Tensor]:
 
     Only what can matter counts: priorities of jobs that fit, and affinities of jobs that start. Whether a job
     starts does not depend on its own affinities, so that leaving out the others changes no expectation of the
-    gradient.
+    gradient; but for the process, which remembers affinities of machines without room as well.
     """
     printed = actor.design.readings.literal("density")
     density = mappo.printed_log_density if printed else mappo.log_density

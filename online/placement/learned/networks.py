@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -87,6 +88,7 @@ def variance_bias(variance: float) -> float:
     return math.log(variance / (1.0 - variance))
 
 
+@lru_cache(maxsize=256)
 def positions(count: int, width: int) -> Tensor:
     """Return PE(i) of Sec. 4.1.2 for i = 0, 1, ..., shape (count, width)."""
     place = torch.arange(count, dtype=torch.float32)[:, None]

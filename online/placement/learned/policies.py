@@ -270,6 +270,8 @@ class DaMcEstimates(Trained):
 class Untrained(Learned):
     """Untrained: the networks of a design as they are before training (control).
 
+    Those of "rifling" have no groups of jobs yet, and all machines are alike to them.
+
     Parameters
     ----------
     design
