@@ -260,7 +260,7 @@ def test_the_learned_schedulers_of_the_readme_play(tmp_path: Path) -> None:
     printed = python(blocks("python", README)[6], tmp_path)
     found = re.findall(r"^(\S+): mean completion time (\S+) min$", printed, re.MULTILINE)
     assert [name for name, _ in found] == ["fifo-firstfit", "fifo-consolidate", "das", "da-mc-capacity"]
-    instance = cv.generate("placement", cluster="medium", jobs=100, seed=1)
+    instance = cv.PlacementInstance.generate(cluster="medium", jobs=100, seed=1)
     alone = float(instance.jobs.duration.mean()) / 60_000
     assert all(float(minutes) >= alone - 0.1 for _, minutes in found)
 

@@ -84,9 +84,8 @@ def _check_capacity(context: Context) -> Finding:
     return Finding(
         as_amended(home, [s for s in statements if s not in home]),
         "DA+MC that also sees what room each job has, and starts out from FIFO-Consolidate, against it: "
-        f"{told}. It knows no durations and no estimates. The networks were trained on Medium and Large, "
-        f"where FIFO-Consolidate is not the best simple rule: its JCT against FIFO-LoadBalance is {rule} "
-        "(placement/beats-every-rule).",
+        f"{told}. It knows no durations and no estimates. The networks were trained on Medium and Large. "
+        f"JCT against FIFO-LoadBalance: {rule} (placement/beats-every-rule says more).",
         {
             "instances": len(drawn),
             "jobs": small.jobs,
