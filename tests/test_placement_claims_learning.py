@@ -126,33 +126,33 @@ def test_claims_have_names_of_their_own_and_say_which_extra_they_need() -> None:
 # --- Without networks, and without PyTorch ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", sorted(BY_ID.keys()))
-def test_one_training_says_nothing(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for stem, design in FILES.items():
-        write(tmp_path, stem, 0, design)
+def test_one_training_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, design in FILES.items():
+        write(tmp_path, name, 0, design)
     monkeypatch.setattr(policies, "SHIPPED", tmp_path)
-    finding = BY_ID[name].find(Context("quick"))
-    assert finding.verdict is Verdict.NOT_CHECKABLE
-    assert "At least 2 trainings" in finding.summary
-    assert not BY_ID[name].as_expected(finding) or BY_ID[name].expected is Verdict.NOT_CHECKABLE
+    for one in ALL:
+        finding = one.find(Context("quick"))
+        assert finding.verdict is Verdict.NOT_CHECKABLE
+        assert "At least 2 trainings" in finding.summary
+        assert one.as_expected(finding) == (one.expected is Verdict.NOT_CHECKABLE)
 
 
-@pytest.mark.parametrize("name", BY_ID)
 @pytest.mark.usefixtures("bare")
-def test_without_pytorch_the_audit_says_what_to_install(name: str, tmp_path: Path) -> None:
+def test_without_pytorch_the_audit_says_what_to_install(tmp_path: Path) -> None:
     told: list[float] = []
-    (found,) = run_audit(
-        claims=[f"placement/{name}"],
+    found = run_audit(
+        claims=[one.id for one in ALL],
         mode="quick",
         out=tmp_path,
         workers=1,
-        progress=lambda f, _t: told.append(f),
+        progress=lambda fraction, _text: told.append(fraction),
     )
-    claim, finding = found
-    assert finding.verdict is Verdict.NOT_CHECKABLE
-    assert 'pip install "clairvoyant[rl]"' in finding.summary
-    assert claim.as_expected(finding)
-    assert verdict_table([found]).rows[0][4] == "yes"
+    assert len(found) == len(ALL)
+    for claim, finding in found:
+        assert finding.verdict is Verdict.NOT_CHECKABLE
+        assert 'pip install "clairvoyant[rl]"' in finding.summary
+        assert claim.as_expected(finding)
+    assert {row[4] for row in verdict_table(found).rows} == {"yes"}
     assert told[-1] == 1.0
 
 
@@ -263,8 +263,6 @@ def test_networks_are_found_by_their_whole_name() -> None:
 
 # --- Comparing ---------------------------------------------------------------------------------------------
 
-A_TRACE, A_SEED = 5, 3
-
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 6), st.integers(2, 6))
 @settings(max_examples=30, deadline=None)
@@ -299,6 +297,9 @@ def versus(by_trace: tuple[float, float, float], trainings: tuple[float, float])
         (versus((-2, -3, -1), (-4, 0.5)), None),  # the trainings leave it open
         (versus((-2, -5, 1), (-3, -1)), None),  # the traces do
         (versus((2, 1, 3), (0.5, 4)), False),
+        (versus((0, -0.1, 0.1), (-0.2, 0.2)), False),  # no lead to speak of
+        (versus((0, -0.1, 0.1), (-0.4, 0.2)), None),
+        (versus((-0.1, -0.15, -0.05), (-0.2, -0.05)), True),  # small, but sure
         (Versus(Paired(Interval(0.0, 0.0, 0.0), 1.0, True), Interval(0.0, 0.0, 0.0), np.zeros(2)), False),
     ],
 )
@@ -312,6 +313,20 @@ def test_below_needs_traces_and_trainings(found: Versus, is_below: bool | None) 
 )
 def test_all_of(signs: list[bool | None], together: bool | None) -> None:
     assert trained.all_of(signs) is together
+
+
+@pytest.mark.parametrize(("limit", "reached"), [(1.0, True), (2.0, None), (3.0, False)])
+def test_a_spread_reaches_what_its_interval_is_above(limit: float, reached: bool | None) -> None:
+    assert learning._reaches(np.array([1.9, 2.0, 2.1]), limit) is reached
+
+
+@pytest.mark.usefixtures("shipped")
+def test_below_all_tells_of_the_rivals_that_are_not_surely_above() -> None:
+    first, best = trained.alone(FIFO_FF), trained.alone(FIFO_C)
+    found = trained.below_all(first, [best, first], "small", Setup(40, rho=2.0), range(6), JCT)
+    assert found.agrees is False  # nobody is below itself
+    assert "surely below 0" in found.finds
+    assert "against FIFO-FirstFit: no difference" in found.finds
 
 
 def test_contrast_by_hand() -> None:
