@@ -184,8 +184,8 @@ def _check_case_priority(context: Context) -> Finding:
         holds_if(by_state[das.label] == len(das)),
         f"In the printed order the job that fits has the highest priority under {first[das.label][0]} of "
         f"{len(das)} trained networks of DAS, {first[da.label][0]} of {len(da)} of DA, which gets no "
-        f"message from the machines, and {first[blank.label][0]} of {len(blank)} untrained ones. So the "
-        "picture alone shows nothing about messages. They would show if the job came first where the other "
+        f"message from the machines, and {first[blank.label][0]} of {len(blank)} untrained ones. The "
+        "picture alone does not tell why. Messages would show if the job came first where the other "
         "does not fit, and second where it does, in either order of submission: so it is under "
         f"{by_state[das.label]} of {len(das)} trained and {by_state[blank.label]} of {len(blank)} untrained "
         "networks of DAS. Whatever the priorities are, a job that does not fit is passed over "

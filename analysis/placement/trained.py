@@ -52,7 +52,6 @@ QUICK_MEMBERS = 2
 ROUNDING = 9
 """Digits after the point of a difference in per cent that are more than rounding."""
 
-
 LEARNED = {
     "da": "DA",
     "da-mc": "DA+MC",
@@ -73,8 +72,8 @@ UNSEEN = "Jobs of seeds that no training has seen; all trainings that come with 
 """Begins what many claims say of how they are checked."""
 
 LEAST_LEAD = 0.25
-"""Per cent: a lead that is surely smaller is none (a threshold of ours; the least lead of DAS over a baseline in
-Table 1 is 0.36 %)."""
+"""Per cent: a lead that is surely smaller is none (a threshold of ours; the least lead of DAS over a baseline
+in Table 1 is 0.36 %)."""
 
 JUDGED = (
     "Decided only if the traces (means over the trainings: interval and Wilcoxon test) and the trainings "
