@@ -358,7 +358,7 @@ CLAIMS: list[Claim] = [
         "Our own",
         "Capacity features, consolidation as prior mean, longer training and imitation each improve DA+MC.",
         UNSEEN + "Each against DA+MC on Small, as far as there are networks. " + JUDGED,
-        Verdict.NOT_CHECKABLE,
+        Verdict.FAILS,
         _check_ladder,
     ),
     learned_claim(
@@ -368,7 +368,7 @@ CLAIMS: list[Claim] = [
         UNSEEN
         + "DA+MC trained by it against the same networks untrained, on Small; beside it, the aligned reward. "
         + JUDGED,
-        Verdict.NOT_CHECKABLE,
+        Verdict.HOLDS,
         _check_reward,
     ),
 ]
