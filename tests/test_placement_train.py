@@ -699,6 +699,7 @@ Run = Callable[..., Printed]
 @pytest.fixture
 def run(capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("COLUMNS", raising=False)  # the width of tables is then that of no terminal
 
     def call(*arguments: object) -> Printed:
         capfd.readouterr()
