@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from ..claim import Claim, Context, Finding, Table, Verdict
 from ..experiments import Statement
@@ -54,10 +53,6 @@ from .trained import (
     values,
     versus_table,
 )
-
-if TYPE_CHECKING:
-    pass
-
 
 # --- Ours --------------------------------------------------------------------------------------------------
 
