@@ -5,6 +5,8 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 # One linear algebra thread per process: tests run side by side, and results do not depend on the cores.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
+# On a GPU sums are not always taken in the same order.
+NO_GPU := CUDA_VISIBLE_DEVICES=
 LOCK_COMMAND := uv pip compile pyproject.toml --config-file .ci/lock.toml --universal --python-version 3.11 \
 	--fork-strategy fewest --extra dev --extra environments --extra rl --extra notebooks --extra docs \
 	--no-annotate --no-header
@@ -40,12 +42,12 @@ audit: setup  ## check every claim, print the verdicts, write reports/index.html
 	$(BIN)/clairvoyant audit
 
 test: setup  ## run the tests
-	$(ONE_THREAD) $(BIN)/python -m pytest -n 2
+	$(ONE_THREAD) $(NO_GPU) $(BIN)/python -m pytest -n 2 --dist worksteal
 
 # Numba's machine code is invisible to coverage, so the tests of kernels run again with them as plain Python.
 coverage: setup  ## run the tests with line and branch coverage (95 % or more)
-	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --cov --cov-report= --cov-fail-under=0
-	NUMBA_DISABLE_JIT=1 $(ONE_THREAD) $(BIN)/python -m pytest -n 2 --cov --cov-append --cov-report=term \
+	$(ONE_THREAD) $(NO_GPU) $(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report= --cov-fail-under=0
+	NUMBA_DISABLE_JIT=1 $(ONE_THREAD) $(NO_GPU) $(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-append --cov-report=term \
 		-k 'not (selection and degenerate_instances)' \
 		$(addprefix tests/test_,projection.py policies.py oracle_allocation.py play.py) \
 		$(addprefix tests/test_selection_,knapsack.py p4.py policies.py) \
@@ -70,10 +72,11 @@ picture: setup  ## draw docs/regret.svg, the picture of the README, anew
 
 PRETRAINED := online/placement/learned/pretrained
 
-networks: setup  ## train the networks of the package anew by their plans, five seeds each (hours)
-	@for plan in $(PRETRAINED)/*.toml; do name=$$(basename $$plan .toml); for seed in 0 1 2 3 4; do \
-		$(BIN)/clairvoyant train $$plan --seed $$seed --out reports/training/$$name-$$seed && \
-		cp reports/training/$$name-$$seed/best.pt $(PRETRAINED)/$$name-$$seed.pt || exit 1; done; done
+# Goes on in reports/training where it was stopped; without that folder it begins anew.
+networks: setup  ## train the networks of the package by their plans and seeds (hours)
+	@for file in $(PRETRAINED)/*.pt; do name=$$(basename $$file .pt); \
+		$(NO_GPU) $(BIN)/clairvoyant train $(PRETRAINED)/$${name%-*}.toml --seed $${name##*-} --out reports/training/$$name && \
+		cp reports/training/$$name/best.pt $$file || exit 1; done
 
 docs: setup  ## write the reference into reports/docs
 	$(BIN)/pdoc --docformat numpy --math --output-directory reports/docs clairvoyant

@@ -145,7 +145,7 @@ class Claim:
         return Finding(
             Verdict.NOT_CHECKABLE,
             f"Not checked: {EXTRAS[self.extra]} is not installed. "
-            f'``pip install "clairvoyant[{self.extra}]"`` installs it.',
+            f'This installs it: pip install "clairvoyant[{self.extra}]"',
         )
 
     def as_expected(self, finding: Finding) -> bool:

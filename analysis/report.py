@@ -33,7 +33,11 @@ BADGES = {
     Verdict.HOLDS_AMENDED: ("≈", "amended", "It stands with the change that its section states."),
     Verdict.FAILS: ("✗", "fails", "A computation or a counterexample refutes it."),
     Verdict.VACUOUS: ("∅", "vacuous", "It is true, and says nothing at the sizes it is used for."),
-    Verdict.NOT_CHECKABLE: ("?", "unknown", "It needs data or hardware that are not public."),
+    Verdict.NOT_CHECKABLE: (
+        "?",
+        "unknown",
+        "The runs leave it open, or it needs what is not there: data, hardware, networks or an extra.",
+    ),
 }
 """For each verdict: a sign that needs no colour, a class of the style sheet, and what the verdict means."""
 

@@ -36,9 +36,14 @@ def whole(field: str, value: Any, low: int, high: float = math.inf) -> int:
 
 def real(field: str, value: Any, low: float, high: float = math.inf) -> float:
     """Return a finite number from ``low`` to ``high``, or raise an InputError."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise InputError(f"{field}: {value!r} is not a finite number")
-    result = float(value)
+    try:
+        result = float(value)
+    except OverflowError:
+        result = math.inf
+    if not math.isfinite(result):
+        raise InputError(f"{field}: {value!r} is not a finite number")
     if not low <= result <= high:
         upper = "" if high == math.inf else f" and at most {high:g}"
         raise InputError(f"{field}: {value!r} is not at least {low:g}{upper}")

@@ -192,7 +192,8 @@ def by_program(job: Job, offer: Offer) -> float:
         constraints=LinearConstraint(np.array(rows), np.array(lower), np.inf),
         integrality=np.ones(len(cost)),
         bounds=Bounds(0.0, upper),
-        options={"mip_rel_gap": 0.0},
+        # The presolve of HiGHS calls some of these programs infeasible that are not.
+        options={"mip_rel_gap": 0.0, "presolve": False},
     )
     return -float(found.fun) if found.success else -np.inf
 

@@ -164,8 +164,9 @@ def statements(*signs: bool | None) -> list[Statement]:
     ("signs", "comes_to"),
     [
         ([True, True], Verdict.HOLDS),
-        ([True, None], Verdict.HOLDS_AMENDED),
+        ([True, None], Verdict.NOT_CHECKABLE),
         ([True, False, None], Verdict.FAILS),
+        ([], Verdict.NOT_CHECKABLE),
         ([None, None], Verdict.NOT_CHECKABLE),
     ],
 )

@@ -34,9 +34,11 @@ from clairvoyant.analysis.placement.experiments import (
 from clairvoyant.analysis.placement.trained import Group, Versus
 from clairvoyant.analysis.statistics import Interval, Paired
 from clairvoyant.models.base import InputError
+from clairvoyant.models.placement.instance import PlacementInstance
 from clairvoyant.online.placement.learned import checkpoint, policies
 from clairvoyant.online.placement.learned.design import DESIGNS, Design, Readings
 from clairvoyant.online.placement.learned.networks import Actor, seeded
+from clairvoyant.online.placement.learned.plan import MOST_INSTANCES, TEST, VALIDATION
 from clairvoyant.online.play import play
 
 pytestmark = pytest.mark.skipif(
@@ -327,6 +329,38 @@ def test_below_all_tells_of_the_rivals_that_are_not_surely_above() -> None:
     assert found.agrees is False  # nobody is below itself
     assert "surely below 0" in found.finds
     assert "against FIFO-FirstFit: no difference" in found.finds
+
+
+def test_rivals_that_refute_a_lead_are_named() -> None:
+    first, best = trained.alone(FIFO_FF), trained.alone(FIFO_C)
+    setup = Setup(40, rho=2.0)
+    assert trained.refuting(first, {setup: [first]}, range(6)) == (
+        "Small, JCT: FIFO-FirstFit; Small, fee: FIFO-FirstFit"
+    )
+    assert "FIFO-FirstFit" not in trained.refuting(best, {setup: [best]}, range(6))
+    assert trained.refuting(best, {setup: []}, range(6)) == "none"
+
+
+@pytest.mark.parametrize("seed", [0, 999, 1000, 2000, 10**6, 10**9])
+def test_no_instance_is_one_that_networks_were_chosen_by(seed: int) -> None:
+    found = trained.apart(Context("full", seed))
+    drawn = trained.traces(found, 20, 40)
+    for part in (VALIDATION, TEST):
+        assert drawn[-1] < part or drawn[0] >= part + MOST_INSTANCES
+    assert (found.seed == seed) == (seed < 1000)
+
+
+@pytest.mark.usefixtures("shipped")
+def test_networks_that_are_not_told_of_contention_see_half_of_everyone() -> None:
+    who = trained.trained("da-mc-capacity", "x", Context("quick")).members[0]
+    made = instance(Setup(30, rho=2.0), 0)
+    seen = next(iter(made.episode(frozenset())))
+    assert trained._alike(seen).intensity.tolist() == [500] * len(seen.jobs)
+    halves = [job | {"intensity": 0.5} for job in made.to_dict()["jobs"]]
+    same = PlacementInstance.from_dict(made.to_dict() | {"jobs": halves})
+    (told,), (hidden,) = (trained.side_by_side(who, [same], contention=known) for known in (True, False))
+    assert np.array_equal(told.rows, hidden.rows)
+    assert np.array_equal(told.start, hidden.start)
 
 
 def test_contrast_by_hand() -> None:

@@ -16,7 +16,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from clairvoyant._cli import main
-from clairvoyant.models.base import InputError
+from clairvoyant.models.base import ClairvoyantError, InputError
 from clairvoyant.models.placement.instance import PlacementInstance
 from clairvoyant.online import make_policy, policies, policy_table
 from clairvoyant.online.placement import FifoConsolidate, Untrained
@@ -24,7 +24,7 @@ from clairvoyant.online.placement.learned import checkpoint
 from clairvoyant.online.placement.learned.acting import Memory, act
 from clairvoyant.online.placement.learned.design import DESIGNS, Design, Readings
 from clairvoyant.online.placement.learned.features import Eyes, Scene
-from clairvoyant.online.placement.learned.networks import Actor, seeded
+from clairvoyant.online.placement.learned.networks import Actor, Past, PlacementHead, seeded
 from clairvoyant.online.placement.learned.plan import Plan
 from clairvoyant.online.placement.learned.policies import SHIPPED, TRAINED, Learned, members
 from clairvoyant.online.placement.learned.training import Trainer
@@ -337,6 +337,38 @@ def test_a_file_that_has_changed_is_read_anew(tmp_path: Path) -> None:
     assert policy.networks().design == DESIGNS["da-mc"]
 
 
+def test_a_file_of_the_same_time_is_read_anew(tmp_path: Path) -> None:
+    path, found = tmp_path / "networks.pt", []
+    for seed in (0, 1):
+        saved(tmp_path, DESIGNS["da"], seed=seed)
+        os.utime(path, ns=(1, 1))
+        found.append(TRAINED["das"](checkpoint=str(path)).networks().state_dict())
+    assert not all(torch.equal(found[0][key], found[1][key]) for key in found[0])
+
+
+def test_a_process_without_a_covariance_is_told_in_our_words(tmp_path: Path) -> None:
+    weights = untrained(DESIGNS["das"]).state_dict() | {"placement.log_noise": torch.tensor(-200.0)}
+    path = tmp_path / "networks.pt"
+    checkpoint.write(path, {"design": DESIGNS["das"].to_dict(), "actor": weights})
+    instance = PlacementInstance.generate("large", 0, jobs=20, cluster="small")
+    with pytest.raises(ClairvoyantError, match=r"^das: with the weights of these networks the process"):
+        play(TRAINED["das"](checkpoint=str(path)), instance)
+
+
+def test_play_needs_no_factor_of_the_covariance(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A covariance that has lost its factor by rounding does not matter where means decide."""
+    made = [play(Untrained(), tiny(), keep_decisions=True).decisions or () for _ in range(1)]
+    usual = PlacementHead.regress
+
+    def indefinite(self: PlacementHead, now: torch.Tensor, past: Past) -> tuple[torch.Tensor, torch.Tensor]:
+        shift, covariance = usual(self, now, past)
+        return shift, -covariance
+
+    monkeypatch.setattr(PlacementHead, "regress", indefinite)
+    made.append(play(Untrained(), tiny(), keep_decisions=True).decisions or ())
+    assert [rows.tolist() for rows in made[0]] == [rows.tolist() for rows in made[1]]
+
+
 def test_a_file_plays_by_its_own_design(tmp_path: Path) -> None:
     path = saved(tmp_path, DESIGNS["da"], seed=5)
     mine = play(make_policy(f"dl2:checkpoint={path}", "placement"), tiny(), keep_decisions=True)
@@ -375,6 +407,7 @@ def spoil(kind: str, path: Path) -> None:
         "unknown": {"actor": weights | {"more": weights[name]}},
         "no weights": {"actor": [1.0]},
         "code": {"actor": Trap(path.with_name("ran"))},
+        "version true": {"version": True},
     }
     if kind in changes:
         torch.save(good | changes[kind], path)
@@ -390,6 +423,15 @@ def spoil(kind: str, path: Path) -> None:
             path.write_text("no networks at all", encoding="utf-8")
         case "empty":
             path.write_bytes(b"")
+        case "packed":
+            with zipfile.ZipFile(path) as plain, zipfile.ZipFile(path.with_name("tight"), "w", 8) as tight:
+                for one in plain.namelist():
+                    tight.writestr(one, plain.read(one))
+            path.with_name("tight").replace(path)
+        case "short number":  # a float of 3 bytes, which the checksum does not tell
+            with zipfile.ZipFile(path, "w") as packed:
+                packed.writestr("networks/data.pkl", b"\x80\x02G\x00\x00\x00")
+                packed.writestr("networks/version", b"3\n")
         case "half":
             path.write_bytes(whole[: len(whole) // 2])
         case "other zip":
@@ -414,6 +456,9 @@ SPOILED = {
     "unknown": "more is unknown to the design",
     "no weights": "holds no weights",
     "code": UNREAD,
+    "version true": "has version True; this package reads 1",
+    "packed": UNREAD,
+    "short number": UNREAD,
     "list": "is no file of networks of this package",
     "plain pickle": UNREAD,
     "text": UNREAD,

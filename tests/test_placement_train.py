@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import re
 import signal
 import subprocess
@@ -169,7 +170,7 @@ def test_a_plan_that_cannot_be(changes: dict[str, Any], message: str, tmp_path: 
 
 def test_readings_are_checked() -> None:
     for given_, message in (
-        ({"matern": "free"}, "readings.matern: 'free' is not one of sound, literal"),
+        ({"matern": "free"}, "design.readings.matern: 'free' is not one of sound, literal"),
         ({"sigma": "sound"}, "design.readings.sigma: unknown field"),
         (1, "design.readings: 1 is not a table"),
     ):
@@ -181,7 +182,13 @@ def test_readings_are_checked() -> None:
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(b"version = ", "no TOML: "), (b"\xff", "no TOML: "), (None, "No such file")],
+    [
+        (b"version = ", "no TOML: "),
+        (b"\xff", "no TOML: "),
+        (b"version = 1\nseed = " + 5000 * b"1", "no TOML: "),
+        (b"version = 1\n[training]\nlearning_rate = 1" + 400 * b"0", "training.learning_rate: 1"),
+        (None, "No such file"),
+    ],
 )
 def test_a_file_that_is_no_plan(content: bytes | None, message: str, tmp_path: Path) -> None:
     path = tmp_path / "plan.toml"
@@ -189,6 +196,31 @@ def test_a_file_that_is_no_plan(content: bytes | None, message: str, tmp_path: P
         path.write_bytes(content)
     with pytest.raises(InputError, match=f"^{re.escape(str(path))}: {message}"):
         Plan.load(path)
+
+
+def test_jobs_that_cannot_be_made_are_refused_before_any_work(tmp_path: Path) -> None:
+    """Whether a load is possible depends on the number of jobs and on the seed."""
+    with pytest.raises(InputError, match=r"^jobs\.rho: 0\.01 is so small"):
+        Plan.of(data(jobs={"size": "default", "cluster": "small", "rho": 0.01}, test={"jobs": 4000}))
+    usual = PlacementInstance.generate("tiny", 0, jobs=2)
+
+    def refuse(_plan: Plan, part: int, number: int, _jobs: int, _turn: int = 0) -> PlacementInstance:
+        if (part, number) == (TEST, 1):
+            raise InputError("rho: too small")
+        return usual
+
+    plan = Plan.of(data())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Plan, "instance", refuse)
+        with pytest.raises(InputError, match=r"^test: jobs\.rho: too small"):
+            train(plan, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_imitation_needs_something_that_learns_by_it() -> None:
+    design = {"name": "rifling", "readings": {"mean": LITERAL}}
+    with pytest.raises(InputError, match=r"^training\.imitation: nothing learns by it"):
+        Plan.of(data(design=design, training={"imitation": 1}))
 
 
 def test_the_parts_share_no_instance() -> None:
@@ -606,7 +638,7 @@ def test_the_seed_decides_the_networks() -> None:
 def test_a_folder_of_another_training_is_refused(name: str, whole: Path, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes((whole / name).read_bytes())
     with pytest.raises(
-        InputError, match=rf"{name}: is of a training by another plan \(seed, training differs\)"
+        InputError, match=rf"{name}: is of a training by another plan \(seed is 3 there, 4 here\)"
     ):
         train(Plan.of(data(seed=4, training={"jobs": 9})), tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [name]
@@ -633,6 +665,56 @@ def test_files_that_do_not_go_together_are_refused(whole: Path, tmp_path: Path) 
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="file: cannot be made"):
         train(plan, tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"iteration": "two"}, r"iteration: 'two' is not a whole number"),
+        ({"iteration": -5}, r"iteration: -5 is not a whole number"),
+        ({"iteration": 4}, r"iteration: 4 is not a whole number of at least 0 and at most 3"),
+        ({"steps": None}, r"steps: None is not a whole number"),
+        ({"best": math.nan}, r"best: nan is not a finite number"),
+        ({"rng": "{}"}, r"no training can go on from there"),
+        ({"noise": 3}, r"no training can go on from there"),
+        ({"optimiser": {}}, r"no training can go on from there"),
+    ],
+)
+def test_a_state_that_cannot_be_gone_on_from(
+    changes: dict[str, Any], message: str, whole: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "best.pt").write_bytes((whole / "best.pt").read_bytes())
+    checkpoint.write(tmp_path / "last.pt", checkpoint.read(whole / "last.pt") | changes)
+    with pytest.raises(InputError, match=rf"^checkpoint: .*last\.pt: {message}"):
+        train(Plan.of(data()), tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"hello\n", b"{}\n", b"[1]\n", b'{"iteration": "x"}\n', b"\xff\xfe\n"])
+def test_a_log_that_is_none_is_refused(content: bytes, whole: Path, tmp_path: Path) -> None:
+    for name in ("best.pt", "last.pt"):
+        (tmp_path / name).write_bytes((whole / name).read_bytes())
+    (tmp_path / "progress.jsonl").write_bytes(content)
+    with pytest.raises(InputError, match=r"progress\.jsonl: is no log of a training"):
+        train(Plan.of(data()), tmp_path)
+    assert (tmp_path / "progress.jsonl").read_bytes() == content
+
+
+@pytest.mark.parametrize("error", [RuntimeError("[enforce fail] no room\nin C++"), OSError(28, "No room")])
+def test_a_full_disk_leaves_what_was_saved(
+    error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoint.write(tmp_path / "last.pt", {"a": 1})
+    saved = (tmp_path / "last.pt").read_bytes()
+
+    def full(_content: Any, path: Path) -> None:
+        path.write_bytes(b"half")
+        raise error
+
+    monkeypatch.setattr(torch, "save", full)
+    with pytest.raises(InputError, match=r"last\.pt: cannot be written: .*no room$|No room$"):
+        checkpoint.write(tmp_path / "last.pt", {"a": 2})
+    assert [path.name for path in tmp_path.iterdir()] == ["last.pt"]
+    assert (tmp_path / "last.pt").read_bytes() == saved
 
 
 # Numbers that are no longer finite
@@ -715,10 +797,11 @@ def test_the_command_trains_once_and_tells_the_result(run: Run, file: Path, whol
     assert outcome(file.parent / "reports/training/plan-3") == outcome(whole)
     for i in (1, 2, 3):
         found = (
-            rf"iteration {i}/3, [\d,]+ steps, [\d,]+/s, cost [-+].* %, validation [-+].* %, best [-+].* %\n"
+            rf"iteration {i}/3, [\d,]+ steps, [\d,]+/s, against FIFO-Consolidate: cost [-+].* %, "
+            r"validation [-+].* %, best [-+].* %\n"
         )
         assert re.search(found, first.err), first.err
-    assert "clairvoyant play FILE --policy das:checkpoint=reports/training/plan-3/best.pt" in first.out
+    assert "clairvoyant play FILE --policy da-mc:checkpoint=reports/training/plan-3/best.pt" in first.out
     assert max(map(len, first.out.splitlines())) <= 110
     second = run("train", file)
     assert second.out == first.out

@@ -177,15 +177,12 @@ def left_open(statements: Sequence[Statement]) -> str:
 def settled(statements: Sequence[Statement]) -> Verdict:
     """Return what statements come to of which undecided ones count for nothing.
 
-    "Fails" if one fails; of the others "holds" if all hold, "holds amended" if only some do, the rest being
-    undecided; "not checkable here" if none is decided.
+    "Fails" if one fails, "holds" if all hold; "not checkable here" if one is undecided and none fails.
     """
     signs = {s.agrees for s in statements}
     if False in signs:
         return Verdict.FAILS
-    if True in signs:
-        return Verdict.HOLDS_AMENDED if None in signs else Verdict.HOLDS
-    return Verdict.NOT_CHECKABLE
+    return Verdict.NOT_CHECKABLE if None in signs or not signs else Verdict.HOLDS
 
 
 def everywhere(signs: Iterable[bool | None]) -> bool | None:

@@ -13,6 +13,7 @@ from ...models.placement.instance import PlacementInstance
 from ...online.play import play, policy_stream
 from ..claim import Claim, Context, Figure, Finding, Table, Verdict, holds_if
 from ..experiments import Statement, policy_seed, seeds, spread, track
+from ..plots import new_figure, plot_bars, to_svg
 from .evaluation import (
     PRINTED_BUDGETS,
     bound,
@@ -27,7 +28,6 @@ from .experiments import (
     SJF_C,
     Contender,
     Setup,
-    bars,
     excess,
     instance,
     settled,
@@ -87,12 +87,12 @@ def _check_history(context: Context) -> Finding:
                 count += 1
                 same += bool(np.array_equal(one.start, other.start) and np.array_equal(one.rows, other.rows))
     return Finding(
-        Verdict.VACUOUS if same == count else Verdict.FAILS,
+        Verdict.VACUOUS if same == count else Verdict.NOT_CHECKABLE,
         f"The same trained networks with tau = 1, {', '.join(map(str, TAUS))}: {same} of {count} schedules "
         "are those that they make with the tau of their training. Means of the actions are taken, so the "
         "past actions are what was expected, and the process learns nothing from them "
         "(placement/mean-actions). JCT and fee at play do not depend on tau; Figure 5(c, d) can show "
-        "trainings with other taus, of one seed each, or sampled actions.",
+        "trainings with other taus, or sampled actions.",
         {"instances": len(drawn), "jobs": small.jobs, **trainings([das]), "schedules": count, "equal": same},
     )
 
@@ -421,19 +421,22 @@ def _check_gap(context: Context) -> Finding:
             all((v[:, proved] >= 1.0 - SLACK).all() for v in found.values()) if proved.any() else None,
         ),
     ]
-    closest = min(gaps, key=lambda label: float(gaps[label].mean()))
+    above = gaps[FIFO.label].mean(0)
     return Finding(
         settled(statements),
-        f"With {base.jobs} jobs on Small the JCT of FIFO-Consolidate is {spread(gaps[FIFO.label].mean(0))} "
-        f"% above a certified bound, that of {closest} {spread(gaps[closest].mean(0))} %: nobody can gain "
-        f"more. On tiny instances (optimum over the decision epochs proved on {int(proved.sum())} of "
+        f"With {base.jobs} jobs on Small the JCT of FIFO-Consolidate is {np.median(above):.1f} % above a "
+        f"certified bound in the median of {len(many)} instances ({above.min():.1f} to {above.max():.1f} %). "
+        f"On tiny instances (optimum over the decision epochs proved on {int(proved.sum())} of "
         f"{len(drawn)}) FIFO-Consolidate costs {found[FIFO.label].mean():.2f} times the optimum. Optimum "
         "and bound know all jobs and durations beforehand.",
         {
             "instances with a bound": len(many),
             "tiny instances": len(drawn),
             "proved": int(proved.sum()),
-            **{f"{label}, above the bound (%)": round(float(v.mean()), 1) for label, v in gaps.items()},
+            **{
+                f"{label}, above the bound, median (%)": round(float(np.median(v.mean(0))), 1)
+                for label, v in gaps.items()
+            },
             **{f"{label}, total / optimum": round(float(v.mean()), 3) for label, v in found.items()},
         },
         tables=(
@@ -444,15 +447,14 @@ def _check_gap(context: Context) -> Finding:
                 f"durations, and the two with estimates know those with an error of sigma {ESTIMATES:g}. "
                 f"{NOTE}",
                 (
-                    *("policy", "trainings", "above the bound (%)", "by training (%)"),
-                    *("total / optimum", "by training", "most"),
+                    *("policy", "seeds", "median above the bound (%)", "least (%)", "most (%)"),
+                    *("total / optimum", "by seed", "most"),
                 ),
                 tuple(
                     (
                         g.label,
-                        len(g),
-                        spread(gaps[g.label].mean(0)),
-                        ends(gaps[g.label].mean(1), 1),
+                        len(g) if len(g) > 1 else "-",
+                        *(round(float(of(gaps[g.label].mean(0))), 1) for of in (np.median, np.min, np.max)),
                         spread(found[g.label].mean(0), 3),
                         ends(found[g.label].mean(1), 3),
                         round(float(found[g.label].max()), 2),
@@ -468,13 +470,16 @@ def _check_gap(context: Context) -> Finding:
 def _gap_chart(
     groups: Sequence[Group], gaps: Mapping[str, np.ndarray], base: Setup, many: Sequence[int]
 ) -> Figure:
-    return bars(
-        "learned-gap",
-        f"JCT above a certified lower bound that no policy can pass. {len(many)} instances of {base.jobs} "
-        "jobs on Small, rho 0.8, means over the trainings.",
-        [group.label for group in groups],
-        {"JCT above the bound": np.column_stack([gaps[group.label].mean(0) for group in groups])},
-        "JCT above the bound (%)",
+    figure, ax = new_figure(height=max(3.3, 0.32 * len(groups)))
+    found = np.column_stack([gaps[group.label].mean(0) for group in groups])
+    curve = (np.median(found, axis=0), found.min(0), found.max(0))
+    plot_bars(ax, [group.label for group in groups], {"median": curve}, band="least to largest")
+    ax.set_xlabel("JCT above the bound (%)")
+    return Figure(
+        "placement-learned-gap",
+        f"JCT above a certified lower bound that no policy can pass: median and range of {len(many)} "
+        f"instances of {base.jobs} jobs on Small, rho 0.8, means over the seeds of the networks. {NOTE}.",
+        to_svg(figure),
     )
 
 
@@ -513,8 +518,9 @@ CLAIMS: list[Claim] = [
         "decision-time",
         "Appendix F, Sec. 5.2",
         "The time of decisions is negligible beside the JCT.",
-        f"CPU time of the decisions of DAS on three clusters; negligible is less than {NEGLIGIBLE:g} % of "
-        f"the mean JCT. Beside it, that metaheuristics take {SLOWER} times as long.",
+        "CPU time of the decisions of DAS (32 hidden units, 64 in print) on three clusters; negligible is "
+        f"less than {NEGLIGIBLE:g} % of the mean JCT. Beside it, that metaheuristics take {SLOWER} times as "
+        "long.",
         Verdict.HOLDS,
         _check_decision_time,
     ),

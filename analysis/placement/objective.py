@@ -350,7 +350,9 @@ def _check_updates(context: Context) -> Finding:
     one = found[rates[-1]]
     least = 1 + steps // 2
     return Finding(
-        Verdict.VACUOUS if all(u.equal >= least and u.cut == 0 for u in found.values()) else Verdict.HOLDS,
+        Verdict.VACUOUS
+        if all(u.equal >= least and u.cut == 0 for u in found.values())
+        else Verdict.NOT_CHECKABLE,
         "In Algorithm 1 a step draws one action, updates once, and copies at every even t. So at t = 0 "
         "and at every odd t the two policies are the same, the ratio is exactly 1 and nothing is clipped: "
         f"{one.equal} of {steps} updates. In the others they are one update apart: with (8) on {HIDDEN} "

@@ -152,7 +152,7 @@ class JobEpisode:
         if "estimates" in sees and instance.jobs.estimate is None and len(instance.jobs):
             raise InputError(
                 "estimates: the policy sees those of the users, but the jobs of the instance have none; give "
-                "every job an estimate, or generate the instance with estimate_error (0.5, for example)"
+                "every job an estimate, or generate the instance with one (--option estimate_error=0.5)"
             )
         self._instance = instance
         self._sees = sees

@@ -204,7 +204,7 @@ MEASURED = {"jct": "JCT (min)", "fee": "fee ($)", "cost": "cost (s)"}
 def training_note(told: Progress) -> str:
     """Return how far a training is, and how much more than FIFO-Consolidate the networks cost."""
     note = f"iteration {told.iteration}/{told.iterations}, {told.steps:,} steps, {told.speed:,.0f}/s, "
-    note += f"cost {told.objective:+.2f} %"
+    note += f"against FIFO-Consolidate: cost {told.objective:+.2f} %"
     if told.validation is not None:
         note += f", validation {told.validation:+.2f} %"
     return note if told.best is None else f"{note}, best {told.best:+.2f} %"
@@ -216,7 +216,6 @@ def training_facts(folder: Path, result: Mapping[str, Any]) -> dict[str, Any]:
     The differences are those of the networks less FIFO-Consolidate, in the unit of the measure and in per
     cent of what FIFO-Consolidate has on the same instance (None if that is 0 on any).
     """
-    player = "da-mc-estimates" if result["plan"]["design"]["features"] == "estimates" else "das"
     clusters = {}
     for machines in sorted({row["machines"] for row in result["test"]}):
         rows = [row for row in result["test"] if row["machines"] == machines]
@@ -231,10 +230,23 @@ def training_facts(folder: Path, result: Mapping[str, Any]) -> dict[str, Any]:
         }
     return {
         "folder": str(folder),
-        "policy": f"{player}:checkpoint={folder / 'best.pt'}",
+        "policy": f"{_player(result['plan']['design'])}:checkpoint={folder / 'best.pt'}",
         "plan": result["plan"],
         "clusters": clusters,
     }
+
+
+def _player(design: Mapping[str, Any]) -> str:
+    """Return the policy that networks of a design play under: that of their agents, if there is one."""
+    from .online.placement.learned.design import DESIGNS
+
+    if design["features"] == "estimates":
+        return "da-mc-estimates"
+    parts = ("ordering", "placement", "message")
+    alike = (
+        name for name, one in DESIGNS.items() if all(getattr(one, part) == design[part] for part in parts)
+    )
+    return next(alike, "das")
 
 
 def _difference(ours: Sequence[float], theirs: Sequence[float]) -> dict[str, Any]:

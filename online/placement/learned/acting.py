@@ -180,7 +180,7 @@ def act(
     if design.placement == "process":
         points = actor.placement.points(jobs, around)
         past = recall(design, memories, which, place, points)
-    normal, mean = actor.affinities(jobs, around, batch.pairs[which, place], past)
+    normal, mean = actor.affinities(jobs, around, batch.pairs[which, place], past, generator is not None)
     scores = draw(normal, generator)
     moves, first = [], 0
     counts = torch.bincount(which, minlength=len(scenes)).tolist()
@@ -293,6 +293,6 @@ def scores(actor: Actor, scene: Scene, memory: Memory) -> Scores:
         if actor.design.placement == "process":
             points = actor.placement.points(jobs, around)
             past = recall(actor.design, [memory], which, place, points)
-        normal, _ = actor.affinities(jobs, around, batch.pairs[which, place], past)
+        normal, _ = actor.affinities(jobs, around, batch.pairs[which, place], past, factored=False)
         affinities = [part.cpu().numpy() for part in (normal.mean, normal.variance.sqrt())]
     return Scores(*priorities, *affinities)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import struct
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -21,17 +22,27 @@ VERSION = 1
 REFUSED = "is no whole file of networks, or holds more than numbers and text; it is not read"
 
 UNREADABLE = (
-    *(zipfile.BadZipFile, zlib.error, pickle.UnpicklingError, EOFError),
-    *(RuntimeError, ValueError, LookupError, TypeError, AttributeError),
+    *(zipfile.BadZipFile, zlib.error, struct.error, pickle.UnpicklingError, EOFError, MemoryError),
+    *(RuntimeError, ValueError, LookupError, TypeError, AttributeError, AssertionError, ArithmeticError),
 )
 """What reading a damaged or foreign file may raise."""
 
 
 def write(path: Path, content: Mapping[str, Any]) -> None:
-    """Write a checkpoint; whoever reads meanwhile finds the old one or the new one, whole."""
+    """Write a checkpoint; whoever reads meanwhile finds the old one or the new one, whole.
+
+    Raises
+    ------
+    InputError
+        If it cannot be written, for want of room or of leave.
+    """
     beside = path.with_name(path.name + ".part")
-    torch.save({"format": FORMAT, "version": VERSION, **content}, beside)
-    beside.replace(path)
+    try:
+        torch.save({"format": FORMAT, "version": VERSION, **content}, beside)
+        beside.replace(path)
+    except (OSError, RuntimeError) as error:  # PyTorch raises the latter where a disk is full
+        beside.unlink(missing_ok=True)
+        raise InputError(f"{path}: cannot be written: {str(error).partition(chr(10))[0]}") from error
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -45,7 +56,7 @@ def read(path: Path) -> dict[str, Any]:
     found = _numbers_and_text(path)
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise InputError(f"checkpoint: {path} is no file of networks of this package")
-    if found.get("version") != VERSION:
+    if type(found.get("version")) is not int or found["version"] != VERSION:
         raise InputError(
             f"checkpoint: {path} has version {found.get('version')!r}; this package reads {VERSION}"
         )
@@ -56,8 +67,10 @@ def _numbers_and_text(path: Path) -> Any:
     """Return what a file holds, if it is whole and all of it is numbers and text."""
     try:
         with zipfile.ZipFile(path) as packed:
-            damaged = packed.testzip()
-        if damaged is None:
+            # What is packed tightly is not ours, and could unpack to more than the memory.
+            tight = any(one.compress_type != zipfile.ZIP_STORED for one in packed.infolist())
+            whole = not tight and packed.testzip() is None
+        if whole:
             return torch.load(path, map_location="cpu", weights_only=True)
     except OSError as error:
         raise InputError(f"checkpoint: {path}: {error.strerror or error}") from error
@@ -102,7 +115,12 @@ def fit(module: torch.nn.Module, weights: Any, path: Path) -> None:
 
 def _refuse_other(where: str, weight: Any, expected: torch.Tensor) -> None:
     """Raise an InputError unless a weight is an array of finite numbers like the expected one."""
-    if not isinstance(weight, torch.Tensor) or weight.layout != torch.strided or weight.is_meta:
+    if (
+        not isinstance(weight, torch.Tensor)
+        or weight.is_nested
+        or weight.layout != torch.strided
+        or weight.is_meta
+    ):
         raise InputError(f"{where} is no array")
     here, there = tuple(weight.shape), tuple(expected.shape)
     if here != there:

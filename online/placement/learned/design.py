@@ -41,8 +41,8 @@ class Readings:
     critic
         (15). Sound: V of the state. Literal: Q of state and actions.
     updates
-        Algorithm 1. Sound: some passes over whole episodes. Literal: one pass, decision by decision, the old
-        policy copied after every second one.
+        Algorithm 1. Sound: some passes over whole episodes. Literal: one pass over the episodes when they are
+        over, decision by decision, the old policy copied after every second one.
     reward
         (3). Sound: the cost that is to be minimised, less that of a reference on the same jobs. Literal:
         as printed.
@@ -65,7 +65,7 @@ class Readings:
 
     def __post_init__(self) -> None:
         for part in fields(self):
-            choose(getattr(self, part.name), (SOUND, LITERAL), f"readings.{part.name}")
+            choose(getattr(self, part.name), (SOUND, LITERAL), f"design.readings.{part.name}")
 
     def literal(self, name: str) -> bool:
         """Tell whether a part follows the paper to the letter."""
@@ -134,6 +134,8 @@ class Design:
         whole("design.history", self.history, 1, 1000)
         if self.hidden % self.heads:
             raise InputError(f"design.heads: {self.heads} does not divide hidden, which is {self.hidden}")
+        if self.placement == "grouped" and self.learns_order:
+            raise InputError('design.placement: "grouped" needs ordering = "fifo"')
         if self.prior == "estimates" and self.features != "estimates":
             raise InputError('design.prior: "estimates" needs features = "estimates"')
         if not self.learns_order and not self.learns_places:

@@ -124,7 +124,7 @@ def log_densities(actor: Actor, samples: Samples) -> tuple[Tensor, Tensor]:
         normal, _ = actor.affinities(jobs, machines[samples.owner], samples.pairs, samples.past)
         blank = encoded.new_zeros(samples.count)
         room = (samples.pairs[..., 0] > 0.0).to(encoded.dtype)
-        each = density(normal, samples.affinities, room), mappo.entropy(normal)
+        each = density(normal, samples.affinities, room), mappo.entropy(normal, room)
         found.append(tuple(blank.index_add(0, samples.owner, part) for part in each))
     return torch.stack([d for d, _ in found], 1), torch.stack([e for _, e in found], 1)
 

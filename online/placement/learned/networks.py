@@ -178,10 +178,17 @@ class PlacementHead(nn.Module):
         return jobs[:, None] * machines
 
     def forward(
-        self, jobs: Tensor, machines: Tensor, pairs: Tensor, rank: Tensor, past: Past | None
+        self,
+        jobs: Tensor,
+        machines: Tensor,
+        pairs: Tensor,
+        rank: Tensor,
+        past: Past | None,
+        factored: bool = True,
     ) -> tuple[Normal, Tensor]:
         """Return the distribution of the affinities, shape (P, M), and their mean without the past.
 
+        Without being ``factored`` it has no factor of the covariance, which only draws and densities need.
         ``pairs`` are the features of the pairs, shape (P, M, p), and ``rank`` that of FIFO-Consolidate.
         """
         hidden = functional.relu(self.inner(torch.cat([jobs[:, None] * machines, pairs], -1)))
@@ -195,7 +202,7 @@ class PlacementHead(nn.Module):
             return Normal(mean, torch.sigmoid(self.variance(hidden)[..., 0]) + TINY), mean
         shift, covariance = self.regress(self.points(jobs, machines), past)
         covariance = covariance + JITTER * torch.eye(mean.shape[1], dtype=mean.dtype, device=mean.device)
-        factor = torch.linalg.cholesky(covariance)
+        factor = torch.linalg.cholesky(covariance) if factored else None
         return Normal(mean + shift, torch.diagonal(covariance, dim1=-2, dim2=-1), factor), mean
 
     def regress(self, now: Tensor, past: Past) -> tuple[Tensor, Tensor]:
@@ -278,12 +285,12 @@ class Actor(nn.Module):
         return encoded
 
     def affinities(
-        self, jobs: Tensor, machines: Tensor, pairs: Tensor, past: Past | None
+        self, jobs: Tensor, machines: Tensor, pairs: Tensor, past: Past | None, factored: bool = True
     ) -> tuple[Normal, Tensor]:
         """Return the affinities of encoded jobs to encoded machines; see :class:`PlacementHead`."""
         placement = cast(PlacementHead, self.placement)
         found: tuple[Normal, Tensor] = placement(
-            jobs, machines, pairs[..., : self.widths[2]], pairs[..., RANK], past
+            jobs, machines, pairs[..., : self.widths[2]], pairs[..., RANK], past, factored
         )
         return found
 
@@ -291,7 +298,8 @@ class Actor(nn.Module):
 class Critic(nn.Module):
     """The centralised critic (15): of means over jobs and machines, so that their numbers may differ.
 
-    With actions, as printed, the priorities and the means of the affinities are further features.
+    With actions, as printed, the priorities, and the sums of the affinities of the jobs that start, are
+    further features.
     """
 
     def __init__(self, design: Design) -> None:

@@ -54,11 +54,12 @@ class Training:
         In how many of the iterations they learn to decide as FIFO-Consolidate, before they learn by reward.
     variate
         What the reward is told less of. "ahead": at every decision, what all would cost in the end if
-        FIFO-Consolidate took over. "accrued": what FIFO-Consolidate has cost on the same jobs up to the same
-        time. "none": nothing. All add up to the same, but for a constant of the instance.
+        FIFO-Consolidate took over, or with the prior "estimates" the shortest estimate first. "accrued": what
+        FIFO-Consolidate has cost on the same jobs up to the same time. "none": nothing. All add up to the
+        same, but for a constant of the instance.
     reward_limit
         What the reward of a step is cut to, either way, in mean costs of a job under FIFO-Consolidate; a few
-        decisions about jobs that run for days would drown all others.
+        decisions about jobs that run for days would drown all others. The literal reward has its own unit.
     epochs, minibatch
         Passes over the decisions of an iteration, and how many of them make a step.
     learning_rate
@@ -184,6 +185,10 @@ class Plan:
             self._check_clusters()
         if self.design.features == "estimates" and "estimate_error" not in self.jobs:
             raise InputError('jobs.estimate_error: missing, but design.features is "estimates"')
+        if self.training.imitation and not self.design.learns_order and self.design.readings.literal("mean"):
+            raise InputError(
+                "training.imitation: nothing learns by it: no agent orders, and the mean of affinities is 0"
+            )
         self._check_numbers()
 
     def _check_clusters(self) -> None:
@@ -238,7 +243,7 @@ class Plan:
             data = tomllib.loads(path.read_text(encoding="utf-8"))
         except OSError as error:
             raise InputError(f"{path}: {error.strerror or error}") from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, or a number of too many digits
             raise InputError(f"{path}: no TOML: {error}") from error
         try:
             return cls.of(data, path.parent)
@@ -277,7 +282,7 @@ class Plan:
         return self.folder / self.jobs["trace"]
 
     def _try(self) -> None:
-        """Make small instances, or all jobs of a trace, so that what is wrong is said before any work."""
+        """Make instances, or all jobs of a trace, so that what is wrong is said before any work."""
         for turn in range(len(self.clusters)):
             try:
                 self._refuse_free(self._tried(turn))
@@ -309,7 +314,9 @@ class Plan:
     def _tried(self, turn: int) -> PlacementInstance:
         """Return an instance that is made quickly, by the options of a turn."""
         if not self.recorded:
-            return self.instance(VALIDATION, 0, 2, turn)
+            return self.instance(
+                VALIDATION, 0, max(getattr(self, name).jobs for name in PARTS.values()), turn
+            )
         if not isinstance(self.jobs["trace"], str):
             raise InputError(f"trace: {self.jobs['trace']!r} is not the name of a folder")
         return from_trace(self._trace(), seed=FILLED, jobs=0, **self._options(turn))
@@ -327,7 +334,12 @@ class Plan:
     def judged(self, part: int, trial: Trial) -> list[PlacementInstance]:
         """Return the instances of a trial: so many for each cluster."""
         turns = range(len(self.clusters))
-        return [self.instance(part, i, trial.jobs, turn) for turn in turns for i in range(trial.instances)]
+        try:
+            return [
+                self.instance(part, i, trial.jobs, turn) for turn in turns for i in range(trial.instances)
+            ]
+        except InputError as error:
+            raise InputError(f"{PARTS[part]}: {self._named(str(error))}") from error
 
     def lesson(self, iteration: int, rng: np.random.Generator) -> list[PlacementInstance]:
         """Return the instances of an iteration, drawn anew."""

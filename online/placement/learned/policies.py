@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.util import find_spec
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ....models.base import InputError
+from ....models.base import ClairvoyantError, InputError
 from ....models.draw import choose, whole
 from ....models.placement.instance import Observation, Setting
 from ...base import Traits
@@ -46,6 +48,7 @@ class Learned(ABC):
         When it is made, if PyTorch is not installed.
     """
 
+    name: str
     traits = Traits(problem="placement")
 
     def __post_init__(self) -> None:
@@ -79,7 +82,7 @@ class Learned(ABC):
         from .rollout import sampled
 
         scene = self._eyes.look(sampled(observation, self._actor.design, self._rng))
-        with one_thread():
+        with one_thread(), self._told():
             (move,) = act(self._actor, [scene], [self._memory], None)
         return move.rows
 
@@ -87,8 +90,20 @@ class Learned(ABC):
         """Return what the agents think of every waiting job now, as Figure 6 shows; this decides nothing."""
         from .acting import one_thread, scores
 
-        with one_thread():
+        with one_thread(), self._told():
             return scores(self._actor, self._eyes.look(observation), self._memory)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Say it in our words if the numbers of some networks lead nowhere."""
+        from torch.linalg import LinAlgError  # type: ignore[attr-defined]
+
+        try:
+            yield
+        except LinAlgError as error:
+            raise ClairvoyantError(
+                f"{self.name}: with the weights of these networks the process has no covariance here"
+            ) from error
 
 
 def _torch_is_there() -> bool:
@@ -100,8 +115,8 @@ def _torch_is_there() -> bool:
 
 
 @lru_cache(maxsize=16)
-def _restored(path: Path, changed: int) -> Actor:  # noqa: ARG001 - the cache goes by both
-    """Return the networks of a file as it was when it was last ``changed``."""
+def _restored(path: Path, changed: tuple[int, ...]) -> Actor:  # noqa: ARG001 - the cache goes by both
+    """Return the networks of a file; ``changed`` is another if it was written anew."""
     from .checkpoint import restored
 
     return restored(path)
@@ -110,10 +125,12 @@ def _restored(path: Path, changed: int) -> Actor:  # noqa: ARG001 - the cache go
 def _read(path: Path) -> Actor:
     """Return the networks of a file, read anew if it has changed since."""
     try:
-        changed = path.stat().st_mtime_ns
+        now = path.stat()
     except OSError as error:
         raise InputError(f"checkpoint: {path}: {error.strerror or error}") from error
-    return _restored(path.absolute(), changed)
+    except ValueError as error:
+        raise InputError(f"checkpoint: {str(path)!r} is not the path of a file") from error
+    return _restored(path.absolute(), (now.st_mtime_ns, now.st_size, now.st_ino))
 
 
 @dataclass
@@ -141,7 +158,7 @@ class Trained(Learned):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        whole("member", self.member, 0)
+        whole("member", self.member, 0, 10**9)
         if self.checkpoint is None:
             self._refuse_missing()
             return
@@ -248,8 +265,8 @@ class ClonePpo(Trained):
 class DaMcCapacity(Trained):
     """DA+MC-Capacity: DA+MC that also sees where a job has room, and starts out from FIFO-Consolidate.
 
-    Its features are those called "capacity" in :mod:`.features`. What is learned is added to the order of
-    submission and to the ranks of the machines under FIFO-Consolidate.
+    It also sees how much jobs contend: its features are those called "capacity" in :mod:`.features`. What is
+    learned is added to the order of submission and to the ranks of the machines under FIFO-Consolidate.
     """
 
     name: str = field(default="da-mc-capacity", init=False)
@@ -259,7 +276,8 @@ class DaMcCapacity(Trained):
 class DaMcEstimates(Trained):
     """DA+MC-Estimates: DA+MC-Capacity that also sees what users believe that their jobs take.
 
-    The jobs of the instance need estimates.
+    It starts out from the shortest estimate first, on the machines of FIFO-Consolidate. The jobs of the
+    instance need estimates.
     """
 
     name: str = field(default="da-mc-estimates", init=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from scipy.cluster.vq import kmeans2
 from torch.linalg import LinAlgError  # type: ignore[attr-defined]
 
 from ....models.base import InputError, write_whole
+from ....models.draw import real, whole
 from ....models.placement.instance import PlacementInstance, taken_schedule
 from ....models.placement.schedule import Schedule
 from . import checkpoint
@@ -196,10 +198,19 @@ class Trainer:
                 raise InputError(f"checkpoint: {path}: {name} is missing: no training can go on from there")
         checkpoint.fit(self.learner.actor, found["actor"], path)
         checkpoint.fit(self.learner.critic, found["critic"], path)
-        self.learner.optimiser.load_state_dict(found["optimiser"])
-        self.rng.bit_generator.state = json.loads(found["rng"])
-        self.noise.set_state(found["noise"])
-        self.iteration, self.steps, self.best = found["iteration"], found["steps"], found["best"]
+        self.iteration = whole(
+            f"checkpoint: {path}: iteration", found["iteration"], 0, self.plan.training.iterations
+        )
+        self.steps = whole(f"checkpoint: {path}: steps", found["steps"], 0)
+        self.best = (
+            None if found["best"] is None else real(f"checkpoint: {path}: best", found["best"], -math.inf)
+        )
+        try:
+            self.learner.optimiser.load_state_dict(found["optimiser"])
+            self.rng.bit_generator.state = json.loads(found["rng"])
+            self.noise.set_state(found["noise"])
+        except (ValueError, TypeError, LookupError, AttributeError, RuntimeError) as error:
+            raise InputError(f"checkpoint: {path}: no training can go on from there: {error}") from error
 
 
 def excess(track: Track) -> float:
@@ -217,15 +228,23 @@ def trial(actor: Actor, judged: Sequence[tuple[PlacementInstance, Reference]]) -
 
 
 def _refuse_other(plan: Plan, found: dict[str, Any], path: Path) -> None:
-    """Raise an InputError that names what differs, if a file is of another plan."""
+    """Raise an InputError that names the first that differs, if a file is of another plan."""
     theirs, mine = found.get("plan"), plan.to_dict()
     if theirs == mine:
         return
-    which = [name for name in mine if not isinstance(theirs, dict) or theirs.get(name) != mine[name]]
     raise InputError(
-        f"{path}: is of a training by another plan ({', '.join(which)} differs); name another folder, or "
+        f"{path}: is of a training by another plan{_first_difference(theirs, mine)}; name another folder, or "
         f"remove this one"
     )
+
+
+def _first_difference(theirs: Any, mine: Any, name: str = "") -> str:
+    """Return where two plans differ first, as the end of a sentence; nothing if one of them is no plan."""
+    if isinstance(theirs, dict) and isinstance(mine, dict):
+        for key in [*mine, *theirs]:
+            if theirs.get(key) != mine.get(key):
+                return _first_difference(theirs.get(key), mine.get(key), f"{name}.{key}".lstrip("."))
+    return f" ({name} is {theirs!r} there, {mine!r} here)" if name else ""
 
 
 def iterations_done(plan: Plan, folder: Path) -> int:
@@ -241,7 +260,10 @@ def iterations_done(plan: Plan, folder: Path) -> int:
         if (folder / name).exists():
             found = checkpoint.read(folder / name)
             _refuse_other(plan, found, folder / name)
-            done = found["iteration"] if name == LAST else 0
+            done = 0
+            if name == LAST:
+                where = f"checkpoint: {folder / name}: iteration"
+                done = whole(where, found.get("iteration"), 0, plan.training.iterations)
     return done
 
 
@@ -273,6 +295,8 @@ def train(plan: Plan, folder: Path, tell: Callable[[Progress], None] | None = No
     except OSError as error:
         raise InputError(f"{folder}: cannot be made: {error.strerror or error}") from error
     done = iterations_done(plan, folder)
+    for part, trial_of in ((VALIDATION, plan.validation), (TEST, plan.test)):
+        plan.judged(part, trial_of)  # what cannot be made is refused before any work
     with one_thread():
         trainer = Trainer(plan)
         if done:
@@ -288,8 +312,7 @@ def train(plan: Plan, folder: Path, tell: Callable[[Progress], None] | None = No
             if last or trainer.iteration % plan.validation.every == 0:
                 told = _validated(trainer, told, folder)
             # The log first: what it says of an iteration that is not saved then is taken back later.
-            with (folder / LOG).open("a", encoding="utf-8") as log:
-                log.write(json.dumps(told._asdict()) + "\n")
+            _note(folder / LOG, told)
             checkpoint.write(folder / LAST, trainer.state())
             if tell is not None:
                 tell(told)
@@ -304,7 +327,7 @@ def _result(plan: Plan, path: Path) -> dict[str, Any]:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read: {error}; without it the test is played again") from error
-    if not isinstance(found, dict) or found.get("plan") != plan.to_dict():
+    if not isinstance(found, dict) or found.get("plan") != plan.to_dict() or not found.get("test"):
         raise InputError(f"{path}: is no result of this plan; without it the test is played again")
     return found
 
@@ -314,11 +337,25 @@ def _shorten(path: Path, iteration: int) -> None:
     if not path.exists():
         return
     kept = []
-    for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
-        if not line.endswith("\n") or json.loads(line)["iteration"] > iteration:
-            break
-        kept.append(line)
+    try:
+        for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
+            if not line.endswith("\n") or json.loads(line)["iteration"] > iteration:
+                break
+            kept.append(line)
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise InputError(
+            f"{path}: is no log of a training: {error}; without it a new one is begun"
+        ) from error
     write_whole(path, "".join(kept).encode())
+
+
+def _note(path: Path, told: Progress) -> None:
+    """Add a line to the log."""
+    try:
+        with path.open("a", encoding="utf-8") as log:
+            log.write(json.dumps(told._asdict()) + "\n")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
 def _validated(trainer: Trainer, told: Progress, folder: Path) -> Progress:
