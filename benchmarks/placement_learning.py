@@ -23,7 +23,8 @@ from clairvoyant.online.placement.learned.design import Design
 from clairvoyant.online.placement.learned.gaussian import walk_features
 from clairvoyant.online.placement.learned.networks import Past, PlacementHead
 from clairvoyant.online.placement.learned.plan import Plan
-from clairvoyant.online.placement.learned.training import Trainer
+from clairvoyant.online.placement.learned.rollout import reference
+from clairvoyant.online.placement.learned.training import Trainer, trial
 
 from .measure import Row
 
@@ -92,6 +93,22 @@ def decisions() -> Iterator[Row]:
         if name == "das":
             paper, rival = CLUSTERS[cluster], "Appendix F, another machine, 64 hidden units"
             yield Row(f"decisions on a job, {label}", total / PLAYED_JOBS, None, rival, paper, unit="ms")
+
+
+def side_by_side() -> Iterator[Row]:
+    """Measure decisions on many instances at once, by means of the actions, as evaluations make them."""
+    for name, target in (("da-mc", 0.4), ("das", 2.0)):
+        actor, runs, spent = Untrained(design=name).networks(), [], []
+        drawn = [
+            PlacementInstance.generate("large", seed, jobs=PLAYED_JOBS, cluster="small")
+            for seed in range(EPISODES)
+        ]
+        known = [(one, reference(one)) for one in drawn]
+        for _ in range(PLAYS):
+            runs.clear()
+            spent.append(cpu(lambda: runs.extend(trial(actor, known))))  # noqa: B023
+        each = 1000.0 * statistics.median(spent) / sum(len(track.steps) for track in runs)
+        yield Row(f"decision, {name}, 8 machines, {EPISODES} runs side by side", each, target, unit="ms")
 
 
 class Data(NamedTuple):
@@ -221,4 +238,5 @@ def measure() -> Iterator[Row]:
     with one_thread():
         yield from steps()
         yield from decisions()
+        yield from side_by_side()
         yield from processes()
