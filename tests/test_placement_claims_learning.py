@@ -5,6 +5,7 @@ ones do.
 """
 
 import os
+import pickle
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -123,6 +124,10 @@ def test_claims_have_names_of_their_own_and_say_which_extra_they_need() -> None:
     assert len(BY_ID) == len(ALL)
     assert {one.problem for one in ALL} == {"placement"}
     assert {one.extra for one in ALL} == {"rl"}
+
+
+def test_claims_can_be_sent_to_another_process() -> None:
+    assert all(pickle.dumps(one) for one in ALL)
 
 
 # --- Without networks, and without PyTorch ------------------------------------------------------------------

@@ -411,7 +411,7 @@ CLAIMS: list[Claim] = [
         UNSEEN
         + "DA+MC trained by it against untrained networks, on Small; beside it, the aligned reward. "
         + JUDGED,
-        Verdict.HOLDS,
+        Verdict.NOT_CHECKABLE,
         _check_reward,
     ),
 ]

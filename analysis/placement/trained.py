@@ -10,6 +10,7 @@ import copy
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -516,12 +517,12 @@ def ends(found: np.ndarray, digits: int, sign: str = "") -> str:
 def learned_claim(
     name: str, where: str, says: str, how: str, expected: Verdict, check: Callable[[Context], Finding]
 ) -> Claim:
-    """Return a claim that needs the networks."""
+    """Return a claim that needs the networks, checked on instances that they were not chosen by."""
+    return Claim(f"placement/{name}", where, says, how, expected, partial(_unseen, check), extra=RL)
 
-    def unseen(context: Context) -> Finding:
-        return check(apart(context))
 
-    return Claim(f"placement/{name}", where, says, how, expected, unseen, extra=RL)
+def _unseen(check: Callable[[Context], Finding], context: Context) -> Finding:
+    return check(apart(context))
 
 
 def apart(context: Context) -> Context:
