@@ -70,6 +70,7 @@ def to_dict(finding: Finding) -> dict[str, Any]:
         ],
         "figures": [vars(figure) for figure in finding.figures],
         "counterexample": None if finding.counterexample is None else finding.counterexample.to_dict(),
+        "small": finding.small,
     }
 
 
@@ -94,6 +95,7 @@ def from_dict(data: Mapping[str, Any]) -> Finding:
         tuple(tables),
         tuple(Figure(**figure) for figure in data["figures"]),
         None if example is None else _kind(example["problem"]).from_dict(example),
+        data["small"],
     )
 
 

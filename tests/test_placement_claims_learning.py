@@ -110,6 +110,7 @@ def test_claim_plays_and_has_the_form_of_a_claim(name: str) -> None:
     told: list[float] = []
     finding = BY_ID[name].find(Context("quick", 0, told.append))
     assert finding.verdict is EXACT.get(name, finding.verdict)
+    assert finding.small
     assert finding.summary
     for table in finding.tables:
         assert table.rows
@@ -138,7 +139,7 @@ def test_one_training_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         write(tmp_path, name, 0, design)
     monkeypatch.setattr(policies, "SHIPPED", tmp_path)
     for one in ALL:
-        finding = one.find(Context("quick"))
+        finding = one.find(Context())
         assert finding.verdict is Verdict.NOT_CHECKABLE
         assert "At least 2 trainings" in finding.summary
         assert one.as_expected(finding) == (one.expected is Verdict.NOT_CHECKABLE)
@@ -199,6 +200,13 @@ def test_with_the_extra_no_other_verdict_is_as_expected() -> None:
     assert not one.lacks_extra
     assert not one.as_expected(Finding(Verdict.NOT_CHECKABLE, ""))
     assert one.as_expected(Finding(Verdict.HOLDS, ""))
+
+
+def test_what_small_samples_leave_open_is_no_surprise() -> None:
+    one = BY_ID["ladder"]
+    assert one.as_expected(Finding(Verdict.NOT_CHECKABLE, "", small=True))
+    assert not one.as_expected(Finding(Verdict.NOT_CHECKABLE, ""))
+    assert not one.as_expected(Finding(Verdict.HOLDS, "", small=True))
 
 
 @pytest.mark.usefixtures("bare")

@@ -522,7 +522,7 @@ def learned_claim(
 
 
 def _unseen(check: Callable[[Context], Finding], context: Context) -> Finding:
-    return check(apart(context))
+    return replace(check(apart(context)), small=context.mode == "quick")
 
 
 def apart(context: Context) -> Context:
