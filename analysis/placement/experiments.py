@@ -175,10 +175,7 @@ def left_open(statements: Sequence[Statement]) -> str:
 
 
 def settled(statements: Sequence[Statement]) -> Verdict:
-    """Return what statements come to of which undecided ones count for nothing.
-
-    "Fails" if one fails, "holds" if all hold; "not checkable here" if one is undecided and none fails.
-    """
+    """Return "fails" if a statement fails, "holds" if all hold, "not checkable here" if that is open."""
     signs = {s.agrees for s in statements}
     if False in signs:
         return Verdict.FAILS
