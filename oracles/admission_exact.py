@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +14,7 @@ from ..models.admission.instance import AdmissionInstance, Schedule
 from ..models.admission.program import able, compact_program, least_ratio, pooled_program
 from ..models.base import InputError
 from ..models.program import CAREFUL, PyomoProgram
-from .base import Budget, OracleError, ProgressCallback
+from .base import Budget, OracleError, ProgressCallback, run_cp_sat
 
 TOLERANCE = 1e-9
 """What HiGHS may break rows by, with limits below 2^12. Its search asks a tenth of that of reduced costs, and
@@ -332,7 +331,7 @@ def _hint(model: Any, sides: list[dict[Any, Any]], first: Schedule) -> None:
 
 
 def _search(solver: Any, model: Any, progress: ProgressCallback | None, scale: float) -> Any:
-    """Run CP-SAT in a thread of its own, so that Ctrl-C ends it and is not swallowed; return its status."""
+    """Run CP-SAT and report on its way; return its status."""
     from ortools.sat.python import cp_model
 
     report = _Report(progress)
@@ -342,14 +341,7 @@ def _search(solver: Any, model: Any, progress: ProgressCallback | None, scale: f
             if not report(self.objective_value / scale, self.best_objective_bound / scale):
                 self.stop_search()
 
-    solver.parameters.catch_sigint_signal = False
-    with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(solver.solve, model, Watch())
-        try:
-            status = running.result()
-        except BaseException:  # Ctrl-C too must end the thread; it is raised again
-            solver.stop_search()
-            raise
+    status = run_cp_sat(solver, model, Watch())
     report.finish()
     return status
 

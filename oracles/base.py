@@ -6,6 +6,7 @@ import enum
 import math
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -131,3 +132,18 @@ class OracleEntry:
     description: str
     methods: tuple[str, ...]
     guarantee: str
+
+
+def run_cp_sat(solver: Any, model: Any, watch: Any = None) -> Any:
+    """Run CP-SAT in a thread of its own, so that Ctrl-C ends it and is not swallowed; return its status.
+
+    Its own handling of Ctrl-C stays off: it would leave none behind, and the next Ctrl-C would kill Python.
+    """
+    solver.parameters.catch_sigint_signal = False
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(solver.solve, model, watch)
+        try:
+            return running.result()
+        except BaseException:  # Ctrl-C too must end the thread; it is raised again
+            solver.stop_search()
+            raise

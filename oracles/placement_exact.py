@@ -10,7 +10,6 @@ import itertools
 import math
 import time
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +22,7 @@ from ..models.placement.kernels import State
 from ..models.placement.program import placement_program, steps
 from ..models.placement.schedule import NOTHING, Schedule
 from ..models.placement.simulator import Simulator, blank_state, rooms
-from .base import Budget, OracleError, ProgressCallback, WhyStopped
+from .base import Budget, OracleError, ProgressCallback, WhyStopped, run_cp_sat
 from .placement_kernels import BEST, CUT, NODES, Costs, Tree, explore, least_cost, open_root
 
 MILLION = TICKS * WEIGHT_UNIT
@@ -457,7 +456,7 @@ class _CpModel:
 
 
 def _search(solver: Any, model: Any, progress: ProgressCallback | None) -> Any:
-    """Run CP-SAT in a thread of its own, so that Ctrl-C ends it and is not swallowed; return its status."""
+    """Run CP-SAT and report on its way; return its status."""
     from ortools.sat.python import cp_model
 
     report = _Report(progress)
@@ -467,14 +466,7 @@ def _search(solver: Any, model: Any, progress: ProgressCallback | None) -> Any:
             if not report.gap(self.objective_value, self.best_objective_bound):
                 self.stop_search()
 
-    solver.parameters.catch_sigint_signal = False
-    with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(solver.solve, model, Watch())
-        try:
-            status = running.result()
-        except BaseException:  # Ctrl-C too must end the thread; it is raised again
-            solver.stop_search()
-            raise
+    status = run_cp_sat(solver, model, Watch())
     report.finish()
     return status
 

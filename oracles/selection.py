@@ -23,6 +23,7 @@ from .base import (
     ProgressCallback,
     WhyStopped,
     relative_gap,
+    run_cp_sat,
 )
 from .p4 import UNATTAINABLE, BudgetOptima, Selected, p4_optima, select
 from .selection_gang import ENTRY
@@ -384,7 +385,7 @@ def _by_cp_sat(
         solver.parameters.relative_gap_limit = 0.25 * budget.gap
         if not math.isinf(budget.left):
             solver.parameters.max_time_in_seconds = budget.left
-        status = solver.solve(model)
+        status = run_cp_sat(solver, model)
         if status not in known:
             raise OracleError(f"CP-SAT: status {solver.status_name(status)} for a model that has an optimum")
         sets = np.zeros((1, setting.channels), dtype=bool)

@@ -11,7 +11,16 @@ from ..models.base import InputError
 from ..models.program import SolverError
 from ..models.selection.gang import GangInstance, GangSetting
 from ..models.selection.gang_program import BestGang, best_gang, ceiling, usable, worth
-from .base import Budget, Optimum, OracleEntry, OracleError, ProgressCallback, WhyStopped, relative_gap
+from .base import (
+    Budget,
+    Optimum,
+    OracleEntry,
+    OracleError,
+    ProgressCallback,
+    WhyStopped,
+    relative_gap,
+    run_cp_sat,
+)
 
 HIGHS = "highs"
 CP_SAT = "cp-sat"
@@ -192,7 +201,7 @@ def _by_cp_sat(setting: GangSetting, mean: np.ndarray, arrivals: np.ndarray, bud
     solver.parameters.relative_gap_limit = 0.25 * budget.gap
     if not math.isinf(budget.left):
         solver.parameters.max_time_in_seconds = budget.left
-    status = solver.solve(model)
+    status = run_cp_sat(solver, model)
     nothing = BestGang(np.zeros(setting.channels), 0.0, gross, False)
     if status == cp_model.UNKNOWN:
         return nothing

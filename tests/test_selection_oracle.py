@@ -1,6 +1,7 @@
 """Oracles of selection: three solvers and enumeration agree, bounds hold, and no answer goes unchecked."""
 
 import math
+import signal
 from itertools import product
 from typing import Any
 
@@ -11,6 +12,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+import clairvoyant as cv
 from clairvoyant import _rooms
 from clairvoyant.models.base import InputError
 from clairvoyant.models.program import PyomoProgram, Solved, SolverError
@@ -469,3 +471,16 @@ def test_demands_of_one_beside_millions_leave_the_bound_true(method: str) -> Non
     assert found.bound is not None
     assert found.value == pytest.approx(best)
     assert best - 1e-12 <= found.bound <= best + 1e-7
+
+
+CALM = {"placement": {"jobs": 3, "contention": 0.0}}
+
+
+@pytest.mark.parametrize("problem", ["selection", "selection-gang", "admission", "placement"])
+def test_ctrl_c_is_raised_after_cp_sat_as_before(problem: str) -> None:
+    """CP-SAT's own handler would leave none behind, and Ctrl-C would kill this process."""
+    cv.solve(
+        cv.generate(problem, size="tiny", seed=1, **CALM.get(problem, {})), method="cp-sat", time_limit=20
+    )
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
