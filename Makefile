@@ -3,6 +3,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
+WARM := .venv/.warm
+# What holds kernels; numba compiles those of a file anew when it has changed.
+KERNELS := $(shell grep -rl --include='*.py' 'compiled import njit' models oracles online)
 # One linear algebra thread per process: tests run side by side, and results do not depend on the cores.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 # On a GPU sums are not always taken in the same order.
@@ -11,13 +14,13 @@ LOCK_COMMAND := uv pip compile pyproject.toml --config-file .ci/lock.toml --univ
 	--fork-strategy fewest --extra dev --extra environments --extra rl --extra notebooks --extra docs \
 	--no-annotate --no-header
 
-.PHONY: .venv help setup audit test coverage lint bench notebooks picture networks docs lock clean
+.PHONY: .venv help setup audit test fuzz coverage lint bench notebooks picture networks docs lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-10s %s\n", $$1, $$2}' Makefile
 
-setup: $(STAMP)  ## build .venv from requirements.lock (does nothing when nothing changed)
+setup: $(WARM)  ## build .venv from requirements.lock, compile all kernels (nothing when nothing changed)
 
 # The lock has no CUDA packages. The second pip fetches them where PyTorch's build needs them, and nothing elsewhere.
 $(STAMP): requirements.lock pyproject.toml
@@ -26,6 +29,11 @@ $(STAMP): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --no-deps -r requirements.lock
 	$(BIN)/python -m pip install --quiet --constraint requirements.lock "$$(grep '^torch==' requirements.lock)"
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(WARM): $(STAMP) $(KERNELS)
+	@echo 'Compiling all kernels, side by side: a minute or two ...'
+	$(BIN)/clairvoyant warmup
 	@touch $@
 
 .venv:
@@ -43,6 +51,13 @@ audit: setup  ## check every claim, print the verdicts, write reports/index.html
 
 test: setup  ## run the tests
 	$(ONE_THREAD) $(NO_GPU) $(BIN)/python -m pytest -n 2 --dist worksteal
+
+# The campaigns go on where they were stopped, as long as the seed is the same: that of the day, or SEED=N.
+SEED := $(shell date +%Y%m%d)
+fuzz: setup  ## damage files, let oracles judge each other, and search the tests' properties, with fresh seeds
+	$(ONE_THREAD) $(NO_GPU) $(BIN)/python -m clairvoyant.testing.fuzz --seed $(SEED)
+	HYPOTHESIS_PROFILE=fuzz $(ONE_THREAD) $(NO_GPU) $(BIN)/python -m pytest -n 2 --dist worksteal -m hypothesis \
+		--hypothesis-seed=$(SEED)
 
 # Numba's machine code is invisible to coverage, so the tests of kernels run again with them as plain Python.
 coverage: setup  ## run the tests with line and branch coverage (95 % or more)
@@ -87,5 +102,5 @@ lock: setup  ## renew requirements.lock from pyproject.toml
 	mv requirements.lock.new requirements.lock
 
 clean:  ## remove everything that make built
-	rm -rf .venv build dist reports src/*.egg-info .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* build dist reports src/*.egg-info .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

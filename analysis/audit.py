@@ -5,33 +5,27 @@ from __future__ import annotations
 import hashlib
 import multiprocessing
 import os
-import signal
 import sys
-import threading
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from functools import partial
 from importlib.metadata import version
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ..models.base import InputError
+from ..models.base import InputError, make_folder, things
+from ..models.draw import choose as name_one_of
 from .claim import Claim, Context, Finding, Table
-from .findings import Partial, check_id, from_dict, make_folder, to_dict, write_files
+from .findings import Partial, check_id, from_dict, to_dict, write_files
+from .workers import TICK, side_by_side
 
 MODES = ("quick", "default", "full")
 PARTIAL = "audit.partial"
 """The file in the folder of the audit that an interrupted audit goes on from."""
 
-THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 LAYERS = ("models", "oracles", "online", "analysis")
-TICK = 0.2
-"""Seconds between two looks at how far the checks are."""
-
 _Answer = dict[str, Any] | str
 """A finding in the form of JSON, or the traceback of a check that raised."""
 
@@ -43,7 +37,9 @@ class AuditInterrupted(KeyboardInterrupt):
     """The audit was interrupted; ``saved`` of ``total`` findings are there for the next one."""
 
     def __init__(self, saved: int, total: int) -> None:
-        super().__init__(f"{saved} of {total} findings are saved; the same command goes on from there")
+        super().__init__(
+            f"saved: {saved} of {total} {things(total, 'findings')}; the same command goes on from there"
+        )
         self.saved, self.total = saved, total
 
 
@@ -117,8 +113,7 @@ def run_audit(
     """
     known = all_claims() if catalogue is None else catalogue
     chosen = choose(problems, claims, known)
-    if mode not in MODES:
-        raise InputError(f"mode: {mode!r} is not one of {', '.join(MODES)}")
+    name_one_of(mode, MODES, "mode")
     if workers is not None and workers < 1:
         raise InputError(f"workers: {workers} is not at least 1")
     make_folder(out)
@@ -167,11 +162,9 @@ def choose(
             raise InputError(f"claim: {claim.id!r} is there twice")
     valid = sorted({claim.problem for claim in catalogue})
     for problem in problems or ():
-        if problem not in valid:
-            raise InputError(f"problem: {problem!r} is not one of {', '.join(valid)}")
+        name_one_of(problem, valid, "problem")
     for name in claims or ():
-        if name not in known:
-            raise InputError(f"claim: {name!r} is not one of {', '.join(known)}")
+        name_one_of(name, known, "claim")
     return [
         claim
         for claim in catalogue
@@ -250,31 +243,22 @@ class _Audit:
 
             self._settle(claim, _check(claim, Context(self._context.mode, self._context.seed, tell)))
 
-    def _side_by_side(self, claims: Sequence[Claim], workers: int) -> None:
-        spawn = multiprocessing.get_context("spawn")  # safe with the threads of numba and OpenMP
-        fractions = spawn.RawArray("d", len(claims))
-        others = set(multiprocessing.active_children())
-        pool = ProcessPoolExecutor(workers, spawn, _begin_worker, (fractions,))
+    def _side_by_side(self, claims: Sequence[Claim], count: int) -> None:
+        fractions = multiprocessing.RawArray("d", len(claims))
         pending: dict[Future[_Answer], Claim] = {}
-        try:
-            with _one_thread_each():
-                for place, claim in enumerate(claims):
-                    task = (claim, self._context.mode, self._context.seed, place)
-                    pending[pool.submit(_check_apart, *task)] = claim
-            while pending:
-                for future in wait(pending, TICK, FIRST_COMPLETED).done:
-                    self._settle(pending[future], _answer(pending[future], future))
-                    del pending[future]
-                self._under_way = {claim.id: fractions[n] for n, claim in enumerate(claims)}
-                self._tell()
-        finally:
+        with side_by_side(count, _begin_worker, fractions) as pool:
+            for place, claim in enumerate(claims):
+                task = (claim, self._context.mode, self._context.seed, place)
+                pending[pool.submit(_check_apart, *task)] = claim
             try:
-                self._salvage(pending)
+                while pending:
+                    for future in wait(pending, TICK, FIRST_COMPLETED).done:
+                        self._settle(pending[future], _answer(pending[future], future))
+                        del pending[future]
+                    self._under_way = {claim.id: fractions[n] for n, claim in enumerate(claims)}
+                    self._tell()
             finally:
-                if pending:
-                    for child in set(multiprocessing.active_children()) - others:
-                        child.terminate()
-                pool.shutdown(cancel_futures=True)
+                self._salvage(pending)
 
     def _salvage(self, pending: Mapping[Future[_Answer], Claim]) -> None:
         """Keep what was finished at the moment of an interrupt or an error."""
@@ -304,7 +288,7 @@ class _Audit:
         done, total = len(self.found), len(self._claims)
         begun = sum(part for name, part in self._under_way.items() if name not in self.found)
         note = f"; {self._note}" if self._note else ""
-        self._progress((done + begun) / max(1, total), f"{done} of {total} claims{note}")
+        self._progress((done + begun) / max(1, total), f"{done} of {total} {things(total, 'claims')}{note}")
 
 
 def _check(claim: Claim, context: Context) -> _Answer:
@@ -341,33 +325,4 @@ _worker = _Worker()
 
 
 def _begin_worker(fractions: Any) -> None:
-    """Leave Ctrl-C to the main process, and end when it ends, however that happens."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    if "fork" in multiprocessing.get_all_start_methods():
-        # Nothing forks here. But locks that libraries make on import (Pyomo does) then have no name in the
-        # system, which would outlive a worker that is ended early.
-        multiprocessing.set_start_method("fork", force=True)
     _worker.fractions = fractions
-
-
-def _end_with(parent: BaseProcess) -> None:
-    parent.join()
-    os._exit(1)
-
-
-@contextmanager
-def _one_thread_each() -> Iterator[None]:
-    """Let processes started meanwhile use one thread each: sums keep their order."""
-    before = {name: os.environ.get(name) for name in THREADS}
-    os.environ.update(dict.fromkeys(THREADS, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value

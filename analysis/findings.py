@@ -7,12 +7,14 @@ import math
 import re
 import sqlite3
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..models.base import InputError, Instance, write_whole
+from ..models.base import InputError, Instance, make_folder, regular, remove_parts, write_whole
 from .claim import Claim, Context, Figure, Finding, Table, Verdict
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
@@ -174,20 +176,6 @@ def _write(path: Path, text: str) -> None:
     write_whole(path, text.encode())
 
 
-def make_folder(path: Path) -> None:
-    """Make a folder unless it is there.
-
-    Raises
-    ------
-    InputError
-        If that is not possible.
-    """
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be made a folder: {error.strerror or error}") from error
-
-
 class Partial:
     """The findings of an audit that is not complete yet, in one SQLite file.
 
@@ -209,23 +197,40 @@ class Partial:
     def __init__(self, path: Path, key: Mapping[str, Any]) -> None:
         self.path = path
         text = json.dumps(key, sort_keys=True)
+        if path.exists():
+            regular(path)
         try:
-            self._file = sqlite3.connect(path, timeout=0.5, isolation_level=None)
-            self._file.execute("PRAGMA locking_mode = EXCLUSIVE")
-            self._file.execute("BEGIN EXCLUSIVE")
-            self._file.execute(
-                "CREATE TABLE IF NOT EXISTS finding (key TEXT, claim TEXT PRIMARY KEY, data TEXT)"
-            )
-            self._file.execute("DELETE FROM finding WHERE key != ?", (text,))
-            self._file.execute("COMMIT")
+            with ExitStack() as opened:
+                self._file = sqlite3.connect(path, timeout=0.5, isolation_level=None)
+                opened.callback(self._file.close)
+                self._file.execute("PRAGMA locking_mode = EXCLUSIVE")
+                self._file.execute("BEGIN EXCLUSIVE")
+                self._file.execute(
+                    "CREATE TABLE IF NOT EXISTS finding (key TEXT, claim TEXT PRIMARY KEY, data TEXT)"
+                )
+                self._file.execute("DELETE FROM finding WHERE key != ?", (text,))
+                self._file.execute("COMMIT")
+                opened.pop_all()
         except sqlite3.Error as error:
             raise InputError(f"{path}: cannot be used: {_reason(error)}") from error
         self._key = text
+        below = (path.parent.glob(part) for part in ("figures", "findings/*", "counterexamples/*"))
+        for folder in (path.parent, *chain.from_iterable(below)):  # nobody else writes there now
+            remove_parts(folder)
 
     def load(self) -> dict[str, Finding]:
-        """Return the findings saved so far, by claim."""
-        rows = self._file.execute("SELECT claim, data FROM finding")
-        return {claim: from_dict(json.loads(data)) for claim, data in rows}
+        """Return the findings saved so far, by claim.
+
+        Raises
+        ------
+        InputError
+            If the file is damaged.
+        """
+        try:
+            rows = self._file.execute("SELECT claim, data FROM finding")
+            return {claim: from_dict(json.loads(data)) for claim, data in rows}
+        except (sqlite3.Error, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+            raise InputError(f"{self.path}: it is damaged ({error}); delete it") from error
 
     def add(self, claim: Claim, finding: Finding) -> None:
         """Save a finding."""

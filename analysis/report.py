@@ -13,9 +13,9 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..models.base import write_whole
+from ..models.base import make_folder, write_whole
 from .claim import Claim, Context, Figure, Finding, Table, Verdict
-from .findings import command, counterexample_file, figure_file, make_folder
+from .findings import command, counterexample_file, figure_file
 from .plots import prefix_ids
 
 if TYPE_CHECKING:

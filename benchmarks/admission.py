@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import clairvoyant
+from clairvoyant._warmup import exercise
 from clairvoyant.models.admission.instance import AdmissionInstance, Deployment, Observation, Setting
 from clairvoyant.models.admission.jobs import Job
 from clairvoyant.models.admission.schedule import Offer, cheapest_schedule, printed_schedule
@@ -104,10 +105,7 @@ def compile_all() -> Row:
     tiny = clairvoyant.generate("admission", size="tiny", seed=0)
 
     def load() -> None:
-        for name in clairvoyant.list_policies("admission"):
-            clairvoyant.play(name, tiny)
-        for method in METHODS:
-            clairvoyant.solve(tiny, method=method)
+        exercise("admission")
         watched = Watched(1)
         clairvoyant.play(watched, tiny)
         for job, offer in watched.offers:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 import clairvoyant
+from clairvoyant._warmup import exercise
 from clairvoyant.models.placement import kernels
 from clairvoyant.models.placement.instance import PlacementInstance, taken_schedule
 from clairvoyant.models.placement.simulator import Simulator
 from clairvoyant.online.placement.environment import ParallelEnvironment
-from clairvoyant.online.placement.learned.policies import TRAINED
 from clairvoyant.oracles.base import Budget
 from clairvoyant.oracles.placement_bound import lower_bound
 
@@ -41,10 +41,7 @@ def compile_all() -> Row:
     tiny = PlacementInstance.generate("tiny", 0, estimate_error=0.5)
 
     def load() -> None:
-        for name in clairvoyant.list_policies("placement"):
-            if name not in TRAINED:  # the untrained networks compile what those need
-                clairvoyant.play(name, tiny)
-        clairvoyant.solve(tiny, time_limit=5.0)
+        exercise("placement")
         by_submission(tiny)
         placement_simpy.simulate(tiny)
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import clairvoyant
+from clairvoyant._warmup import exercise
 from clairvoyant.models.selection.instance import Feedback, Observation, SelectionInstance, Setting
 from clairvoyant.online.selection import Esdp
 from clairvoyant.online.selection.printed import algorithm_2_repaired, select
@@ -86,13 +87,11 @@ def staircase(setting: Setting, seen: Seen) -> float:
 
 
 def compile_all() -> Row:
-    """Compile every kernel on a tiny instance."""
+    """Compile every kernel on a tiny instance, and let the rivals import what they need."""
     tiny = clairvoyant.generate("selection", size="tiny", seed=0, slots=100)
 
     def load() -> None:
-        for name in clairvoyant.list_policies("selection"):
-            clairvoyant.play(name, tiny)
-        clairvoyant.solve(tiny)
+        exercise("selection")
         _both(tiny)
 
     return Row("selection: compile (or load from cache) all kernels", timed(load))
@@ -104,14 +103,6 @@ def _both(tiny: SelectionInstance) -> None:
     clairvoyant.play(watched, tiny)
     for seen in watched.seen[:1]:
         assert np.isclose(dense(tiny.setting, seen), staircase(tiny.setting, seen))
-
-
-def warm_rivals() -> None:
-    """Let the rivals import what they need, which is not counted against them."""
-    tiny = clairvoyant.generate("selection", size="tiny", seed=0)
-    for method in ("highs", "cp-sat"):
-        clairvoyant.solve(tiny, method=method)
-        clairvoyant.solve(clairvoyant.generate("selection-gang", size="tiny"), method=method)
 
 
 def every_pattern(capacity: int, target: float) -> Iterator[Row]:
@@ -217,7 +208,6 @@ def memory() -> Row:
 def measure(full: bool) -> Iterator[Row]:
     """Yield every measurement; ``full`` compares with the dense table on more slots."""
     yield compile_all()
-    warm_rivals()
     yield from every_pattern(12, 0.02)
     yield from every_pattern(24, 0.08)
     yield from along_a_run(12, (0.3, 0.8, 7.0), 40 if full else 10)

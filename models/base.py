@@ -6,14 +6,18 @@ is handed out event by event through an *episode*. A policy never sees the insta
 
 from __future__ import annotations
 
+import difflib
 import gzip
 import hashlib
 import json
 import os
+import re
+import stat
 import sys
 import tempfile
+import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self
@@ -21,6 +25,15 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 
 FORMAT_VERSION = 1
+
+MOST_WHOLE = 2**53 - 1
+"""The largest whole number that is read: up to here all of them are exact, in every program and format."""
+
+SMALLEST = sys.float_info.min
+"""The number nearest to 0 that is read, 2.2e-308: below it floats lose digits."""
+
+MOST_BYTES = 2**28
+"""The most that is read from a file, 256 MiB once it is unpacked."""
 
 
 class ClairvoyantError(Exception):
@@ -108,7 +121,7 @@ class Episode(Protocol):
     """One pass through an instance: iterate for observations, answer each with ``apply``."""
 
     def __iter__(self) -> Iterator[Any]:
-        """Yield the frozen observations a policy decides on, in order."""
+        """Yield in order what a policy decides on, frozen; it shares nothing with what scores."""
         ...
 
     def apply(self, decision: Any, *, enforce: bool = True) -> Outcome:
@@ -140,6 +153,10 @@ class Instance(ABC):
     @abstractmethod
     def violations(self, decision: Any) -> list[Violation]:
         """List every constraint the decision breaks; empty if it is feasible."""
+
+    def kept(self, decision: Any) -> Any:
+        """Return the form in which a run keeps a decision that is plain data and was applied."""
+        return decision
 
     @abstractmethod
     def facts(self) -> dict[str, float]:
@@ -203,10 +220,15 @@ class Instance(ABC):
         Raises
         ------
         InputError
-            If the file cannot be written.
+            If the file cannot be written, or would be larger than what is read.
         """
-        target = Path(path)
+        target = path_of("path", path)
         text = (json.dumps(self.to_dict(), separators=(",", ":")) + "\n").encode()
+        if len(text) > MOST_BYTES:
+            raise InputError(
+                f"{target}: not written: it would hold {len(text) / 2**20:.0f} MiB, and no file of more than "
+                f"{MOST_BYTES / 2**20:.0f} MiB is read"
+            )
         write_whole(target, gzip.compress(text, mtime=0) if target.suffix == ".gz" else text)
 
     @classmethod
@@ -218,7 +240,7 @@ class Instance(ABC):
         InputError
             If the file is missing, truncated, not JSON, of another problem or version, or invalid.
         """
-        data = read_object(Path(path))
+        data = read_object(path_of("path", path))
         if data.get("problem") != cls.problem:
             raise InputError(f"{path}: problem: {data.get('problem')!r} is not {cls.problem!r}")
         try:
@@ -227,17 +249,72 @@ class Instance(ABC):
             raise InputError(f"{path}: {error}") from error
 
 
+def reason(error: Exception) -> str:
+    """Return why something failed, without the path that the system repeats."""
+    return getattr(error, "strerror", None) or str(error)
+
+
+def path_of(field: str, value: Any) -> Path:
+    """Return a path, or raise an InputError for what is none."""
+    try:
+        return Path(value)
+    except TypeError as error:
+        raise InputError(f"{field}: {value!r} is not a path") from error
+
+
+def regular(path: Path) -> Path:
+    """Return the path if a regular file is there: a device may never end, a pipe may never begin.
+
+    Raises
+    ------
+    InputError
+        If there is none, or one of more than :data:`MOST_BYTES`.
+    """
+    try:
+        found = path.stat()
+    except (OSError, ValueError) as error:  # ValueError: a name with a NUL
+        raise InputError(f"{path}: cannot be read: {reason(error)}") from error
+    if not stat.S_ISREG(found.st_mode):
+        raise InputError(f"{path}: cannot be read: it is not a regular file")
+    _refuse_long(path, found.st_size)
+    return path
+
+
+def _refuse_long(path: Path, size: int) -> None:
+    if size > MOST_BYTES:
+        raise InputError(f"{path}: cannot be read: it holds more than {MOST_BYTES // 2**20} MiB")
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return what a regular file holds, unpacked if its name ends in ``.gz``.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or it is damaged, or holds more than :data:`MOST_BYTES`; it is not unpacked
+        further.
+    """
+    try:
+        with regular(path).open("rb") as stream:
+            data = (gzip.GzipFile(fileobj=stream) if path.suffix == ".gz" else stream).read(MOST_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        damaged = "" if getattr(error, "strerror", None) else "damaged gzip data: "
+        raise InputError(f"{path}: cannot be read: {damaged}{reason(error)}") from error
+    _refuse_long(path, len(data))
+    return data
+
+
+def read_text(path: Path) -> str:
+    """Return the UTF-8 text in a file; see :func:`read_bytes`."""
+    try:
+        return read_bytes(path).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: cannot be read: not UTF-8: {error}") from error
+
+
 def read_object(path: Path) -> dict[str, Any]:
     """Read the one JSON object in a file, checking everything that is common to all problems."""
-    try:
-        raw = path.read_bytes()
-        text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8")
-    except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read: {error}") from error
-    except Exception as error:  # zlib.error has no common base with the above
-        if type(error).__module__ != "zlib":
-            raise
-        raise InputError(f"{path}: damaged gzip data: {error}") from error
+    text = read_text(path)
     try:
         data = json.loads(text, object_pairs_hook=_without_doubles)
     except InputError as error:
@@ -262,10 +339,14 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return data
 
 
+PART = ".cv-part"
+"""How the name of a file ends that is not written to its end yet."""
+
+
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file so that readers see either the old one or the whole new one."""
     try:
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=PART)
         try:
             with os.fdopen(descriptor, "wb") as stream:
                 stream.write(data)
@@ -274,21 +355,62 @@ def write_whole(path: Path, data: bytes) -> None:
             Path(name).chmod(0o666 & ~umask)
             Path(name).replace(path)
         except BaseException:  # Ctrl-C too must leave nothing behind; it is raised again
-            Path(name).unlink()
+            Path(name).unlink(missing_ok=True)
             raise
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:  # ValueError: a name with a NUL
+        raise InputError(f"{path}: cannot be written: {reason(error)}") from error
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder unless it is there.
+
+    Raises
+    ------
+    InputError
+        If that is not possible.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:  # ValueError: a name with a NUL
+        raise InputError(f"{path}: cannot be made a folder: {reason(error)}") from error
+
+
+def remove_parts(folder: Path) -> None:
+    """Remove what writers that were killed have left in a folder that nobody else writes into."""
+    for part in folder.glob(f".*{PART}"):
+        part.unlink(missing_ok=True)
+
+
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """Return what ends the refusal of an unknown name: the known one that is most like it, if any is."""
+    close = difflib.get_close_matches(name, list(known), 1) if isinstance(name, str) else []
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def things(number: float, names: str) -> str:
+    """Return what so many things are called: "jobs that can never finish", of which there may be one."""
+    return re.sub("s(?= of | that | per | at |$)", "", names, count=1) if number == 1 else names
 
 
 def refuse_unknown(data: Mapping[str, Any], known: set[str], prefix: str = "") -> None:
-    """Raise for the first key that is not known."""
+    """Raise for the first key that is not known, or for what is no object."""
+    _refuse_no_object(data, prefix)
     for key in data:
         if key not in known:
-            raise InputError(f"{prefix}{key}: unknown field; expected one of {', '.join(sorted(known))}")
+            expected = ", ".join(sorted(known))
+            raise InputError(
+                f"{prefix}{key}: unknown field; expected one of {expected}{did_you_mean(key, sorted(known))}"
+            )
+
+
+def _refuse_no_object(data: Any, prefix: str) -> None:
+    if not isinstance(data, Mapping):
+        raise InputError(f"{prefix.rstrip('.') or 'instance'}: {data!r} is not an object")
 
 
 def need(data: Mapping[str, Any], key: str, prefix: str = "") -> Any:
     """Return a field that must be there."""
+    _refuse_no_object(data, prefix)
     if key not in data:
         raise InputError(f"{prefix}{key}: missing field")
     return data[key]
@@ -333,17 +455,33 @@ def numbers(
     ok = np.isfinite(array) & (array >= low) & (array <= high)
     if integer:
         ok &= array == np.floor(array)
-    if not ok.all():
-        index = tuple(int(i) for i in np.argwhere(~ok)[0])
-        kind = "a whole number" if integer else "a finite number"
-        upper = "" if high == np.inf else f" and at most {high:.12g}"
-        where = "".join(f"[{i}]" for i in index)
-        found = repr(float(array[index])).removesuffix(".0")
-        raise InputError(f"{field}{where}: {found} is not {kind} of at least {low:.12g}{upper}")
+    kind = "a whole number" if integer else "a finite number"
+    upper = "" if high == np.inf else f" and at most {high:.12g}"
+    _refuse_first(~ok, array, field, f"is not {kind} of at least {low:.12g}{upper}")
+    _refuse_first((array != 0.0) & (abs(array) < SMALLEST), array, field, TOO_SMALL)
+    if integer:
+        _refuse_first(abs(array) > MOST_WHOLE, array, field, TOO_LARGE)
     array = array + 0.0  # -0.0 becomes 0.0, so that equal numbers give equal digests
     result = np.array(array, dtype=np.int64 if integer else np.float64, order="C")
     result.setflags(write=False)
     return result
+
+
+TOO_SMALL = "is nearer to 0 than 2.2e-308, where numbers lose digits"
+TOO_LARGE = f"is beyond {MOST_WHOLE}, up to which whole numbers are exact"
+
+
+def _refuse_first(wrong: np.ndarray, array: np.ndarray, field: str, why: str) -> None:
+    """Raise for the first entry that is wrong."""
+    if not wrong.any():
+        return
+    index = tuple(int(i) for i in np.argwhere(wrong)[0])
+    where = "".join(f"[{i}]" for i in index)
+    raise InputError(f"{field}{where}: {repr(float(array[index])).removesuffix('.0')} {why}")
+
+
+def _is_row(node: Any) -> bool:
+    return isinstance(node, (list, tuple)) or (isinstance(node, np.ndarray) and node.ndim > 0)
 
 
 def _regular(value: Any, field: str, depth: int) -> np.ndarray:
@@ -359,9 +497,9 @@ def _regular(value: Any, field: str, depth: int) -> np.ndarray:
             if isinstance(node, int) and abs(node) > sys.float_info.max:
                 raise InputError(f"{where}: a whole number beyond 1.8e308 is too large")
             return
-        if not isinstance(node, (list, tuple, np.ndarray)):
+        if not _is_row(node):
             raise InputError(f"{where}: {node!r} is not a list")
-        first = len(node[0]) if len(node) and isinstance(node[0], (list, tuple, np.ndarray)) else None
+        first = len(node[0]) if len(node) and _is_row(node[0]) else None
         for i, child in enumerate(node):
             walk(child, (*index, i))
             if first is not None and len(child) != first:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import sources
-from .base import InputError
+from .base import InputError, numbers
 from .draw import choose
 from .sources import Events, Folder, Requests, shares
 
@@ -115,4 +115,5 @@ def total_arrivals(folder: Folder, name: str, clock: Clock) -> tuple[np.ndarray,
     slot = np.floor((found.time - start) / clock.seconds)
     inside = (slot >= 0) & (slot < slots)
     total = np.bincount(slot[inside].astype(np.int64), weights=found.count[inside], minlength=slots)
-    return total.astype(np.int64), f"arrivals: totals of {file} per {clock.seconds:g} s from {start:.12g} s"
+    whole = numbers(np.floor(total), f"{file}: arrivals", (slots,), integer=True)
+    return whole, f"arrivals: totals of {file} per {clock.seconds:g} s from {start:.12g} s"

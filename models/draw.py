@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import InputError
+from .base import MOST_WHOLE, SMALLEST, TOO_LARGE, TOO_SMALL, InputError, did_you_mean
 
 
 def streams(*names: str) -> Callable[[int, str], np.random.Generator]:
@@ -21,16 +21,23 @@ def streams(*names: str) -> Callable[[int, str], np.random.Generator]:
 
     def stream(seed: int, name: str) -> np.random.Generator:
         """Return the random stream of one quantity."""
-        return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(names.index(name),)))
+        return np.random.default_rng(source(seed, names.index(name)))
 
     return stream
+
+
+def source(seed: int, stream: int) -> np.random.SeedSequence:
+    """Return what a stream of every generator and trace reader draws from."""
+    return np.random.SeedSequence(seed, spawn_key=(stream,))
 
 
 def whole(field: str, value: Any, low: int, high: float = math.inf) -> int:
     """Return a whole number from ``low`` to ``high``, or raise an InputError."""
     if isinstance(value, bool) or not isinstance(value, Integral) or not low <= int(value) <= high:
         upper = "" if high == math.inf else f" and at most {high:.0f}"
-        raise InputError(f"{field}: {value!r} is not a whole number of at least {low}{upper}")
+        raise InputError(f"{field}: {_shown(value)} is not a whole number of at least {low}{upper}")
+    if int(value) > MOST_WHOLE:
+        raise InputError(f"{field}: {_shown(value)} {TOO_LARGE}")
     return int(value)
 
 
@@ -43,11 +50,18 @@ def real(field: str, value: Any, low: float, high: float = math.inf) -> float:
     except OverflowError:
         result = math.inf
     if not math.isfinite(result):
-        raise InputError(f"{field}: {value!r} is not a finite number")
+        raise InputError(f"{field}: {_shown(value)} is not a finite number")
+    if 0.0 < abs(result) < SMALLEST:
+        raise InputError(f"{field}: {value!r} {TOO_SMALL}")
     if not low <= result <= high:
         upper = "" if high == math.inf else f" and at most {high:g}"
         raise InputError(f"{field}: {value!r} is not at least {low:g}{upper}")
     return result
+
+
+def _shown(value: Any) -> str:
+    """Return a number as an error tells it: Python does not print thousands of digits."""
+    return repr(value) if not isinstance(value, int) or value.bit_length() <= 2048 else "a number so long"
 
 
 def truth(field: str, value: Any) -> bool:
@@ -79,11 +93,11 @@ def _pair(field: str, value: Any) -> Sequence[Any]:
     return value
 
 
-def choose(name: str, known: Iterable[str], field: str) -> str:
-    """Return ``name`` if it is known, or raise an InputError that lists what is."""
+def choose(name: Any, known: Iterable[str], field: str) -> str:
+    """Return ``name`` if it is known, or raise an InputError that lists what is, the likest name last."""
     options = list(known)
-    if name not in options:
-        raise InputError(f"{field}: {name!r} is not one of {', '.join(options)}")
+    if not isinstance(name, str) or name not in options:
+        raise InputError(f"{field}: {name!r} is not one of {', '.join(options)}{did_you_mean(name, options)}")
     return name
 
 

@@ -6,9 +6,9 @@ solved by every solver that its modelling library knows. The libraries are impor
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
-import time
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -18,11 +18,22 @@ from typing import Any
 
 import numpy as np
 
+from . import stopwatch
 from .base import ClairvoyantError, InputError, write_whole
+from .stopwatch import library
 
 CAREFUL = {"presolve": "off"}
 """Options of HiGHS for programs in 0/1 variables: its presolve (1.14) takes the optimum, and its bound, away
 from some small ones."""
+
+
+def power_of_two(number: float) -> float:
+    """Return the largest power of two that is at most a positive number, 0.0 for 0.
+
+    As a unit of what a solver is handed it makes the solver's tolerances relative to the instance, and
+    dividing by it rounds nothing.
+    """
+    return math.ldexp(1.0, math.frexp(number)[1] - 1) if number > 0.0 else 0.0
 
 
 class SolverError(ClairvoyantError):
@@ -145,18 +156,18 @@ class CvxpyProgram(Program):
 
     def solve(self, *, solver: str = "", **options: Any) -> Solved:
         """Solve with a solver that CVXPY knows: by default HiGHS if linear, else Clarabel."""
-        import cvxpy
+        cvxpy = library("cvxpy")
 
         chosen = (solver or ("HIGHS" if self.linear else "CLARABEL")).upper()
-        known: list[str] = cvxpy.installed_solvers()  # type: ignore[no-untyped-call]
+        known: list[str] = cvxpy.installed_solvers()
         if chosen not in known:
             raise InputError(f"solver: {solver!r} is not one of {', '.join(known)}")
         try:
             with warnings.catch_warnings():  # the status that we return says the same
                 warnings.filterwarnings("ignore", "Solution may be inaccurate")
                 self.problem.solve(solver=chosen, **options)
-        except cvxpy.error.SolverError as error:
-            raise SolverError(f"{chosen}: {error}") from error
+        except (cvxpy.error.SolverError, ValueError) as error:  # ValueError: an answer that CVXPY cannot read
+            raise SolverError(f"{chosen}: {str(error).splitlines()[0]}") from error
         if any(variable.value is None for variable in self.variables.values()):
             return Solved(self.problem.status, None, {})
         duals = {name: part.dual_value for name, part in self.constraints.items()}
@@ -168,8 +179,8 @@ class CvxpyProgram(Program):
         )
 
     def _write(self, path: Path) -> None:
-        import cvxpy
-        import highspy
+        cvxpy = library("cvxpy")
+        highspy = library("highspy")
 
         if not self.linear:
             raise InputError(f"{path.suffix} files hold linear programs only, and {self.curved}")
@@ -256,7 +267,7 @@ class PyomoProgram(Program):
         """
         if solver == "highs":
             return self._solve_with_highs(time_limit, options)
-        import pyomo.environ as pyo
+        pyo = library("pyomo.environ")
 
         driver = pyo.SolverFactory(solver)
         if not driver.available(exception_flag=False):
@@ -271,14 +282,14 @@ class PyomoProgram(Program):
         return Solved(status, float(pyo.value(objective)), self._values())
 
     def _solve_with_highs(self, time_limit: float | None, options: dict[str, Any]) -> Solved:
-        from pyomo.contrib.solver.solvers.highs import Highs
+        Highs = library("pyomo.contrib.solver.solvers.highs").Highs
 
-        begin = time.perf_counter()
+        begin = stopwatch.now()
         if self._highs is None:
             self._highs = Highs()
             self._highs.set_instance(self.model)
         if time_limit is not None:  # the translation counts
-            time_limit -= time.perf_counter() - begin
+            time_limit -= stopwatch.now() - begin
             if time_limit <= 0.0:
                 return Solved("maxTimeLimit", None, {})
         gap = options.pop("gap", None)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import math
 import os
-import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from .base import InputError
+from .base import MOST_WHOLE, SMALLEST, TOO_LARGE, TOO_SMALL, InputError, read_text, things
 
 Row = Mapping[str, str]
 
@@ -43,8 +41,13 @@ def read_table(
         If the folder or the file is missing, the gzip data is damaged or ends early, a column is missing, a
         row has another number of columns, or there are no rows.
     """
+    if not Path(folder).is_dir():
+        raise InputError(f"{folder}: no such folder of traces")
     path = Path(folder) / name
-    rows = list(csv.reader(io.StringIO(_text(Path(folder), path))))
+    try:
+        rows = list(csv.reader(io.StringIO(read_text(path))))
+    except csv.Error as error:
+        raise InputError(f"{path}: no CSV table: {error}") from error
     while rows and not rows[-1]:  # blank lines at the end
         rows.pop()
     names = rows.pop(0) if header and rows else list(columns)
@@ -57,29 +60,17 @@ def read_table(
         raise InputError(f"{path}: no rows")
     for i, row in enumerate(rows):
         if len(row) != len(names):
-            raise InputError(
-                f"{path}: row {i}: {len(row)} columns, expected {len(names)} ({', '.join(names)})"
+            found, expected = (
+                f"{len(row)} {things(len(row), 'columns')}",
+                f"{len(names)} ({', '.join(names)})",
             )
+            raise InputError(f"{path}: row {i}: {found}, expected {expected}")
     places = [(column, names.index(column)) for column in columns]
     return [{column: row[place] for column, place in places} for row in rows]
 
 
-def _text(folder: Path, path: Path) -> str:
-    if not folder.is_dir():
-        raise InputError(f"{folder}: no such folder of traces")
-    try:
-        raw = path.read_bytes()
-        return (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8")
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: no such trace file") from error
-    except EOFError as error:
-        raise InputError(f"{path}: truncated gzip data: {error}") from error
-    except (OSError, zlib.error, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read: {error}") from error
-
-
 def number(row: Row, column: str, where: str, *, low: float = 0.0) -> float:
-    """Return one entry as a finite number of at least ``low``.
+    """Return one entry as a number of at least ``low`` and at most 2^53.
 
     Raises
     ------
@@ -92,6 +83,10 @@ def number(row: Row, column: str, where: str, *, low: float = 0.0) -> float:
         value = math.nan
     if not (math.isfinite(value) and value >= low):
         raise InputError(f"{where}: {column}: {row[column]!r} is not a finite number of at least {low:g}")
+    if 0.0 < abs(value) < SMALLEST:
+        raise InputError(f"{where}: {column}: {row[column]!r} {TOO_SMALL}")
+    if value > MOST_WHOLE:
+        raise InputError(f"{where}: {column}: {row[column]!r} {TOO_LARGE}")
     return value
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
-import time
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from ..models import stopwatch
 from ..models.base import InputError, Instance
+from ..models.copying import copied
+from .apart import Apart
 from .base import Policy, Traits
+from .guard import Seal, Watch, caches_of, plain, refuse
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,9 +31,10 @@ class Run:
     infeasible
         Number of infeasible decisions; always 0 unless the run was made with ``enforce=False``.
     decisions
-        The decisions, if they were asked for.
+        The decisions as plain data, if they were asked for.
     seconds
-        Wall-clock time of the whole loop; the only part that differs between two runs of the same seed.
+        Wall-clock time of the whole loop, without loading libraries and compiling kernels; the only part that
+        differs between two runs of the same seed on one machine.
     """
 
     policy: str
@@ -61,59 +65,108 @@ def play(
     keep_decisions: bool = False,
     enforce: bool = True,
     progress: Callable[[int], None] | None = None,
+    isolated: bool = False,
 ) -> Run:
     """Play a policy on an instance and check every decision it makes.
+
+    What scores is a copy that nothing handed to the policy refers to; ``docs/policies.md`` says which cheats
+    this prevents, which are noticed, and which only a process of its own keeps out.
 
     Parameters
     ----------
     policy
         See :class:`Policy`. It is started afresh, so the same object can be played again.
     instance
-        The instance; the policy is handed its setting and one observation at a time, never the instance.
+        The instance; the policy is handed a copy of its setting and one observation at a time, never the
+        instance.
     seed
         Decides everything random in the policy.
     keep_decisions
-        Whether the run holds a copy of every decision.
+        Whether the run holds the decisions, as plain data.
     enforce
         With False, infeasible decisions are counted and rewarded as they stand, for printed algorithms only.
     progress
         Called after every event with the number of events so far.
+    isolated
+        Whether a copy of the policy plays in a process of its own that is handed messages only. The run is
+        the same; what the policy notes in itself is not in the object here.
 
     Raises
     ------
     InputError
-        If the policy is for another problem.
+        If the policy is for another problem, or is to be isolated and cannot be pickled.
     DecisionError
         If a decision is infeasible, naming the constraints it breaks.
+    TamperError
+        If the policy changes what it was handed, or the code that scores it, and that is noticed.
+    PolicyError
+        If an isolated policy raises an error or ends its process.
     """
     check_member(policy, instance.problem)
-    begin = time.perf_counter()
-    policy.start(instance.setting, policy_stream(seed))
-    learn = getattr(policy, "learn", None)
+    mine, setting = copied(instance), copied(instance.setting)
+    with Apart(policy) if isolated else nullcontext(policy) as player:
+        run = _play(player, mine, setting, seed, keep_decisions, enforce, progress)
+    _keep_caches(instance, mine, setting)
+    return run
+
+
+def _play(
+    policy: Policy,
+    instance: Instance,
+    setting: Any,
+    seed: int,
+    keep_decisions: bool,
+    enforce: bool,
+    progress: Callable[[int], None] | None,
+) -> Run:
+    """Play on an instance that nobody else has; ``setting`` is the copy for the policy."""
+    begin = stopwatch.now()
+    digest = instance.digest()
     episode = instance.episode(policy.traits.sees)
+    sealed, watch = Seal("setting", setting), Watch(instance, instance.setting, episode)
+    policy.start(setting, policy_stream(seed))
+    refuse(policy, "start", None, sealed.broken() or watch.broken())
+    learn = getattr(policy, "learn", None)
     rewards: list[float] = []
     decisions: list[Any] = []
     infeasible = 0
-    for observation in episode:
-        decision = policy.decide(observation)
+    for event, observation in enumerate(episode):
+        seen = Seal("observation", observation)
+        decision = plain(policy.decide(observation))
+        refuse(policy, "decide", event, sealed.broken() or seen.broken() or watch.broken())
         outcome = episode.apply(decision, enforce=enforce)
         rewards.append(outcome.reward)
         infeasible += not outcome.feasible
         if keep_decisions:
-            decisions.append(copy.deepcopy(decision))  # the policy may use its buffer again
+            decisions.append(instance.kept(decision))
         if learn is not None:
+            told = Seal("feedback", outcome.feedback)
             learn(outcome.feedback)
+            refuse(policy, "learn", event, sealed.broken() or told.broken())
         if progress is not None:
             progress(len(rewards))
+    refuse(policy, "one of its methods", None, watch.broken_at_last())
     return Run(
         policy=policy.name,
         seed=seed,
-        digest=instance.digest(),
+        digest=digest,
         rewards=np.array(rewards, dtype=np.float64),
         infeasible=infeasible,
         decisions=tuple(decisions) if keep_decisions else None,
-        seconds=time.perf_counter() - begin,
+        seconds=stopwatch.now() - begin,
     )
+
+
+def _keep_caches(instance: Instance, mine: Instance, setting: Any) -> None:
+    """Have what a run computed when it was first used for the next run, too.
+
+    What it computed on the setting that the policy held is computed anew: the policy may have changed it.
+    """
+    for key in caches_of(type(instance)) & vars(mine).keys():
+        vars(instance).setdefault(key, vars(mine)[key])
+    held = caches_of(type(setting))  # type: ignore[arg-type]  # a class can be hashed
+    for key in held & vars(setting).keys():
+        getattr(instance.setting, key)
 
 
 def policy_stream(seed: int) -> np.random.Generator:

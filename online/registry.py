@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from ..models.base import InputError
+from ..models.base import InputError, did_you_mean
 
 
 def _registered() -> list[type[Any]]:
@@ -36,8 +36,11 @@ def policies(problem: str | None = None) -> dict[str, type[Any]]:
         return {p.name if uses[p.name] == 1 else f"{p.traits.problem}/{p.name}": p for p in found}
     chosen = {policy.name: policy for policy in found if policy.traits.problem == problem}
     if not chosen:
-        known = ", ".join(sorted({policy.traits.problem for policy in found}))
-        raise InputError(f"problem: {problem!r} has no policies; there are some for {known}")
+        known = sorted({policy.traits.problem for policy in found})
+        raise InputError(
+            f"problem: {problem!r} has no policies; there are some for {', '.join(known)}"
+            f"{did_you_mean(problem, known)}"
+        )
     return chosen
 
 
@@ -49,8 +52,8 @@ def make_policy(text: str, problem: str | None = None) -> Any:
     Parameters
     ----------
     text
-        Name and settings. Values are read as the type of the setting; ``none`` stands for None where the
-        setting allows it.
+        Name and settings; a name that several problems use may stand as ``problem/name``. Values are read as
+        the type of the setting; ``none`` stands for None where the setting allows it.
     problem
         Look only among the policies of this problem.
 
@@ -59,14 +62,14 @@ def make_policy(text: str, problem: str | None = None) -> Any:
     InputError
         For an unknown policy, an unknown or doubled setting, or a value that does not fit, listing what does.
     """
+    if not isinstance(text, str):
+        raise InputError(f"policy: {text!r} is not a name")
     name, colon, rest = text.partition(":")
+    name = name.removeprefix(f"{problem}/")
     known = policies(problem)
     if name not in known:
-        others = [policy.traits.problem for policy in _registered() if policy.name == name]
-        why = "is unknown"
-        if others:
-            why = f"plays {others[0]!r}, not {problem!r}" if problem else f"plays {' and '.join(others)}"
-        raise InputError(f"policy: {name!r} {why}; there are {', '.join(sorted(known))}")
+        there = f"there are {', '.join(sorted(known))}{did_you_mean(name, known)}"
+        raise InputError(f"policy: {name!r} {_why_not(name, problem)}; {there}")
     kind = known[name]
     hints = get_type_hints(kind)
     allowed = {f.name: hints[f.name] for f in dataclasses.fields(kind) if f.init}
@@ -75,7 +78,10 @@ def make_policy(text: str, problem: str | None = None) -> Any:
         key, equals, value = part.partition("=")
         if key not in allowed:
             valid = ", ".join(allowed) or "none"
-            raise InputError(f"policy {name}: setting {key!r} is unknown; its settings are: {valid}")
+            raise InputError(
+                f"policy {name}: setting {key!r} is unknown; its settings are: "
+                f"{valid}{did_you_mean(key, allowed)}"
+            )
         if not equals:
             raise InputError(f"policy {name}: setting {key!r} has no value; write {key}=value")
         if key in chosen:
@@ -87,6 +93,16 @@ def make_policy(text: str, problem: str | None = None) -> Any:
         raise InputError(f"policy {name}: {error}") from error
     policy.name = text
     return policy
+
+
+def _why_not(name: str, problem: str | None) -> str:
+    """Say why a name is that of no policy of the problem."""
+    others = [policy.traits.problem for policy in _registered() if policy.name == name]
+    if not others:
+        return "is unknown"
+    if problem is not None:
+        return f"plays {others[0]!r}, not {problem!r}"
+    return f"is {' or '.join(f'{p}/{name}' for p in others)}"
 
 
 _READERS: dict[Any, tuple[Callable[[str], Any], str]] = {

@@ -9,15 +9,21 @@ from ..models.base import InputError
 from .admission_bound import Priced, columns, lagrangian_bound, quick, volume, without_prices
 from .admission_exact import Part, by_cp_sat, by_highs, pooled_bound
 from .admission_search import search
-from .base import Budget, Optimum, OracleEntry, OracleError, ProgressCallback, WhyStopped, relative_gap
+from .base import (
+    Budget,
+    Optimum,
+    OracleEntry,
+    OracleError,
+    ProgressCallback,
+    WhyStopped,
+    rounding,
+    why_stopped,
+)
 
 __all__ = ["METHODS", "ORACLES", "Priced", "lagrangian_bound", "offline"]
 
 AUTO, HIGHS, CP_SAT, LAGRANGIAN = "auto", "highs", "cp-sat", "lagrangian"
 METHODS = (AUTO, HIGHS, CP_SAT, LAGRANGIAN)
-
-ROUNDING_GAP = 1e-9
-"""A relative gap that rounding alone explains: a value that close to its bound counts as proved."""
 
 SMALL = 20_000
 """Up to so many pairs of a slot of a job and a machine, "auto" tries the integer programs."""
@@ -62,8 +68,8 @@ class _Held:
 
     @property
     def closed(self) -> bool:
-        """Whether the gap is reached."""
-        return relative_gap(self.value, self.bound) <= max(self.budget.gap, ROUNDING_GAP)
+        """Whether the optimum is proved or the gap reached."""
+        return self._why(WhyStopped.STALLED) in (WhyStopped.PROVED, WhyStopped.GAP_REACHED)
 
     @property
     def over(self) -> bool:
@@ -94,10 +100,19 @@ class _Held:
 
     def _compare(self) -> None:
         """Raise if the value exceeds the bound by more than rounding."""
-        if self.value > self.bound and relative_gap(self.bound, self.value) > ROUNDING_GAP:
+        if self.value - self.bound > self._rounding:
             raise OracleError(
                 f"the value {self.value!r} ({self.maker}) is above the bound {self.bound!r} ({self.prover})"
             )
+
+    @property
+    def _rounding(self) -> float:
+        return rounding(len(self.instance.jobs), self.value)
+
+    def _why(self, otherwise: WhyStopped) -> WhyStopped:
+        return why_stopped(
+            self.value, self.bound, self.budget, rounding=2.0 * self._rounding, otherwise=otherwise
+        )
 
     def part(self, share: float = 1.0, most: float | None = None) -> Budget:
         """Return a budget of a share of the time left, and of no more than ``most`` seconds."""
@@ -119,15 +134,10 @@ class _Held:
         A search in rounds may be done with them. A solver may also end early because its program is too large
         for the time.
         """
-        bound = max(self.bound, self.value)
-        distance = relative_gap(self.value, bound)
-        why = WhyStopped.ROUNDS if in_rounds else WhyStopped.STALLED
-        if distance <= ROUNDING_GAP:
-            why = WhyStopped.PROVED
-        elif distance <= self.budget.gap:
-            why = WhyStopped.GAP_REACHED
-        elif self.budget.over or (not in_rounds and math.isfinite(self.budget.time_limit)):
-            why = WhyStopped.TIME_LIMIT
+        otherwise = WhyStopped.ROUNDS if in_rounds else WhyStopped.STALLED
+        if not in_rounds and math.isfinite(self.budget.time_limit):
+            otherwise = WhyStopped.TIME_LIMIT
+        why, bound = self._why(otherwise), max(self.bound, self.value)
         method = f"schedule: {self.maker}; bound: {self.prover}"
         return Optimum(self.value, bound, self.schedule, why, method, self.budget.seconds, self.priced)
 

@@ -19,8 +19,10 @@ import numpy as np
 from ..models.admission.instance import AdmissionInstance
 from ..models.admission.jobs import UNIT, Job
 from ..models.admission.schedule import Offer, Plan, cheapest_schedule
+from ..models.program import power_of_two
+from ..models.stopwatch import library
 from . import admission_kernels as kernels
-from .base import Budget, OracleError, ProgressCallback, relative_gap
+from .base import Budget, OracleError, ProgressCallback, relative_gap, rounding
 
 ROUNDING = 1e-10
 """What a bound is raised by, relative to the sum of its positive terms, far more than rounding takes."""
@@ -105,7 +107,9 @@ def lagrangian_bound(
         best[job.index] = payoff if payoffs is None else min(best[job.index], payoff)
     paid = [(worker_prices, setting.worker_units), (server_prices, setting.server_units)]
     terms = [*best.tolist(), *(float((prices.sum(axis=0) * units).sum() / UNIT) for prices, units in paid)]
-    return math.fsum(terms) * (1.0 + ROUNDING), best
+    total = math.fsum(terms)
+    products = 2 * len(setting.resources) * sum(job.work for job in instance.jobs)  # each may underflow
+    return total + (ROUNDING * total + products * math.ulp(0.0) if total > 0.0 else 0.0), best
 
 
 def quick(job: Job, horizon: int) -> bool:
@@ -266,7 +270,8 @@ def without_prices(instance: AdmissionInstance) -> Priced:
     prices = [
         np.zeros((setting.horizon, *units.shape)) for units in (setting.worker_units, setting.server_units)
     ]
-    bound = math.fsum(payoffs.tolist()) * (1.0 + ROUNDING)
+    total = math.fsum(payoffs.tolist())
+    bound = total + rounding(len(payoffs), total)
     return Priced(bound, prices[0], prices[1], payoffs, "every job alone in the cluster")
 
 
@@ -396,7 +401,7 @@ class _Columns:
     """State of column generation; see :func:`columns`."""
 
     def __init__(self, market: Market, start: Priced | None, budget: Budget) -> None:
-        import highspy
+        highspy = library("highspy")
 
         self.market = market
         self.sizes = [int(np.prod(shape)) for shape in market.shapes]
@@ -405,6 +410,7 @@ class _Columns:
         self.bound, self.payoffs = found.bound, found.payoffs
         self.round, self.settled, self.value = 0, False, 0.0
         self.known: list[set[bytes]] = [set() for _ in market.jobs]
+        self.unit = power_of_two(float(market.packed[-1].max())) or 1.0  # of the master's objective
         self.highs = highspy.Highs()
         self.highs.setOptionValue("output_flag", False)
         self.highs.setOptionValue("threads", 1)
@@ -416,7 +422,7 @@ class _Columns:
 
     def step(self, budget: Budget) -> None:
         """Solve the master, price all jobs at its duals drawn towards the best prices, and add schedules."""
-        import highspy
+        highspy = library("highspy")
 
         self.highs.setOptionValue("time_limit", min(1e9, self.highs.getRunTime() + budget.left))
         self.highs.run()
@@ -426,8 +432,9 @@ class _Columns:
         if status == highspy.HighsModelStatus.kModelEmpty:  # no job has paid yet
             self.value, duals = 0.0, np.zeros(len(self.prices))
         elif status == highspy.HighsModelStatus.kOptimal:
-            self.value = self.highs.getInfo().objective_function_value
-            duals = np.maximum(0.0, np.array(self.highs.getSolution().row_dual)[len(self.market.jobs) :])
+            self.value = self.highs.getInfo().objective_function_value * self.unit
+            duals = np.array(self.highs.getSolution().row_dual)[len(self.market.jobs) :]
+            duals = np.maximum(0.0, duals * self.unit)
         else:
             raise OracleError(f"column generation: HiGHS ends with {status}")
         self.round += 1
@@ -469,5 +476,5 @@ class _Columns:
             values.append(shares[shares > 0.0])
         row, value = np.concatenate(rows).astype(np.int32), np.concatenate(values)
         worth = job.utility(plan.completion - job.arrival)
-        self.highs.addCol(worth, 0.0, np.inf, len(row), row, value)
+        self.highs.addCol(worth / self.unit, 0.0, np.inf, len(row), row, value)
         return True

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import itertools
 import math
-import time
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ..models import stopwatch
 from ..models.admission.instance import AdmissionInstance, Schedule
 from ..models.admission.program import able, compact_program, least_ratio, pooled_program
 from ..models.base import InputError
-from ..models.program import CAREFUL, PyomoProgram
-from .base import Budget, OracleError, ProgressCallback, run_cp_sat
+from ..models.program import CAREFUL, PyomoProgram, power_of_two
+from ..models.stopwatch import library
+from .base import Budget, OracleError, ProgressCallback, rounding, run_cp_sat
 
 TOLERANCE = 1e-9
 """What HiGHS may break rows by, with limits below 2^12. Its search asks a tenth of that of reduced costs, and
@@ -23,8 +24,8 @@ a tenth of 1e-9 is the least that it can."""
 SECONDS_PER_TERM = 5e-5
 """What it takes about to declare and hand over a term of a program."""
 
-SCALE = 50
-"""The sum of CP-SAT's whole-numbered utilities is about 2^SCALE, so that floating point holds it exactly."""
+CP_SAT_BITS = 60
+"""CP-SAT's utilities are whole: rounded up so that a sum of all takes at most so many bits."""
 
 LARGEST_ROW = 2**62
 """What a row of CP-SAT may reach."""
@@ -128,7 +129,7 @@ def _highs(
         The variables (name, index...) that are not 0, rounded, or ``None`` if none were found; and a bound,
         possibly infinite.
     """
-    import highspy
+    highspy = library("highspy")
 
     lp, keys, unit = _matrix(program)
     if not keys:
@@ -143,7 +144,7 @@ def _highs(
         "primal_feasibility_tolerance": TOLERANCE,
         "dual_feasibility_tolerance": 0.1 * TOLERANCE,
         "mip_rel_gap": 0.5 * budget.gap,
-        "mip_abs_gap": 0.5 * budget.gap / unit,
+        "mip_abs_gap": 0.0,
         "time_limit": budget.left,
     }
     for name, value in options.items():
@@ -170,13 +171,13 @@ def _highs(
 
 def _matrix(program: PyomoProgram) -> tuple[Any, list[tuple[Any, ...]], float]:
     """Return a program for HiGHS, its columns' (name, index...), and the unit of its objective."""
-    import highspy
-    import pyomo.environ as pyo
-    from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
+    highspy = library("highspy")
+    pyo = library("pyomo.environ")
+    LinearStandardFormCompiler = library("pyomo.repn.plugins.standard_form").LinearStandardFormCompiler
 
     form = LinearStandardFormCompiler().write(program.model, mixed_form=True, set_sense=pyo.maximize)
     costs = form.c.toarray()[0] if form.columns else np.zeros(0)
-    unit = 2.0 ** math.floor(math.log2(costs.max())) if costs.any() else 1.0
+    unit = power_of_two(float(costs.max(initial=0.0))) or 1.0
     matrix, sense = form.A.tocsc(), np.array([kind for _, kind in form.rows], dtype=np.int64)
     lp = highspy.HighsLp()
     lp.num_row_, lp.num_col_ = matrix.shape
@@ -195,7 +196,7 @@ def _matrix(program: PyomoProgram) -> tuple[Any, list[tuple[Any, ...]], float]:
 
 def _run(highs: Any, budget: Budget, progress: ProgressCallback | None, unit: float) -> None:
     """Run HiGHS, and end it when the time is up, also within a linear relaxation."""
-    import highspy
+    highspy = library("highspy")
 
     report = _Report(progress)
     within = highspy.cb.HighsCallbackType.kCallbackMipInterrupt
@@ -219,8 +220,8 @@ def by_cp_sat(
 ) -> Part:
     """Solve (1)-(13) by CP-SAT, in a model of its own: done[i,t] says that job i is done by slot t.
 
-    All numbers are whole. Utilities are scaled by a power of two and rounded up, so that nothing is worth
-    more; the bound is CP-SAT's in these numbers, cut to the sum of the jobs' best utilities.
+    All numbers are whole. Utilities are scaled by 2^bits and rounded up, so that nothing is worth more; the
+    bound is CP-SAT's in these numbers, cut to the sum of the jobs' best utilities.
 
     Parameters
     ----------
@@ -240,16 +241,15 @@ def by_cp_sat(
         If CP-SAT fails, amounts are too large for its 64 bits, or a schedule does not survive the instance's
         own check.
     """
-    from ortools.sat.python import cp_model
+    cp_model = library("ortools.sat.python.cp_model")
 
     first = _first_schedule(instance, start)
     ceiling = _ceiling(instance)
     if not _in_time(instance, budget, each_machine=True):
         return Part(first, ceiling, "constraint program too large for the time")
     model = cp_model.CpModel()
-    most = sum(job.utility(0) for job in instance.jobs)
-    scale = 2.0 ** min(SCALE - math.frexp(most)[1], 1000)
-    sides = _cp_sat_model(model, instance, scale)
+    bits = CP_SAT_BITS - len(instance.jobs).bit_length() - math.frexp(ceiling)[1]
+    sides = _cp_sat_model(model, instance, bits)
     _hint(model, sides, first)
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
@@ -257,7 +257,7 @@ def by_cp_sat(
     solver.parameters.relative_gap_limit = 0.5 * budget.gap
     if not math.isinf(budget.time_limit):
         solver.parameters.max_time_in_seconds = budget.left
-    status = _search(solver, model, progress, scale)
+    status = _search(solver, model, progress, bits)
     found, bound = None, ceiling
     if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         rows = [[(*key, solver.value(x)) for key, x in side.items()] for side in sides]
@@ -266,11 +266,12 @@ def by_cp_sat(
     elif status != cp_model.UNKNOWN:
         raise OracleError(f"CP-SAT: status {solver.status_name(status)} for a problem that has a solution")
     if status != cp_model.UNKNOWN:
-        bound = min(bound, float(solver.best_objective_bound) / scale)
+        above = math.ldexp(float(solver.best_objective_bound), -bits)
+        bound = min(bound, above + rounding(0, above))
     return _part(instance, first, found, bound, "constraint programming (CP-SAT)")
 
 
-def _cp_sat_model(model: Any, instance: AdmissionInstance, scale: float) -> list[dict[Any, Any]]:
+def _cp_sat_model(model: Any, instance: AdmissionInstance, bits: int) -> list[dict[Any, Any]]:
     """Declare (1)-(13) in whole numbers; return y and z by (slot, job, machine), slots from 1."""
     setting, objective = instance.setting, []
     sides: list[dict[Any, Any]] = [{}, {}]
@@ -294,7 +295,9 @@ def _cp_sat_model(model: Any, instance: AdmissionInstance, scale: float) -> list
         model.add(sum(sums[0]) == job.work * done[-1])  # (2), and nothing runs after the work is done (8)
         for s, literal in enumerate(done[:-1]):
             model.add(sum(sums[0][: s + 1]) >= job.work * literal)
-        worth = [math.ceil(f * scale) for f in job.utilities(setting.horizon).tolist()] + [0]
+        best = job.utility(-(-job.work // most) - 1)  # what it would earn by an earlier slot does not count
+        useful = np.minimum(job.utilities(setting.horizon), best).tolist()
+        worth = [math.ceil(math.ldexp(f, bits)) for f in useful] + [0]
         objective += [(now - later) * d for now, later, d in zip(worth, worth[1:], done, strict=False)]
     capacities = (setting.worker_units, setting.server_units)
     for side, capacity, needs in zip(
@@ -330,15 +333,16 @@ def _hint(model: Any, sides: list[dict[Any, Any]], first: Schedule) -> None:
             model.add_hint(x, held.get(key, 0))
 
 
-def _search(solver: Any, model: Any, progress: ProgressCallback | None, scale: float) -> Any:
+def _search(solver: Any, model: Any, progress: ProgressCallback | None, bits: int) -> Any:
     """Run CP-SAT and report on its way; return its status."""
-    from ortools.sat.python import cp_model
+    cp_model = library("ortools.sat.python.cp_model")
 
     report = _Report(progress)
 
-    class Watch(cp_model.CpSolverSolutionCallback):
+    class Watch(cp_model.CpSolverSolutionCallback):  # type: ignore[name-defined, misc]
         def on_solution_callback(self) -> None:
-            if not report(self.objective_value / scale, self.best_objective_bound / scale):
+            known = (self.objective_value, self.best_objective_bound)
+            if not report(*(math.ldexp(number, -bits) for number in known)):
                 self.stop_search()
 
     status = run_cp_sat(solver, model, Watch())
@@ -356,7 +360,7 @@ class _Report:
 
     def __call__(self, value: float, bound: float) -> bool:
         """Report value and bound, either possibly infinite; return whether the solver shall go on."""
-        now = time.perf_counter()
+        now = stopwatch.now()
         if self._progress is not None and self._raised is None and now >= self._next:
             self._next = now + PAUSE
             known = 0.0 < value <= bound < math.inf
@@ -443,7 +447,7 @@ def _part(
     if found is not None and _value(instance, found) > _value(instance, first):
         best = found
     value = _value(instance, best)
-    if bound < value - 1e-12 * max(1.0, value):
+    if bound < value - rounding(len(instance.jobs), value):
         raise OracleError(f"{method}: the bound {bound!r} is below the value {value!r}")
     return Part(best, max(bound, value), method)
 
@@ -451,7 +455,8 @@ def _part(
 def _ceiling(instance: AdmissionInstance) -> float:
     """Return the sum of what the jobs would earn if each had the machines for itself."""
     most = ((job, instance.setting.most_workers(job)) for job in able(instance))
-    return math.fsum(job.utility(-(-job.work // workers) - 1) for job, workers in most)
+    total = math.fsum(job.utility(-(-job.work // workers) - 1) for job, workers in most)
+    return total + rounding(len(instance.jobs), total)
 
 
 def _in_time(instance: AdmissionInstance, budget: Budget, *, each_machine: bool) -> bool:

@@ -11,7 +11,8 @@ of a job cost no more than any of its schedules.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ..models.compiled import njit
 
 
 @njit(cache=True, error_model="numpy")

@@ -12,13 +12,16 @@ from ..models.admission.instance import AdmissionInstance, Schedule
 from ..models.admission.jobs import UNIT, Job
 from . import admission_kernels as kernels
 from .admission_bound import Priced, groups
+from .annealing import cooling
 from .base import Budget, ProgressCallback, relative_gap
 
 ITERATIONS = 10_000
 """Rounds of ruin and recreate without a time limit."""
 
+FIRST = 1000
 WARM, COLD = 1.5e-2, 1e-4
-"""Relative loss that is accepted with probability 1/e, at the start and at the end."""
+"""Relative loss that is accepted with probability 1/e: at the start, and after so many rounds; then it begins
+again with twice as many, and so on (:func:`.annealing.cooling`)."""
 
 NOISE = (0.0, 0.1, 0.3, 1.0)
 """Standard deviations of the logarithm of what jobs are ranked by."""
@@ -136,7 +139,7 @@ class _Search:
             if placed is None:
                 rank[i], span[i] = -50.0, (job.arrival - 1, job.arrival - 1)
                 continue
-            rank[i] = math.log(placed.worth) - math.log(max(cost, 1e-6 * placed.worth))
+            rank[i] = math.log(placed.worth / max(cost, 1e-6 * placed.worth))
             span[i] = job.arrival - 1, placed.workers[-1, 0]
             self.move(i, placed, 1)
         return rank, span
@@ -213,7 +216,8 @@ def search(
     Jobs are placed one after the other, the best utility per cost first, each on its cheapest schedule in
     what is free. All resources of a machine that costs anything cost a little more (:data:`SHADOW`). Then,
     round by round, some jobs are taken out and tried again with rejected ones, in an order with noise; a
-    round that loses is undone, unless it loses little (simulated annealing).
+    round that loses is undone, unless it loses little (simulated annealing). It cools by rounds, and the best
+    of all rounds counts: with more rounds or time, what is returned is never worse.
 
     Parameters
     ----------
@@ -222,7 +226,7 @@ def search(
     prices
         What capacity costs, and a bound: the search ends within ``budget.gap`` of it.
     budget
-        Gap and time limit. With a time limit the result depends on the machine's speed.
+        Gap and time limit. With a time limit, how many rounds there are depends on the machine's speed.
     seed
         Decides all that is random.
     progress
@@ -236,13 +240,14 @@ def search(
     state.recreate(np.arange(len(state.jobs)), 1.0, 0.0)
     state.recreate(np.array([i for i, p in enumerate(state.held) if p is None], dtype=np.int64), 0.0, 0.0)
     best, value = list(state.held), state.value
+    heats = cooling(FIRST, WARM, COLD)
     for k in range(iterations):
         if budget.over or relative_gap(value, prices.bound) <= budget.gap:
             break
-        done = max(k / iterations, budget.seconds / budget.time_limit if budget.time_limit > 0 else 1.0)
-        state.round(value * WARM * (COLD / WARM) ** done)
+        state.round(value * next(heats))
         if state.value > value:
             best, value = list(state.held), state.value
         if progress is not None and k % 100 == 0:
+            done = max(k / iterations, budget.seconds / budget.time_limit)
             progress(done, f"search round {k}, value {value:.6g}")
     return state.schedule(best)

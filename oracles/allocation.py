@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, overload
@@ -10,20 +11,22 @@ from typing import Any, overload
 import numpy as np
 
 from ..models.allocation import utility
-from ..models.allocation.gang import GangInstance, GangSetting
-from ..models.allocation.gang_program import best_gang
+from ..models.allocation.gang import GangInstance
+from ..models.allocation.gang_search import best_gang
 from ..models.allocation.instance import AllocationInstance, Setting
-from ..models.allocation.program import stationary_program
+from ..models.allocation.program import scaled_program
 from ..models.base import InputError, numbers
 from ..models.program import SolverError
 from .base import (
+    CANCELLED,
     Budget,
     Optimum,
     OracleEntry,
     OracleError,
     ProgressCallback,
     WhyStopped,
-    relative_gap,
+    rounding,
+    why_stopped,
 )
 
 INTERIOR_POINT = "interior point"
@@ -61,7 +64,8 @@ def certificate_bound(setting: Setting, weights: Any, w: Any, price: Any) -> flo
         sum_{r,k} price c + sum_{l,r,k} max over 0 <= y <= min(a, c) of N_l f(y) - (w[l,k] beta_k + price) y
 
     because max_k beta_k Y_k >= sum_k (w[l,k] / N_l) beta_k Y_k and price (c - sum_l y) >= 0. Each inner
-    maximum has a closed form. What rounding can take away from sums by pairs is added.
+    maximum has a closed form. What rounding can take away from sums by pairs is added, of numbers below the
+    least normal one too.
 
     Parameters
     ----------
@@ -77,6 +81,11 @@ def certificate_bound(setting: Setting, weights: Any, w: Any, price: Any) -> flo
     InputError
         If a shape does not fit, a number is negative or not finite, or a row of ``w`` does not sum to N_l.
     """
+    return _certified(setting, weights, w, price)[0]
+
+
+def _certified(setting: Setting, weights: Any, w: Any, price: Any) -> tuple[float, float]:
+    """Return the bound of :func:`certificate_bound` and the sum of all that is added and taken off in it."""
     n = numbers(weights, "weights", (setting.ports,))
     charge = numbers(w, "w", (setting.ports, setting.kinds)) * setting.overhead
     cost = numbers(price, "price", setting.capacity.shape)
@@ -87,8 +96,9 @@ def certificate_bound(setting: Setting, weights: Any, w: Any, price: Any) -> flo
     with np.errstate(over="ignore", invalid="ignore"):
         held = float(np.sum(cost * setting.capacity))
         gained, paid = _responses(setting, n, charge, cost)
-        exact = held + float(np.sum(gained - paid))
-        return exact + 2.0**-47 * (held + float(np.sum(gained)) + float(np.sum(paid)))
+        gross = held + float(np.sum(gained)) + float(np.sum(paid))
+        tiny = math.ulp(0.0) * float(np.count_nonzero(cost) + np.count_nonzero(gained))
+        return held + float(np.sum(gained - paid)) + 2.0**-47 * gross + tiny, gross
 
 
 def _responses(
@@ -159,46 +169,62 @@ def stationary(
     solve = _by_interior_point if method == INTERIOR_POINT else _by_cvxpy
     counts = instance.arrival_counts.astype(np.float64)
     found = solve(instance.setting, counts, budget, progress)
-    y, value, bound = _checked(instance.setting, counts, found)
+    checked = _checked(instance.setting, counts, found)
     return Optimum(
-        value=value,
-        bound=bound,
-        decision=y,
-        why_stopped=_why(value, bound, found.why, budget.gap),
+        value=checked.value,
+        bound=checked.bound,
+        decision=checked.y,
+        why_stopped=why_stopped(
+            checked.value,
+            checked.bound,
+            budget,
+            rounding=rounding(checked.y.size, checked.gross),
+            otherwise=WhyStopped.TIME_LIMIT if found.why is WhyStopped.TIME_LIMIT else WhyStopped.STALLED,
+            scale=checked.scale,
+        ),
         method=found.method,
         seconds=budget.seconds,
-        certificate=Certificate(counts, found.w, found.price),
+        certificate=checked.certificate,
+        scale=checked.scale,
     )
 
 
-def _checked(setting: Setting, weights: np.ndarray, found: _Found) -> tuple[np.ndarray, float, float | None]:
-    """Return the allocation made feasible, its value by the setting, and our own bound.
+@dataclass(frozen=True)
+class _Checked:
+    """A feasible allocation, its value by the setting, and our own bound and what proves it.
 
-    Holding nothing is feasible and worth 0, so it replaces anything worse.
+    ``gross`` is what the value is made of, its gains and its overhead; ``scale`` as in :class:`Optimum`.
     """
+
+    y: np.ndarray
+    value: float
+    gross: float
+    bound: float | None
+    scale: float
+    certificate: Certificate
+
+
+def _checked(setting: Setting, weights: np.ndarray, found: _Found) -> _Checked:
+    """Check what a method has found; ports that lose by it hold nothing."""
     y = setting.project(found.y)
+    y[~(setting.port_rewards(y)[setting.port] > 0.0)] = 0.0
     value = float(weights @ setting.port_rewards(y))
-    if not value > 0.0:
-        y, value = np.zeros(setting.shape), 0.0
     broken = setting.violations(y)
     if broken:
         raise OracleError(f"{found.method}: the allocation is infeasible: {broken[0]}")
-    bound = certificate_bound(setting, weights, found.w, found.price)
-    if not math.isfinite(bound):
-        return y, value, None
     gross = float(weights @ (setting.gains(y) + setting.penalties(y)))
-    if bound < value - 1e-12 * gross:  # the value's own rounding is about 1e-15 of what it is made of
+    certificate = Certificate(weights, _normal(found.w), _normal(found.price))
+    bound, parts = _certified(setting, weights, certificate.w, certificate.price)
+    if not math.isfinite(bound):
+        return _Checked(y, value, gross, None, 0.0, certificate)
+    if bound < value - rounding(y.size, gross):
         raise OracleError(f"{found.method}: the bound {bound!r} is below the value {value!r}")
-    return y, value, bound
+    return _Checked(y, value, gross, bound, CANCELLED * parts, certificate)
 
 
-def _why(value: float, bound: float | None, why: WhyStopped, gap: float) -> WhyStopped:
-    """Return why a search stopped, judged by our own value and bound."""
-    if bound is not None and bound <= value:
-        return WhyStopped.PROVED
-    if bound is not None and relative_gap(value, bound) <= gap:
-        return WhyStopped.GAP_REACHED
-    return WhyStopped.TIME_LIMIT if why is WhyStopped.TIME_LIMIT else WhyStopped.STALLED
+def _normal(multipliers: np.ndarray) -> np.ndarray:
+    """Return multipliers >= 0 without those below the least normal number: 0 proves as much."""
+    return np.where(multipliers < sys.float_info.min, 0.0, multipliers)
 
 
 def _by_interior_point(
@@ -227,18 +253,22 @@ def _gap_report(progress: ProgressCallback | None, goal: float) -> Callable[[int
 def _by_cvxpy(
     setting: Setting, weights: np.ndarray, budget: Budget, progress: ProgressCallback | None
 ) -> _Found:
-    program = stationary_program(setting, weights)
+    from .interior_point import least_overhead
+
+    share = least_overhead(setting)
+    pays = (share.sum(axis=1) > 1.0) & (weights > 0.0)
+    program, units = scaled_program(setting, np.where(pays, weights, 0.0))
     name = "HiGHS" if program.linear else "Clarabel"
     if progress is not None:
         progress(0.0, f"{name} through CVXPY")
     nothing = _Found(
         y=np.zeros(setting.shape),
         price=np.zeros(setting.capacity.shape),
-        w=_spread(weights, np.zeros((setting.ports, setting.kinds))),
-        why=WhyStopped.TIME_LIMIT,
+        w=_spread(weights, share),
+        why=WhyStopped.TIME_LIMIT if budget.over else WhyStopped.STALLED,
         method=f"{name} through CVXPY",
     )
-    if budget.over:
+    if budget.over or not pays.any():
         return nothing
     options: dict[str, Any] = {} if math.isinf(budget.left) else {"time_limit": budget.left}
     if not program.linear:
@@ -256,12 +286,12 @@ def _by_cvxpy(
     if why is None:
         raise OracleError(f"{nothing.method}: status {solved.status!r} for a problem that has an optimum")
     if solved.value is None:
-        return nothing
-    price = np.maximum(solved.duals["capacity"], 0.0)
+        return replace(nothing, why=why)
+    price = np.reshape(np.maximum(solved.duals["capacity"], 0.0), setting.capacity.shape)
     return _Found(
-        y=np.reshape(solved.variables["y"], setting.shape),
-        price=np.reshape(price, setting.capacity.shape),
-        w=_spread(weights, solved.duals["overhead"]),
+        y=np.reshape(solved.variables["y"], setting.shape) * units.entry,
+        price=price * (units.money / units.row),
+        w=_spread(weights, np.where(pays[:, None], solved.duals["overhead"], share)),
         why=why,
         method=nothing.method,
     )
@@ -305,8 +335,8 @@ def prefix_optima(
     bounds = np.zeros(len(patterns))
     for i, weights in enumerate(patterns):
         found = _by_interior_point(instance.setting, weights, Budget(gap, None), None)
-        _, values[i], bound = _checked(instance.setting, weights, found)
-        bounds[i] = np.inf if bound is None else bound
+        checked = _checked(instance.setting, weights, found)
+        values[i], bounds[i] = checked.value, np.inf if checked.bound is None else checked.bound
     return values[index], bounds[index]
 
 
@@ -398,6 +428,7 @@ def dynamic(
     arrivals, index, repeats = np.unique(instance.arrivals, axis=0, return_inverse=True, return_counts=True)
     patterns = arrivals.astype(np.float64)
     held, values, bounds = _fallback(instance, patterns, budget)
+    gross, scales = np.zeros(len(patterns)), np.zeros(len(patterns))
     decisions: dict[int, np.ndarray] = {}
     late = set(range(len(patterns)))
     room = KEPT_BYTES
@@ -405,16 +436,17 @@ def dynamic(
         if budget.over:
             break
         found = _by_interior_point(setting, patterns[i], budget, None)
-        y, value, bound = _checked(setting, patterns[i], found)
+        checked = _checked(setting, patterns[i], found)
         late.discard(i)
-        if value >= values[i]:
-            values[i] = value
-            room -= y.nbytes
+        gross[i], scales[i] = checked.gross, checked.scale
+        if checked.value >= values[i]:
+            values[i] = checked.value
+            room -= checked.y.nbytes
             if room >= 0 or found.why is WhyStopped.TIME_LIMIT:
-                decisions[i] = _frozen(y)
+                decisions[i] = _frozen(checked.y)
         else:
             decisions[i] = held
-        bounds[i] = min(bounds[i], math.inf if bound is None else bound)
+        bounds[i] = min(bounds[i], math.inf if checked.bound is None else checked.bound)
         if progress is not None:
             done = len(patterns) - len(late)
             progress(done / len(patterns), f"{done} of {len(patterns)} arrival patterns")
@@ -423,19 +455,27 @@ def dynamic(
         if pattern in late:
             return held
         found = _by_interior_point(setting, patterns[pattern], Budget(gap, None), None)
-        return _frozen(_checked(setting, patterns[pattern], found)[0])
+        return _frozen(_checked(setting, patterns[pattern], found).y)
 
-    total = float(repeats @ values)
-    bound = float(repeats @ bounds)
-    why = WhyStopped.TIME_LIMIT if budget.over else WhyStopped.STALLED
+    total, scale = float(repeats @ values), float(repeats @ scales)
+    above = float(repeats @ bounds)
+    bound = above + rounding(setting.slots, above) if math.isfinite(above) else None
     return Optimum(
         value=total,
-        bound=bound if math.isfinite(bound) else None,
+        bound=bound,
         decision=SlotDecisions(index, again, decisions),
-        why_stopped=_why(total, bound, why, budget.gap),
+        why_stopped=why_stopped(
+            total,
+            bound,
+            budget,
+            rounding=rounding(held.size + setting.slots, float(repeats @ gross)),
+            otherwise=WhyStopped.STALLED,
+            scale=scale,
+        ),
         method="structured interior point method, once per arrival pattern",
         seconds=budget.seconds,
         certificate=SlotCertificate(arrivals, index, values, bounds),
+        scale=scale,
     )
 
 
@@ -444,7 +484,7 @@ def _fallback(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return an allocation for slots that time does not reach, and each pattern's value and bound.
 
-    It is the stationary one, without ports that lose by it. With w and price of its certificate, scaled to
+    It is the stationary one, in which no port loses. With w and price of its certificate, scaled to
     a slot, and also with price 0, port l adds Phi_l(x_l), convex in x_l with Phi_l(0) = 0, so at most
     x_l / m_l Phi_l(m_l) where m_l is its largest arrival. Without a time limit nothing is late and nothing
     is computed.
@@ -455,8 +495,7 @@ def _fallback(
         return y, np.zeros(len(patterns)), np.full(len(patterns), np.inf)
     counts = instance.arrival_counts.astype(np.float64)
     found = _by_interior_point(setting, counts, budget, None)
-    y = _checked(setting, counts, found)[0]
-    y[setting.port_rewards(y)[setting.port] < 0.0] = 0.0
+    y = _checked(setting, counts, found).y
     most = instance.arrivals.max(axis=0, initial=0).astype(np.float64)
     once = np.divide(1.0, most, out=np.zeros_like(most), where=most > 0)
     share = np.divide(most, counts, out=np.zeros_like(most), where=counts > 0)
@@ -466,7 +505,8 @@ def _fallback(
         gained, paid = _responses(setting, most, charge, price)
         entry = (gained - paid + 2.0**-48 * (gained + paid)).sum(axis=1)
         port = np.bincount(setting.port, weights=entry, minlength=setting.ports)
-        bounds.append((float(np.sum(price * setting.capacity)) + patterns @ (once * port)) * (1.0 + 1e-12))
+        above = float(np.sum(price * setting.capacity)) + patterns @ (once * port)
+        bounds.append(above * (1.0 + 1e-12) + math.ulp(0.0) * np.count_nonzero(gained))
     return _frozen(y), patterns @ setting.port_rewards(y), np.minimum(*bounds)
 
 
@@ -482,7 +522,7 @@ def gang(
     time_limit: float | None = None,
     progress: ProgressCallback | None = None,
 ) -> Optimum:
-    """Return the best gang allocation to hold in every slot; see ``gang_program.best_gang``.
+    """Return the best gang allocation to hold in every slot; see ``gang_search.best_gang``.
 
     Parameters
     ----------
@@ -494,17 +534,15 @@ def gang(
     Returns
     -------
     Optimum
-        ``decision`` is y[pair, kind]; ``bound`` is the smaller of two: the dual bound of a mixed-integer
-        program whose objective is nowhere below the true one, plus a margin for the solver's tolerances; and
-        that of ``certificate``, a :class:`Certificate` for :func:`gang_relaxation`, which anyone can check
-        by :func:`certificate_bound`. The latter is larger wherever all or nothing costs something.
+        ``decision`` is y[pair, kind]. ``certificate`` is a ``GangCertificate``, prices at the leaves of a
+        tree of choices; ``models.allocation.gang_bound.gang_bound`` computes the bound from it again.
 
     Raises
     ------
     InputError
         For a bad gap or time limit.
     OracleError
-        If the answer does not survive the instance's own check.
+        If HiGHS fails, or the answer does not survive the instance's own check.
     """
     budget = Budget(gap, time_limit)
     counts = instance.arrival_counts.astype(np.float64)
@@ -518,30 +556,24 @@ def gang(
     if broken:
         raise OracleError(f"gang: the allocation is infeasible: {broken[0]}")
     value = float(counts @ instance.setting.port_rewards(found.y))
-    relaxed = gang_relaxation(instance.setting)
-    loose = _by_interior_point(relaxed, counts, Budget(gap, None), None)
-    ceiling = certificate_bound(relaxed, counts, loose.w, loose.price)
-    if value > ceiling:
-        raise OracleError(f"gang: the value {value!r} is above the certificate {ceiling!r}")
-    bound = min(found.bound, ceiling) if math.isfinite(min(found.bound, ceiling)) else None
-    why = WhyStopped.TIME_LIMIT if budget.over else WhyStopped.STALLED
+    bound = found.bound if math.isfinite(found.bound) else None
     return Optimum(
         value=value,
         bound=bound,
         decision=found.y,
-        why_stopped=_why(value, bound, why, budget.gap),
-        method="outer approximation by mixed-integer programs (Pyomo, HiGHS)",
+        why_stopped=why_stopped(
+            value,
+            bound,
+            budget,
+            rounding=found.rounding,
+            otherwise=WhyStopped.STALLED,
+            scale=found.scale,
+        ),
+        method="branch and bound over jobs and tasks, linear relaxations by HiGHS",
         seconds=budget.seconds,
-        certificate=Certificate(counts, loose.w, loose.price),
+        certificate=found.certificate,
+        scale=found.scale,
     )
-
-
-def gang_relaxation(setting: GangSetting) -> Setting:
-    """Return the fractional setting that holds every gang allocation's totals: demands are sum_q a."""
-    demand = np.zeros((setting.ports, setting.kinds))
-    np.add.at(demand, setting.task_port, setting.task_demand)
-    demand.setflags(write=False)
-    return replace(setting.base, demand=demand)
 
 
 ORACLES = {
@@ -564,6 +596,6 @@ ORACLES = {
         GangInstance.problem,
         "the best all-or-nothing allocation to hold in every slot",
         (),
-        "dual bound of a mixed-integer program, from HiGHS, or weak duality of the fractional relaxation",
+        "weak duality at every leaf of a search tree, which gang_bound checks without a solver",
     ),
 }

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import enum
 import math
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from ..models import stopwatch
 from ..models.base import ClairvoyantError, InputError
 
 ProgressCallback = Callable[[float, str], None]
 """Called with the fraction done (0 to 1) and a short text."""
+
+
+CANCELLED = 2.0**-20
+"""Where gains and charges cancel to less than this part of them, a gap is relative to this part: what remains
+is made of their rounding, and an optimum of exactly 0 would have no gap but infinity."""
 
 
 class OracleError(ClairvoyantError):
@@ -43,11 +48,14 @@ class Optimum:
     decision
         The decision itself; playing it gives ``value``.
     why_stopped, method, seconds
-        Why and how, and how long it took.
+        Why and how, and how long it took, without loading libraries and compiling kernels.
     certificate
         The numbers from which anyone can compute ``bound`` again, where the method has them.
     minimised
         Whether less is better, so that ``bound`` is below ``value``.
+    scale
+        The instance's own least scale: where gains and charges cancel, :data:`CANCELLED` of what the bound is
+        made of. 0 elsewhere.
     """
 
     value: float
@@ -58,14 +66,15 @@ class Optimum:
     seconds: float
     certificate: Any = None
     minimised: bool = False
+    scale: float = 0.0
 
     @property
     def gap(self) -> float | None:
-        """Distance of ``bound`` from ``value`` over max(1, |bound|), never negative."""
+        """Distance of ``bound`` from ``value`` over max(``scale``, |``bound``|), never negative."""
         if self.bound is None:
             return None
         sign = -1.0 if self.minimised else 1.0
-        return relative_gap(sign * self.value, sign * self.bound)
+        return relative_gap(sign * self.value, sign * self.bound, self.scale)
 
     def __repr__(self) -> str:
         gap = "none proven" if self.gap is None else f"{self.gap:.2e}"
@@ -76,9 +85,68 @@ class Optimum:
         )
 
 
-def relative_gap(value: float, bound: float) -> float:
-    """Return (bound - value) / max(1, |bound|), at least 0."""
-    return max(0.0, (bound - value) / max(1.0, abs(bound)))
+def relative_gap(value: float, bound: float, scale: float = 0.0) -> float:
+    """Return (bound - value) / max(scale, |bound|), at least 0, and infinity for a distance from 0 itself.
+
+    No number in it is absolute: with all rewards multiplied, and so the scale, it stays the same.
+    """
+    if bound <= value:
+        return 0.0
+    unit = max(scale, abs(bound))
+    return (bound - value) / unit if unit > 0.0 else math.inf
+
+
+def rounding(terms: int, gross: float) -> float:
+    """Return what rounding can take away from, or add to, a sum of ``terms`` numbers of at least 0.
+
+    Below the least normal number, that is no share of the sum but some of the least of all numbers. A sum of
+    nothing but zeros is exact.
+
+    Parameters
+    ----------
+    terms
+        How many numbers are added up, each made by a few operations.
+    gross
+        Their sum; where gains and charges cancel, the sum of both.
+    """
+    return (terms + 8) * (2.0**-52 * gross + math.ulp(0.0)) if gross > 0.0 else 0.0
+
+
+def why_stopped(
+    value: float,
+    bound: float | None,
+    budget: Budget,
+    *,
+    rounding: float,
+    otherwise: WhyStopped,
+    scale: float = 0.0,
+) -> WhyStopped:
+    """Return why a search stopped, judged by value and bound alone; the one judge of all oracles.
+
+    "proved" is said only where ``bound`` is within rounding of ``value``, "gap reached" where it is within
+    the relative gap asked for. No threshold is absolute; where numbers are so small that rounding is more
+    than :data:`CANCELLED` of them, nothing is proved.
+
+    Parameters
+    ----------
+    value, bound
+        What is held and what nothing exceeds. Where less is better, hand over both with the other sign.
+    budget
+        Gap and time limit.
+    rounding
+        What rounding explains of the distance: of the sums that ``value`` and ``bound`` are made of, see
+        :func:`rounding`.
+    otherwise
+        What else ended the search, if neither a gap nor the time did.
+    scale
+        As in :func:`relative_gap`.
+    """
+    gap = math.inf if bound is None else relative_gap(value, bound, scale)
+    if bound is not None and bound - value <= rounding and gap <= CANCELLED:
+        return WhyStopped.PROVED
+    if gap <= budget.gap:
+        return WhyStopped.GAP_REACHED
+    return WhyStopped.TIME_LIMIT if budget.over else otherwise
 
 
 class Budget:
@@ -91,12 +159,12 @@ class Budget:
             raise InputError(f"time_limit: {time_limit!r} is not a number of seconds of at least 0")
         self.gap = float(gap)
         self.time_limit = math.inf if time_limit is None else float(time_limit)
-        self._start = time.perf_counter()
+        self._start = stopwatch.now()
 
     @property
     def seconds(self) -> float:
-        """Seconds since the budget was made."""
-        return time.perf_counter() - self._start
+        """Seconds since the budget was made, but those in which libraries loaded or kernels compiled."""
+        return stopwatch.now() - self._start
 
     @property
     def left(self) -> float:

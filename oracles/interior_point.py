@@ -24,15 +24,18 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from ..models.allocation import utility
 from ..models.allocation.instance import Setting
-from .base import Budget, WhyStopped
+from ..models.compiled import njit
+from .base import CANCELLED, Budget, WhyStopped, relative_gap
 
 MOST_ITERATIONS = 200
 PATIENCE = 12
 """Iterations without a clearly better certified gap after which the method has stalled."""
+
+ADDED = 2.0**-46
+"""Part of the sums of a bound that its certificate is raised by, or more: a gap is reached only with it."""
 
 NEGLIGIBLE = 1e-40
 """What an entry can gain, relative to the most that any can, below which it is left out."""
@@ -166,12 +169,12 @@ def solve(
     report
         Called after each iteration with its number and the certified relative gap.
     """
-    rows, keep, ports, row_at = _presolve(setting, weights)
+    share = least_overhead(setting)
+    rows, keep, ports, row_at = _presolve(setting, np.where(share.sum(axis=1) > 1.0, weights, 0.0))
     best = _iterate(rows, budget, report) if len(rows.port) else None
     y = np.zeros(setting.shape)
     price = np.zeros(setting.capacity.shape)
-    w = np.zeros((setting.ports, setting.kinds))
-    w[:, 0] = weights
+    w = weights[:, None] * share / share.sum(axis=1)[:, None]
     if best is None:
         return Solution(y, price, w, WhyStopped.PROVED, 0)
     y.T[keep.T] = best.y
@@ -180,10 +183,28 @@ def solve(
     return Solution(y, price, w, best.why, best.iterations)
 
 
+def least_overhead(setting: Setting) -> np.ndarray:
+    """Return what w / N must be for the overhead to cost a port as much as it gains at most, shape (L, K).
+
+    That is max over r of f'(0) / beta. Where its sum over kinds is at most 1, there is such a w, and the port
+    holds nothing in an optimum. No share is infinite, and no port has none.
+    """
+    steepest = utility.slope_at_zero(setting.kind, setting.alpha)[setting.server]
+    able = (setting.edge_demand > 0.0) & (setting.capacity[setting.server] > 0.0)
+    slope = np.zeros((setting.ports, setting.kinds))
+    np.maximum.at(slope, setting.port, np.where(able, steepest, 0.0))
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        share = np.where(slope > 0.0, np.minimum(slope / setting.overhead, 2.0), 0.0)
+    share[~share.any(axis=1), 0] = 1.0
+    return share
+
+
 def _presolve(
     setting: Setting, weights: np.ndarray
 ) -> tuple[Rows, np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray]]:
     """Drop the entries that gain nothing; return the rows and where entries, ports and rows lie.
+
+    Ports without weight are left out.
 
     An entry gains at most N f'(0) min(a, c). Where that is 0, or next to nothing beside the largest, the
     entry stays 0; the certificate, which knows nothing of this, pays for what is lost.
@@ -225,6 +246,7 @@ class _Best(NamedTuple):
     w: np.ndarray
     value: float
     bound: float
+    gross: float
     why: WhyStopped
     iterations: int
 
@@ -233,23 +255,23 @@ def _iterate(rows: Rows, budget: Budget, report: Callable[[int, float], None] | 
     """Run the method on a program with at least one entry."""
     point = _start(rows)
     work = _room(rows)
-    potential = _potential(rows)
-    best = _Best(np.zeros_like(point.y), point.price, point.w, 0.0, np.inf, WhyStopped.STALLED, 0)
+    best = _Best(np.zeros_like(point.y), point.price, point.w, 0.0, np.inf, 0.0, WhyStopped.STALLED, 0)
     last_better = 0
     for iteration in range(MOST_ITERATIONS):
-        value, bound = _bounds(rows, point)
+        value, bound, gross = _bounds(rows, point)
         if not (np.isfinite(value) and np.isfinite(bound)):
             break
         before = best.bound - best.value
         if value > best.value:
             best = best._replace(y=point.y.copy(), value=value)
         if bound < best.bound:
-            best = best._replace(price=point.price.copy(), w=point.w.copy(), bound=bound)
+            best = best._replace(price=point.price.copy(), w=point.w.copy(), bound=bound, gross=gross)
         best = best._replace(iterations=iteration)
         distance = best.bound - best.value
+        gap = relative_gap(best.value, best.bound + ADDED * best.gross, CANCELLED * best.gross)
         if report is not None:
-            report(iteration, distance / max(1.0, abs(best.bound)))
-        if distance <= budget.gap * max(min(1.0, potential), abs(best.bound)):
+            report(iteration, gap)
+        if gap <= budget.gap:
             return best._replace(why=WhyStopped.GAP_REACHED)
         if budget.over:
             return best._replace(why=WhyStopped.TIME_LIMIT)
@@ -338,11 +360,13 @@ def _gain(family, alpha, y):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _respond(family, alpha, weight, price, limit):  # type: ignore[no-untyped-def]
-    """Return max over 0 <= y <= limit of ``weight f(y) - price y``."""
+    """Return max over 0 <= y <= limit of ``weight f(y) - price y``, and the sum of its two parts."""
     if price <= 0.0:
         y = limit
     elif family == _LINEAR:
-        return max(0.0, weight * alpha - price) * limit
+        if weight * alpha <= price:
+            return 0.0, 0.0
+        return (weight * alpha - price) * limit, (weight * alpha + price) * limit
     elif family == _LOG:
         y = weight * alpha / price - 1.0
     elif family == _RECIPROCAL:
@@ -350,45 +374,44 @@ def _respond(family, alpha, weight, price, limit):  # type: ignore[no-untyped-de
     else:
         y = (weight * alpha / (2.0 * price)) ** 2 - 1.0
     y = min(max(y, 0.0), limit)
-    return weight * _gain(family, alpha, y) - price * y
-
-
-@njit(cache=True, error_model="numpy")
-def _potential(rows):  # type: ignore[no-untyped-def]
-    """Return sum N f(limit): what could be had without capacities and overhead, the scale of the problem."""
-    total = 0.0
-    for r in range(len(rows.cap)):
-        for i in range(rows.start[r], rows.start[r + 1]):
-            total += rows.weight[rows.port[i]] * _gain(rows.family[r], rows.alpha[r], rows.limit[i])
-    return total
+    gained, paid = weight * _gain(family, alpha, y), price * y
+    return gained - paid, gained + paid
 
 
 @njit(cache=True, error_model="numpy")
 def _bounds(rows, point):  # type: ignore[no-untyped-def]
-    """Return the value of ``point.y`` and the certified bound of ``point.w`` and ``point.price``."""
+    """Return the value of ``point.y``, the bound of ``point.w`` and ``point.price``, and its gross sum.
+
+    A port that loses counts as 0: it may hold nothing.
+    """
     kinds = len(rows.overhead)
     held = np.zeros(point.w.shape)
+    gain = np.zeros(len(rows.weight))
     value = 0.0
     bound = 0.0
+    gross = 0.0
     for k in range(kinds):
         beta = rows.overhead[k]
         for r in range(rows.kind_start[k], rows.kind_start[k + 1]):
             price = point.price[r]
             bound += price * rows.cap[r]
+            gross += price * rows.cap[r]
             for i in range(rows.start[r], rows.start[r + 1]):
                 port = rows.port[i]
                 weight = rows.weight[port]
                 y = point.y[i]
                 held[port, k] += y
-                value += weight * _gain(rows.family[r], rows.alpha[r], y)
+                gain[port] += weight * _gain(rows.family[r], rows.alpha[r], y)
                 cost = price + beta * point.w[port, k]
-                bound += _respond(rows.family[r], rows.alpha[r], weight, cost, rows.limit[i])
+                payoff, parts = _respond(rows.family[r], rows.alpha[r], weight, cost, rows.limit[i])
+                bound += payoff
+                gross += parts
     for port in range(len(rows.weight)):
         worst = 0.0
         for k in range(kinds):
             worst = max(worst, rows.overhead[k] * held[port, k])
-        value -= rows.weight[port] * worst
-    return value, bound
+        value += max(0.0, gain[port] - rows.weight[port] * worst)
+    return value, bound, gross
 
 
 @njit(cache=True, error_model="numpy")

@@ -6,7 +6,8 @@ All of them stand in this one file, because compiled code is cached by file.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ..models.compiled import njit
 
 
 @njit(cache=True, error_model="numpy")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
 
 from ..models.base import InputError
 from ..models.placement.instance import MOST_SUM, PlacementInstance
 from ..models.placement.schedule import Schedule
-from .base import Budget, Optimum, OracleEntry, OracleError, ProgressCallback, WhyStopped, relative_gap
+from .base import Budget, Optimum, OracleEntry, OracleError, ProgressCallback, WhyStopped
 from .placement_bound import Bound, Certificate, check_certificate, lower_bound, sum_of_durations
-from .placement_exact import Exact, by_branch_and_bound, by_cpsat, by_enumeration, by_program
+from .placement_exact import MILLION, Exact, by_branch_and_bound, by_cpsat, by_enumeration, by_program
+from .placement_search import gap as judged_gap
 from .placement_search import list_schedule, search
 
 __all__ = ["METHODS", "ORACLES", "Bound", "Certificate", "check_certificate", "lower_bound", "offline"]
@@ -24,9 +24,6 @@ EXACT: dict[str, Callable[[PlacementInstance, Budget, ProgressCallback | None], 
     "enumeration": lambda *given: by_enumeration(*given),
 }
 METHODS = (AUTO, SEARCH, *EXACT)
-
-ROUNDING_GAP = 1e-11
-"""A relative gap that rounding alone explains: a value that close to its bound counts as proved."""
 
 FEW_JOBS = 14
 FEW_CONTENDING = 10
@@ -45,38 +42,39 @@ BRIEF_ROUNDS = 2000
 
 
 class _Held:
-    """The best schedule and the largest bound so far, and what made them."""
+    """The best schedule and the largest bound so far, in whole millionths of a second, and what made them."""
 
     def __init__(
         self, instance: PlacementInstance, budget: Budget, progress: ProgressCallback | None
     ) -> None:
         self.instance, self.budget, self.progress = instance, budget, progress
         trivial = sum_of_durations(instance)
-        self.bound, self.prover, self.certificate = trivial.value, trivial.method, trivial.certificate
-        self.value, self.maker = math.inf, ""
-        self.schedule: Schedule | None = None
-        self.offer(list_schedule(instance), "shortest first")
+        self.bound, self.prover, self.certificate = trivial.units, trivial.method, trivial.certificate
+        self.schedule, self.maker = list_schedule(instance), "shortest first"
+        self.value = instance.units(self.schedule)
+        self.offer(self.schedule, self.maker)  # which checks it
 
     @property
     def over(self) -> bool:
         """Whether the gap is reached, or the time is up."""
-        return self.budget.over or self._gap <= max(self.budget.gap, ROUNDING_GAP)
+        return self.budget.over or self.near
 
     @property
-    def _gap(self) -> float:
-        return relative_gap(-self.value, -self.bound)
+    def near(self) -> bool:
+        """Whether the gap is reached."""
+        return judged_gap(self.instance, self.value, self.bound) <= self.budget.gap
 
     def offer(self, schedule: Schedule, maker: str) -> None:
         """Take a schedule if it is better, after a check."""
         broken = self.instance.violations(schedule)
         if broken:
             raise OracleError(f"{maker}: infeasible: {'; '.join(map(str, broken[:3]))}")
-        value = self.instance.cost(schedule)
+        value = self.instance.units(schedule)
         if value < self.value:
             self.schedule, self.value, self.maker = schedule, value, maker
         self._compare()
 
-    def limit(self, bound: float, prover: str) -> None:
+    def limit(self, bound: int, prover: str) -> None:
         """Take a bound if it is larger."""
         if bound > self.bound:
             self.bound, self.prover = bound, prover
@@ -84,22 +82,23 @@ class _Held:
 
     def price(self, found: Bound) -> None:
         """Take a bound with a certificate."""
-        if found.value > self.bound:
+        if found.units > self.bound:
             self.certificate = found.certificate
-        self.limit(found.value, found.method)
+        self.limit(found.units, found.method)
 
     def take(self, found: Exact) -> None:
         """Take what an exact method found."""
         if found.schedule is not None:
             self.offer(found.schedule, found.method)
-        if found.bound is not None:
-            self.limit(found.bound, found.method)
+        if found.units is not None:
+            self.limit(found.units, found.method)
 
     def _compare(self) -> None:
-        """Raise if the value is below the bound by more than rounding."""
-        if self.value < self.bound and relative_gap(self.value, self.bound) > ROUNDING_GAP:
+        """Raise if the value is below the bound."""
+        if self.value < self.bound:
             raise OracleError(
-                f"the value {self.value!r} ({self.maker}) is below the bound {self.bound!r} ({self.prover})"
+                f"the value {self.value / MILLION!r} ({self.maker}) is below the bound "
+                f"{self.bound / MILLION!r} ({self.prover})"
             )
 
     def part(self, share: float = 1.0, most: float = math.inf) -> Budget:
@@ -115,22 +114,24 @@ class _Held:
         return lambda done, text: tell(low + (high - low) * min(1.0, max(0.0, done)), text)
 
     def optimum(self, last: WhyStopped) -> Optimum:
-        """Return what is held, and why it ended: ``last`` unless gap or time say so."""
-        bound, why = min(self.bound, self.value), last
-        if self._gap <= ROUNDING_GAP:
+        """Return what is held, and why it ended: ``last`` unless gap or time say so.
+
+        It is proved only if value and bound are the same number of millionths; seconds are both divided by
+        the same number, so that none is below the other.
+        """
+        value, bound, why = self.value / MILLION, self.bound / MILLION, last
+        if self.value == self.bound:
             why = WhyStopped.PROVED
-        elif self._gap <= self.budget.gap:
+        elif self.near:
             why = WhyStopped.GAP_REACHED
         elif self.budget.over:
             why = WhyStopped.TIME_LIMIT
         if self.progress is not None:
-            self.progress(1.0, f"value {self.value:.6g}, bound {bound:.6g}")
+            self.progress(1.0, f"value {value:.6g}, bound {bound:.6g}")
         method = self.maker
         if self.prover != self.maker:
             method = f"schedule: {self.maker}; bound: {self.prover}"
-        return Optimum(
-            self.value, bound, self.schedule, why, method, self.budget.seconds, self.certificate, True
-        )
+        return Optimum(value, bound, self.schedule, why, method, self.budget.seconds, self.certificate, True)
 
 
 def offline(
@@ -161,11 +162,13 @@ def offline(
         "program" (the declared program through Pyomo and HiGHS, without contention) or "enumeration" (tiny
         instances).
     gap
-        Relative gap to reach.
+        Relative gap to reach, by which less than the best may have been found. What every schedule pays for
+        GPUs does not count in it. It is "proved" only if value and bound are equal.
     time_limit
         Seconds. Without one, an exact method runs until the gap is reached; "search" and "auto" end by
         themselves after a number of rounds that depends on the size alone, the branch and bound of "auto"
-        after :data:`EXACT_SECONDS`. What a clock cuts off may differ between runs. The first list schedule
+        after :data:`EXACT_SECONDS`. What a clock cuts off may differ between runs; with more time the search
+        begins with all that it does with less. The first list schedule
         is made in any case.
     progress
         Called with the fraction done and a text.
@@ -185,11 +188,10 @@ def offline(
     OracleError
         If an answer does not survive the check.
     """
-    Budget(gap, time_limit)  # refuses what is no gap and no time limit
+    budget = Budget(gap, time_limit)
     if method not in METHODS:
         raise InputError(f"method: {method!r} is not one of {', '.join(METHODS)}")
-    _compile(exact=method == "branch-and-bound" or (method == AUTO and _few(instance)))
-    held = _Held(instance, Budget(gap, time_limit), progress)
+    held = _Held(instance, budget, progress)
     last = WhyStopped.ROUNDS
     if method in EXACT:
         if not held.over:
@@ -199,22 +201,6 @@ def offline(
     else:
         _by_prices_and_search(held, exact=method == AUTO and _few(instance))
     return held.optimum(last)
-
-
-@cache
-def _compile(*, exact: bool) -> None:
-    """Compile the kernels, or load them, by solving a toy, so that no time limit has to pay for that."""
-    job = {"submit": 0, "duration": 1, "instances": 2, "gpus": 1, "cpus": 1, "memory": 1}
-    toy = PlacementInstance(
-        machines=[{"gpus": 2, "cpus": 2, "memory": 2}] * 2,
-        jobs=[job, job | {"instances": 3, "duration": 3}, job | {"submit": 1}],
-        slowdown={"communication": 1.0, "contention": 1.0},
-    )
-    held = _Held(toy, Budget(0.0, None), None)
-    lower_bound(toy, held.part(), schedule=held.schedule)
-    search(toy, held.part(), rounds=BRIEF_ROUNDS // 100)
-    if exact:
-        by_branch_and_bound(toy, held.part())
 
 
 def _few(instance: PlacementInstance) -> bool:

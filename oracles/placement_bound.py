@@ -32,12 +32,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..models.base import InputError, numbers
-from ..models.placement.instance import PlacementInstance
+from ..models.placement.instance import WEIGHT_UNIT, PlacementInstance
 from ..models.placement.jobs import RESOURCES, TICKS
 from ..models.placement.schedule import Schedule
+from ..models.stopwatch import library
 from . import placement_search_kernels as kernels
 from .base import Budget, ProgressCallback
-from .placement_search import list_schedule
+from .placement_search import gap, list_schedule
 
 UNIT_ROUNDOFF = 2.0**-53
 
@@ -113,12 +114,12 @@ class Certificate:
 
 @dataclass(frozen=True)
 class Bound:
-    """A lower bound of the cost of every schedule, in seconds.
+    """A lower bound of the cost of every schedule.
 
     Attributes
     ----------
-    value
-        ``jct`` plus lambda times ``gpu_seconds``.
+    units
+        In whole millionths of a second: ``jct`` plus lambda times ``gpu_seconds``.
     jct
         The sum of the completion times is at least this.
     gpu_seconds
@@ -129,11 +130,16 @@ class Bound:
         Computes it again.
     """
 
-    value: float
+    units: int
     jct: float
     gpu_seconds: float
     method: str
     certificate: Certificate
+
+    @property
+    def value(self) -> float:
+        """The bound in seconds."""
+        return self.units / (TICKS * WEIGHT_UNIT)
 
 
 def counted(instance: PlacementInstance, row: Row) -> tuple[np.ndarray, int]:
@@ -288,8 +294,8 @@ def _bound(instance: PlacementInstance, ticks: float, method: str, certificate: 
     waited = max(alone, math.ceil(ticks))
     if waited == alone:
         method = "sum of durations"
-    value = instance.weighted(waited, used)
-    return Bound(value, waited / TICKS, used / TICKS, method, certificate)
+    units = instance.units_of_cost(waited, used)
+    return Bound(units, waited / TICKS, used / TICKS, method, certificate)
 
 
 def sum_of_durations(instance: PlacementInstance) -> Bound:
@@ -327,8 +333,8 @@ def lower_bound(
     if not len(instance.jobs) or budget.over:
         return trivial
     schedule = list_schedule(instance) if schedule is None else schedule
-    cost = instance.cost(schedule)
-    if cost - trivial.value <= budget.gap * max(1.0, trivial.value) or budget.over:
+    cost = instance.units(schedule)
+    if gap(instance, cost, trivial.units) <= budget.gap or budget.over:
         return trivial
     market, times = Market(instance, rows_of(instance)), first_grid(instance, schedule)
     method = _Volume(market, times, fluid_prices(market, times, schedule, budget))
@@ -344,8 +350,8 @@ def lower_bound(
         if progress is not None:
             told = f"volume round {rounds}, {len(method.times) - 1} intervals: {method.bound / TICKS:.6g}"
             progress(min(1.0, work / VOLUME_WORK), told)
-        enough = _bound(instance, method.bound, "", trivial.certificate).value
-        near = cost - enough <= budget.gap * max(1.0, enough)
+        enough = _bound(instance, method.bound, "", trivial.certificate).units
+        near = gap(instance, cost, enough) <= budget.gap
         if near or budget.over or work > VOLUME_WORK or not method.refine():
             break
     certificate = Certificate(rows_of(instance), method.times, method.prices)
@@ -376,7 +382,7 @@ def fluid_prices(market: Market, times: np.ndarray, schedule: Schedule, budget: 
     numpy.ndarray or None
         None if the program is too large (:data:`FLUID_SIZE`), the time is up, or HiGHS does not solve it.
     """
-    import highspy
+    highspy = library("highspy")
 
     jobs, rows, length = market.jobs, market.share.shape[1], np.diff(times).astype(np.float64)
     first = np.searchsorted(times, jobs.submit, side="right") - 1
@@ -390,7 +396,7 @@ def fluid_prices(market: Market, times: np.ndarray, schedule: Schedule, budget: 
     begin, end = np.maximum(times[interval], jobs.submit[job]), times[interval + 1]
     duration, share = jobs.duration[job].astype(np.float64), market.share[market.kind[job]]
     cost = (begin + end) / 2.0 - jobs.submit[job]
-    scale = max(1.0, float(cost.mean()))
+    scale = float(cost.mean())  # half a tick at least
     program = highspy.HighsLp()
     program.num_col_, program.num_row_ = len(job), len(jobs) + len(length) * rows
     program.col_cost_ = cost / scale

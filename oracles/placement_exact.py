@@ -8,22 +8,24 @@ from __future__ import annotations
 
 import itertools
 import math
-import time
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..models import stopwatch
 from ..models.base import InputError
 from ..models.placement import kernels
 from ..models.placement.instance import MOST_SUM, WEIGHT_UNIT, PlacementInstance, taken_schedule
 from ..models.placement.jobs import TICKS
 from ..models.placement.kernels import State
-from ..models.placement.program import placement_program, steps
+from ..models.placement.program import placement_program, refuse_contention, steps
 from ..models.placement.schedule import NOTHING, Schedule
 from ..models.placement.simulator import Simulator, blank_state, rooms
+from ..models.stopwatch import library
 from .base import Budget, OracleError, ProgressCallback, WhyStopped, run_cp_sat
 from .placement_kernels import BEST, CUT, NODES, Costs, Tree, explore, least_cost, open_root
+from .placement_search import gap
 
 MILLION = TICKS * WEIGHT_UNIT
 """Units of cost in a second."""
@@ -32,19 +34,24 @@ PAUSE = 0.5
 """Seconds between two reports of progress."""
 
 TOLERANCE = 1e-6
-"""What HiGHS's bound is lowered by, relatively and in steps of the cost."""
+"""What HiGHS's bound is lowered by, in steps of the cost and relative to what it is beyond what all pay."""
 
+ROUNDING = 2.0**-50
+"""What it is lowered by besides, relative to all of it, because it is told in floating point."""
+
+MOST_TINY = 100
 MOST_LEAVES = 2_000_000
-"""How many complete schedules an enumeration may come to."""
+"""How many jobs and machines an enumeration takes, and how many complete schedules it may come to."""
 
-SLICE = 20_000
-"""Nodes of the branch and bound between two looks at the clock."""
+SLICE = 10**7
+"""Steps of the branch and bound between two looks at the clock, times the squares of jobs and machines."""
+
+SECONDS_PER_ENTRY = 5e-4
+"""What it takes about to declare the program and to hand it to HiGHS, by the number of machines times the
+square of that of jobs; in between nobody can look at the clock."""
 
 MOST_BYTES = 2**30
 """What the branch and bound may take for its path."""
-
-SECONDS_PER_PLACE = 2e-4
-"""What it takes about to declare a job on a machine for CP-SAT."""
 
 MOST_PAIRS = 1_000
 """Up to so many pairs of jobs, times machines, CP-SAT is told why each job starts when it does."""
@@ -57,8 +64,8 @@ class Exact(NamedTuple):
     ----------
     schedule
         The best schedule it holds, checked by the instance.
-    bound
-        In seconds of cost: no schedule costs less; ``None`` if nothing is proven.
+    units
+        In whole millionths of a second: no schedule costs less; ``None`` if nothing is proven.
     why_stopped
         Why it ended.
     method
@@ -66,9 +73,14 @@ class Exact(NamedTuple):
     """
 
     schedule: Schedule | None
-    bound: float | None
+    units: int | None
     why_stopped: WhyStopped
     method: str
+
+    @property
+    def bound(self) -> float | None:
+        """The bound in seconds."""
+        return None if self.units is None else self.units / MILLION
 
 
 def by_enumeration(
@@ -81,54 +93,66 @@ def by_enumeration(
     instance
         The instance.
     budget
-        Its time limit counts; the gap does not.
+        Its time limit counts, and is looked at before every decision; the gap does not.
     progress
         Called with 0 and the number of schedules so far, twice a second at most.
 
     Returns
     -------
     Exact
-        The best schedule over the decision epochs. If the time was up, there is no bound.
+        The best schedule over the decision epochs. If the time was up, there is no bound, and perhaps no
+        schedule.
 
     Raises
     ------
     InputError
-        If it comes to more than ``MOST_LEAVES`` schedules.
+        If there are more than ``MOST_TINY`` jobs or machines, or more than ``MOST_LEAVES`` schedules.
     """
     method = "enumeration of all decisions at the decision epochs"
-    simulator = instance.simulator()
+    n, machines = len(instance.jobs), len(instance.setting.capacity)
+    if max(n, machines) > MOST_TINY:
+        raise InputError(
+            f"instance: {n} jobs on {machines} machines are too many to enumerate (at most {MOST_TINY})"
+        )
     report = _Report(progress)
-    best: tuple[int, Schedule] | None = None
-    over = False
-    for leaf, end in enumerate(_ends(simulator), 1):
-        if leaf > MOST_LEAVES:
-            raise InputError(f"instance: more than {MOST_LEAVES} schedules, too many to enumerate")
-        units = instance.units_of_cost(end.waited, end.used)
-        if best is None or units < best[0]:
-            best = (units, taken_schedule(end))
-        over = budget.over
-        if over or not report(0.0, f"{leaf} schedules"):
-            break
+    best, schedule, why = instance.dearest + 1, None, WhyStopped.PROVED
+    try:
+        for leaf, end in enumerate(_ends(instance.simulator(), budget), 1):
+            if leaf > MOST_LEAVES:
+                raise InputError(f"instance: more than {MOST_LEAVES} schedules, too many to enumerate")
+            units = instance.units_of_cost(end.waited, end.used)
+            if units < best:
+                best, schedule = units, _checked(instance, taken_schedule(end))
+            if not report(0.0, f"{leaf} schedules"):
+                break
+    except _TimeUpError:
+        why = WhyStopped.TIME_LIMIT
     report.finish()
-    if best is None:
-        raise OracleError("enumeration: no schedule at all")
-    schedule = _checked(instance, best[1])
-    if over:
-        return Exact(schedule, None, WhyStopped.TIME_LIMIT, method)
-    return Exact(schedule, instance.cost(schedule), WhyStopped.PROVED, method)
+    return Exact(schedule, best if why is WhyStopped.PROVED else None, why, method)
 
 
-def _ends(simulator: Simulator) -> Iterator[Simulator]:
+class _TimeUpError(Exception):
+    """The time is up in the middle of something that proves nothing before its end."""
+
+
+def _look(budget: Budget) -> None:
+    """Look at the clock, and raise if the time is up."""
+    if budget.over:
+        raise _TimeUpError
+
+
+def _ends(simulator: Simulator, budget: Budget) -> Iterator[Simulator]:
     """Yield the simulation in the end for every sequence of decisions from here on."""
     if not simulator.advance():
         yield simulator
         return
     free = simulator.state.free
     for rows in _decisions(simulator, simulator.pending.tolist(), free.tolist()):
+        _look(budget)
         if simulator.feasible(rows):
             after = _copy(simulator)
             after.begin(rows)
-            yield from _ends(after)
+            yield from _ends(after, budget)
 
 
 def _decisions(simulator: Simulator, jobs: list[int], free: list[list[int]]) -> Iterator[np.ndarray]:
@@ -138,8 +162,8 @@ def _decisions(simulator: Simulator, jobs: list[int], free: list[list[int]]) -> 
         return
     job, rest = jobs[0], jobs[1:]
     yield from _decisions(simulator, rest, free)
-    need = simulator.table.need[job].tolist()
-    for counts in _placements(free, need, int(simulator.table.instances[job])):
+    need, instances = simulator.table.need[job].tolist(), int(simulator.table.instances[job])
+    for counts in _spreads([_room(row, need, instances) for row in free], instances):
         left = [
             [have - count * asked for have, asked in zip(row, need, strict=True)]
             for row, count in zip(free, counts, strict=True)
@@ -149,17 +173,20 @@ def _decisions(simulator: Simulator, jobs: list[int], free: list[list[int]]) -> 
             yield np.concatenate([np.array(mine, dtype=np.int64), rows])
 
 
-def _placements(free: list[list[int]], need: list[int], instances: int) -> Iterator[tuple[int, ...]]:
-    """Yield every way to spread the instances of a job over the machines, as counts."""
-    if not free:
-        if instances == 0:
-            yield ()
+def _room(free: list[int], need: list[int], instances: int) -> int:
+    """Return how many of so many instances fit into what is free on a machine."""
+    return min([instances, *(have // asked for have, asked in zip(free, need, strict=True) if asked)])
+
+
+def _spreads(rooms: list[int], instances: int) -> Iterator[tuple[int, ...]]:
+    """Yield every way to spread instances over machines with room for so many, as counts; no dead ends."""
+    if not rooms:
+        yield ()
         return
-    asked = [(have, amount) for have, amount in zip(free[0], need, strict=True) if amount]
-    for count in range(instances + 1):
-        if all(count * amount <= have for have, amount in asked):
-            for others in _placements(free[1:], need, instances - count):
-                yield (count, *others)
+    rest = sum(rooms[1:])
+    for count in range(max(0, instances - rest), min(rooms[0], instances) + 1):
+        for others in _spreads(rooms[1:], instances - count):
+            yield (count, *others)
 
 
 def _copy(simulator: Simulator) -> Simulator:
@@ -199,36 +226,38 @@ def by_cpsat(instance: PlacementInstance, budget: Budget, progress: ProgressCall
     OracleError
         If CP-SAT fails, or a schedule does not survive the instance's own check.
     """
-    first = list_schedule(instance)
+    first = list_schedule(instance, budget)
     relaxed = _relaxations(instance)
     method = "constraint programming (CP-SAT)" + (f" without {relaxed}" if relaxed else "")
     if not len(instance.jobs):
         return _exact(instance, first, 0, budget, method)
     least = root_bound(instance)
-    if len(instance.jobs) * len(instance.setting.capacity) * SECONDS_PER_PLACE > budget.left:
+    try:
+        model = _CpModel(instance, first, least, budget)
+    except _TimeUpError:
         return _exact(instance, first, least, budget, f"{method}: too large for the time")
-    model = _CpModel(instance, first, least)
-    found, units, ended = model.solve(budget, progress)
+    found, units, ended = model.solve(progress)
     best = first
     if found is not None:
         schedule = _simulated(instance, *found)
-        if not relaxed and _units(instance, schedule) > model.value:
+        if not relaxed and instance.units(schedule) > model.value:
             raise OracleError(f"CP-SAT: its schedule costs {model.value} millionths, shifted left more")
-        best = min(first, schedule, key=lambda s: _units(instance, s))
+        best = min(first, schedule, key=instance.units)
     return _exact(instance, best, max(least, units), budget, method, ended)
 
 
 class _CpModel:
     """The problem without contention and window, declared for CP-SAT.
 
-    Times are in units that divide all of them, and cost in what divides all its coefficients.
+    Times are in units that divide all of them, and cost in what divides all its coefficients. While it is
+    declared, the time limit of the budget is looked at, again and again.
     """
 
-    def __init__(self, instance: PlacementInstance, first: Schedule, least: int) -> None:
-        from ortools.sat.python import cp_model
+    def __init__(self, instance: PlacementInstance, first: Schedule, least: int, budget: Budget) -> None:
+        cp_model = library("ortools.sat.python.cp_model")
 
-        self.instance, self.model = instance, cp_model.CpModel()
-        self.value, self.least = _units(instance, first), least
+        self.instance, self.budget, self.model = instance, budget, cp_model.CpModel()
+        self.value, self.least = instance.units(first), least
         self.durations = [_durations(instance, i) for i in range(len(instance.jobs))]
         self.unit = steps(instance)
         self.counts: dict[tuple[int, int], Any] = {}
@@ -237,6 +266,7 @@ class _CpModel:
         self.size: list[Any] = []
         self.end: list[Any] = []
         for i, latest in enumerate(self._latest()):
+            _look(budget)
             self._declare_job(i, latest)
         self._declare_capacities()
         if len(self.start) ** 2 * len(instance.setting.capacity) <= MOST_PAIRS:
@@ -260,19 +290,17 @@ class _CpModel:
         model, instance, unit = self.model, self.instance, self.unit
         jobs, capacity = instance.jobs, instance.setting.capacity
         total = int(jobs.instances[i])
-        for k, room in enumerate(rooms(capacity, jobs.need[i], total).tolist()):
-            if room == 0:
-                continue
+        machines = np.flatnonzero(room := rooms(capacity, jobs.need[i], total)).tolist()
+        for k in machines:
             on = model.new_bool_var(f"on_{i}_{k}")
             count = on
             if total > 1:
-                count = model.new_int_var(0, room, f"c_{i}_{k}")
-                model.add(count <= room * on)
+                count = model.new_int_var(0, int(room[k]), f"c_{i}_{k}")
+                model.add(count <= int(room[k]) * on)
                 model.add(count >= on)
             self.on[i, k], self.counts[i, k] = on, count
-        mine = [key for key in self.on if key[0] == i]
-        model.add(sum(self.counts[key] for key in mine) == total)
-        size: Any = self._declare_span(i, [self.on[key] for key in mine])
+        model.add(sum(self.counts[i, k] for k in machines) == total)
+        size: Any = self._declare_span(i, [self.on[i, k] for k in machines])
         begin = int(jobs.submit[i]) // unit
         start = model.new_int_var(begin, latest - min(self.durations[i].values()) // unit, f"s_{i}")
         end = model.new_int_var(begin + min(self.durations[i].values()) // unit, latest, f"e_{i}")
@@ -308,6 +336,7 @@ class _CpModel:
         }
         for r in range(capacity.shape[1]):
             for k, limit in enumerate(capacity[:, r].tolist()):
+                _look(self.budget)
                 asking = [i for i in range(len(jobs)) if (i, k) in here and jobs.need[i, r]]
                 most = [
                     int(rooms(capacity[k : k + 1], jobs.need[i], int(jobs.instances[i]))[0]) for i in asking
@@ -387,6 +416,7 @@ class _CpModel:
             if before is None:
                 continue
             for i in range(n):
+                _look(self.budget)
                 if (i, k) in self.on:
                     earlier = [self.on[j, before] for j in range(i + 1) if (j, before) in self.on]
                     self.model.add_bool_or([*earlier, self.on[i, k].negated()])
@@ -424,19 +454,19 @@ class _CpModel:
                 self.model.add_hint(count, held.get(key, 0))
 
     def solve(
-        self, budget: Budget, progress: ProgressCallback | None
+        self, progress: ProgressCallback | None
     ) -> tuple[tuple[np.ndarray, np.ndarray] | None, int, WhyStopped]:
         """Return the starts and rows that were found, if any, a bound in units of cost, and how it ended."""
-        from ortools.sat.python import cp_model
+        cp_model = library("ortools.sat.python.cp_model")
 
         solver = cp_model.CpSolver()
         solver.parameters.num_workers = 1
         solver.parameters.random_seed = 0
         solver.parameters.cp_model_probing_level = 0  # takes longer than many a search
         solver.parameters.symmetry_level = 0  # the model breaks what there is
-        step = self.price * self.unit
-        allowed = budget.gap * max(MILLION, self.least) / step  # its own relative gap counts submissions
-        solver.parameters.absolute_gap_limit = max(0.5, math.floor(allowed))
+        step, budget = self.price * self.unit, self.budget
+        allowed = budget.gap * (self.least - self.instance.unavoidable) / step
+        solver.parameters.absolute_gap_limit = max(0.5, math.floor(allowed))  # the relative one counts more
         solver.parameters.relative_gap_limit = 0.0
         if not math.isinf(budget.time_limit):
             solver.parameters.max_time_in_seconds = budget.left
@@ -457,11 +487,11 @@ class _CpModel:
 
 def _search(solver: Any, model: Any, progress: ProgressCallback | None) -> Any:
     """Run CP-SAT and report on its way; return its status."""
-    from ortools.sat.python import cp_model
+    cp_model = library("ortools.sat.python.cp_model")
 
     report = _Report(progress)
 
-    class Watch(cp_model.CpSolverSolutionCallback):
+    class Watch(cp_model.CpSolverSolutionCallback):  # type: ignore[name-defined, misc]
         def on_solution_callback(self) -> None:
             if not report.gap(self.objective_value, self.best_objective_bound):
                 self.stop_search()
@@ -483,7 +513,7 @@ def by_program(
     budget
         Gap and time limit.
     progress
-        Called once, in the end, with bound / value.
+        Called once, in the end.
 
     Returns
     -------
@@ -498,30 +528,36 @@ def by_program(
     OracleError
         If HiGHS fails, or a schedule does not survive the instance's own check.
     """
-    first = list_schedule(instance)
-    program = placement_program(instance)
+    refuse_contention(instance)
+    first = list_schedule(instance, budget)
     method = "integer program (Pyomo, HiGHS)"
     if not len(instance.jobs):
         return _exact(instance, first, 0, budget, method)
     least = root_bound(instance)
+    entries = len(instance.jobs) ** 2 * len(instance.setting.capacity)
+    if entries * SECONDS_PER_ENTRY > budget.left:
+        return _exact(instance, first, least, budget, f"{method}: too large for the time")
+    program = placement_program(instance)
     limit = None if math.isinf(budget.time_limit) else budget.left
-    solved = program.solve(gap=0.5 * budget.gap, time_limit=limit, mip_abs_gap=0.0)
+    allowed = 0.5 * budget.gap * (least - instance.unavoidable) / MILLION
+    solved = program.solve(gap=0.0, time_limit=limit, mip_abs_gap=allowed)
     if solved.status not in ("convergenceCriteriaSatisfied", "maxTimeLimit"):
         raise OracleError(f"HiGHS ended with {solved.status}")
     best = first
     if solved.value is not None:
         schedule = _simulated(instance, *_program_rows(solved.variables))
-        best = min(first, schedule, key=lambda s: _units(instance, s))
+        best = min(first, schedule, key=instance.units)
     if solved.bound is not None:
         step = math.gcd(WEIGHT_UNIT, instance.units_of_cost(0, 1)) * steps(instance)
-        units = solved.bound * MILLION * (1.0 - math.copysign(TOLERANCE, solved.bound))
-        least = max(least, math.ceil(units / step - TOLERANCE) * step)
+        told = solved.bound * MILLION
+        beyond = told - instance.unavoidable
+        margin = TOLERANCE * (abs(beyond) + step) + ROUNDING * abs(told)
+        units = instance.unavoidable + math.ceil(beyond - margin)
+        least = max(least, -(-units // step) * step)
     ended = WhyStopped.TIME_LIMIT if solved.status == "maxTimeLimit" else WhyStopped.STALLED
     result = _exact(instance, best, least, budget, method, ended)
-    if progress is not None and result.bound is not None:
-        progress(
-            result.bound / max(result.bound, instance.cost(best)), f"{method}: {result.why_stopped.value}"
-        )
+    if progress is not None:
+        progress(1.0, f"{method}: {result.why_stopped.value}")
     return result
 
 
@@ -549,7 +585,7 @@ def by_branch_and_bound(
     instance
         The instance.
     budget
-        Gap and time limit; the clock is looked at every ``SLICE`` nodes.
+        Gap and time limit; how often the clock is looked at, ``SLICE`` says.
     progress
         Called with bound / value and a text, twice a second at most.
 
@@ -567,7 +603,7 @@ def by_branch_and_bound(
         If a schedule does not survive the instance's own check.
     """
     refuse_dear(instance)
-    first = list_schedule(instance)
+    first = list_schedule(instance, budget)
     method = "branch and bound over the decision epochs"
     if not _relaxations(instance):
         method += " (others do not help without contention)"
@@ -577,13 +613,14 @@ def by_branch_and_bound(
     setting = instance.setting
     same = _first_equal(setting.capacity)
     fixed = (setting.slowdown.contention, min(setting.window, len(instance.jobs)))
-    tree.cursor[BEST] = _units(instance, first)
+    tree.cursor[BEST] = instance.units(first)
     tree.cursor[CUT] = tree.cursor[BEST]
     open_root(instance.table, tree, costs, *fixed, same)
     report, done = _Report(progress), False
+    steps = max(1, SLICE // (len(instance.jobs) ** 2 + len(same) ** 2))
     while not done and not budget.over:
-        slack = int(0.5 * budget.gap * float(tree.cursor[BEST]))
-        done = explore(instance.table, tree, costs, *fixed, slack, same, SLICE)
+        slack = int(0.5 * budget.gap * (int(tree.cursor[BEST]) - instance.unavoidable))
+        done = explore(instance.table, tree, costs, *fixed, slack, same, steps)
         best = int(tree.cursor[BEST])
         bound = min(best, int(tree.cursor[CUT])) if done else int(tree.bound[0])
         if not report.gap(best / MILLION, bound / MILLION, f"{int(tree.cursor[NODES])} nodes, "):
@@ -593,7 +630,7 @@ def by_branch_and_bound(
         int(tree.cursor[BEST]), int(tree.cursor[CUT]), int(tree.cursor[BEST] if done else tree.bound[0])
     )
     schedule = first
-    if int(tree.cursor[BEST]) < _units(instance, first):
+    if int(tree.cursor[BEST]) < instance.units(first):
         simulator = instance.simulator()
         kernels.copy_state(tree.best, simulator.state)
         schedule = taken_schedule(simulator)
@@ -637,7 +674,7 @@ def _tree(instance: PlacementInstance) -> Tree:
 
     blank = blank_state(instance.table)
     return Tree(
-        cursor=table(6),
+        cursor=table(7),
         states=State(*(np.repeat(array[None], depth, axis=0) for array in blank)),
         best=blank,
         bound=table(depth),
@@ -687,7 +724,7 @@ class _Report:
 
     def __call__(self, done: float, text: str) -> bool:
         """Report a fraction done and a text; return whether the search shall go on."""
-        now = time.perf_counter()
+        now = stopwatch.now()
         if self._progress is not None and self._raised is None and now >= self._next:
             self._next = now + PAUSE
             try:
@@ -707,24 +744,29 @@ class _Report:
             raise self._raised
 
 
-def list_schedule(instance: PlacementInstance) -> Schedule:
-    """Return the best of some list schedules: by submission, duration and GPU-seconds; each placing rule."""
+def list_schedule(instance: PlacementInstance, budget: Budget | None = None) -> Schedule:
+    """Return the best of some list schedules: by submission, duration and GPU-seconds; each placing rule.
+
+    If the time is up, those that are made so far count, the first one in any case.
+    """
     jobs = instance.jobs
     orders = (jobs.submit, jobs.duration, jobs.duration * np.maximum(jobs.gpus, 1))
-    found = []
-    for keys in orders:
-        for rule in (kernels.FIRST_FIT, kernels.LOAD_BALANCE, kernels.CONSOLIDATE):
-            simulator = instance.simulator()
-            kernels.run_by_keys(
-                simulator.table,
-                simulator.state,
-                simulator.contention,
-                simulator.window,
-                keys.astype(np.float64),
-                rule,
-                False,
-            )
-            found.append(simulator)
+    rules = (kernels.FIRST_FIT, kernels.LOAD_BALANCE, kernels.CONSOLIDATE)
+    found: list[Simulator] = []
+    for keys, rule in itertools.product(orders, rules):
+        if found and budget is not None and budget.over:
+            break
+        simulator = instance.simulator()
+        kernels.run_by_keys(
+            simulator.table,
+            simulator.state,
+            simulator.contention,
+            simulator.window,
+            keys.astype(np.float64),
+            rule,
+            False,
+        )
+        found.append(simulator)
     best = min(found, key=lambda simulator: instance.units_of_cost(simulator.waited, simulator.used))
     return _checked(instance, taken_schedule(best))
 
@@ -792,13 +834,6 @@ def _simulated(instance: PlacementInstance, start: np.ndarray, rows: np.ndarray)
     return taken_schedule(simulator)
 
 
-def _units(instance: PlacementInstance, schedule: Schedule) -> int:
-    """Return the cost of a schedule in millionths of a second."""
-    waited = int((schedule.finish - instance.jobs.submit).sum())
-    used = int((instance.jobs.gpus * (schedule.finish - schedule.start)).sum())
-    return instance.units_of_cost(waited, used)
-
-
 def _checked(instance: PlacementInstance, schedule: Schedule) -> Schedule:
     broken = instance.violations(schedule)
     if broken:
@@ -814,17 +849,13 @@ def _exact(
     method: str,
     otherwise: WhyStopped = WhyStopped.TIME_LIMIT,
 ) -> Exact:
-    """Check a schedule and its bound, and say how it ended, ``otherwise`` if the gap is not reached.
-
-    Cost and bound are rounded by the same division, so that no cost is below the bound.
-    """
-    value = _units(instance, _checked(instance, schedule))
+    """Check a schedule and its bound, and say how it ended, ``otherwise`` if the gap is not reached."""
+    value = instance.units(_checked(instance, schedule))
     if bound > value:
         raise OracleError(f"{method}: the bound {bound} is above the value {value}, in millionths of seconds")
-    low, high = (units / MILLION for units in (bound, value))
     why = otherwise
     if bound == value:
         why = WhyStopped.PROVED
-    elif high - low <= budget.gap * max(1.0, low):
+    elif gap(instance, value, bound) <= budget.gap:
         why = WhyStopped.GAP_REACHED
-    return Exact(schedule, low, why, method)
+    return Exact(schedule, bound, why, method)

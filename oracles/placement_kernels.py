@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from ..models.compiled import njit
 from ..models.placement.kernels import (
     ARRIVED,
     NOW,
@@ -30,11 +30,14 @@ from ..models.placement.kernels import (
     room,
 )
 
-LEVEL, PLACE, FRESH, NODES, BEST, CUT = range(6)
+LEVEL, PLACE, FRESH, NODES, BEST, CUT, STEPS = range(7)
 """Places in :attr:`Tree.cursor`; see there."""
 
 OPEN, WAITS = range(2)
 """Of a place: there may be spreads to come; the job waits, so that it is done with."""
+
+CHOSEN, SKIPPED, NONE = range(3)
+"""What a step at a place comes to: a choice, a spread that need not be tried, no choice any more."""
 
 SLACK = 1e-9
 """What rounding may add to a bound in floating point, relatively; about 1e3 roundings count."""
@@ -81,7 +84,7 @@ class Tree(NamedTuple):
     cursor
         LEVEL and PLACE, where the search stands, the level -1 in the end; FRESH, whether it comes from above;
         NODES, how many epochs it has seen; BEST, what the best schedule costs; CUT, the least bound of what
-        was left out.
+        was left out; STEPS, how many steps it has made: choices, spreads that were skipped, epochs.
     states
         The simulation at each level, before the decision; every array has an axis of length D in front.
     best
@@ -296,10 +299,9 @@ def least_cost(table, state, costs, limit):  # type: ignore[no-untyped-def]
 def _refine(alike, counts, result):  # type: ignore[no-untyped-def]
     """Write which machines cannot be told apart any more once they have these counts of a job."""
     for k in range(alike.size):
-        first = k
-        for h in range(k - 1, -1, -1):
-            if alike[h] == alike[k] and counts[h] == counts[k]:
-                first = h
+        first = alike[k]
+        while alike[first] != alike[k] or counts[first] != counts[k]:
+            first += 1
         result[k] = first
 
 
@@ -404,7 +406,7 @@ def _must_wait(tree, costs, level, place):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _next_choice(table, tree, costs):  # type: ignore[no-untyped-def]
-    """Choose the next spread at the place of the search, in the end that the job waits; False after that."""
+    """Choose the next spread at the place of the search, in the end that the job waits; NONE after that."""
     level, place = tree.cursor[LEVEL], tree.cursor[PLACE]
     job = tree.jobs[level, place]
     need, total = table.need[job], table.instances[job]
@@ -414,7 +416,7 @@ def _next_choice(table, tree, costs):  # type: ignore[no-untyped-def]
     if fresh:
         tree.status[level, place] = OPEN
     elif tree.status[level, place] == WAITS:
-        return False
+        return NONE
     waited = costs.shift and level > 0 and table.submit[job] <= tree.states.clock[level - 1, NOW]
     found = False
     if fresh:
@@ -423,8 +425,9 @@ def _next_choice(table, tree, costs):  # type: ignore[no-untyped-def]
             found = _spread(free, need, alike, order, counts, 0, total) == 0
     else:
         found = _next_spread(free, need, alike, order, counts)
-    while found and waited and _holds(tree.free[level - 1, tree.places[level - 1]], need, counts):
-        found = _next_spread(free, need, alike, order, counts)
+    if found and waited and _holds(tree.free[level - 1, tree.places[level - 1]], need, counts):
+        tree.cursor[FRESH] = 0
+        return SKIPPED
     if not found:
         tree.status[level, place] = WAITS
         counts[:] = 0
@@ -433,7 +436,7 @@ def _next_choice(table, tree, costs):  # type: ignore[no-untyped-def]
         for r in range(need.size):
             after[k, r] = free[k, r] - counts[k] * need[r]
     _refine(alike, counts, tree.alike[level, place + 1])
-    return True
+    return CHOSEN
 
 
 @njit(cache=True)
@@ -490,8 +493,8 @@ def open_root(table, tree, costs, contention, window, same):  # type: ignore[no-
 
 
 @njit(cache=True)
-def explore(table, tree, costs, contention, window, slack, same, nodes):  # type: ignore[no-untyped-def]
-    """Search on for a number of nodes; return whether the search has come to its end.
+def explore(table, tree, costs, contention, window, slack, same, steps):  # type: ignore[no-untyped-def]
+    """Search on for a number of steps; return whether the search has come to its end.
 
     Parameters
     ----------
@@ -503,23 +506,26 @@ def explore(table, tree, costs, contention, window, slack, same, nodes):  # type
         By how much less a schedule has to cost than the best one to be looked for.
     same
         For each machine the first one with the same capacity, shape (M,).
-    nodes
-        How many epochs to see.
+    steps
+        How many steps to make.
     """
     cursor = tree.cursor
-    last = cursor[NODES] + nodes
+    last = cursor[STEPS] + steps
     while cursor[LEVEL] >= 0:
+        if cursor[STEPS] >= last:
+            return False
+        cursor[STEPS] += 1
         level, place = cursor[LEVEL], cursor[PLACE]
         if place == tree.places[level]:
-            if cursor[NODES] >= last:
-                return False
             if not _descend(table, tree, costs, contention, window, slack, same):
                 cursor[PLACE], cursor[FRESH] = place - 1, 0
-        elif _next_choice(table, tree, costs):
+            continue
+        choice = _next_choice(table, tree, costs)
+        if choice == CHOSEN:
             cursor[PLACE], cursor[FRESH] = place + 1, 1
-        elif place > 0:
+        elif choice == NONE and place > 0:
             cursor[PLACE], cursor[FRESH] = place - 1, 0
-        else:
+        elif choice == NONE:
             cursor[LEVEL] = level - 1
             if level > 0:
                 cursor[PLACE], cursor[FRESH] = tree.places[level - 1] - 1, 0

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 
 import numpy as np
 
 from ..models.placement.instance import WEIGHT_UNIT, PlacementInstance, taken_schedule
+from ..models.placement.jobs import TICKS
 from ..models.placement.kernels import (
     CONSOLIDATE,
     FIRST_FIT,
@@ -19,7 +21,8 @@ from ..models.placement.kernels import (
 )
 from ..models.placement.schedule import Schedule
 from . import placement_search_kernels as kernels
-from .base import Budget, ProgressCallback
+from .annealing import cooling
+from .base import Budget, ProgressCallback, relative_gap
 
 EXPONENTS = (0.0, 0.25, 0.5, 1.0)
 """Jobs are ranked by duration times the share of the cluster that they take to such a power."""
@@ -32,8 +35,10 @@ PLACING = {CONSOLIDATE: "", FIRST_FIT: ", first fit", LOAD_BALANCE: ", balanced"
 PLAN_WORK = 4e8
 """Plans are made up to so many jobs squared times machines."""
 
-BATCH = 50
-"""Jobs that are planned between two looks at the clock."""
+PLAN_BATCH_WORK = 10**6
+MOST_PLANNED = 50
+"""Jobs that are planned between two looks at the clock: so many, and no more than PLAN_BATCH_WORK by the
+number of all jobs and machines."""
 
 WARM, COLD = 1e-3, 1e-6
 """Relative loss that is accepted with probability 1/e, at the start and at the end."""
@@ -42,12 +47,25 @@ SEARCH_WORK = 6e6
 MOST_ROUNDS = 20_000
 """Rounds of the local search without a time limit: so many, and no more than SEARCH_WORK jobs simulated."""
 
-BATCH_WORK = 20_000
-"""Jobs that are simulated in the local search between two looks at the clock."""
+COOLINGS = 15
+"""It first cools down in such a part of these rounds: 1 + 2 + 4 + 8 of them make the whole."""
+
+BATCH_WORK = 160_000
+MOST_BATCH = 200
+"""Rounds of the local search between two looks at the clock: so many, and no more than BATCH_WORK jobs
+simulated, times machines."""
 
 ANNEALED = ", improved by annealing"
 UNTIL_TIME = 10**9
 SEED = 0
+
+
+def gap(instance: PlacementInstance, value: int, bound: int) -> float:
+    """Return the relative gap between a cost and a bound, in millionths of a second, as searches judge it.
+
+    What every schedule pays for GPUs does not count, so that a large ``gpu_weight`` hides nothing.
+    """
+    return relative_gap(instance.unavoidable - value, instance.unavoidable - bound)
 
 
 class _Best:
@@ -55,7 +73,7 @@ class _Best:
 
     def __init__(self, instance: PlacementInstance) -> None:
         self.instance, self.table = instance, instance.table
-        self.blank, self.current, self.other, self.best = (instance.simulator().state for _ in range(4))
+        self.blank, self.other, self.best = (instance.simulator().state for _ in range(3))
         self.cost, self.maker = math.inf, ""
         self.setting = (
             instance.setting.slowdown.contention,
@@ -117,6 +135,14 @@ class _Best:
             self.places = places[0].copy(), places[1].copy()
             copy_state(self.other, self.best)
 
+    def again(self) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, np.ndarray]]:
+        """Return a genome and places with which the best simulation runs again, whatever made it."""
+        start, taken = self.best.start, self.schedule().rows
+        rows, spans = np.zeros_like(self.places[0]), self.best.spans.copy()
+        place = np.arange(len(taken)) - np.repeat(np.cumsum(spans) - spans, spans)
+        rows[taken[:, 0], place] = taken[:, 1:]
+        return self._genome(start, start, CONSOLIDATE), (rows, spans)
+
     def schedule(self) -> Schedule:
         """Return the schedule of the best simulation."""
         simulator = self.instance.simulator()
@@ -147,7 +173,7 @@ def search(
     *,
     seed: int = SEED,
     rounds: int | None = None,
-    bound: float = -math.inf,
+    bound: int = 0,
 ) -> tuple[Schedule, str]:
     """Return a good schedule of all jobs, known in advance, and what made it.
 
@@ -155,15 +181,16 @@ def search(
     as early as it fits beside those planned before it, whether they come earlier or later; so a long job does
     not start where it would delay many short ones. Plans are played, and those that contention upsets are
     also played as mere orders. Last, simulated annealing on the keys and on the ticks from which on jobs are
-    tried, each round by a whole simulation.
+    tried, each round by a whole simulation. It cools by rounds (:func:`.annealing.cooling`), and the best of
+    all rounds counts: with more rounds or time, what is returned is never worse.
 
     Parameters
     ----------
     instance
         The instance.
     budget
-        Gap and time limit; the first list schedule is made in any case. With a time limit the result depends
-        on the machine's speed.
+        Gap and time limit; the first list schedule is made in any case. With a time limit, how many rounds
+        there are depends on the machine's speed.
     progress
         Called with the fraction done and a text.
     seed
@@ -172,12 +199,9 @@ def search(
         Rounds of the local search; by default as many as the size allows (:data:`SEARCH_WORK`), or until the
         time is up if there is a limit.
     bound
-        A lower bound of the cost in seconds: the search ends within ``budget.gap`` of it.
+        A lower bound of the cost in millionths of a second: the search ends within ``budget.gap`` of it.
     """
     state = _Search(instance, budget, progress, bound)
-    if rounds is None:
-        rounds = min(MOST_ROUNDS, int(SEARCH_WORK // max(1, len(instance.jobs))))
-        rounds = rounds if math.isinf(budget.time_limit) else UNTIL_TIME
     if len(instance.jobs):
         state.lists()
         state.plans()
@@ -189,7 +213,7 @@ class _Search:
     """State of the search; see :func:`search`."""
 
     def __init__(
-        self, instance: PlacementInstance, budget: Budget, progress: ProgressCallback | None, bound: float
+        self, instance: PlacementInstance, budget: Budget, progress: ProgressCallback | None, bound: int
     ) -> None:
         self.instance, self.budget, self.progress = instance, budget, progress
         self.best, self.bound = _Best(instance), bound
@@ -197,14 +221,12 @@ class _Search:
     @property
     def over(self) -> bool:
         """Whether the time is up or the bound is near enough."""
-        value = self.best.cost / (1000.0 * WEIGHT_UNIT)
-        near = value - self.bound <= self.budget.gap * max(1.0, abs(self.bound))
-        return self.budget.over or near
+        return self.budget.over or gap(self.instance, int(self.best.cost), self.bound) <= self.budget.gap
 
     def tell(self, done: float) -> None:
         """Report progress."""
         if self.progress is not None:
-            self.progress(done, f"{self.best.maker}: {self.best.cost / (1000.0 * WEIGHT_UNIT):.6g}")
+            self.progress(done, f"{self.best.maker}: {self.best.cost / (TICKS * WEIGHT_UNIT):.6g}")
 
     def lists(self) -> None:
         """Try list schedules."""
@@ -253,34 +275,63 @@ class _Search:
         start, spans = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
         rows = np.zeros_like(self.best.places[0])
         order = np.argsort(keys, kind="stable")
-        for first in range(0, n, BATCH):
+        step = max(1, min(MOST_PLANNED, PLAN_BATCH_WORK // (n * len(capacity))))
+        for first in range(0, n, step):
             if self.over:
                 return None
-            batch = order[first : first + BATCH]
+            batch = order[first : first + step]
             kernels.plan(instance.table, factor, batch, (ticks, piece, free, size), start, rows, spans)
         return start, (rows, spans)
 
-    def anneal(self, rng: np.random.Generator, rounds: int) -> None:
-        """Improve the best by small changes."""
-        best = self.best
-        cost = best.run(best.genome, best.places, math.inf)  # more than the best if that was made strictly
-        copy_state(best.other, best.current)
-        costs = np.array([cost, best.cost])
-        held, tried = (tuple(array.copy() for array in best.genome) for _ in range(2))
-        states = (best.blank, best.current, best.other, best.best)
-        done, step = 0, max(1, min(200, BATCH_WORK // len(self.instance.jobs)))
-        while done < rounds and not self.over:
-            part = done / rounds
-            if not math.isinf(self.budget.time_limit):
-                part = max(part, self.budget.seconds / self.budget.time_limit)
-            count = min(step, rounds - done)
-            heat = costs[1] * WARM * (COLD / WARM) ** part
-            draws = rng.random((count, 6))
-            kernels.search_rounds(
-                best.table, states, best.setting, held, tried, best.places, costs, draws, heat
-            )
+    def anneal(self, rng: np.random.Generator, rounds: int | None) -> None:
+        """Improve the best by small changes, in turn from each start."""
+        n, machines = len(self.instance.jobs), len(self.instance.setting.capacity)
+        usual = max(1, min(MOST_ROUNDS, int(SEARCH_WORK // n)))
+        if rounds is None:
+            rounds = usual if math.isinf(self.budget.time_limit) else UNTIL_TIME
+        batch, done = max(1, min(MOST_BATCH, BATCH_WORK // (n * machines))), 0
+        for chain in itertools.cycle(self._chains(max(1, usual // COOLINGS))):
+            if done >= rounds or self.over:
+                return
+            count = min(batch, rounds - done)
+            chain.go(self.best, rng.random((count, 6)))
             done += count
-            if costs[1] < best.cost:
-                best.cost = float(costs[1])
-                best.maker = f"{best.maker.removesuffix(ANNEALED)}{ANNEALED}"
-            self.tell(0.2 + 0.8 * part)
+            self.tell(0.2 + 0.8 * max(done / rounds, self.budget.seconds / self.budget.time_limit))
+
+    def _chains(self, first: int) -> list[_Chain]:
+        """Return the best as it was made, and as it ran if that is another one: so it is if made strictly."""
+        best = self.best
+        chains = [_Chain(best, best.genome, best.places, first)]
+        if chains[0].cost > best.cost:
+            chains.append(_Chain(best, *best.again(), first))
+        return chains
+
+
+class _Chain:
+    """Simulated annealing from one start: where it stands, and how warm it is."""
+
+    def __init__(
+        self,
+        best: _Best,
+        genome: tuple[np.ndarray, ...],
+        places: tuple[np.ndarray, np.ndarray],
+        first: int,
+    ) -> None:
+        self.held, self.tried = (tuple(array.copy() for array in genome) for _ in range(2))
+        self.places, self.heats = places, cooling(first, WARM, COLD)
+        self.cost = best.run(genome, places, math.inf)
+        self.state = best.instance.simulator().state
+        copy_state(best.other, self.state)
+
+    def go(self, best: _Best, draws: np.ndarray) -> None:
+        """Do a round for each row of draws."""
+        heats = np.fromiter(itertools.islice(self.heats, len(draws)), dtype=np.float64)
+        costs = np.array([self.cost, best.cost])
+        states = (best.blank, self.state, best.other, best.best)
+        kernels.search_rounds(
+            best.table, states, best.setting, self.held, self.tried, self.places, costs, draws, heats,
+            float(best.instance.unavoidable),
+        )  # fmt: skip
+        self.cost = float(costs[0])
+        if costs[1] < best.cost:
+            best.cost, best.maker = float(costs[1]), f"{best.maker.removesuffix(ANNEALED)}{ANNEALED}"

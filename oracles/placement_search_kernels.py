@@ -6,8 +6,8 @@ All of them stand in this one file, because compiled code is cached by file.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ..models.compiled import njit
 from ..models.placement.kernels import (
     ARRIVED,
     CONSOLIDATE,
@@ -346,7 +346,7 @@ def _change(draw, table, state, by_start, keys, release, style):  # type: ignore
 
 
 @njit(cache=True)
-def search_rounds(table, states, setting, held, tried, places, costs, draws, heat):  # type: ignore[no-untyped-def]
+def search_rounds(table, states, setting, held, tried, places, costs, draws, heats, paid):  # type: ignore[no-untyped-def]
     """Change keys, releases and styles at random, and keep what costs no more, or only a little.
 
     Parameters
@@ -365,16 +365,20 @@ def search_rounds(table, states, setting, held, tried, places, costs, draws, hea
         That of the current and of the best state; kept up to date.
     draws
         Uniform numbers, shape (rounds, 6).
-    heat
-        The increase of the cost that is accepted with probability 1/e.
+    heats
+        The increase of the cost that is accepted with probability 1/e, shape (rounds,), relative to
+        what the best costs beyond ``paid``.
+    paid
+        What every schedule costs, apart from what is searched.
     """
     blank, current, other, best = states
     contention, window, weight = setting
     rows, spans = places
     by_start = np.argsort(current.start, kind="mergesort")
-    for draw in draws:
+    for r in range(heats.size):
+        draw = draws[r]
         _change(draw, table, current, by_start, tried[0], tried[1], tried[2])
-        limit = costs[0] - heat * np.log(max(draw[5], 1e-300))
+        limit = costs[0] - heats[r] * (costs[1] - paid) * np.log(max(draw[5], 1e-300))
         cost = run_plan(
             table, blank, other, contention, window, tried[0], tried[1], tried[2], rows, spans, weight, limit
         )

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from ..models.base import InputError, numbers
-from ..models.program import PyomoProgram, Solved, SolverError
+from ..models.program import PyomoProgram, Solved, SolverError, power_of_two
 from ..models.selection.instance import SelectionInstance, Setting, frozen
 from ..models.selection.knapsack import Knapsack
-from ..models.selection.program import add_cut, check_lambda, index_program, slot_program
+from ..models.selection.program import add_cut, check_lambda, index_program, slot_program, weigh
+from ..models.stopwatch import library
 from .base import (
     Budget,
     Optimum,
@@ -23,7 +24,9 @@ from .base import (
     ProgressCallback,
     WhyStopped,
     relative_gap,
+    rounding,
     run_cp_sat,
+    why_stopped,
 )
 from .p4 import UNATTAINABLE, BudgetOptima, Selected, p4_optima, select
 from .selection_gang import ENTRY
@@ -49,14 +52,17 @@ INDEX_METHODS = (SEARCH, HIGHS)
 
 EPS = float(np.finfo(np.float64).eps)
 
-ROUNDING_GAP = 1e-10
-"""A relative gap that rounding alone explains: an optimum that close to its bound counts as proved."""
+ROUNDINGS = 16
+"""How often, at most, bounds are raised by the rounding of a sum over channels."""
 
 SOLVER_TOLERANCE = 1e-10
 """What HiGHS may break limits and optimality conditions by, in units in which every limit is 1."""
 
-CP_SAT_BITS = 40
-"""CP-SAT's objective is whole: values are rounded up to this many bits below the largest."""
+CP_SAT_BITS = 60
+"""CP-SAT's objective is whole: values are rounded up so that a sum of all takes at most so many bits."""
+
+LIFT = 900
+"""Relaxations are computed with values below 2^LIFT, so that their quotients do not underflow."""
 
 TABLE_BYTES = 2**29
 """The most the table of the dynamic program may take, and half of what it needs in all."""
@@ -65,7 +71,7 @@ CHUNK_BYTES = 2**32
 """Bytes of table that the dynamic program fills between two looks at the clock."""
 
 SMALLEST = 1e-12
-"""Positive variances are raised to this in HiGHS's program, in units in which the largest term is 1."""
+"""Positive variances are raised to this in HiGHS's program, where the largest term is from 1 to 2."""
 
 LARGEST = 1e150
 """The largest estimate and variance."""
@@ -139,7 +145,7 @@ def clairvoyant(
     Optimum
         ``decision`` is x[slot, channel] (bool), ``certificate`` a :class:`PatternCertificate`. The bound
         covers rounding: a relative (E + T) 2^-52 for sums; for HiGHS, its tolerance of 1e-10 times E times
-        the largest mean; for CP-SAT, values are rounded up to whole multiples of a power of two.
+        the pattern's largest mean; for CP-SAT, values are rounded up to whole multiples of a power of two.
 
     Raises
     ------
@@ -170,15 +176,21 @@ def clairvoyant(
     _check_bounds(name, values, bounds)
     decision = x[index.reshape(-1)]
     value = float(instance.rewards(decision).sum())
-    slack = 1.0 + EPS * (setting.channels + setting.slots)
-    bound = math.fsum((repeats * bounds).tolist()) * slack
+    bound = math.fsum((repeats * bounds).tolist())
+    bound += rounding(setting.channels + setting.slots, bound)
     arrays = [frozen(array) for array in (patterns, index.reshape(-1), x, values, bounds)]
     decision.setflags(write=False)
     return Optimum(
         value=value,
         bound=bound,
         decision=decision,
-        why_stopped=_why(value, bound, budget, done < len(patterns)),
+        why_stopped=why_stopped(
+            value,
+            bound,
+            budget,
+            rounding=rounding(ROUNDINGS * (setting.channels + setting.slots), value),
+            otherwise=WhyStopped.TIME_LIMIT if done < len(patterns) else WhyStopped.STALLED,
+        ),
         method=name,
         seconds=budget.seconds,
         certificate=PatternCertificate(*arrays),
@@ -207,16 +219,6 @@ def table_size(setting: Setting) -> str:
     power = min(len(units) - 1, max(0, (int(size).bit_length() - 1) // 10))
     amount = size / 2 ** (10 * power)
     return f"{amount:.1f} {units[power]}" if amount < 1024 else f"{amount:.1e} {units[power]}"
-
-
-def _why(value: float, bound: float, budget: Budget, late: bool) -> WhyStopped:
-    """Return why a search stopped, judged by our own value and bound."""
-    distance = relative_gap(value, bound)
-    if distance <= ROUNDING_GAP:
-        return WhyStopped.PROVED
-    if distance <= budget.gap:
-        return WhyStopped.GAP_REACHED
-    return WhyStopped.TIME_LIMIT if late or budget.over else WhyStopped.STALLED
 
 
 def _check_sets(method: str, setting: Setting, x: np.ndarray, patterns: np.ndarray) -> None:
@@ -270,7 +272,8 @@ def relaxed_bounds(setting: Setting, values: np.ndarray, patterns: np.ndarray) -
     patterns
         Arrivals, shape (P, L).
     """
-    worth = np.where((setting.demand <= setting.capacity).all(axis=1), values, 0.0)
+    lift = LIFT - math.frexp(float(values.max(initial=0.0)))[1]
+    worth = np.where((setting.demand <= setting.capacity).all(axis=1), np.ldexp(values, lift), 0.0)
     allowed = _open(setting, patterns)
     bounds = (allowed * worth).sum(axis=1)
     for demand, capacity in zip(setting.demand.T, setting.capacity, strict=True):
@@ -281,7 +284,8 @@ def relaxed_bounds(setting: Setting, values: np.ndarray, patterns: np.ndarray) -
         room = np.maximum(0, capacity - (np.cumsum(need, axis=1) - need))
         part = np.where(demand[order] > 0, np.minimum(1.0, room / np.maximum(1, demand[order])), 1.0)
         bounds = np.minimum(bounds, (allowed[:, order] * worth[order] * part).sum(axis=1))
-    result: np.ndarray = bounds * (1.0 + EPS * (2 * setting.channels + 8))
+    raised = np.ldexp(bounds * (1.0 + EPS * (2 * setting.channels + 8)), -lift)
+    result: np.ndarray = np.where(raised > 0.0, np.nextafter(raised, np.inf), 0.0)
     return result
 
 
@@ -305,22 +309,28 @@ def _by_dp(
 def _by_highs(
     setting: Setting, values: np.ndarray, patterns: np.ndarray, order: np.ndarray, budget: Budget
 ) -> Answers:
-    """Solve the slot program in units in which the largest value is 1, pattern by pattern."""
-    unit = float(values.max(initial=0.0))
-    if unit == 0.0:
-        yield order, np.zeros((len(order), len(values)), dtype=bool), np.zeros(len(order))
-        return
-    program = slot_program(setting, values / unit, scaled=True)
+    """Solve the slot program pattern by pattern, in units in which the largest value is from 1 to 2."""
+    program = slot_program(setting, np.zeros(len(values)), scaled=True)
     for i in order.tolist():
         if budget.over:
             return
-        job = program.model.job
-        for port, arrived in enumerate(patterns[i].tolist()):
-            job[port] = arrived
+        worth = _worth(setting, values, patterns[i])
+        unit = power_of_two(float(worth.max(initial=0.0)))
+        if unit == 0.0:
+            yield np.array([i]), np.zeros((1, len(values)), dtype=bool), np.zeros(1)
+            continue
+        weigh(program, worth / unit, patterns[i])
         solved = _solve_with_highs(program, budget)
         bound = math.inf if solved.bound is None else solved.bound + SOLVER_TOLERANCE * len(values)
-        x = _settled(setting, solved, values, _open(setting, patterns[i : i + 1])[0])
-        yield np.array([i]), x[None, :], np.array([bound * unit * (1.0 + 4.0 * EPS)])
+        x = _settled(setting, solved, worth, worth > 0.0)
+        yield np.array([i]), x[None, :], np.array([bound * unit])
+
+
+def _worth(setting: Setting, values: np.ndarray, pattern: np.ndarray) -> np.ndarray:
+    """Return the values of the channels that a pattern lets one choose, 0 for the others, shape (E,)."""
+    able = setting.open(pattern) & (setting.demand <= setting.capacity).all(axis=1)
+    result: np.ndarray = np.where(able, values, 0.0)
+    return result
 
 
 def _solve_with_highs(program: PyomoProgram, budget: Budget) -> Solved:
@@ -360,11 +370,8 @@ def _by_cp_sat(
     setting: Setting, values: np.ndarray, patterns: np.ndarray, order: np.ndarray, budget: Budget
 ) -> Answers:
     """Solve pattern by pattern in whole numbers, values rounded up to multiples of a power of two."""
-    from ortools.sat.python import cp_model
+    cp_model = library("ortools.sat.python.cp_model")
 
-    exponent = math.frexp(float(values.max(initial=0.0)))[1] - CP_SAT_BITS
-    unit = math.ldexp(1.0, max(exponent, -1074))
-    whole = np.ceil(values / unit).astype(np.int64).tolist()
     known: dict[Any, str] = {
         cp_model.OPTIMAL: "optimal",
         cp_model.FEASIBLE: "feasible",
@@ -373,7 +380,10 @@ def _by_cp_sat(
     for i in order.tolist():
         if budget.over:
             return
-        allowed = np.flatnonzero(_open(setting, patterns[i : i + 1])[0]).tolist()
+        worth = _worth(setting, values, patterns[i])
+        allowed = np.flatnonzero(worth).tolist()
+        bits = CP_SAT_BITS - len(allowed).bit_length() - math.frexp(float(worth.max(initial=0.0)))[1]
+        whole = np.ceil(np.ldexp(worth, bits)).astype(np.int64).tolist()
         model = cp_model.CpModel()
         x = {e: model.new_bool_var(f"x_{e}") for e in allowed}
         for k, capacity in enumerate(setting.capacity.tolist()):
@@ -392,7 +402,8 @@ def _by_cp_sat(
         bound = math.inf
         if known[status] != "unknown":
             sets[0, [e for e in allowed if solver.boolean_value(x[e])]] = True
-            bound = solver.best_objective_bound * unit
+            above = math.ldexp(solver.best_objective_bound, -bits)
+            bound = above + rounding(0, above)
         yield np.array([i]), sets, np.array([bound])
 
 
@@ -470,7 +481,8 @@ def _index_bound(
     if not math.isfinite(everything):
         raise InputError(f"lambda: {lam!r} is too small for these variances")
     knapsack = setting.knapsack.best(weights, open=setting.open(jobs), stop=stop).bound
-    return float((knapsack + 0.5 * lam) * (1.0 + EPS * (setting.channels + 8)))
+    bound = float(knapsack + 0.5 * lam)
+    return bound + rounding(setting.channels, bound)
 
 
 def index_optimum(
@@ -531,7 +543,13 @@ def index_optimum(
         value=reached,
         bound=bound,
         decision=frozen(x),
-        why_stopped=_why(reached, bound, budget, False),
+        why_stopped=why_stopped(
+            reached,
+            bound,
+            budget,
+            rounding=rounding(ROUNDINGS * setting.channels, reached),
+            otherwise=WhyStopped.STALLED,
+        ),
         method=name,
         seconds=budget.seconds,
         certificate=certificate,
@@ -546,7 +564,8 @@ def _everything(setting: Setting, v: np.ndarray, q: np.ndarray, jobs: np.ndarray
     """Return a bound that costs nothing: each sum of its own, relaxed."""
     line = relaxed_bounds(setting, v, jobs[None, :])[0]
     square = relaxed_bounds(setting, q, jobs[None, :])[0]
-    return float((line + math.sqrt(float(square))) * (1.0 + 4.0 * EPS))
+    bound = float(line + math.sqrt(float(square)))
+    return bound + rounding(0, bound)
 
 
 def _certificate(
@@ -593,11 +612,11 @@ def _index_by_highs(
     budget: Budget,
     progress: ProgressCallback | None,
 ) -> tuple[np.ndarray, IndexCertificate, str]:
-    """Add the tangent at each new set until bound and value meet, in units in which the largest term is 1."""
+    """Add the tangent at each new set until bound and value meet; the largest term is from 1 to 2."""
     name = "outer approximation by mixed-integer programs (Pyomo, HiGHS)"
     allowed = setting.open(jobs) & (setting.demand <= setting.capacity).all(axis=1)
     line, square = np.where(allowed, v, 0.0), np.where(allowed, q, 0.0)
-    unit = max(float(line.max(initial=0.0)), math.sqrt(float(square.max(initial=0.0))))
+    unit = power_of_two(max(float(line.max(initial=0.0)), math.sqrt(float(square.max(initial=0.0)))))
     best = np.zeros(setting.channels, dtype=bool)
     if unit == 0.0:
         return best, IndexCertificate((), (), 0.0, None), name
@@ -622,7 +641,7 @@ def _index_by_highs(
         solved = _solve_with_highs(program, budget)
         if solved.bound is not None:
             margin = SOLVER_TOLERANCE * (setting.channels + 1)
-            bound = min(bound, (solved.bound + margin) * unit * (1.0 + 4.0 * EPS))
+            bound = min(bound, (solved.bound + margin) * unit)
         x = _settled(setting, solved, line + np.sqrt(square), allowed)
         reached = _index_value(x, v, q)
         if reached > value:

@@ -11,6 +11,7 @@ from ..models.base import InputError
 from ..models.program import SolverError
 from ..models.selection.gang import GangInstance, GangSetting
 from ..models.selection.gang_program import BestGang, best_gang, ceiling, usable, worth
+from ..models.stopwatch import library
 from .base import (
     Budget,
     Optimum,
@@ -18,16 +19,20 @@ from .base import (
     OracleError,
     ProgressCallback,
     WhyStopped,
-    relative_gap,
+    rounding,
     run_cp_sat,
+    why_stopped,
 )
 
 HIGHS = "highs"
 CP_SAT = "cp-sat"
 METHODS = (HIGHS, CP_SAT)
 
-LARGEST_SUM = 2.0**50
-"""What the sum of CP-SAT's whole-numbered means stays below, so that floating point holds it exactly."""
+CP_SAT_BITS = 60
+"""CP-SAT's means are whole: rounded up so that a sum of all takes at most so many bits."""
+
+ROUNDINGS = 16
+"""How often, at most, bounds are raised by the rounding of a sum over channels."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,14 +124,20 @@ def gang(
         raise OracleError(f"{method}: the decision is infeasible: {broken[0]}")
     value = math.fsum(instance.rewards(decision).tolist())
     bound = math.fsum(bounds[index].tolist())
-    if bound < value - 1e-12 * max(1.0, value):
+    if bound < value - rounding(setting.channels + setting.slots, value):
         raise OracleError(f"{method}: the bound {bound!r} is below the value {value!r}")
     bound = max(bound, value)  # they may differ by rounding alone
     return Optimum(
         value=value,
         bound=bound,
         decision=decision,
-        why_stopped=_why(value, bound, budget),
+        why_stopped=why_stopped(
+            value,
+            bound,
+            budget,
+            rounding=rounding(ROUNDINGS * (setting.channels + setting.slots), value),
+            otherwise=WhyStopped.STALLED,
+        ),
         method=f"{_WORDS[method]}, once per arrival pattern",
         seconds=budget.seconds,
         certificate=GangCertificate(patterns, index, np.array([best.value for best in full]), bounds),
@@ -136,21 +147,13 @@ def gang(
 _WORDS = {HIGHS: "0/1 program (Pyomo, HiGHS)", CP_SAT: "constraint programming (CP-SAT)"}
 
 
-def _why(value: float, bound: float, budget: Budget) -> WhyStopped:
-    if bound <= value:
-        return WhyStopped.PROVED
-    if relative_gap(value, bound) <= budget.gap:
-        return WhyStopped.GAP_REACHED
-    return WhyStopped.TIME_LIMIT if budget.over else WhyStopped.STALLED
-
-
 def _checked(instance: GangInstance, arrivals: np.ndarray, best: BestGang) -> BestGang:
     """Return a pattern's answer with its value recomputed, or raise if it does not survive."""
     broken = instance.setting.violations(best.x, arrivals)
     if broken:
         raise OracleError(f"the decision for arrivals {arrivals.tolist()} is infeasible: {broken[0]}")
     value = worth(instance.mean, best.x)
-    if best.bound < value - 1e-12 * max(1.0, value):
+    if best.bound < value - rounding(instance.setting.channels, value):
         raise OracleError(f"the bound {best.bound!r} for arrivals {arrivals.tolist()} is below {value!r}")
     return best._replace(value=value, bound=max(best.bound, value))
 
@@ -175,11 +178,12 @@ def _by_highs(setting: GangSetting, mean: np.ndarray, arrivals: np.ndarray, budg
 
 def _by_cp_sat(setting: GangSetting, mean: np.ndarray, arrivals: np.ndarray, budget: Budget) -> BestGang:
     """Maximise by CP-SAT, with means scaled by a power of two and rounded up: nothing is worth more."""
-    from ortools.sat.python import cp_model
+    cp_model = library("ortools.sat.python.cp_model")
 
     channels = np.flatnonzero(usable(setting, arrivals)).tolist()
     gross = ceiling(setting, mean, arrivals)
-    scale = 2.0 ** (math.floor(math.log2(LARGEST_SUM / (len(channels) + 1))))
+    largest = float(mean[channels].max(initial=0.0))
+    bits = CP_SAT_BITS - len(channels).bit_length() - math.frexp(largest)[1]
     model = cp_model.CpModel()
     x = {e: model.new_bool_var(f"x{e}") for e in channels}
     y = {p: model.new_bool_var(f"y{p}") for p in sorted({int(setting.port[e]) for e in channels})}
@@ -194,7 +198,7 @@ def _by_cp_sat(setting: GangSetting, mean: np.ndarray, arrivals: np.ndarray, bud
             used = sum(int(setting.demand[setting.task[e], k]) * x[e] for e in here)
             if here:
                 model.add(used <= int(setting.capacity[r, k]))
-    model.maximize(sum(math.ceil(float(mean[e]) * scale) * x[e] for e in channels))
+    model.maximize(sum(math.ceil(math.ldexp(float(mean[e]), bits)) * x[e] for e in channels))
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     solver.parameters.random_seed = 0
@@ -210,7 +214,8 @@ def _by_cp_sat(setting: GangSetting, mean: np.ndarray, arrivals: np.ndarray, bud
     decision = np.zeros(setting.channels)
     for e in channels:
         decision[e] = float(solver.boolean_value(x[e]))
-    bound = min(gross, float(solver.best_objective_bound) / scale)
+    above = math.ldexp(float(solver.best_objective_bound), -bits)
+    bound = min(gross, above + rounding(0, above))
     return BestGang(decision, worth(mean, decision), bound, status == cp_model.OPTIMAL)
 
 

@@ -1,6 +1,53 @@
-"""What holds for all tests: how long an example takes is no matter, as the first ones wait for a compiler."""
+"""What holds for all tests: Hypothesis draws the same examples on every run and machine, however slow.
 
+`HYPOTHESIS_PROFILE=fuzz` draws fresh ones, and prints with a failure how to reproduce it.
+"""
+
+import os
+import signal
+
+import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
-settings.register_profile("clairvoyant", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("clairvoyant")
+from clairvoyant.oracles.base import Budget
+
+settings.register_profile(
+    "suite", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True, print_blob=True
+)
+settings.register_profile("fuzz", settings.get_profile("suite"), derandomize=False)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as for what a shell begins in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Hypothesis also draws numbers that stand in the source of the modules that are loaded: what it draws hangs
+# on the tests that ran before in the same process, and on the folder's name ("tests" is passed over).
+_of_the_source = providers._get_local_constants
+
+
+def _numbers_of_the_source() -> Constants:
+    return Constants() if settings().derandomize else _of_the_source()
+
+
+providers._get_local_constants = _numbers_of_the_source
+
+
+@pytest.fixture
+def ticking() -> type[Budget]:
+    """Return budgets whose clock moves on by 0.001 s when it is looked at, and not by itself."""
+
+    class Ticking(Budget):
+        now = 0.0
+
+        def __init__(self, gap: float, time_limit: float | None) -> None:
+            super().__init__(gap, time_limit)
+            self._begun = Ticking.now
+
+        @property
+        def seconds(self) -> float:
+            Ticking.now += 0.001
+            return Ticking.now - self._begun
+
+    return Ticking

@@ -365,7 +365,7 @@ def test_bad_files_are_refused_in_one_line_naming_field_index_and_value(
         ("generate admission --trace nowhere --out OUT", "nowhere"),
         ("generate admission --trace . --option machines=gpu --out OUT", "machines: 'gpu' is not one of ec2"),
         ("solve FILE --method simplex", "method: 'simplex' is not one of"),
-        ("solve FILE --oracle stationary", r"oracle: 'stationary' is not one of offline \(admission\)"),
+        ("solve FILE --oracle stationary", r"oracle: 'stationary' is not one of offline"),
         ("solve FILE --gap -1", "gap: -1.0 is not"),
         ("solve FILE --time-limit -1", "time_limit: -1.0 is not"),
         ("play FILE --policy ogasched", "'ogasched' plays 'allocation', not 'admission'"),

@@ -180,7 +180,7 @@ def test_where_no_draw_fits_this_is_told(monkeypatch: pytest.MonkeyPatch) -> Non
 # --- determinism, and what changes what ---------------------------------------------------------------------
 
 
-@given(st.sampled_from(["tiny", "default"]), st.integers(0, 2**63))
+@given(st.sampled_from(["tiny", "default"]), st.integers(0, 2**53 - 2))
 @settings(max_examples=10, deadline=None)
 def test_equal_arguments_give_equal_instances(size: str, seed: int) -> None:
     one, two = (generate(size, seed) for _ in range(2))

@@ -38,13 +38,13 @@ TOLD = Traits(problem="admission", sees=SEES)
 
 
 @given(kit.instances())
-@hypothesis_settings(max_examples=60, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=60, deadline=None)
 def test_drawn_instances_can_be_written_and_read(instance: AdmissionInstance) -> None:
     assert AdmissionInstance.from_dict(instance.to_dict()) == instance
 
 
 @given(kit.instances(max_horizon=3, max_machines=1, max_resources=1, min_jobs=2, max_jobs=2, max_chunks=2))
-@hypothesis_settings(max_examples=40, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=40, deadline=None)
 def test_drawn_instances_keep_their_limits(instance: AdmissionInstance) -> None:
     s = instance.setting
     assert s.horizon <= 3
@@ -107,7 +107,7 @@ def broken(instance: AdmissionInstance, schedule: Schedule) -> set[str]:
 
 
 @given(kit.instances(min_jobs=1), st.data())
-@hypothesis_settings(max_examples=60, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=60, deadline=None)
 def test_drawn_schedules_break_nothing(instance: AdmissionInstance, data: st.DataObject) -> None:
     schedule = data.draw(kit.schedules(instance))
     assert instance.violations(schedule) == []
@@ -118,7 +118,7 @@ def test_drawn_schedules_break_nothing(instance: AdmissionInstance, data: st.Dat
 
 
 @given(kit.instances(min_jobs=1), st.data())
-@hypothesis_settings(max_examples=60, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=60, deadline=None)
 def test_drawn_faults_break_what_they_say(instance: AdmissionInstance, data: st.DataObject) -> None:
     constraint, schedule = data.draw(kit.faults(instance))
     found = {one.constraint for one in instance.violations(schedule)}
@@ -194,7 +194,7 @@ def test_altered_instances_differ_only_in_what_is_not_yet_shown(name: str, sees:
 
 
 @given(kit.instances(), st.data())
-@hypothesis_settings(max_examples=40, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=40, deadline=None)
 def test_drawn_instances_can_be_altered(instance: AdmissionInstance, data: st.DataObject) -> None:
     event = data.draw(st.integers(0, instance.setting.horizon - 1))
     shown = [job.to_dict() for job in instance.jobs if job.arrival <= event + 1]
@@ -333,7 +333,7 @@ def test_an_observation_that_leads_to_the_instance(monkeypatch: pytest.MonkeyPat
 
 
 @given(kit.instances(min_jobs=1))
-@hypothesis_settings(max_examples=40, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=40, deadline=None)
 def test_observations_show_every_job_once_when_it_arrives(instance: AdmissionInstance) -> None:
     policy = Drf()
     policy.start(instance.setting, np.random.default_rng(0))

@@ -1,7 +1,6 @@
 """Oracle of admission: every method proves tiny optima, replays, and keeps its promises."""
 
 import math
-import time
 from typing import Any
 
 import numpy as np
@@ -159,10 +158,11 @@ def test_the_search_does_not_strand_a_dear_resource_behind_a_free_one() -> None:
     assert schedule.workers.tolist() == [[1, 0, 1, 1], [1, 1, 0, 1]]
 
 
-def test_the_search_finds_tiny_optima() -> None:
-    for seed in range(2):
+def test_the_search_finds_tiny_optima(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission, "COLUMN_SECONDS", None)
+    for seed in range(3):
         instance = made(seed, jobs=4, horizon=5)
-        exact = by_cp_sat(instance, Budget(1e-4, 3.0))
+        exact = by_cp_sat(instance, Budget(1e-4, None))
         assert exact.bound is not None
         rough = offline(instance, method="lagrangian")
         assert 0.9 * exact.bound <= rough.value <= exact.bound * (1.0 + 1e-9)
@@ -192,10 +192,10 @@ def test_a_time_limit_of_zero_still_gives_an_interval(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["auto", "lagrangian"])
-def test_a_time_limit_is_kept(method: str) -> None:
-    offline(large(), method="lagrangian", time_limit=0.1)
+def test_a_time_limit_is_kept(method: str, monkeypatch: pytest.MonkeyPatch, ticking: type[Budget]) -> None:
+    monkeypatch.setattr(admission, "Budget", ticking)
     optimum = offline(large(), method=method, gap=0.0, time_limit=1.0)
-    assert optimum.seconds < 2.5
+    assert optimum.seconds < 1.2
     assert optimum.why_stopped is WhyStopped.TIME_LIMIT
     check(large(), optimum)
 
@@ -286,7 +286,9 @@ def test_small_utilities_do_not_end_with_nothing(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["auto", "lagrangian"])
-def test_jobs_too_large_to_price_exactly_keep_the_time_limit(method: str) -> None:
+def test_jobs_too_large_to_price_exactly_keep_the_time_limit(
+    method: str, monkeypatch: pytest.MonkeyPatch, ticking: type[Budget]
+) -> None:
     data = made(jobs=4, horizon=40, worker_machines=20, server_machines=20).to_dict()
     for job in data["jobs"]:
         job |= {"chunks": 10_000, "epochs": 1, "minibatches": 1, "minibatch_time": 12.5, "gradient_size": 0}
@@ -294,7 +296,7 @@ def test_jobs_too_large_to_price_exactly_keep_the_time_limit(method: str) -> Non
         job |= {side: [0.01] * len(data["resources"]) for side in ("worker_demand", "server_demand")}
     for side in ("worker_servers", "parameter_servers"):
         data[side] = [[7.0] * len(data["resources"])] * 20
-    begin = time.perf_counter()
-    optimum = offline(AdmissionInstance.from_dict(data), method=method, time_limit=2.0)
-    assert time.perf_counter() - begin < 12.0
+    monkeypatch.setattr(admission, "Budget", ticking)
+    optimum = offline(AdmissionInstance.from_dict(data), method=method, time_limit=0.1)
+    assert optimum.seconds < 0.15
     assert 0.0 < optimum.value <= (optimum.bound or 0.0)

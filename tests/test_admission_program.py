@@ -101,7 +101,7 @@ def test_print_shows_the_equations_beside_the_declaration() -> None:
     st.integers(0, 40),
     st.integers(1, 10**12),
 )
-@hypothesis_settings(max_examples=60, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=60, deadline=None)
 def test_a_capacity_row_has_the_same_whole_solutions(
     terms: list[tuple[int, int]], capacity: int, unit: int
 ) -> None:
@@ -116,7 +116,7 @@ def test_a_capacity_row_has_the_same_whole_solutions(
 
 
 @given(instances(min_jobs=1, max_chunks=40))
-@hypothesis_settings(max_examples=40, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=40, deadline=None)
 def test_the_tight_slope_asks_for_the_same_parameter_servers(instance: AdmissionInstance) -> None:
     for job in instance.jobs:
         true = exact(job.worker_bandwidth) / exact(job.server_bandwidth)
@@ -133,7 +133,7 @@ def test_the_slope_of_a_single_worker_is_1() -> None:
 
 
 @given(instances(max_jobs=3))
-@hypothesis_settings(max_examples=40, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=40, deadline=None)
 def test_deadlines_and_cuts_hold_for_every_plan(instance: AdmissionInstance) -> None:
     """A job that is done by d has done the worker-slots of the cut by every slot t."""
     for plan in plans(instance):
@@ -150,7 +150,7 @@ def test_deadlines_and_cuts_hold_for_every_plan(instance: AdmissionInstance) -> 
 
 
 @given(instances(max_jobs=3))
-@hypothesis_settings(max_examples=25, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=25, deadline=None)
 def test_given_schedules_earn_no_more_than_the_best_and_these_no_more_than_pooled(
     instance: AdmissionInstance,
 ) -> None:
@@ -175,7 +175,7 @@ def read(program: PyomoProgram) -> Schedule:
 
 
 @given(instances(max_jobs=3))
-@hypothesis_settings(max_examples=25, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=25, deadline=None)
 def test_a_solution_of_the_compact_program_is_a_schedule_of_its_value(instance: AdmissionInstance) -> None:
     assume(able(instance))
     program = compact_program(instance)

@@ -179,7 +179,7 @@ def test_a_missing_file_is_named(name: str, options: dict[str, Any], tmp_path: P
     for other, lines in made_up().items():
         if other != name:
             write(tmp_path, other, lines)
-    with pytest.raises(InputError, match=f"{name}: no such trace file"):
+    with pytest.raises(InputError, match=f"{name}: cannot be read: No such file"):
         from_trace(tmp_path, **SMALL | options)
 
 

@@ -1,6 +1,8 @@
 """The bound by weak duality: never below any allocation's value, and the same by other arithmetic."""
 
 import math
+import sys
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -19,14 +21,15 @@ KNOWN = {**ordinary(), **degenerate()}
 
 
 def proof(draw: st.DrawFn, instance: AllocationInstance) -> Certificate:
-    """Draw any certificate, good or bad."""
+    """Draw any certificate, good or bad, of normal numbers."""
     s = instance.setting
     part = draw(arrays(float, (s.ports, s.kinds), elements=st.sampled_from([0.0, 1.0]) | st.floats(0.0, 1.0)))
     part[part.sum(axis=1) <= 1e-9] = 1.0
     counts = instance.arrival_counts.astype(float)
-    prices = st.sampled_from([0.0, 0.5, 1.0, 3.0]) | st.floats(0.0, 20.0)
+    prices = st.sampled_from([0.0, 0.5, 1.0, 3.0]) | st.floats(0.0, 20.0, allow_subnormal=False)
     price = draw(arrays(float, (s.servers, s.kinds), elements=prices))
-    return Certificate(counts, part * (counts / part.sum(axis=1))[:, None], price)
+    w = part * (counts / part.sum(axis=1))[:, None]
+    return Certificate(counts, np.where(w < sys.float_info.min, 0.0, w), price)
 
 
 def gain(kind: int, alpha: float, y: float) -> float:
@@ -113,6 +116,22 @@ def test_rounding_never_lowers_the_bound(data: st.DataObject, instance: Allocati
     exact = in_rationals(instance.setting, given_proof)
     assert Fraction(bound) >= exact
     assert bound == pytest.approx(float(exact), rel=1e-13)
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-15, 1e-20])
+@pytest.mark.parametrize("least", [1e-300, sys.float_info.min])
+@settings(max_examples=20)
+@given(st.data(), instances(max_jobs=3, families=["linear"]))
+def test_products_that_underflow_never_lower_the_bound(
+    least: float, size: float, data: st.DataObject, instance: AllocationInstance
+) -> None:
+    """Nothing is gained, and prices of next to nothing are paid for small capacities."""
+    drawn = data.draw(st.composite(proof)(instance))
+    price = np.ceil(drawn.price) * least
+    s = instance.setting
+    setting = replace(s, alpha=np.zeros(s.alpha.shape), demand=s.demand * size, capacity=s.capacity * size)
+    bound = certificate_bound(setting, drawn.weights, drawn.w, price)
+    assert Fraction(bound) >= in_rationals(setting, Certificate(drawn.weights, drawn.w, price))
 
 
 def test_a_tie_of_gain_and_cost_is_not_lost_to_rounding() -> None:

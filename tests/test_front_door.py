@@ -1,10 +1,12 @@
 """The public names: the same handful of functions for every problem, loaded when first used."""
 
 import doctest
+import inspect
 import json
 import re
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +14,16 @@ import numpy as np
 import pytest
 
 import clairvoyant as cv
+from clairvoyant import _rooms
 from clairvoyant._rooms import INSTANCES
+from clairvoyant.analysis.audit import all_claims
+from clairvoyant.analysis.audit import choose as choose_claims
+from clairvoyant.models.base import numbers as checked_numbers
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
+UNTYPED: Any = cv
+"""For calls that a type checker refuses as well."""
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +33,7 @@ def instance() -> cv.Instance:
 
 def python(script: str, cwd: Path) -> str:
     done = subprocess.run(
-        [sys.executable, "-c", script], cwd=cwd, capture_output=True, text=True, check=False, timeout=120
+        [sys.executable, "-c", script], cwd=cwd, capture_output=True, text=True, check=False, timeout=600
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -119,8 +127,8 @@ def test_a_gang_instance_is_generated_from_a_fractional_one(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("problem", ["allocation", "allocation-gang"])
 def test_traces_are_read_by_the_problem(problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def from_trace(folder: str, *, slots: int, seed: int = 0) -> cv.Instance:
-        assert folder == "traces"
+    def from_trace(folder: Path, *, slots: int, seed: int = 0) -> cv.Instance:
+        assert folder == Path("traces")
         return cv.generate("allocation", size="tiny", slots=slots, seed=seed)
 
     monkeypatch.setattr("clairvoyant.models.allocation.trace.from_trace", from_trace)
@@ -132,8 +140,8 @@ def test_traces_are_read_by_the_problem(problem: str, monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("problem", ["selection", "selection-gang"])
 def test_traces_are_read_by_the_selection_problem(problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def from_trace(folder: str, *, slots: int, seed: int = 0, **_options: object) -> cv.Instance:
-        assert folder == "traces"
+    def from_trace(folder: Path, *, slots: int, seed: int = 0, **_options: object) -> cv.Instance:
+        assert folder == Path("traces")
         return cv.generate("selection", size="tiny", slots=slots, seed=seed)
 
     monkeypatch.setattr("clairvoyant.models.selection.trace.from_trace", from_trace)
@@ -148,7 +156,7 @@ def test_an_oracle_is_known_by_both_of_its_names() -> None:
     assert both == {"allocation-gang/gang", "selection-gang/gang"}
     instance = cv.generate("selection-gang", size="tiny", slots=2)
     assert cv.solve(instance, "selection-gang/gang").value == cv.solve(instance, "gang").value
-    with pytest.raises(cv.InputError, match="oracle: 'allocation-gang/gang' is not one of gang "):
+    with pytest.raises(cv.InputError, match="oracle: 'allocation-gang/gang' is not one of gang"):
         cv.solve(instance, "allocation-gang/gang")
 
 
@@ -179,16 +187,139 @@ def test_everything_is_listed_by_problem() -> None:
         (lambda _: cv.from_trace("allocation", "nowhere"), r"nowhere"),
         (lambda i: cv.solve(i, "gang"), r"oracle: 'gang' is not one of stationary, dynamic"),
         (lambda i: cv.solve(i, gaps=1), r"gaps: oracle 'stationary' takes no such option; it takes .*gap"),
-        (lambda i: cv.solve(i, gap=-1), r"gap: -1 is not"),
-        (lambda i: cv.play("ogashed", i), r"policy: 'ogashed' is unknown"),
-        (lambda i: cv.play("drf:quota=1", i), r"setting 'quota' is unknown"),
-        (lambda _: cv.list_policies("chess"), r"problem: 'chess'"),
-        (lambda _: cv.list_oracles("chess"), r"problem: 'chess' is not one of allocation"),
+        (lambda i: UNTYPED.solve(i, gap=-1), r"gap: -1 is not"),
+        (lambda i: UNTYPED.play("ogashed", i), r"policy: 'ogashed' is unknown"),
+        (lambda i: UNTYPED.play("drf:quota=1", i), r"setting 'quota' is unknown"),
+        (
+            lambda _: UNTYPED.solve("m.json"),
+            r"^instance: 'm\.json' is no instance; read a file with clairvoyant\.load",
+        ),
+        (
+            lambda _: UNTYPED.solve(Path("m.json")),
+            r"^instance: .*m\.json'\) is no instance; read a file with",
+        ),
+        (lambda _: UNTYPED.solve(None), r"^instance: NoneType is no instance"),
+        (lambda i: UNTYPED.solve(i.to_dict()), r"^instance: dict is no instance"),
+        (lambda i: UNTYPED.solve(i, 3), r"^oracle: 3 is not one of stationary, dynamic"),
+        (lambda i: UNTYPED.solve(i, method=3), r"^method: 3 is not one of interior point, cvxpy"),
+        (lambda i: UNTYPED.solve(i, gap="x"), r"^gap: 'x' is not"),
+        (
+            lambda i: UNTYPED.play(i, "drf"),
+            r"^policy: AllocationInstance is an instance, which comes after the policy",
+        ),
+        (lambda _: UNTYPED.play("drf", "m.json"), r"^instance: 'm\.json' is no instance"),
+        (
+            lambda i: UNTYPED.play(UNTYPED.list_policies("allocation")["drf"], i),
+            r"^policy: Drf is a class; give an object",
+        ),
+        (lambda i: UNTYPED.play(3, i), r"^policy: int has no member 'name'"),
+        (lambda i: UNTYPED.play("drf", i, "0"), r"^seed: '0' is not a whole number"),
+        (lambda _: UNTYPED.make_policy(3), r"^policy: 3 is not a name"),
+        (lambda i: UNTYPED.load(i), r"^path: AllocationInstance\(.*\) is not a path"),
+        (lambda _: UNTYPED.load(b"m.json"), r"^path: b'm\.json' is not a path"),
+        (lambda _: UNTYPED.load("a\0b"), r"cannot be read: embedded null"),
+        (lambda i: i.save("a\0b"), r"cannot be written: embedded null"),
+        (lambda i: i.save(3), r"^path: 3 is not a path"),
+        (lambda i: type(i).load(3), r"^path: 3 is not a path"),
+        (lambda i: type(i).from_dict(3), r"^instance: 3 is not an object"),
+        (lambda _: UNTYPED.GangInstance.from_dict(None), r"^instance: None is not an object"),
+        (lambda i: UNTYPED.play("drf", i, isolated="no"), r"^isolated: 'no' is neither true nor false"),
+        (lambda i: UNTYPED.play("drf", i, enforce="x"), r"^enforce: 'x' is neither"),
+        (lambda i: UNTYPED.play("drf", i, keep_decisions=None), r"^keep_decisions: None is neither"),
+        (lambda _: checked_numbers([np.array(1.0)], "x", (None, None)), r"^x\[0\]: array\(1\.\) is not a"),
+        (lambda _: UNTYPED.from_trace("allocation", 3), r"^folder: 3 is not a path"),
+        (lambda _: UNTYPED.from_trace("allocation", "a\0b"), r"no such folder of traces"),
+        (lambda _: UNTYPED.train(3, "x"), r"^plan: 3 is not a path"),
+        (lambda _: UNTYPED.train("a\0b", "x"), r"cannot be read: embedded null"),
+        (lambda _: UNTYPED.generate(["allocation"]), r"^problem: \['allocation'\] is not one of"),
+        (lambda _: UNTYPED.list_policies("chess"), r"problem: 'chess'"),
+        (lambda _: UNTYPED.list_oracles("chess"), r"problem: 'chess' is not one of allocation"),
     ],
 )
 def test_bad_arguments_are_refused_by_name(call: Any, message: str, instance: cv.Instance) -> None:
     with pytest.raises(cv.InputError, match=message):
         call(instance)
+
+
+@pytest.mark.parametrize(
+    ("call", "meant"),
+    [
+        (lambda _: cv.generate("alocation"), "allocation"),
+        (lambda _: cv.generate("allocation", size="defualt"), "default"),
+        (lambda _: cv.generate("allocation", slot=3), "slots"),
+        (lambda _: cv.generate("allocation", utility="recipocal"), "reciprocal"),
+        (lambda _: cv.generate("selection", noise="bernouli"), "bernoulli"),
+        (lambda i: cv.solve(i, "stationery"), "stationary"),
+        (lambda i: cv.solve(i, method="cvxpi"), "cvxpy"),
+        (lambda i: cv.solve(i, timelimit=3), "time_limit"),
+        (lambda i: cv.play("ogashed", i), "ogasched"),
+        (lambda i: cv.play("fairness:shares=all", i), "share"),
+        (lambda i: cv.play("ogasched:step=constnat", i), "constant"),
+        (lambda i: cv.play("ogasched:start_at=zeor", i), "zero"),
+        (lambda _: cv.make_policy("oasis:bounds=exat"), "exact"),
+        (lambda _: cv.make_policy("esdp:g=loglg"), "loglog"),
+        (lambda _: cv.list_policies("placment"), "placement"),
+        (lambda _: cv.list_oracles("admision"), "admission"),
+        (lambda _: choose_claims(["allocaton"], [], all_claims()), "allocation"),
+        (lambda _: choose_claims([], ["allocation/theorem1"], all_claims()), "allocation/theorem-1"),
+        (lambda i: type(i).from_dict(i.to_dict() | {"capacities": []}), "capacity"),
+    ],
+)
+def test_a_misspelt_name_is_told_what_is_like_it(call: Any, meant: str, instance: cv.Instance) -> None:
+    with pytest.raises(cv.InputError, match=rf"; did you mean {meant!r}\?"):
+        call(instance)
+
+
+def test_nothing_is_suggested_for_what_is_like_nothing(instance: cv.Instance) -> None:
+    with pytest.raises(cv.InputError) as caught:
+        cv.solve(instance, "xyzzy")
+    assert "did you mean" not in str(caught.value)
+
+
+@pytest.mark.parametrize("problem", ["allocation", "admission"])
+def test_a_name_that_several_problems_use_is_said_with_the_problem(problem: str) -> None:
+    assert cv.make_policy(f"{problem}/drf").traits.problem == problem
+    assert cv.make_policy(f"{problem}/drf", problem).traits.problem == problem
+    assert cv.make_policy("drf", problem).traits.problem == problem
+    with pytest.raises(cv.InputError, match=r"^policy: 'drf' is allocation/drf or admission/drf; there are "):
+        cv.make_policy("drf")
+
+
+def documented(thing: Any) -> list[str] | None:
+    """Return the names in the section on parameters of a docstring, or None if it has none."""
+    text = inspect.cleandoc(thing.__doc__ or "")
+    found = re.search(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-+$|\Z)", text, re.MULTILINE | re.DOTALL)
+    if found is None:
+        return None
+    heads = (line for line in found[1].splitlines() if line and not line[0].isspace())
+    return [name.strip().lstrip("*") for head in heads for name in head.split(",")]
+
+
+@pytest.mark.parametrize("name", cv.list_policies())
+def test_every_policy_documents_the_settings_that_it_has(name: str) -> None:
+    kind = cv.list_policies()[name]
+    told = [names for parent in kind.__mro__ if (names := documented(parent)) is not None]
+    assert (told[0] if told else []) == [field.name for field in fields(kind) if field.init]
+
+
+FUNCTIONS = {
+    **{f"solve {name}": entry.function for name, entry in cv.list_oracles().items()},
+    **{f"generate {problem}": _rooms.find(problem, _rooms.GENERATORS) for problem in _rooms.GENERATORS},
+    **{f"from_trace {problem}": _rooms.find(problem, _rooms.TRACES) for problem in _rooms.TRACES},
+    **{f"instance {problem}": _rooms.find(problem, _rooms.INSTANCES) for problem in _rooms.INSTANCES},
+    **{f"cv.{name}": getattr(cv, name) for name in ("generate", "from_trace", "solve", "play", "train")},
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_function_documents_the_parameters_that_it_has(name: str) -> None:
+    told, parameters = documented(FUNCTIONS[name]), set(inspect.signature(FUNCTIONS[name]).parameters)
+    if told is None:
+        assert inspect.unwrap(FUNCTIONS[name]).__doc__
+    elif "options" in told:  # those of another function
+        assert set(told) - {"options"} <= parameters
+    else:
+        assert set(told) == parameters
 
 
 @pytest.mark.parametrize("problem", ["chess", None, 3, ["allocation"], {}])

@@ -18,6 +18,9 @@ from clairvoyant.models.base import InputError
 
 DEFAULT = generate()
 LARGE = generate("large")
+TINY_SUMS = [56.165, 38.0, 0.784131277848386, 7.096193906985153, 14.0]
+DEFAULT_SUMS = [10287.557046875, 4081.0, 2.1994439625704794, 958.6990349651505, 13910.0]
+"""Of what all edges ask for, of capacities, overheads, alpha and arrivals, with the seeds 1 and 0."""
 
 
 def binding(instance: AllocationInstance) -> float:
@@ -142,8 +145,14 @@ def test_a_seed_decides_every_byte(tmp_path: Path) -> None:
 
 
 def test_the_draws_do_not_change_between_releases() -> None:
-    assert generate("tiny", 1).digest() == "168cfbe997c2047e"
-    assert DEFAULT.digest() == "e2a41c3004e047ae"
+    """Up to the last digits, which exp and log of another processor may change."""
+
+    def summed(instance: AllocationInstance) -> list[float]:
+        s = instance.setting
+        return [float(x.sum()) for x in (s.edge_demand, s.capacity, s.overhead, s.alpha, instance.arrivals)]
+
+    assert summed(generate("tiny", 1)) == pytest.approx(TINY_SUMS, rel=1e-9)
+    assert summed(DEFAULT) == pytest.approx(DEFAULT_SUMS, rel=1e-9)
 
 
 def test_seeds_differ() -> None:
@@ -162,7 +171,12 @@ def test_the_first_slots_do_not_depend_on_the_horizon() -> None:
         assert same_setting(short, long)
 
 
-@given(low=st.floats(0.0, 0.99), high=st.floats(0.0, 0.99), counts=st.booleans(), fano=st.floats(1.0, 20.0))
+@given(
+    low=st.floats(0.0, 0.99, allow_subnormal=False),
+    high=st.floats(0.0, 0.99, allow_subnormal=False),
+    counts=st.booleans(),
+    fano=st.floats(1.0, 20.0),
+)
 @settings(max_examples=25, deadline=None)
 def test_more_probability_only_adds_arrivals(low: float, high: float, counts: bool, fano: float) -> None:
     low, high = sorted((low, high))
@@ -192,7 +206,10 @@ def test_density_is_reached_exactly(density: float) -> None:
 
 
 @given(
-    ports=st.integers(1, 12), servers=st.integers(1, 12), share=st.floats(0.0, 1.0), seed=st.integers(0, 99)
+    ports=st.integers(1, 12),
+    servers=st.integers(1, 12),
+    share=st.floats(0.0, 1.0, allow_subnormal=False),
+    seed=st.integers(0, 99),
 )
 @settings(max_examples=100, deadline=None)
 def test_nobody_is_left_out_where_edges_suffice(ports: int, servers: int, share: float, seed: int) -> None:
@@ -203,7 +220,7 @@ def test_nobody_is_left_out_where_edges_suffice(ports: int, servers: int, share:
     assert len(set(s.server.tolist())) >= min(servers, count)
 
 
-@given(low=st.floats(0.0, 10.0), high=st.floats(0.0, 10.0))
+@given(low=st.floats(0.0, 10.0, allow_subnormal=False), high=st.floats(0.0, 10.0, allow_subnormal=False))
 @settings(max_examples=25, deadline=None)
 def test_more_density_only_adds_edges(low: float, high: float) -> None:
     few, many = (

@@ -1,6 +1,7 @@
 """Imports run one way: models <- oracles and online <- analysis <- front door; online never sees oracles."""
 
 import ast
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ MAY_IMPORT = {
     "online": {"online", "models"},  # never oracles: a policy cannot ask the clairvoyant
     "analysis": {"analysis", "models", "oracles", "online"},
 }
+STOPWATCH = "models/stopwatch.py"
 MODULES = sorted(path for layer in MAY_IMPORT for path in (ROOT / layer).rglob("*.py"))
 
 
@@ -35,7 +37,7 @@ def imported(node: ast.AST, package: str) -> list[tuple[str, bool]]:
     if isinstance(node, ast.Call) and node.args:
         function = node.func
         called = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-        if called in {"import_module", "__import__"}:
+        if called in {"import_module", "__import__", "library"}:
             match node.args[0]:
                 case ast.Constant(value=str(name)):
                     level = len(name) - len(name.lstrip("."))
@@ -55,6 +57,8 @@ def broken_rules(source: str, path: str) -> list[str]:
             place = f"{path}:{getattr(node, 'lineno', 0)}"
             first, _, rest = name.partition(".")
             target = rest.partition(".")[0]
+            if name == "<computed>" and path == STOPWATCH:
+                continue  # there it is an argument of `library`, whose calls are checked like imports
             if name == "<computed>":
                 broken.append(f"{place}: imports a module by a computed name, which nobody can check")
             elif first in MAY_IMPORT or not first:
@@ -115,3 +119,58 @@ def test_the_scan_finds_a_broken_rule(path: str, source: str) -> None:
 )
 def test_the_scan_lets_good_imports_pass(path: str, source: str) -> None:
     assert broken_rules(source, path) == []
+
+
+# One clock, and what loads while it stands.
+
+LAZY = {"models", "oracles", "online"}
+LIGHT = {*sys.stdlib_module_names, "numpy"}
+LOADED = {"torch.linalg.LinAlgError"}
+"""Where this is imported in a function, PyTorch is there: the policy has been started."""
+
+
+def clock_rules(source: str, path: str) -> list[str]:
+    """Every place in `source` where time could be counted that goes into loading or compiling."""
+    tree = ast.parse(source)
+    heavy = [
+        f"{path}:{node.lineno}: a function imports {name} while the clock may go; use stopwatch.library"
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef) and path.partition("/")[0] in LAZY
+        for node in ast.walk(function)
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for name, relative in imported(node, "")
+        if not relative and name.partition(".")[0] not in LIGHT and name not in LOADED
+    ]
+    compilers = [
+        f"{path}:{node.lineno}: imports numba; kernels are declared with models/compiled.py"
+        for node in ast.walk(tree)
+        if path != "models/compiled.py" and isinstance(node, (ast.Import, ast.ImportFrom))
+        for name, _ in imported(node, "")
+        if name.partition(".")[0] == "numba"
+    ]
+    clocks = [
+        f"{path}:{node.lineno}: time.{node.attr} counts loading and compiling; use stopwatch.now"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr in {"perf_counter", "monotonic", "time"}
+        if isinstance(node.value, ast.Name) and node.value.id == "time" and path != STOPWATCH
+    ]
+    return heavy + compilers + clocks
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_module_counts_no_loading_and_compiling(path: Path) -> None:
+    assert clock_rules(path.read_text(encoding="utf-8"), path.relative_to(ROOT).as_posix()) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("oracles/allocation.py", "def late():\n    import highspy"),
+        ("models/program.py", "def late():\n    from pyomo import environ"),
+        ("online/play.py", "begin = time.perf_counter()"),
+        ("analysis/regret.py", "begin = time.monotonic()"),
+        ("online/allocation/_kernels.py", "from numba import njit"),
+    ],
+)
+def test_the_scan_finds_what_would_be_counted(path: str, source: str) -> None:
+    assert len(clock_rules(source, path)) == 1

@@ -32,7 +32,7 @@ print(json.dumps([asdict(row) | {"ratio": row.ratio} for row in b.learning()]))
 
 def test_every_row_of_the_learned_schedulers_is_measured() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", LEARNING], cwd=ROOT, capture_output=True, text=True, check=False, timeout=240
+        [sys.executable, "-c", LEARNING], cwd=ROOT, capture_output=True, text=True, check=False, timeout=600
     )
     assert done.returncode == 0, done.stderr
     rows: list[dict[str, Any]] = json.loads(done.stdout)
@@ -44,7 +44,7 @@ def test_every_row_of_the_learned_schedulers_is_measured() -> None:
 
 def test_every_row_of_the_placement_problem_is_measured() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT], cwd=ROOT, capture_output=True, text=True, check=False, timeout=240
+        [sys.executable, "-c", SCRIPT], cwd=ROOT, capture_output=True, text=True, check=False, timeout=600
     )
     assert done.returncode == 0, done.stderr
     rows: list[dict[str, Any]] = json.loads(done.stdout)

@@ -343,7 +343,7 @@ def test_bad_files_are_refused_in_one_line_naming_field_index_and_value(
         ("generate placement --trace nowhere --out OUT", "nowhere"),
         ("generate placement --trace . --option source=x --out OUT", "source: 'x' is not one of pai-2020"),
         ("solve FILE --method simplex", "method: 'simplex' is not one of"),
-        ("solve FILE --oracle stationary", r"oracle: 'stationary' is not one of offline \(placement\)"),
+        ("solve FILE --oracle stationary", r"oracle: 'stationary' is not one of offline"),
         ("solve FILE --gap -1", "gap: -1.0 is not"),
         ("solve FILE --time-limit -1", "time_limit: -1.0 is not"),
         ("play FILE --policy oasis", "'oasis' plays 'admission', not 'placement'"),

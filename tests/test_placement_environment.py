@@ -405,7 +405,7 @@ except clairvoyant.ClairvoyantError as error:
 """
     for name in ("gymnasium", "pettingzoo"):
         done = subprocess.run(
-            [sys.executable, "-c", code, name], capture_output=True, text=True, check=False, timeout=60
+            [sys.executable, "-c", code, name], capture_output=True, text=True, check=False, timeout=600
         )
         assert done.returncode == 0, done.stderr
         expected = f'the environments need the package {name}: pip install "clairvoyant[environments]"\n'

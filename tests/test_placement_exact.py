@@ -2,7 +2,6 @@
 
 import signal
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -34,7 +33,7 @@ METHODS = (*SEARCHES, by_enumeration, by_program)
 
 
 def few(examples: int) -> hypothesis_settings:
-    return hypothesis_settings(max_examples=examples, deadline=None, derandomize=True)
+    return hypothesis_settings(max_examples=examples, deadline=None)
 
 
 def optimum(instance: PlacementInstance, method: Method) -> float:
@@ -237,7 +236,7 @@ def test_no_time_at_all_leaves_an_honest_bound(method: Method, contention: float
 def test_an_early_stop_leaves_an_honest_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     instance = busy(8, 1, slowdown={"communication": 1.0, "contention": 1.0})
     best = optimum(instance, by_branch_and_bound)
-    monkeypatch.setattr(placement_exact, "SLICE", 100)
+    monkeypatch.setattr(placement_exact, "SLICE", 100_000)
     calls: list[str] = []
 
     class Later(Budget):
@@ -264,7 +263,7 @@ def test_a_gap_is_enough(method: Method, gap: float) -> None:
         assert found.bound is not None
         value = instance.cost(found.schedule)
         assert found.bound <= best <= value
-        assert value - found.bound <= gap * max(1.0, found.bound)
+        assert value - found.bound <= gap * found.bound
         assert found.why_stopped in (WhyStopped.PROVED, WhyStopped.GAP_REACHED)
 
 
@@ -294,17 +293,11 @@ def test_progress_is_told_and_its_errors_come_through(method: Method) -> None:
 
 @pytest.mark.parametrize("method", SEARCHES)
 def test_ctrl_c_ends_a_search(method: Method) -> None:
-    optimum(busy(3), method)  # compiles
     slowdown = {"communication": 1.0, "contention": 1.0 if method is by_branch_and_bound else 0.0}
     instance = busy(24, 3, slowdown=slowdown)
     main = threading.get_ident()
-    timer = threading.Timer(1.5, lambda: signal.pthread_kill(main, signal.SIGINT))
-    begin = time.perf_counter()
-    timer.start()
     with pytest.raises(KeyboardInterrupt):
-        method(instance, Budget(0.0, 60.0))
-    timer.join()
-    assert time.perf_counter() - begin < 30.0
+        method(instance, Budget(0.0, None), lambda *_: signal.pthread_kill(main, signal.SIGINT))
     assert not [thread for thread in threading.enumerate() if "ThreadPool" in thread.name]
 
 
@@ -318,7 +311,7 @@ def test_an_enumeration_out_of_time_proves_nothing() -> None:
     found = by_enumeration(busy(4), Budget(0.0, 0.0))
     assert found.bound is None
     assert found.why_stopped is WhyStopped.TIME_LIMIT
-    assert found.schedule is not None
+    assert found.schedule is None
 
 
 def test_too_many_jobs_for_the_path_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -334,6 +327,6 @@ def test_a_wrong_bound_or_schedule_is_refused(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(OracleError, match="above the value"):
         placement_exact._exact(instance, honest, 10**12, Budget(0.0, None), "")
     monkeypatch.setattr(placement_exact, "_simulated", lambda *_: wrong)
-    monkeypatch.setattr(placement_exact, "_units", lambda *_: 0)
+    monkeypatch.setattr(PlacementInstance, "units", lambda *_: 0)
     with pytest.raises(OracleError):
         by_cpsat(instance, Budget(0.0, None))

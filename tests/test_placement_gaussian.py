@@ -339,6 +339,47 @@ def test_projection_is_the_nearest_positive_semidefinite_matrix() -> None:
     torch.testing.assert_close(projected(found), found, rtol=1e-10, atol=1e-12)
 
 
+def turned(values: list[float]) -> Tensor:
+    """Return a symmetric matrix of these eigenvalues, up to rounding."""
+    basis: Tensor = torch.linalg.qr(normal(len(values), len(values)))[0]
+    return (basis * torch.tensor(values, dtype=torch.float64)) @ basis.mT
+
+
+SPECTRA = {
+    "all equal": turned([2.0, 2.0, 2.0, 2.0]),
+    "repeated": turned([-1.0, -1.0, 3.0, 3.0, 3.0]),
+    "the unit matrix": torch.eye(4, dtype=torch.float64),
+    "positive": turned([1.0, 2.0, 3.0]),
+    "negative": turned([-1.0, -2.0, -2.0]),
+    "of both signs": turned([-2.0, -0.1, 0.1, 4.0]),
+    "of two parts": torch.diag(torch.tensor([5.0, -5.0, 5.0, -5.0], dtype=torch.float64)),
+    "nothing": torch.zeros(3, 3, dtype=torch.float64),
+    "several": torch.stack([turned([1.0, 1.0, -1.0]), turned([1.0, 2.0, -3.0])]),
+}
+
+
+@pytest.mark.parametrize("name", SPECTRA)
+def test_projection_has_a_gradient_at_repeated_eigenvalues(name: str) -> None:
+    matrix = SPECTRA[name].clone().requires_grad_()
+    outer, way = normal(*matrix.shape, seed=1), normal(*matrix.shape, seed=2)
+    (found,) = torch.autograd.grad(projected(matrix), matrix, outer)
+    step = 1e-5
+    with torch.no_grad():
+        change = (projected(matrix + step * way) - projected(matrix - step * way)) / (2 * step)
+    assert float((found * way).sum()) == pytest.approx(float((outer * change).sum()), rel=1e-6, abs=1e-8)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.sampled_from([-3.0, -1e-30, -0.0, 0.0, 5e-324, 1e-8, 1.0, 1e20]), min_size=1, max_size=6))
+@pytest.mark.parametrize("kind", [torch.float32, torch.float64])
+def test_the_gradient_of_the_projection_is_finite_and_shrinks(kind: torch.dtype, values: list[float]) -> None:
+    matrix = torch.diag(torch.tensor(values, dtype=kind)).requires_grad_()
+    outer = normal(*matrix.shape).to(kind)
+    (found,) = torch.autograd.grad(projected(matrix), matrix, outer)
+    assert found.isfinite().all()
+    assert float(found.norm()) <= float(outer.norm()) * 1.0001  # no point is moved further than its origin
+
+
 # The process as a whole
 
 

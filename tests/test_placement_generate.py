@@ -194,12 +194,21 @@ def test_the_same_seed_gives_the_same_bytes(size: str, tmp_path: Path) -> None:
     assert one != other
 
 
-def test_the_digests_do_not_change_between_releases() -> None:
-    assert {size: generate(size, 1).digest() for size in SIZES} == {
-        "tiny": "5f94590647550e6c",
-        "default": "768ca67edbdbd568",
-        "large": "4a3d70b550f9eb3d",
-    }
+KNOWN_SUMS = {
+    "tiny": [2605119, 5554650, 12, 2380],
+    "default": [40669212189, 2378446953, 1613, 206500],
+    "large": [5466223024502, 21629338110, 16942, 2052690],
+}
+"""Of submission times and durations (ms), GPUs and intensities, with the seed 1."""
+
+
+def test_the_draws_do_not_change_between_releases() -> None:
+    """Up to the last digits, which exp and log of another processor may change."""
+    sums = {}
+    for size in SIZES:
+        jobs = generate(size, 1).jobs
+        sums[size] = [int(x.sum()) for x in (jobs.submit, jobs.duration, jobs.gpus, jobs.intensity)]
+    assert sums == {size: pytest.approx(known, rel=1e-6) for size, known in KNOWN_SUMS.items()}
 
 
 def test_more_jobs_leave_the_others_as_they_are() -> None:
@@ -291,7 +300,7 @@ def test_the_clusters_have_the_same_estimates_and_more_jobs_leave_the_others_the
     assert generate(jobs=0, estimate_error=1).jobs.estimate is None
 
 
-@given(seed=st.integers(0, 2**70), size=st.sampled_from(["tiny", "default"]), count=st.integers(0, 30))
+@given(seed=st.integers(0, 2**53 - 1), size=st.sampled_from(["tiny", "default"]), count=st.integers(0, 30))
 @settings(max_examples=20)
 def test_every_seed_gives_a_valid_instance(seed: int, size: str, count: int) -> None:
     instance = generate(size, seed, jobs=count)

@@ -638,7 +638,7 @@ def test_the_number_of_decisions_must_be_that_of_the_epochs() -> None:
         ([(1, 0, 1)], r"time 0 s: infeasible decision: window\[1\]"),
         ([(0, 0, 2)], r"time 0 s: infeasible decision: gang\[0\] exceeded by 4"),
         ([(7, 0, 1)], r"job\[7\]"),
-        ([(0, 0, 2**62), (0, 1, 2**62)], r"gang\[0\].*capacity"),
+        ([(0, 0, 2**52), (0, 1, 2**52)], r"gang\[0\].*capacity"),
     ],
 )
 def test_an_infeasible_decision_is_refused(decision: Any, message: str) -> None:

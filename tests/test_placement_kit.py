@@ -41,7 +41,7 @@ ALL = Traits(problem="placement", sees=SEES | HEARS)
 
 
 @given(kit.instances(), kit.instances(min_jobs=1, estimates=True))
-@hypothesis_settings(max_examples=60, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=60, deadline=None)
 def test_drawn_instances_can_be_written_and_read(plain: PlacementInstance, other: PlacementInstance) -> None:
     for instance in (plain, other):
         assert PlacementInstance.from_dict(instance.to_dict()) == instance
@@ -54,7 +54,7 @@ def test_drawn_instances_can_be_written_and_read(plain: PlacementInstance, other
         max_machines=2, min_jobs=2, max_jobs=3, max_gpus=1, max_instances=2, slowdowns=False, windows=False
     )
 )
-@hypothesis_settings(max_examples=40, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=40, deadline=None)
 def test_drawn_instances_keep_their_limits(instance: PlacementInstance) -> None:
     s, jobs = instance.setting, instance.jobs
     assert len(s.capacity) <= 2
@@ -82,7 +82,7 @@ def test_many_drawn_instances_have_jobs_that_wait_and_jobs_on_several_machines()
 
 
 @given(kit.instances(), st.data())
-@hypothesis_settings(max_examples=60, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=60, deadline=None)
 def test_drawn_schedules_break_nothing(instance: PlacementInstance, data: st.DataObject) -> None:
     schedule = data.draw(kit.schedules(instance))
     assert instance.violations(schedule) == []
@@ -93,7 +93,7 @@ def test_drawn_schedules_break_nothing(instance: PlacementInstance, data: st.Dat
 
 
 @given(kit.instances(min_jobs=1), st.data())
-@hypothesis_settings(max_examples=60, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=60, deadline=None)
 def test_drawn_faults_break_what_they_say(instance: PlacementInstance, data: st.DataObject) -> None:
     constraint, schedule = data.draw(kit.faults(instance))
     found = {one.constraint for one in instance.violations(schedule)}
@@ -210,7 +210,7 @@ def test_altered_instances_show_the_same_up_to_the_event(name: str, sees: frozen
 
 
 @given(st.booleans(), st.sampled_from(list(VIEWS.values())), st.booleans(), st.data())
-@hypothesis_settings(max_examples=80, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=80, deadline=None)
 def test_drawn_instances_can_be_altered(
     estimates: bool, sees: frozenset[str], lazy: bool, data: st.DataObject
 ) -> None:
@@ -623,7 +623,7 @@ def test_writing_into_an_observation() -> None:
     kit.instances(min_jobs=1, estimates=True),
     st.sampled_from(["fifo-consolidate", "sjf-consolidate", "sjf-estimate-consolidate", "tetris"]),
 )
-@hypothesis_settings(max_examples=40, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=40, deadline=None)
 def test_observations_are_consistent(instance: PlacementInstance, name: str) -> None:
     policy, jobs = POLICIES[name](), instance.jobs
     policy.start(instance.setting, np.random.default_rng(0))

@@ -168,6 +168,8 @@ def test_the_outlook_is_what_is_observed(instance: PlacementInstance) -> None:
         assert (outlook.table.submit == 0).all()
         assert (estimate >= 1).all()
         assert (outlook.now.finish[: len(jobs) - len(observation.jobs)] > 0).all()
+        gpus = max(1, int(instance.jobs.gpus[jobs].sum()))
+        assert outlook.scale.tolist() == [1.0 / (1000 * len(jobs)), 1.0 / (1000 * gpus)]
         records.begin(rows, observation.time)
 
     play(Watched(Mosa(iterations=1), look), instance)
@@ -205,6 +207,25 @@ def test_a_job_that_outlives_all_others_is_expected_to_run_on() -> None:
 
     play(Watched(Mosa(), look), instance)
     assert found == [([1, 2], [50_000, 2000])]
+
+
+def test_how_long_a_spread_job_has_run_is_counted_without_its_slowdown() -> None:
+    """Job 3 gets one GPU on each machine at 3 s; at 53 s it is expected to take as long again."""
+    first = [job(0, 1000, gpus=3), job(0, 1000, gpus=3), job(0, 2)]
+    slowdown = {"communication": 1.0, "contention": 0.0}
+    instance = cluster([*first, job(3, 100, 2), job(53, 1, gpus=0)], slowdown=slowdown)
+    found: dict[int, int] = {}
+
+    def look(policy: Planner, observation: Observation, _: np.ndarray) -> None:
+        if observation.time == 53_000:
+            _outlook, jobs, estimate = look_ahead(policy._records, observation)
+            found.update(zip(jobs.tolist(), estimate.tolist(), strict=True))
+
+    play(Watched(Mosa(), look), instance)
+    slower = float(instance.setting.slowdown.spread_factor(np.array(2), np.array(1)))
+    assert slower > 1.0
+    assert found[0] == found[1] == 53_000
+    assert found[3] == pytest.approx(50_000 / slower)
 
 
 # how plans are valued
@@ -343,6 +364,76 @@ def test_walks_stay_within_reach(centre: float, reach: float, steps: int, seed: 
     for step in range(1, steps + 1):
         place = search.walk(centre, reach, step, steps, np.random.default_rng(seed))
         assert left - 1e-12 <= place <= right + 1e-12
+
+
+def literal_mosa(outlook: Outlook, archive: Archive, plans: np.ndarray, rng: Any, iterations: int) -> None:
+    """Anneal as the docstring of Mosa says, at 3 s that fall by 0.9."""
+    worth = [judged(outlook, archive, plan) for plan in plans]
+    chosen = search.best(archive, outlook.weight)
+    current, value, w = archive.keys[chosen].copy(), members(archive)[chosen], len(plans[0]) // 2
+    assert value in worth
+    for step in range(iterations):
+        plan, place, change = current.copy(), int(w * rng.random()), rng.random()
+        if step % 2 == 0:
+            plan[place] = change  # another key in the order
+        else:
+            plan[w + place] = (plan[w + place] + (1 + int((RULES - 1) * change)) / RULES) % 1.0
+        then = judged(outlook, archive, plan)
+        worse = sum(max(0.0, (b - a) * unit) for a, b, unit in zip(value, then, outlook.scale, strict=True))
+        if rng.random() < np.exp(-worse / (3.0 * 0.9**step)):
+            current, value = plan, then
+
+
+def literal_malo(outlook: Outlook, archive: Archive, plans: np.ndarray, rng: Any, iterations: int) -> None:
+    """Hunt with five ants as the docstring of Malo says."""
+    for plan in plans:
+        judged(outlook, archive, plan)
+    size, w = len(plans[0]), len(plans[0]) // 2
+    ants = np.array([*plans, *([rng.random() for _ in range(size)] for _ in range(5 - len(plans)))])
+    for ant in ants[len(plans) :]:
+        judged(outlook, archive, ant)
+    for t in range(1, iterations + 1):
+        reach = w ** (-t / iterations)
+        elite = archive.keys[search.best(archive, outlook.weight)].copy()
+        for ant in ants:
+            lion = archive.keys[search._roulette(archive, rng)].copy()
+            for d in range(size):
+                walks = [search.walk(centre[d], reach, t, iterations, rng) for centre in (lion, elite)]
+                ant[d] = sum(walks) / 2
+            judged(outlook, archive, ant)
+        judged(outlook, archive, search._refine(archive, ants, rng))  # one for every five ants
+
+
+def test_a_plan_is_drawn_with_a_chance_inverse_to_its_crowding() -> None:
+    archive, rng = blank_archive(1), np.random.default_rng(0)
+    for keys, (waited, used) in enumerate(((0, 10**6), (1, 10**6 - 1), (10**6, 0))):
+        search.keep(archive, np.full(2, 0.1 * keys), waited, used, 1.0)
+    assert search.crowding(archive).tolist() == [2, 2, 1]
+    drawn = np.bincount([search._roulette(archive, rng) for _ in range(4000)]) / 4000
+    assert drawn == pytest.approx([0.25, 0.25, 0.5], abs=0.04)
+
+
+def judged(outlook: Outlook, archive: Archive, plan: np.ndarray) -> tuple[int, int]:
+    waited, used = search.rollout(outlook, plan)
+    search.keep(archive, plan, waited, used, outlook.weight)
+    return waited, used
+
+
+@SEARCHES
+@pytest.mark.parametrize("seed", range(4))
+def test_a_search_is_what_its_docstring_says(seed: int, name: str) -> None:
+    instance = busy(seed, gpu_weight=0.5)
+    outlook, plans = known(instance), plans_of(instance)
+    archive, found, rng = blank_archive(12), blank_archive(12), np.random.default_rng
+    if name == "mosa":
+        literal_mosa(outlook, archive, plans, rng(seed), 60)
+        search.anneal(outlook, found, plans, rng(seed), 60, 3.0, 0.9)
+    else:
+        literal_malo(outlook, archive, plans, rng(seed), 20)
+        search.hunt(outlook, found, plans, rng(seed), 20, 5)
+    assert members(found) == members(archive)
+    count = len(members(found))
+    np.testing.assert_allclose(found.keys[:count], archive.keys[:count], rtol=1e-12)
 
 
 def test_a_walk_covers_what_is_within_reach() -> None:

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
 
 from clairvoyant.models.base import InputError
 from clairvoyant.models.placement.instance import PlacementInstance
@@ -47,6 +48,11 @@ def made(count: int = 12, **options: Any) -> PlacementInstance:
     return PlacementInstance(machines=machines, jobs=jobs, **options)
 
 
+def changed(instance: PlacementInstance, **parts: Any) -> PlacementInstance:
+    """Return an instance with other parts."""
+    return PlacementInstance.from_dict({**instance.to_dict(), **parts})
+
+
 SLOW: dict[str, Any] = {"slowdown": {"communication": 1.0, "contention": 0.5}, "gpu_weight": 0.2}
 
 
@@ -57,7 +63,7 @@ def check(instance: PlacementInstance, optimum: Optimum) -> None:
     assert optimum.bound is not None
     assert optimum.bound <= optimum.value
     assert check_certificate(instance, optimum.certificate).value <= optimum.bound
-    assert optimum.gap == pytest.approx((optimum.value - optimum.bound) / max(1.0, optimum.bound))
+    assert optimum.gap == pytest.approx((optimum.value - optimum.bound) / (optimum.bound or 1.0))
 
 
 @given(instances(contention=False, windows=False, **TINY))
@@ -122,12 +128,12 @@ def test_a_time_limit_of_zero_still_gives_an_interval(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["auto", "search"])
-def test_a_time_limit_is_kept(method: str) -> None:
+def test_a_time_limit_is_kept(method: str, monkeypatch: pytest.MonkeyPatch, ticking: type[Budget]) -> None:
+    monkeypatch.setattr(placement, "Budget", ticking)
     instance = made(60, **SLOW)
-    offline(instance, method=method, gap=0.0)  # compiles
-    optimum = offline(instance, method=method, gap=0.0, time_limit=0.5)
+    optimum = offline(instance, method=method, gap=0.0, time_limit=0.05)
     check(instance, optimum)
-    assert optimum.seconds < 3.0
+    assert optimum.seconds < 0.1
     assert optimum.why_stopped is WhyStopped.TIME_LIMIT
 
 
@@ -233,7 +239,7 @@ def test_an_infeasible_answer_is_an_error(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_bound_above_the_value_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    part = Exact(None, 1e9, WhyStopped.PROVED, "a wrong bound")
+    part = Exact(None, 10**15, WhyStopped.PROVED, "a wrong bound")
     monkeypatch.setattr(placement, "by_cpsat", lambda *_: part)
     with pytest.raises(OracleError, match=r"is below the bound 1000000000.0 \(a wrong bound\)"):
         offline(made(), method="cp-sat")
@@ -263,6 +269,68 @@ def test_costs_beyond_64_bits_are_left_to_the_search(slowdown: dict[str, Any]) -
     for method in ("branch-and-bound", "cp-sat"):
         with pytest.raises(InputError, match="too much for exact methods"):
             EXACT_METHODS[method](instance, Budget(0.0, None), None)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@given(instances(slowdowns=False, windows=False, gpu_weights=False, **TINY))
+@hypothesis_settings(max_examples=8, deadline=None)
+def test_gpu_time_that_all_schedules_pay_changes_no_decision_and_no_status(
+    method: str, instance: PlacementInstance
+) -> None:
+    """However much it counts: without a slowdown, all schedules pay the same."""
+    for gap in (0.0, 1e-6, 0.1):
+        plain = offline(instance, method=method, gap=gap)
+        assert (plain.why_stopped is WhyStopped.PROVED) == (plain.value == plain.bound)
+        for weight in (0.001, 1.0, 1e6):
+            dear = changed(instance, gpu_weight=weight)
+            optimum = offline(dear, method=method, gap=gap)
+            assert optimum.why_stopped is plain.why_stopped
+            assert np.array_equal(optimum.decision.start, plain.decision.start)
+            assert optimum.value == pytest.approx(plain.value + dear.unavoidable / 1e6, rel=1e-15)
+            assert plain.bound is not None
+            assert optimum.bound == pytest.approx(plain.bound + dear.unavoidable / 1e6, rel=1e-15)
+
+
+@pytest.mark.parametrize("method", EXACT)
+@given(instances(slowdowns=False, **TINY), st.sampled_from([10, 1000, 10**6]))
+@hypothesis_settings(max_examples=8, deadline=None)
+def test_times_that_are_so_many_times_as_long_change_no_decision_and_no_status(
+    method: str, instance: PlacementInstance, factor: int
+) -> None:
+    assume(method != "program" or len(instance.jobs) <= instance.setting.window)
+    data = instance.to_dict()
+    jobs = [job | {name: job[name] * factor for name in ("submit", "duration")} for job in data["jobs"]]
+    for gap in (0.0, 1e-6):
+        plain = offline(instance, method=method, gap=gap)
+        longer = offline(changed(instance, jobs=jobs), method=method, gap=gap)
+        assert longer.why_stopped is plain.why_stopped
+        assert longer.value == pytest.approx(factor * plain.value, rel=1e-15)
+        assert plain.bound is not None
+        assert longer.bound == pytest.approx(factor * plain.bound, rel=1e-15)
+        assert np.array_equal(longer.decision.start, factor * plain.decision.start)
+
+
+def test_a_large_price_of_gpu_time_hides_no_waiting() -> None:
+    """A relative gap of 1e-6 of what GPUs cost here is more than a minute; the jobs wait for seconds."""
+    instance = changed(made(8), gpu_weight=1e6)
+    assert instance.unavoidable * 1e-6 > 60 * 1e6
+    plain, dear = offline(made(8)), offline(instance)
+    assert plain.why_stopped is dear.why_stopped is WhyStopped.PROVED
+    assert instance.units(dear.decision) - instance.unavoidable == round(plain.value * 1e6)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@given(instances(contention=False, windows=False, **TINY), st.sampled_from([0.0, 1e-6, 0.01, 0.5]))
+@hypothesis_settings(max_examples=8, deadline=None)
+def test_proved_means_equal_and_a_gap_is_only_reached(
+    method: str, instance: PlacementInstance, gap: float
+) -> None:
+    optimum = offline(instance, method=method, gap=gap)
+    assert optimum.bound is not None
+    assert (optimum.why_stopped is WhyStopped.PROVED) == (optimum.value == optimum.bound)
+    if optimum.why_stopped is WhyStopped.GAP_REACHED:
+        paid = instance.unavoidable / 1e6
+        assert 0.0 < optimum.value - optimum.bound <= gap * (optimum.bound - paid) * (1.0 + 1e-9)
 
 
 @pytest.mark.parametrize("method", ["auto", "branch-and-bound", "cp-sat", "enumeration"])

@@ -123,7 +123,7 @@ def left(seen: Observation, decision: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("name", EVERY)
 @given(instance=kit.instances(max_jobs=5, estimates=True))
-@hypothesis_settings(max_examples=10, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=10, deadline=None)
 def test_every_schedule_keeps_every_limit_at_any_time(name: str, instance: PlacementInstance) -> None:
     run = play(EVERY[name](), instance, keep_decisions=True)
     schedule, jobs = instance.schedule_of(run.decisions or ()), instance.jobs
@@ -144,7 +144,7 @@ def test_every_schedule_keeps_every_limit_at_any_time(name: str, instance: Place
 
 @pytest.mark.parametrize("name", POLICIES)
 @given(instance=kit.instances(min_jobs=2, max_jobs=7, estimates=True))
-@hypothesis_settings(max_examples=10, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=10, deadline=None)
 def test_nothing_waits_for_which_there_is_room(name: str, instance: PlacementInstance) -> None:
     for seen, decision in watch(POLICIES[name](), instance):
         started, free = set(decision[:, 0].tolist()), left(seen, decision)
@@ -154,7 +154,7 @@ def test_nothing_waits_for_which_there_is_room(name: str, instance: PlacementIns
 
 
 @given(kit.instances(min_jobs=2, max_jobs=7, estimates=True), st.sampled_from(ORDERED))
-@hypothesis_settings(max_examples=40, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=40, deadline=None)
 def test_strict_means_that_nobody_overtakes(instance: PlacementInstance, kind: Any) -> None:
     for seen, decision in watch(kind(strict=True), instance):
         free = left(seen, decision)
@@ -169,7 +169,7 @@ def test_strict_means_that_nobody_overtakes(instance: PlacementInstance, kind: A
 @given(
     kit.instances(min_jobs=2, max_jobs=7), st.sampled_from([FifoFirstFit, FifoLoadBalance, FifoConsolidate])
 )
-@hypothesis_settings(max_examples=40, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=40, deadline=None)
 def test_strict_fifo_starts_jobs_in_the_order_of_submission(instance: PlacementInstance, kind: Any) -> None:
     run = play(kind(strict=True), instance, keep_decisions=True)
     schedule = instance.schedule_of(run.decisions or ())
@@ -206,7 +206,7 @@ def reference_order(kind: type[Any], setting: Setting, seen: Observation) -> lis
 
 
 @given(kit.instances(min_jobs=2, max_jobs=8, estimates=True), st.sampled_from(ORDERED))
-@hypothesis_settings(max_examples=50, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=50, deadline=None)
 def test_jobs_start_in_the_order_of_their_rule(instance: PlacementInstance, kind: Any) -> None:
     for seen, decision in watch(kind(), instance):
         started = [i for i, _ in itertools.groupby(decision[:, 0].tolist())]
@@ -244,7 +244,7 @@ def test_drf_lets_small_jobs_pass_and_sjf_short_ones() -> None:
 
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=6))
-@hypothesis_settings(max_examples=30, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=30, deadline=None)
 def test_shortest_first_is_best_on_one_gpu(durations: list[int]) -> None:
     instance = cluster([job(duration=d) for d in durations], gpus=(1,))
     best = min(sum(itertools.accumulate(order)) for order in itertools.permutations(durations))
@@ -264,7 +264,7 @@ def test_shortest_first_needs_to_be_told(kind: Any, what: str) -> None:
 
 
 @given(kit.instances(min_jobs=1, max_jobs=8), st.booleans())
-@hypothesis_settings(max_examples=50, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=50, deadline=None)
 def test_true_estimates_are_as_good_as_the_durations(instance: PlacementInstance, strict: bool) -> None:
     data = instance.to_dict()
     told = [one | {"estimate": one["duration"]} for one in data["jobs"]]
@@ -306,7 +306,7 @@ def check_filled(ranked: list[int], rows: np.ndarray, free: np.ndarray, need: np
 
 
 @given(kit.instances(min_jobs=1, max_jobs=7), st.sampled_from([FifoFirstFit, DrfFirstFit]))
-@hypothesis_settings(max_examples=40, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=40, deadline=None)
 def test_first_fit_uses_the_lowest_indices(instance: PlacementInstance, kind: Any) -> None:
     for seen, decision in watch(kind(), instance):
         for p, rows, free in gangs(seen, decision):
@@ -314,7 +314,7 @@ def test_first_fit_uses_the_lowest_indices(instance: PlacementInstance, kind: An
 
 
 @given(kit.instances(min_jobs=1, max_jobs=7), st.sampled_from([FifoLoadBalance, DrfLoadBalance]))
-@hypothesis_settings(max_examples=40, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=40, deadline=None)
 def test_load_balance_uses_the_least_loaded(instance: PlacementInstance, kind: Any) -> None:
     capacity = instance.setting.capacity
     for seen, decision in watch(kind(), instance):
@@ -325,7 +325,7 @@ def test_load_balance_uses_the_least_loaded(instance: PlacementInstance, kind: A
 
 
 @given(kit.instances(min_jobs=1, max_jobs=7, estimates=True), st.sampled_from(CONSOLIDATING))
-@hypothesis_settings(max_examples=40, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=40, deadline=None)
 def test_consolidate_spans_the_fewest_machines_there_are_now(instance: PlacementInstance, kind: Any) -> None:
     for seen, decision in watch(kind(), instance):
         for p, rows, free in gangs(seen, decision):
@@ -376,7 +376,7 @@ CLOSE = Fraction(1, 10**12)
 
 
 @given(kit.instances(min_jobs=2, max_jobs=7))
-@hypothesis_settings(max_examples=50, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=50, deadline=None)
 def test_tetris_starts_the_pair_with_the_largest_product(instance: PlacementInstance) -> None:
     for seen, decision in watch(Tetris(), instance):
         waiting = set(range(len(seen.jobs)))
@@ -472,7 +472,7 @@ def no_ties(values: list[Any]) -> bool:
 
 @pytest.mark.parametrize("kind", [FifoLoadBalance, DrfLoadBalance, *CONSOLIDATING, Tetris])
 @given(moment=moments(), data=st.data())
-@hypothesis_settings(max_examples=40, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=40, deadline=None)
 def test_the_names_of_machines_do_not_matter(
     kind: Any, moment: tuple[Setting, Observation], data: st.DataObject
 ) -> None:
@@ -494,7 +494,7 @@ def test_the_names_of_machines_do_not_matter(
     "kind", [DrfFirstFit, DrfLoadBalance, SjfConsolidate, SjfEstimateConsolidate, Tetris]
 )
 @given(moment=moments(), data=st.data())
-@hypothesis_settings(max_examples=40, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=40, deadline=None)
 def test_age_does_not_matter_but_for_fifo(
     kind: Any, moment: tuple[Setting, Observation], data: st.DataObject
 ) -> None:
@@ -524,7 +524,7 @@ def test_age_does_not_matter_but_for_fifo(
     st.sampled_from(HEURISTICS),
     st.sampled_from([2, 3, 10]),
 )
-@hypothesis_settings(max_examples=40, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=40, deadline=None)
 def test_the_unit_of_time_does_not_matter(instance: PlacementInstance, kind: Any, factor: int) -> None:
     data = instance.to_dict()
     for one in data["jobs"]:

@@ -81,7 +81,7 @@ def test_names_and_equations_are_there_to_be_read(tmp_path: Path) -> None:
 
 
 @given(instances(max_jobs=3, contention=False, windows=False))
-@hypothesis_settings(max_examples=40, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=40, deadline=None)
 def test_a_solution_is_a_feasible_schedule_of_its_value(instance: PlacementInstance) -> None:
     """Machines hold what runs at any time, gangs are whole, and the objective is the instance's cost."""
     if not len(instance.jobs):

@@ -359,10 +359,13 @@ def test_contention_is_that_of_the_worst_machine_and_only_while_it_lasts() -> No
     assert apart.state.finish.tolist() == [10_000, 2000]
 
 
-def test_contention_on_several_machines_does_not_add_up() -> None:
-    # The gang has 1 of 4 GPUs of others beside it on the first machine, and 2 of 4 on the second.
-    jobs = [job(duration=4, instances=4), job(duration=90), job(duration=90, gpus=2)]
-    simulator = run(cluster(jobs, eta=1), rows_of((0, 0, 2), (0, 1, 2), (1, 0, 1), (2, 1, 1)))
+@pytest.mark.parametrize("beside", [(2, 1, 1), (1, 2, 1), (1, 1, 2), (2, 0, 1), (2, 2, 1)])
+def test_contention_on_several_machines_is_that_of_the_worst_wherever_it_is(beside: tuple[int, ...]) -> None:
+    # A gang over three machines; beside it, so many of the 4 GPUs of each are others'. It does not add up.
+    jobs = [job(duration=4, instances=6), *(job(duration=90, gpus=gpus) for gpus in beside if gpus)]
+    rows = [(0, k, 2) for k in range(3)]
+    rows += [(i, k, 1) for i, k in enumerate((k for k in range(3) if beside[k]), 1)]
+    simulator = run(cluster(jobs, gpus=(4,) * 3, eta=1), rows_of(*rows))
     assert simulator.state.finish[0] == 6000 + 1  # 4 s times 1.5
 
 

@@ -322,7 +322,7 @@ def test_only_what_is_needed_is_read_and_a_missing_file_is_named(source: str, tm
     assert len(from_trace(tmp_path, source=source, jobs=5).jobs) == 5
     for name in needed:
         (tmp_path / name).unlink()
-        with pytest.raises(InputError, match=f"{name}: no such trace file"):
+        with pytest.raises(InputError, match=f"{name}: cannot be read: No such file"):
             from_trace(tmp_path, source=source, jobs=5)
         write(tmp_path, name, made_up()[name])
 
@@ -332,7 +332,7 @@ def test_truncated_gzip_data_is_told(source: str, tmp_path: Path) -> None:
     changed(tmp_path, "", [])
     path = tmp_path / FILES[source]
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(InputError, match=rf"{path.name}: truncated gzip data"):
+    with pytest.raises(InputError, match=rf"{path.name}: cannot be read: damaged gzip data"):
         from_trace(tmp_path, source=source, jobs=5)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import os
 import re
 import signal
 import subprocess
@@ -23,7 +24,7 @@ from hypothesis import strategies as st
 
 import clairvoyant as cv
 from clairvoyant import _cli
-from clairvoyant.models.base import InputError
+from clairvoyant.models.base import PART, InputError
 from clairvoyant.models.placement.instance import PlacementInstance, taken_schedule
 from clairvoyant.models.placement.kernels import start_by_rank
 from clairvoyant.online.placement.learned import checkpoint
@@ -184,10 +185,10 @@ def test_readings_are_checked() -> None:
     ("content", "message"),
     [
         (b"version = ", "no TOML: "),
-        (b"\xff", "no TOML: "),
+        (b"\xff", "cannot be read: not UTF-8"),
         (b"version = 1\nseed = " + 5000 * b"1", "no TOML: "),
         (b"version = 1\n[training]\nlearning_rate = 1" + 400 * b"0", "training.learning_rate: 1"),
-        (None, "No such file"),
+        (None, "cannot be read: No such file"),
     ],
 )
 def test_a_file_that_is_no_plan(content: bytes | None, message: str, tmp_path: Path) -> None:
@@ -598,7 +599,7 @@ main(["train", sys.argv[1], "--out", sys.argv[2]])
 def test_killed_by_the_system_it_goes_on_the_same(whole: Path, file: Path, tmp_path: Path) -> None:
     folder = tmp_path / "training"
     command = [sys.executable, "-c", DYING, str(file), str(folder)]
-    done = subprocess.run(command, capture_output=True, check=False, timeout=120)
+    done = subprocess.run(command, capture_output=True, check=False, timeout=600)
     assert done.returncode == -signal.SIGKILL, done.stderr
     assert sorted(path.name for path in folder.iterdir()) == ["best.pt", "last.pt", "progress.jsonl"]
     assert checkpoint.read(folder / "last.pt")["iteration"] == 1
@@ -699,22 +700,37 @@ def test_a_log_that_is_none_is_refused(content: bytes, whole: Path, tmp_path: Pa
     assert (tmp_path / "progress.jsonl").read_bytes() == content
 
 
-@pytest.mark.parametrize("error", [RuntimeError("[enforce fail] no room\nin C++"), OSError(28, "No room")])
-def test_a_full_disk_leaves_what_was_saved(
-    error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_leaves_what_was_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     checkpoint.write(tmp_path / "last.pt", {"a": 1})
     saved = (tmp_path / "last.pt").read_bytes()
 
-    def full(_content: Any, path: Path) -> None:
-        path.write_bytes(b"half")
-        raise error
+    def full(_path: Path, _target: Path) -> None:
+        raise OSError(28, "No room")
 
-    monkeypatch.setattr(torch, "save", full)
-    with pytest.raises(InputError, match=r"last\.pt: cannot be written: .*no room$|No room$"):
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(InputError, match=r"last\.pt: cannot be written: No room$"):
         checkpoint.write(tmp_path / "last.pt", {"a": 2})
     assert [path.name for path in tmp_path.iterdir()] == ["last.pt"]
     assert (tmp_path / "last.pt").read_bytes() == saved
+
+
+def test_what_a_killed_training_has_left_is_removed_by_the_next_one(tmp_path: Path) -> None:
+    left = tmp_path / f".last.pt.abcdefgh{PART}"
+    left.write_bytes(b"half")
+    train(Plan.of(data()), tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "best.pt",
+        "last.pt",
+        "progress.jsonl",
+        "result.json",
+    ]
+
+
+@pytest.mark.parametrize("name", ["progress.jsonl", "last.pt", "best.pt"])
+def test_what_is_no_regular_file_is_not_waited_for(name: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(InputError, match=r"is not a regular file|is no log of a training"):
+        train(Plan.of(data()), tmp_path)
 
 
 # Numbers that are no longer finite
@@ -805,7 +821,7 @@ def test_the_command_trains_once_and_tells_the_result(run: Run, file: Path, whol
     assert max(map(len, first.out.splitlines())) <= 110
     second = run("train", file)
     assert second.out == first.out
-    assert second.err == "note: all 3 iterations are done: nothing is trained again\n"
+    assert second.err == "note: every iteration is done: nothing is trained again\n"
     told = json.loads(run("train", file, "--json").out)
     rows = json.loads((whole / "result.json").read_text())["test"]
     (one,) = told["clusters"].values()
@@ -859,7 +875,7 @@ def test_the_command_refuses_in_one_line(run: Run, file: Path, monkeypatch: pyte
         return printed.err
 
     assert "plan.toml: no TOML" not in refused(file, "--seed", -1)
-    assert "none.toml: No such file" in refused("none.toml")
+    assert "none.toml: cannot be read: No such file" in refused("none.toml")
     assert "plan.toml: cannot be made" in refused(file, "--out", file)
     file.write_text(toml(data(training={"speed": 1})))
     assert "plan.toml: training.speed: unknown field" in refused(file)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from clairvoyant.models.allocation import geometry, kernels, utility
 from clairvoyant.models.allocation.gang import GangInstance, GangSetting, generate_gang
-from clairvoyant.models.allocation.gang_program import best_gang
+from clairvoyant.models.allocation.gang_search import best_gang
 from clairvoyant.models.allocation.instance import AllocationInstance, Feedback, Observation, Setting
 from clairvoyant.models.base import InputError
 from clairvoyant.online import make_policy, policies, policy_table, registry
@@ -111,6 +111,13 @@ def test_drf_serves_in_ascending_order_of_the_dominant_share() -> None:
     }
 
 
+def test_the_dominant_share_is_the_largest_one_and_not_their_sum() -> None:
+    wide = by_hand(
+        edges=[[0, 0], [1, 0]], demand=[[3.0, 0.0], [2.0, 2.0]], capacity=[[4.0, 4.0]], arrivals=[[1, 1]]
+    )
+    assert decide(Drf(), wide) == {(0, 0): [2.0, 0.0], (1, 0): [2.0, 2.0]}
+
+
 def test_drf_leaves_out_ports_without_jobs() -> None:
     got = decide(Drf(), TWO_SERVERS, slot=1)
     assert got[0, 0] == got[0, 1] == [0.0, 0.0]
@@ -122,6 +129,19 @@ def test_drf_gives_ties_to_the_smaller_port_and_ignores_kinds_that_are_nowhere()
         edges=[[0, 0], [1, 0]], demand=[[3.0, 1.0], [3.0, 0.0]], capacity=[[4.0, 0.0]], arrivals=[[1, 1]]
     )
     assert decide(Drf(), alike) == {(0, 0): [3.0, 0.0], (1, 0): [1.0, 0.0]}
+
+
+def test_utilisation_is_the_mean_of_shares_over_the_kinds_that_a_server_has() -> None:
+    """Server 0 is used by 0.45 (18 of 40, twice), server 1, which has no kind 1, by 0.75 (6 of 8)."""
+    instance = by_hand(
+        edges=[[0, 0], [1, 1], [2, 0], [2, 1]],
+        demand=[[24.0, 24.0], [8.0, 0.0], [1.0, 0.0]],
+        capacity=[[40.0, 40.0], [8.0, 0.0]],
+        arrivals=[[1, 1, 1]],
+    )
+    taken = {(0, 0): [18.0, 18.0], (1, 1): [6.0, 0.0]}
+    assert decide(Spreading(), instance) == {**taken, (2, 0): [1.0, 0.0], (2, 1): [0.5, 0.0]}
+    assert decide(BinPacking(), instance) == {**taken, (2, 0): [0.5, 0.0], (2, 1): [1.0, 0.0]}
 
 
 def test_fairness_among_arrived_ports() -> None:
@@ -213,11 +233,16 @@ def test_heuristics_say_when_they_are_not_shown_the_arrivals(policy: Policy) -> 
         (lambda: BinPacking(quota=0.0), r"quota: 0.0 is not in \(0, 1\]"),
         (lambda: Spreading(quota=1.5), r"quota: 1.5 is not in \(0, 1\]"),
         (lambda: Ogasched(step="big"), "step: 'big' is not one of constant, per-slot, decay"),
-        (lambda: Ogasched(start_at="full"), "start_at: 'full' is not one of zero, fair or an array"),
-        (lambda: PerturbedLeader(eps=0.0), "eps: 0.0 is not a positive number"),
-        (lambda: PerturbedLeader(time_limit=np.nan), "time_limit: nan is not a positive number"),
-        (lambda: Ogasched(eta0=-1.0), "eta0: -1.0 is not a positive number"),
-        (lambda: Ogasched(decay=np.nan), "decay: nan is not a positive number"),
+        (lambda: Ogasched(start_at="full"), "start_at: 'full' is not one of zero, fair"),
+        (lambda: PerturbedLeader(eps=0.0), "eps: 0.0 is not at least 1e-50"),
+        (lambda: PerturbedLeader(time_limit=np.nan), "time_limit: nan is not a finite number"),
+        (lambda: Ogasched(eta0=-1.0), r"eta0: -1.0 is not at least 1e-50 and at most 1e\+50"),
+        (lambda: Ogasched(decay=np.nan), "decay: nan is not a finite number"),
+        (lambda: Ogasched(decay=1e308), "decay: 1e.308 is not at least 1e-50 and at most 1e.50$"),
+        (
+            lambda: PerturbedLeader(eps=1e-310),
+            "eps: 1e-310 is nearer to 0 than 2.2e-308|eps: .* at least 1e-50",
+        ),
     ],
 )
 def test_settings_out_of_range(make: Callable[[], Any], message: str) -> None:
@@ -488,7 +513,7 @@ def test_the_leader_plays_the_best_response_to_a_grid_point_above_the_counts(
         asked.append(weights)
         return SimpleNamespace(y=np.zeros(setting.shape))
 
-    monkeypatch.setattr("clairvoyant.models.allocation.gang_program.best_gang", remember)
+    monkeypatch.setattr("clairvoyant.models.allocation.gang_search.best_gang", remember)
     instance = gangs()
     width, counts = 4.0, np.vstack([np.zeros(4), instance.arrivals.cumsum(axis=0)])
     policy = PerturbedLeader(eps=1 / width)
@@ -506,6 +531,22 @@ def test_the_leader_plays_the_best_response_to_a_grid_point_above_the_counts(
     assert np.array_equal(points[0], p)
     distinct = [points[0], *(b for a, b in pairwise(points) if not np.array_equal(a, b))]
     assert len(asked) == len(distinct) == policy.solved < 20  # lazy: solved only when the point moves
+
+
+def test_the_leader_perturbs_by_default_as_its_bound_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[np.ndarray] = []
+
+    def remember(setting: GangSetting, weights: np.ndarray, **_: Any) -> Any:
+        asked.append(weights)
+        return SimpleNamespace(y=np.zeros(setting.shape))
+
+    monkeypatch.setattr("clairvoyant.models.allocation.gang_search.best_gang", remember)
+    setting, policy = gangs().setting, PerturbedLeader()
+    policy.start(setting, np.random.default_rng(3))
+    policy.decide(Observation(0, None))
+    bounds = leader_bounds(setting)
+    width = np.sqrt(bounds.reward * bounds.arrivals * setting.slots / bounds.diameter)
+    assert asked[0] == pytest.approx(np.random.default_rng(3).uniform(0.0, width, setting.ports))
 
 
 def test_the_leader_commits_the_best_response() -> None:
@@ -734,7 +775,10 @@ def test_a_name_that_two_problems_use() -> None:
         (
             "drf",
             None,
-            "policy: 'drf' plays allocation and selection; there are allocation/drf, fairness, selection/drf",
+            (
+                "policy: 'drf' is allocation/drf or selection/drf; "
+                "there are allocation/drf, fairness, selection/drf"
+            ),
         ),
         ("fairness", "selection", "policy: 'fairness' plays 'allocation', not 'selection'; there are drf"),
         ("drf", "cooking", "problem: 'cooking' has no policies; there are some for allocation, selection"),
@@ -754,3 +798,13 @@ def test_make_policy_names_what_is_wrong(text: str, problem: str | None, message
     with pytest.raises(InputError) as error:
         make_policy(text, problem)
     assert str(error.value) == message
+
+
+def test_a_step_that_grows_beyond_measure_is_refused_where_it_would() -> None:
+    instance = AllocationInstance(
+        edges=[[0, 0]], demand=[[1.0]], capacity=[[1.0]], overhead=[0.0],
+        utility_kind=[["log"]], alpha=[[1.0]], arrivals=np.ones((400, 1)),
+    )  # fmt: skip
+    play(Ogasched("decay", decay=1.3), instance)
+    with pytest.raises(InputError, match=r"decay: 1.4 gives steps beyond 1e\+50 in 400 slots"):
+        play(Ogasched("decay", decay=1.4), instance)

@@ -9,13 +9,14 @@ import highspy
 import numpy as np
 import pytest
 
+import clairvoyant
 from clairvoyant.models.allocation.gang import GangInstance, generate_gang
 from clairvoyant.models.allocation.gang_program import gang_program
 from clairvoyant.models.allocation.generate import generate
 from clairvoyant.models.allocation.instance import AllocationInstance
 from clairvoyant.models.allocation.program import stationary_program
 from clairvoyant.models.base import InputError
-from clairvoyant.models.program import Program, PyomoProgram, SolverError
+from clairvoyant.models.program import CAREFUL, Program, PyomoProgram, SolverError
 from clairvoyant.oracles.allocation import gang, stationary
 
 LINEAR = generate("tiny", seed=2, utility="linear")
@@ -27,6 +28,7 @@ def read_back(path: Path) -> float:
     """The optimum of an exported file, by HiGHS alone."""
     highs = highspy.Highs()
     highs.setOptionValue("output_flag", False)
+    highs.setOptionValue("presolve", "off")
     assert highs.readModel(str(path)) == highspy.HighsStatus.kOk
     highs.run()
     return float(highs.getInfo().objective_function_value)
@@ -131,7 +133,7 @@ def test_an_instance_without_edges_has_a_program() -> None:
 def test_pyomo_reaches_highs_by_its_general_interface_too() -> None:
     program = gang_program(GANG.setting, GANG.arrival_counts)
     direct = program.solve()
-    other = program.solve(solver="appsi_highs", time_limit=60.0)
+    other = program.solve(solver="appsi_highs", time_limit=1e6)
     assert other.value == pytest.approx(direct.value, rel=1e-6)
     assert direct.bound == pytest.approx(direct.value, rel=1e-6)
     np.testing.assert_allclose(other.variables["u"], direct.variables["u"], atol=1e-6)
@@ -192,3 +194,56 @@ def test_translation_counts_against_the_time_limit() -> None:
     instance = GangInstance.from_dict(GANG.to_dict())
     solved = gang_program(instance.setting, instance.arrival_counts).solve(time_limit=1e-6)
     assert (solved.status, solved.value, solved.bound) == ("maxTimeLimit", None, None)
+
+
+def smallest_wrong() -> Any:
+    """Minimise 3 x + 4 z over x + z >= 2.5 and 0 <= x, z <= 6 with z whole: 7.5, at x = 2.5."""
+    import pyomo.environ as pyo
+
+    model = pyo.ConcreteModel()
+    model.x = pyo.Var(bounds=(0.0, 6.0))
+    model.z = pyo.Var(bounds=(0, 6), domain=pyo.Integers)
+    model.cost = pyo.Objective(expr=3.0 * model.x + 4.0 * model.z)
+    model.need = pyo.Constraint(expr=model.x + model.z >= 2.5)
+    return model
+
+
+def test_highs_without_presolve_is_right_where_its_presolve_is_wrong() -> None:
+    program = PyomoProgram(
+        smallest_wrong(), {"x": (), "z": ()}, title="", equations=(), highs_options=CAREFUL
+    )
+    right = program.solve()
+    assert (right.value, right.bound) == pytest.approx((7.5, 7.5), abs=1e-9)
+    wrong = PyomoProgram(smallest_wrong(), {"x": (), "z": ()}, title="", equations=()).solve()
+    assert wrong.status == right.status
+    # A wrong optimum and a wrong bound. If this fails, HiGHS is another one than 1.14: CAREFUL may go.
+    assert (wrong.value, wrong.bound) == pytest.approx((12.0, 12.0), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("problem", "options"),
+    [
+        ("allocation-gang", {}),
+        ("selection", {"method": "highs"}),
+        ("selection-gang", {"method": "highs"}),
+        ("admission", {"method": "highs"}),
+        ("placement", {"method": "program"}),
+    ],
+)
+def test_presolve_is_off_wherever_the_answer_is_of_whole_numbers(
+    monkeypatch: pytest.MonkeyPatch, problem: str, options: dict[str, Any]
+) -> None:
+    seen = []
+    run = highspy.Highs.run
+
+    def watched(highs: Any) -> Any:
+        seen.append((len(highs.getLp().integrality_) > 0, highs.getOptionValue("presolve")[1]))
+        return run(highs)
+
+    monkeypatch.setattr(highspy.Highs, "run", watched)
+    sizes: dict[str, dict[str, Any]] = {"placement": {"jobs": 4, "contention": 0.0}, "admission": {"jobs": 2}}
+    size = sizes.get(problem, {"slots": 3})
+    clairvoyant.solve(clairvoyant.generate(problem, size="tiny", seed=1, **size), **options)
+    assert any(whole for whole, _ in seen) or problem == "allocation-gang"
+    assert seen
+    assert {presolve for whole, presolve in seen if whole or problem == "allocation-gang"} == {"off"}

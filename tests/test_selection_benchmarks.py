@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def python(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
+        [sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=False, timeout=600
     )
 
 

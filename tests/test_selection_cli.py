@@ -185,7 +185,7 @@ def test_an_oracle_can_be_given_by_the_name_that_the_list_shows(gangs: Path, run
     assert (one["oracle"], one["value"]) == (other["oracle"], other["value"])
     assert_refused(
         run("solve", gangs, "--oracle", "allocation-gang/gang"),
-        r"oracle: 'allocation-gang/gang' is not one of gang \(selection-gang\)",
+        r"oracle: 'allocation-gang/gang' is not one of gang",
     )
 
 
@@ -253,7 +253,7 @@ def test_ctrl_c_prints_the_runs_that_were_finished(tiny: Path) -> None:
             while not (row := process.stderr.readline()).startswith("thompson, seed 2:"):
                 assert row, "the command ended by itself"
             process.send_signal(signal.SIGINT)
-            out, err = process.communicate(timeout=60)
+            out, err = process.communicate(timeout=600)
         finally:
             process.kill()
     assert process.returncode in (130, -signal.SIGINT), err
@@ -374,7 +374,7 @@ def test_bad_files_are_refused_in_one_line_naming_field_index_and_value(
             "capacity: from_trace 'selection' takes no",
         ),
         ("solve FILE --method simplex", "method: 'simplex' is not one of dp, highs, cp-sat"),
-        ("solve FILE --oracle stationary", r"oracle: 'stationary' is not one of clairvoyant \(selection\)"),
+        ("solve FILE --oracle stationary", r"oracle: 'stationary' is not one of clairvoyant"),
         ("solve FILE --gap -1", "gap: -1.0 is not"),
         ("solve FILE --time-limit -1", "time_limit: -1.0 is not"),
         ("play FILE --policy ogasched", "'ogasched' plays 'allocation', not 'selection'"),

@@ -116,7 +116,7 @@ def test_the_mean_does_not_depend_on_the_noise(noise: str) -> None:
 # --- determinism --------------------------------------------------------------------------------------------
 
 
-@given(st.sampled_from(sorted(SIZES)), st.integers(0, 2**63))
+@given(st.sampled_from(sorted(SIZES)), st.integers(0, 2**53 - 2))
 @settings(max_examples=20, deadline=None)
 def test_equal_arguments_give_equal_instances(size: str, seed: int) -> None:
     one, two = (generate(size, seed, slots=20) for _ in range(2))
@@ -150,7 +150,7 @@ def test_the_front_door_and_the_class_method_are_the_function() -> None:
 # --- one argument changes one thing -------------------------------------------------------------------------
 
 SEED = st.integers(0, 2**32)
-SHARE = st.floats(0.0, 1.0)
+SHARE = st.floats(0.0, 1.0, allow_subnormal=False)
 
 
 @given(SEED, SHARE, SHARE)

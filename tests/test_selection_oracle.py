@@ -377,7 +377,7 @@ def test_bad_input_is_refused_by_name() -> None:
         (lambda: index_optimum(setting, ones, math.inf * ones), r"q\[0\]: inf is not a finite number"),
         (lambda: index_optimum(setting, ones, ones, [1, 0, 1, 3]), r"arrivals\[3\]: 3 is not a whole"),
         (lambda: index_bound(setting, ones, ones, None, 0.0), "lambda: 0.0 is not positive"),
-        (lambda: index_bound(setting, ones, ones, None, 1e-320), "lambda: 1e-320 is too small"),
+        (lambda: index_bound(setting, ones, ones, None, 2.3e-308), "lambda: 2.3e-308 is too small"),
     ]
     for call, message in cases:
         with pytest.raises(InputError, match=message):

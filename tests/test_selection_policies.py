@@ -143,11 +143,25 @@ def test_every_decision_is_the_best_by_its_index(name: str, instance: SelectionI
         reference.learn(feedback)
 
 
-@given(TINY, st.sampled_from([0.0, 0.2, 0.5, 1.0]))
-@hypothesis_settings(max_examples=40, deadline=None)
-def test_the_printed_decision_is_the_best_for_all_ports_less_those_without_jobs(
-    instance: SelectionInstance, alpha: float
-) -> None:
+@pytest.mark.parametrize("name", INDEXED)
+def test_every_decision_of_a_long_run_is_the_best_by_its_index(name: str) -> None:
+    """In a short run most channels are untried, or used as often, and no width of a confidence shows."""
+    instance = SelectionInstance.generate("tiny", 1, slots=200)
+    policy, setting = INDEXED[name](), instance.setting
+    reference, sets = Reference(setting), feasible_sets(setting, np.ones(setting.channels, dtype=bool))
+    for seen, x, feedback in steps(policy, instance):
+        shut = ~setting.open(instance.arrivals[seen.slot])
+        allowed = np.array([one for one in sets if not (one & shut).any()], dtype=float)
+        untried = np.array([not one for one in reference.seen], dtype=float)
+        known = [(0.0, 0.0) if u else reference.index(policy, seen.slot, e) for e, u in enumerate(untried)]
+        value, spread = np.array(known).T
+        fresh, index = allowed @ untried, allowed @ value + np.sqrt(allowed @ spread)
+        assert x @ untried == fresh.max()
+        assert x @ value + math.sqrt(x @ spread) == pytest.approx(index[fresh == fresh.max()].max(), rel=1e-9)
+        reference.learn(feedback)
+
+
+def printed_decisions_are_the_best(instance: SelectionInstance, alpha: float) -> None:
     policy = EsdpPrinted(alpha=alpha)
     reference = Reference(instance.setting)
     every = feasible_sets(instance.setting, np.ones(instance.setting.channels, dtype=bool))
@@ -161,6 +175,19 @@ def test_the_printed_decision_is_the_best_for_all_ports_less_those_without_jobs(
         ]
         assert any(np.array_equal(x, one) for one in close)
         reference.learn(feedback)
+
+
+@given(TINY, st.sampled_from([0.0, 0.2, 0.5, 1.0]))
+@hypothesis_settings(max_examples=40, deadline=None)
+def test_the_printed_decision_is_the_best_for_all_ports_less_those_without_jobs(
+    instance: SelectionInstance, alpha: float
+) -> None:
+    printed_decisions_are_the_best(instance, alpha)
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.3, 0.45])
+def test_every_printed_decision_of_a_long_run_is_the_best(alpha: float) -> None:
+    printed_decisions_are_the_best(SelectionInstance.generate("tiny", 0, slots=200), alpha)
 
 
 @given(TINY, st.integers(0, 5))
@@ -356,6 +383,12 @@ def in_turn(policy: Any, instance: SelectionInstance) -> Iterator[list[int]]:
 @given(instance=kit.instances(min_slots=1, max_slots=8, noises=["bernoulli", "none"]))
 @hypothesis_settings(max_examples=40, deadline=None)
 def test_baselines_against_plain_loops(policy: Policy, instance: SelectionInstance) -> None:
+    assert chosen(policy, instance) == list(in_turn(policy, instance))
+
+
+@pytest.mark.parametrize("policy", BASELINES, ids=repr)
+def test_baselines_against_plain_loops_in_a_long_run(policy: Policy) -> None:
+    instance = SelectionInstance.generate("tiny", 1, slots=200, noise="bernoulli")
     assert chosen(policy, instance) == list(in_turn(policy, instance))
 
 

@@ -311,7 +311,7 @@ def test_a_missing_file_is_named(name: str, tmp_path: Path) -> None:
     for other, text in made_up().items():
         if other != name:
             write(tmp_path, other, text)
-    with pytest.raises(InputError, match=f"{re.escape(name)}: no such trace file"):
+    with pytest.raises(InputError, match=f"{re.escape(name)}: cannot be read: No such file"):
         from_trace(tmp_path, **SMALL)
 
 
@@ -336,8 +336,8 @@ def swap(old: str, new: str) -> Callable[[bytes], bytes]:
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
-        (PODS, lambda raw: raw[:200], "truncated gzip data"),
-        (PODS, lambda raw: raw[:100] + b"\xff\xff\xff" + raw[103:], "truncated gzip data|cannot be read"),
+        (PODS, lambda raw: raw[:200], "cannot be read: damaged gzip data"),
+        (PODS, lambda raw: raw[:100] + b"\xff\xff\xff" + raw[103:], "cannot be read: damaged gzip data"),
         (PODS, lambda _: b"plain text", "cannot be read"),
         (PODS, swap("gpu_spec", "spec"), "no column gpu_spec; expected cpu_milli, .*found name"),
         (PODS, swap("cpu_milli,memory_mib", "cores,gb"), "no column cpu_milli, memory_mib;"),

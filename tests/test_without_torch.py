@@ -22,7 +22,7 @@ INSTALL = 'pip install "clairvoyant[rl]"'
 def python(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run a script in a new process."""
     command = [sys.executable, "-W", "error", "-c", script]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=600)
 
 
 def test_all_else_works_without_torch(tmp_path: Path) -> None:

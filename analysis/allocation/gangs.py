@@ -89,8 +89,7 @@ CLAIMS = [
         "allocation/gang-regret",
         "Sec. 3.5",
         "A similar algorithm retains sublinear regret for gangs.",
-        "Follow the perturbed leader on the sound set against the exact gang optimum (mixed-integer "
-        "program).",
+        "Follow the perturbed leader on the sound set against the exact gang optimum (branch and bound).",
         Verdict.HOLDS_AMENDED,
         _check_regret,
     ),

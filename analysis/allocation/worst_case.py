@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -12,7 +13,13 @@ from ...models.allocation.instance import AllocationInstance
 from ...models.base import InputError
 from ...online.base import Policy
 from ...online.play import play
+from ...oracles.annealing import cooling
 from .regret import theorem_1
+
+FIRST = 100
+WARM, COLD = 0.05, 5e-5
+"""Loss of regret that is accepted with probability 1/e, relative to that of the best pattern: at the start,
+and after so many flips; then it begins again with twice as many, and so on."""
 
 
 @dataclass(frozen=True)
@@ -91,14 +98,12 @@ class _Search:
         current, value = self.worst.arrivals.copy(), self.regret
         if current.size == 0:
             return
-        steps = self.left
-        scale = max(abs(value), 1e-12) * 0.05
-        for step in range(steps):
+        scale = max(abs(value), sys.float_info.min)
+        for heat in itertools.islice(cooling(FIRST, WARM, COLD), self.left):
             t, p = rng.integers(current.shape[0]), rng.integers(current.shape[1])
             current[t, p] ^= 1
             trial = self.regret_of(current.copy())
-            heat = scale * (1.0 - step / steps) + 1e-15
-            if trial >= value or rng.random() < np.exp((trial - value) / heat):
+            if trial >= value or rng.random() < np.exp((trial - value) / (scale * heat)):
                 value = trial
             else:
                 current[t, p] ^= 1
@@ -127,6 +132,7 @@ def worst_case(
 
     All sequences are tried if there are at most ``evaluations``; else simulated annealing over single
     flips starts from the worst of a few patterns (the instance's own, random, periodic and one-sided ones).
+    It cools by flips, whatever their number, so that more evaluations never find less.
 
     Parameters
     ----------

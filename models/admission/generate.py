@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base import InputError, Origin
+from ..base import InputError, Origin, things
 from ..draw import choose, interval, real, streams, truth, whole
 from .instance import MOST_SLOTS, AdmissionInstance, Setting
 from .jobs import LARGEST, Job
@@ -213,6 +213,7 @@ def assemble(
 
     arrivals = draw_arrivals(seed, count, weights)
     jobs, draws = draw_jobs(seed, setting, arrivals, utilities, candidates, fit)
+    last = last_arrival(setting.horizon)
     return _instance(
         setting,
         jobs,
@@ -222,7 +223,7 @@ def assemble(
             (
                 *origin.filled,
                 f"machines: {STORAGE:g} GB of storage, and from 20 to 50 Gbps",
-                f"arrivals: {count} jobs over the first {last_arrival(setting.horizon)} slots",
+                f"arrivals: {count} {things(count, 'jobs')} over the first {last} {things(last, 'slots')}",
                 f"work: {ranges}, e {GRADIENT[0]} to {GRADIENT[1]} MB, a slot being {slot_seconds:g} s",
                 "demands of workers: 0-4 GPU, 1-10 vCPU, 2-32 GB, 5-10 GB of storage, 0.1-5 Gbps",
                 "demands of parameter servers: 1-10 vCPU, 2-32 GB, 5-10 GB of storage, 5-20 Gbps",

@@ -27,7 +27,9 @@ from ..base import (
     need,
     numbers,
     refuse_unknown,
+    things,
 )
+from ..copying import copied
 from ..draw import whole
 from .jobs import LARGEST, UNIT, Job, units
 from .prices import PriceRange, price_range
@@ -269,14 +271,14 @@ class SlotEpisode:
         self._slot = 0
 
     def __iter__(self) -> Iterator[Observation]:
-        """Yield one observation per slot."""
-        jobs, first = self._instance.jobs, 0
+        """Yield an observation per slot, with copies of its jobs; what is announced is copied once."""
+        jobs, first, told = self._instance.jobs, 0, copied(self._announced)
         for slot in range(1, self._instance.setting.horizon + 1):
             self._slot = slot
             last = first
             while last < len(jobs) and jobs[last].arrival == slot:
                 last += 1
-            yield Observation(slot, jobs[first:last], self._announced)
+            yield Observation(slot, copied(jobs[first:last]), told)
             first = last
 
     def apply(self, decision: Any, *, enforce: bool = True) -> Outcome:
@@ -426,6 +428,10 @@ class AdmissionInstance(Instance):
         """Return a fresh pass through the slots; ``sees`` may hold "announced"."""
         return SlotEpisode(self, "announced" in sees)
 
+    def kept(self, decision: Any) -> Deployment:
+        """Return the decision of a slot as a :class:`Deployment`."""
+        return Deployment(*decision)
+
     def slot_violations(
         self, slot: int, workers: np.ndarray, servers: np.ndarray, done: np.ndarray
     ) -> list[Violation]:
@@ -539,9 +545,8 @@ class AdmissionInstance(Instance):
     def remarks(self) -> list[str]:
         """Name the jobs that can never finish, and why."""
         told = [f"jobs[{i}] can never finish: {why}" for i, why in self.never.items()]
-        return (
-            told if len(told) <= MOST_TOLD else [*told[:MOST_TOLD], f"{len(told) - MOST_TOLD} more jobs too"]
-        )
+        more = len(told) - MOST_TOLD
+        return told if more <= 0 else [*told[:MOST_TOLD], f"{more} more {things(more, 'jobs')} too"]
 
     def decision_facts(self, decision: Schedule) -> dict[str, Any]:
         """Return the jobs that a schedule gets done, and the slots in which it does."""

@@ -16,7 +16,7 @@ from ..draw import real, whole
 
 MOST_CHUNKS = 10_000
 LARGEST = 1e9
-"""The largest amount, time, size, bandwidth and priority."""
+"""The largest amount, time, size, bandwidth and priority; the smallest bandwidth is its inverse."""
 
 DECIMALS = 6
 UNIT = 10**DECIMALS
@@ -203,10 +203,8 @@ class Job:
 
 
 def _positive(field: str, value: Any) -> float:
-    number = real(field, value, 0.0, LARGEST)
-    if number == 0.0:
-        raise InputError(f"{field}: {value!r} is not above 0")
-    return number
+    """Return what is divided by: it is so large that quotients, and so work, are finite."""
+    return real(field, value, 1.0 / LARGEST, LARGEST)
 
 
 def _amounts(field: str, value: Any, resources: int) -> np.ndarray:

@@ -18,7 +18,8 @@ need.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ..compiled import njit
 
 TINY = 1e-13  # of the utility: promises of less than that are rounding
 ROUNDING = 1e-13  # differences of costs that are equal but for rounding

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base import InputError, need, refuse_unknown
+from ..draw import real
 from .jobs import Job
 
 if TYPE_CHECKING:
@@ -106,11 +107,7 @@ def _number(value: float) -> float | None:
 
 
 def _logarithm(field: str, value: Any, missing: float) -> float:
-    if value is None:
-        return missing
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise InputError(f"{field}: {value!r} is neither a finite number nor null")
-    return float(value)
+    return missing if value is None else real(field, value, -math.inf)
 
 
 def price_range(setting: Setting, jobs: Iterable[Job]) -> PriceRange:

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..base import InputError
 from ..program import CAREFUL, PyomoProgram
+from ..stopwatch import library
 from .instance import AdmissionInstance, Setting
 from .jobs import Job
 from .schedule import Plan
@@ -140,7 +141,7 @@ def compact_program(instance: AdmissionInstance) -> PyomoProgram:
         and ``worker_sum``, ``server_sum``, ``worker_capacity`` (4) and ``server_capacity`` (5) [machine,
         resource, slot].
     """
-    import pyomo.environ as pyo
+    pyo = library("pyomo.environ")
 
     m, shapes = _timing_model("compact", instance)
     setting, jobs = instance.setting, able(instance)
@@ -206,7 +207,7 @@ def schedule_program(instance: AdmissionInstance, plans: Sequence[Plan]) -> Pyom
     InputError
         If a plan breaks a constraint by itself.
     """
-    import pyomo.environ as pyo
+    pyo = library("pyomo.environ")
 
     for number, plan in enumerate(plans):
         broken = instance.violations(plan.schedule)
@@ -260,7 +261,7 @@ def _pool(instance: AdmissionInstance, side: _Side) -> np.ndarray:
 
 def _timing_model(name: str, instance: AdmissionInstance) -> tuple[Any, dict[str, tuple[int, ...]]]:
     """Return a model with u, Y, Z and all rows but those of machines, and the shapes of its variables."""
-    import pyomo.environ as pyo
+    pyo = library("pyomo.environ")
 
     horizon, jobs = instance.setting.horizon, able(instance)
     times = {job.index: timing(instance.setting, job) for job in jobs}
@@ -341,14 +342,14 @@ def _scaled(row: Row, xs: list[Any]) -> tuple[Any, Any, Any]:
 
 
 def _linear(weights: Sequence[float], xs: Sequence[Any]) -> Any:
-    from pyomo.core.expr import LinearExpression
+    LinearExpression = library("pyomo.core.expr").LinearExpression
 
     return LinearExpression(linear_coefs=list(weights), linear_vars=list(xs))
 
 
 def _constraints(rows: Mapping[Any, tuple[Any, Any, Any]]) -> Any:
     """Return constraints lower <= body <= upper by their index."""
-    import pyomo.environ as pyo
+    pyo = library("pyomo.environ")
 
     return pyo.Constraint(list(rows), rule=lambda _, *key: rows[key if len(key) > 1 else key[0]])
 

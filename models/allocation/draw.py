@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..base import InputError
-from ..draw import choose_some, real, streams, truth
+from ..draw import choose, choose_some, real, streams, truth
 from ..sources import UNITS, MachineType, RequestClass, amount, shares
 from . import utility
 
@@ -136,14 +136,12 @@ def utilities(rng: np.random.Generator, wanted: Any, shape: tuple[int, int]) -> 
     """
     weights = wanted
     if isinstance(wanted, str):
-        if wanted not in (*utility.KINDS, "mix"):
-            raise InputError(f"utility: {wanted!r} is not one of {', '.join((*utility.KINDS, 'mix'))}")
+        choose(wanted, (*utility.KINDS, "mix"), "utility")
         weights = dict.fromkeys(utility.KINDS if wanted == "mix" else [wanted], 1.0)
     if not isinstance(weights, Mapping):
         raise InputError(f"utility: {wanted!r} is neither a name nor a mapping from names to weights")
     for name, weight in weights.items():
-        if name not in utility.KINDS:
-            raise InputError(f"utility: {name!r} is not one of {', '.join(utility.KINDS)}")
+        choose(name, utility.KINDS, "utility")
         real(f"utility.{name}", weight, 0.0)
     weight = np.array([float(weights.get(name, 0.0)) for name in utility.KINDS])
     if weight.sum() == 0:

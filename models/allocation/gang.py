@@ -121,7 +121,7 @@ class GangSetting:
         return float(arrivals @ self.port_rewards(y)), not self.violations(y)
 
     def violations(self, y: Any) -> list[Violation]:
-        """List the broken constraints.
+        """List the broken constraints; every limit counts in its own unit.
 
         Whether a task is scheduled is read from ``y``: it is if it holds anything. A task without a floor
         may count as scheduled while it holds nothing. Indices: "nonnegative" port, server, task, kind;
@@ -129,24 +129,27 @@ class GangSetting:
         """
         array = self.check_shape(y)
         found = []
-        for i, k in np.argwhere(~(array >= -TOLERANCE)):
+        least = TOLERANCE * np.minimum(
+            self.task_demand[self.pair_task], self.base.capacity[self.base.server[self.pair_edge]]
+        )
+        for i, k in np.argwhere(~(array >= -least)):
             port, server = self.base.edges[self.pair_edge[i]].tolist()
             task = self._rank(int(self.pair_task[i]))
             found.append(Violation("nonnegative", (port, server, task, int(k)), float(-array[i, k])))
         sums = self.task_sums(array)
         holds = np.zeros(len(self.task_port), dtype=bool)
-        np.logical_or.at(holds, self.pair_task, ~(array <= TOLERANCE).all(axis=1))
+        np.logical_or.at(holds, self.pair_task, ~(array <= least).all(axis=1))
         for name, excess, limit in (
             ("floor", self.task_floor - sums, self.task_floor),
             ("demand", sums - self.task_demand, self.task_demand),
         ):
-            for g, k in np.argwhere(~(excess <= TOLERANCE * np.maximum(1.0, limit)) & holds[:, None]):
+            for g, k in np.argwhere(~(excess <= TOLERANCE * limit) & holds[:, None]):
                 at = (int(self.task_port[g]), self._rank(g), int(k))
                 found.append(Violation(name, at, float(excess[g, k])))
         found += self._too_few(holds)
         used = self.base.server_sums(self.totals(array))
         excess = used - self.base.capacity
-        for r, k in np.argwhere(~(excess <= TOLERANCE * np.maximum(1.0, self.base.capacity))):
+        for r, k in np.argwhere(~(excess <= TOLERANCE * self.base.capacity)):
             found.append(Violation("capacity", (int(r), int(k)), float(excess[r, k])))
         return found
 
@@ -156,7 +159,7 @@ class GangSetting:
 
     def _too_few(self, holds: np.ndarray) -> list[Violation]:
         """List the ports with some tasks scheduled, but fewer than the minimum."""
-        free = (self.task_floor <= TOLERANCE).all(axis=1)
+        free = (self.task_floor <= TOLERANCE * self.task_demand).all(axis=1)
         some = np.bincount(self.task_port, weights=holds, minlength=self.ports)
         most = np.bincount(self.task_port, weights=holds | free, minlength=self.ports)
         lack = np.where(some > 0, self.minimum - most, 0)

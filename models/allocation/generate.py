@@ -12,7 +12,7 @@ from ..base import InputError, Origin
 from ..draw import choose, interval, real, truth, whole
 from ..sources import UNITS, MachineType, RequestClass, drawn
 from . import draw, profile
-from .instance import AllocationInstance, Names
+from .instance import LARGEST, AllocationInstance, Names
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def generate(
     R = whole("servers", preset.servers if servers is None else servers, 1)
     T = whole("slots", preset.slots if slots is None else slots, 0)
     mean_ports = real("density", min(preset.density, L) if density is None else density, 0.0, L)
-    factor = real("contention", preset.contention if contention is None else contention, 0.0)
+    factor = real("contention", preset.contention if contention is None else contention, 0.0, LARGEST)
     names = draw.kinds(preset.kinds if kinds is None else kinds, filled)
     rho = real("arrival_probability", arrival_probability, 0.0, 1.0)
     counts = truth("counts", counts)

@@ -25,14 +25,16 @@ from ..base import (
     need,
     numbers,
     refuse_unknown,
+    things,
 )
+from ..stopwatch import library
 from . import utility
 
 if TYPE_CHECKING:
     import networkx as nx
 
 TOLERANCE = 1e-9
-"""A limit counts as kept if exceeded by at most this times max(1, limit)."""
+"""A limit counts as kept if exceeded by at most this part of it, whatever the unit; a demand also below 0."""
 
 
 LARGEST = 1e50
@@ -67,7 +69,9 @@ class Names:
         refuse_unknown(data, set(counts), "names.")
         for key, value in data.items():
             if not isinstance(value, (list, tuple)) or len(value) != counts[key]:
-                raise InputError(f"names.{key}: {value!r} is not a list of {counts[key]} names")
+                raise InputError(
+                    f"names.{key}: {value!r} is not a list of {counts[key]} {things(counts[key], 'names')}"
+                )
             for i, name in enumerate(value):
                 if not isinstance(name, str):
                     raise InputError(f"names.{key}[{i}]: {name!r} is not a string")
@@ -276,12 +280,11 @@ class Setting:
         used = self.server_sums(array)
         found = []
         for name, excess, limit in (
-            ("nonnegative", -array, np.zeros_like(array)),
+            ("nonnegative", -array, demand),
             ("demand", array - demand, demand),
             ("capacity", used - self.capacity, self.capacity),
         ):
-            slack = TOLERANCE * np.maximum(1.0, limit)
-            for i, k in np.argwhere(~(excess <= slack)):
+            for i, k in np.argwhere(~(excess <= TOLERANCE * limit)):
                 at = (int(self.port[i]), int(self.server[i])) if name != "capacity" else (int(i),)
                 found.append(Violation(name, (*at, int(k)), float(excess[i, k])))
         return found
@@ -331,27 +334,25 @@ class SlotEpisode:
         self._instance = instance
         self._sees_arrivals = sees_arrivals
         self._slot = -1
-        self._arrivals = np.zeros(0, dtype=np.int64)
 
     def __iter__(self) -> Iterator[Observation]:
         """Yield one observation per slot; each holds its own copy of the arrivals, never a view."""
         for slot in range(self._instance.setting.slots):
             self._slot = slot
-            self._arrivals = self._instance.arrivals[slot].copy()
-            self._arrivals.setflags(write=False)
-            yield Observation(slot, self._arrivals if self._sees_arrivals else None)
+            shown = _frozen(self._instance.arrivals[slot]) if self._sees_arrivals else None
+            yield Observation(slot, shown)
 
     def apply(self, decision: Any, *, enforce: bool = True) -> Outcome:
         """Check and score the decision of the current slot."""
-        setting = self._instance.setting
+        setting, arrivals = self._instance.setting, self._instance.arrivals[self._slot]
         y = setting.check_shape(decision)
-        reward, feasible = setting.evaluate(y, self._instance.arrivals[self._slot])
+        reward, feasible = setting.evaluate(y, arrivals)
         if enforce and not feasible:
             broken = setting.violations(y)
             more = f" and {len(broken) - 3} more" if len(broken) > 3 else ""
             message = f"slot {self._slot}: infeasible decision: {'; '.join(map(str, broken[:3]))}{more}"
             raise DecisionError(message, broken)
-        return Outcome(reward, feasible, Feedback(self._slot, self._arrivals, reward))
+        return Outcome(reward, feasible, Feedback(self._slot, _frozen(arrivals), reward))
 
 
 class AllocationInstance(Instance):
@@ -570,7 +571,7 @@ class AllocationInstance(Instance):
 
     def to_networkx(self) -> nx.Graph:
         """Return the bipartite graph: nodes ("port", l) and ("server", r), problem data as attributes."""
-        import networkx as nx
+        nx = library("networkx")
 
         s = self.setting
         graph = nx.Graph(problem=self.problem, overhead=s.overhead.tolist(), arrivals=self.arrivals.tolist())
@@ -649,7 +650,9 @@ def _edges(edges: Any, ports: int, servers: int) -> np.ndarray:
     pairs = numbers(edges, "edges", (None, 2), integer=True)
     for column, (side, count) in enumerate((("ports", ports), ("servers", servers))):
         for i in np.flatnonzero(pairs[:, column] >= count)[:1]:
-            raise InputError(f"edges[{i}][{column}]: {pairs[i, column]} is out of range for {count} {side}")
+            raise InputError(
+                f"edges[{i}][{column}]: {pairs[i, column]} is out of range for {count} {things(count, side)}"
+            )
     order = np.lexsort((pairs[:, 0], pairs[:, 1]))
     ordered = pairs[order]
     for i in np.flatnonzero((np.diff(ordered, axis=0) == 0).all(axis=1))[:1]:

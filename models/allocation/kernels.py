@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 
+from ..compiled import njit
 from . import utility
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def evaluate(  # type: ignore[no-untyped-def]
             for k in range(kinds):
                 v = y[e, k]
                 limit = demand[e, k]
-                if not (v >= -tolerance and v <= limit + tolerance * max(1.0, limit)):
+                if not (v >= -tolerance * limit and v <= limit + tolerance * limit):
                     feasible = False
                 used[k] += v
             if jobs == 0:
@@ -73,7 +73,7 @@ def evaluate(  # type: ignore[no-untyped-def]
         for k in range(kinds):
             if product[k] != 1.0:
                 reward += alpha[r, k] * np.log(product[k])
-            if not used[k] <= capacity[r, k] + tolerance * max(1.0, capacity[r, k]):
+            if not used[k] <= capacity[r, k] + tolerance * capacity[r, k]:
                 feasible = False
     for p in range(arrivals.shape[0]):
         if arrivals[p] > 0:
@@ -205,13 +205,15 @@ def project_block(z, limit, cap, tau, phi, free, low, high):  # type: ignore[no-
     for i in range(z.shape[0]):
         for w in range(LANES):
             z[i, w] = _clip(z[i, w] - tau[w], limit[i, w])
-    if tau.max() * z.shape[0] > 1e5:
-        _shrink(z, cap, phi)
+    for w in range(LANES):
+        if tau[w] * z.shape[0] > 1e5 * cap[w]:
+            _shrink(z, cap, phi)
+            break
 
 
 @njit(cache=True, error_model="numpy")
 def _shrink(z, cap, phi):  # type: ignore[no-untyped-def]
-    """Scale the rows to their capacity: the last digit of a huge tau may be more than the tolerance."""
+    """Scale rows to their capacity: the last digit of a tau much above it may be more than the tolerance."""
     phi[:] = 0.0
     for i in range(z.shape[0]):
         for w in range(LANES):

@@ -14,7 +14,7 @@ from ..clock import arrivals as count_arrivals
 from ..draw import choose, real, truth, whole
 from . import draw
 from .generate import SIZES, assemble, filled_columns, real_columns
-from .instance import AllocationInstance
+from .instance import LARGEST, AllocationInstance
 
 
 def from_trace(
@@ -91,7 +91,7 @@ def from_trace(
     L = whole("ports", preset.ports if ports is None else ports, 1)
     R = whole("servers", preset.servers if servers is None else servers, 1)
     mean_ports = real("density", min(preset.density, L) if density is None else density, 0.0, L)
-    factor = real("contention", preset.contention if contention is None else contention, 0.0)
+    factor = real("contention", preset.contention if contention is None else contention, 0.0, LARGEST)
     names = draw.kinds(preset.kinds if kinds is None else kinds, filled)
     keep = real("thin", thin, 0.0, 1.0)
     for name, flag in (("exact", exact), ("constraints", constraints), ("clip", clip)):

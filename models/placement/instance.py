@@ -378,11 +378,20 @@ class PlacementInstance(Instance):
         """Return the cost of so many job-ticks and GPU-ticks in whole millionths of a second."""
         return WEIGHT_UNIT * int(waited) + round(self.setting.gpu_weight * WEIGHT_UNIT) * int(used)
 
+    @cached_property
+    def unavoidable(self) -> int:
+        """What every schedule pays for GPUs at least, in whole millionths of a second."""
+        return self.units_of_cost(0, int((self.jobs.gpus * self.jobs.duration).sum()))
+
     def cost(self, schedule: Schedule) -> float:
         """Return what a schedule costs: all completion times plus lambda times GPU-seconds, in seconds."""
-        waited = (schedule.finish - self.jobs.submit).sum()
-        used = (self.jobs.gpus * (schedule.finish - schedule.start)).sum()
-        return self.weighted(waited, used)
+        return self.units(schedule) / (TICKS * WEIGHT_UNIT)
+
+    def units(self, schedule: Schedule) -> int:
+        """Return what a schedule costs in whole millionths of a second."""
+        waited = int((schedule.finish - self.jobs.submit).sum())
+        used = int((self.jobs.gpus * (schedule.finish - schedule.start)).sum())
+        return self.units_of_cost(waited, used)
 
     def fees(self, schedule: Schedule) -> np.ndarray:
         """Return the training fee of each job in dollars, r^fee of Sec. 3, shape (n,)."""

@@ -6,14 +6,15 @@ them.
 Everything is a whole number, so that a simulation can be repeated exactly and the order of sums does not
 matter: times in ticks of 1 ms, amounts in units of :data:`.jobs.UNITS`, work in ticks times :data:`SCALE`. A
 job alone does SCALE of work in a tick; contention slows that down to the whole number below the quotient of
-floats, which may be one millionth less than that of fractions.
+floats, which may be one millionth less than that of fractions. The roundings are part of the format of
+instances: ``docs/instance-files.md`` says which, and in what order.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ..compiled import njit
 from .state import (
     ARRIVED,
     CONSOLIDATE,
@@ -109,7 +110,10 @@ def any_fits(table, state, window):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _speed(table, state, contention, job):  # type: ignore[no-untyped-def]
-    """Return the work that a running job does in a tick: SCALE over the contention of its worst machine."""
+    """Return the work that a running job does in a tick: SCALE over the contention of its worst machine.
+
+    The order of these operations is part of the format.
+    """
     worst = 1.0
     beta = table.intensity[job] / THOUSAND
     for i in range(state.first[job], state.first[job] + state.spans[job]):

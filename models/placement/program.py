@@ -14,7 +14,8 @@ import numpy as np
 
 from ..base import InputError
 from ..program import CAREFUL, PyomoProgram
-from .instance import PlacementInstance
+from ..stopwatch import library
+from .instance import WEIGHT_UNIT, PlacementInstance
 from .jobs import TICKS
 from .simulator import rooms
 
@@ -22,7 +23,7 @@ EXACT = {**CAREFUL, "mip_feasibility_tolerance": 1e-9, "primal_feasibility_toler
 """Options of HiGHS: times are large beside a step, so that its usual tolerances would show in them."""
 
 EQUATIONS = (
-    "minimise    sum_i (u e[i] - a_i) + lambda u sum_i g_i (e[i] - s[i])        JCT and GPU-seconds",
+    "minimise    sum_i (u e[i] - a_i) + lambda u sum_i g_i sum_K d_i(K) z[i,K]  JCT and GPU-seconds",
     "                u: seconds of a step, a_i: submission, g_i: GPUs of all instances",
     "subject to  sum_k c[i,k] = C_i                    for all i                 all instances or none",
     "            p[i,k] <= c[i,k] <= R_ik p[i,k]       for all i, k              i is on machine k",
@@ -61,9 +62,9 @@ def placement_program(instance: PlacementInstance) -> PyomoProgram:
     InputError
         If jobs contend, or if there are more of them than the window holds.
     """
-    import pyomo.environ as pyo
+    pyo = library("pyomo.environ")
 
-    _refuse(instance)
+    refuse_contention(instance)
     jobs, capacity = instance.jobs, instance.setting.capacity
     n, machines, step = len(jobs), len(capacity), steps(instance)
     duration = instance.table.duration // step
@@ -83,7 +84,7 @@ def placement_program(instance: PlacementInstance) -> PyomoProgram:
     m.x = pyo.Var(pairs, domain=pyo.Binary)
     m.b = pyo.Var(pairs, domain=pyo.Binary)
     m.y = pyo.Var(here, bounds=lambda _, *key: (0, room[key[1]][key[2]]))
-    m.cost = pyo.Objective(expr=_cost(instance, m, step), sense=pyo.minimize)
+    m.cost = pyo.Objective(expr=_cost(instance, m, step, duration), sense=pyo.minimize)
     _declare_jobs(instance, m, room, duration)
     _declare_order(m, pairs, horizon)
     m.counted = pyo.Constraint(
@@ -96,7 +97,8 @@ def placement_program(instance: PlacementInstance) -> PyomoProgram:
     return PyomoProgram(m, shapes, title=title, equations=EQUATIONS, highs_options=EXACT)
 
 
-def _refuse(instance: PlacementInstance) -> None:
+def refuse_contention(instance: PlacementInstance) -> None:
+    """Raise InputError if jobs contend, or if there are more of them than the window holds."""
     setting = instance.setting
     if setting.slowdown.contention > 0.0:
         raise InputError(
@@ -108,21 +110,21 @@ def _refuse(instance: PlacementInstance) -> None:
         )
 
 
-def _cost(instance: PlacementInstance, m: Any, step: int) -> Any:
-    jobs, weight = instance.jobs, instance.setting.gpu_weight
-    seconds = step / TICKS
-    fixed = -sum(jobs.submit.tolist()) / TICKS
-    fees = sum(
-        weight * seconds * gpus * (m.e[i] - m.s[i]) for i, gpus in enumerate(jobs.gpus.tolist()) if gpus
-    )
-    return sum(seconds * m.e[i] for i in range(len(jobs))) + (fees if weight else 0.0) + fixed
+def _cost(instance: PlacementInstance, m: Any, step: int, duration: np.ndarray) -> Any:
+    """Return the objective, with what every schedule pays for GPUs as a constant, beyond any tolerance."""
+    jobs, seconds = instance.jobs, step / TICKS
+    fixed = -sum(jobs.submit.tolist()) / TICKS + instance.unavoidable / (TICKS * WEIGHT_UNIT)
+    rates = (instance.setting.gpu_weight * seconds * jobs.gpus).tolist()
+    longer = (duration - (jobs.duration // step)[:, None]).tolist()
+    fees = sum(rates[i] * longer[i][K] * z for (i, K), z in m.z.items() if rates[i] and longer[i][K])
+    return sum(seconds * m.e[i] for i in range(len(jobs))) + fees + fixed
 
 
 def _declare_jobs(
     instance: PlacementInstance, m: Any, room: dict[int, list[int]], duration: np.ndarray
 ) -> None:
     """Declare the rows of single jobs: their instances, machines and ends."""
-    import pyomo.environ as pyo
+    pyo = library("pyomo.environ")
 
     n = len(instance.jobs)
     places: dict[int, list[int]] = {i: [k for k, most in enumerate(room[i]) if most] for i in range(n)}
@@ -144,7 +146,7 @@ def _declare_jobs(
 
 def _declare_order(m: Any, pairs: list[tuple[int, int]], horizon: int) -> None:
     """Declare which job starts first, and whether it is done when the other one starts."""
-    import pyomo.environ as pyo
+    pyo = library("pyomo.environ")
 
     m.relation = pyo.Constraint(
         [(i, j) for i, j in pairs if i < j],
@@ -160,7 +162,7 @@ def _capacities(
     instance: PlacementInstance, m: Any, places: list[tuple[int, int]], here: list[tuple[int, int, int]]
 ) -> Any:
     """Return the rows of what each machine holds when a job starts, in whole numbers as small as can be."""
-    import pyomo.environ as pyo
+    pyo = library("pyomo.environ")
 
     need, capacity = instance.jobs.need, instance.setting.capacity
     others: dict[tuple[int, int], list[int]] = {place: [] for place in places}

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from ..base import DecisionError, InputError, numbers
+from ..compiled import njit
 from ..draw import real
 from .instance import PlacementInstance
 from .jobs import TICKS

@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..base import numbers
+from ..base import MOST_WHOLE, numbers
 from .jobs import frozen
-
-MOST = 2.0**62
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +31,7 @@ class Schedule:
     def __post_init__(self) -> None:
         for name in ("start", "finish"):
             given = numbers(
-                getattr(self, name), f"schedule.{name}", (None,), low=-1.0, high=MOST, integer=True
+                getattr(self, name), f"schedule.{name}", (None,), low=-1.0, high=MOST_WHOLE, integer=True
             )
             object.__setattr__(self, name, given)
         object.__setattr__(self, "rows", sorted_rows("schedule.rows", self.rows))
@@ -48,7 +46,7 @@ class Schedule:
 def sorted_rows(field: str, given: Any) -> np.ndarray:
     """Return rows (job, machine, count) sorted, read-only; InputError for a wrong shape or type."""
     if not (isinstance(given, np.ndarray) and given.dtype == np.int64 and given.ndim == 2):
-        given = numbers(given, field, (None, 3), low=-MOST, high=MOST, integer=True)
+        given = numbers(given, field, (None, 3), low=-MOST_WHOLE, high=MOST_WHOLE, integer=True)
     elif given.shape[1] != 3:
         numbers(given, field, (None, 3))  # raises
     result: np.ndarray = given[np.lexsort((given[:, 1], given[:, 0]))]

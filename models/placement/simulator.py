@@ -13,7 +13,8 @@ from .state import ARRIVED, NOW, PENDING, RUNNING, USED, WAITED, State, Table
 def table_of(capacity: np.ndarray, jobs: Jobs, slowdown: Slowdown) -> Table:
     """Return what never changes in a simulation of these jobs on these machines.
 
-    The duration of a job on K machines is its own times comm(K), rounded to the nearest tick (halves up).
+    The duration of a job on K machines is its own times comm(K), rounded to the nearest tick (halves up), in
+    the operations that the format of instances lays down.
     """
     most = int(min(jobs.instances.max(initial=1), len(capacity)))
     spans = np.arange(1, most + 1)

@@ -27,7 +27,8 @@ class Slowdown:
         contention_k = 1 + \eta \beta_i \sum_{j \ne i} \beta_j u_{jk},
 
     where :math:`u_{jk}` is the share of the GPUs of machine k that job j has, and :math:`\beta` the intensity
-    of a job. The maximum is over the machines of job i.
+    of a job. The maximum is over the machines of job i. The simulator rounds both, as written in
+    ``docs/instance-files.md``.
 
     Attributes
     ----------

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-import time
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import stopwatch
 from ..base import InputError, numbers
-from ..program import CAREFUL, PyomoProgram, SolverError
+from ..program import CAREFUL, PyomoProgram, SolverError, power_of_two
+from ..stopwatch import library
 from .gang import GangSetting
 from .instance import frozen
 
@@ -31,16 +32,19 @@ LITERAL_EQUATIONS = (
 MOST_LISTED = 4096
 """How many decisions :func:`every_decision` lists before it gives up."""
 
+LARGEST_WHOLE = 2.0**50
+"""Sums of whole numbers below this are exact."""
+
 MOST_ROUNDS = 1000
 MOST_FREE_ROUNDS = 5
 SOLVER_TOLERANCE = 1e-10
 """What HiGHS may break rows, 0/1 and optimality conditions by; in our searches every limit is 1."""
 
 MARGIN = 1e-9
-"""Part of max(1, :func:`ceiling`) that is added to HiGHS's bound for its tolerances."""
+"""Part of :func:`ceiling` that is added to HiGHS's bound for its tolerances."""
 
 LEAST_SPREAD = 1e-8
-"""The least positive squared width of an index, as a part of the largest one and of 1."""
+"""The least positive squared width of an index, as a part of the largest one."""
 
 TOLERANCE = 1e-7
 """Default distance of bound and value, beyond the margin, at which an index search ends."""
@@ -87,7 +91,7 @@ def gang_program(setting: GangSetting, mean: Any, arrivals: Any) -> PyomoProgram
     InputError
         If means or arrivals do not fit.
     """
-    import pyomo.environ as pyo
+    pyo = library("pyomo.environ")
 
     v = numbers(mean, "mean", (setting.channels,), low=-np.inf)
     jobs = numbers(arrivals, "arrivals", (setting.ports,), integer=True, high=1)
@@ -118,7 +122,7 @@ def literal_program(setting: GangSetting, mean: Any, arrivals: Any) -> PyomoProg
     is not there runs nothing is (4). The variable ``nothing`` is zero; it stands in the rows of ports
     without channels.
     """
-    import pyomo.environ as pyo
+    pyo = library("pyomo.environ")
 
     v = numbers(mean, "mean", (setting.channels,), low=-np.inf)
     jobs = numbers(arrivals, "arrivals", (setting.ports,), integer=True, high=1)
@@ -163,7 +167,7 @@ def _jobs(m: Any, setting: GangSetting, channels: np.ndarray, ports: Any) -> Non
 
 def _capacity(m: Any, setting: GangSetting) -> None:
     """Add the rows of servers and kinds as printed."""
-    import pyomo.environ as pyo
+    pyo = library("pyomo.environ")
 
     m.capacity = pyo.ConstraintList()
     demand = setting.demand[setting.task]
@@ -200,7 +204,7 @@ class _Search:
     """The 0/1 program over the usable channels, in units in which every limit is 1, with index z and cuts."""
 
     def __init__(self, setting: GangSetting, arrivals: np.ndarray, end: float) -> None:
-        import pyomo.environ as pyo
+        pyo = library("pyomo.environ")
 
         self.setting = setting
         self.arrivals = arrivals
@@ -239,13 +243,13 @@ class _Search:
 
     def best(self, values: np.ndarray, gap: float, *, index: bool = False) -> tuple[np.ndarray | None, float]:
         """Maximise values.x, plus z for an index; return a decision, ``None`` if time is up, and a bound."""
-        import pyomo.environ as pyo
+        pyo = library("pyomo.environ")
 
         m = self.model
         m.del_component("worth")
         total = sum(float(values[e]) * m.x[e] for e in self.channels.tolist())
         m.worth = pyo.Objective(expr=total + m.z if index else total, sense=pyo.maximize)
-        left = self.end - time.perf_counter()
+        left = self.end - stopwatch.now()
         if left <= 0.0:
             return None, math.inf
         solved = self.program.solve(
@@ -295,7 +299,7 @@ def best_gang(
 
     Where every task can have its best server at once, that is the optimum, without a solver. Otherwise the
     bound is HiGHS's dual bound plus ``MARGIN``, or :func:`ceiling` if that is smaller; where all values are
-    whole numbers it is rounded down.
+    multiples of the least one above 0, it is rounded down to one.
 
     Parameters
     ----------
@@ -306,7 +310,7 @@ def best_gang(
     arrivals
         1_l(t), shape (L,).
     gap
-        Relative gap (bound - value) / max(1, |bound|) to reach, beyond the margin.
+        Relative gap (bound - value) / |bound| to reach, beyond the margin.
     time_limit
         Seconds. What runs out returns the best decision held (at worst none) and the best bound.
 
@@ -317,7 +321,7 @@ def best_gang(
     SolverError
         If HiGHS fails, its decision is infeasible, or better than its bound.
     """
-    end = math.inf if time_limit is None else time.perf_counter() + time_limit
+    end = math.inf if time_limit is None else stopwatch.now() + time_limit
     v = numbers(values, "values", (setting.channels,), low=-np.inf)
     jobs = numbers(arrivals, "arrivals", (setting.ports,), integer=True, high=1)
     gross = ceiling(setting, v, jobs)
@@ -325,18 +329,21 @@ def best_gang(
     free = _free(setting, v, jobs)
     if free is not None:
         return nothing._replace(x=free, value=gross, closed=True)
-    if time.perf_counter() >= end:
+    if stopwatch.now() >= end:
         return nothing
-    margin = MARGIN * max(1.0, gross)
-    x, bound = _Search(setting, jobs, end).best(v, 0.25 * gap)
-    bound = min(gross, bound + margin)
-    if (v == np.floor(v)).all():
-        bound = float(np.floor(bound))
+    margin = MARGIN * gross
+    unit = power_of_two(float(v[usable(setting, jobs)].max()))
+    worst = np.maximum(v, -2.0 * gross)  # who costs more than all can earn is not chosen
+    x, bound = _Search(setting, jobs, end).best(worst / unit, 0.25 * gap)
+    bound = min(gross, bound * unit + margin)
+    least = float(v[v > 0.0].min())
+    if float(np.abs(v).sum()) / least < LARGEST_WHOLE and not (v % least).any():
+        bound = math.floor(bound / least) * least
     if x is None:
         return nothing._replace(bound=bound)
     value = worth(v, x)
     _refuse_low(bound, value, gross)
-    closed = bound - value <= gap * max(1.0, abs(bound)) + margin
+    closed = bound - value <= gap * abs(bound) + margin
     return BestGang(x, value, max(bound, value), closed)
 
 
@@ -420,13 +427,13 @@ def best_gang_index(
         The gang set.
     v, q
         Estimated mean >= 0 and squared width >= 0 of each channel, shape (E,); ignored where untried. A width
-        is 0 or at least ``LEAST_SPREAD`` of the largest, and of 1: HiGHS tells no smaller ones apart.
+        is 0 or at least ``LEAST_SPREAD`` of the largest: HiGHS tells no smaller ones apart.
     arrivals
         1_l(t), shape (L,).
     untried
         Which channels come first, shape (E,).
     tolerance
-        Part of max(1, index) by which bound and value may differ, beyond the margin.
+        Part of the index, at most, by which bound and value may differ, beyond the margin.
     time_limit
         Seconds, as for :func:`best_gang`.
     start
@@ -448,31 +455,33 @@ def best_gang_index(
     SolverError
         If HiGHS fails, or one of its answers does not survive our own check.
     """
-    end = math.inf if time_limit is None else time.perf_counter() + time_limit
+    end = math.inf if time_limit is None else stopwatch.now() + time_limit
     jobs = numbers(arrivals, "arrivals", (setting.ports,), integer=True, high=1)
     spread = numbers(q, "q", (setting.channels,))
-    least = LEAST_SPREAD * max(1.0, spread.max(initial=0.0))
+    least = LEAST_SPREAD * spread.max(initial=0.0)
     for e in np.flatnonzero((spread > 0.0) & (spread < least))[:1]:
         raise InputError(f"q[{e}]: {spread[e]:g} is neither 0 nor at least {least:g}")
-    search = _Index(
-        setting,
-        numbers(v, "v", (setting.channels,)),
-        spread,
-        jobs,
-        np.zeros(setting.channels, dtype=bool) if untried is None else np.asarray(untried, dtype=bool),
-        tolerance,
-    )
+    mean = numbers(v, "v", (setting.channels,))
+    first = np.zeros(setting.channels, dtype=bool) if untried is None else np.asarray(untried, dtype=bool)
+    known = usable(setting, jobs) & ~first
+    largest = max(mean[known].max(initial=0.0), math.sqrt(spread[known].max(initial=0.0)))
+    unit = power_of_two(float(largest)) or 1.0
+    search = _Index(setting, mean / unit, spread / unit / unit, jobs, first, tolerance)
     if listed is not None:
         search.go_through(listed)
-        return search.result()
-    free = search.without_solver(start)
-    if not search.closed and time.perf_counter() < end:
-        search.with_solver(_Search(setting, jobs, end), free)
-    return search.result()
+    else:
+        free = search.without_solver(None if start is None else start / unit)
+        if not search.closed and stopwatch.now() < end:
+            search.with_solver(_Search(setting, jobs, end), free)
+    found = search.result()
+    return found._replace(value=found.value * unit, bound=found.bound * unit)
 
 
 class _Index:
-    """The state of one search for the best index: the incumbent and the bound, both with the bonus."""
+    """The state of one search for the best index: the incumbent and the bound, both with the bonus.
+
+    The largest term of the index is from 1 to 2, unless all are 0.
+    """
 
     def __init__(
         self,
@@ -489,8 +498,8 @@ class _Index:
         self.bonus = 2.0 ** math.ceil(math.log2(most + 1.0) + 0.5) if untried.any() else 0.0
         self.weight = self.v + self.bonus * untried
         self.gross = ceiling(setting, self.weight, jobs) + math.sqrt(ceiling(setting, self.q, jobs))
-        self.margin = MARGIN * max(1.0, self.gross)
-        self.allowed = tolerance * max(1.0, most)
+        self.margin = MARGIN * self.gross
+        self.allowed = tolerance * (most or 1.0)  # the bonus is at least 2
         self.x = np.zeros(setting.channels)
         self.value = 0.0
         self.bound = self.gross
@@ -553,7 +562,7 @@ class _Index:
         for _ in range(MOST_ROUNDS):
             if at > 0.0:
                 search.cut(self.q, 0.5 / at, 0.5 * at)
-            x, bound = search.best(self.weight, 0.25 * self.allowed / max(1.0, self.gross), index=True)
+            x, bound = search.best(self.weight, 0.25 * self.allowed / self.gross, index=True)
             self.bound = min(self.bound, bound + self.margin)
             if x is None:
                 return

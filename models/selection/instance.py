@@ -25,7 +25,10 @@ from ..base import (
     need,
     numbers,
     refuse_unknown,
+    things,
 )
+from ..draw import choose, whole
+from ..stopwatch import library
 from .noise import NOISES, draw_path
 
 if TYPE_CHECKING:
@@ -191,22 +194,22 @@ class SlotEpisode:
         self._instance = instance
         self._sees_arrivals = sees_arrivals
         self._slot = -1
-        self._arrivals: np.ndarray = np.zeros(0)
 
     def __iter__(self) -> Iterator[Observation]:
         """Yield one observation per slot; each holds its own copy of the arrivals, never a view."""
         for slot in range(self._instance.setting.slots):
             self._slot = slot
-            self._arrivals = frozen(self._instance.arrivals[slot])
-            yield Observation(slot, self._arrivals if self._sees_arrivals else None)
+            shown = frozen(self._instance.arrivals[slot]) if self._sees_arrivals else None
+            yield Observation(slot, shown)
 
     def apply(self, decision: Any, *, enforce: bool = True) -> Outcome:
         """Check and score the decision of the current slot."""
         instance, setting = self._instance, self._instance.setting
+        arrivals = instance.arrivals[self._slot]
         x = setting.check_shape(decision)
-        feasible = setting.feasible(x, self._arrivals)
+        feasible = setting.feasible(x, arrivals)
         if enforce and not feasible:
-            broken = setting.violations(x, self._arrivals)
+            broken = setting.violations(x, arrivals)
             more = f" and {len(broken) - 3} more" if len(broken) > 3 else ""
             message = f"slot {self._slot}: infeasible decision: {'; '.join(map(str, broken[:3]))}{more}"
             raise DecisionError(message, broken)
@@ -245,7 +248,7 @@ class ChannelInstance(Instance):
         self.mean = frozen(numbers(mean, "mean", (count,), high=1.0)[order])
         self.noise, self.scale = _noise(noise, scale, count, order)
         self.arrivals = numbers(arrivals, "arrivals", (None, ports), integer=True, high=1)
-        self.seed = _seed(seed)
+        self.seed = whole("seed", seed, 0)
         self.recorded = None
         if path is not None:
             shape = (len(self.arrivals), count)
@@ -479,7 +482,7 @@ class SelectionInstance(ChannelInstance):
 
         A recorded sample path is the graph's attribute ``path``, its columns sorted by port, then server.
         """
-        import networkx as nx
+        nx = library("networkx")
 
         s = self.setting
         graph = nx.Graph(
@@ -541,10 +544,7 @@ def count_ports(port: np.ndarray, arrivals: Any, ports: int | None, where: str =
     rows = arrivals if isinstance(arrivals, (list, tuple, np.ndarray)) else ()
     known = int(port.max(initial=-1)) + 1
     if ports is not None:
-        whole = isinstance(ports, (int, np.integer)) and not isinstance(ports, bool)
-        if not whole or not 1 <= ports <= LARGEST:
-            raise InputError(f"ports: {ports!r} is not a whole number of at least 1 and at most {LARGEST}")
-        count = int(ports)
+        count = whole("ports", ports, 1, LARGEST)
     elif isinstance(rows, np.ndarray) and rows.ndim == 2:
         count = rows.shape[1]
     elif len(rows) and isinstance(rows[0], (list, tuple, np.ndarray)):
@@ -554,7 +554,7 @@ def count_ports(port: np.ndarray, arrivals: Any, ports: int | None, where: str =
     if count == 0:
         raise InputError("arrivals: no columns; an instance needs at least one port")
     for i in np.flatnonzero(port >= count)[:1]:
-        raise InputError(f"{where.format(i)}: {port[i]} is out of range for {count} ports")
+        raise InputError(f"{where.format(i)}: {port[i]} is out of range for {count} {things(count, 'ports')}")
     return count
 
 
@@ -577,8 +577,7 @@ def noise_fields(noise: Any) -> tuple[Any, Any]:
 
 def _noise(kind: Any, scale: Any, count: int, order: np.ndarray) -> tuple[str, np.ndarray]:
     """Check the distribution and return its kind and the scales in the order of the channels."""
-    if not isinstance(kind, str) or kind not in NOISES:
-        raise InputError(f"noise.kind: {kind!r} is not one of {', '.join(NOISES)}")
+    choose(kind, NOISES, "noise.kind")
     if scale is None:
         if kind == "clipped-normal":
             raise InputError("noise.scale: missing field; clipped-normal needs one number per channel")
@@ -588,9 +587,3 @@ def _noise(kind: Any, scale: Any, count: int, order: np.ndarray) -> tuple[str, n
         for i in np.flatnonzero(values)[:1]:
             raise InputError(f"noise.scale[{i}]: {values[i]:g} has no meaning for {kind}")
     return kind, frozen(values[order])
-
-
-def _seed(seed: Any) -> int:
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise InputError(f"seed: {seed!r} is not a whole number of at least 0")
-    return int(seed)

@@ -10,7 +10,8 @@ All of them stand in this one file, because compiled code is cached by file.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ..compiled import njit
 
 TAKE, SKIP, BACK = 0, 1, 2
 
@@ -197,7 +198,7 @@ def close_at_root(  # type: ignore[no-untyped-def]
     best
         A set that holds ``goal`` items that come first.
     tolerance
-        Distance of value and bound that counts as none, relative to max(1, value).
+        Distance of value and bound that counts as none, relative to the value and all bonuses in it.
 
     Returns
     -------
@@ -228,7 +229,10 @@ def close_at_root(  # type: ignore[no-untyped-def]
         for i in range(n):
             worth[i] = values[i] + half * spread[i]
             everything += worth[i]
-        bonus = 2.0 ** np.ceil(np.log2(everything + 0.5 * lam + 1.0)) if goal > 0 else 0.0
+        bonus = 0.0
+        if goal > 0:  # above all others together; 1 where these are worth nothing
+            total = everything + 0.5 * lam
+            bonus = 2.0 ** (np.floor(np.log2(total)) + 1.0) if total > 0.0 else 1.0
         for i in range(n):
             worth[i] += bonus * first[i]
         table = tables[number]
@@ -254,7 +258,7 @@ def close_at_root(  # type: ignore[no-untyped-def]
             best[:] = x
         if held == goal and line == 0.0 and square == 0.0:  # nothing fits beside what comes first
             return number + 1, value, value, nodes
-        if bound - value <= tolerance * max(1.0, value) or lam == 0.0:
+        if bound - value <= tolerance * (value + goal * bonus) or lam == 0.0:
             return number + 1, value, bound, nodes
         if number > 0:
             begin_search(place, choice, sums, left, value, top, capacity)
@@ -374,13 +378,13 @@ def search(  # type: ignore[no-untyped-def]
             i -= 1
         elif choice[i] == TAKE:
             visited += 1
-            enough = value + tolerance * max(1.0, value)
             hopeless = False
             for number in range(tables.shape[0] - 1, -1, -1):  # the last ones are the sharpest
                 lam, bonus = lines[number, 0], lines[number, 1]
                 half = 0.5 / lam if lam > 0.0 else 0.0
                 rest = tables[number, i, int(sums[i, 3])] + bonus * (sums[i, 2] - goal)
-                if sums[i, 0] + half * sums[i, 1] + 0.5 * lam + rest <= enough:
+                most = sums[i, 0] + half * sums[i, 1] + 0.5 * lam + rest
+                if most <= value + tolerance * (value + goal * bonus):
                     hopeless = True
                     break
             if hopeless:
@@ -464,13 +468,15 @@ def next_labels(  # type: ignore[no-untyped-def]
             s -= take * offsets[i]
             line, square = sums[j, 0] + take * values[i], sums[j, 1] + take * spread[i]
             held = sums[j, 2] + take * first[i]
-            room = np.inf
+            hopeless = False
             for number in range(tables.shape[0]):
                 lam, bonus = lines[number, 0], lines[number, 1]
                 half = 0.5 / lam if lam > 0.0 else 0.0
                 rest = tables[number, i + 1, s] + bonus * (held - goal)
-                room = min(room, line + half * square + 0.5 * lam + rest)
-            if room > value + tolerance * max(1.0, value):
+                if line + half * square + 0.5 * lam + rest <= value + tolerance * (value + goal * bonus):
+                    hopeless = True
+                    break
+            if not hopeless:
                 new_state[made] = s
                 new_sums[made, 0], new_sums[made, 1], new_sums[made, 2] = line, square, held
                 parent[made] = j if take == 0 else -1 - j

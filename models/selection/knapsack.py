@@ -22,11 +22,15 @@ if TYPE_CHECKING:
 TABLE_BYTES = 2**26
 """The most one table may take; beyond it, states are lumped together, and tables give bounds only."""
 
+TINIEST = 2.0**-1074
+"""What rounding takes at most where numbers are smaller than the least normal one."""
+
 TABLES = 6
 """The most multipliers that are tried before a long search."""
 
-TOLERANCE = 1e-11
-"""Distance of value and bound, relative to max(1, value), that counts as none: it covers rounding."""
+ROUNDING = 2.0**-50
+"""For each channel and a few more: distance of value and bound, relative to all that is added up, that counts
+as none."""
 
 CHUNK = 2**13
 """Nodes of a long depth-first search between two looks at whether to stop."""
@@ -55,8 +59,8 @@ class Choice:
     x
         Chosen channels, shape (E,).
     value, bound
-        Objective of ``x``, and what no feasible set exceeds; they differ by at most the tolerance unless the
-        search was stopped, or by the tolerance of 0/1 programs, 1e-10 of the largest term per channel.
+        Objective of ``x``, and what no feasible set exceeds; they differ by rounding alone unless the search
+        was stopped, or by the tolerance of 0/1 programs, 1e-10 of the largest term per channel.
     first
         How many of the channels that come first are chosen.
     lambdas
@@ -204,16 +208,19 @@ class Knapsack:
         kernels.keep_what_fits(best, demand, self.capacity)
         first = first.astype(np.int64)
         room = self._tables(n + 1)
+        tolerance = ROUNDING * (n + 8)
         lines = np.zeros((TABLES, 2))
         lines[0, 0] = _first_lambda(q, best)
         what = (v, q, float(cap), first, goal)
         grid = (needs, offsets, like, self._blocked, *self._grid)
         count, value, bound, nodes = kernels.close_at_root(
-            *what, demand, self.capacity, *grid, room, lines, best, TOLERANCE
+            *what, demand, self.capacity, *grid, room, lines, best, tolerance
         )
         known = (room[:count], lines[:count])
-        if bound - value > TOLERANCE * max(1.0, value):
-            search = _Search(what, demand, self.capacity, offsets, like, self._blocked, known, best, value)
+        bonus = goal * float(lines[:count, 1].max())
+        if bound - value > tolerance * (value + bonus):
+            machines = (demand, self.capacity, offsets, like, self._blocked)
+            search = _Search(what, *machines, known, best, value, tolerance)
             solver = not self.exact and stop is None and cap >= v.sum()
             search.by_depth(
                 self.states - 1,
@@ -228,7 +235,9 @@ class Knapsack:
                 value, bound = self._by_program(items, v, q, first, goal, best, value, bound)
         x = np.zeros(len(self.fits), dtype=bool)
         x[items[best]] = True
-        proven = max(value, bound) + TOLERANCE * max(1.0, value)
+        proven = max(value, bound)
+        if proven > 0.0:
+            proven += tolerance * (value + bonus) + n * TINIEST
         return Choice(x, float(value), float(proven), goal, tuple(lines[:count, 0].tolist()), nodes)
 
     def _by_program(
@@ -309,8 +318,8 @@ class Knapsack:
         x = np.zeros((len(order), len(v)), dtype=bool)
         x[order[:, None], chosen[None, :]] = taken
         value = x @ v
-        rounding = len(v) * np.finfo(np.float64).eps * (x @ np.abs(v))
-        return x, value, value + 4.0 * rounding
+        rounding = (len(v) + 8) * (ROUNDING * value + TINIEST)
+        return x, value, value + np.where(value > 0.0, rounding, 0.0)
 
     def _weights(self, field: str, given: Any) -> np.ndarray:
         array = np.asarray(given, dtype=np.float64)
@@ -345,8 +354,10 @@ class _Search:
         known: tuple[np.ndarray, np.ndarray],
         best: np.ndarray,
         value: float,
+        tolerance: float,
     ) -> None:
         self.value, self.best, self.nodes, self.done = value, best, 0, False
+        self._tolerance = tolerance
         self._what, self._known = what, known
         self._demand, self._capacity = demand, capacity
         self._offsets, self._like, self._blocked = offsets, like, blocked
@@ -360,7 +371,7 @@ class _Search:
         place, choice = np.empty(3), np.empty(n + 1, dtype=np.int64)
         sums, left = np.empty((n + 1, 4)), np.empty((n + 1, len(self._capacity)), dtype=np.int64)
         kernels.begin_search(place, choice, sums, left, self.value, top, self._capacity)
-        depth = (twin, self.best, TOLERANCE, place, choice, sums, left, CHUNK)
+        depth = (twin, self.best, self._tolerance, place, choice, sums, left, CHUNK)
         while place[0] >= 0 and place[2] < most and not (stop is not None and stop()):
             kernels.search(*self._what, self._demand, self._offsets, *self._known, *depth)
         self.value, self.nodes, self.done = float(place[1]), int(place[2]), place[0] < 0
@@ -377,7 +388,7 @@ class _Search:
             if stop is not None and stop():
                 return
             state, sums, words = kernels.next_labels(
-                i, state, sums, words, v, q, first, goal, *grid, self.value, TOLERANCE
+                i, state, sums, words, v, q, first, goal, *grid, self.value, self._tolerance
             )
             self.nodes += len(state)
             reached = np.where(sums[:, 2] == goal, np.minimum(sums[:, 0], cap) + np.sqrt(sums[:, 1]), -1.0)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..stopwatch import library
+
 NOISES = ("clipped-normal", "bernoulli", "none")
 
 
@@ -13,7 +15,7 @@ def clipped_mean(location: np.ndarray, scale: np.ndarray) -> np.ndarray:
     With a = -location / scale, b = (1 - location) / scale and the normal density phi and distribution Phi it
     is location (Phi(b) - Phi(a)) + scale (phi(a) - phi(b)) + 1 - Phi(b).
     """
-    from scipy.special import ndtr
+    ndtr = library("scipy.special").ndtr
 
     plain = np.clip(location, 0.0, 1.0)
     sure = scale == 0

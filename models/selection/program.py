@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..base import InputError, numbers
-from ..program import CAREFUL, PyomoProgram, SolverError
+from ..program import CAREFUL, PyomoProgram, SolverError, power_of_two
+from ..stopwatch import library
 from .instance import Setting
 
 FEASIBLE = (
@@ -41,7 +42,7 @@ SOLVER_TOLERANCE = 1e-10
 """What HiGHS may break limits and optimality conditions by, in units in which every limit is 1."""
 
 SMALLEST = 1e-12
-"""Positive variances are raised to this, in units in which the largest term is 1."""
+"""Positive variances are raised to this, in units in which the largest term is from 1 to 2."""
 
 LEAST_SHARE = 1e-6
 """The least share of a capacity that a scaled program counts."""
@@ -81,6 +82,15 @@ def slot_program(
     m = _model("slot", setting, arrivals, scaled)
     _maximise(m, _dot(v, m.x))
     return _program(m, setting, "The best channels of a slot", SLOT_EQUATIONS)
+
+
+def weigh(program: PyomoProgram, values: np.ndarray, arrivals: np.ndarray) -> None:
+    """Give a slot program other values, not all 0, and other arrivals."""
+    m = program.model
+    for port, arrived in enumerate(arrivals.tolist()):
+        m.job[port] = arrived
+    m.del_component("utility")
+    _maximise(m, _dot(values, m.x))
 
 
 def budget_program(
@@ -150,7 +160,7 @@ def index_program(
     InputError
         If an array does not fit, a variance is negative, or a lambda is not positive.
     """
-    import pyomo.environ as pyo
+    pyo = library("pyomo.environ")
 
     value = numbers(v, "v", (setting.channels,), low=-np.inf)
     spread = numbers(q, "q", (setting.channels,))
@@ -212,7 +222,7 @@ def best_by_program(
     SolverError
         If HiGHS fails.
     """
-    unit = max(float(v.max(initial=0.0)), math.sqrt(float(q.max(initial=0.0)))) or 1.0
+    unit = power_of_two(max(float(v.max(initial=0.0)), math.sqrt(float(q.max(initial=0.0))))) or 1.0
     line, square = v / unit, q / unit / unit
     square = np.where(q > 0.0, np.maximum(square, SMALLEST), 0.0)
     lambdas = [lam / unit] if q.any() else []
@@ -274,7 +284,7 @@ def whole_statistics(setting: Setting, upsilon: Any, sigma2: Any) -> tuple[np.nd
 
 def _model(name: str, setting: Setting, arrivals: Any, scaled: bool) -> Any:
     """Return a model of Omega(t): binary x, capacities (2) and arrivals (4)."""
-    import pyomo.environ as pyo
+    pyo = library("pyomo.environ")
 
     given = np.ones(setting.ports) if arrivals is None else arrivals
     jobs = numbers(given, "arrivals", (setting.ports,), integer=True, high=1)
@@ -297,14 +307,14 @@ def _model(name: str, setting: Setting, arrivals: Any, scaled: bool) -> Any:
 
 def _dot(weights: np.ndarray, x: Any) -> Any:
     """Return the sum of weights[e] x[e] as a linear expression, without the terms that are zero."""
-    from pyomo.core.expr import LinearExpression
+    LinearExpression = library("pyomo.core.expr").LinearExpression
 
     used = np.flatnonzero(weights).tolist()
     return LinearExpression(linear_coefs=weights[used].tolist(), linear_vars=[x[e] for e in used])
 
 
 def _maximise(m: Any, expression: Any) -> None:
-    import pyomo.environ as pyo
+    pyo = library("pyomo.environ")
 
     m.utility = pyo.Objective(expr=expression, sense=pyo.maximize)
 
@@ -312,7 +322,7 @@ def _maximise(m: Any, expression: Any) -> None:
 def _add_constraint(
     m: Any, name: str, body: Any, lower: float | None = None, upper: float | None = None
 ) -> None:
-    import pyomo.environ as pyo
+    pyo = library("pyomo.environ")
 
     setattr(m, name, pyo.Constraint(expr=(lower, body, upper)))
 

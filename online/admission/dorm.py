@@ -12,6 +12,7 @@ import numpy as np
 from ...models.admission.instance import Setting
 from ...models.admission.jobs import exact
 from ...models.base import ClairvoyantError, InputError
+from ...models.stopwatch import library
 from ..base import Traits
 from .drf import fair_placement
 from .placement import Baseline, Machines, Placed, Task
@@ -165,7 +166,7 @@ class Program:
         gap, nodes
             When to stop.
         """
-        import highspy
+        highspy = library("highspy")
 
         highs = highspy.Highs()
         limits = {"mip_rel_gap": gap, "mip_max_nodes": nodes}
@@ -182,8 +183,8 @@ class Program:
 
     def _model(self, floors: np.ndarray, adjusted: int) -> Any:
         """Return the program for HiGHS; columns are y, z, r, rows as they are added."""
-        import highspy
-        from scipy.sparse import csc_array
+        highspy = library("highspy")
+        csc_array = library("scipy.sparse").csc_array
 
         tasks, count = self.tasks, len(self.tasks)
         r = self._sides[0].columns + self._sides[1].columns + np.arange(count)

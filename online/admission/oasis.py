@@ -24,6 +24,7 @@ from ...models.admission.jobs import UNIT, Job
 from ...models.admission.prices import PriceRange, price_range
 from ...models.admission.schedule import Offer, Plan, cheapest_schedule, printed_schedule
 from ...models.base import InputError
+from ...models.draw import choose
 from ..base import Traits
 
 BOUNDS = ("exact", "estimated")
@@ -93,8 +94,7 @@ class Oasis:
     traits: Traits = field(default=ANNOUNCED, init=False)
 
     def __post_init__(self) -> None:
-        if self.bounds not in BOUNDS:
-            raise InputError(f"bounds: {self.bounds!r} is not one of {', '.join(BOUNDS)}")
+        choose(self.bounds, BOUNDS, "bounds")
         if isinstance(self.scale, bool) or not isinstance(self.scale, int | float):
             raise InputError(f"scale: {self.scale!r} is not a number")
         if not 0.0 < self.scale < math.inf:

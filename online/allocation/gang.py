@@ -9,8 +9,8 @@ import numpy as np
 
 from ...models.allocation import utility
 from ...models.allocation.gang import GangSetting
-from ...models.allocation.instance import Feedback, Observation
-from ...models.base import InputError
+from ...models.allocation.instance import LARGEST, Feedback, Observation
+from ...models.draw import real
 from ..base import Traits
 
 
@@ -68,7 +68,7 @@ class PerturbedLeader:
 
     Rewards are linear in x, so the past matters only by its counts s. Once, p is drawn uniformly from
     [0, 1/eps]^L; it shifts a grid of width 1/eps. Every slot is played as if the counts were the one grid
-    point in s + [0, 1/eps)^L, and the mixed-integer program is solved again only when that point changes.
+    point in s + [0, 1/eps)^L, and the best allocation is searched for again only when that point changes.
     The decision is committed before the arrivals are seen.
 
     Parameters
@@ -76,7 +76,7 @@ class PerturbedLeader:
     eps
         Larger is less perturbed and less lazy; sqrt(D / (R A T)) by default, see :func:`leader_bounds`.
     gap, time_limit
-        For each mixed-integer program. The gap adds to the regret; a time limit (seconds) makes runs differ.
+        For each search. The gap adds to the regret; a time limit (seconds) makes runs differ.
     """
 
     eps: float | None = None
@@ -92,9 +92,8 @@ class PerturbedLeader:
 
     def __post_init__(self) -> None:
         for key in ("eps", "gap", "time_limit"):
-            value = getattr(self, key)
-            if value is not None and not (np.isfinite(value) and value > 0):
-                raise InputError(f"{key}: {value!r} is not a positive number")
+            if getattr(self, key) is not None:
+                real(key, getattr(self, key), 1.0 / LARGEST)
 
     def start(self, setting: GangSetting, rng: np.random.Generator) -> None:
         """Draw the grid; nothing has arrived yet."""
@@ -124,7 +123,7 @@ class PerturbedLeader:
 
     def _best(self, weights: np.ndarray) -> np.ndarray:
         """Return the best gang allocation for the weights, without ports that lose by it."""
-        from ...models.allocation.gang_program import best_gang
+        from ...models.allocation.gang_search import best_gang
 
         y = best_gang(self._setting, weights, gap=self.gap, time_limit=self.time_limit).y
         losing = self._setting.port_rewards(y) < 0.0

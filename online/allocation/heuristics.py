@@ -10,6 +10,7 @@ import numpy as np
 
 from ...models.allocation.instance import Observation, Setting
 from ...models.base import InputError
+from ...models.draw import choose
 from ..base import Traits
 
 _SEES_ARRIVALS = Traits(problem="allocation", sees=frozenset({"arrivals"}))
@@ -73,8 +74,7 @@ class Fairness:
     traits: ClassVar[Traits] = _SEES_ARRIVALS
 
     def __post_init__(self) -> None:
-        if self.share not in ("arrived", "all"):
-            raise InputError(f"share: {self.share!r} is not one of arrived, all")
+        choose(self.share, ("arrived", "all"), "share")
 
     def start(self, setting: Setting, rng: np.random.Generator) -> None:
         """Remember the setting."""

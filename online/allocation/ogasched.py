@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ...models.allocation import geometry
-from ...models.allocation.instance import Feedback, Observation, Setting
+from ...models.allocation.instance import LARGEST, Feedback, Observation, Setting
 from ...models.base import InputError
+from ...models.draw import choose, real
 from ..base import Traits
 
 if TYPE_CHECKING:
     from types import ModuleType
 
 STEPS = ("constant", "per-slot", "decay")
+MOST_LOG = math.log(LARGEST)
 STARTS = ("zero", "fair")
 
 
@@ -47,7 +50,7 @@ class Ogasched:
         with the most jobs seen at once so far (at least one; copies of a port only once they are seen), so
         G may grow and the guarantee stays. "per-slot" is (26), with the norm of the slot's own gradient.
         "decay" is ``eta0 * decay ** t``.
-    start
+    start_at
         y(1): "zero", "fair" (every port's share of its servers) or a feasible array y[edge, kind].
         For copies of ports it must be "zero", so that no copy is known before it is seen.
     eta0, decay
@@ -66,17 +69,16 @@ class Ogasched:
     )
 
     def __post_init__(self) -> None:
-        if self.step not in STEPS:
-            raise InputError(f"step: {self.step!r} is not one of {', '.join(STEPS)}")
-        if isinstance(self.start_at, str) and self.start_at not in STARTS:
-            raise InputError(f"start_at: {self.start_at!r} is not one of {', '.join(STARTS)} or an array")
+        choose(self.step, STEPS, "step")
+        if isinstance(self.start_at, str):
+            choose(self.start_at, STARTS, "start_at")
         for key in ("eta0", "decay"):
-            value = getattr(self, key)
-            if not (np.isfinite(value) and value > 0):
-                raise InputError(f"{key}: {value!r} is not a positive number")
+            real(key, getattr(self, key), 1.0 / LARGEST, LARGEST)
 
     def start(self, setting: Setting, rng: np.random.Generator) -> None:
         """Set y(1) and the constants of the step sizes."""
+        if self.step == "decay" and math.log(self.eta0) + setting.slots * math.log(self.decay) > MOST_LOG:
+            raise InputError(f"decay: {self.decay!r} gives steps beyond {LARGEST:g} in {setting.slots} slots")
         self._setting = setting
         self._blocks = setting.blocks
         self._y = self._blocks.pack(self._first(setting))

@@ -6,8 +6,8 @@ All of them stand in this one file, because compiled code is cached by file.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ...models.compiled import njit
 from ...models.placement.kernels import fill, fits, room
 
 

@@ -11,8 +11,8 @@ now on.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ...models.compiled import njit
 from ...models.placement.kernels import (
     PENDING,
     USED,

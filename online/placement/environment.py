@@ -15,9 +15,9 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
-from numba import njit
 
 from ...models.base import ClairvoyantError, InputError, numbers
+from ...models.compiled import njit
 from ...models.draw import choose, whole
 from ...models.placement import kernels
 from ...models.placement.instance import MOST_TICKS, PlacementInstance

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...models.base import InputError
+from ...models.draw import choose
 from ...models.selection.instance import Feedback, Observation, Setting
 from ..base import Traits
 from .index import shown
@@ -23,8 +23,7 @@ class _Ranked(ABC):
     traits: ClassVar[Traits] = Traits(problem="selection", sees=frozenset({"arrivals"}))
 
     def __post_init__(self) -> None:
-        if self.misfit not in MISFITS:
-            raise InputError(f"misfit: {self.misfit!r} is not one of {', '.join(MISFITS)}")
+        choose(self.misfit, MISFITS, "misfit")
 
     def start(self, setting: Setting, rng: np.random.Generator) -> None:
         """Remember the setting."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...models.base import InputError
+from ...models.draw import choose
 from ...models.selection.instance import Feedback
 
 
@@ -44,8 +44,7 @@ GS: dict[str, Callable[[np.ndarray, float], np.ndarray]] = {
 
 def check_name(field: str, name: object, known: dict[str, Callable[..., np.ndarray]]) -> None:
     """Raise if a setting is not the name of a sequence."""
-    if not isinstance(name, str) or name not in known:
-        raise InputError(f"{field}: {name!r} is not one of {', '.join(known)}")
+    choose(name, known, field)
 
 
 def delta(name: str, t: np.ndarray | float) -> np.ndarray:

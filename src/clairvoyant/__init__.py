@@ -13,7 +13,7 @@ True
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+TYPE_CHECKING = False  # type checkers know better; loading ``typing`` for it would take time
 
 if TYPE_CHECKING:
     from . import analysis, models, online, oracles, testing
@@ -37,7 +37,9 @@ if TYPE_CHECKING:
     from .models.placement.instance import PlacementInstance
     from .models.selection.gang import GangInstance as SelectionGangInstance
     from .models.selection.instance import SelectionInstance
+    from .online.apart import PolicyError
     from .online.base import Policy, Traits
+    from .online.guard import TamperError
     from .online.play import Run
     from .oracles.base import Optimum, OracleError, WhyStopped
 
@@ -58,6 +60,8 @@ _HOMES = {
     "SelectionGangInstance": "models.selection.gang:GangInstance",
     **dict.fromkeys(("Optimum", "OracleError", "WhyStopped"), "oracles.base"),
     **dict.fromkeys(("Policy", "Traits"), "online.base"),
+    "PolicyError": "online.apart",
+    "TamperError": "online.guard",
     "Run": "online.play",
     **dict.fromkeys(("Claim", "Finding", "Verdict"), "analysis.claim"),
 }
@@ -79,9 +83,11 @@ __all__ = [
     "OracleError",
     "PlacementInstance",
     "Policy",
+    "PolicyError",
     "Run",
     "SelectionGangInstance",
     "SelectionInstance",
+    "TamperError",
     "Traits",
     "Verdict",
     "WhyStopped",

@@ -7,12 +7,13 @@ away.
 
 from __future__ import annotations
 
+import errno
 import json
-import os
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from click.shell_completion import CompletionItem, get_completion_class
 
 from . import _output as out
 from . import _tell as tell
+from ._interrupt import INTERRUPTED, OVER, Interruptible, ctrl_c
 
 if TYPE_CHECKING:
     from .models.base import Instance
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 LONGEST = 2000
 """Most characters of an error message."""
 
-DONE, FAILED, BAD_INPUT, BUG, INTERRUPTED, NO_READER = 0, 1, 2, 3, 130, 141
+DONE, FAILED, BAD_INPUT, BUG, NO_READER = 0, 1, 2, 3, 141
 
 
 class Command(click.Command):
@@ -76,7 +78,7 @@ def _oracle_names() -> Iterable[str]:
 
 
 FILE = click.Path(path_type=Path)
-SEED = click.IntRange(min=0)
+SEED = click.IntRange(0, 2**53 - 1)  # up to here whole numbers are exact
 
 
 def _one_or_more(_context: click.Context, _parameter: click.Parameter, text: str | None) -> Any:
@@ -103,18 +105,32 @@ instance_file = click.argument("file", type=FILE)
 class Commands(click.Group):
     """The commands; if the reader of the output goes away (``| head``), they end quietly."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments, and print the help if they ask for it."""
+        with _written(ctx):
+            return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
-        try:
+        with _written(ctx):
             status = super().invoke(ctx)
             sys.stdout.flush()
-        except BrokenPipeError:
-            # Without this the interpreter would complain when it flushes at its end.
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            for stream in (sys.stdout, sys.stderr):
-                os.dup2(nowhere, stream.fileno())
-            ctx.exit(NO_READER)
         return status
+
+
+@contextmanager
+def _written(ctx: click.Context) -> Iterator[None]:
+    """End the program where standard output cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in {errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}:
+            raise
+        out.to_nowhere(sys.stdout)
+        if error.errno == errno.EPIPE:
+            ctx.exit(NO_READER)
+        out.log(f"failed: standard output: cannot be written: {error.strerror}")
+        ctx.exit(FAILED)
 
 
 @click.group(
@@ -248,7 +264,7 @@ def solve(
     name = _front.oracle_name(instance.problem, oracle)
     described = tell.instance_facts(file, instance) | {"oracle": name}
     tell.remarks(instance)
-    with out.progress(name) as report, out.telling_of_compilation():
+    with out.progress(name) as report:
         try:
             optimum = _front.solve(instance, name, progress=report, **chosen)
         except KeyboardInterrupt:
@@ -282,11 +298,12 @@ def solve(
     help="A policy and its settings; may be given several times. See `clairvoyant policies`.",
 )
 @click.option(
-    "--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="Runs per randomised policy."
+    "--seeds", type=click.IntRange(1, 10**6), default=1, show_default=True, help="Runs per randomised policy."
 )
 @click.option("--seed", type=SEED, default=0, show_default=True, help="The first of the seeds.")
 @click.option("--no-optimum", is_flag=True, help="Do not compute the optimum, and so no regret or ratio.")
 @click.option("--time-limit", type=float, help="Seconds for the optimum; then its bound is what counts.")
+@click.option("--isolated", is_flag=True, help="Play every policy in a process of its own.")
 @as_json
 def play(
     file: Path,
@@ -295,13 +312,15 @@ def play(
     seed: int,
     no_optimum: bool,
     time_limit: float | None,
+    isolated: bool,
     as_json: bool,
 ) -> int:
     """Play policies on the instance in FILE and compare them with what was possible.
 
-    Every decision is checked. The same seed gives the same run; a policy that draws nothing at random is
-    played once, whatever --seeds. In the selection problem totals are expected net utilities; what such a
-    policy earns still depends on the luck of the instance's one sample path, and other instances have others.
+    Every decision is checked. On one machine the same seed gives the same run; a policy that draws nothing at
+    random is played once, whatever --seeds. In the selection problem totals are expected net utilities; what
+    such a policy earns still depends on the luck of the instance's one sample path, and other instances have
+    others.
     In the admission problem the comparison is the optimum divided by the total, in the placement problem,
     where totals are costs, the total divided by the optimum, in the others the regret.
     """
@@ -322,7 +341,7 @@ def play(
     runs: dict[str, list[Run]] = {spec: [] for spec in specs}
     measured: dict[str, list[dict[str, float]]] = {spec: [] for spec in specs}
     interrupted = False
-    with out.progress("play") as report, out.telling_of_compilation():
+    with out.progress("play") as report:
         try:
             for player in players.values():  # what the instance cannot show is refused before all work
                 instance.episode(player.traits.sees)
@@ -330,7 +349,7 @@ def play(
                 solving = partial(_tell_of_optimum, report)
                 optimum = _front.solve(instance, rival, time_limit=time_limit, progress=solving)
                 bounds = _bounds(instance)
-            _play_all(instance, players, described["seeds"], runs, measured, report)
+            _play_all(instance, players, described["seeds"], runs, measured, report, isolated)
         except KeyboardInterrupt:
             interrupted = True
             finished = ", ".join(
@@ -374,6 +393,7 @@ def _play_all(
     runs: dict[str, list[Run]],
     measured: dict[str, list[dict[str, float]]],
     report: out.Reporter,
+    isolated: bool,
 ) -> None:
     """Play every policy with every seed it needs; append what is finished to ``runs`` and ``measured``."""
     from . import _rooms
@@ -394,7 +414,15 @@ def _play_all(
 
         enforce = players[spec].traits.feasible
         keep = measures is not None
-        run = play_one(players[spec], instance, seed, keep_decisions=keep, enforce=enforce, progress=step)
+        run = play_one(
+            players[spec],
+            instance,
+            seed,
+            keep_decisions=keep,
+            enforce=enforce,
+            progress=step,
+            isolated=isolated,
+        )
         if measures is not None:
             measured[spec].append(measures(instance, run.decisions))
         runs[spec].append(replace(run, decisions=None))
@@ -437,7 +465,7 @@ def worst_case(file: Path, spec: str, evaluations: int, seed: int, target: Path 
     more than --evaluations of them; otherwise a search starts from a few patterns.
     """
     from . import _front, _rooms
-    from .models.base import InputError
+    from .models.base import InputError, things
 
     if target is not None:
         out.check_writable(target)
@@ -450,7 +478,7 @@ def worst_case(file: Path, spec: str, evaluations: int, seed: int, target: Path 
     search = _rooms.find(instance.problem, _rooms.WORST_CASES)
     policy = _front.make_policy(spec, instance.problem)
     described = tell.instance_facts(file, instance) | {"policy": spec, "seed": seed}
-    with out.progress("worst-case") as report, out.telling_of_compilation():
+    with out.progress("worst-case") as report:
         try:
             worst = search(lambda: policy, instance, seed=seed, evaluations=evaluations, progress=report)
         except KeyboardInterrupt:
@@ -469,8 +497,9 @@ def worst_case(file: Path, spec: str, evaluations: int, seed: int, target: Path 
         out.print_json(described)
         return DONE
     tell.print_instance(described)
+    tried = f"{worst.evaluations:,} {things(worst.evaluations, 'sequences')}"
     found = "the largest there is" if worst.exhaustive else "the largest found"
-    out.line(f"{spec}: regret {out.number(worst.regret)}, {found} in {worst.evaluations:,} sequences")
+    out.line(f"{spec}: regret {out.number(worst.regret)}, {found} in {tried}")
     out.line(f"bound on the regret, theorem 1: {out.number(worst.bound)}")
     if target is not None:
         out.line(f"the instance with these arrivals is in {target}")
@@ -589,10 +618,10 @@ def train(file: Path, folder: Path | None, seed: int | None, as_json: bool) -> i
     out.check_folder(folder)
     total, done = plan.training.iterations, training.iterations_done(plan, folder)
     if done == total:
-        out.log(f"note: all {total} iterations are done: nothing is trained again")
+        out.log("note: every iteration is done: nothing is trained again")
     elif done:
         out.log(f"note: goes on after iteration {done} of {total} in {folder}")
-    with out.progress("train") as report, out.telling_of_compilation():
+    with out.progress("train") as report:
 
         def follow(told: Progress) -> None:
             nonlocal done
@@ -651,6 +680,31 @@ def _write_decision(target: Path, described: dict[str, Any], optimum: Optimum) -
 
     text = json.dumps(out.plain(described | {"decision": optimum.decision}), allow_nan=False)
     write_whole(target, text.encode() + b"\n")
+
+
+@cli.command(cls=Command, short_help="Compile all kernels, so that nobody waits later.", example="warmup")
+@click.option("--workers", type=click.IntRange(min=1), help="Processes; by default one per core.")
+@as_json
+def warmup(workers: int | None, as_json: bool) -> int:
+    """Compile all kernels that this machine has not compiled yet, in several processes.
+
+    Kernels are compiled when they are first used otherwise; no time limit and no measured time counts that.
+    """
+    from ._warmup import warm_up
+
+    with out.progress("warmup") as report:
+        try:
+            warmth = warm_up(workers, report)
+        except KeyboardInterrupt:
+            out.log(f"interrupted ({report.note or 'at the beginning'}): what was compiled is kept")
+            if as_json:
+                out.print_json({"interrupted": True})
+            return INTERRUPTED
+    if as_json:
+        out.print_json(asdict(warmth))
+    else:
+        out.line(f"compiled {warmth.compiled} kernels, loaded {warmth.loaded}, in {warmth.seconds:.1f} s")
+    return DONE
 
 
 @cli.command(cls=Command, short_help="List the policies.", example="policies --problem allocation")
@@ -739,21 +793,32 @@ def completion(shell: str) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status."""
-    try:
-        status = cli.main(
-            arguments, prog_name="clairvoyant", complete_var="_CLAIRVOYANT_COMPLETE", standalone_mode=False
-        )
-    except (KeyboardInterrupt, click.Abort):
-        out.log("interrupted")
-        return INTERRUPTED
-    except click.UsageError as error:
-        usage = f" (see {error.ctx.command_path} --help)" if error.ctx is not None else ""
-        return _refuse(error.format_message() + usage)
-    except click.ClickException as error:
-        return _refuse(error.format_message())
-    except Exception as error:  # noqa: BLE001 - the last resort: report everything, each kind in its own way
-        return _status_of(error)
+    words = sys.argv[1:] if arguments is None else arguments
+    with Interruptible():
+        try:
+            status = cli.main(
+                words, prog_name="clairvoyant", complete_var="_CLAIRVOYANT_COMPLETE", standalone_mode=False
+            )
+        except (KeyboardInterrupt, click.Abort):
+            return _interrupted_somewhere("--json" in words)
+        except click.UsageError as error:
+            usage = f" (see {error.ctx.command_path} --help)" if error.ctx is not None else ""
+            return _refuse(error.format_message() + usage)
+        except click.ClickException as error:
+            return _refuse(error.format_message())
+        except Exception as error:  # noqa: BLE001 - the last resort: report everything, each kind in its own way
+            # A library that is interrupted while it loads may say that it is broken.
+            return _interrupted_somewhere("--json" in words) if ctrl_c.came else _status_of(error)
     return int(status or DONE)
+
+
+def _interrupted_somewhere(as_json: bool) -> int:
+    """Say that a command was interrupted before it had anything to tell, or while it printed that."""
+    ctrl_c.phase = OVER
+    out.log("interrupted")
+    if as_json:
+        out.print_json({"interrupted": True})
+    return INTERRUPTED
 
 
 def _status_of(error: Exception) -> int:
@@ -767,7 +832,7 @@ def _status_of(error: Exception) -> int:
     if isinstance(error, ClairvoyantError):
         out.log(f"failed: {_one_line(str(error))}")
         return FAILED
-    traceback.print_exception(error)
+    out.log_lines("".join(traceback.format_exception(error)))
     out.log("error: this is a bug in clairvoyant, not in your input; please report the lines above")
     return BUG
 

@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _rooms
-from .models.base import InputError, Instance, read_object
+from .models.base import InputError, Instance, did_you_mean, path_of, read_object
+from .models.draw import choose, truth, whole
 from .online import make_policy, policies
 from .online.base import Policy
 from .online.play import Run
@@ -45,9 +45,9 @@ def load(path: str | os.PathLike[str]) -> Instance:
     Raises
     ------
     InputError
-        If the file cannot be read or is no valid instance, naming the field, the index and the value.
+        If the file cannot be read, or is no valid instance, naming the field, the index and the value.
     """
-    data = read_object(Path(path))
+    data = read_object(path_of("path", path))
     try:
         kind = _rooms.find(data.get("problem"), _rooms.INSTANCES)
         instance: Instance = kind.from_dict(data)
@@ -104,7 +104,9 @@ def from_trace(problem: str, folder: str | os.PathLike[str], **options: Any) -> 
         For a missing or damaged file, or an argument, by name and value.
     """
     function = _rooms.find(problem, _rooms.TRACES)
-    instance: Instance = function(folder, **_known(function, options, f"from_trace {problem!r}"))
+    instance: Instance = function(
+        path_of("folder", folder), **_known(function, options, f"from_trace {problem!r}")
+    )
     return instance
 
 
@@ -129,9 +131,13 @@ def solve(instance: Instance, oracle: str | None = None, **options: Any) -> Opti
     OracleError
         If a solver's answer does not survive our own check.
     """
+    _refuse_other(instance)
     name = oracle_name(instance.problem, oracle)
-    function = list_oracles(instance.problem)[name].function
-    optimum: Optimum = function(instance, **_known(function, options, f"oracle {name!r}"))
+    entry = list_oracles(instance.problem)[name]
+    _known(entry.function, options, f"oracle {name!r}")
+    if "method" in options:
+        choose(options["method"], entry.methods, "method")
+    optimum: Optimum = entry.function(instance, **options)
     return optimum
 
 
@@ -144,10 +150,9 @@ def oracle_name(problem: str, oracle: str | None = None) -> str:
         If the problem has no such oracle, naming those it has.
     """
     known = list_oracles(problem)
-    name = next(iter(known)) if oracle is None else oracle.removeprefix(f"{problem}/")
-    if name not in known:
-        raise InputError(f"oracle: {oracle!r} is not one of {', '.join(known)} ({problem})")
-    return name
+    if isinstance(oracle, str):
+        oracle = oracle.removeprefix(f"{problem}/")
+    return next(iter(known)) if oracle is None else choose(oracle, known, "oracle")
 
 
 def play(
@@ -158,6 +163,7 @@ def play(
     keep_decisions: bool = False,
     enforce: bool = True,
     progress: Callable[[int], None] | None = None,
+    isolated: bool = False,
 ) -> Run:
     """Play a policy on an instance and check every decision it makes.
 
@@ -166,7 +172,7 @@ def play(
     policy
         Any object with the members of :class:`Policy`, or a name with settings such as
         ``"ogasched:step=decay,eta0=25"``; see ``list_policies()``.
-    instance, seed, keep_decisions, enforce, progress
+    instance, seed, keep_decisions, enforce, progress, isolated
         See :func:`clairvoyant.online.play.play`.
 
     Raises
@@ -175,10 +181,24 @@ def play(
         For an unknown name or setting, or a policy of another problem.
     DecisionError
         If a decision is infeasible, naming the constraints it breaks.
+    TamperError, PolicyError
+        If the policy changes what it may only read; if it fails in a process of its own.
     """
+    if isinstance(policy, Instance):
+        raise InputError(f"policy: {type(policy).__name__} is an instance, which comes after the policy")
+    if isinstance(policy, type):
+        raise InputError(f"policy: {policy.__name__} is a class; give an object of it")
+    _refuse_other(instance)
+    whole("seed", seed, 0)
     player = make_policy(policy, instance.problem) if isinstance(policy, str) else policy
     return play_policy(
-        player, instance, seed, keep_decisions=keep_decisions, enforce=enforce, progress=progress
+        player,
+        instance,
+        seed,
+        keep_decisions=truth("keep_decisions", keep_decisions),
+        enforce=truth("enforce", enforce),
+        progress=progress,
+        isolated=truth("isolated", isolated),
     )
 
 
@@ -222,7 +242,7 @@ def train(
     chosen = read_plan(plan, seed)
     from .online.placement.learned import training
 
-    return training.train(chosen, Path(folder), progress)
+    return training.train(chosen, path_of("folder", folder), progress)
 
 
 def read_plan(plan: str | os.PathLike[str] | Plan, seed: int | None = None) -> Plan:
@@ -236,7 +256,7 @@ def read_plan(plan: str | os.PathLike[str] | Plan, seed: int | None = None) -> P
         raise InputError(message) from error
     from .online.placement.learned.plan import Plan
 
-    found = plan if isinstance(plan, Plan) else Plan.load(Path(plan))
+    found = plan if isinstance(plan, Plan) else Plan.load(path_of("plan", plan))
     return found if seed is None else replace(found, seed=seed)
 
 
@@ -274,5 +294,15 @@ def _known(function: Callable[..., Any], options: Mapping[str, Any], what: str) 
     names = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
     for name in options:
         if name not in names:
-            raise InputError(f"{name}: {what} takes no such option; it takes {', '.join(names)}")
+            raise InputError(
+                f"{name}: {what} takes no such option; it takes {', '.join(names)}{did_you_mean(name, names)}"
+            )
     return options
+
+
+def _refuse_other(instance: Any) -> None:
+    """Raise an InputError for what is no instance."""
+    if isinstance(instance, (str, os.PathLike)):
+        raise InputError(f"instance: {instance!r} is no instance; read a file with clairvoyant.load first")
+    if not isinstance(instance, Instance):
+        raise InputError(f"instance: {type(instance).__name__} is no instance")

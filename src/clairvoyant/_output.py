@@ -7,10 +7,9 @@ import enum
 import json
 import math
 import os
-import signal
+import re
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,11 +18,16 @@ from typing import Any
 
 import click
 
+from ._interrupt import OVER, ctrl_c
+
 PLAIN_WIDTH = 110
 """Columns of a table that is not printed on a terminal."""
 
 LINE_EVERY = 5.0
 """Seconds between two lines of progress where there is no terminal to draw a bar on."""
+
+UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Controls (C0, DEL, C1), separators of lines, directions of writing, halves of characters."""
 
 DRAW_EVERY = 0.1
 """Seconds between two updates of the bar."""
@@ -51,8 +55,10 @@ def plain(value: Any) -> Any:
 
 
 def print_json(value: Mapping[str, Any]) -> None:
-    """Print one JSON object on one line of standard output."""
-    click.echo(json.dumps(plain(value), allow_nan=False))
+    """Print one JSON object on one line of standard output; a Ctrl-C from now on cannot cut it short."""
+    text = json.dumps(plain(value), allow_nan=False).replace("\x7f", "\\u007f")  # DEL is left as it is
+    ctrl_c.phase = OVER
+    click.echo(text)
 
 
 def number(value: float) -> str:
@@ -62,21 +68,47 @@ def number(value: float) -> str:
     return f"{value:,.1f}" if 1e5 <= abs(value) < 1e15 else f"{value:,.6g}"
 
 
+def visible(text: str) -> str:
+    r"""Return a text on one line, with what a terminal obeys or hides written out: ESC as ``\x1b``.
+
+    Names, paths and messages come from files of strangers: control characters would move the cursor, fill the
+    clipboard or change colours, others turn the order of letters round. Halves of characters cannot be
+    printed at all.
+    """
+    return UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
 def line(text: str = "") -> None:
     """Print a line of text."""
-    click.echo(text)
+    click.echo(visible(text))
 
 
 def log(text: str) -> None:
-    """Print a line on standard error."""
-    click.echo(text, err=True)
+    """Print a line on standard error; whether anybody can read it does not matter."""
+    try:
+        click.echo(visible(text), err=True)
+    except OSError:
+        to_nowhere(sys.stderr)
+
+
+def to_nowhere(stream: Any) -> None:
+    """Let a stream that cannot be written end nowhere: the interpreter would complain when it flushes it."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
+def log_lines(text: str) -> None:
+    """Print lines on standard error."""
+    for part in text.rstrip("\n").split("\n"):
+        log(part)
 
 
 def heading(text: str) -> None:
     """Print a line that stands out."""
     from rich.text import Text
 
-    _render(Text(text, style="bold"), wrap=False)
+    _render(Text(visible(text), style="bold"), wrap=False)
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -87,7 +119,8 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    table, cells = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False), list(rows)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    cells = [[visible(cell) for cell in row] for row in rows]
     for i, column in enumerate(columns):
         right = column.startswith(">")
         table.add_column(
@@ -101,14 +134,15 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     _render(table)
 
 
-def print_pairs(pairs: Mapping[str, str]) -> None:
-    """Print names and values, one pair per line, the values aligned."""
+def print_pairs(pairs: Mapping[str, str | Sequence[str]]) -> None:
+    """Print names and values, one pair per line, the values aligned; a list of them below each other."""
     from rich.table import Table
 
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
     for name, value in pairs.items():
-        table.add_row(name, value)
+        for i, part in enumerate([value] if isinstance(value, str) else value):
+            table.add_row("" if i else visible(name), visible(part))
     _render(table)
 
 
@@ -122,7 +156,7 @@ def _render(thing: Any, *, wrap: bool = True) -> None:
     with console.capture() as captured:
         console.print(thing, soft_wrap=not wrap)
     for text in captured.get().splitlines():
-        line(text.rstrip())
+        click.echo(text.rstrip())
 
 
 class Reporter:
@@ -136,7 +170,6 @@ class Reporter:
 
     def __init__(self, every_note: bool = False) -> None:
         self.fraction, self.note = 0.0, ""
-        self.ctrl_c = False
         self._every_note = every_note
         self._next = time.monotonic() + LINE_EVERY
 
@@ -148,7 +181,7 @@ class Reporter:
         KeyboardInterrupt
             If there was a Ctrl-C that nobody is dealing with: some library swallowed it.
         """
-        if self.ctrl_c and not isinstance(sys.exc_info()[1], KeyboardInterrupt):
+        if ctrl_c.pending and not isinstance(sys.exc_info()[1], KeyboardInterrupt):
             raise KeyboardInterrupt
         self._show(fraction, note)
         self.fraction, self.note = fraction, note
@@ -175,7 +208,7 @@ class _Bar(Reporter):
     def _show(self, fraction: float, note: str) -> None:
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + DRAW_EVERY
-            self._update(completed=fraction, note=note)
+            self._update(completed=fraction, note=visible(note))
 
     def finished(self, text: str) -> None:
         """Show nothing: the bar moves on, and the result will be printed."""
@@ -186,8 +219,7 @@ def progress(what: str, *, every_note: bool = False) -> Iterator[Reporter]:
     """Show on standard error how far a job is, while it runs: a bar on a terminal, else lines."""
     if not sys.stderr.isatty():
         report = Reporter(every_note)
-        with _remembering_ctrl_c(report):
-            yield report
+        yield report
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
@@ -197,49 +229,8 @@ def progress(what: str, *, every_note: bool = False) -> Iterator[Reporter]:
         *(TimeElapsedColumn(), TextColumn("{task.fields[note]}", markup=False)),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=1.0, note="")
-        moving = _Bar(lambda **fields: bar.update(task, **fields))
-        with _remembering_ctrl_c(moving):
-            yield moving
-
-
-@contextmanager
-def telling_of_compilation() -> Iterator[None]:
-    """Say on standard error when numba makes machine code, which it keeps for the next time."""
-    from numba.core import event
-
-    class Teller(event.Listener):
-        told = False
-
-        def on_start(self, event: Any) -> None:
-            if not self.told:
-                log("compiling kernels, the first time they are used: some seconds ...")
-            self.told = True
-
-        def on_end(self, event: Any) -> None:
-            pass
-
-    with event.install_listener("numba:compile", Teller()):
-        yield
-
-
-@contextmanager
-def _remembering_ctrl_c(report: Reporter) -> Iterator[None]:
-    """Note a Ctrl-C besides raising KeyboardInterrupt, which much code of others swallows."""
-    usual = signal.getsignal(signal.SIGINT)
-    if usual is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def note(*_frame: Any) -> None:
-        report.ctrl_c = True
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGINT, note)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, usual)
+        task = bar.add_task(visible(what), total=1.0, note="")
+        yield _Bar(lambda **fields: bar.update(task, **fields))
 
 
 def check_writable(path: Path) -> None:
@@ -270,10 +261,7 @@ def check_folder(path: Path) -> None:
     InputError
         If it cannot be made, or a file could not be written there.
     """
-    from .models.base import InputError
+    from .models.base import make_folder
 
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be made: {error.strerror or error}") from error
+    make_folder(path)
     check_writable(path / "index.html")

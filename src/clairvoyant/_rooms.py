@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from .models.base import InputError
+from .models.draw import choose
 
 INSTANCES = {
     "allocation": "models.allocation.instance:AllocationInstance",
@@ -94,7 +94,6 @@ def find(problem: Any, table: Mapping[str, str]) -> Any:
     InputError
         If the problem is not in the table, naming those that are.
     """
-    if not isinstance(problem, str) or problem not in table:
-        raise InputError(f"problem: {problem!r} is not one of {', '.join(table)}")
+    choose(problem, table, "problem")
     module, name = table[problem].split(":")
     return getattr(import_module(f".{module}", __package__), name)

@@ -44,13 +44,17 @@ def remarks(instance: Instance) -> None:
 
 def print_instance(described: Mapping[str, Any]) -> None:
     """Print the instance, its size and its origin."""
+    from .models.base import things
+
     out.heading(f"{described['problem']} {described['digest']} ({described['file']})")
     origin = described["origin"]
-    numbers = ", ".join(f"{out.number(value)} {name}" for name, value in described["facts"].items())
-    pairs = {"size": numbers, "origin": origin["source"]}
+    numbers = ", ".join(
+        f"{out.number(value)} {things(value, name)}" for name, value in described["facts"].items()
+    )
+    pairs: dict[str, str | list[str]] = {"size": numbers, "origin": origin["source"]}
     for key in ("real", "filled"):
         if origin[key]:
-            pairs[key] = "\n".join(origin[key])
+            pairs[key] = origin[key]
     out.print_pairs(pairs)
     out.line()
 
@@ -182,7 +186,10 @@ def print_scores(described: Mapping[str, Any], by_ratio: bool) -> None:
         out.line(f"bound on the regret, {name}: {out.number(bound)}{remark}")
     for spec, scores in described["policies"].items():
         if scores["infeasible"]:
-            out.line(f"{spec}: {scores['infeasible']:,} infeasible decisions, so its total means nothing")
+            from .models.base import things
+
+            broken = f"{scores['infeasible']:,} {things(scores['infeasible'], 'infeasible decisions')}"
+            out.line(f"{spec}: {broken}, so its total means nothing")
         if scores["guarantee"] != "none":
             out.line(f"{spec}: {scores['guarantee']} ({scores['proven']})")
 
@@ -266,9 +273,14 @@ def _excess(ours: Sequence[float], theirs: Sequence[float]) -> dict[str, Any] | 
 
 def print_training(described: Mapping[str, Any]) -> None:
     """Print what a training has come to: on each cluster the means and the differences, with intervals."""
+    from .models.base import things
+
     plan = described["plan"]
-    done = f"{plan['training']['iterations']} iterations, tested on {plan['test']['instances']} instances"
-    out.heading(f"{described['folder']}: {done} per cluster")
+    iterations, tested = plan["training"]["iterations"], plan["test"]["instances"]
+    out.heading(
+        f"{described['folder']}: {iterations} {things(iterations, 'iterations')}, "
+        f"tested on {tested} {things(tested, 'instances')} per cluster"
+    )
     columns = ["machines", "mean", ">trained", ">fifo-consolidate", ">difference", ">in %"]
     rows = [
         (
@@ -318,6 +330,8 @@ def claim_facts(results: Results) -> list[dict[str, Any]]:
 
 def print_claims(results: Results) -> None:
     """Print one row per claim and how many there are of each verdict."""
+    from .models.base import things
+
     rows = []
     for claim, finding in results:
         verdict = finding.verdict.value
@@ -328,8 +342,9 @@ def print_claims(results: Results) -> None:
     out.line()
     counts = Counter(finding.verdict.value for _, finding in results)
     wrong = sum(not claim.as_expected(finding) for claim, finding in results)
+    verdicts = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
     out.line(
-        f"{len(results)} claims: {', '.join(f'{n} {verdict}' for verdict, n in counts.items())}; "
+        f"{len(results)} {things(len(results), 'claims')}: {verdicts}; "
         + (f"{wrong} NOT as expected" if wrong else "all as expected")
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import pickle
 import struct
 import zipfile
@@ -12,7 +13,7 @@ from typing import Any
 
 import torch
 
-from ....models.base import InputError
+from ....models.base import MOST_BYTES, InputError, regular, write_whole
 from .design import Design
 from .networks import Actor
 
@@ -36,13 +37,9 @@ def write(path: Path, content: Mapping[str, Any]) -> None:
     InputError
         If it cannot be written, for want of room or of leave.
     """
-    beside = path.with_name(path.name + ".part")
-    try:
-        torch.save({"format": FORMAT, "version": VERSION, **content}, beside)
-        beside.replace(path)
-    except (OSError, RuntimeError) as error:  # PyTorch raises the latter where a disk is full
-        beside.unlink(missing_ok=True)
-        raise InputError(f"{path}: cannot be written: {str(error).partition(chr(10))[0]}") from error
+    packed = io.BytesIO()
+    torch.save({"format": FORMAT, "version": VERSION, **content}, packed)
+    write_whole(path, packed.getvalue())
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -66,14 +63,18 @@ def read(path: Path) -> dict[str, Any]:
 def _numbers_and_text(path: Path) -> Any:
     """Return what a file holds, if it is whole and all of it is numbers and text."""
     try:
-        with zipfile.ZipFile(path) as packed:
+        with zipfile.ZipFile(regular(path)) as packed:
+            parts = packed.infolist()
             # What is packed tightly is not ours, and could unpack to more than the memory.
-            tight = any(one.compress_type != zipfile.ZIP_STORED for one in packed.infolist())
-            whole = not tight and packed.testzip() is None
+            ours = all(one.compress_type == zipfile.ZIP_STORED for one in parts)
+            small = sum(one.file_size for one in parts) <= MOST_BYTES
+            whole = ours and small and packed.testzip() is None
         if whole:
             return torch.load(path, map_location="cpu", weights_only=True)
+    except InputError as error:
+        raise InputError(f"checkpoint: {error}") from error
     except OSError as error:
-        raise InputError(f"checkpoint: {path}: {error.strerror or error}") from error
+        raise InputError(f"checkpoint: {path}: cannot be read: {error.strerror or error}") from error
     except UNREADABLE as error:
         raise InputError(f"checkpoint: {path} {REFUSED}") from error
     raise InputError(f"checkpoint: {path} {REFUSED}")

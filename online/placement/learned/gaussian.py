@@ -170,7 +170,32 @@ def posterior(
     return shift, prior - less
 
 
-def projected(matrix: Tensor) -> Tensor:
-    """Return the nearest positive semi-definite matrix, for kernels that are none."""
-    values, vectors = torch.linalg.eigh((matrix + matrix.transpose(-1, -2)) / 2.0)
-    return (vectors * values.clamp_min(0.0)[..., None, :]) @ vectors.transpose(-1, -2)
+class _Projection(torch.autograd.Function):
+    """The nearest positive semi-definite matrix, its derivative written out.
+
+    That of eigenvectors does not exist at repeated eigenvalues, but that of the projection does: in the
+    basis of eigenvectors it weighs entry (i, j) by the slope of max(x, 0) between eigenvalues i and j. For
+    two that are 0 this takes 1/2, the mean of the slopes on either side.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, matrix: Tensor) -> Tensor:
+        """Return the projection; shape (..., n, n)."""
+        values, vectors = torch.linalg.eigh((matrix + matrix.mT) / 2.0)
+        ctx.save_for_backward(values, vectors)
+        return (vectors * values.clamp_min(0.0)[..., None, :]) @ vectors.mT
+
+    @staticmethod
+    def backward(ctx: Any, *outer: Tensor) -> Tensor:
+        """Return the derivative."""
+        values, vectors = ctx.saved_tensors
+        positive, size = values.clamp_min(0.0), values.abs()
+        far = size[..., :, None] + size[..., None, :]
+        slope = (positive[..., :, None] + positive[..., None, :]) / far
+        slope = torch.where(far > 0.0, slope, 0.5)
+        pulled = vectors @ (slope * (vectors.mT @ outer[0] @ vectors)) @ vectors.mT
+        return (pulled + pulled.mT) / 2.0
+
+
+projected: Callable[[Tensor], Tensor] = _Projection.apply
+"""Return the nearest positive semi-definite matrix, for kernels that are none."""

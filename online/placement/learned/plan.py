@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ....models.base import InputError, refuse_unknown
+from ....models.base import InputError, read_text, refuse_unknown
 from ....models.draw import choose, choose_some, real, whole, whole_interval
 from ....models.placement.generate import CLUSTERS, generate
 from ....models.placement.instance import PlacementInstance
@@ -240,10 +240,10 @@ class Plan:
     def load(cls, path: Path) -> Self:
         """Read a plan from a file; every error names it."""
         try:
-            data = tomllib.loads(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise InputError(f"{path}: {error.strerror or error}") from error
-        except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, or a number of too many digits
+            data = tomllib.loads(read_text(path))
+        except InputError:
+            raise
+        except (ValueError, RecursionError) as error:  # not TOML, or a number of too many digits
             raise InputError(f"{path}: no TOML: {error}") from error
         try:
             return cls.of(data, path.parent)

@@ -20,6 +20,7 @@ import numpy as np
 from ....models.base import ClairvoyantError, InputError
 from ....models.draw import choose, whole
 from ....models.placement.instance import Observation, Setting
+from ....models.stopwatch import library
 from ...base import Traits
 from .design import DESIGNS
 
@@ -69,6 +70,7 @@ class Learned(ABC):
         InputError
             If the networks cannot be read.
         """
+        library("torch")  # before all that imports it, so that the time is nobody's
         from .acting import Memory
         from .features import Eyes
 

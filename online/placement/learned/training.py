@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +14,8 @@ import torch
 from scipy.cluster.vq import kmeans2
 from torch.linalg import LinAlgError  # type: ignore[attr-defined]
 
-from ....models.base import InputError, write_whole
+from ....models import stopwatch
+from ....models.base import InputError, make_folder, read_text, remove_parts, write_whole
 from ....models.draw import real, whole
 from ....models.placement.instance import PlacementInstance, taken_schedule
 from ....models.placement.schedule import Schedule
@@ -112,7 +112,7 @@ class Trainer:
             ) from error
 
     def _iterate(self) -> Progress:
-        plan, began = self.plan, time.perf_counter()
+        plan, began = self.plan, stopwatch.now()
         lessons = plan.lesson(self.iteration, self.rng)
         tracks = [Track(one, reference(one), plan.design, self.rng, plan.training.variate) for one in lessons]
         roll(tracks, by_network(self.learner.actor, self.noise))
@@ -129,7 +129,7 @@ class Trainer:
         count = sum(len(track.steps) for track in tracks)
         self.steps += count
         objective = float(np.mean([excess(track) for track in tracks]))
-        speed = count / (time.perf_counter() - began)
+        speed = count / (stopwatch.now() - began)
         total = plan.training.iterations
         return Progress(self.iteration, total, self.steps, speed, objective, None, self.best)
 
@@ -290,10 +290,8 @@ def train(plan: Plan, folder: Path, tell: Callable[[Progress], None] | None = No
     DivergedError
         If numbers are no longer finite; what was saved before remains.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be made: {error.strerror or error}") from error
+    make_folder(folder)
+    remove_parts(folder)
     done = iterations_done(plan, folder)
     for part, trial_of in ((VALIDATION, plan.validation), (TEST, plan.test)):
         plan.judged(part, trial_of)  # what cannot be made is refused before any work
@@ -324,8 +322,8 @@ def train(plan: Plan, folder: Path, tell: Callable[[Progress], None] | None = No
 def _result(plan: Plan, path: Path) -> dict[str, Any]:
     """Return the result of a training that is finished."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        found = json.loads(read_text(path))
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: cannot be read: {error}; without it the test is played again") from error
     if not isinstance(found, dict) or found.get("plan") != plan.to_dict() or not found.get("test"):
         raise InputError(f"{path}: is no result of this plan; without it the test is played again")
@@ -338,11 +336,11 @@ def _shorten(path: Path, iteration: int) -> None:
         return
     kept = []
     try:
-        for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
+        for line in read_text(path).splitlines(keepends=True):
             if not line.endswith("\n") or json.loads(line)["iteration"] > iteration:
                 break
             kept.append(line)
-    except (OSError, ValueError, LookupError, TypeError) as error:
+    except (ValueError, RecursionError, LookupError, TypeError) as error:
         raise InputError(
             f"{path}: is no log of a training: {error}; without it a new one is begun"
         ) from error

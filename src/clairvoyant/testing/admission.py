@@ -9,15 +9,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from hypothesis import assume
 from hypothesis import strategies as st
 
+from ..models.admission.generate import generate
 from ..models.admission.instance import AdmissionInstance, Schedule
 from ..models.admission.jobs import LARGEST, MOST_CHUNKS, Job
-from .kit import Kit, register_kit
+from .kit import LONG, Kit, register_kit
 
 __all__ = ["CONSTRAINTS", "Schedule", "alter", "degenerate", "faults", "instances", "jobs", "ordinary"]
 __all__ += ["schedules", "secrets"]
@@ -271,6 +273,11 @@ def ordinary() -> dict[str, AdmissionInstance]:
     }
 
 
+def long() -> dict[str, AdmissionInstance]:
+    """Return an instance of many slots."""
+    return {"many slots": _random(4, horizon=LONG, count=40, size=2.0)}
+
+
 def degenerate() -> dict[str, AdmissionInstance]:
     """Return instances at the edge of what is allowed."""
 
@@ -393,4 +400,7 @@ def secrets(instance: AdmissionInstance) -> Iterator[np.ndarray]:
     yield instance.server_needs
 
 
-register_kit(Kit("admission", ordinary, degenerate, frozenset({"announced"}), alter, secrets))
+SEEN = frozenset({"announced"})
+register_kit(
+    Kit("admission", ordinary, degenerate, SEEN, alter, secrets, long=long, drawn=partial(generate, "tiny"))
+)

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,9 +19,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from ..models.allocation.gang import GangInstance, generate_gang
+from ..models.allocation.gang_generate import generate as generate_gangs
+from ..models.allocation.generate import generate
 from ..models.allocation.instance import AllocationInstance, Setting
 from ..models.allocation.utility import KINDS
-from .kit import Kit, register_kit
+from .kit import LONG, Kit, register_kit
 
 SIZES = st.sampled_from([0.0, 1.0, 2.0, 0.5, 3.0]) | st.floats(2.0**-10, 10.0)
 """Demands and capacities: often zero or one, and often tied."""
@@ -136,6 +139,11 @@ def ordinary() -> dict[str, AllocationInstance]:
     }
 
 
+def long() -> dict[str, AllocationInstance]:
+    """Return an instance of many slots."""
+    return {"many slots": _random(6, slots=LONG)}
+
+
 def degenerate() -> dict[str, AllocationInstance]:
     """Return instances at the edge of what is allowed."""
     some = _random(3)
@@ -206,6 +214,11 @@ def ordinary_gangs() -> dict[str, GangInstance]:
     }
 
 
+def long_gangs() -> dict[str, GangInstance]:
+    """Return a gang instance of many slots."""
+    return {"many slots": _gang([[0, 0], [1, 0]], [[2.25]], "log", LONG, seed=2)}
+
+
 def _gang(edges: Any, capacity: Any, family: str, slots: int, seed: int) -> GangInstance:
     """Return a gang instance of two ports with two tasks each, of which the first needs both."""
     rng = np.random.default_rng(seed)
@@ -268,5 +281,18 @@ def secrets(instance: AllocationInstance | GangInstance) -> tuple[np.ndarray, ..
 
 
 SEEN = frozenset({"arrivals"})
-register_kit(Kit("allocation", ordinary, degenerate, SEEN, alter, secrets))
-register_kit(Kit("allocation-gang", ordinary_gangs, degenerate_gangs, SEEN, alter, secrets))
+register_kit(
+    Kit("allocation", ordinary, degenerate, SEEN, alter, secrets, long=long, drawn=partial(generate, "tiny"))
+)
+register_kit(
+    Kit(
+        "allocation-gang",
+        ordinary_gangs,
+        degenerate_gangs,
+        SEEN,
+        alter,
+        secrets,
+        long=long_gangs,
+        drawn=partial(generate_gangs, "tiny"),
+    )
+)

@@ -5,15 +5,20 @@ from __future__ import annotations
 import copy
 import inspect
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, is_dataclass
 from functools import cached_property
+from itertools import count
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
+from ..models import draw
 from ..models.base import DecisionError, InputError, Instance
-from ..online.base import Policy, Traits
+from ..models.copying import copied
+from ..online.base import Traits
+from ..online.guard import TamperError
 from ..online.play import Run, check_member, play
 from .graph import Snapshot, canonical, reachable
 from .kit import Kit, find_kit
@@ -50,6 +55,16 @@ class Subject:
             return self.kit.ordinary()
         return {name: type(one).from_dict(one.to_dict()) for name, one in self.given.items()}
 
+    def long(self) -> Mapping[str, Instance]:
+        """Return fresh instances of many events, unless others were given."""
+        return self.kit.long() if self.given is None else {}
+
+    def generated(self, seeds: Iterable[int]) -> Mapping[str, Instance]:
+        """Return what the generator makes of these seeds, unless others were given or there is none."""
+        if self.given is not None or self.kit.drawn is None:
+            return {}
+        return {f"generated, tiny, seed {seed}": self.kit.drawn(seed) for seed in seeds}
+
     def play(self, policy: Any, instance: Instance, where: str, seed: int | None = None) -> Run:
         """Play, keeping the decisions; whatever goes wrong becomes an explanation."""
         enforce = policy.traits.feasible
@@ -70,7 +85,11 @@ class Subject:
 
 def _probable(error: Exception) -> str:
     """Guess why a policy could not be played at all."""
-    if "read-only" in str(error):
+    if isinstance(error, TamperError):
+        return (
+            "Probable cause: it means to be scored by something else than what is so, or keeps things there"
+        )
+    if "read-only" in str(error) or "WRITEABLE" in str(error):
         return (
             "Probable cause: it writes into an array of its setting, observation or feedback; copy that first"
         )
@@ -135,20 +154,61 @@ def _compare(subject: Subject, sees: frozenset[str], altered: str, secret: str) 
     for where, instance in subject.instances().items():
         want = subject.play(subject.make(), instance, where).decisions or ()
         for event in sorted({0, len(want) // 3, len(want) // 2, len(want) - 2} & set(range(len(want)))):
-            for other in subject.kit.alter(instance, event, sees, want):
-                got = subject.play(subject.make(), other, f"{where}, altered").decisions or ()
-                for i in range(event + 1):
-                    if canonical(got[i]) != canonical(want[i]):
-                        raise PolicyCheckError(
-                            f"its decision in event {i} of instance {where!r} changes when {altered} is "
-                            f"altered from event {event} on. Probable cause: it knows {secret}, by another "
-                            "way than its observations, or it is not reproducible"
-                        )
+            _alter(subject, instance, where, sees, event, want, (altered, secret))
+    for where, instance in subject.long().items():
+        want = subject.play(subject.make(), instance, where).decisions or ()
+        _alter(subject, instance, where, sees, 9 * len(want) // 10, want, (altered, secret))
+
+
+def _alter(
+    subject: Subject,
+    instance: Instance,
+    where: str,
+    sees: frozenset[str],
+    event: int,
+    want: Sequence[Any],
+    told: tuple[str, str],
+) -> None:
+    """Raise if a decision up to an event changes when what follows is altered."""
+    altered, secret = told
+    for other in subject.kit.alter(instance, event, sees, want):
+        got = subject.play(subject.make(), other, f"{where}, altered").decisions or ()
+        for i in range(event + 1):
+            if canonical(got[i]) != canonical(want[i]):
+                raise PolicyCheckError(
+                    f"its decision in event {i} of instance {where!r} changes when {altered} is "
+                    f"altered from event {event} on. Probable cause: it knows {secret}, by another "
+                    "way than its observations, or it is not reproducible"
+                )
+
+
+def tries_no_seeds(subject: Subject) -> None:
+    """Decide the same whatever the generators draw: nobody gets at an instance by trying seeds.
+
+    Instances of small seeds are played while the generators draw other numbers, and then as they are.
+    """
+    for where, instance in subject.generated(range(3)).items():
+        with mock.patch.object(draw, "source", _other_source):
+            first = subject.play(subject.make(), instance, where)
+        _same(
+            first,
+            subject.play(subject.make(), instance, where),
+            f"runs on instance {where!r} differ when the generators draw other numbers,",
+            "it generates instances itself and looks for the one that it plays, or it is not reproducible",
+        )
+
+
+def _other_source(seed: int, stream: int) -> np.random.SeedSequence:
+    """Take the place of :func:`.draw.source`."""
+    return np.random.SeedSequence(seed, spawn_key=(stream, 1))
 
 
 def holds_no_instance(subject: Subject) -> None:
-    """Hold neither the instance it plays nor its secrets, in attributes, closures or global variables."""
-    for where, instance in subject.instances().items():
+    """Hold neither the instance it plays nor its secrets, in attributes, closures or global variables.
+
+    Instances of small seeds are looked for, too.
+    """
+    for where, instance in {**subject.instances(), **subject.generated(range(3))}.items():
         policy = subject.make()
         home = type(policy).__module__.partition(".")[0]
         for moment in ("before start", "after start"):
@@ -158,24 +218,35 @@ def holds_no_instance(subject: Subject) -> None:
 
 
 def nothing_handed_over(subject: Subject) -> None:
-    """Be handed nothing that leads to the future: no way from setting, observation or feedback.
+    """Be handed nothing that leads to the future or that scores, by setting, observation or feedback.
 
-    Observations and feedback are frozen and every array in them is read-only. This checks the instance more
-    than the policy.
+    Observations and feedback are frozen, every array in them is read-only, and they share nothing with the
+    instance. This checks the instance more than the policy.
     """
     for where, instance in subject.instances().items():
-        policy = subject.make()
-        policy.start(instance.setting, np.random.default_rng(subject.seeds[0]))
+        policy, setting = subject.make(), copied(instance.setting)
+        policy.start(setting, np.random.default_rng(subject.seeds[0]))
         episode = instance.episode(policy.traits.sees)
+        scores = {id(thing): path for path, thing in reachable(episode, "episode") if _can_change(thing)}
         for observation in episode:
             outcome = episode.apply(policy.decide(observation), enforce=policy.traits.feasible)
             if hasattr(policy, "learn"):
                 policy.learn(outcome.feedback)
-            handed = {"setting": instance.setting, "observation": observation, "feedback": outcome.feedback}
+            handed = {"setting": setting, "observation": observation, "feedback": outcome.feedback}
             for name, root in handed.items():
                 _refuse_open(name, root)
                 for path, thing in reachable(root, name):
                     _refuse_secret(subject.kit, instance, path, thing, f"on instance {where!r}")
+                    if id(thing) in scores:
+                        raise PolicyCheckError(
+                            f"{path} is {scores[id(thing)]} itself, on instance {where!r}. Probable cause: "
+                            "what is handed to policies is not copied"
+                        )
+
+
+def _can_change(thing: Any) -> bool:
+    """Tell whether what a policy does to a thing would show elsewhere."""
+    return isinstance(thing, np.ndarray) or (is_dataclass(thing) and not isinstance(thing, type))
 
 
 def _refuse_open(name: str, root: Any) -> None:
@@ -234,9 +305,17 @@ def reproducible(subject: Subject) -> None:
             )
 
 
+_numbers = count(10**6)
+"""Seeds of instances that no policy has played in this process."""
+
+
 def start_resets(subject: Subject) -> None:
-    """Forget everything in start(): after another instance, the first one goes as it did at first."""
-    every = list(subject.instances().items())
+    """Forget everything in start(): after another instance, the first one goes as it did at first.
+
+    Some of the instances have never been played before, so that what is remembered for all objects of a
+    class, and under whatever key, shows as well.
+    """
+    every = [*subject.generated(next(_numbers) for _ in range(5)).items(), *subject.instances().items()]
     for (where, instance), (_, other) in zip(every, every[1:] + every[:1], strict=True):
         policy = subject.make()
         first = subject.play(policy, instance, where)
@@ -245,7 +324,7 @@ def start_resets(subject: Subject) -> None:
             first,
             subject.play(policy, instance, where),
             f"one policy object, played on instance {where!r}, on another and on {where!r} again, differs",
-            "start() leaves something over from the run before",
+            "start() leaves something over from the run before, in the object or in its class",
         )
 
 
@@ -328,51 +407,21 @@ def instance_unchanged(subject: Subject) -> None:
             )
 
 
-def kept_decisions(subject: Subject) -> None:
-    """Keep decisions as they were made, though the policy may use the same buffer for the next one."""
-    for where, instance in subject.instances().items():
-        recorder = _Recorder(subject.make())
-        run = subject.play(recorder, instance, where)
-        for event, (kept, made) in enumerate(zip(run.decisions or (), recorder.made, strict=True)):
-            if canonical(kept) != made:
-                raise PolicyCheckError(
-                    f"decision {event} on instance {where!r} changed after it was made. Probable cause: "
-                    "it cannot be copied, and later decisions are written into it"
-                )
-
-
-class _Recorder:
-    """Plays as another policy does and notes what each decision was when it was made."""
-
-    def __init__(self, policy: Policy) -> None:
-        self.name, self.traits = policy.name, policy.traits
-        self.made: list[Any] = []
-        self.start = policy.start
-        self._policy = policy
-        if hasattr(policy, "learn"):
-            self.learn = policy.learn
-
-    def decide(self, observation: Any) -> Any:
-        decision = self._policy.decide(observation)
-        self.made.append(canonical(decision))
-        return decision
-
-
 CHECKS: tuple[Callable[[Subject], None], ...] = (
     members,
+    start_resets,
+    tries_no_seeds,
     feasible_decisions,
     declared_traits,
     degenerate_instances,
     own_generator,
     reproducible,
-    start_resets,
     holds_no_instance,
     no_peeking,
     nothing_handed_over,
     instance_unchanged,
-    kept_decisions,
 )
-"""Every check, in the order in which their failures explain most."""
+"""Every check: first those on instances that have not been played yet, then by how much failures explain."""
 
 
 def policy_checks(

@@ -17,6 +17,14 @@ def _one(_: Any) -> int:
     return 1
 
 
+def _none() -> Mapping[str, Instance]:
+    return {}
+
+
+LONG = 60
+"""Events that a long instance has at least."""
+
+
 @dataclass(frozen=True)
 class Kit:
     """The part of the checks that depends on the problem.
@@ -42,6 +50,12 @@ class Kit:
     shown
         Returns how many entries of such an array one observation of an instance may rightly show; no copy
         as short as that gives a policy away.
+    long
+        Returns instances by name, made afresh by every call, with at least :data:`LONG` events, so that who
+        peeks late is found; they are altered only in their last tenth.
+    drawn
+        Returns what anybody gets who generates a tiny instance from a seed; ``None`` where there is no
+        generator.
     """
 
     problem: str
@@ -51,6 +65,8 @@ class Kit:
     alter: Callable[[Any, int, frozenset[str], Sequence[Any]], Iterable[Instance]]
     secrets: Callable[[Any], Iterable[np.ndarray]]
     shown: Callable[[Any], int] = _one
+    long: Callable[[], Mapping[str, Instance]] = _none
+    drawn: Callable[[int], Instance] | None = None
 
 
 _KITS: dict[str, Kit] = {}

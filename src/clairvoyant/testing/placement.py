@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,12 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from ..models.placement import kernels
+from ..models.placement.generate import generate
 from ..models.placement.instance import PlacementInstance, read_starts, taken_schedule
 from ..models.placement.jobs import LARGEST, LONGEST, TICKS
 from ..models.placement.schedule import Schedule
 from ..models.placement.simulator import Simulator
-from .kit import Kit, register_kit
+from .kit import LONG, Kit, register_kit
 
 __all__ = ["CONSTRAINTS", "Schedule", "alter", "degenerate", "faults", "instances", "ordinary", "schedules"]
 __all__ += ["secrets"]
@@ -254,6 +256,11 @@ def ordinary() -> dict[str, PlacementInstance]:
     }
 
 
+def long() -> dict[str, PlacementInstance]:
+    """Return an instance of many jobs, and so of more decision epochs."""
+    return {"many jobs": _random(5, [(8, 32, 64)] * 2, count=LONG + 20, window=8)}
+
+
 PLAIN = {"submit": 0, "duration": 10, "estimate": 7, "instances": 1, "gpus": 1, "cpus": 1, "memory": 1}
 
 
@@ -439,4 +446,6 @@ def shown(instance: PlacementInstance) -> int:
 
 OBSERVABLE = frozenset({"durations", "estimates"})
 
-register_kit(Kit("placement", ordinary, degenerate, OBSERVABLE, alter, secrets, shown))
+DRAWN = partial(generate, "tiny", estimate_error=0.5)
+
+register_kit(Kit("placement", ordinary, degenerate, OBSERVABLE, alter, secrets, shown, long, DRAWN))

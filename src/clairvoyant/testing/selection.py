@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,14 +18,16 @@ from hypothesis import assume
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from ..models.selection.gang_generate import generate as generate_gangs
+from ..models.selection.generate import generate
 from ..models.selection.instance import LARGEST, ChannelInstance, SelectionInstance, Setting
 from ..models.selection.noise import NOISES
 from . import selection_gang as gang
-from .kit import Kit, register_kit
+from .kit import LONG, Kit, register_kit
 
 DEMANDS = st.integers(0, 3)
 CAPACITIES = st.integers(0, 6)
-MEANS = st.sampled_from([0.5, 0.0, 1.0, 0.25]) | st.floats(0.0, 1.0)
+MEANS = st.sampled_from([0.5, 0.0, 1.0, 0.25]) | st.floats(0.0, 1.0, allow_subnormal=False)
 """Often tied, and often at the ends."""
 
 COSTS = st.sampled_from([0.0, 1.0, 0.5])
@@ -168,6 +171,11 @@ def ordinary() -> dict[str, SelectionInstance]:
     }
 
 
+def long() -> dict[str, SelectionInstance]:
+    """Return an instance of many slots."""
+    return {"many slots": _random(4, slots=LONG)}
+
+
 def degenerate() -> dict[str, SelectionInstance]:
     """Return instances at the edge of what is allowed."""
     some = _random(3)
@@ -249,7 +257,9 @@ def secrets(instance: ChannelInstance) -> Iterator[np.ndarray]:
 
 
 SEEN = frozenset({"arrivals"})
-register_kit(Kit("selection", ordinary, degenerate, SEEN, alter, secrets))
+register_kit(
+    Kit("selection", ordinary, degenerate, SEEN, alter, secrets, long=long, drawn=partial(generate, "tiny"))
+)
 register_kit(
     Kit(
         "selection-gang",
@@ -258,5 +268,7 @@ register_kit(
         SEEN,
         gang.alter_gangs,
         gang.gang_secrets,
+        long=gang.long_gangs,
+        drawn=partial(generate_gangs, "tiny"),
     )
 )

@@ -11,8 +11,9 @@ from hypothesis.extra.numpy import arrays
 
 from ..models.selection.gang import GangInstance
 from ..models.selection.noise import NOISES
+from .kit import LONG
 
-MEANS = st.sampled_from([0.0, 1.0, 0.5, 0.25]) | st.floats(0.0, 1.0)
+MEANS = st.sampled_from([0.0, 1.0, 0.5, 0.25]) | st.floats(0.0, 1.0, allow_subnormal=False)
 """Means of channels: often tied, and often at the ends."""
 
 
@@ -89,6 +90,11 @@ def ordinary_gangs() -> dict[str, GangInstance]:
         "capacity binds": _gang(2, 2, [2, 1, 1]),
         "room for all": _gang(2, 20, [1, 1, 1], seed=1),
     }
+
+
+def long_gangs() -> dict[str, GangInstance]:
+    """Return an instance of many slots."""
+    return {"many slots": _gang(2, 2, [1, 1], tasks=(2, 1), slots=LONG, seed=2)}
 
 
 def degenerate_gangs() -> dict[str, GangInstance]:

@@ -1,0 +1,256 @@
+"""What proves that no gang allocation is better: prices at the leaves of a tree of choices.
+
+Let some tasks be scheduled, others not, the rest be free. For every w >= 0 with sum_k w[l,k] = N_l, every
+price >= 0 and worth[q,k] of any sign, which stands for the rows of task q, no allocation is better than::
+
+    sum_{r,k} price c
+    + sum_{l,r,k} max over 0 <= Y <= min(c, sum_q a) of N_l f(Y) - (w[l,k] beta_k + price + least_k) Y
+    + sum_l max over v of sum_q v_q G_q,   G_q = sum_k (a max(worth, 0) + b min(worth, 0))
+
+where least_k is the least worth[q,k] of a task of l with a[q,k] > 0, and v schedules none of l's tasks or at
+least m_l. All maxima have closed forms. If the sum is negative for N = w = 0, there is no such allocation.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base import InputError, numbers
+from . import utility
+from .gang import GangSetting
+from .instance import LARGEST
+
+ROUNDING = 2.0**-40
+"""Part of the sums that values, bounds and rows are made of that counts as rounding."""
+
+CLIPS = 10
+"""How often demands are cut to what gains can pay for; a square root of 1e50 is then near where it ends."""
+
+FREE, OFF, ON = -1, 0, 1
+"""What a tree has fixed of a task, or of a job: that none of its tasks is scheduled, or at least m_l."""
+
+
+class Prices(NamedTuple):
+    """Multipliers of a leaf: w (L, K), price (R, K) >= 0, worth (G, K); ``empty`` says that N = w = 0."""
+
+    w: np.ndarray
+    price: np.ndarray
+    worth: np.ndarray
+    empty: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class GangCertificate:
+    """What proves a bound: :func:`gang_bound` gives it again from these numbers alone.
+
+    Attributes
+    ----------
+    weights
+        N, jobs per port, shape (L,).
+    branch
+        The task, or G + the job, that a node decides upon, -1 at a leaf, shape (nodes,). Node 0 is the root.
+    child
+        Where the task is not scheduled, and where it is, shape (nodes, 2).
+    prices
+        Those of each leaf, ``None`` elsewhere.
+    """
+
+    weights: np.ndarray
+    branch: np.ndarray
+    child: np.ndarray
+    prices: tuple[Prices | None, ...]
+
+
+class Reach(NamedTuple):
+    """A gang set without what no best allocation holds, and with floors lowered by rounding.
+
+    A demand is at most what the servers of its port have, and what its job can gain over beta_k: a port that
+    loses is better left alone.
+
+    Attributes
+    ----------
+    setting, weights
+        As given.
+    demand, floor
+        a and b, shape (G, K).
+    able
+        Tasks that can be scheduled, whose job has weight and enough such tasks, shape (G,).
+    """
+
+    setting: GangSetting
+    weights: np.ndarray
+    demand: np.ndarray
+    floor: np.ndarray
+    able: np.ndarray
+
+    def limits(self, open_: np.ndarray) -> np.ndarray:
+        """Return the most that each edge can carry of the tasks ``open_``, shape (E, K)."""
+        wanted = self.port_sum(np.where(open_[:, None], self.demand, 0.0))
+        base = self.setting.base
+        result: np.ndarray = np.minimum(wanted[base.port], base.capacity[base.server])
+        return result
+
+    def port_sum(self, rows: np.ndarray) -> np.ndarray:
+        """Return the sum over each port's tasks, shape (L, K)."""
+        total = np.zeros((self.setting.ports, rows.shape[1]))
+        np.add.at(total, self.setting.task_port, rows)
+        return total
+
+    def gross(self) -> float:
+        """Return sum N f at the most each edge can carry: no allocation is worth more."""
+        base = self.setting.base
+        gain = utility.value(base.edge_kind, base.edge_alpha, self.limits(self.able)).sum(axis=1)
+        return float(self.weights[base.port] @ gain)
+
+
+def reach(setting: GangSetting, weights: Any) -> Reach:
+    """Return the part of the gang set where the best allocation is.
+
+    Raises
+    ------
+    InputError
+        If the weights do not fit, are negative or beyond 1e50.
+    """
+    n = numbers(weights, "weights", (setting.ports,), high=LARGEST)
+    base = setting.base
+    near = np.zeros((setting.ports, setting.kinds))
+    np.add.at(near, base.port, base.capacity[base.server])
+    floor = setting.task_floor * (1.0 - ROUNDING)
+    demand = np.minimum(setting.task_demand, near[setting.task_port])
+    able = (n > 0.0)[setting.task_port]
+    for last in (False,) * (CLIPS - 1) + (True,):
+        able = able & (floor <= demand).all(axis=1)
+        enough = np.bincount(setting.task_port, weights=able, minlength=setting.ports) >= setting.minimum
+        able &= enough[setting.task_port]
+        found = Reach(setting, n, demand, floor, able)
+        gain = utility.value(base.edge_kind, base.edge_alpha, found.limits(able)).sum(axis=1)
+        most = np.bincount(base.port, weights=gain, minlength=setting.ports) * (1.0 + ROUNDING)
+        cap = np.divide(
+            most[:, None], base.overhead, out=np.full(near.shape, np.inf), where=base.overhead > 0.0
+        )
+        less = np.minimum(demand, cap[setting.task_port])
+        if last or (less >= 0.5 * demand).all():
+            break
+        demand = less
+    return found
+
+
+class Proven(NamedTuple):
+    """What prices prove of a leaf.
+
+    Attributes
+    ----------
+    bound
+        No allocation of the leaf is worth more; minus infinity if there is none, infinity if none is proved.
+    terms
+        The sum of all that is added and taken off in it, without signs.
+    rounding
+        What of that counts as rounding; it is in the bound.
+    """
+
+    bound: float
+    terms: float
+    rounding: float
+
+
+def bound_of(held: Reach, fixed: np.ndarray, prices: Prices) -> Proven:
+    """Return what no allocation exceeds that keeps what is ``fixed``, shape (G + L,): tasks, then jobs.
+
+    Rounding is added; where a product is beyond all numbers, nothing is proved. ``empty`` prices prove that
+    there is no such allocation, or nothing at all.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        exact, terms = _summed(held, fixed, prices)
+        rounding = (64 + len(fixed)) * 2.0**-52 * terms
+    if math.isnan(exact) or not math.isfinite(terms):
+        return Proven(math.inf, 0.0, 0.0)
+    bound = exact + rounding
+    return Proven(bound if not prices.empty else -math.inf if bound < 0.0 else math.inf, terms, rounding)
+
+
+def _summed(held: Reach, fixed: np.ndarray, prices: Prices) -> tuple[float, float]:
+    """Return the sum that bounds a leaf, and the sum of all its parts without signs."""
+    setting, base = held.setting, held.setting.base
+    tasks, jobs = np.split(fixed, [len(setting.task_port)])
+    open_ = held.able & (tasks != OFF) & (jobs != OFF)[setting.task_port]
+    n = np.zeros(setting.ports) if prices.empty else held.weights
+    least = np.full((setting.ports, setting.kinds), np.inf)
+    takes = np.where(open_[:, None] & (held.demand > 0.0), prices.worth, np.inf)
+    np.minimum.at(least, setting.task_port, takes)
+    least[np.isinf(least)] = 0.0
+    sums = prices.w.sum(axis=1)
+    share = np.divide(n, sums, out=np.zeros_like(n), where=sums > 0.0)
+    charge = prices.w * share[:, None] * base.overhead
+    parts = (charge[base.port], prices.price[base.server], least[base.port])
+    # Lowered by more than rounding: where a linear gain equals its cost, it decides.
+    cost = sum(parts) - 2.0**-48 * sum(np.abs(part) for part in parts)
+    limit = held.limits(open_)
+    weight = n[base.port][:, None]
+    y = utility.best_response(base.edge_kind, base.edge_alpha, weight, cost, limit)
+    gained = weight * utility.value(base.edge_kind, base.edge_alpha, y)
+    chosen, size = _choices(held, tasks == ON, jobs == ON, open_, prices.worth)
+    paid = prices.price * base.capacity
+    exact = float(np.sum(paid) + np.sum(gained - cost * y) + chosen)
+    return exact, float(np.sum(paid) + np.sum(gained) + np.sum(np.abs(cost) * y) + size)
+
+
+def _choices(
+    held: Reach, must: np.ndarray, runs: np.ndarray, open_: np.ndarray, worth: np.ndarray
+) -> tuple[float, float]:
+    """Return sum_l max over v of sum_q v_q G_q, and the sum of all parts of it without signs."""
+    setting = held.setting
+    parts = np.where(worth >= 0.0, held.demand * worth, held.floor * worth)
+    gain = np.where(open_, parts.sum(axis=1), -np.inf)
+    order = np.lexsort((-gain, ~must, setting.task_port))  # jobs stay where they are
+    rank = np.arange(len(order)) - np.searchsorted(setting.task_port, setting.task_port)
+    gain = gain[order]
+    take = must[order] | (gain > 0.0) | (rank < setting.minimum[setting.task_port])
+    best = np.bincount(setting.task_port, weights=np.where(take, gain, 0.0), minlength=setting.ports)
+    idle = ~runs & (np.bincount(setting.task_port, weights=must, minlength=setting.ports) == 0)
+    best = np.where(idle, np.maximum(best, 0.0), best)
+    return float(best.sum()), float(np.abs(parts[open_]).sum())
+
+
+def gang_bound(setting: GangSetting, certificate: GangCertificate) -> float:
+    """Return a certified upper bound on max over the gang set of sum_l N_l q_l(y), without any solver.
+
+    Raises
+    ------
+    InputError
+        If the tree is none, or a number in it does not fit.
+    """
+    held = reach(setting, certificate.weights)
+    choices, nodes = len(setting.task_port) + setting.ports, len(certificate.prices)
+    branch = numbers(certificate.branch, "branch", (nodes,), low=-1, high=choices - 1, integer=True)
+    child = numbers(certificate.child, "child", (nodes, 2), high=max(0, nodes - 1), integer=True)
+    bound = 0.0
+    waiting = [(0, np.full(choices, FREE))]
+    for _ in range(nodes):
+        if not waiting:
+            break
+        at, fixed = waiting.pop()
+        if branch[at] < 0:
+            prices = _checked(setting, certificate.prices[at], at)
+            bound = max(bound, bound_of(held, fixed, prices).bound)
+            continue
+        for choice in (OFF, ON):
+            below = fixed.copy()
+            below[branch[at]] = choice
+            waiting.append((int(child[at, choice]), below))
+    if waiting or nodes == 0:
+        raise InputError(f"child: not a tree of {nodes} nodes")
+    return bound
+
+
+def _checked(setting: GangSetting, prices: Prices | None, at: int) -> Prices:
+    if prices is None:
+        raise InputError(f"prices[{at}]: missing at a leaf")
+    shapes = ((setting.ports, setting.kinds), setting.base.capacity.shape)
+    w = numbers(prices.w, f"prices[{at}].w", shapes[0])
+    price = numbers(prices.price, f"prices[{at}].price", shapes[1])
+    worth = numbers(prices.worth, f"prices[{at}].worth", setting.task_demand.shape, low=-np.inf)
+    return Prices(w, price, worth, prices.empty)

@@ -1,0 +1,65 @@
+"""How kernels are declared: numba loads and compiles them while the clock stands, and that is told.
+
+The first time that a process compiles is told once, as a warning of the logger "clairvoyant": without any
+set-up of :mod:`logging` that is a line on standard error, and
+``logging.getLogger("clairvoyant").setLevel(logging.ERROR)`` silences it. Kernels in numba's cache are only
+loaded, and nothing is said.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from . import stopwatch
+
+with stopwatch.stopped():
+    import numba
+    from numba.core import event
+
+__all__ = ["KERNELS", "njit"]
+
+KERNELS: list[Any] = []
+"""All kernels of the modules that are loaded."""
+
+MESSAGE = "compiling kernels, once per machine: some seconds ... (`clairvoyant warmup` compiles all of them)"
+
+
+def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Declare a kernel, with the options of numba's decorator of this name."""
+
+    def declare(function: Callable[..., Any]) -> Any:
+        kernel = numba.njit(**options)(function)
+        KERNELS.append(kernel)
+        return kernel
+
+    return declare
+
+
+class _StopTheClock(event.Listener):
+    """Stops the clock while numba loads or compiles, and while it waits for another thread that does."""
+
+    def on_start(self, event: Any) -> None:
+        stopwatch.begin()
+
+    def on_end(self, event: Any) -> None:
+        stopwatch.end()
+
+
+class _Tell(event.Listener):
+    """Tells of the first compilation in this process."""
+
+    told = False
+
+    def on_start(self, event: Any) -> None:
+        if not self.told:
+            self.told = True
+            logging.getLogger("clairvoyant").warning(MESSAGE)
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+event.register("numba:compiler_lock", _StopTheClock())  # type: ignore[no-untyped-call]
+event.register("numba:compile", _Tell())  # type: ignore[no-untyped-call]

@@ -1,0 +1,70 @@
+"""The clock of every time limit and every ``seconds``: it stands while libraries load and kernels compile.
+
+What is loaded or compiled once depends on what ran before, and says nothing about a method. Kernels are
+declared with :mod:`.compiled`, which stops the clock for numba; :func:`library` loads other heavy libraries.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+_guard = threading.RLock()
+_depth: dict[int, int] = {}
+"""How many stops each thread is inside of."""
+
+_since = 0.0
+"""When the first of these threads came to stop the clock."""
+
+_stood = 0.0
+"""Seconds that the clock has stood still before that."""
+
+
+def now() -> float:
+    """Return the seconds of a clock of this process that stands still while anything loads or compiles."""
+    with _guard:
+        while _depth.get(threading.get_ident()):  # an interrupt hid the end of a stop: who asks is not in one
+            end()
+        return (_since if _depth else time.perf_counter()) - _stood
+
+
+def begin() -> None:
+    """Stop the clock, until :func:`end`; stops may be nested, and those of several threads overlap."""
+    global _since
+    with _guard:
+        if not _depth:
+            _since = time.perf_counter()
+        me = threading.get_ident()
+        _depth[me] = _depth.get(me, 0) + 1
+
+
+def end() -> None:
+    """Let the clock go on, if this ends the outermost stop of the last thread that is in one."""
+    global _stood
+    with _guard:
+        me = threading.get_ident()
+        deep = _depth.pop(me, 0)
+        if deep > 1:
+            _depth[me] = deep - 1
+        elif deep and not _depth:
+            _stood += time.perf_counter() - _since
+
+
+@contextmanager
+def stopped() -> Iterator[None]:
+    """Stop the clock for the time of a block."""
+    begin()
+    try:
+        yield
+    finally:
+        end()
+
+
+def library(module: str) -> Any:
+    """Import a module of another package by its full name, while the clock stands."""
+    with stopped():
+        return import_module(module)

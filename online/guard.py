@@ -1,0 +1,195 @@
+"""What a policy was handed, and what scores it, stay as they were; what it decides is read once.
+
+Nothing that a policy is handed is what scores it, so that changing it gains nothing; here it is noticed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import is_dataclass
+from functools import cached_property, lru_cache
+from itertools import chain, compress, islice
+from operator import is_, ne
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from ..models.base import ClairvoyantError, InputError, Instance
+from ..models.copying import copied
+
+ATOMS = frozenset({type(None), bool, int, float, complex, str, bytes})
+
+
+class TamperError(ClairvoyantError):
+    """A policy changed what it was handed, or the code that scores it."""
+
+
+def plain(decision: Any) -> Any:
+    """Return a decision as data of our own: arrays, lists, tuples, dictionaries, numbers and texts.
+
+    It is read here and never again, so that it does not matter what class it is of or what becomes of it.
+
+    Raises
+    ------
+    InputError
+        If it holds anything else.
+    """
+    kind = type(decision)
+    if kind in ATOMS:
+        return decision
+    if isinstance(decision, np.ndarray) or hasattr(kind, "__array__"):
+        array = np.array(decision, subok=False)
+        return plain(array.tolist()) if array.dtype.hasobject else array
+    if isinstance(decision, str):
+        return str.__str__(decision)  # whatever its class says that its text is
+    for atom in (int, float):
+        if isinstance(decision, atom):
+            return atom(decision)
+    if isinstance(decision, list):
+        return [plain(part) for part in decision]
+    if isinstance(decision, tuple):
+        return tuple(plain(part) for part in decision)
+    if isinstance(decision, Mapping):
+        return {plain(key): plain(value) for key, value in decision.items()}
+    raise InputError(
+        f"decision: {kind.__name__} is none of an array, a list, a tuple, a dictionary, a number and a text"
+    )
+
+
+class Seal:
+    """Something handed to a policy, and the objects and bytes that it consisted of then.
+
+    Looked at are dataclasses, tuples and arrays. What is computed when first used (``cached_property``) may
+    come, and is not looked at.
+
+    Parameters
+    ----------
+    name, thing
+        What it is called in errors, and the thing itself.
+    """
+
+    def __init__(self, name: str, thing: Any) -> None:
+        self._objects: list[tuple[str, Any, type, dict[str, Any], frozenset[str]]] = []
+        self._names: list[tuple[str, str]] = []
+        self._arrays: list[np.ndarray] = []
+        parts = [("", name, thing)]
+        for path, key, part in parts:  # which grow
+            if isinstance(part, np.ndarray):
+                self._names.append((path, key))
+                self._arrays.append(part)
+            elif isinstance(part, tuple):
+                parts += [(path + key, f"[{i}]", inner) for i, inner in enumerate(part)]
+            elif is_dataclass(part) and hasattr(part, "__dict__"):
+                caches = caches_of(type(part))  # type: ignore[arg-type]  # a class can be hashed
+                held = {key: value for key, value in vars(part).items() if key not in caches}
+                self._objects.append((path + key, part, type(part), held, caches))
+                path = f"{path}{key}."
+                parts += [(path, name, value) for name, value in held.items() if type(value) not in ATOMS]
+        self._bytes = [array.tobytes() for array in self._arrays]
+
+    def broken(self) -> str | None:
+        """Return the path of a part that is not as it was; ``None`` if all are."""
+        for path, part, kind, held, caches in self._objects:
+            if type(part) is not kind:
+                return f"the class of {path}"
+            now = vars(part)
+            same = all(map(is_, now.values(), held.values())) and len(now) >= len(held)
+            if not same or not caches.issuperset(islice(now, len(held), None)):
+                for key in [*held, *now.keys() - caches]:
+                    if now.get(key, self) is not held.get(key, self):
+                        return f"{path}.{key}"
+        now_bytes = [array.tobytes() for array in self._arrays]
+        if now_bytes != self._bytes:
+            return "".join(next(compress(self._names, map(ne, now_bytes, self._bytes))))
+        return None
+
+
+@lru_cache
+def caches_of(kind: Any) -> frozenset[str]:
+    """Return the names of what objects of a class compute when it is first used."""
+    return frozenset(
+        key
+        for base in kind.__mro__
+        for key, value in vars(base).items()
+        if isinstance(value, cached_property)
+    )
+
+
+class Watch:
+    """The code that scores, and whether somebody has put other code in its place.
+
+    Looked at are the modules that the classes of what scores are in, those beside them, that of
+    :class:`.Outcome` and that of :class:`.Run`, and all classes of these modules. Of problems that are not
+    ours, the modules beside are not: policies may be there.
+
+    Parameters
+    ----------
+    instance
+        What is played.
+    *others
+        What scores with it: its setting and its episode.
+    """
+
+    def __init__(self, instance: Instance, *others: Any) -> None:
+        room = type(instance).__module__.rpartition(".")[0]
+        kinds = {kind for thing in (instance, *others) for kind in type(thing).__mro__}
+        names = {kind.__module__ for kind in kinds if kind.__module__.rpartition(".")[0] == room} | ALWAYS
+        if room.startswith(OURS):
+            names |= {name for name in sys.modules if name.startswith(f"{room}.")}
+        spaces = {name: vars(sys.modules[name]) for name in sorted(names)}
+        self._spaces = spaces | {
+            f"{name}.{kind.__qualname__}": vars(kind)
+            for name, space in spaces.items()
+            for kind in list(space.values())
+            if isinstance(kind, type) and kind.__module__ == name
+        }
+        self._values = list(self._spaces.values())
+        self._keep()
+        self._codes = [(part, part.__code__) for part in self._held if isinstance(part, FunctionType)]
+        self._numpy = dict(vars(np))
+
+    def _keep(self) -> None:
+        self._before = {name: dict(space) for name, space in self._spaces.items()}
+        self._held = [*chain.from_iterable(space.values() for space in self._values)]
+
+    def broken(self) -> str | None:
+        """Return the name of something that has been replaced or added; ``None`` if nothing has."""
+        now = chain.from_iterable([space.values() for space in self._values])
+        if all(map(is_, now, self._held)) and sum(map(len, self._values)) == len(self._held):
+            return None
+        for name, space in self._spaces.items():
+            before = self._before[name]
+            for key in (space.keys() | before.keys()) - MAY_COME:
+                if space.get(key, self) is not before.get(key, self):
+                    return f"{name}.{key}"
+        self._keep()
+        return None
+
+    def broken_at_last(self) -> str | None:
+        """Look also at what is not looked at after every decision: the code of functions, and NumPy."""
+        for function, code in self._codes:
+            if function.__code__ is not code:
+                return f"the code of {function.__module__}.{function.__qualname__}"
+        for key, value in self._numpy.items():
+            if vars(np).get(key) is not value:
+                return f"numpy.{key}"
+        return self.broken()
+
+
+OURS = f"{Instance.__module__.rpartition('.')[0]}."
+"""How the names of the rooms of our own problems begin."""
+
+ALWAYS = {Instance.__module__, copied.__module__, f"{__package__}.play"}
+"""Modules that score in every problem."""
+
+MAY_COME = {"__warningregistry__", "__annotations__", "__annotations_cache__", "__slotnames__"}
+"""Names that Python itself puts into a module or a class when they are first needed."""
+
+
+def refuse(policy: Any, method: str, event: int | None, found: str | None) -> None:
+    """Raise a TamperError if something was found that a policy changed, naming the method and the event."""
+    if found is not None:
+        when = "" if event is None else f" of event {event}"
+        raise TamperError(f"policy {policy.name!r} changed {found} in {method}{when}; it may only be read")

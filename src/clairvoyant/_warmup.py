@@ -1,0 +1,170 @@
+"""Compile every kernel: use all that there is on tiny instances, problem by problem, side by side.
+
+Numba keeps what it compiled beside the sources, or in a folder of the user where it may not write there. What
+is used is read from the tables of the package, so that a new oracle or policy is warmed by being listed;
+kernels that nothing listed needs are used by :data:`BESIDES`. ``tests/test_warmup.py`` finds the forgotten.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, wait
+from dataclasses import dataclass
+from importlib.util import find_spec
+from multiprocessing import RawArray
+from pathlib import Path
+from typing import Any
+
+from . import _front, _rooms
+from .analysis.workers import TICK, side_by_side
+from .models.base import InputError
+
+TINY: dict[str, dict[str, Any]] = {
+    "placement": {"jobs": 3, "rho": 10.0, "contention": 0.0, "estimate_error": 0.5},
+}
+"""Options of tiny instances, where not every method and policy takes the usual ones, or has work to do."""
+
+
+@dataclass(frozen=True)
+class Warmth:
+    """What a warm-up did.
+
+    Attributes
+    ----------
+    compiled, loaded
+        How many times a kernel was compiled, and how many times one was loaded that had been before.
+    seconds
+        How long that took, all in all.
+    """
+
+    compiled: int
+    loaded: int
+    seconds: float
+
+
+def rooms() -> list[str]:
+    """Return the rooms of the problems, the newest first: theirs are the most kernels."""
+    return list(dict.fromkeys(problem.partition("-")[0] for problem in reversed(_rooms.INSTANCES)))
+
+
+def warm_up(workers: int | None = None, progress: Callable[[float, str], None] | None = None) -> Warmth:
+    """Compile all kernels that are not compiled yet; ``workers`` processes do, by default one per core."""
+    begin = time.perf_counter()
+    names = rooms()
+    counts = RawArray("l", len(names))
+    total = Warmth(0, 0, 0.0)
+    with side_by_side(min(workers or os.cpu_count() or 1, len(names)), _begin, counts) as pool:
+        pending = {pool.submit(_warm, name, place): name for place, name in enumerate(names)}
+        while pending:
+            for future in wait(pending, TICK, FIRST_COMPLETED).done:
+                compiled, loaded = future.result()
+                total = Warmth(total.compiled + compiled, total.loaded + loaded, 0.0)
+                del pending[future]
+            if progress is not None:
+                left = f"; at work: {', '.join(pending.values())}" if pending else ""
+                progress(1.0 - len(pending) / len(names), f"{sum(counts)} kernels compiled{left}")
+    return Warmth(total.compiled, total.loaded, time.perf_counter() - begin)
+
+
+class _Worker:
+    """What a worker process knows."""
+
+    counts: Any
+
+
+_worker = _Worker()
+
+
+def _begin(counts: Any) -> None:
+    _worker.counts = counts
+    logging.getLogger("clairvoyant").setLevel(logging.ERROR)  # what compiles is told as progress
+
+
+def _warm(room: str, place: int) -> tuple[int, int]:
+    """Use everything of a room; return how many times a kernel was compiled and loaded."""
+    from numba.core import event
+
+    from .models.compiled import KERNELS
+
+    class Count(event.Listener):
+        def on_start(self, event: Any) -> None:
+            pass
+
+        def on_end(self, event: Any) -> None:
+            _worker.counts[place] += event.data["dispatcher"] in KERNELS
+
+    with event.install_listener("numba:compile", Count()):
+        exercise(room)
+    return (
+        sum(sum(kernel.stats.cache_misses.values()) for kernel in KERNELS),
+        sum(sum(kernel.stats.cache_hits.values()) for kernel in KERNELS),
+    )
+
+
+def exercise(room: str) -> None:
+    """Use every oracle with every method, every policy, and :data:`BESIDES`, on tiny instances of a room."""
+    for problem in _rooms.INSTANCES:
+        if problem.partition("-")[0] != room:
+            continue
+        instance = _front.generate(problem, "tiny", **TINY.get(problem, {}))
+        for name, entry in _front.list_oracles(problem).items():
+            for method in entry.methods or (None,):
+                _front.solve(instance, name, **({} if method is None else {"method": method}))
+        for name in _front.list_policies(problem):
+            try:
+                policy = _front.make_policy(name, problem)
+            except InputError:  # an extra of the package is not installed
+                continue
+            _front.play(policy, instance, enforce=policy.traits.feasible)
+    if room in BESIDES:
+        BESIDES[room]()
+
+
+def _allocation() -> None:
+    """Use the other steps of OGASched."""
+    _front.play("ogasched:step=per-slot", _front.generate("allocation", "tiny"))
+
+
+def _selection() -> None:
+    """Use what solves P4 for all s: the dense tables of Algorithm 2, and our staircase."""
+    from .models.selection.generate import generate
+    from .online.selection.printed import algorithm_2, algorithm_2_repaired
+    from .oracles.p4 import p4_optima
+
+    setting = generate("tiny").setting
+    p4_optima(setting, [1] * setting.channels, [1] * setting.channels)
+    for sizes in ([1, 1], [2**24, 1]):  # these values fit into single precision, or do not
+        for solve in (algorithm_2, algorithm_2_repaired):
+            solve([1, 2], sizes, [[1], [1]], [2], 2)
+
+
+def _placement() -> None:
+    """Use the environments and the training of networks, where their extras are installed."""
+    if find_spec("pettingzoo") and find_spec("gymnasium"):
+        from .models.placement.generate import generate
+        from .online.placement.environment import ParallelEnvironment
+
+        environment = ParallelEnvironment(generate("tiny", gpu_weight=1.0))
+        environment.reset(seed=0)
+        while environment.agents:
+            environment.step({name: environment.action_space(name).sample() for name in environment.agents})
+    if find_spec("torch"):
+        from .online.placement.learned.plan import Plan
+
+        trial = {"instances": 1, "jobs": 2}
+        learning = {"iterations": 1, "episodes": 1, "jobs": 2}
+        plan = {"version": 1, "jobs": {"size": "tiny"}, "training": learning}
+        with tempfile.TemporaryDirectory() as folder:
+            _front.train(Plan.of(plan | {"validation": trial, "test": trial}), Path(folder))
+
+
+BESIDES: dict[str, Callable[[], None]] = {
+    "allocation": _allocation,
+    "selection": _selection,
+    "placement": _placement,
+}
+"""What uses the kernels of a room that no listed oracle or policy needs."""

@@ -1,0 +1,297 @@
+"""What a case of a fuzzing campaign is: a damaged file, or an instance on which oracles judge each other.
+
+:mod:`clairvoyant.testing.fuzz` runs them by the thousand.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from .. import _front
+from ..models.base import InputError, Instance
+from ..online.play import Replay, play
+from ..oracles.base import Optimum, WhyStopped
+from . import admission, allocation, placement, selection, selection_gang
+
+ORACLE_SECONDS = 0.5
+"""Time limit of an oracle; what it holds by then is judged as well."""
+
+ROUNDING = 1e-9
+"""By how much of its size a value may be off when it is computed in another order."""
+
+
+class ContradictionError(AssertionError):
+    """Two results contradict each other, or an error message is none."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """What the campaigns need to know of a problem.
+
+    Attributes
+    ----------
+    instances
+        Strategy for small instances.
+    scaled
+        Returns the JSON form of an instance with all its rewards multiplied.
+    replay
+        Turns an oracle's decision on an instance into decisions, one per event, that earn its value.
+    ceiling
+        The oracle whose bound no policy can pass, or ``None``.
+    """
+
+    instances: st.SearchStrategy[Any]
+    scaled: Callable[[dict[str, Any], float], dict[str, Any]]
+    replay: Callable[[Any, Any], Any]
+    ceiling: str | None
+
+
+def _times(node: Any, factor: float) -> Any:
+    return [_times(child, factor) for child in node] if isinstance(node, list) else node * factor
+
+
+def _scaled_allocation(data: dict[str, Any], factor: float) -> dict[str, Any]:
+    utility = data["utility"]
+    if any(kind == "reciprocal" for row in utility["kind"] for kind in row):
+        return data  # its alpha is no factor
+    utility["alpha"] = _times(utility["alpha"], factor)
+    data["overhead"] = _times(data["overhead"], factor if factor <= 1.0 else 0.0)  # it is at most 1
+    return data
+
+
+def _scaled_selection(data: dict[str, Any], factor: float) -> dict[str, Any]:
+    if factor < 1.0:  # means are at most 1
+        data["mean"] = _times(data["mean"], factor)
+    return data
+
+
+def _scaled_admission(data: dict[str, Any], factor: float) -> dict[str, Any]:
+    for job in data["jobs"]:
+        utility = job["utility"]
+        utility["priority"] = min(utility["priority"] * factor, 1e9)  # the most that is allowed
+    return data
+
+
+def _scaled_placement(data: dict[str, Any], factor: float) -> dict[str, Any]:
+    data["gpu_weight"] = data.get("gpu_weight", 0) * min(max(factor, 1.0), 1e6)  # it has three decimals
+    return data
+
+
+TARGETS: Mapping[str, Target] = {
+    "allocation": Target(
+        allocation.instances(max_slots=3),
+        _scaled_allocation,
+        lambda instance, y: [y] * instance.setting.slots if isinstance(y, np.ndarray) else list(y),
+        "dynamic",
+    ),
+    "allocation-gang": Target(
+        allocation.gang_instances(max_ports=2, max_servers=2, max_kinds=2, max_slots=2),
+        _scaled_allocation,
+        lambda instance, y: [y] * instance.setting.slots,
+        None,
+    ),
+    "selection": Target(
+        selection.instances(max_slots=3), _scaled_selection, lambda _, x: list(x), "clairvoyant"
+    ),
+    "selection-gang": Target(
+        selection_gang.gang_instances(max_slots=3), _scaled_selection, lambda _, x: list(x), "gang"
+    ),
+    "admission": Target(
+        admission.instances(),
+        _scaled_admission,
+        lambda instance, schedule: schedule.deployments(instance.setting.horizon),
+        "offline",
+    ),
+    "placement": Target(
+        placement.instances(max_jobs=4),
+        _scaled_placement,
+        lambda instance, schedule: instance.decisions(schedule),
+        "offline",
+    ),
+}
+
+
+def cross_check(target: Target, instance: Instance) -> str:
+    """Let all oracles and quick policies of a problem judge each other on one instance.
+
+    Raises
+    ------
+    ContradictionError
+        If two of them contradict each other.
+    """
+    again = type(instance).from_dict(json.loads(json.dumps(instance.to_dict())))
+    _demand(again == instance, "the file of an instance gives another instance")
+    found = dict(_all_optima(instance))
+    sign = -1.0 if instance.minimised else 1.0
+    for label, one in found.items():
+        replayed = _replayed(target, instance, one)
+        _demand(_near(replayed, one.value), f"{label}: the replay earns {replayed!r}, not {one.value!r}")
+        for name, other in found.items():
+            if other.bound is None or not _bounds(name, label):
+                continue
+            _demand(
+                _at_most(sign * one.value, sign * other.bound),
+                f"the value {one.value!r} of {label} is beyond the bound {other.bound!r} of {name}",
+            )
+    for policy, total in _totals(instance):
+        for label, one in found.items():
+            if label.split("/")[0] == target.ceiling and one.bound is not None:
+                _demand(
+                    _at_most(sign * total, sign * one.bound),
+                    f"{policy} makes {total!r}, beyond the bound {one.bound!r} of {label}",
+                )
+    proved = sum(one.why_stopped is WhyStopped.PROVED for one in found.values())
+    return "all proved" if proved == len(found) else "agreed"
+
+
+def _bounds(name: str, label: str) -> bool:
+    """Return whether an oracle's bound holds for another one's value: the same oracle, or per slot."""
+    return name.split("/")[0] == label.split("/")[0] or name == "dynamic"
+
+
+def _at_most(value: float, bound: float) -> bool:
+    return value <= bound + ROUNDING * max(abs(value), abs(bound))
+
+
+def _demand(holds: bool, message: str) -> None:
+    if not holds:
+        raise ContradictionError(message)
+
+
+def _near(one: float, other: float) -> bool:
+    return _at_most(one, other) and _at_most(other, one)
+
+
+def _all_optima(instance: Instance) -> Iterator[tuple[str, Optimum]]:
+    """Yield what every oracle and method that takes the instance finds."""
+    for name, entry in _front.list_oracles(instance.problem).items():
+        for method in entry.methods or (None,):
+            chosen = {} if method is None else {"method": method}
+            try:
+                one = _front.solve(instance, name, time_limit=ORACLE_SECONDS, **chosen)
+            except InputError:  # an exact method may take small or simple instances only, and says so
+                continue
+            yield name if method is None else f"{name}/{method}", one
+
+
+def _replayed(target: Target, instance: Instance, one: Optimum) -> float:
+    decisions = target.replay(instance, one.decision)
+    return play(Replay(decisions, instance.problem), instance).total
+
+
+def _totals(instance: Instance) -> Iterator[tuple[str, float]]:
+    """Yield the totals of the policies that need no networks and keep every constraint."""
+    for name, kind in _front.list_policies(instance.problem).items():
+        policy = kind()
+        if policy.traits.feasible and ".learned." not in type(policy).__module__:
+            try:
+                yield name, play(policy, instance).total
+            except InputError:  # an instance without estimates has none to show
+                continue
+
+
+EXTREME: tuple[Any, ...] = (
+    *(0, -1, 1, 0.5, 1e-10, 1e9, 2**31, 2**53, 2**63, 1e30, 1e300, 1e-300, 5e-324, math.nan, math.inf),
+    *(10**400, True, None, "", "1", "\x1b[2J\x00", [], [[]], {}, {"x": 1}),
+)
+"""What takes the place of a value in a damaged file."""
+
+FAULTS = ("extreme", "extreme", "scale", "scale", "remove", "double", "rename", "other")
+
+
+@st.composite
+def damaged(draw: st.DrawFn, data: dict[str, Any]) -> bytes:
+    """Draw the bytes of an instance file with one to three faults in its values, fields or bytes."""
+    data = json.loads(json.dumps(data))
+    for _ in range(draw(st.integers(0, 3))):
+        _spoil(draw, data)
+    text = json.dumps(data).encode()
+    match draw(st.sampled_from(["none", "none", "none", "none", "byte", "cut", "twice", "nested"])):
+        case "byte":
+            at = draw(st.integers(0, len(text) - 1))
+            text = text[:at] + bytes([draw(st.integers(0, 255))]) + text[at + 1 :]
+        case "cut":
+            text = text[: draw(st.integers(0, len(text)))]
+        case "twice":
+            text = b'{"version": 1,' + text[1:]
+        case "nested":
+            text = text.replace(b"[", b"[" * draw(st.integers(2, 5000)), 1)
+    return text
+
+
+def _spoil(draw: st.DrawFn, data: Any) -> None:
+    """Change one place of a JSON value: replace, scale, remove, double or rename what stands there."""
+    places = list(_places(data))
+    if not places:
+        return
+    node, key = draw(st.sampled_from(places))
+    match draw(st.sampled_from(FAULTS)):
+        case "extreme":
+            node[key] = draw(st.sampled_from(EXTREME))
+        case "scale":
+            node[key] = _each(node[key], 10.0 ** draw(st.integers(-320, 308)))
+        case "remove":
+            del node[key]
+        case "double" if isinstance(node, list):
+            node.insert(key, node[key])
+        case "rename" if isinstance(node, dict):
+            node[draw(st.sampled_from(["x", "\x1b]0;x\x07", ""]))] = node.pop(key)
+        case _:
+            here, there = draw(st.sampled_from(places))
+            node[key] = json.loads(json.dumps(here[there]))
+
+
+def _places(node: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield every container of a JSON value with every key of it."""
+    keys = list(node) if isinstance(node, dict) else range(len(node)) if isinstance(node, list) else ()
+    for key in keys:
+        yield node, key
+        yield from _places(node[key])
+
+
+def _each(node: Any, factor: float) -> Any:
+    """Return a JSON value with every number in it multiplied."""
+    if isinstance(node, list):
+        return [_each(child, factor) for child in node]
+    if isinstance(node, dict):
+        return {key: _each(child, factor) for key, child in node.items()}
+    is_number = isinstance(node, (int, float)) and not isinstance(node, bool)
+    return float(node) * factor if is_number and abs(node) < sys.float_info.max else node
+
+
+def check_file(text: bytes, packed: bool) -> str:
+    """Read a damaged file: refused in one line, or an instance that can be solved, played and written.
+
+    Raises
+    ------
+    ContradictionError
+        If it is neither.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "x.json.gz" if packed else "x.json")
+        path.write_bytes(gzip.compress(text, 1) if packed else text)
+        try:
+            instance = _front.load(path)
+            again = Path(folder, "again.json")
+            instance.save(again)
+            _demand(_front.load(again) == instance, "what is written is read as another instance")
+            instance.remarks(), instance.facts()
+            for name in _front.list_oracles(instance.problem):
+                _front.solve(instance, name, time_limit=0.0)
+            for _ in _totals(instance):
+                pass
+        except InputError as error:
+            _demand(len(str(error).splitlines()) == 1, f"the message is not one line: {error!r}")
+            return "refused"
+    return "taken"

@@ -1,0 +1,133 @@
+"""The campaigns against the toolkit: they find nothing here, they find what is planted, and they resume."""
+
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from clairvoyant import _front, _rooms
+from clairvoyant.models.allocation.instance import AllocationInstance
+from clairvoyant.models.base import InputError
+from clairvoyant.testing import campaigns, fuzz
+from clairvoyant.testing.campaigns import TARGETS, ContradictionError, cross_check
+from clairvoyant.testing.kit import find_kit
+
+
+@pytest.mark.parametrize("problem", TARGETS)
+def test_damaged_files_are_refused_or_instances(problem: str) -> None:
+    line = fuzz.run_chunk("files", problem, seed=0, chunk=0, cases=25)
+    assert line["failure"] is None, line["failure"]["trace"]
+    assert sum(line["counts"].values()) == 25
+    assert set(line["counts"]) == {"refused", "taken"}
+
+
+@pytest.mark.parametrize("problem", TARGETS)
+def test_oracles_and_policies_agree(problem: str) -> None:
+    line = fuzz.run_chunk("instances", problem, seed=0, chunk=0, cases=5)
+    assert line["failure"] is None, line["failure"]["trace"]
+    assert sum(line["counts"].values()) == 5
+
+
+def _worse(monkeypatch: pytest.MonkeyPatch, problem: str, **wrong: Any) -> None:
+    """Let the first oracle of a problem return something wrong."""
+    real, name = _front.solve, next(iter(_front.list_oracles(problem)))
+
+    def solve(instance: Any, oracle: str, **options: Any) -> Any:
+        found = real(instance, oracle, **options)
+        changes = {key: change(getattr(found, key)) for key, change in wrong.items()}
+        return replace(found, **changes) if oracle == name else found
+
+    monkeypatch.setattr(_front, "solve", solve)
+
+
+@pytest.mark.parametrize("problem", TARGETS)
+@pytest.mark.parametrize("wrong", ["value", "bound"])
+def test_a_wrong_oracle_is_found(monkeypatch: pytest.MonkeyPatch, problem: str, wrong: str) -> None:
+    instance = next(iter(find_kit(problem).ordinary().values()))
+    off = 1.001 if wrong == "value" else 2.0 if instance.minimised else 0.5
+    _worse(monkeypatch, problem, **{wrong: lambda right: right * off})
+    with pytest.raises(ContradictionError, match="replay" if wrong == "value" else "beyond the bound"):
+        cross_check(TARGETS[problem], instance)
+
+
+def test_a_crash_of_a_reader_is_found_and_made_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = AllocationInstance.from_dict.__func__  # type: ignore[attr-defined]
+
+    def broken(cls: Any, data: Any) -> Any:
+        try:
+            return real(cls, data)
+        except InputError as error:
+            raise KeyError(str(error)) from error
+
+    monkeypatch.setattr(AllocationInstance, "from_dict", classmethod(broken))
+    line = fuzz.run_chunk("files", "allocation", seed=0, chunk=0, cases=25)
+    assert line["failure"] is not None
+    assert "KeyError" in line["failure"]["trace"]
+    assert len(line["failure"]["case"]) < 400
+
+
+def test_a_campaign_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = partial(fuzz.fuzz, tmp_path, seed=1, instances=1, problems=("selection",), workers=1)
+    lines = asked(files=3, tell=lambda _: None)
+    log = tmp_path / "fuzz.jsonl"
+    log.write_text(log.read_text() + '{"campaign": "files", "prob')  # a line that was being written
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("a chunk is run again")
+
+    told: list[str] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(ProcessPoolExecutor, "submit", refuse)
+        assert asked(files=3, tell=told.append) == lines
+    assert told == ["2 chunks of up to 50 cases, 2 of them done before"]
+    more = asked(files=53, tell=told.append)
+    assert [line["cases"] for line in more] == [50, 3, 1]
+    assert told[1] == "3 chunks of up to 50 cases, 1 of them done before"
+
+
+def test_the_same_seed_draws_the_same_cases(monkeypatch: pytest.MonkeyPatch) -> None:
+    def drawn(seed: int) -> list[bytes]:
+        texts: list[bytes] = []
+
+        def keep(text: bytes, _packed: bool) -> str:
+            texts.append(text)
+            return "seen"
+
+        monkeypatch.setattr(fuzz, "check_file", keep)
+        fuzz.run_chunk("files", "selection", seed=seed, chunk=0, cases=10)
+        return texts
+
+    assert drawn(1) == drawn(1) != drawn(2)
+
+
+def test_the_exit_status_says_whether_something_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def line(failure: Any) -> list[dict[str, Any]]:
+        return [
+            {"campaign": "files", "problem": "selection", "chunk": 0, "counts": {"refused": 2}}
+            | {"failure": failure}
+        ]
+
+    runner, arguments = CliRunner(), ["--problem", "selection", "--out", str(tmp_path)]
+    monkeypatch.setattr(fuzz, "fuzz", lambda *_, **__: line(None))
+    good = runner.invoke(fuzz.main, arguments)
+    assert good.exit_code == 0
+    assert "files, selection: 2 refused" in good.output
+    monkeypatch.setattr(fuzz, "fuzz", lambda *_, **__: line({"case": "{\x1b[2J}", "trace": "KeyError: 'x'"}))
+    bad = runner.invoke(fuzz.main, arguments)
+    assert bad.exit_code == 1
+    assert "KeyError: 'x'" in bad.output
+    assert r"{\x1b[2J}" in bad.output
+
+
+def test_numbers_beyond_all_floats_are_left_as_they_are() -> None:
+    assert campaigns._each({"x": [10**400, 2, True, "y"]}, 0.5) == {"x": [10**400, 1.0, True, "y"]}
+
+
+def test_every_problem_has_a_target() -> None:
+    assert set(TARGETS) == set(_rooms.INSTANCES)
