@@ -255,11 +255,14 @@ def reason(error: Exception) -> str:
 
 
 def path_of(field: str, value: Any) -> Path:
-    """Return a path, or raise an InputError for what is none."""
+    """Return a path, or raise an InputError for what is none, such as a name with a NUL."""
     try:
-        return Path(value)
+        path = Path(value)
     except TypeError as error:
         raise InputError(f"{field}: {value!r} is not a path") from error
+    if "\0" in str(path):
+        raise InputError(f"{field}: {value!r} is not a path: it holds a NUL")
+    return path
 
 
 def regular(path: Path) -> Path:

@@ -246,7 +246,10 @@ def train(
 
 
 def read_plan(plan: str | os.PathLike[str] | Plan, seed: int | None = None) -> Plan:
-    """Return a plan, with another seed if one is given; InputError, before all else, without PyTorch."""
+    """Return a plan, with another seed if one is given; an InputError, with nothing read, without PyTorch."""
+    from .online.placement.learned.plan import Plan
+
+    given = plan if isinstance(plan, Plan) else path_of("plan", plan)
     try:
         import torch  # noqa: F401
     except ModuleNotFoundError as error:
@@ -254,9 +257,7 @@ def read_plan(plan: str | os.PathLike[str] | Plan, seed: int | None = None) -> P
             raise
         message = 'PyTorch is not installed, and training needs it: pip install "clairvoyant[rl]"'
         raise InputError(message) from error
-    from .online.placement.learned.plan import Plan
-
-    found = plan if isinstance(plan, Plan) else Plan.load(path_of("plan", plan))
+    found = given if isinstance(given, Plan) else Plan.load(given)
     return found if seed is None else replace(found, seed=seed)
 
 
