@@ -64,10 +64,12 @@ coverage: setup  ## run the tests with line and branch coverage (95 % or more)
 	$(ONE_THREAD) $(NO_GPU) $(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report= --cov-fail-under=0
 	NUMBA_DISABLE_JIT=1 $(ONE_THREAD) $(NO_GPU) $(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-append --cov-report=term \
 		-k 'not (selection and degenerate_instances)' \
-		$(addprefix tests/test_,projection.py policies.py oracle_allocation.py play.py) \
-		$(addprefix tests/test_selection_,knapsack.py p4.py policies.py) \
-		$(addprefix tests/test_admission_,schedule.py bound.py oracle.py policies.py) \
-		$(addprefix tests/test_placement_,simulator.py metaheuristics.py)
+		$(addprefix tests/models/test_,allocation_projection.py selection_knapsack.py admission_schedule.py \
+			placement_simulator.py) \
+		$(addprefix tests/oracles/test_,allocation_optimum.py selection_p4.py admission_bound.py \
+			admission_optimum.py) \
+		$(addprefix tests/online/test_,allocation_policies.py selection_policies.py admission_policies.py \
+			placement_metaheuristics.py play.py)
 
 lint: setup  ## ruff and strict mypy
 	$(BIN)/ruff check .

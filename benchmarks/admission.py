@@ -16,8 +16,8 @@ from clairvoyant.models.admission.instance import AdmissionInstance, Deployment,
 from clairvoyant.models.admission.jobs import Job
 from clairvoyant.models.admission.schedule import Offer, cheapest_schedule, printed_schedule
 from clairvoyant.online.admission import Oasis
-from clairvoyant.oracles.admission_bound import Priced, columns, volume
-from clairvoyant.oracles.admission_search import search
+from clairvoyant.oracles.admission.bound import Priced, columns, volume
+from clairvoyant.oracles.admission.search import search
 from clairvoyant.oracles.base import Budget
 
 from .measure import Row, peak_memory, timed

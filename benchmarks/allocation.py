@@ -11,7 +11,7 @@ import clairvoyant
 from clairvoyant._warmup import exercise
 from clairvoyant.models.allocation.instance import AllocationInstance, Feedback
 from clairvoyant.online.allocation import Ogasched
-from clairvoyant.oracles.allocation import dynamic, stationary
+from clairvoyant.oracles.allocation.optimum import dynamic, stationary
 
 from .measure import Row, median_of, peak_memory, timed
 

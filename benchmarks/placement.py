@@ -15,7 +15,7 @@ from clairvoyant.models.placement.instance import PlacementInstance, taken_sched
 from clairvoyant.models.placement.simulator import Simulator
 from clairvoyant.online.placement.environment import ParallelEnvironment
 from clairvoyant.oracles.base import Budget
-from clairvoyant.oracles.placement_bound import lower_bound
+from clairvoyant.oracles.placement.bound import lower_bound
 
 from . import placement_simpy
 from .measure import Row, median_of, peak_memory, timed

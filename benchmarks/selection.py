@@ -16,8 +16,8 @@ from clairvoyant._warmup import exercise
 from clairvoyant.models.selection.instance import Feedback, Observation, SelectionInstance, Setting
 from clairvoyant.online.selection import Esdp
 from clairvoyant.online.selection.printed import algorithm_2_repaired, select
-from clairvoyant.oracles.selection import index_optimum, p4_optima
-from clairvoyant.oracles.selection import select as select_corner
+from clairvoyant.oracles.selection.optimum import index_optimum, p4_optima
+from clairvoyant.oracles.selection.optimum import select as select_corner
 
 from .measure import Row, median_of, peak_memory, timed
 

@@ -126,7 +126,7 @@ BOUND_ROUNDS, SEARCH_ROUNDS = 300, 3000
 @cache
 def bound(place: Place, seed: int) -> float:
     """Return a certified bound of what any schedule earns, by the volume method."""
-    from ...oracles.admission_bound import volume
+    from ...oracles.admission.bound import volume
     from ...oracles.base import Budget
 
     return volume(instance(place, seed), Budget(0.0, None), rounds=BOUND_ROUNDS).bound
@@ -143,8 +143,8 @@ class Enclosed(NamedTuple):
 @cache
 def searched(place: Place, seed: int) -> Enclosed:
     """Return a good schedule, checked by the instance, and a certified bound; no clock cuts either off."""
-    from ...oracles.admission_bound import volume
-    from ...oracles.admission_search import search
+    from ...oracles.admission.bound import volume
+    from ...oracles.admission.search import search
     from ...oracles.base import Budget
 
     drawn = instance(place, seed)

@@ -18,7 +18,7 @@ from ...models.admission.schedule import Offer, cheapest_schedule
 from ...models.base import Origin
 from ...online.admission.oasis import Oasis
 from ...online.play import play
-from ...oracles.admission_exact import by_highs
+from ...oracles.admission.exact import by_highs
 from ...oracles.base import Budget
 from ..claim import Claim, Context, Finding, Table, Verdict, amended_if, holds_if
 from ..experiments import seeds, track

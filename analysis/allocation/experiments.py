@@ -154,7 +154,7 @@ def rewards(who: Contender, setup: Setup, seed: int) -> np.ndarray:
 @cache
 def optimum(setup: Setup, seed: int) -> float:
     """Return the reward per slot of the best stationary allocation in hindsight."""
-    from ...oracles.allocation import stationary
+    from ...oracles.allocation.optimum import stationary
 
     drawn = instance(setup, seed)
     return float(stationary(drawn).value) / drawn.setting.slots

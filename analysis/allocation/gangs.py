@@ -44,7 +44,7 @@ def _check_set(_context: Context) -> Finding:
 
 
 def _check_regret(context: Context) -> Finding:
-    from ...oracles.allocation import gang
+    from ...oracles.allocation.optimum import gang
 
     lines = []
     count = context.pick(2, 3, 10)

@@ -104,8 +104,8 @@ def regret_curves(
     InputError
         If an instance has no slots or the instances differ in length.
     """
-    from ...oracles.allocation import dynamic as per_slot_optimum
-    from ...oracles.allocation import prefix_optima
+    from ...oracles.allocation.optimum import dynamic as per_slot_optimum
+    from ...oracles.allocation.optimum import prefix_optima
 
     lengths = {i.setting.slots for i in instances}
     if len(lengths) != 1 or 0 in lengths:

@@ -113,7 +113,7 @@ def _settings(count: int, seed: int) -> Iterator[AllocationInstance]:
 
 
 def _check_theorem(context: Context) -> Finding:
-    from ...oracles.allocation import stationary
+    from ...oracles.allocation.optimum import stationary
 
     rng = np.random.default_rng(context.seed)
     count = context.pick(4, 30, 200)
@@ -148,7 +148,7 @@ def _check_theorem(context: Context) -> Finding:
 
 
 def _check_looseness(context: Context) -> Finding:
-    from ...oracles.allocation import stationary
+    from ...oracles.allocation.optimum import stationary
 
     lines = []
     count = context.pick(3, 5, 20)
@@ -185,7 +185,7 @@ def six_slot_example(slots: int) -> AllocationInstance:
 
 
 def _check_own_step(context: Context) -> Finding:
-    from ...oracles.allocation import stationary
+    from ...oracles.allocation.optimum import stationary
 
     lines = []
     for slots in context.pick((300, 1000), (300, 1000, 3000), (300, 1000, 3000, 10000)):
@@ -275,7 +275,7 @@ def _check_regular(context: Context) -> Finding:
 
 
 def _check_growth_in_slots(context: Context) -> Finding:
-    from ...oracles.allocation import stationary
+    from ...oracles.allocation.optimum import stationary
 
     lengths = np.array(
         context.pick((100, 200, 400), (125, 250, 500, 1000, 2000, 4000), (250, 1000, 4000, 16000))
@@ -313,7 +313,7 @@ def _check_growth_in_slots(context: Context) -> Finding:
 
 
 def _check_growth_in_ports(context: Context) -> Finding:
-    from ...oracles.allocation import stationary
+    from ...oracles.allocation.optimum import stationary
 
     counts = np.array(context.pick((5, 10, 20, 40), (5, 10, 20, 40, 80), (5, 10, 20, 40, 80, 160)))
     seeds = context.pick(5, 8, 20)
@@ -432,7 +432,7 @@ def _check_worst_case(context: Context) -> Finding:
 
 
 def _check_copies(context: Context) -> Finding:
-    from ...oracles.allocation import stationary
+    from ...oracles.allocation.optimum import stationary
 
     rng = np.random.default_rng(context.seed)
     ratios = []

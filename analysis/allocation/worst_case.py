@@ -71,7 +71,7 @@ class _Search:
 
     def regret_of(self, arrivals: np.ndarray) -> float:
         """Play one sequence and return its regret."""
-        from ...oracles.allocation import stationary
+        from ...oracles.allocation.optimum import stationary
 
         self.evaluations += 1
         instance = self._instance.with_arrivals(arrivals)

@@ -812,7 +812,7 @@ PATIENCE = 600.0
 @cache
 def optimum(setup: Setup, seed: int) -> Optimum:
     """Return the optimum over the decision epochs, as far as it is proved in :data:`PATIENCE`."""
-    from ...oracles.placement import offline
+    from ...oracles.placement.optimum import offline
 
     return offline(instance(setup, seed), gap=0.0, time_limit=PATIENCE)
 
@@ -820,7 +820,7 @@ def optimum(setup: Setup, seed: int) -> Optimum:
 @cache
 def bound(setup: Setup, seed: int) -> float:
     """Return a certified lower bound of the mean JCT in minutes, after a number of rounds and not a time."""
-    from ...oracles.placement_bound import lower_bound
+    from ...oracles.placement.bound import lower_bound
 
     drawn = instance(setup, seed)
     return lower_bound(drawn).jct / (60.0 * len(drawn.jobs))

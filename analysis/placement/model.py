@@ -34,7 +34,7 @@ from ...online.placement import (
     Tetris,
 )
 from ...oracles.base import Budget, WhyStopped
-from ...oracles.placement_exact import by_branch_and_bound
+from ...oracles.placement.exact import by_branch_and_bound
 from ..claim import Claim, Context, Finding, Table, Verdict, amended_if, holds_if
 from ..experiments import curves, seeds, spread, track
 from .theory import LEVELS, MINUTE, by_keys, cluster, every_end, schedule_by, small_instance

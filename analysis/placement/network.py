@@ -15,7 +15,7 @@ from ...online.placement import FifoConsolidate, FifoFirstFit
 from ..claim import Claim, Context, Figure, Finding, Table, Verdict, amended_if, holds_if
 from ..experiments import curves, seeds, track
 from ..plots import name_axes, new_figure, plot_bands, to_svg
-from .kernels import (
+from .formulas import (
     Fusion,
     adjacency,
     distances,

@@ -464,8 +464,8 @@ def _levels(m: int, t: int) -> int:
 
 
 def _check_identity(context: Context) -> Finding:
-    from ...oracles.p4 import p4_optima
-    from ...oracles.p4 import select as select_corner
+    from ...oracles.selection.p4 import p4_optima
+    from ...oracles.selection.p4 import select as select_corner
 
     rng = np.random.default_rng(context.seed)
     count = context.pick(60, 400, 4000)

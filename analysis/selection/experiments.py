@@ -148,7 +148,7 @@ def rewards(who: Contender, setup: Setup, seed: int) -> np.ndarray:
 @cache
 def optimum(setup: Setup, seed: int) -> np.ndarray:
     """Return the largest expected net utility of every slot, certified, shape (T,)."""
-    from ...oracles.selection import clairvoyant
+    from ...oracles.selection.optimum import clairvoyant
 
     result: np.ndarray = clairvoyant(instance(setup, seed)).certificate.per_slot[:, 0]
     result.setflags(write=False)

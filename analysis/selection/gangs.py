@@ -113,7 +113,7 @@ def _check_literal(context: Context) -> Finding:
 
 
 def _check_sound(context: Context) -> Finding:
-    from ...oracles.selection_gang import gang
+    from ...oracles.selection.gang import gang
 
     count, slots = context.pick((8, 400), (8, 1000), (20, 8000))
     at = np.array([slots // 8, slots // 4, slots // 2, slots])

@@ -139,7 +139,7 @@ def certificate(
     InputError
         For unknown sequences, or decisions that are infeasible or of another shape.
     """
-    from ...oracles.selection import clairvoyant
+    from ...oracles.selection.optimum import clairvoyant
 
     s = instance.setting
     x = np.asarray(decisions, dtype=np.float64)
@@ -292,7 +292,7 @@ def checkpoints(slots: int, count: int = 40) -> np.ndarray:
 
 def over_time(instance: SelectionInstance, rewards: np.ndarray) -> np.ndarray:
     """Return the regret after each slot, the upper end by the oracle's bounds, shape (T,)."""
-    from ...oracles.selection import clairvoyant
+    from ...oracles.selection.optimum import clairvoyant
 
     result: np.ndarray = np.cumsum(clairvoyant(instance).certificate.per_slot[:, 1] - rewards)
     return result

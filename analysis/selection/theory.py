@@ -270,7 +270,7 @@ def _covered(who: Contender, setup: Setup, seed: int) -> tuple[int, int, float]:
 
     The distance is |(v~ - v-hat).x| over sqrt(sigma-hat^2.x), averaged over the decisions.
     """
-    from ...oracles.selection import clairvoyant
+    from ...oracles.selection.optimum import clairvoyant
 
     drawn, x = instance(setup, seed), played(who, setup, seed)
     t = np.arange(1, drawn.setting.slots + 1)
@@ -876,7 +876,7 @@ def _check_cucb(context: Context) -> Finding:
 
 def certificate_optimum(drawn: SelectionInstance) -> float:
     """Return what the clairvoyant optimum earns in all slots."""
-    from ...oracles.selection import clairvoyant
+    from ...oracles.selection.optimum import clairvoyant
 
     return clairvoyant(drawn).value
 

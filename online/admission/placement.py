@@ -88,7 +88,7 @@ class Machines:
 
         Each goes to the next machine after the last one used that has room for it; then nothing is changed.
         """
-        from ._kernels import spread
+        from .kernels import spread
 
         needed = int(job.servers_for[count])
         free, servers_free = self.workers.copy(), self.servers.copy()

@@ -17,7 +17,7 @@ _SEES_ARRIVALS = Traits(problem="allocation", sees=frozenset({"arrivals"}))
 
 
 def _kernels() -> ModuleType:
-    from . import _kernels as compiled
+    from . import kernels as compiled
 
     return compiled
 

@@ -28,7 +28,7 @@ def printed_projection(setting: Setting, z: np.ndarray, *, repaired: bool) -> tu
     tuple
         The result, which may be infeasible, and the number of rows whose loop never ends.
     """
-    from ._kernels import printed_projection as compiled
+    from .kernels import printed_projection as compiled
 
     s = setting
     y, endless = compiled(s.check_shape(z), s.server_start, s.edge_demand, s.capacity, repaired)

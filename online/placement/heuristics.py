@@ -78,7 +78,7 @@ class _Drf(Heuristic):
 
     def order(self, observation: Observation) -> np.ndarray:
         """Return the order of dominant shares, ties by submission."""
-        from ._kernels import dominant_shares
+        from .kernels import dominant_shares
 
         shares = dominant_shares(self._total, observation.instances, observation.need)
         return np.argsort(shares, kind="stable")
@@ -202,7 +202,7 @@ class Tetris:
 
     def decide(self, observation: Observation) -> np.ndarray:
         """Return the rows (job, machine, count) that start now."""
-        from ._kernels import start_by_alignment
+        from .kernels import start_by_alignment
 
         seen = observation
         rows: np.ndarray = start_by_alignment(self._capacity, seen.free, seen.jobs, seen.instances, seen.need)

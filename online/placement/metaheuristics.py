@@ -120,7 +120,7 @@ class Records:
 
         The last ``waiting`` of them have not started. At least a tick, and so few that no sum overflows.
         """
-        from ._search_kernels import remaining
+        from .search_kernels import remaining
 
         facts, age = self.facts[jobs], np.zeros(len(jobs))
         running = len(jobs) - waiting
@@ -205,7 +205,7 @@ class Planner(ABC):
 
     def decide(self, observation: Observation) -> np.ndarray:
         """Search, and return the rows (job, machine, count) that the chosen plan starts now."""
-        from ._search_kernels import best, first_starts, how_many_fit
+        from .search_kernels import best, first_starts, how_many_fit
 
         records = self._records
         records.note(observation)
@@ -263,7 +263,7 @@ class Mosa(Planner):
         self.cooling = real("cooling", self.cooling, SMALLEST, 1.0)
 
     def _search(self, outlook: Outlook, archive: Archive, plans: np.ndarray) -> None:
-        from ._search_kernels import anneal
+        from .search_kernels import anneal
 
         anneal(outlook, archive, plans, self._rng, self.iterations, self.temperature, self.cooling)
 
@@ -303,6 +303,6 @@ class Malo(Planner):
         self.population = whole("population", self.population, 2, MOST_ITERATIONS)
 
     def _search(self, outlook: Outlook, archive: Archive, plans: np.ndarray) -> None:
-        from ._search_kernels import hunt
+        from .search_kernels import hunt
 
         hunt(outlook, archive, plans, self._rng, self.iterations, self.population)

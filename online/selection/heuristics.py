@@ -35,7 +35,7 @@ class _Ranked(ABC):
 
     def decide(self, observation: Observation) -> np.ndarray:
         """Serve the ports that have jobs in their order."""
-        from ._kernels import take_in_turn
+        from .kernels import take_in_turn
 
         s = self._setting
         order = np.argsort(self.rank(), kind="stable")

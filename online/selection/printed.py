@@ -125,7 +125,7 @@ def algorithm_2_repaired(
 def _dense(
     upsilon: Any, sigma2: Any, demand: Any, capacity: Any, s_max: int, *, repaired: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    from . import _kernels
+    from . import kernels as _kernels
 
     c = numbers(capacity, "capacity", (None,), integer=True)
     worth = numbers(sigma2, "sigma2", (None,), integer=True)

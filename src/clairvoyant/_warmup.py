@@ -2,7 +2,8 @@
 
 Numba keeps what it compiled beside the sources, or in a folder of the user where it may not write there. What
 is used is read from the tables of the package, so that a new oracle or policy is warmed by being listed;
-kernels that nothing listed needs are used by :data:`BESIDES`. ``tests/test_warmup.py`` finds the forgotten.
+kernels that nothing listed needs are used by :data:`BESIDES`. ``tests/front/test_warmup.py`` finds what was
+forgotten.
 """
 
 from __future__ import annotations
@@ -133,7 +134,7 @@ def _selection() -> None:
     """Use what solves P4 for all s: the dense tables of Algorithm 2, and our staircase."""
     from .models.selection.generate import generate
     from .online.selection.printed import algorithm_2, algorithm_2_repaired
-    from .oracles.p4 import p4_optima
+    from .oracles.selection.p4 import p4_optima
 
     setting = generate("tiny").setting
     p4_optima(setting, [1] * setting.channels, [1] * setting.channels)

@@ -101,7 +101,7 @@ class Eyes:
         InputError
             If there should be estimates and are none.
         """
-        from ._kernels import loads, look_at_jobs, look_at_machines, look_at_pairs
+        from .kernels import loads, look_at_jobs, look_at_machines, look_at_pairs
 
         if self._estimates and seen.estimate is None:
             raise InputError(

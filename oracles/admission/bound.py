@@ -1,0 +1,480 @@
+"""Certified upper bounds for admission: Lagrangian relaxation of the capacities (15) and (16) of OASiS.
+
+With prices p[t,h,r] and q[t,k,r] >= 0 on the capacities, every job chooses its best schedule of the empty
+cluster for itself, and no decision of all jobs together is worth more than::
+
+    sum_i max(0, max_l f_i(t_il - a_i) - cost_l(p, q)) + sum p c + sum q c
+
+:func:`lagrangian_bound` computes this from any prices, with the exact subroutine of
+:mod:`..models.admission.schedule`; how the prices were found does not matter.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...models.admission.instance import AdmissionInstance
+from ...models.admission.jobs import UNIT, Job
+from ...models.admission.schedule import Offer, Plan, cheapest_schedule
+from ...models.program import power_of_two
+from ...models.stopwatch import library
+from ..base import Budget, OracleError, ProgressCallback, relative_gap, rounding
+from . import kernels as kernels
+
+ROUNDING = 1e-10
+"""What a bound is raised by, relative to the sum of its positive terms, far more than rounding takes."""
+
+MOST_GROUPS = 12
+"""The most different prices of machines of one kind in a slot and resource."""
+
+TABLE = 2 * 10**9
+"""The most steps of the exact subroutine for one job; beyond, its payoff is bounded by convex hulls."""
+
+VOLUME_ROUNDS = 2000
+SETTLED = 4e-6
+"""The volume method ends when a step hopes for a relative gain of less than this."""
+
+COLUMN_ROUNDS = 300
+COLUMN_GAP = 1e-9
+"""Column generation ends at this relative distance of the bound from the master."""
+
+PULL = 0.8
+"""How far prices are drawn from the master's duals towards the best ones."""
+
+PRIMAL = 4
+"""HiGHS's number for the primal simplex method, which starts again from the last basis."""
+
+
+@dataclass(frozen=True, eq=False)
+class Priced:
+    """Prices, and the bound that they prove.
+
+    Attributes
+    ----------
+    bound
+        No decision is worth more.
+    worker_prices, server_prices
+        p[t, h, r] and q[t, k, r]: utility per unit of the resource, shapes (T, H, R) and (T, K, R).
+    payoffs
+        For every job a bound of what it can gain at these prices, shape (I,).
+    method
+        How the prices were found.
+    """
+
+    bound: float
+    worker_prices: np.ndarray
+    server_prices: np.ndarray
+    payoffs: np.ndarray
+    method: str
+
+
+def lagrangian_bound(
+    instance: AdmissionInstance,
+    worker_prices: np.ndarray,
+    server_prices: np.ndarray,
+    payoffs: np.ndarray | None = None,
+    budget: Budget | None = None,
+) -> tuple[float, np.ndarray]:
+    """Return the bound that prices prove, and the payoffs of the jobs in it.
+
+    Parameters
+    ----------
+    instance
+        The instance.
+    worker_prices, server_prices
+        Prices >= 0 per unit of each resource, shapes (T, H, R) and (T, K, R).
+    payoffs
+        Bounds of the payoffs that are known already, shape (I,); those of 0 are not computed again.
+    budget
+        If its time is over, the known payoffs are kept for the jobs that are left.
+    """
+    setting = instance.setting
+    best = np.zeros(len(instance.jobs)) if payoffs is None else payoffs.copy()
+    for job in instance.jobs:
+        known = payoffs is not None and (best[job.index] == 0.0 or not quick(job, setting.horizon))
+        if (
+            job.index in instance.never
+            or known
+            or (budget is not None and payoffs is not None and budget.over)
+        ):
+            continue
+        offer = _offer(instance, job, worker_prices, server_prices)
+        plan = cheapest_schedule(job, offer, 0.0)
+        payoff = 0.0 if plan is None else plan.payoff
+        best[job.index] = payoff if payoffs is None else min(best[job.index], payoff)
+    paid = [(worker_prices, setting.worker_units), (server_prices, setting.server_units)]
+    terms = [*best.tolist(), *(float((prices.sum(axis=0) * units).sum() / UNIT) for prices, units in paid)]
+    total = math.fsum(terms)
+    products = 2 * len(setting.resources) * sum(job.work for job in instance.jobs)  # each may underflow
+    return total + (ROUNDING * total + products * math.ulp(0.0) if total > 0.0 else 0.0), best
+
+
+def quick(job: Job, horizon: int) -> bool:
+    """Return whether the exact subroutine prices a job within :data:`TABLE` steps."""
+    return (horizon - job.arrival + 1) * job.work * job.chunks <= TABLE
+
+
+def _offer(
+    instance: AdmissionInstance, job: Job, worker_prices: np.ndarray, server_prices: np.ndarray
+) -> Offer:
+    """Return what the empty cluster offers a job at given prices per unit."""
+    setting, slots = instance.setting, instance.setting.horizon - job.arrival + 1
+    rooms = (np.tile(room, (slots, 1)) for room in (setting.worker_room(job), setting.server_room(job)))
+    sides = ((worker_prices, job.worker_demand), (server_prices, job.server_demand))
+    costs = (np.ascontiguousarray(prices[job.arrival - 1 :] @ demand) for prices, demand in sides)
+    (worker_room, server_room), (worker_cost, server_cost) = rooms, costs
+    return Offer(worker_room, worker_cost, server_room, server_cost)
+
+
+class Market:
+    """The jobs that can finish and the groups of machines, as arrays for the kernels.
+
+    A price here is that of the whole of a group, so that all have one scale.
+    """
+
+    def __init__(self, instance: AdmissionInstance) -> None:
+        setting = instance.setting
+        self.instance = instance
+        self.members = (groups(setting.worker_units), groups(setting.server_units))
+        self.capacity = tuple(
+            _grouped(member, units) / UNIT
+            for member, units in zip(self.members, (setting.worker_units, setting.server_units), strict=True)
+        )
+        self.jobs = [job for job in instance.jobs if job.index not in instance.never]
+        self.shapes = tuple((setting.horizon, *capacity.shape) for capacity in self.capacity)
+
+    def pack(self) -> None:
+        """Fill the arrays that :func:`.admission_kernels.price_jobs` takes."""
+        jobs, setting = self.jobs, self.instance.setting
+        utility = np.zeros((len(jobs), setting.horizon))
+        for row, job in zip(utility, jobs, strict=True):
+            row[job.arrival - 1 :] = job.utilities(setting.horizon)
+        sizes = np.array([job.chunks + 1 for job in jobs], dtype=np.int64)
+        self.packed = (
+            np.array([job.arrival - 1 for job in jobs], dtype=np.int64),
+            np.array([job.work for job in jobs], dtype=np.int64),
+            sizes - 1,
+            np.cumsum(sizes) - sizes,
+            np.concatenate([job.servers_for for job in jobs]),
+            utility,
+        )
+        worker_room = np.array([_grouped(self.members[0], setting.worker_room(job)) for job in jobs])
+        server_room = np.array([_grouped(self.members[1], setting.server_room(job)) for job in jobs])
+        most = (sizes - 1)[:, None]
+        self.sides = (
+            np.minimum(worker_room, most),
+            self._shares(worker_room, [job.worker_demand for job in jobs], self.capacity[0]),
+            np.minimum(server_room, most),
+            self._shares(server_room, [job.server_demand for job in jobs], self.capacity[1]),
+        )
+
+    def split(self, prices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the prices of both sides that stand one after the other."""
+        cut = int(np.prod(self.shapes[0]))
+        return prices[:cut].reshape(self.shapes[0]), prices[cut:].reshape(self.shapes[1])
+
+    def joined(self, priced: Priced) -> np.ndarray:
+        """Return prices per unit of machines as prices of whole groups, one after the other."""
+        both = []
+        for per_unit, member, capacity in zip(
+            (priced.worker_prices, priced.server_prices), self.members, self.capacity, strict=True
+        ):
+            first = np.unique(member, return_index=True)[1]
+            both.append((per_unit[:, first] * capacity).ravel())
+        return np.concatenate(both)
+
+    def offer(self, i: int, prices: tuple[np.ndarray, np.ndarray]) -> Offer:
+        """Return what the empty groups offer the i-th job at prices of whole groups."""
+        first = self.jobs[i].arrival - 1
+        worker_room, worker_share, server_room, server_share = (side[i] for side in self.sides)
+        slots = len(prices[0]) - first
+        return Offer(
+            np.tile(worker_room, (slots, 1)),
+            np.einsum("tgr,gr->tg", prices[0][first:], worker_share),
+            np.tile(server_room, (slots, 1)),
+            np.einsum("tgr,gr->tg", prices[1][first:], server_share),
+        )
+
+    @staticmethod
+    def _shares(room: np.ndarray, demand: list[np.ndarray], capacity: np.ndarray) -> np.ndarray:
+        needs = np.array(demand)[:, None, :]
+        usable = (room[:, :, None] > 0) & (needs > 0.0)
+        return np.divide(needs, capacity, out=np.zeros(usable.shape), where=usable)
+
+    def respond(self, prices: tuple[np.ndarray, np.ndarray]) -> Response:
+        """Return what the jobs do at given prices, and the bound of the convex hulls."""
+        used = (np.empty(self.shapes[0]), np.empty(self.shapes[1]))
+        payoffs = np.zeros(len(self.jobs))
+        kernels.price_jobs(self.packed, self.sides, prices[0], prices[1], used[0], used[1], payoffs)
+        bound = float(payoffs.sum() + sum(p.sum() for p in prices))
+        return Response(bound, payoffs, used[0], used[1])
+
+    def priced(
+        self, prices: tuple[np.ndarray, np.ndarray], payoffs: np.ndarray, method: str, budget: Budget
+    ) -> Priced:
+        """Return the certificate of prices of groups, the payoffs made as small as time allows."""
+        per_unit = []
+        for price, capacity, member in zip(prices, self.capacity, self.members, strict=True):
+            unit = np.divide(price, capacity, out=np.zeros(price.shape), where=capacity > 0.0)
+            per_unit.append(np.ascontiguousarray(unit[:, member]))
+        every = np.zeros(len(self.instance.jobs))
+        every[[job.index for job in self.jobs]] = payoffs * (1.0 + ROUNDING / 10)
+        bound, every = lagrangian_bound(self.instance, per_unit[0], per_unit[1], every, budget)
+        for array in (*per_unit, every):
+            array.setflags(write=False)
+        return Priced(bound, per_unit[0], per_unit[1], every, method)
+
+
+@dataclass(frozen=True, eq=False)
+class Response:
+    """What the jobs do at given prices: the bound, the payoffs, and the shares of groups that are taken."""
+
+    bound: float
+    payoffs: np.ndarray
+    used_workers: np.ndarray
+    used_servers: np.ndarray
+
+
+def groups(capacity: np.ndarray) -> np.ndarray:
+    """Return a group for every machine, shape (H,): equal machines, or those equal in some resources.
+
+    Resources count, the most uniform first, as long as there are at most :data:`MOST_GROUPS` groups.
+    """
+    member = np.zeros(len(capacity), dtype=np.int64)
+    different = [len(np.unique(column)) for column in capacity.T]
+    for r in np.argsort(different, kind="stable"):
+        pairs = np.column_stack([member, capacity[:, r]])
+        found, finer = np.unique(pairs, axis=0, return_inverse=True)
+        if len(found) <= MOST_GROUPS:
+            member = finer.reshape(-1)
+    return member
+
+
+def _grouped(member: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Add up the values of the machines of each group."""
+    result = np.zeros((int(member.max(initial=-1)) + 1, *values.shape[1:]), dtype=np.int64)
+    np.add.at(result, member, values)
+    return result
+
+
+def without_prices(instance: AdmissionInstance) -> Priced:
+    """Return the bound at prices 0: every job that can finish is worth what it is worth alone."""
+    setting = instance.setting
+    payoffs = np.zeros(len(instance.jobs))
+    for job in instance.jobs:
+        if job.index not in instance.never:
+            payoffs[job.index] = job.utility(-(-job.work // setting.most_workers(job)) - 1)
+    prices = [
+        np.zeros((setting.horizon, *units.shape)) for units in (setting.worker_units, setting.server_units)
+    ]
+    total = math.fsum(payoffs.tolist())
+    bound = total + rounding(len(payoffs), total)
+    return Priced(bound, prices[0], prices[1], payoffs, "every job alone in the cluster")
+
+
+def volume(
+    instance: AdmissionInstance,
+    budget: Budget,
+    progress: ProgressCallback | None = None,
+    rounds: int = VOLUME_ROUNDS,
+) -> Priced:
+    """Return prices by the volume method (Barahona and Anbil 2000), and the bound that they prove.
+
+    Machines of a group have equal prices. In the rounds, a slot's cost is replaced by its convex hull in the
+    number of workers; at the end the exact subroutine prices the jobs that gain anything.
+
+    Parameters
+    ----------
+    instance
+        The instance.
+    budget
+        The time to keep; the gap is not looked at.
+    progress
+        Called with the fraction done and a text.
+    rounds
+        The most rounds.
+    """
+    market = Market(instance)
+    if not market.jobs:
+        return without_prices(instance)
+    market.pack()
+    method = _Volume(market)
+    while method.round < rounds and not method.settled and not budget.over:
+        method.step()
+        if progress is not None and method.round % 50 == 0:
+            progress(
+                min(1.0, method.round / rounds), f"volume round {method.round}, bound {method.best.bound:.6g}"
+            )
+    name = f"volume method, {method.round} rounds"
+    return market.priced(market.split(method.prices), method.best.payoffs, name, budget)
+
+
+class _Volume:
+    """State of the volume method; see :func:`volume`."""
+
+    def __init__(self, market: Market) -> None:
+        self.market = market
+        self.prices = np.zeros(sum(int(np.prod(shape)) for shape in market.shapes))
+        self.best = market.respond(market.split(self.prices))
+        self.excess = self._excess(self.best)
+        self.round, self.failures = 0, 0
+        self.ambition, self.largest = 0.02, 0.6
+
+    @property
+    def settled(self) -> bool:
+        """Whether what a step hopes to gain is next to nothing."""
+        return self.ambition < SETTLED
+
+    @staticmethod
+    def _excess(found: Response) -> np.ndarray:
+        return np.concatenate([found.used_workers.ravel(), found.used_servers.ravel()]) - 1.0
+
+    def step(self) -> None:
+        """Move the best prices along the average excess, as far as a gain of ``ambition`` asks (Polyak)."""
+        direction = np.where((self.prices > 0.0) | (self.excess > 0.0), self.excess, 0.0)
+        norm = float(direction @ direction)
+        if norm < SETTLED**2:
+            self.ambition = 0.0
+            return
+        prices = np.maximum(0.0, self.prices + self.ambition * self.best.bound / norm * direction)
+        found = self.market.respond(self.market.split(prices))
+        excess = self._excess(found)
+        turn = excess - self.excess
+        square = float(turn @ turn)
+        share = -float(turn @ self.excess) / square if square > 0.0 else self.largest
+        self.excess += (self.largest / 10.0 if share <= 0.0 else min(share, self.largest)) * turn
+        self.round += 1
+        if found.bound < self.best.bound:
+            self.prices, self.best, self.failures = prices, found, 0
+        else:
+            self.failures += 1
+        if self.failures == 8:
+            self.ambition, self.failures = 0.7 * self.ambition, 0
+        if self.round % 100 == 0:
+            self.largest = max(0.5 * self.largest, 0.005)
+
+
+def columns(
+    instance: AdmissionInstance,
+    budget: Budget,
+    progress: ProgressCallback | None = None,
+    start: Priced | None = None,
+    rounds: int = COLUMN_ROUNDS,
+) -> Priced:
+    """Return prices by column generation, and the bound that they prove.
+
+    The master is the linear relaxation of (14) over the schedules found so far, with machines of a group
+    taken together; HiGHS solves it. The exact subroutine finds the schedules to add. Prices are drawn
+    towards the best ones found (Wentges 1997).
+
+    Parameters
+    ----------
+    instance
+        The instance.
+    budget
+        The time to keep, looked at between two schedules and by HiGHS; the gap is not looked at.
+    progress
+        Called with the fraction done and a text.
+    start
+        Prices to start from.
+    rounds
+        The most rounds.
+    """
+    market = Market(instance)
+    if not market.jobs:
+        return without_prices(instance)
+    market.pack()
+    master = _Columns(market, start, budget)
+    while master.round < rounds and not master.settled and not budget.over:
+        master.step(budget)
+        if progress is not None:
+            done = 1.0 if master.settled else min(1.0, master.round / rounds)
+            progress(done, f"columns round {master.round}, bound {master.bound:.6g}")
+    name = f"column generation, {master.round} rounds"
+    return market.priced(market.split(master.prices), master.payoffs, name, budget)
+
+
+class _Columns:
+    """State of column generation; see :func:`columns`."""
+
+    def __init__(self, market: Market, start: Priced | None, budget: Budget) -> None:
+        highspy = library("highspy")
+
+        self.market = market
+        self.sizes = [int(np.prod(shape)) for shape in market.shapes]
+        self.prices = np.zeros(sum(self.sizes)) if start is None else market.joined(start)
+        found = market.respond(market.split(self.prices))
+        self.bound, self.payoffs = found.bound, found.payoffs
+        self.round, self.settled, self.value = 0, False, 0.0
+        self.known: list[set[bytes]] = [set() for _ in market.jobs]
+        self.unit = power_of_two(float(market.packed[-1].max())) or 1.0  # of the master's objective
+        self.highs = highspy.Highs()
+        self.highs.setOptionValue("output_flag", False)
+        self.highs.setOptionValue("threads", 1)
+        self.highs.setOptionValue("simplex_strategy", PRIMAL)
+        for _ in range(len(market.jobs) + sum(self.sizes)):
+            self.highs.addRow(-highspy.kHighsInf, 1.0, 0, np.zeros(0, np.int32), np.zeros(0))
+        self.highs.changeObjectiveSense(highspy.ObjSense.kMaximize)
+        self._price(self.prices, budget)
+
+    def step(self, budget: Budget) -> None:
+        """Solve the master, price all jobs at its duals drawn towards the best prices, and add schedules."""
+        highspy = library("highspy")
+
+        self.highs.setOptionValue("time_limit", min(1e9, self.highs.getRunTime() + budget.left))
+        self.highs.run()
+        status = self.highs.getModelStatus()
+        if status == highspy.HighsModelStatus.kTimeLimit:
+            return
+        if status == highspy.HighsModelStatus.kModelEmpty:  # no job has paid yet
+            self.value, duals = 0.0, np.zeros(len(self.prices))
+        elif status == highspy.HighsModelStatus.kOptimal:
+            self.value = self.highs.getInfo().objective_function_value * self.unit
+            duals = np.array(self.highs.getSolution().row_dual)[len(self.market.jobs) :]
+            duals = np.maximum(0.0, duals * self.unit)
+        else:
+            raise OracleError(f"column generation: HiGHS ends with {status}")
+        self.round += 1
+        for pull in (PULL, 0.0):
+            new = self._price(pull * self.prices + (1.0 - pull) * duals, budget)
+            if new or budget.over:
+                break
+        self.settled = not budget.over and (not new or relative_gap(self.value, self.bound) <= COLUMN_GAP)
+
+    def _price(self, prices: np.ndarray, budget: Budget) -> int:
+        """Add the best schedule of every job at some prices; return how many are new, and keep the bound."""
+        market, new = self.market, 0
+        split = market.split(prices)
+        payoffs = np.zeros(len(market.jobs))
+        for i, job in enumerate(market.jobs):
+            if budget.over:
+                return new
+            plan = cheapest_schedule(job, market.offer(i, split), 0.0)
+            if plan is not None:
+                payoffs[i] = plan.payoff
+                new += self._add(i, job, plan)
+        bound = float(payoffs.sum() + prices.sum())
+        if bound < self.bound:
+            self.bound, self.prices, self.payoffs = bound, prices, payoffs
+        return new
+
+    def _add(self, i: int, job: Job, plan: Plan) -> bool:
+        """Add a schedule of the i-th job to the master, unless it is there."""
+        market, name = self.market, plan.schedule.workers.tobytes() + plan.schedule.servers.tobytes()
+        if name in self.known[i]:
+            return False
+        self.known[i].add(name)
+        rows, values = [np.array([i])], [np.ones(1)]
+        sides = ((plan.schedule.workers, 1, 0), (plan.schedule.servers, 3, self.sizes[0]))
+        for (taken, side, at), shape in zip(sides, market.shapes, strict=True):
+            shares = market.sides[side][i][taken[:, 2]] * taken[:, 3:]
+            place = ((taken[:, 0] - 1) * shape[1] + taken[:, 2])[:, None] * shape[2] + np.arange(shape[2])
+            rows.append(len(market.jobs) + at + place[shares > 0.0])
+            values.append(shares[shares > 0.0])
+        row, value = np.concatenate(rows).astype(np.int32), np.concatenate(values)
+        worth = job.utility(plan.completion - job.arrival)
+        self.highs.addCol(worth / self.unit, 0.0, np.inf, len(row), row, value)
+        return True

@@ -1,0 +1,469 @@
+"""Exact methods for the best schedules of all jobs: HiGHS on the declared programs, and CP-SAT on its own."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...models import stopwatch
+from ...models.admission.instance import AdmissionInstance, Schedule
+from ...models.admission.program import able, compact_program, least_ratio, pooled_program
+from ...models.base import InputError
+from ...models.program import CAREFUL, PyomoProgram, power_of_two
+from ...models.stopwatch import library
+from ..base import Budget, OracleError, ProgressCallback, rounding, run_cp_sat
+
+TOLERANCE = 1e-9
+"""What HiGHS may break rows by, with limits below 2^12. Its search asks a tenth of that of reduced costs, and
+a tenth of 1e-9 is the least that it can."""
+
+SECONDS_PER_TERM = 5e-5
+"""What it takes about to declare and hand over a term of a program."""
+
+CP_SAT_BITS = 60
+"""CP-SAT's utilities are whole: rounded up so that a sum of all takes at most so many bits."""
+
+LARGEST_ROW = 2**62
+"""What a row of CP-SAT may reach."""
+
+PAUSE = 0.5
+"""Seconds between two reports of progress."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """What one method has to say about an instance.
+
+    Attributes
+    ----------
+    schedule
+        The best schedule it holds, checked by the instance; ``None`` if it makes none.
+    bound
+        No schedule earns more; ``None`` if nothing is proven.
+    method
+        What it did, in words.
+    """
+
+    schedule: Schedule | None
+    bound: float | None
+    method: str
+
+
+def by_highs(
+    instance: AdmissionInstance,
+    budget: Budget,
+    progress: ProgressCallback | None = None,
+    start: Schedule | None = None,
+) -> Part:
+    """Solve the compact program (1)-(13) by HiGHS.
+
+    Its dual bound is raised for reduced costs of the wrong sign, which HiGHS takes for 0 up to 1e-10: by that
+    times what all variables range over, and once for every row, in units in which the largest utility is
+    between 1 and 2. It is cut to the sum of the jobs' best utilities.
+
+    Parameters
+    ----------
+    instance
+        The instance.
+    budget
+        Gap and time limit. Too large a program is not even declared; the bound is then the sum of the jobs'
+        best utilities.
+    progress
+        Called with value / bound and a text, twice a second at most.
+    start
+        A schedule to begin with, such as a policy's; jobs that it does not finish are left out.
+
+    Returns
+    -------
+    Part
+        The better one of the start and what was found, with a bound.
+
+    Raises
+    ------
+    InputError
+        If the start breaks a constraint.
+    OracleError
+        If HiGHS fails, or a schedule does not survive the instance's own check.
+    """
+    first = _first_schedule(instance, start)
+    ceiling = _ceiling(instance)
+    if not _in_time(instance, budget, each_machine=True):
+        return Part(first, ceiling, "integer program too large for the time")
+    program = compact_program(instance)
+    values, bound = _highs(program, budget, progress, _start(instance, first))
+    found = None
+    if values is not None:
+        found = _tidied(instance, Schedule(_rows(values, "y"), _rows(values, "z")))
+    return _part(instance, first, found, min(ceiling, bound), "integer program (Pyomo, HiGHS)")
+
+
+def pooled_bound(
+    instance: AdmissionInstance, budget: Budget, progress: ProgressCallback | None = None
+) -> Part:
+    """Bound the optimum by the program whose machines of a side are one, solved by HiGHS.
+
+    Its dual bound is raised as in :func:`by_highs`. There is no schedule.
+    """
+    ceiling = _ceiling(instance)
+    if not _in_time(instance, budget, each_machine=False):
+        return Part(None, ceiling, "pooled program too large for the time")
+    _, bound = _highs(pooled_program(instance), budget, progress, None)
+    return Part(None, min(ceiling, bound), "integer program with pooled machines (Pyomo, HiGHS)")
+
+
+def _highs(
+    program: PyomoProgram,
+    budget: Budget,
+    progress: ProgressCallback | None,
+    start: dict[tuple[Any, ...], float] | None,
+) -> tuple[dict[tuple[Any, ...], int] | None, float]:
+    """Maximise a program in whole variables that has a solution.
+
+    Returns
+    -------
+    tuple
+        The variables (name, index...) that are not 0, rounded, or ``None`` if none were found; and a bound,
+        possibly infinite.
+    """
+    highspy = library("highspy")
+
+    lp, keys, unit = _matrix(program)
+    if not keys:
+        return {}, 0.0
+    highs = highspy.Highs()
+    options = {
+        **CAREFUL,
+        "output_flag": False,
+        "threads": 1,
+        "random_seed": 0,
+        "mip_feasibility_tolerance": TOLERANCE,
+        "primal_feasibility_tolerance": TOLERANCE,
+        "dual_feasibility_tolerance": 0.1 * TOLERANCE,
+        "mip_rel_gap": 0.5 * budget.gap,
+        "mip_abs_gap": 0.0,
+        "time_limit": budget.left,
+    }
+    for name, value in options.items():
+        if highs.setOptionValue(name, value) == highspy.HighsStatus.kError:
+            raise OracleError(f"HiGHS refuses the option {name} = {value!r}")
+    if highs.passModel(lp) == highspy.HighsStatus.kError:
+        raise OracleError("HiGHS refuses the program")
+    if start is not None:
+        solution = highspy.HighsSolution()
+        solution.col_value = [start.get(key, 0.0) for key in keys]
+        highs.setSolution(solution)
+    _run(highs, budget, progress, unit)
+    status, info = highs.getModelStatus(), highs.getInfo()
+    known = highspy.HighsModelStatus
+    if status not in (known.kOptimal, known.kTimeLimit, known.kInterrupt):
+        raise OracleError(f"HiGHS ended with {highs.modelStatusToString(status)}")
+    spread = float(np.sum(lp.col_upper_) - np.sum(lp.col_lower_))
+    bound = (float(info.mip_dual_bound) + 0.1 * TOLERANCE * (spread + lp.num_row_ + 1.0)) * unit
+    if info.primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
+        return None, bound
+    rounded = np.rint(highs.getSolution().col_value).astype(np.int64).tolist()
+    return {key: value for key, value in zip(keys, rounded, strict=True) if value}, bound
+
+
+def _matrix(program: PyomoProgram) -> tuple[Any, list[tuple[Any, ...]], float]:
+    """Return a program for HiGHS, its columns' (name, index...), and the unit of its objective."""
+    highspy = library("highspy")
+    pyo = library("pyomo.environ")
+    LinearStandardFormCompiler = library("pyomo.repn.plugins.standard_form").LinearStandardFormCompiler
+
+    form = LinearStandardFormCompiler().write(program.model, mixed_form=True, set_sense=pyo.maximize)
+    costs = form.c.toarray()[0] if form.columns else np.zeros(0)
+    unit = power_of_two(float(costs.max(initial=0.0))) or 1.0
+    matrix, sense = form.A.tocsc(), np.array([kind for _, kind in form.rows], dtype=np.int64)
+    lp = highspy.HighsLp()
+    lp.num_row_, lp.num_col_ = matrix.shape
+    lp.sense_ = highspy.ObjSense.kMaximize
+    lp.col_cost_ = costs / unit
+    lp.col_lower_ = np.array([column.lb for column in form.columns], dtype=np.float64)
+    lp.col_upper_ = np.array([column.ub for column in form.columns], dtype=np.float64)
+    lp.row_lower_ = np.where(sense > 0, -highspy.kHighsInf, form.rhs)
+    lp.row_upper_ = np.where(sense < 0, highspy.kHighsInf, form.rhs)
+    lp.integrality_ = [highspy.HighsVarType.kInteger] * len(form.columns)
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    lp.a_matrix_.start_, lp.a_matrix_.index_ = matrix.indptr, matrix.indices
+    lp.a_matrix_.value_ = matrix.data
+    return lp, [(column.parent_component().name, *column.index()) for column in form.columns], unit
+
+
+def _run(highs: Any, budget: Budget, progress: ProgressCallback | None, unit: float) -> None:
+    """Run HiGHS, and end it when the time is up, also within a linear relaxation."""
+    highspy = library("highspy")
+
+    report = _Report(progress)
+    within = highspy.cb.HighsCallbackType.kCallbackMipInterrupt
+
+    def watch(kind: Any, _: str, out: Any, into: Any, __: Any) -> None:
+        go_on = kind != within or report(out.mip_primal_bound * unit, out.mip_dual_bound * unit)
+        into.user_interrupt = budget.over or not go_on
+
+    highs.setCallback(watch, None)
+    for name in ("kCallbackMipInterrupt", "kCallbackSimplexInterrupt"):
+        highs.startCallback(getattr(highspy.cb.HighsCallbackType, name))
+    highs.run()
+    report.finish()
+
+
+def by_cp_sat(
+    instance: AdmissionInstance,
+    budget: Budget,
+    progress: ProgressCallback | None = None,
+    start: Schedule | None = None,
+) -> Part:
+    """Solve (1)-(13) by CP-SAT, in a model of its own: done[i,t] says that job i is done by slot t.
+
+    All numbers are whole. Utilities are scaled by 2^bits and rounded up, so that nothing is worth more; the
+    bound is CP-SAT's in these numbers, cut to the sum of the jobs' best utilities.
+
+    Parameters
+    ----------
+    instance, budget, progress, start
+        As for :func:`by_highs`.
+
+    Returns
+    -------
+    Part
+        The better one of the start and what was found, with a bound.
+
+    Raises
+    ------
+    InputError
+        If the start breaks a constraint.
+    OracleError
+        If CP-SAT fails, amounts are too large for its 64 bits, or a schedule does not survive the instance's
+        own check.
+    """
+    cp_model = library("ortools.sat.python.cp_model")
+
+    first = _first_schedule(instance, start)
+    ceiling = _ceiling(instance)
+    if not _in_time(instance, budget, each_machine=True):
+        return Part(first, ceiling, "constraint program too large for the time")
+    model = cp_model.CpModel()
+    bits = CP_SAT_BITS - len(instance.jobs).bit_length() - math.frexp(ceiling)[1]
+    sides = _cp_sat_model(model, instance, bits)
+    _hint(model, sides, first)
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    solver.parameters.random_seed = 0
+    solver.parameters.relative_gap_limit = 0.5 * budget.gap
+    if not math.isinf(budget.time_limit):
+        solver.parameters.max_time_in_seconds = budget.left
+    status = _search(solver, model, progress, bits)
+    found, bound = None, ceiling
+    if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        rows = [[(*key, solver.value(x)) for key, x in side.items()] for side in sides]
+        schedule = Schedule(*(np.array(side, dtype=np.int64).reshape(-1, 4) for side in rows))
+        found = _tidied(instance, schedule)
+    elif status != cp_model.UNKNOWN:
+        raise OracleError(f"CP-SAT: status {solver.status_name(status)} for a problem that has a solution")
+    if status != cp_model.UNKNOWN:
+        above = math.ldexp(float(solver.best_objective_bound), -bits)
+        bound = min(bound, above + rounding(0, above))
+    return _part(instance, first, found, bound, "constraint programming (CP-SAT)")
+
+
+def _cp_sat_model(model: Any, instance: AdmissionInstance, bits: int) -> list[dict[Any, Any]]:
+    """Declare (1)-(13) in whole numbers; return y and z by (slot, job, machine), slots from 1."""
+    setting, objective = instance.setting, []
+    sides: list[dict[Any, Any]] = [{}, {}]
+    for job in able(instance):
+        most, ratio = setting.most_workers(job), least_ratio(job, setting.most_workers(job))
+        rooms = (setting.worker_room(job).tolist(), setting.server_room(job).tolist())
+        slots = range(job.arrival, setting.horizon + 1)
+        sums: list[list[Any]] = [[], []]
+        for t in slots:
+            for side, room, total in zip(sides, rooms, sums, strict=True):
+                xs = {(t, job.index, h): room[h] for h in range(len(room)) if room[h]}
+                side.update({key: model.new_int_var(0, top, "") for key, top in xs.items()})
+                total.append(sum(side[key] for key in xs))
+            y, z = sums[0][-1], sums[1][-1]
+            model.add(y <= most)  # (3)
+            model.add(ratio.numerator * y <= ratio.denominator * z)  # (6)
+            model.add(z <= y)  # (7)
+        done = [model.new_bool_var("") for _ in slots]
+        for first, second in itertools.pairwise(done):
+            model.add_implication(first, second)
+        model.add(sum(sums[0]) == job.work * done[-1])  # (2), and nothing runs after the work is done (8)
+        for s, literal in enumerate(done[:-1]):
+            model.add(sum(sums[0][: s + 1]) >= job.work * literal)
+        best = job.utility(-(-job.work // most) - 1)  # what it would earn by an earlier slot does not count
+        useful = np.minimum(job.utilities(setting.horizon), best).tolist()
+        worth = [math.ceil(math.ldexp(f, bits)) for f in useful] + [0]
+        objective += [(now - later) * d for now, later, d in zip(worth, worth[1:], done, strict=False)]
+    capacities = (setting.worker_units, setting.server_units)
+    for side, capacity, needs in zip(
+        sides, capacities, (instance.worker_needs, instance.server_needs), strict=True
+    ):
+        _cp_sat_capacities(model, side, capacity, needs)
+    model.maximize(sum(objective))
+    return sides
+
+
+def _cp_sat_capacities(model: Any, x: dict[Any, Any], capacity: np.ndarray, needs: np.ndarray) -> None:
+    """Add the rows (4) or (5) of every machine, resource and slot."""
+    here: dict[tuple[int, int], list[int]] = {}
+    for t, i, h in x:
+        here.setdefault((t, h), []).append(i)
+    for (t, h), jobs in here.items():
+        for r, limit in enumerate(capacity[h].tolist()):
+            asking = [i for i in jobs if needs[i, r]]
+            if not asking:
+                continue
+            unit = math.gcd(limit, *needs[asking, r].tolist())
+            whole = [int(needs[i, r]) // unit for i in asking]
+            if len(asking) * (limit // unit) > LARGEST_ROW:
+                raise OracleError(f"CP-SAT: the amounts of resource {r} on machine {h} are too large for it")
+            model.add(sum(n * x[t, i, h] for n, i in zip(whole, asking, strict=True)) <= limit // unit)
+
+
+def _hint(model: Any, sides: list[dict[Any, Any]], first: Schedule) -> None:
+    """Tell CP-SAT the schedule to begin with."""
+    for side, rows in zip(sides, (first.workers, first.servers), strict=True):
+        held = {(t, i, h): count for t, i, h, count in rows.tolist()}
+        for key, x in side.items():
+            model.add_hint(x, held.get(key, 0))
+
+
+def _search(solver: Any, model: Any, progress: ProgressCallback | None, bits: int) -> Any:
+    """Run CP-SAT and report on its way; return its status."""
+    cp_model = library("ortools.sat.python.cp_model")
+
+    report = _Report(progress)
+
+    class Watch(cp_model.CpSolverSolutionCallback):  # type: ignore[name-defined, misc]
+        def on_solution_callback(self) -> None:
+            known = (self.objective_value, self.best_objective_bound)
+            if not report(*(math.ldexp(number, -bits) for number in known)):
+                self.stop_search()
+
+    status = run_cp_sat(solver, model, Watch())
+    report.finish()
+    return status
+
+
+class _Report:
+    """Tells progress from within a solver; what that raises waits until the solver has ended."""
+
+    def __init__(self, progress: ProgressCallback | None) -> None:
+        self._progress = progress
+        self._next = 0.0
+        self._raised: BaseException | None = None
+
+    def __call__(self, value: float, bound: float) -> bool:
+        """Report value and bound, either possibly infinite; return whether the solver shall go on."""
+        now = stopwatch.now()
+        if self._progress is not None and self._raised is None and now >= self._next:
+            self._next = now + PAUSE
+            known = 0.0 < value <= bound < math.inf
+            try:
+                self._progress(value / bound if known else 0.0, f"value {value:.6g}, bound {bound:.6g}")
+            except BaseException as error:  # noqa: BLE001 - raised again by finish
+                self._raised = error
+        return self._raised is None
+
+    def finish(self) -> None:
+        """Raise what the report raised."""
+        if self._raised is not None:
+            raise self._raised
+
+
+def _start(instance: AdmissionInstance, schedule: Schedule) -> dict[tuple[Any, ...], float]:
+    """Return the variables of the compact program that a tidy schedule makes positive."""
+    found: dict[tuple[Any, ...], float] = {}
+    for name, rows in (("y", schedule.workers), ("z", schedule.servers)):
+        for slot, i, h, count in rows.tolist():
+            found[name, i, h, slot - 1] = count
+            total = (name.upper(), i, slot - 1)
+            found[total] = found.get(total, 0) + count
+    completions = instance.completions(schedule).tolist()
+    return found | {("u", i, slot - 1): 1 for i, slot in enumerate(completions) if slot}
+
+
+def _rows(values: dict[tuple[Any, ...], int], name: str) -> np.ndarray:
+    """Return the rows (slot, job, machine, count) of y or z."""
+    rows = [(key[3] + 1, key[1], key[2], count) for key, count in values.items() if key[0] == name]
+    return np.array(rows, dtype=np.int64).reshape(-1, 4)
+
+
+def _tidied(instance: AdmissionInstance, schedule: Schedule) -> Schedule:
+    """Return a schedule without what earns nothing: unfinished jobs, spare workers and parameter servers."""
+    parts = []
+    for i in schedule.jobs.tolist():
+        job, mine = instance.jobs[i], schedule.of_job(i)
+        workers, servers = mine.workers.copy(), mine.servers.copy()
+        if workers[:, 3].sum() < job.work:
+            continue
+        workers[:, 3] = _first(workers[:, 3], job.work)
+        for slot in np.unique(servers[:, 0]).tolist():
+            here = servers[:, 0] == slot
+            needed = job.servers_for[workers[workers[:, 0] == slot, 3].sum()]
+            servers[here, 3] = _first(servers[here, 3], int(needed))
+        parts.append(Schedule(workers, servers))
+    return _checked(instance, Schedule.join(parts))
+
+
+def _first_schedule(instance: AdmissionInstance, start: Schedule | None) -> Schedule:
+    """Return the schedule to begin with, by default the empty one."""
+    if start is None:
+        return Schedule.empty()
+    for broken in instance.violations(start):
+        if broken.constraint != "work":  # unfinished jobs are left out
+            raise InputError(f"start: {broken}")
+    return _tidied(instance, start)
+
+
+def _first(counts: np.ndarray, total: int) -> np.ndarray:
+    """Return how many of each count are among the first ``total``."""
+    before = np.cumsum(counts) - counts
+    result: np.ndarray = np.clip(total - before, 0, counts)
+    return result
+
+
+def _checked(instance: AdmissionInstance, schedule: Schedule) -> Schedule:
+    broken = instance.violations(schedule)
+    if broken:
+        raise OracleError(f"a schedule is infeasible: {broken[0]}")
+    return schedule
+
+
+def _value(instance: AdmissionInstance, schedule: Schedule) -> float:
+    return math.fsum(instance.rewards(schedule).tolist())
+
+
+def _part(
+    instance: AdmissionInstance, first: Schedule, found: Schedule | None, bound: float, method: str
+) -> Part:
+    """Return the better schedule, and a bound that rounding does not put below its value."""
+    best = first
+    if found is not None and _value(instance, found) > _value(instance, first):
+        best = found
+    value = _value(instance, best)
+    if bound < value - rounding(len(instance.jobs), value):
+        raise OracleError(f"{method}: the bound {bound!r} is below the value {value!r}")
+    return Part(best, max(bound, value), method)
+
+
+def _ceiling(instance: AdmissionInstance) -> float:
+    """Return the sum of what the jobs would earn if each had the machines for itself."""
+    most = ((job, instance.setting.most_workers(job)) for job in able(instance))
+    total = math.fsum(job.utility(-(-job.work // workers) - 1) for job, workers in most)
+    return total + rounding(len(instance.jobs), total)
+
+
+def _in_time(instance: AdmissionInstance, budget: Budget, *, each_machine: bool) -> bool:
+    """Return whether the terms of a program can be handed over in the time left."""
+    if math.isinf(budget.left):
+        return True
+    machines = len(instance.setting.worker_units) + len(instance.setting.server_units)
+    width = (machines if each_machine else 2) * len(instance.setting.resources)
+    slots = np.array([instance.setting.horizon - job.arrival + 1 for job in able(instance)], dtype=np.float64)
+    return float((slots * (width + slots)).sum()) * SECONDS_PER_TERM < budget.left

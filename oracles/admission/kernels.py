@@ -1,0 +1,390 @@
+"""Compiled kernels of the bounds and the search for admission.
+
+All of them stand in this one file, because compiled code is cached by file.
+
+A group is a set of machines that count as one here: its room for a job is that of its machines together,
+and its price is that of each of them. In a slot, the cost of y workers and their parameter servers is a curve
+over y; its lower convex hull falls into segments of ascending slope. The cheapest segments that hold the work
+of a job cost no more than any of its schedules.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...models.compiled import njit
+
+
+@njit(cache=True, error_model="numpy")
+def ascending(cost, order):  # type: ignore[no-untyped-def]
+    """Write the groups into ``order`` by ascending cost, those of equal cost by ascending number."""
+    for g in range(cost.shape[0]):
+        place = g
+        while place > 0 and cost[order[place - 1]] > cost[g]:
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = g
+
+
+@njit(cache=True, error_model="numpy")
+def slot_curve(curve, most, sides, servers_for):  # type: ignore[no-untyped-def]
+    """Write the cost of y = 0, 1, ... workers and their parameter servers; return the largest y that fits."""
+    room, cost, order, server_room, server_cost, server_order = sides
+    curve[0] = 0.0
+    y, total = 0, 0.0
+    for g in order:
+        for _ in range(min(room[g], most - y)):
+            total += cost[g]
+            y += 1
+            curve[y] = total
+        if y == most:
+            break
+    top, y, placed, total = y, 1, 0, 0.0
+    for k in server_order:
+        left = server_room[k]
+        while y <= top and servers_for[y] - placed <= left:
+            left -= servers_for[y] - placed
+            total += (servers_for[y] - placed) * server_cost[k]
+            placed = servers_for[y]
+            curve[y] += total
+            y += 1
+        if y > top:
+            break
+        total += left * server_cost[k]
+        placed += left
+    return y - 1
+
+
+@njit(cache=True, error_model="numpy")
+def lower_hull(curve, top, vertex):  # type: ignore[no-untyped-def]
+    """Write the corners y of the lower convex hull of a curve over 0, ..., top; return how many there are."""
+    n = 1
+    vertex[0] = 0
+    for y in range(1, top + 1):
+        while n > 1:
+            a, b = vertex[n - 2], vertex[n - 1]
+            if (curve[b] - curve[a]) * (y - b) < (curve[y] - curve[b]) * (b - a):
+                break
+            n -= 1
+        vertex[n] = y
+        n += 1
+    return n
+
+
+@njit(cache=True, error_model="numpy")
+def sink(slope, length, size, at):  # type: ignore[no-untyped-def]
+    """Restore a heap, the largest slope first, after the entry ``at`` became smaller."""
+    s, n = slope[at], length[at]
+    while True:
+        child = 2 * at + 1
+        if child >= size:
+            break
+        if child + 1 < size and slope[child + 1] > slope[child]:
+            child += 1
+        if slope[child] <= s:
+            break
+        slope[at], length[at] = slope[child], length[child]
+        at = child
+    slope[at], length[at] = s, n
+
+
+@njit(cache=True, error_model="numpy")
+def absorb(slope, length, size, held, work, curve, vertex, corners):  # type: ignore[no-untyped-def]
+    """Add the segments of a slot to the heap of the cheapest that hold the work; return its size and length.
+
+    Those that are not needed any more drop out.
+    """
+    for j in range(1, corners):
+        n = vertex[j] - vertex[j - 1]
+        new = (curve[vertex[j]] - curve[vertex[j - 1]]) / n
+        if held >= work and new >= slope[0]:
+            break
+        at = size
+        size += 1
+        held += n
+        while at > 0 and slope[(at - 1) // 2] < new:
+            slope[at], length[at] = slope[(at - 1) // 2], length[(at - 1) // 2]
+            at = (at - 1) // 2
+        slope[at], length[at] = new, n
+        while held - length[0] >= work:
+            held -= length[0]
+            size -= 1
+            slope[0], length[0] = slope[size], length[size]
+            sink(slope, length, size, 0)
+    return size, held
+
+
+@njit(cache=True, error_model="numpy")
+def heap_cost(slope, length, size, held, work):  # type: ignore[no-untyped-def]
+    """Return what the cheapest segments that hold the work cost; the dearest counts in part."""
+    total = slope[0] * (length[0] - (held - work))
+    for j in range(1, size):
+        total += slope[j] * length[j]
+    return total
+
+
+@njit(cache=True, error_model="numpy")
+def settle(curves, vertices, corners, last, work, dearest, counts):  # type: ignore[no-untyped-def]
+    """Write the workers of the slots up to ``last``: segments below a slope, and as many of it as needed."""
+    left = work
+    for s in range(last + 1):
+        counts[s] = 0
+        for j in range(1, corners[s]):
+            a, b = vertices[s, j - 1], vertices[s, j]
+            if (curves[s, b] - curves[s, a]) / (b - a) >= dearest:
+                break
+            counts[s] = b
+        left -= counts[s]
+    for s in range(last + 1):
+        for j in range(1, corners[s]):
+            a, b = vertices[s, j - 1], vertices[s, j]
+            if left > 0 and a == counts[s] and (curves[s, b] - curves[s, a]) / (b - a) <= dearest:
+                take = min(left, b - a)
+                counts[s] += take
+                left -= take
+
+
+@njit(cache=True, error_model="numpy")
+def unit_costs(price, share, cost):  # type: ignore[no-untyped-def]
+    """Write what one worker (or parameter server) costs in each group, price (G, R) times share (G, R)."""
+    for g in range(share.shape[0]):
+        total = 0.0
+        for r in range(share.shape[1]):
+            total += price[g, r] * share[g, r]
+        cost[g] = total
+
+
+@njit(cache=True, error_model="numpy")
+def take_units(used, share, room, order, count, weight):  # type: ignore[no-untyped-def]
+    """Add what some workers (or parameter servers) take of the groups, the cheapest filled first."""
+    left = count
+    for g in order:
+        taken = min(left, room[g])
+        for r in range(share.shape[1]):
+            used[g, r] += weight * taken * share[g, r]
+        left -= taken
+        if left == 0:
+            break
+
+
+@njit(cache=True, error_model="numpy")
+def price_jobs(jobs, sides, worker_price, server_price, used_workers, used_servers, payoffs):  # type: ignore[no-untyped-def]
+    """Write what every job can gain at given prices, at most, and what that takes.
+
+    Parameters
+    ----------
+    jobs
+        First slot (from 0), work, N, where its table of parameter servers starts, those tables, utilities
+        [job][slot].
+    sides
+        Rooms of the empty groups and shares of a group that one unit takes, of workers and of parameter
+        servers: shapes (I, G), (I, G, R), (I, K), (I, K, R).
+    worker_price, server_price
+        Prices of the whole of each group, shapes (T, G, R) and (T, K, R).
+    used_workers, used_servers
+        Where to write the shares taken, of the same shapes.
+    payoffs
+        Where to write an upper bound of the payoff of each job, at least 0.
+    """
+    first, work, chunks, start, tables, utility = jobs
+    worker_room, worker_share, server_room, server_share = sides
+    slots, most = utility.shape[1], chunks.max()
+    curves = np.empty((slots, most + 1))
+    vertices = np.empty((slots, most + 1), dtype=np.int64)
+    corners, counts = np.empty(slots, dtype=np.int64), np.empty(slots, dtype=np.int64)
+    slope = np.empty(work.max() + most + 1)
+    length = np.empty(work.max() + most + 1, dtype=np.int64)
+    cost, order = np.empty(worker_room.shape[1]), np.empty(worker_room.shape[1], dtype=np.int64)
+    server_cost = np.empty(server_room.shape[1])
+    server_order = np.empty(server_room.shape[1], dtype=np.int64)
+    used_workers[:] = 0.0
+    used_servers[:] = 0.0
+    for i in range(work.shape[0]):
+        needs = tables[start[i] : start[i] + chunks[i] + 1]
+        view = (worker_room[i], cost, order, server_room[i], server_cost, server_order)
+        best, last, dearest, size, held = 0.0, -1, 0.0, 0, 0
+        for s in range(slots - first[i]):
+            t = first[i] + s
+            if utility[i, t] <= best:
+                break
+            unit_costs(worker_price[t], worker_share[i], cost)
+            unit_costs(server_price[t], server_share[i], server_cost)
+            ascending(cost, order)
+            ascending(server_cost, server_order)
+            top = slot_curve(curves[s], chunks[i], view, needs)
+            corners[s] = lower_hull(curves[s], top, vertices[s])
+            size, held = absorb(slope, length, size, held, work[i], curves[s], vertices[s], corners[s])
+            if held >= work[i]:
+                payoff = utility[i, t] - heap_cost(slope, length, size, held, work[i])
+                if payoff > best:
+                    best, last, dearest = payoff, s, slope[0]
+        payoffs[i] = best
+        if last < 0:
+            continue
+        settle(curves, vertices, corners, last, work[i], dearest, counts)
+        for s in range(last + 1):
+            if counts[s] == 0:
+                continue
+            t = first[i] + s
+            unit_costs(worker_price[t], worker_share[i], cost)
+            unit_costs(server_price[t], server_share[i], server_cost)
+            ascending(cost, order)
+            ascending(server_cost, server_order)
+            j = np.searchsorted(vertices[s, : corners[s]], counts[s])
+            b = vertices[s, j]
+            a = b if b == counts[s] else vertices[s, j - 1]
+            part = 1.0 if a == b else (counts[s] - a) / (b - a)
+            for y, weight in ((b, part), (a, 1.0 - part)):
+                if weight > 0.0:
+                    take_units(used_workers[t], worker_share[i], worker_room[i], order, y, weight)
+                    take_units(
+                        used_servers[t], server_share[i], server_room[i], server_order, needs[y], weight
+                    )
+
+
+@njit(cache=True, error_model="numpy")
+def count_rooms(free, need, most, member, machine_room, room):  # type: ignore[no-untyped-def]
+    """Write how many workers (or parameter servers) fit on each machine now, and in each group.
+
+    Amounts are whole numbers below 2^52 held as floats: their quotients never round up to the next one.
+    """
+    machine_room[:] = most
+    for r in range(need.shape[0]):
+        if need[r] > 0.0:
+            ask, has = need[r], free[r]
+            for h in range(machine_room.shape[0]):
+                machine_room[h] = min(machine_room[h], np.floor(has[h] / ask))
+    room[:] = 0
+    for h in range(machine_room.shape[0]):
+        room[member[h]] += int(machine_room[h])
+    for g in range(room.shape[0]):
+        room[g] = min(room[g], most)
+
+
+@njit(cache=True, error_model="numpy")
+def put(free, need, price, count, order, member, machine_room, t, rows, at):  # type: ignore[no-untyped-def]
+    """Place workers (or parameter servers) of a slot, the cheapest groups first.
+
+    In a group, the machine comes first on which the least is left over, at the prices (T, G, R), per worker.
+    Take what they need, write rows (slot from 0, machine, count) from ``at`` on, and return their end.
+    """
+    for g in order:
+        while count > 0:
+            best, least = -1, np.inf
+            for h in range(member.shape[0]):
+                if member[h] == g and machine_room[h] > 0:
+                    taken, over = min(count, int(machine_room[h])), 0.0
+                    for r in range(need.shape[0]):
+                        over += price[t, g, r] * (free[t, r, h] - taken * need[r])
+                    if over / taken < least:
+                        best, least = h, over / taken
+            if best < 0:
+                break
+            taken = min(count, int(machine_room[best]))
+            machine_room[best] = 0.0
+            count -= taken
+            for r in range(need.shape[0]):
+                free[t, r, best] -= taken * need[r]
+            rows[at, 0], rows[at, 1], rows[at, 2] = t, best, taken
+            at += 1
+        if count == 0:
+            break
+    return at
+
+
+@njit(cache=True, error_model="numpy")
+def move(free, need, rows, sign):  # type: ignore[no-untyped-def]
+    """Give back what rows (slot from 0, machine, count) take, or with sign -1 take it."""
+    for j in range(rows.shape[0]):
+        for r in range(need.shape[0]):
+            free[rows[j, 0], r, rows[j, 1]] += sign * rows[j, 2] * need[r]
+
+
+@njit(cache=True, error_model="numpy")
+def insert(job, scale, free, needs, members, prices, costs, rows, scratch):  # type: ignore[no-untyped-def]
+    """Place a job in what is free, at the best utility less ``scale`` times its cost, if that is positive.
+
+    Deadlines are compared by the lower bound of convex hulls; the schedule is the one that attains it but for
+    one slot.
+
+    Parameters
+    ----------
+    job
+        First slot (from 0), work, N, table of parameter servers, utilities of all slots.
+    free, needs, members
+        What is free, shapes (T, R, H) and (T, R, K), what a worker and a parameter server take, and the
+        machines' groups; taken amounts are subtracted from ``free``.
+    costs
+        What a worker and a parameter server cost, shapes (T, G) and (T, K).
+    rows
+        Where to write rows (slot from 0, machine, count) of both kinds.
+    scratch
+        See :func:`workspace`.
+
+    Returns
+    -------
+    tuple
+        Numbers of rows of both kinds, slot of completion (from 0; -1 if the job is not placed), cost.
+    """
+    first, work, chunks, table, utility = job
+    (
+        curves,
+        vertices,
+        corners,
+        counts,
+        slope,
+        length,
+        order,
+        server_order,
+        room,
+        server_room,
+        rooms,
+        server_rooms,
+    ) = scratch
+    best, last, dearest, bill, size, held = 0.0, -1, 0.0, 0.0, 0, 0
+    for t in range(first, utility.shape[0]):
+        if utility[t] <= best:
+            break
+        s = t - first
+        count_rooms(free[0][t], needs[0], chunks, members[0], rooms, room)
+        corners[s] = 1
+        if room.sum() == 0:
+            continue
+        count_rooms(free[1][t], needs[1], chunks, members[1], server_rooms, server_room)
+        ascending(costs[0][t], order)
+        ascending(costs[1][t], server_order)
+        view = (room, costs[0][t], order, server_room, costs[1][t], server_order)
+        top = slot_curve(curves[s], chunks, view, table)
+        corners[s] = lower_hull(curves[s], top, vertices[s])
+        size, held = absorb(slope, length, size, held, work, curves[s], vertices[s], corners[s])
+        if held >= work:
+            cost = heap_cost(slope, length, size, held, work)
+            if utility[t] - scale * cost > best:
+                best, last, dearest, bill = utility[t] - scale * cost, s, slope[0], cost
+    if last < 0:
+        return 0, 0, -1, 0.0
+    settle(curves, vertices, corners, last, work, dearest, counts)
+    end, server_end, done = 0, 0, -1
+    for s in range(last + 1):
+        if counts[s] > 0:
+            t = first + s
+            done = t
+            count_rooms(free[0][t], needs[0], chunks, members[0], rooms, room)
+            count_rooms(free[1][t], needs[1], chunks, members[1], server_rooms, server_room)
+            ascending(costs[0][t], order)
+            ascending(costs[1][t], server_order)
+            end = put(free[0], needs[0], prices[0], counts[s], order, members[0], rooms, t, rows[0], end)
+            servers = table[counts[s]]
+            server_end = put(
+                free[1],
+                needs[1],
+                prices[1],
+                servers,
+                server_order,
+                members[1],
+                server_rooms,
+                t,
+                rows[1],
+                server_end,
+            )
+    return end, server_end, done, bill

@@ -1,0 +1,277 @@
+"""Oracle of the admission problem: the best schedules of all jobs, with a certified bound."""
+
+from __future__ import annotations
+
+import math
+
+from ...models.admission.instance import AdmissionInstance, Schedule
+from ...models.base import InputError
+from ..base import (
+    Budget,
+    Optimum,
+    OracleEntry,
+    OracleError,
+    ProgressCallback,
+    WhyStopped,
+    rounding,
+    why_stopped,
+)
+from .bound import Priced, columns, lagrangian_bound, quick, volume, without_prices
+from .exact import Part, by_cp_sat, by_highs, pooled_bound
+from .search import search
+
+__all__ = ["METHODS", "ORACLES", "Priced", "lagrangian_bound", "offline"]
+
+AUTO, HIGHS, CP_SAT, LAGRANGIAN = "auto", "highs", "cp-sat", "lagrangian"
+METHODS = (AUTO, HIGHS, CP_SAT, LAGRANGIAN)
+
+SMALL = 20_000
+"""Up to so many pairs of a slot of a job and a machine, "auto" tries the integer programs."""
+
+EXACT_SECONDS = 90.0
+"""The time "auto" gives the integer programs if it has no time limit."""
+
+FIRST_SECONDS, FIRST_SHARE = 15.0, 0.5
+"""Before anything else "auto" gives the integer program of a small instance this time, and at most this part
+of the time limit: it often proves the optimum sooner than prices could help."""
+
+POOLED_SHARE = 0.2
+"""The part of the time left that the program with pooled machines may take."""
+
+VOLUME_WORK = 3e9
+SEARCH_WORK = 1e8
+"""What the volume method and the search may do, so that each ends within a minute or two."""
+
+COLUMN_SIZE = 40_000
+"""Up to so many slots of jobs, times resources, columns are generated after the volume method."""
+
+COLUMN_SECONDS = 20.0
+"""The most time that column generation takes."""
+
+ROUNDS_PER_JOB = 100
+UNTIL_TIME = 10**9
+"""Rounds of the search without a time limit (no more than SEARCH_WORK allows), and with one."""
+
+SEED = 0
+
+
+class _Held:
+    """The best schedule and the least bound so far, and what made them."""
+
+    def __init__(
+        self, instance: AdmissionInstance, budget: Budget, progress: ProgressCallback | None
+    ) -> None:
+        self.instance, self.budget, self.progress = instance, budget, progress
+        self.priced = without_prices(instance)
+        self.schedule, self.value, self.maker = Schedule.empty(), 0.0, "nothing runs"
+        self.bound, self.prover = self.priced.bound, self.priced.method
+
+    @property
+    def closed(self) -> bool:
+        """Whether the optimum is proved or the gap reached."""
+        return self._why(WhyStopped.STALLED) in (WhyStopped.PROVED, WhyStopped.GAP_REACHED)
+
+    @property
+    def over(self) -> bool:
+        """Whether there is nothing left to do, or no time to do it."""
+        return self.closed or self.budget.over
+
+    def offer(self, schedule: Schedule, maker: str) -> None:
+        """Take a schedule if it is better, after a check."""
+        broken = self.instance.violations(schedule)
+        if broken:
+            raise OracleError(f"{maker}: infeasible: {'; '.join(map(str, broken[:3]))}")
+        value = float(self.instance.rewards(schedule).sum())
+        if value > self.value:
+            self.schedule, self.value, self.maker = schedule, value, maker
+        self._compare()
+
+    def limit(self, bound: float, prover: str) -> None:
+        """Take a bound if it is less."""
+        if bound < self.bound:
+            self.bound, self.prover = bound, prover
+        self._compare()
+
+    def price(self, priced: Priced) -> None:
+        """Take prices and the bound that they prove, if that is less."""
+        if priced.bound < self.priced.bound:
+            self.priced = priced
+        self.limit(priced.bound, priced.method)
+
+    def _compare(self) -> None:
+        """Raise if the value exceeds the bound by more than rounding."""
+        if self.value - self.bound > self._rounding:
+            raise OracleError(
+                f"the value {self.value!r} ({self.maker}) is above the bound {self.bound!r} ({self.prover})"
+            )
+
+    @property
+    def _rounding(self) -> float:
+        return rounding(len(self.instance.jobs), self.value)
+
+    def _why(self, otherwise: WhyStopped) -> WhyStopped:
+        return why_stopped(
+            self.value, self.bound, self.budget, rounding=2.0 * self._rounding, otherwise=otherwise
+        )
+
+    def part(self, share: float = 1.0, most: float | None = None) -> Budget:
+        """Return a budget of a share of the time left, and of no more than ``most`` seconds."""
+        limit = self.budget.left * share
+        if most is not None:
+            limit = min(limit, most)
+        return Budget(self.budget.gap, limit)
+
+    def report(self, low: float, high: float) -> ProgressCallback | None:
+        """Return a callback that maps 0 to 1 onto a part of the progress."""
+        tell = self.progress
+        if tell is None:
+            return None
+        return lambda done, text: tell(low + (high - low) * min(1.0, max(0.0, done)), text)
+
+    def optimum(self, in_rounds: bool) -> Optimum:
+        """Return what is held, and why the search stopped.
+
+        A search in rounds may be done with them. A solver may also end early because its program is too large
+        for the time.
+        """
+        otherwise = WhyStopped.ROUNDS if in_rounds else WhyStopped.STALLED
+        if not in_rounds and math.isfinite(self.budget.time_limit):
+            otherwise = WhyStopped.TIME_LIMIT
+        why, bound = self._why(otherwise), max(self.bound, self.value)
+        method = f"schedule: {self.maker}; bound: {self.prover}"
+        return Optimum(self.value, bound, self.schedule, why, method, self.budget.seconds, self.priced)
+
+
+def offline(
+    instance: AdmissionInstance,
+    *,
+    method: str = AUTO,
+    gap: float = 1e-6,
+    time_limit: float | None = None,
+    progress: ProgressCallback | None = None,
+) -> Optimum:
+    """Return the best schedules of all jobs under (1)-(13), all arrivals known in advance.
+
+    Every method begins with a greedy schedule and the sum of what the jobs are worth alone. "lagrangian" goes
+    on with prices of capacity (:func:`.admission_bound.volume`, for fewer jobs and slots
+    :func:`.admission_bound.columns`), which prove a bound, and ruin and recreate at these prices
+    (:func:`.admission_search.search`). "auto" adds, for small instances, the integer program: for a short
+    time before that, and after it once with pooled machines and once more as it is, until the gap is reached.
+
+    Parameters
+    ----------
+    instance
+        The instance.
+    method
+        "auto"; "highs" (the declared program (1)-(13) through Pyomo and HiGHS); "cp-sat" (an independent
+        model in OR-Tools); or "lagrangian", without integer programs.
+    gap
+        Relative gap to reach.
+    time_limit
+        Seconds. Without one, "highs" and "cp-sat" run until the gap is reached. "lagrangian" and "auto" end
+        by themselves: volume method and search after a number of rounds that depends on the size alone,
+        column generation after :data:`COLUMN_SECONDS` at the latest, and the integer programs of "auto" after
+        :data:`FIRST_SECONDS` and :data:`EXACT_SECONDS`. What these clocks cut off may differ between runs.
+    progress
+        Called with the fraction done and a text.
+
+    Returns
+    -------
+    Optimum
+        ``decision`` is a :class:`Schedule`; its ``deployments`` replay it. ``bound`` is the least of all that
+        were proved; ``method`` names what made the value and what proved the bound. ``certificate`` is the
+        :class:`Priced` with the least Lagrangian bound: :func:`lagrangian_bound` computes that again from
+        its prices (and from its payoffs, for jobs that are too large for the exact subroutine).
+
+    Raises
+    ------
+    InputError
+        For an unknown method, gap or time limit.
+    OracleError
+        If an answer does not survive the check.
+    """
+    budget = Budget(gap, time_limit)
+    if method not in METHODS:
+        raise InputError(f"method: {method!r} is not one of {', '.join(METHODS)}")
+    held = _Held(instance, budget, progress)
+    held.offer(search(instance, held.priced, Budget(gap, None), SEED, iterations=0), "greedy")
+    small = method == AUTO and _small(instance)
+    if small and not held.over:
+        first = held.part(FIRST_SHARE, FIRST_SECONDS)
+        _take(held, by_highs(instance, first, held.report(0.0, 0.1), held.schedule))
+    if method in (AUTO, LAGRANGIAN) and not held.over:
+        _by_prices(held, brief=small)
+    if small and not held.over:
+        _by_programs(held)
+    if method in (HIGHS, CP_SAT) and not held.over:
+        solve = by_highs if method == HIGHS else by_cp_sat
+        _take(held, solve(instance, budget, held.report(0.0, 1.0), held.schedule))
+    if progress is not None:
+        progress(1.0, f"value {held.value:.6g}, bound {held.bound:.6g}")
+    return held.optimum(in_rounds=method in (AUTO, LAGRANGIAN))
+
+
+def _small(instance: AdmissionInstance) -> bool:
+    """Return whether the integer program is worth a try."""
+    setting = instance.setting
+    able = [job for job in instance.jobs if job.index not in instance.never]
+    slots = sum(setting.horizon - job.arrival + 1 for job in able)
+    return slots * (len(setting.worker_units) + len(setting.server_units)) <= SMALL
+
+
+def _by_prices(held: _Held, *, brief: bool) -> None:
+    """Bound by prices, and search at them; ``brief`` leaves most of the time to the programs."""
+    instance, setting = held.instance, held.instance.setting
+    jobs = [job for job in instance.jobs if job.index not in instance.never]
+    slots = sum(setting.horizon - job.arrival + 1 for job in jobs)
+    steps = sum((setting.horizon - job.arrival + 1) * job.chunks for job in jobs)
+    rounds = int(min(2000, max(50, VOLUME_WORK // steps)))
+    held.price(volume(instance, held.part(0.1 if brief else 0.4), held.report(0.1, 0.3), rounds))
+    few = slots * len(setting.resources) <= COLUMN_SIZE and all(quick(job, setting.horizon) for job in jobs)
+    if few and not held.over:
+        budget = held.part(0.1 if brief else 0.3, COLUMN_SECONDS)
+        held.price(columns(instance, budget, held.report(0.3, 0.4), held.priced))
+    if not held.over:
+        _search(held, held.part(0.1 if brief else 1.0), 0.4, 0.5 if brief else 1.0)
+
+
+def _search(held: _Held, budget: Budget, low: float, high: float) -> None:
+    """Search at the best prices: until the time is up, or without a limit for a number of rounds."""
+    setting, able = held.instance.setting, len(held.instance.jobs) - len(held.instance.never)
+    machines = len(setting.worker_units) + len(setting.server_units)
+    rounds = min(ROUNDS_PER_JOB * able, max(200, int(SEARCH_WORK // (setting.horizon * machines))))
+    if held.budget.time_limit < math.inf:
+        rounds = UNTIL_TIME
+    found = search(held.instance, held.priced, budget, SEED, held.report(low, high), rounds)
+    held.offer(found, "ruin and recreate")
+
+
+def _by_programs(held: _Held) -> None:
+    """Solve the integer program with pooled machines for a bound, then that of the machines themselves."""
+    most = EXACT_SECONDS if held.budget.left == math.inf else held.budget.left
+    if not held.over:
+        found = pooled_bound(held.instance, held.part(1.0, POOLED_SHARE * most), held.report(0.5, 0.6))
+        _take(held, found)
+    if not held.over:
+        _take(held, by_highs(held.instance, held.part(0.8, most), held.report(0.6, 0.9), held.schedule))
+    if not held.over:
+        _search(held, held.part(), 0.9, 1.0)
+
+
+def _take(held: _Held, found: Part) -> None:
+    if found.schedule is not None:
+        held.offer(found.schedule, found.method)
+    if found.bound is not None:
+        held.limit(found.bound, found.method)
+
+
+ORACLES = {
+    "offline": OracleEntry(
+        offline,
+        AdmissionInstance.problem,
+        "the best schedules of all jobs, known in advance",
+        METHODS,
+        "Lagrangian bounds, computed by our own code from prices; on small instances also the dual bound "
+        "of HiGHS's or CP-SAT's branch and bound",
+    ),
+}

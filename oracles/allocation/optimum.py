@@ -1,0 +1,601 @@
+"""Oracles of the allocation problem: stationary, per-slot and gang optimum, each with a certified bound."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, overload
+
+import numpy as np
+
+from ...models.allocation import utility
+from ...models.allocation.gang import GangInstance
+from ...models.allocation.gang_search import best_gang
+from ...models.allocation.instance import AllocationInstance, Setting
+from ...models.allocation.program import scaled_program
+from ...models.base import InputError, numbers
+from ...models.program import SolverError
+from ..base import (
+    CANCELLED,
+    Budget,
+    Optimum,
+    OracleEntry,
+    OracleError,
+    ProgressCallback,
+    WhyStopped,
+    rounding,
+    why_stopped,
+)
+
+INTERIOR_POINT = "interior point"
+CVXPY = "cvxpy"
+METHODS = (INTERIOR_POINT, CVXPY)
+
+KEPT_BYTES = 2**28
+"""How many bytes of per-slot decisions are kept; the others are computed again when asked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """What proves a bound: :func:`certificate_bound` gives it again from these numbers alone.
+
+    Attributes
+    ----------
+    weights
+        N, jobs per port, shape (L,).
+    w
+        N_l times a point of the simplex over kinds, shape (L, K).
+    price
+        lambda >= 0, price of each server's devices, shape (R, K).
+    """
+
+    weights: np.ndarray
+    w: np.ndarray
+    price: np.ndarray
+
+
+def certificate_bound(setting: Setting, weights: Any, w: Any, price: Any) -> float:
+    """Return a certified upper bound on max over y in Y of sum_l N_l q_l(y), by weak duality.
+
+    For every w >= 0 with sum_k w[l,k] = N_l and every price >= 0 nothing is better than::
+
+        sum_{r,k} price c + sum_{l,r,k} max over 0 <= y <= min(a, c) of N_l f(y) - (w[l,k] beta_k + price) y
+
+    because max_k beta_k Y_k >= sum_k (w[l,k] / N_l) beta_k Y_k and price (c - sum_l y) >= 0. Each inner
+    maximum has a closed form. What rounding can take away from sums by pairs is added, of numbers below the
+    least normal one too.
+
+    Parameters
+    ----------
+    setting, weights
+        The feasible set and N >= 0, shape (L,).
+    w
+        Shape (L, K), rows summing to N_l up to rounding (a relative 1e-6); they are scaled to do so exactly.
+    price
+        Shape (R, K).
+
+    Raises
+    ------
+    InputError
+        If a shape does not fit, a number is negative or not finite, or a row of ``w`` does not sum to N_l.
+    """
+    return _certified(setting, weights, w, price)[0]
+
+
+def _certified(setting: Setting, weights: Any, w: Any, price: Any) -> tuple[float, float]:
+    """Return the bound of :func:`certificate_bound` and the sum of all that is added and taken off in it."""
+    n = numbers(weights, "weights", (setting.ports,))
+    charge = numbers(w, "w", (setting.ports, setting.kinds)) * setting.overhead
+    cost = numbers(price, "price", setting.capacity.shape)
+    sums = np.sum(w, axis=1)
+    for port in np.flatnonzero(np.abs(sums - n) > 1e-6 * n)[:1]:
+        raise InputError(f"w[{port}]: the sum {sums[port]:g} is not the weight {n[port]:g}")
+    charge *= np.divide(n, sums, out=np.zeros_like(n), where=sums > 0)[:, None]
+    with np.errstate(over="ignore", invalid="ignore"):
+        held = float(np.sum(cost * setting.capacity))
+        gained, paid = _responses(setting, n, charge, cost)
+        gross = held + float(np.sum(gained)) + float(np.sum(paid))
+        tiny = math.ulp(0.0) * float(np.count_nonzero(cost) + np.count_nonzero(gained))
+        return held + float(np.sum(gained - paid)) + 2.0**-47 * gross + tiny, gross
+
+
+def _responses(
+    setting: Setting, n: np.ndarray, charge: np.ndarray, price: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return gain and cost, shape (E, K), of the allocation that is best for every entry by itself.
+
+    Costs are lowered by more than their rounding: where a linear gain equals its cost, it decides.
+    """
+    weight = n[setting.port][:, None]
+    cost = (charge[setting.port] + price[setting.server]) * (1.0 - 2.0**-49)
+    limit = np.minimum(setting.edge_demand, setting.capacity[setting.server])
+    y = utility.best_response(setting.edge_kind, setting.edge_alpha, weight, cost, limit)
+    return weight * utility.value(setting.edge_kind, setting.edge_alpha, y), cost * y
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What a method returns before it is checked: an allocation, a certificate and why it stopped."""
+
+    y: np.ndarray
+    price: np.ndarray
+    w: np.ndarray
+    why: WhyStopped
+    method: str
+
+
+def stationary(
+    instance: AllocationInstance,
+    *,
+    method: str = INTERIOR_POINT,
+    gap: float = 1e-8,
+    time_limit: float | None = None,
+    progress: ProgressCallback | None = None,
+) -> Optimum:
+    """Return the best allocation to hold in every slot, max over y in Y of sum_t q(x(t), y).
+
+    Parameters
+    ----------
+    instance
+        Only its setting and the arrival counts N_l = sum_t x_l(t) matter.
+    method
+        "interior point" (the structured method of :mod:`.interior_point`) or "cvxpy" (the declared program,
+        through HiGHS if all utilities are linear and Clarabel otherwise).
+    gap
+        Relative gap at which to stop.
+    time_limit
+        Seconds; a method that runs out returns what it holds, with a bound. CVXPY's own translation and the
+        first compilation of the kernels cannot be interrupted.
+    progress
+        Called with the fraction done and a text.
+
+    Returns
+    -------
+    Optimum
+        ``decision`` is y[edge, kind], ``certificate`` a :class:`Certificate`.
+
+    Raises
+    ------
+    InputError
+        For an unknown method, gap or time limit.
+    OracleError
+        If the answer does not survive the instance's own check.
+    """
+    budget = Budget(gap, time_limit)
+    if method not in METHODS:
+        raise InputError(f"method: {method!r} is not one of {', '.join(METHODS)}")
+    solve = _by_interior_point if method == INTERIOR_POINT else _by_cvxpy
+    counts = instance.arrival_counts.astype(np.float64)
+    found = solve(instance.setting, counts, budget, progress)
+    checked = _checked(instance.setting, counts, found)
+    return Optimum(
+        value=checked.value,
+        bound=checked.bound,
+        decision=checked.y,
+        why_stopped=why_stopped(
+            checked.value,
+            checked.bound,
+            budget,
+            rounding=rounding(checked.y.size, checked.gross),
+            otherwise=WhyStopped.TIME_LIMIT if found.why is WhyStopped.TIME_LIMIT else WhyStopped.STALLED,
+            scale=checked.scale,
+        ),
+        method=found.method,
+        seconds=budget.seconds,
+        certificate=checked.certificate,
+        scale=checked.scale,
+    )
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """A feasible allocation, its value by the setting, and our own bound and what proves it.
+
+    ``gross`` is what the value is made of, its gains and its overhead; ``scale`` as in :class:`Optimum`.
+    """
+
+    y: np.ndarray
+    value: float
+    gross: float
+    bound: float | None
+    scale: float
+    certificate: Certificate
+
+
+def _checked(setting: Setting, weights: np.ndarray, found: _Found) -> _Checked:
+    """Check what a method has found; ports that lose by it hold nothing."""
+    y = setting.project(found.y)
+    y[~(setting.port_rewards(y)[setting.port] > 0.0)] = 0.0
+    value = float(weights @ setting.port_rewards(y))
+    broken = setting.violations(y)
+    if broken:
+        raise OracleError(f"{found.method}: the allocation is infeasible: {broken[0]}")
+    gross = float(weights @ (setting.gains(y) + setting.penalties(y)))
+    certificate = Certificate(weights, _normal(found.w), _normal(found.price))
+    bound, parts = _certified(setting, weights, certificate.w, certificate.price)
+    if not math.isfinite(bound):
+        return _Checked(y, value, gross, None, 0.0, certificate)
+    if bound < value - rounding(y.size, gross):
+        raise OracleError(f"{found.method}: the bound {bound!r} is below the value {value!r}")
+    return _Checked(y, value, gross, bound, CANCELLED * parts, certificate)
+
+
+def _normal(multipliers: np.ndarray) -> np.ndarray:
+    """Return multipliers >= 0 without those below the least normal number: 0 proves as much."""
+    return np.where(multipliers < sys.float_info.min, 0.0, multipliers)
+
+
+def _by_interior_point(
+    setting: Setting, weights: np.ndarray, budget: Budget, progress: ProgressCallback | None
+) -> _Found:
+    from . import interior_point
+
+    report = _gap_report(progress, budget.gap)
+    found = interior_point.solve(setting, weights, budget, report)
+    return _Found(found.y, found.price, found.w, found.why, "structured interior point method")
+
+
+def _gap_report(progress: ProgressCallback | None, goal: float) -> Callable[[int, float], None] | None:
+    """Turn a progress callback into one on gaps: half the digits, half the work."""
+    if progress is None:
+        return None
+    digits = -math.log10(max(goal, 1e-16))
+
+    def report(iteration: int, gap: float) -> None:
+        done = -math.log10(max(gap, 1e-16)) / max(digits, 1e-9)
+        progress(min(1.0, max(0.0, done)), f"iteration {iteration}, gap {gap:.1e}")
+
+    return report
+
+
+def _by_cvxpy(
+    setting: Setting, weights: np.ndarray, budget: Budget, progress: ProgressCallback | None
+) -> _Found:
+    from .interior_point import least_overhead
+
+    share = least_overhead(setting)
+    pays = (share.sum(axis=1) > 1.0) & (weights > 0.0)
+    program, units = scaled_program(setting, np.where(pays, weights, 0.0))
+    name = "HiGHS" if program.linear else "Clarabel"
+    if progress is not None:
+        progress(0.0, f"{name} through CVXPY")
+    nothing = _Found(
+        y=np.zeros(setting.shape),
+        price=np.zeros(setting.capacity.shape),
+        w=_spread(weights, share),
+        why=WhyStopped.TIME_LIMIT if budget.over else WhyStopped.STALLED,
+        method=f"{name} through CVXPY",
+    )
+    if budget.over or not pays.any():
+        return nothing
+    options: dict[str, Any] = {} if math.isinf(budget.left) else {"time_limit": budget.left}
+    if not program.linear:
+        tight = max(1e-12, 0.1 * budget.gap)
+        options |= {"tol_gap_rel": tight, "tol_gap_abs": tight, "accept_unknown": True}
+    try:
+        solved = program.solve(**options)
+    except SolverError as error:
+        raise OracleError(str(error)) from error
+    why = {
+        "optimal": WhyStopped.GAP_REACHED,
+        "optimal_inaccurate": WhyStopped.STALLED,
+        "user_limit": WhyStopped.TIME_LIMIT,
+    }.get(solved.status)
+    if why is None:
+        raise OracleError(f"{nothing.method}: status {solved.status!r} for a problem that has an optimum")
+    if solved.value is None:
+        return replace(nothing, why=why)
+    price = np.reshape(np.maximum(solved.duals["capacity"], 0.0), setting.capacity.shape)
+    return _Found(
+        y=np.reshape(solved.variables["y"], setting.shape) * units.entry,
+        price=price * (units.money / units.row),
+        w=_spread(weights, np.where(pays[:, None], solved.duals["overhead"], share)),
+        why=why,
+        method=nothing.method,
+    )
+
+
+def _spread(weights: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """Return ``w`` clipped at 0 and scaled so that row l sums to N_l; evenly where a row is all zero."""
+    clipped = np.maximum(w, 0.0)
+    clipped[clipped.sum(axis=1) <= 0.0] = 1.0
+    result: np.ndarray = clipped * (weights / clipped.sum(axis=1))[:, None]
+    return result
+
+
+def prefix_optima(
+    instance: AllocationInstance, slots: Any, *, gap: float = 1e-8
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return value and bound of the stationary optimum of the first t slots, for each t in ``slots``.
+
+    Parameters
+    ----------
+    instance
+        The instance.
+    slots
+        Numbers of slots, each in 0..T, in any order.
+
+    Returns
+    -------
+    tuple of arrays
+        Values and certified bounds, in the order of ``slots``.
+    """
+    ends = numbers(slots, "slots", (None,), integer=True, high=instance.setting.slots)
+    counts = np.zeros((len(ends), instance.setting.ports))
+    total = np.zeros(instance.setting.ports)
+    at = 0
+    for i in np.argsort(ends, kind="stable"):
+        total = total + instance.arrivals[at : ends[i]].sum(axis=0)
+        at = int(ends[i])
+        counts[i] = total
+    patterns, index = np.unique(counts, axis=0, return_inverse=True)
+    values = np.zeros(len(patterns))
+    bounds = np.zeros(len(patterns))
+    for i, weights in enumerate(patterns):
+        found = _by_interior_point(instance.setting, weights, Budget(gap, None), None)
+        checked = _checked(instance.setting, weights, found)
+        values[i], bounds[i] = checked.value, np.inf if checked.bound is None else checked.bound
+    return values[index], bounds[index]
+
+
+class SlotDecisions(Sequence[np.ndarray]):
+    """One allocation per slot, equal for slots with equal arrivals; read-only.
+
+    At most ``KEPT_BYTES`` of allocations are held. The others are solved for again when asked for, which
+    gives the same numbers, since the method is deterministic.
+    """
+
+    def __init__(
+        self, index: np.ndarray, solve: Callable[[int], np.ndarray], kept: dict[int, np.ndarray]
+    ) -> None:
+        self._index = index
+        self._solve = solve
+        self._kept = kept
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    @overload
+    def __getitem__(self, slot: int) -> np.ndarray: ...
+    @overload
+    def __getitem__(self, slot: slice) -> list[np.ndarray]: ...
+    def __getitem__(self, slot: int | slice) -> np.ndarray | list[np.ndarray]:
+        if isinstance(slot, slice):
+            return [self[i] for i in range(*slot.indices(len(self)))]
+        pattern = int(self._index[slot])
+        return self._kept[pattern] if pattern in self._kept else self._solve(pattern)
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        return (self[slot] for slot in range(len(self)))
+
+
+@dataclass(frozen=True, eq=False)
+class SlotCertificate:
+    """Value and bound of every slot's optimum.
+
+    Attributes
+    ----------
+    patterns
+        The distinct arrivals, shape (P, L).
+    index
+        Pattern of each slot, shape (T,).
+    pattern_value, pattern_bound
+        Shape (P,).
+    """
+
+    patterns: np.ndarray
+    index: np.ndarray
+    pattern_value: np.ndarray
+    pattern_bound: np.ndarray
+
+    @property
+    def per_slot(self) -> np.ndarray:
+        """Value and certified bound of each slot, shape (T, 2)."""
+        return np.column_stack([self.pattern_value, self.pattern_bound])[self.index]
+
+
+def dynamic(
+    instance: AllocationInstance,
+    *,
+    gap: float = 1e-8,
+    time_limit: float | None = None,
+    progress: ProgressCallback | None = None,
+) -> Optimum:
+    """Return the sum of all slots' own optima, sum_t max over y in Y of q(x(t), y).
+
+    Slots with equal arrivals share one solve. When the time is up, the patterns not reached hold the
+    stationary allocation, and their bound is the stationary certificate's, so the total stays certified.
+
+    Parameters
+    ----------
+    instance, gap, time_limit, progress
+        As for :func:`stationary`; the gap is that of every single slot.
+
+    Returns
+    -------
+    Optimum
+        ``decision`` is a :class:`SlotDecisions`, ``certificate`` a :class:`SlotCertificate`.
+
+    Raises
+    ------
+    InputError, OracleError
+        As for :func:`stationary`.
+    """
+    budget = Budget(gap, time_limit)
+    setting = instance.setting
+    arrivals, index, repeats = np.unique(instance.arrivals, axis=0, return_inverse=True, return_counts=True)
+    patterns = arrivals.astype(np.float64)
+    held, values, bounds = _fallback(instance, patterns, budget)
+    gross, scales = np.zeros(len(patterns)), np.zeros(len(patterns))
+    decisions: dict[int, np.ndarray] = {}
+    late = set(range(len(patterns)))
+    room = KEPT_BYTES
+    for i in np.argsort(-repeats, kind="stable").tolist():
+        if budget.over:
+            break
+        found = _by_interior_point(setting, patterns[i], budget, None)
+        checked = _checked(setting, patterns[i], found)
+        late.discard(i)
+        gross[i], scales[i] = checked.gross, checked.scale
+        if checked.value >= values[i]:
+            values[i] = checked.value
+            room -= checked.y.nbytes
+            if room >= 0 or found.why is WhyStopped.TIME_LIMIT:
+                decisions[i] = _frozen(checked.y)
+        else:
+            decisions[i] = held
+        bounds[i] = min(bounds[i], math.inf if checked.bound is None else checked.bound)
+        if progress is not None:
+            done = len(patterns) - len(late)
+            progress(done / len(patterns), f"{done} of {len(patterns)} arrival patterns")
+
+    def again(pattern: int) -> np.ndarray:
+        if pattern in late:
+            return held
+        found = _by_interior_point(setting, patterns[pattern], Budget(gap, None), None)
+        return _frozen(_checked(setting, patterns[pattern], found).y)
+
+    total, scale = float(repeats @ values), float(repeats @ scales)
+    above = float(repeats @ bounds)
+    bound = above + rounding(setting.slots, above) if math.isfinite(above) else None
+    return Optimum(
+        value=total,
+        bound=bound,
+        decision=SlotDecisions(index, again, decisions),
+        why_stopped=why_stopped(
+            total,
+            bound,
+            budget,
+            rounding=rounding(held.size + setting.slots, float(repeats @ gross)),
+            otherwise=WhyStopped.STALLED,
+            scale=scale,
+        ),
+        method="structured interior point method, once per arrival pattern",
+        seconds=budget.seconds,
+        certificate=SlotCertificate(arrivals, index, values, bounds),
+        scale=scale,
+    )
+
+
+def _fallback(
+    instance: AllocationInstance, patterns: np.ndarray, budget: Budget
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return an allocation for slots that time does not reach, and each pattern's value and bound.
+
+    It is the stationary one, in which no port loses. With w and price of its certificate, scaled to
+    a slot, and also with price 0, port l adds Phi_l(x_l), convex in x_l with Phi_l(0) = 0, so at most
+    x_l / m_l Phi_l(m_l) where m_l is its largest arrival. Without a time limit nothing is late and nothing
+    is computed.
+    """
+    setting = instance.setting
+    y = np.zeros(setting.shape)
+    if math.isinf(budget.time_limit):
+        return y, np.zeros(len(patterns)), np.full(len(patterns), np.inf)
+    counts = instance.arrival_counts.astype(np.float64)
+    found = _by_interior_point(setting, counts, budget, None)
+    y = _checked(setting, counts, found).y
+    most = instance.arrivals.max(axis=0, initial=0).astype(np.float64)
+    once = np.divide(1.0, most, out=np.zeros_like(most), where=most > 0)
+    share = np.divide(most, counts, out=np.zeros_like(most), where=counts > 0)
+    charge = found.w * share[:, None] * setting.overhead
+    bounds = []
+    for price in (found.price / max(1, setting.slots), np.zeros(setting.capacity.shape)):
+        gained, paid = _responses(setting, most, charge, price)
+        entry = (gained - paid + 2.0**-48 * (gained + paid)).sum(axis=1)
+        port = np.bincount(setting.port, weights=entry, minlength=setting.ports)
+        above = float(np.sum(price * setting.capacity)) + patterns @ (once * port)
+        bounds.append(above * (1.0 + 1e-12) + math.ulp(0.0) * np.count_nonzero(gained))
+    return _frozen(y), patterns @ setting.port_rewards(y), np.minimum(*bounds)
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
+    array.setflags(write=False)
+    return array
+
+
+def gang(
+    instance: GangInstance,
+    *,
+    gap: float = 1e-6,
+    time_limit: float | None = None,
+    progress: ProgressCallback | None = None,
+) -> Optimum:
+    """Return the best gang allocation to hold in every slot; see ``gang_search.best_gang``.
+
+    Parameters
+    ----------
+    instance
+        Only its setting and the arrival counts matter.
+    gap, time_limit, progress
+        As for :func:`stationary`. The search is exponential in the worst case.
+
+    Returns
+    -------
+    Optimum
+        ``decision`` is y[pair, kind]. ``certificate`` is a ``GangCertificate``, prices at the leaves of a
+        tree of choices; ``models.allocation.gang_bound.gang_bound`` computes the bound from it again.
+
+    Raises
+    ------
+    InputError
+        For a bad gap or time limit.
+    OracleError
+        If HiGHS fails, or the answer does not survive the instance's own check.
+    """
+    budget = Budget(gap, time_limit)
+    counts = instance.arrival_counts.astype(np.float64)
+    try:
+        found = best_gang(
+            instance.setting, counts, gap=gap, time_limit=time_limit, report=_gap_report(progress, gap)
+        )
+    except SolverError as error:
+        raise OracleError(str(error)) from error
+    broken = instance.violations(found.y)
+    if broken:
+        raise OracleError(f"gang: the allocation is infeasible: {broken[0]}")
+    value = float(counts @ instance.setting.port_rewards(found.y))
+    bound = found.bound if math.isfinite(found.bound) else None
+    return Optimum(
+        value=value,
+        bound=bound,
+        decision=found.y,
+        why_stopped=why_stopped(
+            value,
+            bound,
+            budget,
+            rounding=found.rounding,
+            otherwise=WhyStopped.STALLED,
+            scale=found.scale,
+        ),
+        method="branch and bound over jobs and tasks, linear relaxations by HiGHS",
+        seconds=budget.seconds,
+        certificate=found.certificate,
+        scale=found.scale,
+    )
+
+
+ORACLES = {
+    "stationary": OracleEntry(
+        stationary,
+        AllocationInstance.problem,
+        "the best allocation to hold in every slot",
+        METHODS,
+        "weak duality: w and price can be checked by certificate_bound alone",
+    ),
+    "dynamic": OracleEntry(
+        dynamic,
+        AllocationInstance.problem,
+        "the sum of all slots' own optima",
+        (),
+        "weak duality in every slot",
+    ),
+    "gang": OracleEntry(
+        gang,
+        GangInstance.problem,
+        "the best all-or-nothing allocation to hold in every slot",
+        (),
+        "weak duality at every leaf of a search tree, which gang_bound checks without a solver",
+    ),
+}

@@ -1,0 +1,490 @@
+r"""Certified lower bounds for placement at any size, from prices of capacity over time.
+
+Whatever the slowdown, a job takes at least its own duration :math:`d_j`. So in every schedule job j holds
+its share :math:`a_{jr}` of each resource r from its start :math:`S_j \ge r_j` until
+:math:`S_j + d_j \le C_j`, and at no time do the jobs hold more than all of it. With prices
+:math:`p_r(t) \ge 0` for all of a resource per tick, weak duality gives:
+
+.. math::
+    \sum_j (C_j - r_j) \ge \sum_j \min_{s \ge r_j} \Big[ s + d_j - r_j
+    + \sum_r a_{jr} \int_s^{s + d_j} p_r(t)\,dt \Big] - \sum_r \int p_r(t)\,dt
+
+because a feasible schedule pays no more for what it holds than :math:`\sum_r \int p_r`. The right-hand side
+is that of the Lagrangian relaxation of the program with a variable for every start of every job. At the same
+prices it is never below the mean busy time relaxation, in which the work of a job may be spread over all
+times t after :math:`r_j` at rates :math:`x_j(t) \le 1` and costs :math:`M_j + d_j / 2 - r_j`, with
+:math:`M_j = \int t\,x_j(t)\,dt / d_j`: no more than :math:`C_j - r_j`, since the work is at its latest if it
+fills :math:`[C_j - d_j, C_j]`. For a start at s is one of these ways to spread it, of the same cost.
+
+The prices are constant between given ticks; then the minimum is at a start or an end at such a tick, and
+:func:`check_certificate` computes it anew from the prices alone. How they were found does not matter. All
+sums are rounded down by more than floating point can lose.
+
+The capacity in the shares is what the machines can really be filled with: whole instances on each machine
+(:class:`Row`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...models.base import InputError, numbers
+from ...models.placement.instance import WEIGHT_UNIT, PlacementInstance
+from ...models.placement.jobs import RESOURCES, TICKS
+from ...models.placement.schedule import Schedule
+from ...models.stopwatch import library
+from ..base import Budget, ProgressCallback
+from . import search_kernels as kernels
+from .search import gap, list_schedule
+
+UNIT_ROUNDOFF = 2.0**-53
+
+MOST_UNITS = 4096
+"""Up to so many units of a resource on a machine, all sums of needs are found."""
+
+MOST_LEVEL = 8
+"""The most pieces that a machine is cut into for a :class:`Row`."""
+
+FIRST_INTERVALS = 256
+MOST_INTERVALS = 800
+"""Intervals of equal prices: at first, and at most."""
+
+ROUNDS = 100
+VOLUME_WORK = 5e8
+"""Rounds of the volume method on each grid, and jobs times intervals that it may do on all of them."""
+
+SETTLED = 1e-6
+"""The volume method ends when a step hopes for a relative gain of less than this."""
+
+FLUID_SIZE = 40_000
+"""The most pairs of a job and an interval in the mean busy time relaxation."""
+
+FLUID_SHARE = 0.5
+"""The part of the time left that it may take."""
+
+AGAIN = 2e-3
+"""The relative gain that the first step on a finer grid hopes for."""
+
+PATIENCE = 8
+"""Rounds without a gain after which the steps become smaller."""
+
+
+@dataclass(frozen=True, order=True)
+class Row:
+    """A resource as it counts in a bound: what an instance takes of it, and how much there is.
+
+    At level 0, the units of the resource; a machine has as many as whole instances can fill. At level q >= 1,
+    an instance of more than i / (q + 1) of the largest machine counts i, the largest such i. As the counts of
+    instances that fit together on a machine add up to q at most, this may be tighter for large instances.
+
+    Attributes
+    ----------
+    resource
+        Its number.
+    level
+        q.
+    """
+
+    resource: int
+    level: int
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """Prices of capacity over time, from which :func:`check_certificate` computes a bound.
+
+    Attributes
+    ----------
+    rows
+        What has a price.
+    times
+        Ticks between which prices are constant, ascending, the first not after any submission; before the
+        first and after the last they are 0; shape (K + 1,).
+    prices
+        Ticks of completion time per tick for all of a row, at least 0, shape (K, R).
+    """
+
+    rows: tuple[Row, ...]
+    times: np.ndarray
+    prices: np.ndarray
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A lower bound of the cost of every schedule.
+
+    Attributes
+    ----------
+    units
+        In whole millionths of a second: ``jct`` plus lambda times ``gpu_seconds``.
+    jct
+        The sum of the completion times is at least this.
+    gpu_seconds
+        The GPU-seconds paid for are at least this.
+    method
+        What proves it.
+    certificate
+        Computes it again.
+    """
+
+    units: int
+    jct: float
+    gpu_seconds: float
+    method: str
+    certificate: Certificate
+
+    @property
+    def value(self) -> float:
+        """The bound in seconds."""
+        return self.units / (TICKS * WEIGHT_UNIT)
+
+
+def counted(instance: PlacementInstance, row: Row) -> tuple[np.ndarray, int]:
+    """Return what all instances of each job count in a row, shape (n,), and what all machines hold."""
+    jobs, capacity = instance.jobs, instance.setting.capacity
+    kinds, kind = np.unique(jobs.need, axis=0, return_inverse=True)
+    count = kinds[:, row.resource]
+    if row.level > 0:
+        largest = max(1, int(capacity[:, row.resource].max()))
+        count = np.maximum(0, ((row.level + 1) * count - 1) // largest)
+    machines, machine = np.unique(capacity, axis=0, return_inverse=True)
+    holds = [_held(row, kinds, count, units) for units in machines]
+    total = sum(holds[k] for k in machine.reshape(-1).tolist())
+    return jobs.instances * count[kind.reshape(-1)], total
+
+
+def _held(row: Row, kinds: np.ndarray, count: np.ndarray, units: np.ndarray) -> int:
+    """Return the most that instances on one machine can count in a row together."""
+    able = (kinds <= units).all(axis=1)
+    needs, counts, most = kinds[able, row.resource], count[able], int(units[row.resource])
+    if row.level == 0:
+        return _fullest(np.unique(needs[needs > 0]).tolist(), most)
+    smallest = {c: int(needs[counts == c].min()) for c in np.unique(counts[counts > 0]).tolist()}
+    least = [0] + [most + 1] * row.level  # the least need that counts so much
+    for value in range(1, row.level + 1):
+        for c, need in smallest.items():
+            if c <= value:
+                least[value] = min(least[value], least[value - c] + need)
+    return max(value for value in range(row.level + 1) if least[value] <= most)
+
+
+def _fullest(needs: list[int], most: int) -> int:
+    """Return the largest sum of such needs that is not above ``most``; ``most`` if that is too much work."""
+    step = math.gcd(*needs) if needs else 0
+    if step == 0:
+        return 0
+    size = most // step
+    if size > MOST_UNITS:
+        return size * step
+    sums, mask = 1, (1 << (size + 1)) - 1
+    for need in needs:
+        shift = need // step
+        while shift <= size:  # after this, any number of such instances
+            sums |= (sums << shift) & mask
+            shift *= 2
+    return (sums.bit_length() - 1) * step
+
+
+def rows_of(instance: PlacementInstance) -> tuple[Row, ...]:
+    """Return the rows that count: every resource that is needed, and its best level if that is tighter."""
+    jobs = instance.jobs
+    found = []
+    for r in range(len(RESOURCES)):
+        if not jobs.need[:, r].any():
+            continue
+        loads = []
+        for level in range(MOST_LEVEL + 1):
+            count, total = counted(instance, Row(r, level))
+            loads.append(float((count * (jobs.duration / max(1, total))).sum()) if count.any() else 0.0)
+        found.append(Row(r, 0))
+        best = int(np.argmax(loads))
+        if best > 0:
+            found.append(Row(r, best))
+    return tuple(found)
+
+
+class Market:
+    """Jobs and rows as the kernels take them."""
+
+    def __init__(self, instance: PlacementInstance, rows: tuple[Row, ...]) -> None:
+        jobs = instance.jobs
+        self.jobs = jobs
+        pairs = [counted(instance, row) for row in rows]
+        counts = np.array([count for count, _ in pairs], dtype=np.int64).reshape(len(rows), len(jobs)).T
+        totals = np.array([max(1, total) for _, total in pairs], dtype=np.float64)
+        kinds, kind = np.unique(counts, axis=0, return_inverse=True)
+        self.kind = kind.reshape(-1).astype(np.int64)
+        self.by_kind = np.argsort(self.kind, kind="stable")
+        self.share = np.ascontiguousarray(kinds / totals)
+
+    def respond(self, times: np.ndarray, prices: np.ndarray) -> Response:
+        """Return what prices prove, and how much each row is in use then."""
+        n, rows = len(self.jobs), prices.shape[1]
+        least, largest, use = np.zeros(n), np.zeros(n), np.zeros(prices.shape)
+        padded = np.concatenate([prices, np.zeros((1, rows))])
+        kernels.cheapest_starts(
+            self.jobs.submit, self.jobs.duration, self.by_kind, self.kind, self.share, times, padded,
+            least, use, largest,
+        )  # fmt: skip
+        length = np.diff(times).astype(np.float64)
+        paid = (prices * length[:, None]).ravel()
+        bound = math.fsum(least.tolist()) - math.fsum(paid.tolist())
+        return Response(bound - self._margin(times, rows, paid, largest), use / length[:, None] - 1.0)
+
+    def _margin(self, times: np.ndarray, rows: int, paid: np.ndarray, largest: np.ndarray) -> float:
+        r"""Return more than rounding can have added to the bound.
+
+        A payment is a difference of two sums of at most K + 1 products of a length and a rate, itself the
+        sum of R products of a price and a rounded quotient. All terms are positive, so each sum is off by
+        at most :math:`(K + R + 8) u` of itself to first order, and it is no more than what the job pays that
+        runs all the time. Times are exact; adding them costs u of the total. The factor 8 covers the two
+        sums, their difference and all terms of higher order.
+        """
+        latest = float(times[-1]) + float(self.jobs.duration.max(initial=0))
+        scale = math.fsum(largest.tolist()) + len(largest) * latest + float(paid.sum())
+        return 8.0 * (len(times) + rows + 8) * UNIT_ROUNDOFF * scale
+
+
+@dataclass(frozen=True, eq=False)
+class Response:
+    """What the jobs do at given prices.
+
+    Attributes
+    ----------
+    bound
+        In ticks; the sum of all completion times is at least this.
+    excess
+        By how much each row is overfull in each interval, as a share of its capacity, shape (K, R).
+    """
+
+    bound: float
+    excess: np.ndarray
+
+
+def check_certificate(instance: PlacementInstance, certificate: Certificate) -> Bound:
+    """Return the bound that a certificate proves, computed from its prices alone.
+
+    Raises
+    ------
+    InputError
+        If the prices are negative or not finite, or the times not ascending or too late.
+    """
+    rows = certificate.rows
+    times = numbers(certificate.times, "certificate.times", (None,), high=2.0**53, integer=True)
+    prices = numbers(certificate.prices, "certificate.prices", (None, len(rows)))
+    if len(times) != len(prices) + 1:
+        raise InputError(f"certificate.times: {len(times)} of them, expected {len(prices) + 1}")
+    late = len(instance.jobs) > 0 and times[0] > instance.jobs.submit[0]
+    if late or (np.diff(times) <= 0).any():
+        raise InputError("certificate.times: not ascending from the first submission or earlier")
+    for row in rows:
+        if not (0 <= row.resource < len(RESOURCES) and row.level >= 0):
+            raise InputError(f"certificate.rows: {row} is no resource or level")
+    ticks = Market(instance, rows).respond(times, prices).bound
+    return _bound(instance, ticks, "Lagrangian prices of capacity", certificate)
+
+
+def _bound(instance: PlacementInstance, ticks: float, method: str, certificate: Certificate) -> Bound:
+    """Return a bound; as a completion time is a whole number of ticks, it is rounded up to one."""
+    jobs = instance.jobs
+    alone, used = int(jobs.duration.sum()), int((jobs.gpus * jobs.duration).sum())
+    waited = max(alone, math.ceil(ticks))
+    if waited == alone:
+        method = "sum of durations"
+    units = instance.units_of_cost(waited, used)
+    return Bound(units, waited / TICKS, used / TICKS, method, certificate)
+
+
+def sum_of_durations(instance: PlacementInstance) -> Bound:
+    """Return the bound at prices 0: every job takes at least its own duration."""
+    times = np.zeros(1, dtype=np.int64)
+    return _bound(instance, 0.0, "", Certificate((), times, np.zeros((0, 0))))
+
+
+def lower_bound(
+    instance: PlacementInstance,
+    budget: Budget | None = None,
+    progress: ProgressCallback | None = None,
+    *,
+    schedule: Schedule | None = None,
+) -> Bound:
+    """Return a lower bound of the cost of every schedule, with its certificate.
+
+    The prices come from the mean busy time relaxation on a coarse grid (:func:`fluid_prices`), unless there
+    are too many jobs, and then from the volume method (Barahona and Anbil 2000), on finer and finer grids:
+    intervals that have a price are halved. With no time left it is the sum of durations.
+
+    Parameters
+    ----------
+    instance
+        The instance.
+    budget
+        The time to keep; it ends within ``budget.gap`` of the cost of ``schedule``.
+    progress
+        Called with the fraction done and a text.
+    schedule
+        A good schedule, whose events are the first grid; by default that by shortest duration first.
+    """
+    budget = Budget(0.0, None) if budget is None else budget
+    trivial = sum_of_durations(instance)
+    if not len(instance.jobs) or budget.over:
+        return trivial
+    schedule = list_schedule(instance) if schedule is None else schedule
+    cost = instance.units(schedule)
+    if gap(instance, cost, trivial.units) <= budget.gap or budget.over:
+        return trivial
+    market, times = Market(instance, rows_of(instance)), first_grid(instance, schedule)
+    method = _Volume(market, times, fluid_prices(market, times, schedule, budget))
+    rounds, work = 0, 0.0
+    while True:
+        method.restart()
+        for _ in range(ROUNDS):
+            if method.settled or budget.over or work > VOLUME_WORK:
+                break
+            method.step()
+            rounds += 1
+            work += len(instance.jobs) * len(method.times)
+        if progress is not None:
+            told = f"volume round {rounds}, {len(method.times) - 1} intervals: {method.bound / TICKS:.6g}"
+            progress(min(1.0, work / VOLUME_WORK), told)
+        enough = _bound(instance, method.bound, "", trivial.certificate).units
+        near = gap(instance, cost, enough) <= budget.gap
+        if near or budget.over or work > VOLUME_WORK or not method.refine():
+            break
+    certificate = Certificate(rows_of(instance), method.times, method.prices)
+    name = f"Lagrangian prices of capacity in {len(method.times) - 1} intervals"
+    ticks = market.respond(method.times, method.prices).bound  # on a finer grid rounding may cost more
+    return _bound(instance, ticks, name, certificate)
+
+
+def first_grid(instance: PlacementInstance, schedule: Schedule) -> np.ndarray:
+    """Return ticks from the first submission to the last end: some events of a schedule, and equal steps."""
+    first, last = int(instance.jobs.submit[0]), int(schedule.finish.max())
+    events = np.unique(np.concatenate([instance.jobs.submit, schedule.start, schedule.finish]))
+    half = FIRST_INTERVALS // 2
+    some = events[np.unique(np.linspace(0, len(events) - 1, half + 1).astype(np.int64))]
+    steps = np.linspace(first, last, half + 1).astype(np.int64)
+    return np.unique(np.concatenate([some, steps]))
+
+
+def fluid_prices(market: Market, times: np.ndarray, schedule: Schedule, budget: Budget) -> np.ndarray | None:
+    """Return the duals of the mean busy time relaxation on a grid, as prices, shape (K, R).
+
+    Each job spreads its work over the intervals from its submission to a little after its end in the
+    schedule; work in an interval is done in the middle of it. So the value of this program proves nothing,
+    but its duals are prices like any others. HiGHS's simplex method solves it.
+
+    Returns
+    -------
+    numpy.ndarray or None
+        None if the program is too large (:data:`FLUID_SIZE`), the time is up, or HiGHS does not solve it.
+    """
+    highspy = library("highspy")
+
+    jobs, rows, length = market.jobs, market.share.shape[1], np.diff(times).astype(np.float64)
+    first = np.searchsorted(times, jobs.submit, side="right") - 1
+    last = np.searchsorted(times, schedule.finish, side="left")
+    last = np.minimum(len(length), last + np.maximum(4, (last - first) // 4))
+    count = last - first
+    if count.sum() > FLUID_SIZE:
+        return None
+    job = np.repeat(np.arange(len(jobs)), count)
+    interval = np.arange(len(job)) - np.repeat(np.cumsum(count) - count - first, count)
+    begin, end = np.maximum(times[interval], jobs.submit[job]), times[interval + 1]
+    duration, share = jobs.duration[job].astype(np.float64), market.share[market.kind[job]]
+    cost = (begin + end) / 2.0 - jobs.submit[job]
+    scale = float(cost.mean())  # half a tick at least
+    program = highspy.HighsLp()
+    program.num_col_, program.num_row_ = len(job), len(jobs) + len(length) * rows
+    program.col_cost_ = cost / scale
+    program.col_lower_, program.col_upper_ = np.zeros(len(job)), np.minimum(1.0, (end - begin) / duration)
+    program.row_lower_ = np.concatenate([np.ones(len(jobs)), np.full(len(length) * rows, -highspy.kHighsInf)])
+    program.row_upper_ = np.ones(program.num_row_)
+    taken = share > 0.0
+    start = np.concatenate([[0], np.cumsum(1 + taken.sum(axis=1))])
+    index, value = np.empty(start[-1], dtype=np.int32), np.empty(start[-1])
+    index[start[:-1]], value[start[:-1]] = job, 1.0
+    place = start[:-1] + 1
+    for r in range(rows):
+        has = taken[:, r]
+        index[place[has]] = len(jobs) + interval[has] * rows + r
+        value[place[has]] = share[has, r] * duration[has] / length[interval[has]]
+        place = place + has
+    program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    program.a_matrix_.start_, program.a_matrix_.index_ = start.astype(np.int32), index
+    program.a_matrix_.value_ = value
+    highs = highspy.Highs()
+    highs.setOptionValue("output_flag", False)
+    highs.setOptionValue("threads", 1)
+    highs.setOptionValue("solver", "simplex")
+    highs.setOptionValue("time_limit", min(1e9, FLUID_SHARE * budget.left))
+    highs.passModel(program)
+    highs.run()
+    if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        return None
+    dual = np.array(highs.getSolution().row_dual)[len(jobs) :].reshape(len(length), rows)
+    result: np.ndarray = np.maximum(0.0, -dual) * scale / length[:, None]
+    return result
+
+
+class _Volume:
+    """State of the volume method; see :func:`lower_bound`."""
+
+    def __init__(self, market: Market, times: np.ndarray, prices: np.ndarray | None) -> None:
+        self.market, self.times = market, times
+        self.prices = np.zeros((len(times) - 1, market.share.shape[1]))
+        self.ambition, self.largest, self.failures = 0.1, 0.6, 0
+        self.patience = 1  # until a first step gains anything
+        found = market.respond(times, self.prices)
+        self.bound, self.excess = found.bound, found.excess
+        if prices is not None and (start := market.respond(times, prices)).bound > self.bound:
+            self.prices, self.bound, self.excess = prices, start.bound, start.excess
+            self.ambition = AGAIN
+
+    @property
+    def settled(self) -> bool:
+        """Whether what a step hopes to gain is next to nothing."""
+        return self.ambition < SETTLED
+
+    def restart(self) -> None:
+        """Take larger steps again, for a new grid."""
+        self.ambition, self.failures = max(self.ambition, AGAIN), 0
+
+    def refine(self) -> bool:
+        """Halve the intervals that have a price, and their neighbours; return whether that was possible."""
+        priced = self.prices.any(axis=1)
+        padded = np.concatenate([[False], priced, [False]])
+        near = (padded[:-2] | padded[1:-1] | padded[2:]) & (np.diff(self.times) > 1)
+        if not near.any() or len(self.times) + near.sum() > MOST_INTERVALS:
+            return False
+        middle = (self.times[:-1] + self.times[1:]) // 2
+        times = np.sort(np.concatenate([self.times, middle[near]]))
+        self.prices = np.repeat(self.prices, 1 + near, axis=0)
+        self.times = times
+        self.excess = np.repeat(self.excess, 1 + near, axis=0)
+        return True
+
+    def step(self) -> None:
+        """Move the best prices along the average excess, as far as a gain of ``ambition`` asks (Polyak)."""
+        length = np.diff(self.times).astype(np.float64)[:, None]
+        direction = np.where((self.prices > 0.0) | (self.excess > 0.0), self.excess, 0.0)
+        norm = float((length * direction**2).sum())
+        if norm <= 0.0:
+            self.ambition = 0.0
+            return
+        prices = np.maximum(0.0, self.prices + self.ambition * abs(self.bound) / norm * direction)
+        found = self.market.respond(self.times, prices)
+        turn = found.excess - self.excess
+        square = float((length * turn**2).sum())
+        share = -float((length * turn * self.excess).sum()) / square if square > 0.0 else self.largest
+        self.excess = self.excess + (self.largest / 10.0 if share <= 0.0 else min(share, self.largest)) * turn
+        if found.bound > self.bound:
+            self.prices, self.bound, self.failures, self.patience = prices, found.bound, 0, PATIENCE
+            return
+        self.failures += 1
+        if self.failures == self.patience:
+            self.ambition, self.failures = 0.7 * self.ambition, 0
+            self.largest = max(0.9 * self.largest, 0.01)

@@ -1,0 +1,861 @@
+"""Exact methods for the best placement of all jobs: CP-SAT, branch and bound, HiGHS, and an enumeration.
+
+Costs are whole numbers inside, millionths of a second (:meth:`.PlacementInstance.units_of_cost`). Every
+schedule is played through the simulator and costed by the instance.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...models import stopwatch
+from ...models.base import InputError
+from ...models.placement import kernels
+from ...models.placement.instance import MOST_SUM, WEIGHT_UNIT, PlacementInstance, taken_schedule
+from ...models.placement.jobs import TICKS
+from ...models.placement.kernels import State
+from ...models.placement.program import placement_program, refuse_contention, steps
+from ...models.placement.schedule import NOTHING, Schedule
+from ...models.placement.simulator import Simulator, blank_state, rooms
+from ...models.stopwatch import library
+from ..base import Budget, OracleError, ProgressCallback, WhyStopped, run_cp_sat
+from .exact_kernels import BEST, CUT, NODES, Costs, Tree, explore, least_cost, open_root
+from .search import gap
+
+MILLION = TICKS * WEIGHT_UNIT
+"""Units of cost in a second."""
+
+PAUSE = 0.5
+"""Seconds between two reports of progress."""
+
+TOLERANCE = 1e-6
+"""What HiGHS's bound is lowered by, in steps of the cost and relative to what it is beyond what all pay."""
+
+ROUNDING = 2.0**-50
+"""What it is lowered by besides, relative to all of it, because it is told in floating point."""
+
+MOST_TINY = 100
+MOST_LEAVES = 2_000_000
+"""How many jobs and machines an enumeration takes, and how many complete schedules it may come to."""
+
+SLICE = 10**7
+"""Steps of the branch and bound between two looks at the clock, times the squares of jobs and machines."""
+
+SECONDS_PER_ENTRY = 5e-4
+"""What it takes about to declare the program and to hand it to HiGHS, by the number of machines times the
+square of that of jobs; in between nobody can look at the clock."""
+
+MOST_BYTES = 2**30
+"""What the branch and bound may take for its path."""
+
+MOST_PAIRS = 1_000
+"""Up to so many pairs of jobs, times machines, CP-SAT is told why each job starts when it does."""
+
+
+class Exact(NamedTuple):
+    """What one method has to say about an instance.
+
+    Attributes
+    ----------
+    schedule
+        The best schedule it holds, checked by the instance.
+    units
+        In whole millionths of a second: no schedule costs less; ``None`` if nothing is proven.
+    why_stopped
+        Why it ended.
+    method
+        What it did, and over which schedules, in words.
+    """
+
+    schedule: Schedule | None
+    units: int | None
+    why_stopped: WhyStopped
+    method: str
+
+    @property
+    def bound(self) -> float | None:
+        """The bound in seconds."""
+        return None if self.units is None else self.units / MILLION
+
+
+def by_enumeration(
+    instance: PlacementInstance, budget: Budget, progress: ProgressCallback | None = None
+) -> Exact:
+    """Try every decision at every epoch, without any bound or symmetry: a judge for tiny instances.
+
+    Parameters
+    ----------
+    instance
+        The instance.
+    budget
+        Its time limit counts, and is looked at before every decision; the gap does not.
+    progress
+        Called with 0 and the number of schedules so far, twice a second at most.
+
+    Returns
+    -------
+    Exact
+        The best schedule over the decision epochs. If the time was up, there is no bound, and perhaps no
+        schedule.
+
+    Raises
+    ------
+    InputError
+        If there are more than ``MOST_TINY`` jobs or machines, or more than ``MOST_LEAVES`` schedules.
+    """
+    method = "enumeration of all decisions at the decision epochs"
+    n, machines = len(instance.jobs), len(instance.setting.capacity)
+    if max(n, machines) > MOST_TINY:
+        raise InputError(
+            f"instance: {n} jobs on {machines} machines are too many to enumerate (at most {MOST_TINY})"
+        )
+    report = _Report(progress)
+    best, schedule, why = instance.dearest + 1, None, WhyStopped.PROVED
+    try:
+        for leaf, end in enumerate(_ends(instance.simulator(), budget), 1):
+            if leaf > MOST_LEAVES:
+                raise InputError(f"instance: more than {MOST_LEAVES} schedules, too many to enumerate")
+            units = instance.units_of_cost(end.waited, end.used)
+            if units < best:
+                best, schedule = units, _checked(instance, taken_schedule(end))
+            if not report(0.0, f"{leaf} schedules"):
+                break
+    except _TimeUpError:
+        why = WhyStopped.TIME_LIMIT
+    report.finish()
+    return Exact(schedule, best if why is WhyStopped.PROVED else None, why, method)
+
+
+class _TimeUpError(Exception):
+    """The time is up in the middle of something that proves nothing before its end."""
+
+
+def _look(budget: Budget) -> None:
+    """Look at the clock, and raise if the time is up."""
+    if budget.over:
+        raise _TimeUpError
+
+
+def _ends(simulator: Simulator, budget: Budget) -> Iterator[Simulator]:
+    """Yield the simulation in the end for every sequence of decisions from here on."""
+    if not simulator.advance():
+        yield simulator
+        return
+    free = simulator.state.free
+    for rows in _decisions(simulator, simulator.pending.tolist(), free.tolist()):
+        _look(budget)
+        if simulator.feasible(rows):
+            after = _copy(simulator)
+            after.begin(rows)
+            yield from _ends(after, budget)
+
+
+def _decisions(simulator: Simulator, jobs: list[int], free: list[list[int]]) -> Iterator[np.ndarray]:
+    """Yield every way to start some of these jobs on what is free, as sorted rows."""
+    if not jobs:
+        yield NOTHING
+        return
+    job, rest = jobs[0], jobs[1:]
+    yield from _decisions(simulator, rest, free)
+    need, instances = simulator.table.need[job].tolist(), int(simulator.table.instances[job])
+    for counts in _spreads([_room(row, need, instances) for row in free], instances):
+        left = [
+            [have - count * asked for have, asked in zip(row, need, strict=True)]
+            for row, count in zip(free, counts, strict=True)
+        ]
+        mine = [(job, k, count) for k, count in enumerate(counts) if count]
+        for rows in _decisions(simulator, rest, left):
+            yield np.concatenate([np.array(mine, dtype=np.int64), rows])
+
+
+def _room(free: list[int], need: list[int], instances: int) -> int:
+    """Return how many of so many instances fit into what is free on a machine."""
+    return min([instances, *(have // asked for have, asked in zip(free, need, strict=True) if asked)])
+
+
+def _spreads(rooms: list[int], instances: int) -> Iterator[tuple[int, ...]]:
+    """Yield every way to spread instances over machines with room for so many, as counts; no dead ends."""
+    if not rooms:
+        yield ()
+        return
+    rest = sum(rooms[1:])
+    for count in range(max(0, instances - rest), min(rooms[0], instances) + 1):
+        for others in _spreads(rooms[1:], instances - count):
+            yield (count, *others)
+
+
+def _copy(simulator: Simulator) -> Simulator:
+    """Return a simulation at the same point."""
+    result = Simulator(simulator.table, simulator.contention, simulator.window)
+    kernels.copy_state(simulator.state, result.state)
+    return result
+
+
+def by_cpsat(instance: PlacementInstance, budget: Budget, progress: ProgressCallback | None = None) -> Exact:
+    r"""Solve the problem without contention by CP-SAT: start times, and counts of instances on machines.
+
+    Durations depend on the machines spanned. Starts at other times than decision epochs are allowed, which
+    do not help without contention: the schedule is shifted to the left through the simulator, its jobs in the
+    order of their starts and on the same machines.
+
+    With contention (:math:`\eta > 0`), and without the limit of the window, this is a relaxation: the bound
+    holds, and the schedule is what the simulator makes of the same order and machines.
+
+    Parameters
+    ----------
+    instance
+        The instance.
+    budget
+        Gap and time limit.
+    progress
+        Called with bound / value and a text, at each improvement but twice a second at most.
+
+    Returns
+    -------
+    Exact
+        A bound, and the better one of what was found and some list schedules. Without a clock that cuts in,
+        the same for the same instance.
+
+    Raises
+    ------
+    OracleError
+        If CP-SAT fails, or a schedule does not survive the instance's own check.
+    """
+    first = list_schedule(instance, budget)
+    relaxed = _relaxations(instance)
+    method = "constraint programming (CP-SAT)" + (f" without {relaxed}" if relaxed else "")
+    if not len(instance.jobs):
+        return _exact(instance, first, 0, budget, method)
+    least = root_bound(instance)
+    try:
+        model = _CpModel(instance, first, least, budget)
+    except _TimeUpError:
+        return _exact(instance, first, least, budget, f"{method}: too large for the time")
+    found, units, ended = model.solve(progress)
+    best = first
+    if found is not None:
+        schedule = _simulated(instance, *found)
+        if not relaxed and instance.units(schedule) > model.value:
+            raise OracleError(f"CP-SAT: its schedule costs {model.value} millionths, shifted left more")
+        best = min(first, schedule, key=instance.units)
+    return _exact(instance, best, max(least, units), budget, method, ended)
+
+
+class _CpModel:
+    """The problem without contention and window, declared for CP-SAT.
+
+    Times are in units that divide all of them, and cost in what divides all its coefficients. While it is
+    declared, the time limit of the budget is looked at, again and again.
+    """
+
+    def __init__(self, instance: PlacementInstance, first: Schedule, least: int, budget: Budget) -> None:
+        cp_model = library("ortools.sat.python.cp_model")
+
+        self.instance, self.budget, self.model = instance, budget, cp_model.CpModel()
+        self.value, self.least = instance.units(first), least
+        self.durations = [_durations(instance, i) for i in range(len(instance.jobs))]
+        self.unit = steps(instance)
+        self.counts: dict[tuple[int, int], Any] = {}
+        self.on: dict[tuple[int, int], Any] = {}
+        self.start: list[Any] = []
+        self.size: list[Any] = []
+        self.end: list[Any] = []
+        for i, latest in enumerate(self._latest()):
+            _look(budget)
+            self._declare_job(i, latest)
+        self._declare_capacities()
+        if len(self.start) ** 2 * len(instance.setting.capacity) <= MOST_PAIRS:
+            self._declare_exclusions()
+            self._declare_starts()
+        self._break_symmetry()
+        self._declare_cost(least)
+        self._hint(first)
+
+    def _latest(self) -> list[int]:
+        """Return when each job ends at the latest, in units, in a schedule no worse than the first."""
+        least = _least_units(self.instance)
+        slack = self.value - sum(least.tolist())
+        shortest = np.array([min(spans.values()) for spans in self.durations])
+        last = self.instance.jobs.submit + shortest + slack // WEIGHT_UNIT
+        result: list[int] = (last // self.unit).tolist()
+        return result
+
+    def _declare_job(self, i: int, latest: int) -> None:
+        """Declare start, end and machines of a job."""
+        model, instance, unit = self.model, self.instance, self.unit
+        jobs, capacity = instance.jobs, instance.setting.capacity
+        total = int(jobs.instances[i])
+        machines = np.flatnonzero(room := rooms(capacity, jobs.need[i], total)).tolist()
+        for k in machines:
+            on = model.new_bool_var(f"on_{i}_{k}")
+            count = on
+            if total > 1:
+                count = model.new_int_var(0, int(room[k]), f"c_{i}_{k}")
+                model.add(count <= int(room[k]) * on)
+                model.add(count >= on)
+            self.on[i, k], self.counts[i, k] = on, count
+        model.add(sum(self.counts[i, k] for k in machines) == total)
+        size: Any = self._declare_span(i, [self.on[i, k] for k in machines])
+        begin = int(jobs.submit[i]) // unit
+        start = model.new_int_var(begin, latest - min(self.durations[i].values()) // unit, f"s_{i}")
+        end = model.new_int_var(begin + min(self.durations[i].values()) // unit, latest, f"e_{i}")
+        self.start.append(start)
+        self.size.append(size)
+        self.end.append(end)
+
+    def _declare_span(self, i: int, on: list[Any]) -> Any:
+        """Return how long a job takes, depending on the machines that it spans where that matters."""
+        spans, unit = self.durations[i], self.unit
+        if len(set(spans.values())) == 1:
+            return next(iter(spans.values())) // unit
+        chosen = {K: self.model.new_bool_var(f"z_{i}_{K}") for K in spans}
+        self.model.add_exactly_one(chosen.values())
+        self.model.add(sum(on) == sum(K * z for K, z in chosen.items()))
+        size = self.model.new_int_var(min(spans.values()) // unit, max(spans.values()) // unit, f"d_{i}")
+        self.model.add(size == sum(spans[K] // unit * z for K, z in chosen.items()))
+        return size
+
+    def _declare_capacities(self) -> None:
+        """Declare what the machines hold at any time, and, redundantly, what they hold together."""
+        model, jobs = self.model, self.instance.jobs
+        capacity = self.instance.setting.capacity
+        whole = {
+            i: model.new_interval_var(self.start[i], self.size[i], self.end[i], f"run_{i}")
+            for i in range(len(jobs))
+        }
+        here = {
+            (i, k): model.new_optional_interval_var(
+                self.start[i], self.size[i], self.end[i], on, f"run_{i}_{k}"
+            )
+            for (i, k), on in self.on.items()
+        }
+        for r in range(capacity.shape[1]):
+            for k, limit in enumerate(capacity[:, r].tolist()):
+                _look(self.budget)
+                asking = [i for i in range(len(jobs)) if (i, k) in here and jobs.need[i, r]]
+                most = [
+                    int(rooms(capacity[k : k + 1], jobs.need[i], int(jobs.instances[i]))[0]) for i in asking
+                ]
+                needs = [int(jobs.need[i, r]) for i in asking]
+                self._declare_limit(
+                    [here[i, k] for i in asking], needs, [self.counts[i, k] for i in asking], most, limit
+                )
+            asking = [i for i in range(len(jobs)) if jobs.need[i, r]]
+            needs = [int(jobs.need[i, r]) for i in asking]
+            totals = [int(jobs.instances[i]) for i in asking]
+            if len(capacity) > 1:
+                together = sum(capacity[:, r].tolist())
+                self._declare_limit([whole[i] for i in asking], needs, totals, totals, together)
+
+    def _declare_limit(
+        self, runs: list[Any], needs: list[int], counts: list[Any], most: list[int], limit: int
+    ) -> None:
+        """Declare that needs times counts of what runs never exceed a limit, unless they cannot."""
+        if sum(need * top for need, top in zip(needs, most, strict=True)) <= limit:
+            return
+        unit = math.gcd(*needs)
+        demands = [need // unit * count for need, count in zip(needs, counts, strict=True)]
+        self.model.add_cumulative(runs, demands, limit // unit)
+
+    def _declare_exclusions(self) -> None:
+        """Declare, redundantly, that of two jobs which all machines cannot hold at once one is done first."""
+        jobs = self.instance.jobs
+        total, whole = jobs.instances[:, None] * jobs.need, self.instance.setting.capacity.sum(axis=0)
+        for i, j in itertools.combinations(range(len(jobs)), 2):
+            if (total[i] + total[j] > whole).any():
+                first = self.model.new_bool_var(f"b_{i}_{j}")
+                self.model.add(self.end[i] <= self.start[j]).only_enforce_if(first)
+                self.model.add(self.end[j] <= self.start[i]).only_enforce_if(first.negated())
+
+    def _declare_starts(self) -> None:
+        """Declare that each job starts when it is submitted, or when one ends on a machine that it takes.
+
+        That holds in every optimum: any other job could start a unit earlier on the same machines, and every
+        unit in the system costs something.
+        """
+        model, n = self.model, len(self.start)
+        for j in range(n):
+            at_once = model.new_bool_var(f"a_{j}")
+            submit = int(self.instance.jobs.submit[j]) // self.unit
+            model.add(self.start[j] == submit).only_enforce_if(at_once)
+            after = []
+            for i in range(n):
+                shared = self._shared(i, j) if i != j else []
+                if shared:
+                    follows = model.new_bool_var(f"f_{i}_{j}")
+                    model.add(self.start[j] == self.end[i]).only_enforce_if(follows)
+                    model.add_bool_or([*shared, follows.negated()])
+                    after.append(follows)
+            model.add_bool_or([at_once, *after])
+
+    def _shared(self, i: int, j: int) -> list[Any]:
+        """Return, for each machine, a variable that is true only if both jobs are on it."""
+        result = []
+        for k in range(len(self.instance.setting.capacity)):
+            if (i, k) in self.on and (j, k) in self.on:
+                both = self.model.new_bool_var(f"m_{i}_{j}_{k}")
+                self.model.add_implication(both, self.on[i, k])
+                self.model.add_implication(both, self.on[j, k])
+                result.append(both)
+        return result
+
+    def _break_symmetry(self) -> None:
+        """Order equal jobs by their starts, and equal machines by the first job that they run."""
+        instance, n = self.instance, len(self.instance.jobs)
+        for i, j in equal_jobs(instance):
+            self.model.add(self.start[i] <= self.start[j])
+        kinds: dict[tuple[int, ...], int] = {}
+        for k, has in enumerate(instance.setting.capacity.tolist()):
+            before = kinds.get(tuple(has))
+            kinds[tuple(has)] = k
+            if before is None:
+                continue
+            for i in range(n):
+                _look(self.budget)
+                if (i, k) in self.on:
+                    earlier = [self.on[j, before] for j in range(i + 1) if (j, before) in self.on]
+                    self.model.add_bool_or([*earlier, self.on[i, k].negated()])
+
+    def _declare_cost(self, least: int) -> None:
+        """Declare the objective, which is no less than ``least``."""
+        instance = self.instance
+        weight = instance.units_of_cost(0, 1)
+        gpus = instance.jobs.gpus.tolist()
+        prices = [weight * gpus[i] for i in range(len(gpus))]
+        varying = [
+            price for price, spans in zip(prices, self.durations, strict=True) if len(set(spans.values())) > 1
+        ]
+        self.price = math.gcd(WEIGHT_UNIT, *varying)
+        terms: list[Any] = [WEIGHT_UNIT // self.price * end for end in self.end]
+        fixed = -WEIGHT_UNIT * sum(instance.jobs.submit.tolist())
+        for i, price in enumerate(prices):
+            if isinstance(self.size[i], int):
+                fixed += price * self.size[i] * self.unit
+            elif price:
+                terms.append(price // self.price * self.size[i])
+        self.fixed = fixed
+        step = self.price * self.unit
+        self.model.add(sum(terms) >= -((fixed - least) // step))
+        self.model.minimize(sum(terms))
+
+    def _hint(self, first: Schedule) -> None:
+        """Tell CP-SAT the schedule to begin with."""
+        held = {(i, k): count for i, k, count in first.rows.tolist()}
+        for i, start in enumerate(self.start):
+            self.model.add_hint(start, int(first.start[i]) // self.unit)
+        for key, count in self.counts.items():
+            self.model.add_hint(self.on[key], int(key in held))
+            if count is not self.on[key]:
+                self.model.add_hint(count, held.get(key, 0))
+
+    def solve(
+        self, progress: ProgressCallback | None
+    ) -> tuple[tuple[np.ndarray, np.ndarray] | None, int, WhyStopped]:
+        """Return the starts and rows that were found, if any, a bound in units of cost, and how it ended."""
+        cp_model = library("ortools.sat.python.cp_model")
+
+        solver = cp_model.CpSolver()
+        solver.parameters.num_workers = 1
+        solver.parameters.random_seed = 0
+        solver.parameters.cp_model_probing_level = 0  # takes longer than many a search
+        solver.parameters.symmetry_level = 0  # the model breaks what there is
+        step, budget = self.price * self.unit, self.budget
+        allowed = budget.gap * (self.least - self.instance.unavoidable) / step
+        solver.parameters.absolute_gap_limit = max(0.5, math.floor(allowed))  # the relative one counts more
+        solver.parameters.relative_gap_limit = 0.0
+        if not math.isinf(budget.time_limit):
+            solver.parameters.max_time_in_seconds = budget.left
+        status = _search(solver, self.model, progress)
+        if status == cp_model.UNKNOWN:
+            return None, 0, WhyStopped.TIME_LIMIT
+        if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+            raise OracleError(
+                f"CP-SAT: status {solver.status_name(status)} for a problem that has a solution"
+            )
+        starts = np.array([solver.value(start) * self.unit for start in self.start], dtype=np.int64)
+        rows = [(*key, solver.value(count)) for key, count in self.counts.items() if solver.value(count)]
+        self.value = round(solver.objective_value) * step + self.fixed
+        bound = math.ceil(solver.best_objective_bound - 1e-6) * step + self.fixed
+        ended = WhyStopped.ROUNDS if status == cp_model.OPTIMAL else WhyStopped.TIME_LIMIT
+        return (starts, np.array(rows, dtype=np.int64)), bound, ended
+
+
+def _search(solver: Any, model: Any, progress: ProgressCallback | None) -> Any:
+    """Run CP-SAT and report on its way; return its status."""
+    cp_model = library("ortools.sat.python.cp_model")
+
+    report = _Report(progress)
+
+    class Watch(cp_model.CpSolverSolutionCallback):  # type: ignore[name-defined, misc]
+        def on_solution_callback(self) -> None:
+            if not report.gap(self.objective_value, self.best_objective_bound):
+                self.stop_search()
+
+    status = run_cp_sat(solver, model, Watch())
+    report.finish()
+    return status
+
+
+def by_program(
+    instance: PlacementInstance, budget: Budget, progress: ProgressCallback | None = None
+) -> Exact:
+    """Solve the declared program by HiGHS; for tiny instances without contention.
+
+    Parameters
+    ----------
+    instance
+        The instance, without contention and with a window for all jobs.
+    budget
+        Gap and time limit.
+    progress
+        Called once, in the end.
+
+    Returns
+    -------
+    Exact
+        A bound, HiGHS's less a margin for its tolerances, and the better one of what was found, shifted to
+        the left through the simulator, and some list schedules.
+
+    Raises
+    ------
+    InputError
+        If jobs contend, or there are more of them than the window holds.
+    OracleError
+        If HiGHS fails, or a schedule does not survive the instance's own check.
+    """
+    refuse_contention(instance)
+    first = list_schedule(instance, budget)
+    method = "integer program (Pyomo, HiGHS)"
+    if not len(instance.jobs):
+        return _exact(instance, first, 0, budget, method)
+    least = root_bound(instance)
+    entries = len(instance.jobs) ** 2 * len(instance.setting.capacity)
+    if entries * SECONDS_PER_ENTRY > budget.left:
+        return _exact(instance, first, least, budget, f"{method}: too large for the time")
+    program = placement_program(instance)
+    limit = None if math.isinf(budget.time_limit) else budget.left
+    allowed = 0.5 * budget.gap * (least - instance.unavoidable) / MILLION
+    solved = program.solve(gap=0.0, time_limit=limit, mip_abs_gap=allowed)
+    if solved.status not in ("convergenceCriteriaSatisfied", "maxTimeLimit"):
+        raise OracleError(f"HiGHS ended with {solved.status}")
+    best = first
+    if solved.value is not None:
+        schedule = _simulated(instance, *_program_rows(solved.variables))
+        best = min(first, schedule, key=instance.units)
+    if solved.bound is not None:
+        step = math.gcd(WEIGHT_UNIT, instance.units_of_cost(0, 1)) * steps(instance)
+        told = solved.bound * MILLION
+        beyond = told - instance.unavoidable
+        margin = TOLERANCE * (abs(beyond) + step) + ROUNDING * abs(told)
+        units = instance.unavoidable + math.ceil(beyond - margin)
+        least = max(least, -(-units // step) * step)
+    ended = WhyStopped.TIME_LIMIT if solved.status == "maxTimeLimit" else WhyStopped.STALLED
+    result = _exact(instance, best, least, budget, method, ended)
+    if progress is not None:
+        progress(1.0, f"{method}: {result.why_stopped.value}")
+    return result
+
+
+def _program_rows(values: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the starts, in steps, and the rows that a solution of the program stands for."""
+    counts = np.rint(values["c"]).astype(np.int64)
+    i, k = np.nonzero(counts)
+    return values["s"], np.column_stack([i, k, counts[i, k]])
+
+
+def by_branch_and_bound(
+    instance: PlacementInstance, budget: Budget, progress: ProgressCallback | None = None
+) -> Exact:
+    r"""Search all decisions at the decision epochs, with contention, depth first.
+
+    Equal machines with equal jobs on them, and equal jobs, are not told apart; without contention (and if the
+    window holds all jobs), no job starts later than it could on the same machines. What is left at an epoch
+    costs at least as much as :func:`.placement_kernels.least_cost` says.
+
+    With contention (:math:`\eta > 0`), a job might do better to start between two epochs; such schedules are
+    none that a policy can make, and the bound does not cover them.
+
+    Parameters
+    ----------
+    instance
+        The instance.
+    budget
+        Gap and time limit; how often the clock is looked at, ``SLICE`` says.
+    progress
+        Called with bound / value and a text, twice a second at most.
+
+    Returns
+    -------
+    Exact
+        The best schedule found, and a bound for all schedules that start jobs at decision epochs only. If the
+        time is up, it is that of the first epoch.
+
+    Raises
+    ------
+    InputError
+        If the path alone would take more than ``MOST_BYTES``, or costs are too large for 64 bits.
+    OracleError
+        If a schedule does not survive the instance's own check.
+    """
+    refuse_dear(instance)
+    first = list_schedule(instance, budget)
+    method = "branch and bound over the decision epochs"
+    if not _relaxations(instance):
+        method += " (others do not help without contention)"
+    if not len(instance.jobs):
+        return _exact(instance, first, 0, budget, method)
+    tree, costs = _tree(instance), _costs(instance)
+    setting = instance.setting
+    same = _first_equal(setting.capacity)
+    fixed = (setting.slowdown.contention, min(setting.window, len(instance.jobs)))
+    tree.cursor[BEST] = instance.units(first)
+    tree.cursor[CUT] = tree.cursor[BEST]
+    open_root(instance.table, tree, costs, *fixed, same)
+    report, done = _Report(progress), False
+    steps = max(1, SLICE // (len(instance.jobs) ** 2 + len(same) ** 2))
+    while not done and not budget.over:
+        slack = int(0.5 * budget.gap * (int(tree.cursor[BEST]) - instance.unavoidable))
+        done = explore(instance.table, tree, costs, *fixed, slack, same, steps)
+        best = int(tree.cursor[BEST])
+        bound = min(best, int(tree.cursor[CUT])) if done else int(tree.bound[0])
+        if not report.gap(best / MILLION, bound / MILLION, f"{int(tree.cursor[NODES])} nodes, "):
+            break
+    report.finish()
+    low = min(
+        int(tree.cursor[BEST]), int(tree.cursor[CUT]), int(tree.cursor[BEST] if done else tree.bound[0])
+    )
+    schedule = first
+    if int(tree.cursor[BEST]) < instance.units(first):
+        simulator = instance.simulator()
+        kernels.copy_state(tree.best, simulator.state)
+        schedule = taken_schedule(simulator)
+    return _exact(instance, schedule, low, budget, f"{method}, {int(tree.cursor[NODES])} nodes")
+
+
+def root_bound(instance: PlacementInstance) -> int:
+    """Return what every schedule costs at least by :func:`.placement_kernels.least_cost`, in units of cost.
+
+    It holds with contention and for starts at any time.
+
+    Raises
+    ------
+    InputError
+        If costs are too large for 64 bits.
+    """
+    refuse_dear(instance)
+    simulator = instance.simulator()
+    simulator.advance()
+    return int(least_cost(instance.table, simulator.state, _costs(instance), 2**62))
+
+
+def refuse_dear(instance: PlacementInstance) -> None:
+    """Raise InputError if a cost in millionths of a second could leave what 64 bits hold."""
+    if instance.dearest > MOST_SUM:
+        raise InputError(
+            f"instance: a schedule could cost {instance.dearest / MILLION:.3g} s, too much for exact methods "
+            f"(at most {MOST_SUM / MILLION:.3g} s)"
+        )
+
+
+def _tree(instance: PlacementInstance) -> Tree:
+    """Return the path of a search that has not begun; it has an epoch per arrival and completion at most."""
+    n, machines = len(instance.jobs), len(instance.setting.capacity)
+    depth = 2 * n + 1
+    if 8 * depth * n * (6 * machines + 10) > MOST_BYTES:
+        raise InputError(f"instance: {n} jobs on {machines} machines are too many for branch and bound")
+
+    def table(*shape: int) -> np.ndarray:
+        return np.zeros(shape, dtype=np.int64)
+
+    blank = blank_state(instance.table)
+    return Tree(
+        cursor=table(7),
+        states=State(*(np.repeat(array[None], depth, axis=0) for array in blank)),
+        best=blank,
+        bound=table(depth),
+        jobs=table(depth, n),
+        places=table(depth),
+        status=table(depth, n),
+        free=table(depth, n + 1, machines, 3),
+        alike=table(depth, n + 1, machines),
+        order=table(depth, n, machines),
+        chosen=table(depth, n, machines),
+    )
+
+
+def _costs(instance: PlacementInstance) -> Costs:
+    jobs, setting = instance.jobs, instance.setting
+    weight = instance.units_of_cost(0, 1)
+    total = jobs.instances[:, None] * jobs.need
+    kind = np.arange(len(jobs))
+    for i, j in equal_jobs(instance):
+        kind[j] = kind[i]
+    return Costs(
+        second=WEIGHT_UNIT,
+        gpu=weight,
+        gpus=weight * jobs.gpus,
+        least=np.array([min(_durations(instance, i).values()) for i in range(len(jobs))], dtype=np.int64),
+        total=total,
+        scarce=np.flatnonzero(total.sum(axis=0) > setting.capacity.sum(axis=0)),
+        kind=kind,
+        shift=not _relaxations(instance),
+    )
+
+
+def _first_equal(capacity: np.ndarray) -> np.ndarray:
+    """Return for each machine the first one with the same capacity, shape (M,)."""
+    _, first, kind = np.unique(capacity, axis=0, return_index=True, return_inverse=True)
+    result: np.ndarray = first[kind.reshape(-1)].astype(np.int64)
+    return result
+
+
+class _Report:
+    """Tells progress from within a search; what that raises waits until the search has ended."""
+
+    def __init__(self, progress: ProgressCallback | None) -> None:
+        self._progress = progress
+        self._next = 0.0
+        self._raised: BaseException | None = None
+
+    def __call__(self, done: float, text: str) -> bool:
+        """Report a fraction done and a text; return whether the search shall go on."""
+        now = stopwatch.now()
+        if self._progress is not None and self._raised is None and now >= self._next:
+            self._next = now + PAUSE
+            try:
+                self._progress(done, text)
+            except BaseException as error:  # noqa: BLE001 - raised again by finish
+                self._raised = error
+        return self._raised is None
+
+    def gap(self, value: float, bound: float, text: str = "") -> bool:
+        """Report value and bound, either possibly infinite."""
+        known = 0.0 < bound <= value < math.inf
+        return self(bound / value if known else 0.0, f"{text}value {value:.6g}, bound {bound:.6g}")
+
+    def finish(self) -> None:
+        """Raise what the report raised."""
+        if self._raised is not None:
+            raise self._raised
+
+
+def list_schedule(instance: PlacementInstance, budget: Budget | None = None) -> Schedule:
+    """Return the best of some list schedules: by submission, duration and GPU-seconds; each placing rule.
+
+    If the time is up, those that are made so far count, the first one in any case.
+    """
+    jobs = instance.jobs
+    orders = (jobs.submit, jobs.duration, jobs.duration * np.maximum(jobs.gpus, 1))
+    rules = (kernels.FIRST_FIT, kernels.LOAD_BALANCE, kernels.CONSOLIDATE)
+    found: list[Simulator] = []
+    for keys, rule in itertools.product(orders, rules):
+        if found and budget is not None and budget.over:
+            break
+        simulator = instance.simulator()
+        kernels.run_by_keys(
+            simulator.table,
+            simulator.state,
+            simulator.contention,
+            simulator.window,
+            keys.astype(np.float64),
+            rule,
+            False,
+        )
+        found.append(simulator)
+    best = min(found, key=lambda simulator: instance.units_of_cost(simulator.waited, simulator.used))
+    return _checked(instance, taken_schedule(best))
+
+
+def equal_jobs(instance: PlacementInstance) -> Iterator[tuple[int, int]]:
+    """Yield pairs of jobs that differ in their submission only, each with the next one of its kind.
+
+    Exchanging them in a schedule in which the later one starts first changes neither cost nor capacity. The
+    intensity counts only with contention.
+    """
+    jobs = instance.jobs
+    contends = instance.setting.slowdown.contention > 0.0
+    last: dict[tuple[int, ...], int] = {}
+    for j in range(len(jobs)):
+        intensity = int(jobs.intensity[j]) if contends else 0
+        kind = (int(jobs.duration[j]), int(jobs.instances[j]), *jobs.need[j].tolist(), intensity)
+        if kind in last:
+            yield last[kind], j
+        last[kind] = j
+
+
+def _durations(instance: PlacementInstance, job: int) -> dict[int, int]:
+    """Return how long a job takes without contention, by the number of machines that it may span."""
+    return {K: d for K, d in enumerate(instance.table.duration[job].tolist()) if d > 0}
+
+
+def _least_units(instance: PlacementInstance) -> np.ndarray:
+    """Return what each job costs at least: its duration on the fewest machines, shape (n,)."""
+    jobs = instance.jobs
+    shortest = [min(_durations(instance, i).values()) for i in range(len(jobs))]
+    weight = instance.units_of_cost(0, 1)
+    result: np.ndarray = (WEIGHT_UNIT + weight * jobs.gpus) * np.array(shortest, dtype=np.int64)
+    return result
+
+
+def _relaxations(instance: PlacementInstance) -> str:
+    """Say what of an instance CP-SAT and HiGHS leave out, if anything."""
+    parts = ["contention"] if instance.setting.slowdown.contention > 0.0 else []
+    if len(instance.jobs) > instance.setting.window:
+        parts.append("the limit of the window")
+    return " and ".join(parts)
+
+
+def _simulated(instance: PlacementInstance, start: np.ndarray, rows: np.ndarray) -> Schedule:
+    """Play jobs in the order of their starts on their machines, each as soon as it and its elders fit.
+
+    Without contention, no job starts later than given if these starts are feasible.
+    """
+    simulator = instance.simulator()
+    order = np.lexsort((np.arange(len(start)), start)).tolist()
+    rows_of = [rows[rows[:, 0] == i] for i in range(len(start))]
+    while simulator.advance():
+        waiting, chosen = set(simulator.pending.tolist()), NOTHING
+        arrived = int(simulator.state.clock[kernels.ARRIVED])
+        for i in order.copy():
+            if i in waiting:
+                both = np.concatenate([chosen, rows_of[i]])
+                if not simulator.feasible(both):
+                    break
+                chosen = both
+                order.remove(i)
+            elif i >= arrived:
+                break
+        simulator.begin(chosen[np.lexsort((chosen[:, 1], chosen[:, 0]))])
+    return taken_schedule(simulator)
+
+
+def _checked(instance: PlacementInstance, schedule: Schedule) -> Schedule:
+    broken = instance.violations(schedule)
+    if broken:
+        raise OracleError(f"a schedule is infeasible: {broken[0]}")
+    return schedule
+
+
+def _exact(
+    instance: PlacementInstance,
+    schedule: Schedule,
+    bound: int,
+    budget: Budget,
+    method: str,
+    otherwise: WhyStopped = WhyStopped.TIME_LIMIT,
+) -> Exact:
+    """Check a schedule and its bound, and say how it ended, ``otherwise`` if the gap is not reached."""
+    value = instance.units(_checked(instance, schedule))
+    if bound > value:
+        raise OracleError(f"{method}: the bound {bound} is above the value {value}, in millionths of seconds")
+    why = otherwise
+    if bound == value:
+        why = WhyStopped.PROVED
+    elif gap(instance, value, bound) <= budget.gap:
+        why = WhyStopped.GAP_REACHED
+    return Exact(schedule, bound, why, method)

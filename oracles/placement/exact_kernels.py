@@ -1,0 +1,532 @@
+"""Compiled kernels of the branch and bound over schedules; see :mod:`.placement_exact`.
+
+All of them stand in this one file, because compiled code is cached by file.
+
+The search goes depth first through levels and places. A level is a decision epoch; its places are the waiting
+jobs that fit then, the shortest first. At each place the job starts with one spread of its instances over the
+machines after another, most compact first, and waits in the end. Costs are in millionths of a second.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...models.compiled import njit
+from ...models.placement.kernels import (
+    ARRIVED,
+    NOW,
+    PENDING,
+    RUNNING,
+    SCALE,
+    USED,
+    WAITED,
+    State,
+    advance,
+    begin,
+    copy_state,
+    fits,
+    room,
+)
+
+LEVEL, PLACE, FRESH, NODES, BEST, CUT, STEPS = range(7)
+"""Places in :attr:`Tree.cursor`; see there."""
+
+OPEN, WAITS = range(2)
+"""Of a place: there may be spreads to come; the job waits, so that it is done with."""
+
+CHOSEN, SKIPPED, NONE = range(3)
+"""What a step at a place comes to: a choice, a spread that need not be tried, no choice any more."""
+
+SLACK = 1e-9
+"""What rounding may add to a bound in floating point, relatively; about 1e3 roundings count."""
+
+
+class Costs(NamedTuple):
+    """What the bounds need; every array is read-only.
+
+    Attributes
+    ----------
+    second
+        What a job costs per tick in the system.
+    gpu
+        What a GPU in use costs per tick.
+    gpus
+        What the GPUs of each job cost per tick that it runs, shape (n,).
+    least
+        The shortest time that each job takes, in ticks, shape (n,).
+    total
+        What all instances of each job take, shape (n, 3).
+    scarce
+        The resources of which all jobs together want more than there is.
+    kind
+        The same number for jobs that differ in their submission only, shape (n,).
+    shift
+        Whether a job that could have started earlier on the same machines need not be tried.
+    """
+
+    second: int
+    gpu: int
+    gpus: np.ndarray
+    least: np.ndarray
+    total: np.ndarray
+    scarce: np.ndarray
+    kind: np.ndarray
+    shift: bool
+
+
+class Tree(NamedTuple):
+    """The path to where the search stands; D levels, n jobs, M machines.
+
+    Attributes
+    ----------
+    cursor
+        LEVEL and PLACE, where the search stands, the level -1 in the end; FRESH, whether it comes from above;
+        NODES, how many epochs it has seen; BEST, what the best schedule costs; CUT, the least bound of what
+        was left out; STEPS, how many steps it has made: choices, spreads that were skipped, epochs.
+    states
+        The simulation at each level, before the decision; every array has an axis of length D in front.
+    best
+        The simulation at the end of the best schedule.
+    bound
+        What every schedule below each level costs at least, shape (D,).
+    jobs, places
+        The jobs at the places of each level, shape (D, n), and how many there are, shape (D,).
+    status
+        OPEN or WAITS at each place, shape (D, n).
+    free
+        What is free when the search comes to a place, shape (D, n + 1, M, 3).
+    alike
+        For each machine the first one that cannot be told from it then, shape (D, n + 1, M).
+    order
+        The machines in the order in which the spreads at a place fill them, shape (D, n, M).
+    chosen
+        Instances on each machine, shape (D, n, M).
+    """
+
+    cursor: np.ndarray
+    states: State
+    best: State
+    bound: np.ndarray
+    jobs: np.ndarray
+    places: np.ndarray
+    status: np.ndarray
+    free: np.ndarray
+    alike: np.ndarray
+    order: np.ndarray
+    chosen: np.ndarray
+
+
+@njit(cache=True)
+def at_level(states, level):  # type: ignore[no-untyped-def]
+    """Return the state of one level."""
+    return State(
+        states.clock[level],
+        states.free[level],
+        states.load[level],
+        states.start[level],
+        states.finish[level],
+        states.work[level],
+        states.speed[level],
+        states.settled[level],
+        states.first[level],
+        states.spans[level],
+        states.rows[level],
+        states.running[level],
+        states.pending[level],
+        states.ended[level],
+    )
+
+
+@njit(cache=True)
+def _running_ends(state, ends, jobs):  # type: ignore[no-untyped-def]
+    """Write when the running jobs end at the earliest, at full speed from now on, ascending."""
+    now = state.clock[NOW]
+    count = state.clock[RUNNING]
+    for p in range(count):
+        job = state.running[p]
+        work = state.work[job] - state.speed[job] * (now - state.settled[job])
+        end = now - (-work // SCALE)
+        q = p
+        while q > 0 and ends[q - 1] > end:
+            ends[q], jobs[q] = ends[q - 1], jobs[q - 1]
+            q -= 1
+        ends[q], jobs[q] = end, job
+    return count
+
+
+@njit(cache=True)
+def _earliest(total, free, ends, running, count, job, begin):  # type: ignore[no-untyped-def]
+    """Return when a job can start at the earliest if all machines were one."""
+    when = begin
+    for r in range(3):
+        left = free[r]
+        p = 0
+        while left < total[job, r] and p < count:
+            left += total[running[p], r]
+            when = max(when, ends[p])
+            p += 1
+    return when
+
+
+@njit(cache=True)
+def _fluid(release, volume, left, capacity, ends, given, count, by_volume):  # type: ignore[no-untyped-def]
+    """Process volumes one at a time with all that is free, least first; return the sum of times and of means.
+
+    The least volume first makes the sum of the mean times at which the jobs are processed as small as it can
+    be, the least rest of a volume first the sum of the times at which they are done.
+
+    Parameters
+    ----------
+    release, volume
+        When each job can start, and how much it is.
+    left
+        Scratch, shape (n,).
+    capacity
+        How much is processed per tick at first.
+    ends, given, count
+        When how much more is processed.
+    by_volume
+        Whether the volume decides, or else its rest.
+    """
+    n = volume.size
+    open_jobs = 0
+    now = np.inf
+    for i in range(n):
+        left[i] = volume[i]
+        if volume[i] > 0.0:
+            open_jobs += 1
+            now = min(now, release[i])
+    done, means = 0.0, 0.0
+    p = 0
+    while open_jobs > 0:
+        while p < count and ends[p] <= now:
+            capacity += given[p]
+            p += 1
+        chosen, event = -1, np.inf
+        for i in range(n):
+            if left[i] > 0.0:
+                if release[i] > now:
+                    event = min(event, release[i])
+                elif chosen < 0 or (volume[i] < volume[chosen] if by_volume else left[i] < left[chosen]):
+                    chosen = i
+        if p < count:
+            event = min(event, ends[p])
+        if chosen < 0 or capacity <= 0.0:
+            now = event
+            continue
+        end = now + left[chosen] / capacity
+        if end <= event:
+            means += left[chosen] / volume[chosen] * 0.5 * (now + end)
+            done += end
+            left[chosen] = 0.0
+            open_jobs -= 1
+            now = end
+        else:
+            part = (event - now) * capacity
+            means += part / volume[chosen] * 0.5 * (now + event)
+            left[chosen] -= part
+            now = event
+            if left[chosen] <= 0.0:  # by rounding
+                left[chosen] = 0.0
+                done += now
+                open_jobs -= 1
+    return done, means
+
+
+@njit(cache=True)
+def least_cost(table, state, costs, limit):  # type: ignore[no-untyped-def]
+    """Return what a simulation costs at least until its end.
+
+    What has accrued; the running jobs go on at full speed. A waiting job takes its shortest time from when
+    enough is free on all machines together. The times at which they are done are at least, for each scarce
+    resource, those of the shortest remaining volume first on all machines as one, and the mean times at which
+    they run, half their duration before, those of the smallest volume first. The better bounds are only
+    computed while the bound is below ``limit``.
+    """
+    n = table.submit.size
+    now = state.clock[NOW]
+    ends, running = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    count = _running_ends(state, ends, running)
+    cost = costs.second * state.clock[WAITED] + costs.gpu * state.clock[USED]
+    free = np.zeros(3, dtype=np.int64)
+    for k in range(state.free.shape[0]):
+        for r in range(3):
+            free[r] += state.free[k, r]
+    for p in range(count):
+        cost += (costs.second + costs.gpus[running[p]]) * (ends[p] - now)
+    waiting = state.clock[PENDING] + n - state.clock[ARRIVED]
+    release, length = np.empty(waiting), np.empty(waiting)
+    jobs = np.empty(waiting, dtype=np.int64)
+    single, base = 0, 0
+    for p in range(waiting):
+        if p < state.clock[PENDING]:
+            job = state.pending[p]
+        else:
+            job = state.clock[ARRIVED] + p - state.clock[PENDING]
+        earliest = max(now, table.submit[job])
+        when = _earliest(costs.total, free, ends, running, count, job, earliest)
+        jobs[p], release[p], length[p] = job, when, costs.least[job]
+        single += when + costs.least[job]
+        base += earliest
+        cost += costs.gpus[job] * costs.least[job]
+    best = cost + costs.second * (single - base)
+    if waiting == 0:
+        return best
+    volume, left, given = np.empty(waiting), np.empty(waiting), np.empty(count)
+    for r in costs.scarce:
+        if best >= limit:
+            break
+        others, halves = 0.0, 0.0
+        for p in range(waiting):
+            volume[p] = costs.total[jobs[p], r] * length[p]
+            if volume[p] > 0.0:
+                halves += 0.5 * length[p]
+            else:
+                others += release[p] + length[p]
+        for p in range(count):
+            given[p] = costs.total[running[p], r]
+        for by_volume in (True, False):
+            done, means = _fluid(release, volume, left, float(free[r]), ends, given, count, by_volume)
+            reached = others + (means + halves if by_volume else done)
+            ticks = int(np.ceil(reached * (1.0 - SLACK) - 1e-6))
+            best = max(best, cost + costs.second * (ticks - base))
+    return best
+
+
+@njit(cache=True)
+def _refine(alike, counts, result):  # type: ignore[no-untyped-def]
+    """Write which machines cannot be told apart any more once they have these counts of a job."""
+    for k in range(alike.size):
+        first = alike[k]
+        while alike[first] != alike[k] or counts[first] != counts[k]:
+            first += 1
+        result[k] = first
+
+
+@njit(cache=True)
+def _open_level(table, tree, costs, window, same):  # type: ignore[no-untyped-def]
+    """Prepare the level at which the search stands: its jobs, and which machines are alike."""
+    level = tree.cursor[LEVEL]
+    state = at_level(tree.states, level)
+    count = 0
+    for p in range(min(window, state.clock[PENDING])):
+        job = state.pending[p]
+        if fits(state.free, table.need[job], table.instances[job]):
+            q = count
+            while q > 0 and costs.least[tree.jobs[level, q - 1]] > costs.least[job]:
+                tree.jobs[level, q] = tree.jobs[level, q - 1]
+                q -= 1
+            tree.jobs[level, q] = job
+            count += 1
+    tree.places[level] = count
+    tree.free[level, 0] = state.free
+    alike = tree.alike[level, 0]
+    alike[:] = same
+    counts = np.empty(same.size, dtype=np.int64)
+    before = np.empty(same.size, dtype=np.int64)
+    for p in range(state.clock[RUNNING]):
+        job = state.running[p]
+        counts[:] = 0
+        for i in range(state.first[job], state.first[job] + state.spans[job]):
+            counts[state.rows[i, 0]] = state.rows[i, 1]
+        before[:] = alike
+        _refine(before, counts, alike)
+    tree.cursor[PLACE], tree.cursor[FRESH] = 0, 1
+
+
+@njit(cache=True)
+def _rank_machines(free, need, most, order):  # type: ignore[no-untyped-def]
+    """Write the machines in the order of CONSOLIDATE: most instances first, then fewest free GPUs."""
+    for k in range(order.size):
+        held = room(free[k], need, most)
+        q = k
+        while q > 0:
+            other = room(free[order[q - 1]], need, most)
+            if other > held or (other == held and free[order[q - 1], 0] <= free[k, 0]):
+                break
+            order[q] = order[q - 1]
+            q -= 1
+        order[q] = k
+
+
+@njit(cache=True)
+def _spread(free, need, alike, order, counts, begin, left):  # type: ignore[no-untyped-def]
+    """Fill machines from place ``begin`` of the order on; return what is left over.
+
+    A machine takes no more than the one before it that is like it.
+    """
+    for p in range(begin, order.size):
+        k = order[p]
+        count = room(free[k], need, left)
+        for q in range(p - 1, -1, -1):
+            if alike[order[q]] == alike[k]:
+                count = min(count, counts[order[q]])
+                break
+        counts[k] = count
+        left -= count
+    return left
+
+
+@njit(cache=True)
+def _next_spread(free, need, alike, order, counts):  # type: ignore[no-untyped-def]
+    """Go on to the next spread of a job in descending lexicographic order; return whether there is one."""
+    after = 0
+    for p in range(order.size - 1, -1, -1):
+        k = order[p]
+        if counts[k] > 0:
+            counts[k] -= 1
+            if _spread(free, need, alike, order, counts, p + 1, after + 1) == 0:
+                return True
+            after += 1 + counts[k]
+            counts[k] = 0
+    return False
+
+
+@njit(cache=True)
+def _holds(free, need, counts):  # type: ignore[no-untyped-def]
+    """Tell whether these instances fit into what is free."""
+    for k in range(counts.size):
+        for r in range(need.size):
+            if counts[k] * need[r] > free[k, r]:
+                return False
+    return True
+
+
+@njit(cache=True)
+def _must_wait(tree, costs, level, place):  # type: ignore[no-untyped-def]
+    """Tell whether an equal job that is older waits at this level, so that this one need not start."""
+    kind = costs.kind[tree.jobs[level, place]]
+    for q in range(place):
+        if tree.status[level, q] == WAITS and costs.kind[tree.jobs[level, q]] == kind:
+            return True
+    return False
+
+
+@njit(cache=True)
+def _next_choice(table, tree, costs):  # type: ignore[no-untyped-def]
+    """Choose the next spread at the place of the search, in the end that the job waits; NONE after that."""
+    level, place = tree.cursor[LEVEL], tree.cursor[PLACE]
+    job = tree.jobs[level, place]
+    need, total = table.need[job], table.instances[job]
+    free, alike = tree.free[level, place], tree.alike[level, place]
+    order, counts = tree.order[level, place], tree.chosen[level, place]
+    fresh = tree.cursor[FRESH] == 1
+    if fresh:
+        tree.status[level, place] = OPEN
+    elif tree.status[level, place] == WAITS:
+        return NONE
+    waited = costs.shift and level > 0 and table.submit[job] <= tree.states.clock[level - 1, NOW]
+    found = False
+    if fresh:
+        if not _must_wait(tree, costs, level, place):
+            _rank_machines(free, need, total, order)
+            found = _spread(free, need, alike, order, counts, 0, total) == 0
+    else:
+        found = _next_spread(free, need, alike, order, counts)
+    if found and waited and _holds(tree.free[level - 1, tree.places[level - 1]], need, counts):
+        tree.cursor[FRESH] = 0
+        return SKIPPED
+    if not found:
+        tree.status[level, place] = WAITS
+        counts[:] = 0
+    after = tree.free[level, place + 1]
+    for k in range(counts.size):
+        for r in range(need.size):
+            after[k, r] = free[k, r] - counts[k] * need[r]
+    _refine(alike, counts, tree.alike[level, place + 1])
+    return CHOSEN
+
+
+@njit(cache=True)
+def _rows(tree, level):  # type: ignore[no-untyped-def]
+    """Return the rows (job, machine, count) of the decision of a level."""
+    count = tree.places[level]
+    rows = np.empty((count * tree.chosen.shape[2], 3), dtype=np.int64)
+    at = 0
+    for p in range(count):
+        for k in range(tree.chosen.shape[2]):
+            if tree.chosen[level, p, k] > 0:
+                rows[at, 0], rows[at, 1], rows[at, 2] = tree.jobs[level, p], k, tree.chosen[level, p, k]
+                at += 1
+    return rows[:at]
+
+
+@njit(cache=True)
+def _descend(table, tree, costs, contention, window, slack, same):  # type: ignore[no-untyped-def]
+    """Carry out the decision of a level, and open the next one if it may hold better schedules."""
+    level, cursor = tree.cursor[LEVEL], tree.cursor
+    rows = _rows(tree, level)
+    before, state = at_level(tree.states, level), at_level(tree.states, level + 1)
+    idle = before.clock[RUNNING] == 0 and before.clock[ARRIVED] == table.submit.size
+    if rows.shape[0] == 0 and idle:
+        return False
+    copy_state(before, state)
+    begin(table, state, contention, rows)
+    more = advance(table, state, contention, window)
+    cursor[NODES] += 1
+    if not more:
+        cost = costs.second * state.clock[WAITED] + costs.gpu * state.clock[USED]
+        if cost < cursor[BEST]:
+            cursor[BEST] = cost
+            copy_state(state, tree.best)
+        return False
+    bound = max(tree.bound[level], least_cost(table, state, costs, cursor[BEST] - slack))
+    if bound >= cursor[BEST] - slack:
+        cursor[CUT] = min(cursor[CUT], bound)
+        return False
+    cursor[LEVEL] = level + 1
+    tree.bound[level + 1] = bound
+    _open_level(table, tree, costs, window, same)
+    return True
+
+
+@njit(cache=True)
+def open_root(table, tree, costs, contention, window, same):  # type: ignore[no-untyped-def]
+    """Go to the first epoch of a fresh tree whose incumbent is known."""
+    state = at_level(tree.states, 0)
+    advance(table, state, contention, window)
+    tree.bound[0] = least_cost(table, state, costs, tree.cursor[BEST])
+    tree.cursor[LEVEL] = 0
+    _open_level(table, tree, costs, window, same)
+
+
+@njit(cache=True)
+def explore(table, tree, costs, contention, window, slack, same, steps):  # type: ignore[no-untyped-def]
+    """Search on for a number of steps; return whether the search has come to its end.
+
+    Parameters
+    ----------
+    table, contention, window
+        The simulation.
+    tree, costs
+        Where the search stands, and what the bounds need.
+    slack
+        By how much less a schedule has to cost than the best one to be looked for.
+    same
+        For each machine the first one with the same capacity, shape (M,).
+    steps
+        How many steps to make.
+    """
+    cursor = tree.cursor
+    last = cursor[STEPS] + steps
+    while cursor[LEVEL] >= 0:
+        if cursor[STEPS] >= last:
+            return False
+        cursor[STEPS] += 1
+        level, place = cursor[LEVEL], cursor[PLACE]
+        if place == tree.places[level]:
+            if not _descend(table, tree, costs, contention, window, slack, same):
+                cursor[PLACE], cursor[FRESH] = place - 1, 0
+            continue
+        choice = _next_choice(table, tree, costs)
+        if choice == CHOSEN:
+            cursor[PLACE], cursor[FRESH] = place + 1, 1
+        elif choice == NONE and place > 0:
+            cursor[PLACE], cursor[FRESH] = place - 1, 0
+        elif choice == NONE:
+            cursor[LEVEL] = level - 1
+            if level > 0:
+                cursor[PLACE], cursor[FRESH] = tree.places[level - 1] - 1, 0
+    return True

@@ -1,0 +1,239 @@
+"""Oracle of the placement problem: the cheapest schedule of all jobs, with a certified lower bound."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from ...models.base import InputError
+from ...models.placement.instance import MOST_SUM, PlacementInstance
+from ...models.placement.schedule import Schedule
+from ..base import Budget, Optimum, OracleEntry, OracleError, ProgressCallback, WhyStopped
+from .bound import Bound, Certificate, check_certificate, lower_bound, sum_of_durations
+from .exact import MILLION, Exact, by_branch_and_bound, by_cpsat, by_enumeration, by_program
+from .search import gap as judged_gap
+from .search import list_schedule, search
+
+__all__ = ["METHODS", "ORACLES", "Bound", "Certificate", "check_certificate", "lower_bound", "offline"]
+
+AUTO, SEARCH = "auto", "search"
+EXACT: dict[str, Callable[[PlacementInstance, Budget, ProgressCallback | None], Exact]] = {
+    "branch-and-bound": lambda *given: by_branch_and_bound(*given),
+    "cp-sat": lambda *given: by_cpsat(*given),
+    "program": lambda *given: by_program(*given),
+    "enumeration": lambda *given: by_enumeration(*given),
+}
+METHODS = (AUTO, SEARCH, *EXACT)
+
+FEW_JOBS = 14
+FEW_CONTENDING = 10
+"""Up to so many jobs, without and with contention, "auto" also tries the branch and bound."""
+
+EXACT_SECONDS = 60.0
+"""The time "auto" gives the branch and bound if it has no time limit."""
+
+BOUND_SHARE = 0.3
+BRIEF_SHARE = 0.1
+"""The part of the time left that bound and search may each take before the branch and bound; the bound takes
+the larger part if there is none."""
+
+BRIEF_ROUNDS = 2000
+"""Rounds of the search before the branch and bound."""
+
+
+class _Held:
+    """The best schedule and the largest bound so far, in whole millionths of a second, and what made them."""
+
+    def __init__(
+        self, instance: PlacementInstance, budget: Budget, progress: ProgressCallback | None
+    ) -> None:
+        self.instance, self.budget, self.progress = instance, budget, progress
+        trivial = sum_of_durations(instance)
+        self.bound, self.prover, self.certificate = trivial.units, trivial.method, trivial.certificate
+        self.schedule, self.maker = list_schedule(instance), "shortest first"
+        self.value = instance.units(self.schedule)
+        self.offer(self.schedule, self.maker)  # which checks it
+
+    @property
+    def over(self) -> bool:
+        """Whether the gap is reached, or the time is up."""
+        return self.budget.over or self.near
+
+    @property
+    def near(self) -> bool:
+        """Whether the gap is reached."""
+        return judged_gap(self.instance, self.value, self.bound) <= self.budget.gap
+
+    def offer(self, schedule: Schedule, maker: str) -> None:
+        """Take a schedule if it is better, after a check."""
+        broken = self.instance.violations(schedule)
+        if broken:
+            raise OracleError(f"{maker}: infeasible: {'; '.join(map(str, broken[:3]))}")
+        value = self.instance.units(schedule)
+        if value < self.value:
+            self.schedule, self.value, self.maker = schedule, value, maker
+        self._compare()
+
+    def limit(self, bound: int, prover: str) -> None:
+        """Take a bound if it is larger."""
+        if bound > self.bound:
+            self.bound, self.prover = bound, prover
+        self._compare()
+
+    def price(self, found: Bound) -> None:
+        """Take a bound with a certificate."""
+        if found.units > self.bound:
+            self.certificate = found.certificate
+        self.limit(found.units, found.method)
+
+    def take(self, found: Exact) -> None:
+        """Take what an exact method found."""
+        if found.schedule is not None:
+            self.offer(found.schedule, found.method)
+        if found.units is not None:
+            self.limit(found.units, found.method)
+
+    def _compare(self) -> None:
+        """Raise if the value is below the bound."""
+        if self.value < self.bound:
+            raise OracleError(
+                f"the value {self.value / MILLION!r} ({self.maker}) is below the bound "
+                f"{self.bound / MILLION!r} ({self.prover})"
+            )
+
+    def part(self, share: float = 1.0, most: float = math.inf) -> Budget:
+        """Return a budget of a share of the time left, and of no more than ``most`` seconds."""
+        limit = min(most, self.budget.left * share)
+        return Budget(self.budget.gap, None if math.isinf(limit) else limit)
+
+    def report(self, low: float, high: float) -> ProgressCallback | None:
+        """Return a callback that maps 0 to 1 onto a part of the progress."""
+        tell = self.progress
+        if tell is None:
+            return None
+        return lambda done, text: tell(low + (high - low) * min(1.0, max(0.0, done)), text)
+
+    def optimum(self, last: WhyStopped) -> Optimum:
+        """Return what is held, and why it ended: ``last`` unless gap or time say so.
+
+        It is proved only if value and bound are the same number of millionths; seconds are both divided by
+        the same number, so that none is below the other.
+        """
+        value, bound, why = self.value / MILLION, self.bound / MILLION, last
+        if self.value == self.bound:
+            why = WhyStopped.PROVED
+        elif self.near:
+            why = WhyStopped.GAP_REACHED
+        elif self.budget.over:
+            why = WhyStopped.TIME_LIMIT
+        if self.progress is not None:
+            self.progress(1.0, f"value {value:.6g}, bound {bound:.6g}")
+        method = self.maker
+        if self.prover != self.maker:
+            method = f"schedule: {self.maker}; bound: {self.prover}"
+        return Optimum(value, bound, self.schedule, why, method, self.budget.seconds, self.certificate, True)
+
+
+def offline(
+    instance: PlacementInstance,
+    *,
+    method: str = AUTO,
+    gap: float = 1e-6,
+    time_limit: float | None = None,
+    progress: ProgressCallback | None = None,
+) -> Optimum:
+    """Return the cheapest schedule of all jobs, all of them known in advance.
+
+    Every method begins with a list schedule and the sum of all durations, which are optimal where nobody has
+    to wait. "search" goes on with prices of capacity, which prove a bound
+    (:func:`.placement_bound.lower_bound`), and with plans and annealing (:func:`.placement_search.search`).
+    "auto" adds the branch and bound for few jobs, between a short search and a long one.
+
+    The cost is minimised over what policies can do: starts at decision epochs. The bound of prices holds for
+    any starts, and so does that of CP-SAT and the program.
+
+    Parameters
+    ----------
+    instance
+        The instance.
+    method
+        "auto"; "search", for any size; or one exact method alone: "branch-and-bound" over the decision
+        epochs, "cp-sat" (exact without contention; with it, its bound is that of the jobs undisturbed),
+        "program" (the declared program through Pyomo and HiGHS, without contention) or "enumeration" (tiny
+        instances).
+    gap
+        Relative gap to reach, by which less than the best may have been found. What every schedule pays for
+        GPUs does not count in it. It is "proved" only if value and bound are equal.
+    time_limit
+        Seconds. Without one, an exact method runs until the gap is reached; "search" and "auto" end by
+        themselves after a number of rounds that depends on the size alone, the branch and bound of "auto"
+        after :data:`EXACT_SECONDS`. What a clock cuts off may differ between runs; with more time the search
+        begins with all that it does with less. The first list schedule
+        is made in any case.
+    progress
+        Called with the fraction done and a text.
+
+    Returns
+    -------
+    Optimum
+        ``decision`` is a :class:`.Schedule`; ``instance.decisions`` of it replay it. ``bound`` is the largest
+        of all that were proved; ``method`` names what made the value and what proved the bound.
+        ``certificate`` is the :class:`.Certificate` of the largest bound that prices prove, which
+        :func:`check_certificate` computes again.
+
+    Raises
+    ------
+    InputError
+        For an unknown method, gap or time limit, or an exact method that does not take the instance.
+    OracleError
+        If an answer does not survive the check.
+    """
+    budget = Budget(gap, time_limit)
+    if method not in METHODS:
+        raise InputError(f"method: {method!r} is not one of {', '.join(METHODS)}")
+    held = _Held(instance, budget, progress)
+    last = WhyStopped.ROUNDS
+    if method in EXACT:
+        if not held.over:
+            found = EXACT[method](instance, held.part(), held.report(0.0, 1.0))
+            held.take(found)
+            last = found.why_stopped
+    else:
+        _by_prices_and_search(held, exact=method == AUTO and _few(instance))
+    return held.optimum(last)
+
+
+def _few(instance: PlacementInstance) -> bool:
+    """Return whether the branch and bound is worth a try, and can count the costs."""
+    contends = instance.setting.slowdown.contention > 0.0
+    few = len(instance.jobs) <= (FEW_CONTENDING if contends else FEW_JOBS)
+    return few and instance.dearest <= MOST_SUM
+
+
+def _by_prices_and_search(held: _Held, *, exact: bool) -> None:
+    """Bound by prices and search; with ``exact``, branch and bound between a short search and a long one."""
+    instance = held.instance
+    if not held.over:
+        part = held.part(BRIEF_SHARE if exact else BOUND_SHARE)
+        held.price(lower_bound(instance, part, held.report(0.0, 0.2), schedule=held.schedule))
+    if exact and not held.over:
+        part = held.part(BRIEF_SHARE)
+        held.offer(*search(instance, part, held.report(0.2, 0.3), rounds=BRIEF_ROUNDS, bound=held.bound))
+    if exact and not held.over:
+        most = EXACT_SECONDS if math.isinf(held.budget.left) else math.inf
+        held.take(by_branch_and_bound(instance, held.part(0.8, most), held.report(0.3, 0.8)))
+    if not held.over:
+        low = 0.8 if exact else 0.2
+        held.offer(*search(instance, held.part(), held.report(low, 1.0), bound=held.bound))
+
+
+ORACLES = {
+    "offline": OracleEntry(
+        offline,
+        PlacementInstance.problem,
+        "the cheapest schedule of all jobs, known in advance",
+        METHODS,
+        "prices of capacity, evaluated by our own code, for any starts; on few jobs also our own branch and "
+        "bound, over the decision epochs; on request the dual bound of CP-SAT or HiGHS",
+    ),
+}

@@ -1,0 +1,337 @@
+"""Good schedules for placement at any size: list schedules, plans made with all knowledge, and annealing."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...models.placement.instance import WEIGHT_UNIT, PlacementInstance, taken_schedule
+from ...models.placement.jobs import TICKS
+from ...models.placement.kernels import (
+    CONSOLIDATE,
+    FIRST_FIT,
+    LOAD_BALANCE,
+    USED,
+    WAITED,
+    copy_state,
+    run_by_keys,
+)
+from ...models.placement.schedule import Schedule
+from ..annealing import cooling
+from ..base import Budget, ProgressCallback, relative_gap
+from . import search_kernels as kernels
+
+EXPONENTS = (0.0, 0.25, 0.5, 1.0)
+"""Jobs are ranked by duration times the share of the cluster that they take to such a power."""
+
+ROOM = (1.0, 1.1, 1.25)
+"""What plans multiply durations by, if jobs contend."""
+
+PLACING = {CONSOLIDATE: "", FIRST_FIT: ", first fit", LOAD_BALANCE: ", balanced"}
+
+PLAN_WORK = 4e8
+"""Plans are made up to so many jobs squared times machines."""
+
+PLAN_BATCH_WORK = 10**6
+MOST_PLANNED = 50
+"""Jobs that are planned between two looks at the clock: so many, and no more than PLAN_BATCH_WORK by the
+number of all jobs and machines."""
+
+WARM, COLD = 1e-3, 1e-6
+"""Relative loss that is accepted with probability 1/e, at the start and at the end."""
+
+SEARCH_WORK = 6e6
+MOST_ROUNDS = 20_000
+"""Rounds of the local search without a time limit: so many, and no more than SEARCH_WORK jobs simulated."""
+
+COOLINGS = 15
+"""It first cools down in such a part of these rounds: 1 + 2 + 4 + 8 of them make the whole."""
+
+BATCH_WORK = 160_000
+MOST_BATCH = 200
+"""Rounds of the local search between two looks at the clock: so many, and no more than BATCH_WORK jobs
+simulated, times machines."""
+
+ANNEALED = ", improved by annealing"
+UNTIL_TIME = 10**9
+SEED = 0
+
+
+def gap(instance: PlacementInstance, value: int, bound: int) -> float:
+    """Return the relative gap between a cost and a bound, in millionths of a second, as searches judge it.
+
+    What every schedule pays for GPUs does not count, so that a large ``gpu_weight`` hides nothing.
+    """
+    return relative_gap(instance.unavoidable - value, instance.unavoidable - bound)
+
+
+class _Best:
+    """The best simulation so far, and what made it: keys, releases and styles, and the places of a plan."""
+
+    def __init__(self, instance: PlacementInstance) -> None:
+        self.instance, self.table = instance, instance.table
+        self.blank, self.other, self.best = (instance.simulator().state for _ in range(3))
+        self.cost, self.maker = math.inf, ""
+        self.setting = (
+            instance.setting.slowdown.contention,
+            instance.setting.window,
+            float(instance.units_of_cost(0, 1)),
+        )
+        n, most = len(instance.jobs), self.table.duration.shape[1] - 1
+        self.genome = self._genome(np.zeros(n), instance.jobs.submit, CONSOLIDATE)
+        self.places = np.zeros((n, most, 2), dtype=np.int64), np.zeros(n, dtype=np.int64)
+
+    def _genome(self, keys: np.ndarray, release: np.ndarray, rule: int) -> tuple[np.ndarray, ...]:
+        """Return keys as places in their order, releases, and one style for all jobs."""
+        ranks = np.empty(len(keys))
+        ranks[np.argsort(keys, kind="stable")] = np.arange(len(keys), dtype=np.float64)
+        style = np.tile(np.array([rule, len(self.instance.setting.capacity)]), (len(keys), 1))
+        return ranks, release.copy(), style
+
+    def by_list(self, keys: np.ndarray, rule: int, strict: bool, maker: str) -> None:
+        """Run the list schedule of some keys."""
+        contention, window, _ = self.setting
+        copy_state(self.blank, self.other)
+        run_by_keys(self.table, self.other, contention, window, keys, rule, strict)
+        clock = self.other.clock
+        cost = float(self.instance.units_of_cost(int(clock[WAITED]), int(clock[USED])))
+        genome = self._genome(keys, self.instance.jobs.submit, rule)
+        self._take(cost, maker, genome, (self.places[0], 0 * self.places[1]))
+
+    def by_plan(
+        self, start: np.ndarray, places: tuple[np.ndarray, np.ndarray], obeyed: bool, maker: str
+    ) -> None:
+        """Run a plan; unless it is ``obeyed``, jobs may start before it says so, on any machines."""
+        genome = self._genome(start, start if obeyed else self.instance.jobs.submit, CONSOLIDATE)
+        if not obeyed:
+            places = (places[0], 0 * places[1])
+        self._take(self.run(genome, places, self.cost), maker, genome, places)
+
+    def run(
+        self, genome: tuple[np.ndarray, ...], places: tuple[np.ndarray, np.ndarray], limit: float
+    ) -> float:
+        """Simulate, and return the cost in millionths of a second, infinite if it is above the limit."""
+        contention, window, weight = self.setting
+        keys, release, style = genome
+        rows, spans = places
+        cost: float = kernels.run_plan(
+            self.table, self.blank, self.other, contention, window, keys, release, style, rows, spans,
+            weight, limit,
+        )  # fmt: skip
+        return cost
+
+    def _take(
+        self,
+        cost: float,
+        maker: str,
+        genome: tuple[np.ndarray, ...],
+        places: tuple[np.ndarray, np.ndarray],
+    ) -> None:
+        if cost < self.cost:
+            self.cost, self.maker, self.genome = cost, maker, genome
+            self.places = places[0].copy(), places[1].copy()
+            copy_state(self.other, self.best)
+
+    def again(self) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, np.ndarray]]:
+        """Return a genome and places with which the best simulation runs again, whatever made it."""
+        start, taken = self.best.start, self.schedule().rows
+        rows, spans = np.zeros_like(self.places[0]), self.best.spans.copy()
+        place = np.arange(len(taken)) - np.repeat(np.cumsum(spans) - spans, spans)
+        rows[taken[:, 0], place] = taken[:, 1:]
+        return self._genome(start, start, CONSOLIDATE), (rows, spans)
+
+    def schedule(self) -> Schedule:
+        """Return the schedule of the best simulation."""
+        simulator = self.instance.simulator()
+        copy_state(self.best, simulator.state)
+        return taken_schedule(simulator)
+
+
+def size_keys(instance: PlacementInstance, exponent: float) -> np.ndarray:
+    """Return duration times the largest share of a resource to a power, shape (n,)."""
+    jobs = instance.jobs
+    total = np.maximum(1, instance.setting.capacity.sum(axis=0))
+    share = (jobs.need * jobs.instances[:, None] / total).max(axis=1)
+    result: np.ndarray = jobs.duration * share**exponent
+    return result
+
+
+def list_schedule(instance: PlacementInstance) -> Schedule:
+    """Return the schedule by shortest duration first, on as few machines as each job can have."""
+    best = _Best(instance)
+    best.by_list(size_keys(instance, 0.0), CONSOLIDATE, False, "shortest first")
+    return best.schedule()
+
+
+def search(
+    instance: PlacementInstance,
+    budget: Budget,
+    progress: ProgressCallback | None = None,
+    *,
+    seed: int = SEED,
+    rounds: int | None = None,
+    bound: int = 0,
+) -> tuple[Schedule, str]:
+    """Return a good schedule of all jobs, known in advance, and what made it.
+
+    First list schedules by several keys and rules. Then plans: in the order of such keys each job is planned
+    as early as it fits beside those planned before it, whether they come earlier or later; so a long job does
+    not start where it would delay many short ones. Plans are played, and those that contention upsets are
+    also played as mere orders. Last, simulated annealing on the keys and on the ticks from which on jobs are
+    tried, each round by a whole simulation. It cools by rounds (:func:`.annealing.cooling`), and the best of
+    all rounds counts: with more rounds or time, what is returned is never worse.
+
+    Parameters
+    ----------
+    instance
+        The instance.
+    budget
+        Gap and time limit; the first list schedule is made in any case. With a time limit, how many rounds
+        there are depends on the machine's speed.
+    progress
+        Called with the fraction done and a text.
+    seed
+        Decides all that is random.
+    rounds
+        Rounds of the local search; by default as many as the size allows (:data:`SEARCH_WORK`), or until the
+        time is up if there is a limit.
+    bound
+        A lower bound of the cost in millionths of a second: the search ends within ``budget.gap`` of it.
+    """
+    state = _Search(instance, budget, progress, bound)
+    if len(instance.jobs):
+        state.lists()
+        state.plans()
+        state.anneal(np.random.default_rng(seed), rounds)
+    return state.best.schedule(), state.best.maker or "nothing to run"
+
+
+class _Search:
+    """State of the search; see :func:`search`."""
+
+    def __init__(
+        self, instance: PlacementInstance, budget: Budget, progress: ProgressCallback | None, bound: int
+    ) -> None:
+        self.instance, self.budget, self.progress = instance, budget, progress
+        self.best, self.bound = _Best(instance), bound
+
+    @property
+    def over(self) -> bool:
+        """Whether the time is up or the bound is near enough."""
+        return self.budget.over or gap(self.instance, int(self.best.cost), self.bound) <= self.budget.gap
+
+    def tell(self, done: float) -> None:
+        """Report progress."""
+        if self.progress is not None:
+            self.progress(done, f"{self.best.maker}: {self.best.cost / (TICKS * WEIGHT_UNIT):.6g}")
+
+    def lists(self) -> None:
+        """Try list schedules."""
+        for keys, name in self._keys():
+            for rule, placing in (
+                (CONSOLIDATE, ""),
+                (FIRST_FIT, ", first fit"),
+                (LOAD_BALANCE, ", balanced"),
+            ):
+                for strict in (False, True):
+                    if self.best.maker and self.over:
+                        return
+                    self.best.by_list(keys, rule, strict, f"{name}{placing}{', strictly' if strict else ''}")
+                    self.tell(0.0)
+
+    def _keys(self) -> Iterator[tuple[np.ndarray, str]]:
+        for exponent in EXPONENTS:
+            name = f"least duration x share^{exponent:g}" if exponent else "shortest first"
+            yield size_keys(self.instance, exponent), name
+        yield self.instance.jobs.submit.astype(np.float64), "oldest first"
+
+    def plans(self) -> None:
+        """Try plans."""
+        n, machines = len(self.instance.jobs), len(self.instance.setting.capacity)
+        if float(n) * n * machines > PLAN_WORK:
+            return
+        for factor in ROOM if self.instance.setting.slowdown.contention > 0.0 else (1.0,):
+            for keys, name in self._keys():
+                planned = self._plan(keys, factor)
+                if planned is None:
+                    return
+                for obeyed in (True, False):
+                    how = "planned" if obeyed else "ordered by plan"
+                    self.best.by_plan(*planned, obeyed, f"{name}, {how} with {factor:g} x duration")
+                self.tell(0.1)
+
+    def _plan(
+        self, keys: np.ndarray, factor: float
+    ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]] | None:
+        """Plan jobs by ascending key: when they start, and where; None if the time is up before."""
+        instance, capacity = self.instance, self.instance.setting.capacity
+        n, pieces = len(instance.jobs), 3 * len(instance.jobs) + 2
+        ticks, piece = np.zeros(pieces, dtype=np.int64), np.zeros(pieces, dtype=np.int64)
+        free, size = np.empty((pieces, *capacity.shape), dtype=np.int64), np.ones(1, dtype=np.int64)
+        free[0] = capacity
+        start, spans = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+        rows = np.zeros_like(self.best.places[0])
+        order = np.argsort(keys, kind="stable")
+        step = max(1, min(MOST_PLANNED, PLAN_BATCH_WORK // (n * len(capacity))))
+        for first in range(0, n, step):
+            if self.over:
+                return None
+            batch = order[first : first + step]
+            kernels.plan(instance.table, factor, batch, (ticks, piece, free, size), start, rows, spans)
+        return start, (rows, spans)
+
+    def anneal(self, rng: np.random.Generator, rounds: int | None) -> None:
+        """Improve the best by small changes, in turn from each start."""
+        n, machines = len(self.instance.jobs), len(self.instance.setting.capacity)
+        usual = max(1, min(MOST_ROUNDS, int(SEARCH_WORK // n)))
+        if rounds is None:
+            rounds = usual if math.isinf(self.budget.time_limit) else UNTIL_TIME
+        batch, done = max(1, min(MOST_BATCH, BATCH_WORK // (n * machines))), 0
+        for chain in itertools.cycle(self._chains(max(1, usual // COOLINGS))):
+            if done >= rounds or self.over:
+                return
+            count = min(batch, rounds - done)
+            chain.go(self.best, rng.random((count, 6)))
+            done += count
+            self.tell(0.2 + 0.8 * max(done / rounds, self.budget.seconds / self.budget.time_limit))
+
+    def _chains(self, first: int) -> list[_Chain]:
+        """Return the best as it was made, and as it ran if that is another one: so it is if made strictly."""
+        best = self.best
+        chains = [_Chain(best, best.genome, best.places, first)]
+        if chains[0].cost > best.cost:
+            chains.append(_Chain(best, *best.again(), first))
+        return chains
+
+
+class _Chain:
+    """Simulated annealing from one start: where it stands, and how warm it is."""
+
+    def __init__(
+        self,
+        best: _Best,
+        genome: tuple[np.ndarray, ...],
+        places: tuple[np.ndarray, np.ndarray],
+        first: int,
+    ) -> None:
+        self.held, self.tried = (tuple(array.copy() for array in genome) for _ in range(2))
+        self.places, self.heats = places, cooling(first, WARM, COLD)
+        self.cost = best.run(genome, places, math.inf)
+        self.state = best.instance.simulator().state
+        copy_state(best.other, self.state)
+
+    def go(self, best: _Best, draws: np.ndarray) -> None:
+        """Do a round for each row of draws."""
+        heats = np.fromiter(itertools.islice(self.heats, len(draws)), dtype=np.float64)
+        costs = np.array([self.cost, best.cost])
+        states = (best.blank, self.state, best.other, best.best)
+        kernels.search_rounds(
+            best.table, states, best.setting, self.held, self.tried, self.places, costs, draws, heats,
+            float(best.instance.unavoidable),
+        )  # fmt: skip
+        self.cost = float(costs[0])
+        if costs[1] < best.cost:
+            best.cost, best.maker = float(costs[1]), f"{best.maker.removesuffix(ANNEALED)}{ANNEALED}"

@@ -1,0 +1,398 @@
+"""Compiled kernels of the bound and the search for placement.
+
+All of them stand in this one file, because compiled code is cached by file.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...models.compiled import njit
+from ...models.placement.kernels import (
+    ARRIVED,
+    CONSOLIDATE,
+    NOW,
+    PENDING,
+    RUNNING,
+    USED,
+    WAITED,
+    advance,
+    begin,
+    copy_state,
+    fits,
+    machine_order,
+    room,
+)
+
+
+@njit(cache=True)
+def _spend(times, rate, spent):  # type: ignore[no-untyped-def]
+    """Write what a job pays until each of the times if it runs from the first on; ``rate`` per tick."""
+    spent[0] = 0.0
+    for k in range(times.size - 1):
+        spent[k + 1] = spent[k] + rate[k] * (times[k + 1] - times[k])
+
+
+@njit(cache=True)
+def _cheapest(submit, duration, times, rate, spent):  # type: ignore[no-untyped-def]
+    """Return the least completion time plus payment of a job, and the earliest start that gives it.
+
+    As a function of the start it is piecewise linear, with corners where the start or the end is one of the
+    times; so only these are tried. From the last time on nothing is paid.
+    """
+    last = times.size - 1
+    i = max(0, np.searchsorted(times, submit, side="right") - 1)
+    k = max(0, np.searchsorted(times, submit + duration, side="right") - 1)
+    start, best, best_start = submit, np.inf, submit
+    while True:
+        end = start + duration
+        if end - submit >= best:  # payments are not negative
+            break
+        paid = (spent[k] + rate[k] * (end - times[k])) - (spent[i] + rate[i] * (start - times[i]))
+        if (end - submit) + paid < best:
+            best, best_start = (end - submit) + paid, start
+        if i == last:
+            break
+        step = times[i + 1] - start
+        if k < last:
+            step = min(step, times[k + 1] - end)
+        start += step
+        if start == times[i + 1]:
+            i += 1
+        if k < last and start + duration == times[k + 1]:
+            k += 1
+    return best, best_start
+
+
+@njit(cache=True)
+def _count(times, start, end, whole, part):  # type: ignore[no-untyped-def]
+    """Add the ticks that a job runs in each interval: ``whole`` counts changes of how many fill it."""
+    last = times.size - 1
+    i = np.searchsorted(times, start, side="right") - 1
+    k = np.searchsorted(times, end, side="right") - 1
+    if i >= last:
+        return
+    if i == k:
+        part[i] += end - start
+        return
+    part[i] += times[i + 1] - start
+    whole[i + 1] += 1
+    whole[k] -= 1
+    if k < last:
+        part[k] += end - times[k]
+
+
+@njit(cache=True)
+def cheapest_starts(submit, duration, by_kind, kind, share, times, prices, least, use, largest):  # type: ignore[no-untyped-def]
+    """Let every job start when that is cheapest for it at given prices.
+
+    Parameters
+    ----------
+    submit, duration
+        In ticks, shape (n,).
+    by_kind
+        The jobs, those of one kind together, shape (n,).
+    kind
+        The kind of each job, shape (n,).
+    share
+        The share of each resource that a kind takes, shape (kinds, R).
+    times
+        Ticks at which prices change, ascending, the first not above any ``submit``, shape (K + 1,).
+    prices
+        Of the whole of a resource in each interval, per tick, shape (K + 1, R), the last row 0.
+    least
+        Output: completion time plus payment of each job, shape (n,).
+    use
+        Output: ticks that each resource is in use in each interval, times its share, shape (K, R).
+    largest
+        Output: what a job pays that runs all the time, shape (n,).
+    """
+    intervals = times.size - 1
+    rate, spent = np.zeros(intervals + 1), np.zeros(intervals + 1)
+    whole, part = np.zeros(intervals + 1), np.zeros(intervals + 1)
+    use[:] = 0.0
+    before = -1
+    for place in range(by_kind.size + 1):
+        job = by_kind[place] if place < by_kind.size else -1
+        now = kind[job] if job >= 0 else -1
+        if now != before:
+            if before >= 0:
+                filled = 0.0
+                for k in range(intervals):
+                    filled += whole[k]
+                    busy = part[k] + filled * (times[k + 1] - times[k])
+                    for r in range(share.shape[1]):
+                        use[k, r] += share[before, r] * busy
+            if now >= 0:
+                whole[:] = 0.0
+                part[:] = 0.0
+                for k in range(intervals + 1):
+                    rate[k] = 0.0
+                    for r in range(share.shape[1]):
+                        rate[k] += share[now, r] * prices[k, r]
+                _spend(times, rate, spent)
+            before = now
+        if job >= 0:
+            least[job], start = _cheapest(submit[job], duration[job], times, rate, spent)
+            _count(times, start, start + duration[job], whole, part)
+            largest[job] = spent[intervals]
+
+
+@njit(cache=True)
+def _place(free, capacity, need, instances, rule, rows):  # type: ignore[no-untyped-def]
+    """Write (machine, count) of a job placed by a rule and return how many machines it spans, 0 if none."""
+    left, spans = instances, 0
+    if not fits(free, need, instances):
+        return 0
+    for k in machine_order(rule, free, capacity, need, instances):
+        count = room(free[k], need, left)
+        if count > 0:
+            rows[spans, 0], rows[spans, 1] = k, count
+            spans += 1
+            left -= count
+            if left == 0:
+                break
+    return spans
+
+
+@njit(cache=True)
+def _split(profile, when):  # type: ignore[no-untyped-def]
+    """Return the place of the piece of a profile that begins at a tick, after a cut there if need be."""
+    ticks, piece, free, size = profile
+    at = np.searchsorted(ticks[: size[0]], when, side="right") - 1
+    if ticks[at] == when:
+        return at
+    n = size[0]
+    for e in range(n, at + 1, -1):
+        ticks[e], piece[e] = ticks[e - 1], piece[e - 1]
+    ticks[at + 1], piece[at + 1] = when, n
+    free[n] = free[piece[at]]
+    size[0] += 1
+    return at + 1
+
+
+@njit(cache=True)
+def _lowest(profile, first, end, need, instances, low):  # type: ignore[no-untyped-def]
+    """Write the least that is free from the piece ``first`` on until a tick.
+
+    Returns the first piece at which too little is left for a job, -1 if there is none.
+    """
+    ticks, piece, free, size = profile
+    low[:] = free[piece[first]]
+    e = first
+    while True:
+        if e > first:
+            here = free[piece[e]]
+            for k in range(low.shape[0]):
+                for r in range(low.shape[1]):
+                    low[k, r] = min(low[k, r], here[k, r])
+        if not fits(low, need, instances):
+            return e
+        e += 1
+        if e == size[0] or ticks[e] >= end:
+            return -1
+
+
+@njit(cache=True)
+def plan(table, factor, order, profile, start, rows, spans):  # type: ignore[no-untyped-def]
+    """Plan jobs one after the other, each as early as it fits beside those planned before.
+
+    Parameters
+    ----------
+    table
+        Machines and jobs.
+    factor
+        What durations are multiplied by, to leave room for contention.
+    order
+        The jobs to plan now.
+    profile
+        What is free over time: the ticks at which it changes, ascending; the place in the next array of each
+        piece; what is free on each machine, shape (pieces, M, 3); and how many pieces there are. It is kept
+        up to date.
+    start
+        Output: the tick at which each of these jobs starts, shape (n,).
+    rows, spans
+        Output: machine and count, and how many machines, shapes (n, most, 2) and (n,).
+    """
+    ticks, piece, free, _ = profile
+    low = np.empty_like(free[0])
+    for job in order:
+        need, instances = table.need[job], table.instances[job]
+        shortest = np.int64(-1)
+        for d in table.duration[job]:
+            if d > 0 and (shortest < 0 or d < shortest):
+                shortest = d
+        at = _split(profile, table.submit[job])
+        while True:
+            duration, span = shortest, 0
+            while True:
+                end = ticks[at] + np.int64(np.ceil(factor * duration))
+                stuck = _lowest(profile, at, end, need, instances, low)
+                if stuck >= 0:
+                    break
+                span = _place(low, table.capacity, need, instances, CONSOLIDATE, rows[job])
+                if table.duration[job, span] <= duration:
+                    break
+                duration = table.duration[job, span]
+            if stuck < 0:
+                break
+            alone = fits(free[piece[stuck]], need, instances)
+            at = at + 1 if alone and stuck > at else stuck + 1
+        start[job], spans[job] = ticks[at], span
+        last = _split(profile, end)
+        for e in range(at, last):
+            for i in range(span):
+                for r in range(3):
+                    free[piece[e], rows[job, i, 0], r] -= rows[job, i, 1] * need[r]
+
+
+@njit(cache=True)
+def _planned_fits(free, need, rows, spans):  # type: ignore[no-untyped-def]
+    """Tell whether a job fits on the machines that were planned for it."""
+    for i in range(spans):
+        for r in range(need.size):
+            if rows[i, 1] * need[r] > free[rows[i, 0], r]:
+                return False
+    return spans > 0
+
+
+@njit(cache=True)
+def run_plan(table, blank, state, contention, window, keys, release, style, rows, spans, weight, limit):  # type: ignore[no-untyped-def]
+    """Simulate to the end: at every epoch the released jobs of the window are tried by ascending key.
+
+    Parameters
+    ----------
+    table, blank, state, contention, window
+        The simulation, its state at tick 0, and one that is overwritten.
+    keys, release
+        Who comes first, and from which tick on each job is tried, shape (n,). If nothing runs and nobody else
+        comes, all are tried.
+    style
+        By which rule each job is placed, and on how many machines at most (unless nothing runs and nobody
+        else comes), shape (n, 2).
+    rows, spans
+        Where a job goes if it fits there; those of 0 ``spans``, and those that do not fit, by their style.
+    weight
+        What a GPU-tick costs, in thousandths of a tick of a job.
+    limit
+        The simulation is given up as soon as it costs more.
+
+    Returns
+    -------
+    float
+        The cost in thousandths of a tick, infinite if it is above the limit.
+    """
+    copy_state(blank, state)
+    clock = state.clock
+    n, machines = table.submit.size, state.free.shape[0]
+    begun = np.empty((max(1, min(window, n)) * machines, 3), dtype=np.int64)
+    one = np.empty((machines, 2), dtype=np.int64)
+    while advance(table, state, contention, window):
+        if 1000.0 * clock[WAITED] + weight * clock[USED] > limit:
+            return np.inf
+        jobs = state.pending[: min(window, clock[PENDING])].copy()
+        order = np.argsort(keys[jobs], kind="mergesort")
+        free = state.free.copy()
+        at, alone = 0, clock[RUNNING] == 0 and clock[ARRIVED] == n
+        for attempt in range(2):
+            if attempt == 1 and (at > 0 or not alone):
+                break
+            for p in order:
+                job = jobs[p]
+                if attempt == 0 and release[job] > clock[NOW]:
+                    continue
+                if _planned_fits(free, table.need[job], rows[job], spans[job]):
+                    chosen, count = rows[job], spans[job]
+                else:
+                    chosen, rule = one, style[job, 0]
+                    count = _place(free, table.capacity, table.need[job], table.instances[job], rule, one)
+                    if attempt == 0 and count > style[job, 1]:
+                        continue
+                for i in range(count):
+                    begun[at, 0], begun[at, 1], begun[at, 2] = job, chosen[i, 0], chosen[i, 1]
+                    for r in range(3):
+                        free[chosen[i, 0], r] -= chosen[i, 1] * table.need[job, r]
+                    at += 1
+        begin(table, state, contention, begun[:at])
+    return 1000.0 * clock[WAITED] + weight * clock[USED]
+
+
+@njit(cache=True)
+def _change(draw, table, state, by_start, keys, release, style):  # type: ignore[no-untyped-def]
+    """Change the key, the release or the style of one job, as the draws say, or exchange two keys."""
+    n = by_start.size
+    place = int(draw[0] * n)
+    reach = 1 + int(draw[1] ** 3 * min(n - 1, 60))
+    other = place + reach if draw[2] < 0.5 else place - reach
+    other = min(n - 1, max(0, other))
+    a, b, kind = by_start[place], by_start[other], draw[3]
+    if kind < 0.3:
+        keys[a], keys[b] = keys[b], keys[a]
+        release[a] = min(release[a], state.start[b])
+        release[b] = min(release[b], state.start[a])
+    elif kind < 0.55:
+        keys[a] = keys[b] - draw[4]
+        release[a] = min(release[a], state.start[b])
+    elif kind < 0.65:
+        release[a] = table.submit[a]
+    elif kind < 0.8:
+        release[a] = max(state.finish[b], table.submit[a])
+    elif kind < 0.9:
+        style[a, 0] = int(3 * draw[4])
+    elif draw[4] < 0.5:
+        style[a, 1] = max(1, state.spans[a] - 1)
+    else:
+        style[a, 1] = table.capacity.shape[0]
+
+
+@njit(cache=True)
+def search_rounds(table, states, setting, held, tried, places, costs, draws, heats, paid):  # type: ignore[no-untyped-def]
+    """Change keys, releases and styles at random, and keep what costs no more, or only a little.
+
+    Parameters
+    ----------
+    table
+        Machines and jobs.
+    states
+        Blank, current and another state, and the best one.
+    setting
+        Contention, window and ``weight``, as in :func:`run_plan`.
+    held, tried
+        Keys, releases and styles of the last accepted round, kept up to date, and the same once more.
+    places
+        ``rows`` and ``spans`` of :func:`run_plan`.
+    costs
+        That of the current and of the best state; kept up to date.
+    draws
+        Uniform numbers, shape (rounds, 6).
+    heats
+        The increase of the cost that is accepted with probability 1/e, shape (rounds,), relative to
+        what the best costs beyond ``paid``.
+    paid
+        What every schedule costs, apart from what is searched.
+    """
+    blank, current, other, best = states
+    contention, window, weight = setting
+    rows, spans = places
+    by_start = np.argsort(current.start, kind="mergesort")
+    for r in range(heats.size):
+        draw = draws[r]
+        _change(draw, table, current, by_start, tried[0], tried[1], tried[2])
+        limit = costs[0] - heats[r] * (costs[1] - paid) * np.log(max(draw[5], 1e-300))
+        cost = run_plan(
+            table, blank, other, contention, window, tried[0], tried[1], tried[2], rows, spans, weight, limit
+        )
+        if cost <= limit:
+            held[0][:] = tried[0]
+            held[1][:] = tried[1]
+            held[2][:] = tried[2]
+            costs[0] = cost
+            copy_state(other, current)
+            by_start = np.argsort(current.start, kind="mergesort")
+            if cost < costs[1]:
+                costs[1] = cost
+                copy_state(other, best)
+        else:
+            tried[0][:] = held[0]
+            tried[1][:] = held[1]
+            tried[2][:] = held[2]

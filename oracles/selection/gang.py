@@ -1,0 +1,230 @@
+"""Oracle of gang scheduling in the selection problem: the best decision of every slot, means known."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...models.base import InputError
+from ...models.program import SolverError
+from ...models.selection.gang import GangInstance, GangSetting
+from ...models.selection.gang_program import BestGang, best_gang, ceiling, usable, worth
+from ...models.stopwatch import library
+from ..base import (
+    Budget,
+    Optimum,
+    OracleEntry,
+    OracleError,
+    ProgressCallback,
+    WhyStopped,
+    rounding,
+    run_cp_sat,
+    why_stopped,
+)
+
+HIGHS = "highs"
+CP_SAT = "cp-sat"
+METHODS = (HIGHS, CP_SAT)
+
+CP_SAT_BITS = 60
+"""CP-SAT's means are whole: rounded up so that a sum of all takes at most so many bits."""
+
+ROUNDINGS = 16
+"""How often, at most, bounds are raised by the rounding of a sum over channels."""
+
+
+@dataclass(frozen=True, eq=False)
+class GangCertificate:
+    """Value and bound of every slot's optimum.
+
+    Attributes
+    ----------
+    patterns
+        The distinct arrivals, shape (P, L).
+    index
+        Pattern of each slot, shape (T,).
+    pattern_value, pattern_bound
+        Shape (P,).
+    """
+
+    patterns: np.ndarray
+    index: np.ndarray
+    pattern_value: np.ndarray
+    pattern_bound: np.ndarray
+
+    @property
+    def per_slot(self) -> np.ndarray:
+        """Value and certified bound of each slot, shape (T, 2)."""
+        return np.column_stack([self.pattern_value, self.pattern_bound])[self.index]
+
+
+def gang(
+    instance: GangInstance,
+    *,
+    method: str = HIGHS,
+    gap: float = 1e-8,
+    time_limit: float | None = None,
+    progress: ProgressCallback | None = None,
+) -> Optimum:
+    """Return the clairvoyant optimum, sum_t max v~.x over the sound gang set of slot t.
+
+    Slots with equal arrivals share one search, and the most frequent ones come first.
+
+    Parameters
+    ----------
+    instance
+        The instance; its sample path plays no part.
+    method
+        "highs": ``gang_program.best_gang`` (Pyomo, HiGHS). "cp-sat": constraint programming (OR-tools).
+    gap
+        Relative gap to reach in every slot.
+    time_limit
+        Seconds. Patterns that time does not reach hold the best decision of a smaller pattern; their bound is
+        the least of ``gang_program.ceiling`` and the bounds of larger patterns.
+    progress
+        Called with the fraction done and a text.
+
+    Returns
+    -------
+    Optimum
+        ``decision`` is x[slot, channel]. ``bound`` adds up the slots' bounds: HiGHS's dual bound plus a
+        margin for its tolerances, or CP-SAT's bound for means rounded up to whole numbers, or the ceiling,
+        which takes no solver. ``certificate`` is a :class:`GangCertificate`.
+
+    Raises
+    ------
+    InputError
+        For an unknown method, or a bad gap or time limit.
+    OracleError
+        If a solver fails or an answer does not survive the instance's own check.
+    """
+    if method not in METHODS:
+        raise InputError(f"method: {method!r} is not one of {', '.join(METHODS)}")
+    budget = Budget(gap, time_limit)
+    setting, mean = instance.setting, instance.mean
+    solve = _by_cp_sat if method == CP_SAT else _by_highs
+    patterns, index, repeats = np.unique(instance.arrivals, axis=0, return_inverse=True, return_counts=True)
+    index = index.reshape(-1)
+    found: dict[int, BestGang] = {}
+    for i in np.argsort(-repeats, kind="stable").tolist():
+        if budget.over:
+            break
+        found[i] = _checked(instance, patterns[i], solve(setting, mean, patterns[i], budget))
+        if progress is not None:
+            progress(len(found) / len(patterns), f"{len(found)} of {len(patterns)} arrival patterns")
+    full = [found[i] if i in found else _late(instance, patterns, found, i) for i in range(len(patterns))]
+    x = np.array([best.x for best in full]).reshape(len(patterns), setting.channels)
+    bounds = np.array([best.bound for best in full])
+    decision = x[index]
+    decision.setflags(write=False)
+    broken = instance.violations(decision)
+    if broken:
+        raise OracleError(f"{method}: the decision is infeasible: {broken[0]}")
+    value = math.fsum(instance.rewards(decision).tolist())
+    bound = math.fsum(bounds[index].tolist())
+    if bound < value - rounding(setting.channels + setting.slots, value):
+        raise OracleError(f"{method}: the bound {bound!r} is below the value {value!r}")
+    bound = max(bound, value)  # they may differ by rounding alone
+    return Optimum(
+        value=value,
+        bound=bound,
+        decision=decision,
+        why_stopped=why_stopped(
+            value,
+            bound,
+            budget,
+            rounding=rounding(ROUNDINGS * (setting.channels + setting.slots), value),
+            otherwise=WhyStopped.STALLED,
+        ),
+        method=f"{_WORDS[method]}, once per arrival pattern",
+        seconds=budget.seconds,
+        certificate=GangCertificate(patterns, index, np.array([best.value for best in full]), bounds),
+    )
+
+
+_WORDS = {HIGHS: "0/1 program (Pyomo, HiGHS)", CP_SAT: "constraint programming (CP-SAT)"}
+
+
+def _checked(instance: GangInstance, arrivals: np.ndarray, best: BestGang) -> BestGang:
+    """Return a pattern's answer with its value recomputed, or raise if it does not survive."""
+    broken = instance.setting.violations(best.x, arrivals)
+    if broken:
+        raise OracleError(f"the decision for arrivals {arrivals.tolist()} is infeasible: {broken[0]}")
+    value = worth(instance.mean, best.x)
+    if best.bound < value - rounding(instance.setting.channels, value):
+        raise OracleError(f"the bound {best.bound!r} for arrivals {arrivals.tolist()} is below {value!r}")
+    return best._replace(value=value, bound=max(best.bound, value))
+
+
+def _late(instance: GangInstance, patterns: np.ndarray, found: dict[int, BestGang], i: int) -> BestGang:
+    """Return what is known of a pattern that time did not reach: fewer jobs earn less, more earn more."""
+    wanted = patterns[i]
+    nothing = BestGang(np.zeros(instance.setting.channels), 0.0, 0.0, False)
+    smaller = (found[j] for j in found if (patterns[j] <= wanted).all())
+    best = max(smaller, key=lambda other: other.value, default=nothing)
+    larger = [found[j].bound for j in found if (patterns[j] >= wanted).all()]
+    return best._replace(bound=min([ceiling(instance.setting, instance.mean, wanted), *larger]), closed=False)
+
+
+def _by_highs(setting: GangSetting, mean: np.ndarray, arrivals: np.ndarray, budget: Budget) -> BestGang:
+    left = None if math.isinf(budget.left) else budget.left
+    try:
+        return best_gang(setting, mean, arrivals, gap=budget.gap, time_limit=left)
+    except SolverError as error:
+        raise OracleError(str(error)) from error
+
+
+def _by_cp_sat(setting: GangSetting, mean: np.ndarray, arrivals: np.ndarray, budget: Budget) -> BestGang:
+    """Maximise by CP-SAT, with means scaled by a power of two and rounded up: nothing is worth more."""
+    cp_model = library("ortools.sat.python.cp_model")
+
+    channels = np.flatnonzero(usable(setting, arrivals)).tolist()
+    gross = ceiling(setting, mean, arrivals)
+    largest = float(mean[channels].max(initial=0.0))
+    bits = CP_SAT_BITS - len(channels).bit_length() - math.frexp(largest)[1]
+    model = cp_model.CpModel()
+    x = {e: model.new_bool_var(f"x{e}") for e in channels}
+    y = {p: model.new_bool_var(f"y{p}") for p in sorted({int(setting.port[e]) for e in channels})}
+
+    for q in sorted({int(setting.task[e]) for e in channels}):
+        model.add(sum(x[e] for e in channels if setting.task[e] == q) <= y[int(setting.task_port[q])])
+    for p in y:
+        model.add(sum(x[e] for e in channels if setting.port[e] == p) >= int(setting.minimum[p]) * y[p])
+    for r in range(setting.servers):
+        here = [e for e in channels if setting.server[e] == r]
+        for k in range(setting.kinds):
+            used = sum(int(setting.demand[setting.task[e], k]) * x[e] for e in here)
+            if here:
+                model.add(used <= int(setting.capacity[r, k]))
+    model.maximize(sum(math.ceil(math.ldexp(float(mean[e]), bits)) * x[e] for e in channels))
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    solver.parameters.random_seed = 0
+    solver.parameters.relative_gap_limit = 0.25 * budget.gap
+    if not math.isinf(budget.left):
+        solver.parameters.max_time_in_seconds = budget.left
+    status = run_cp_sat(solver, model)
+    nothing = BestGang(np.zeros(setting.channels), 0.0, gross, False)
+    if status == cp_model.UNKNOWN:
+        return nothing
+    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        raise OracleError(f"CP-SAT: status {solver.status_name(status)} for a problem that has a solution")
+    decision = np.zeros(setting.channels)
+    for e in channels:
+        decision[e] = float(solver.boolean_value(x[e]))
+    above = math.ldexp(float(solver.best_objective_bound), -bits)
+    bound = min(gross, above + rounding(0, above))
+    return BestGang(decision, worth(mean, decision), bound, status == cp_model.OPTIMAL)
+
+
+ENTRY = {
+    "gang": OracleEntry(
+        gang,
+        GangInstance.problem,
+        "the sum of all slots' best all-or-nothing decisions, means known",
+        METHODS,
+        "dual bound of a 0/1 program from HiGHS with a margin, or of CP-SAT with whole numbers rounded up",
+    ),
+}

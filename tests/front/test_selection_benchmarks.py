@@ -1,0 +1,56 @@
+"""The benchmarks, on a small scale: every row is measured, and rivals agree before they are compared."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def python(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=False, timeout=600
+    )
+
+
+def test_every_row_of_the_selection_problem_is_measured() -> None:
+    script = """
+import json
+from dataclasses import asdict
+from benchmarks import selection as b
+b.SLOTS = 200
+rows = [b.compile_all(), *b.every_pattern(12, 0.02), *b.along_a_run(12, (0.3, 0.8, 7.0), 2)]
+rows += [b.gangs(), b.memory()]
+print(json.dumps([asdict(row) | {"ratio": row.ratio} for row in rows]))
+"""
+    done = python("-c", script)
+    assert done.returncode == 0, done.stderr
+    rows: list[dict[str, Any]] = json.loads(done.stdout)
+    assert all(row["ours"] > 0 for row in rows)
+    rivals = [row for row in rows if row["rival"]]
+    assert len(rivals) == 8
+    assert all(row["ratio"] == row["theirs"] / row["ours"] for row in rivals)
+    memory = rows[-1]
+    assert memory["unit"] == "GB"
+    assert memory["ours"] < memory["target"]
+
+
+def test_rows_are_printed_in_columns() -> None:
+    script = """
+from benchmarks.measure import HEADER, Row, show
+print(HEADER)
+print(show(Row("one", 2.0, 3.0, "rival", 5.0, "ms")))
+print(show(Row("other", 2.0, note="alone")))
+"""
+    head, one, other = python("-c", script).stdout.splitlines()
+    assert one.split() == ["one", "2.000", "ms", "3.00", "2.5x", "rival"]
+    assert other.split() == ["other", "2.000", "s", "alone"]
+    assert one.index("3.00") + 4 == head.index("to reach") + len("to reach")
+
+
+def test_an_unknown_problem_is_refused() -> None:
+    done = python("-m", "benchmarks", "--problem", "chess")
+    assert done.returncode == 2
+    assert "invalid choice: 'chess'" in done.stderr

@@ -1,0 +1,166 @@
+"""What is warm compiles nothing later, and no ``seconds`` of an oracle or policy hold what loads."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from clairvoyant import _cli, _rooms, _warmup
+
+RARE = {"next_labels", "all_costs"}
+"""Kernels that only hard knapsacks, or nothing but tests, ever use: these compile when they are needed."""
+
+SESSION = """
+import json
+import sys
+from importlib import import_module
+from types import SimpleNamespace
+from numba.core import event
+from clairvoyant import _front, _rooms, _warmup
+from clairvoyant.models import compiled, stopwatch
+
+room, problems, modules = json.loads(sys.argv[1])
+clock = SimpleNamespace(seconds=0.0)
+real, stopwatch.time = stopwatch.time, SimpleNamespace(perf_counter=lambda: clock.seconds)
+stopwatch._stood = 0.0
+
+class Hours(event.Listener):
+    def on_start(self, event): clock.seconds += 3600
+    def on_end(self, event): pass
+
+HEAVY = {"cvxpy", "highspy", "networkx", "numba", "ortools", "pyomo", "scipy", "torch"}
+
+def importing(what, args):
+    if what == "import" and args[0] in HEAVY:  # each once: what is there is not loaded again
+        clock.seconds += 3600
+
+def timed(function):
+    def call(*args, **options):
+        result = function(*args, **options)
+        if result.seconds:
+            print("counted", result)
+        return result
+    return call
+
+class Compiled(event.Listener):
+    def on_start(self, event):
+        if event.data["dispatcher"] in compiled.KERNELS:
+            print("compiled", event.data["dispatcher"], event.data["args"])
+    def on_end(self, event): pass
+
+# Nothing takes time but loading and compiling.
+sys.addaudithook(importing)
+solve, play, besides = _front.solve, _front.play, _warmup.BESIDES.pop(room, lambda: None)
+_front.solve, _front.play = timed(solve), timed(play)
+with event.install_listener("numba:compiler_lock", Hours()):
+    _warmup.exercise(room)
+print("hours", clock.seconds > 0)
+_front.solve, _front.play, stopwatch.time = solve, play, real
+besides()
+
+def used(kernel, found):
+    if kernel not in found:
+        found.add(kernel)
+        for name in kernel.py_func.__code__.co_names:
+            if kernel.py_func.__globals__.get(name) in compiled.KERNELS:
+                used(kernel.py_func.__globals__[name], found)
+
+for name in modules:
+    import_module(name)
+found = set()
+for kernel in compiled.KERNELS:
+    assert kernel.stats.cache_path, f"{kernel} is not cached"
+    if kernel.signatures:
+        used(kernel, found)
+for kernel in compiled.KERNELS:
+    if kernel not in found:
+        print("unused", kernel.py_func.__name__)
+
+# The usual work of all sizes after that.
+event.register("numba:compile", Compiled())
+some = {"allocation": {"slots": 10}, "selection": {"slots": 10}, "admission": {}, "placement": {"jobs": 20}}
+for problem in problems:
+    for size, options in (("tiny", {}), ("default", some.get(problem))):
+        if options is None:  # gangs of that size take long, and have no kernels of their own
+            continue
+        instance = _front.generate(problem, size, 3, **options)
+        for name in _front.list_oracles(problem):
+            _front.solve(instance, name, time_limit=1.0)
+        for name, kind in _front.list_policies(problem).items():
+            if "estimates" not in kind.traits.sees:
+                _front.play(name, instance, 1, enforce=kind.traits.feasible)
+"""
+
+
+def with_kernels() -> list[str]:
+    """Return the names of all modules that declare kernels."""
+    root = Path(__file__).resolve().parents[2]
+    paths = [
+        path for layer in ("models", "oracles", "online", "analysis") for path in (root / layer).rglob("*.py")
+    ]
+    found = [path.relative_to(root) for path in paths if "import njit" in path.read_text(encoding="utf-8")]
+    return [".".join(["clairvoyant", *path.with_suffix("").parts]) for path in found]
+
+
+def owners(name: str) -> list[str]:
+    """Return the rooms that a module may belong to."""
+    return [room for room in _warmup.rooms() if room in name.split(".")]
+
+
+@pytest.mark.parametrize("room", _warmup.rooms())
+def test_what_is_warm_compiles_nothing_and_no_seconds_hold_loading(room: str, tmp_path: Path) -> None:
+    problems = [problem for problem in _rooms.INSTANCES if problem.partition("-")[0] == room]
+    modules = [name for name in with_kernels() if room in owners(name)]
+    run = subprocess.run(
+        [sys.executable, "-c", SESSION, json.dumps([room, problems, modules])],
+        cwd=tmp_path, capture_output=True, text=True,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    told = [line for line in run.stdout.splitlines() if line.removeprefix("unused ") not in RARE]
+    assert told == ["hours True"]
+
+
+def test_every_module_with_kernels_is_of_one_room() -> None:
+    assert len(with_kernels()) > 10
+    for name in with_kernels():
+        assert len(owners(name)) == 1, name
+
+
+def test_the_command_warms_up_and_says_what_it_did(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(_warmup, "rooms", lambda: ["admission"])
+    assert _cli.main(["warmup", "--json"]) == 0
+    first = json.loads(capsys.readouterr().out)
+    assert first.keys() == {"compiled", "loaded", "seconds"}
+    assert first["compiled"] + first["loaded"] > 0
+    assert _cli.main(["warmup"]) == 0
+    assert capsys.readouterr().out.startswith("compiled 0 kernels, loaded ")
+
+
+def test_an_interrupted_warm_up_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_args: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_warmup, "warm_up", interrupted)
+    assert _cli.main(["warmup", "--json"]) == 130
+    printed = capsys.readouterr()
+    assert json.loads(printed.out) == {"interrupted": True}
+    assert printed.err == "interrupted (at the beginning): what was compiled is kept\n"
+
+
+def test_an_interrupt_ends_the_processes() -> None:
+    def interrupt(_fraction: float, _note: str) -> None:
+        raise KeyboardInterrupt
+
+    before = set(multiprocessing.active_children())
+    with pytest.raises(KeyboardInterrupt):
+        _warmup.warm_up(2, interrupt)
+    assert set(multiprocessing.active_children()) <= before

@@ -1,0 +1,381 @@
+"""Two solvers and an enumeration of tiny instances: the same optimum, and no bound below it."""
+
+import itertools
+import math
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from ortools.sat.python import cp_model
+
+from clairvoyant.models.admission.instance import AdmissionInstance, Schedule
+from clairvoyant.models.admission.jobs import exact
+from clairvoyant.models.base import InputError
+from clairvoyant.online.play import Replay, play
+from clairvoyant.oracles.admission import exact as admission_exact
+from clairvoyant.oracles.admission.exact import Part, by_cp_sat, by_highs, pooled_bound
+from clairvoyant.oracles.base import Budget, OracleError
+from clairvoyant.testing.admission import instances
+
+SOLVERS = (by_highs, by_cp_sat)
+METHODS = (*SOLVERS, pooled_bound)
+Solver = Callable[..., Part]
+
+
+def exactly(given_gap: float = 0.0, time_limit: float | None = None) -> Budget:
+    return Budget(given_gap, time_limit)
+
+
+def fits(rooms: list[list[int]], needs: list[list[int]], counts: Sequence[int]) -> bool:
+    """Whether counts[j] items of needs[j] go on machines with these rooms, by trying every placement."""
+    if not any(counts):
+        return True
+    item = next(j for j, count in enumerate(counts) if count)
+    for room in rooms:
+        if all(have >= need for have, need in zip(room, needs[item], strict=True)):
+            for r, need in enumerate(needs[item]):
+                room[r] -= need
+            fine = fits(rooms, needs, [count - (j == item) for j, count in enumerate(counts)])
+            for r, need in enumerate(needs[item]):
+                room[r] += need
+            if fine:
+                return True
+    return False
+
+
+def slot_counts(instance: AdmissionInstance) -> Iterator[tuple[int, ...]]:
+    """All numbers of workers of the jobs that fit in one slot, with the fewest parameter servers."""
+    s, jobs = instance.setting, instance.jobs
+    ratios = [exact(job.worker_bandwidth) / exact(job.server_bandwidth) for job in jobs]
+    for counts in itertools.product(*(range(min(job.chunks, job.work) + 1) for job in jobs)):
+        servers = [math.ceil(y * ratio) for y, ratio in zip(counts, ratios, strict=True)]
+        if any(z > y for y, z in zip(counts, servers, strict=True)):
+            continue
+        sides = (
+            (s.worker_units, instance.worker_needs, counts),
+            (s.server_units, instance.server_needs, servers),
+        )
+        if all(fits(has.tolist(), needs.tolist(), number) for has, needs, number in sides):
+            yield counts
+
+
+def enumerated(instance: AdmissionInstance) -> float:
+    """The optimum by trying all numbers of workers in every slot; placements are apart from each other."""
+    jobs, choices = instance.jobs, list(slot_counts(instance))
+
+    @cache
+    def best(slot: int, left: tuple[int, ...]) -> float:
+        if slot > instance.setting.horizon:
+            return 0.0
+        found = 0.0
+        for counts in choices:
+            if any(
+                y > owed or (y and slot < job.arrival)
+                for y, owed, job in zip(counts, left, jobs, strict=True)
+            ):
+                continue
+            after = tuple(owed - y for owed, y in zip(left, counts, strict=True))
+            gain = sum(
+                job.utility(slot - job.arrival)
+                for y, rest, job in zip(counts, after, jobs, strict=True)
+                if y and not rest
+            )
+            found = max(found, gain + best(slot + 1, after))
+        return found
+
+    return best(1, tuple(job.work for job in jobs))
+
+
+def schedule(workers: Sequence[tuple[int, ...]], servers: Sequence[tuple[int, ...]]) -> Schedule:
+    return Schedule(np.array(workers), np.array(servers))
+
+
+def value_of(instance: AdmissionInstance, part: Part) -> float:
+    """The value of a part's schedule, which must be feasible and replay to the same."""
+    assert part.schedule is not None
+    assert part.bound is not None
+    assert instance.violations(part.schedule) == []
+    value = math.fsum(instance.rewards(part.schedule).tolist())
+    decisions = part.schedule.deployments(instance.setting.horizon)
+    run = play(Replay(decisions, instance.problem), instance)
+    assert run.total == pytest.approx(value, rel=1e-12)
+    assert part.bound >= value
+    return value
+
+
+def job(**changes: Any) -> dict[str, Any]:
+    base = {
+        "arrival": 1,
+        "epochs": 1,
+        "chunks": 2,
+        "minibatches": 1,
+        "minibatch_time": 1,
+        "gradient_size": 0,
+        "worker_bandwidth": 1,
+        "server_bandwidth": 1,
+        "worker_demand": [1],
+        "server_demand": [1],
+        "utility": {"priority": 10, "decay": 1, "target": 1},
+    }
+    return base | changes
+
+
+def cluster(jobs: list[dict[str, Any]], **changes: Any) -> AdmissionInstance:
+    base: dict[str, Any] = {
+        "horizon": 3,
+        "resources": ["cpu"],
+        "worker_servers": [[2], [1]],
+        "parameter_servers": [[3]],
+    }
+    return AdmissionInstance(**(base | changes), jobs=jobs)
+
+
+TINY = instances(max_jobs=3, max_horizon=3, max_chunks=3)
+
+
+@given(TINY)
+@hypothesis_settings(max_examples=40, deadline=None)
+def test_both_solvers_find_the_optimum_of_enumeration(instance: AdmissionInstance) -> None:
+    optimum = enumerated(instance)
+    for solver in SOLVERS:
+        part = solver(instance, exactly())
+        assert value_of(instance, part) == pytest.approx(optimum, abs=1e-9)
+        assert part.bound == pytest.approx(optimum, rel=1e-6)
+    pooled = pooled_bound(instance, exactly())
+    assert pooled.schedule is None
+    assert pooled.bound is not None
+    assert pooled.bound >= optimum - 1e-12 * optimum
+
+
+@given(instances(min_jobs=3, max_jobs=5, max_machines=3))
+@hypothesis_settings(max_examples=20, deadline=None)
+def test_the_solvers_agree_where_enumeration_is_too_long(instance: AdmissionInstance) -> None:
+    first, second = (value_of(instance, solver(instance, exactly())) for solver in SOLVERS)
+    assert first == pytest.approx(second, abs=1e-9)
+
+
+@given(TINY, st.sampled_from([(0.9, None), (0.0, 0.0), (1e6, None)]), st.sampled_from(METHODS))
+@hypothesis_settings(max_examples=40, deadline=None)
+def test_a_bound_is_never_below_the_optimum(
+    instance: AdmissionInstance, stop: tuple[float, float | None], method: Solver
+) -> None:
+    part = method(instance, exactly(*stop))
+    assert part.bound is not None
+    optimum = enumerated(instance)
+    assert part.bound >= optimum - 1e-12 * optimum
+    if part.schedule is not None:
+        assert value_of(instance, part) <= optimum + 1e-12 * optimum
+
+
+@given(instances(max_jobs=3), st.randoms(use_true_random=False))
+@hypothesis_settings(max_examples=15, deadline=None)
+def test_the_order_of_jobs_and_machines_does_not_count(instance: AdmissionInstance, luck: Any) -> None:
+    data = instance.to_dict()
+    for name in ("jobs", "worker_servers", "parameter_servers"):
+        luck.shuffle(data[name])
+    other = AdmissionInstance.from_dict(data)
+    for solver in SOLVERS:
+        first, second = (value_of(i, solver(i, exactly())) for i in (instance, other))
+        assert first == pytest.approx(second, abs=1e-9)
+
+
+@given(TINY)
+@hypothesis_settings(max_examples=15, deadline=None)
+def test_a_schedule_to_begin_with_is_kept_or_bettered(instance: AdmissionInstance) -> None:
+    best = by_cp_sat(instance, exactly())
+    for solver in SOLVERS:
+        kept = solver(instance, exactly(0.0, 0.0), None, best.schedule)
+        assert value_of(instance, kept) == value_of(instance, best)
+        again = solver(instance, exactly(), None, best.schedule)
+        assert value_of(instance, again) == pytest.approx(value_of(instance, best), abs=1e-9)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_start_loses_what_earns_nothing(solver: Solver) -> None:
+    instance = cluster([job(), job(epochs=3, chunks=1)])  # W = 2 and 3
+    workers = [(1, 0, 0, 1), (2, 0, 0, 2), (3, 1, 0, 1)]
+    servers = [(1, 0, 0, 1), (2, 0, 0, 2), (3, 1, 0, 1)]
+    kept = solver(instance, exactly(0.0, 0.0), None, schedule(workers, servers)).schedule
+    assert kept is not None
+    assert kept.workers.tolist() == [[1, 0, 0, 1], [2, 0, 0, 1]]
+    assert kept.servers.tolist() == [[1, 0, 0, 1], [2, 0, 0, 1]]
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_start_that_is_not_feasible_is_refused(solver: Solver) -> None:
+    instance = cluster([job()])
+    crowded = schedule([(1, 0, 1, 2)], [(1, 0, 0, 2)])
+    with pytest.raises(InputError, match=r"start: worker capacity"):
+        solver(instance, exactly(), None, crowded)
+
+
+def test_decimals_are_exact() -> None:
+    """0.1 + 0.2 fit on 0.3, three workers of 0.1 need one parameter server of 0.3, and W = 3."""
+    three = job(chunks=3, worker_bandwidth=0.1, server_bandwidth=0.3, worker_demand=[0.1], server_demand=[2])
+    parts = [job(chunks=1, worker_demand=[w], server_demand=[0]) for w in (0.1, 0.2)]
+    for jobs, servers in (([three], [[2]]), (parts, [[0]])):
+        instance = cluster(jobs, worker_servers=[[0.3]], parameter_servers=servers)
+        everything = sum(j.utility(0) for j in instance.jobs)
+        for solver in SOLVERS:
+            part = solver(instance, exactly())
+            assert value_of(instance, part) == pytest.approx(everything)
+        assert enumerated(instance) == pytest.approx(everything)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"jobs": []},
+        {"worker_servers": []},
+        {"parameter_servers": []},
+        {"worker_servers": [], "parameter_servers": [], "jobs": []},
+        {"jobs": [job(epochs=9), job(worker_bandwidth=2), job(worker_demand=[4])]},
+    ],
+)
+@pytest.mark.parametrize("method", METHODS)
+def test_where_nothing_can_finish_the_optimum_is_0(changes: dict[str, Any], method: Solver) -> None:
+    part = method(cluster(**({"jobs": [job()]} | changes)), exactly())
+    assert part.bound == 0.0
+    if part.schedule is not None:
+        assert len(part.schedule.workers) == len(part.schedule.servers) == 0
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_jobs_that_demand_nothing_run_at_once(solver: Solver) -> None:
+    free = [job(worker_demand=[0], server_demand=[0]) for _ in range(4)]
+    instance = cluster(free, worker_servers=[[0]], parameter_servers=[[0]])
+    part = solver(instance, exactly())
+    assert value_of(instance, part) == pytest.approx(sum(j.utility(0) for j in instance.jobs))
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("priority", [2.3e-308, 1e-200, 1e-9, 1e9])
+def test_priorities_of_any_size(solver: Solver, priority: float) -> None:
+    utility = {"priority": priority, "decay": 0.5, "target": 2}
+    instance = cluster([job(utility=utility), job(utility=utility, epochs=2), job(chunks=1, utility=utility)])
+    part = solver(instance, exactly())
+    assert value_of(instance, part) == pytest.approx(enumerated(instance), rel=1e-9)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_six_decimals_and_large_amounts(solver: Solver) -> None:
+    needs = [333333.333333, 333333.333334, 123456.789012, 1.000001]
+    jobs = [job(chunks=1, worker_demand=[need], server_demand=[need]) for need in needs]
+    for capacity in (1e6, 999999.999999, 666666.666666, 790123.456, 666667.666667):
+        instance = cluster(jobs, worker_servers=[[capacity]], parameter_servers=[[2e6], [1e-6]], horizon=1)
+        assert value_of(instance, solver(instance, exactly())) == pytest.approx(enumerated(instance))
+
+
+def test_amounts_beyond_the_64_bits_of_cp_sat_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission_exact, "LARGEST_ROW", 1)
+    with pytest.raises(OracleError, match="the amounts of resource 0 on machine 0 are too large"):
+        by_cp_sat(cluster([job(), job()]), exactly())
+
+
+LARGER = AdmissionInstance.generate("default", 1, jobs=20, worker_machines=10, server_machines=10)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_time_limit_leaves_an_honest_bound(method: Solver) -> None:
+    part = method(LARGER, exactly(0.0, 1.5))
+    assert part.bound is not None
+    assert part.bound > 249.96  # ten of its jobs alone earn 249.9618, proved in half a minute
+    if part.schedule is not None:
+        value_of(LARGER, part)
+
+
+class Looks(Budget):
+    """Time that is up after three looks at it."""
+
+    looks = 0
+
+    @property
+    def over(self) -> bool:
+        self.looks += 1
+        return self.looks > 3
+
+
+@pytest.mark.parametrize("method", [by_highs, pooled_bound])
+def test_highs_ends_when_the_time_is_up(method: Solver) -> None:
+    budget = Looks(0.0, None)
+    method(LARGER, budget)
+    assert 3 < budget.looks < 20
+
+
+def test_cp_sat_is_told_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = []
+
+    def search(solver: Any, *_: Any) -> Any:
+        told.append(solver.parameters.max_time_in_seconds)
+        return cp_model.UNKNOWN
+
+    monkeypatch.setattr(admission_exact, "_search", search)
+    for limit in (100.0, None):
+        by_cp_sat(LARGER, exactly(0.0, limit))
+    assert 0.0 < told[0] <= 100.0
+    assert math.isinf(told[1])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_too_large_for_the_time_is_not_even_declared(method: Solver) -> None:
+    part = method(LARGER, exactly(0.0, 1e-3))
+    assert part.method.endswith("too large for the time")
+    assert part.bound == pytest.approx(sum(best_alone(LARGER)))
+
+
+def best_alone(instance: AdmissionInstance) -> list[float]:
+    most = [instance.setting.most_workers(j) for j in instance.jobs]
+    return [j.utility(math.ceil(j.work / n) - 1) for j, n in zip(instance.jobs, most, strict=True)]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_progress_is_reported_and_what_it_raises_comes_through(method: Solver) -> None:
+    told: list[tuple[float, str]] = []
+    medium = AdmissionInstance.generate("default", 2, jobs=5)
+    method(medium, exactly(0.5), lambda done, text: told.append((done, text)))
+    assert told
+    assert all(0.0 <= done <= 1.0 and "bound" in text for done, text in told)
+
+    def interrupt(_: float, text: str) -> None:
+        raise KeyboardInterrupt(text)
+
+    with pytest.raises(KeyboardInterrupt, match="bound"):
+        method(medium, exactly(), interrupt)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_two_runs_are_equal(solver: Solver) -> None:
+    instance = AdmissionInstance.generate("tiny", 3)
+    first, second = (solver(instance, exactly()) for _ in range(2))
+    assert first.schedule is not None
+    assert second.schedule is not None
+    assert np.array_equal(first.schedule.workers, second.schedule.workers)
+    assert first.bound == second.bound
+
+
+def test_an_infeasible_answer_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = {("y", 0, 1, 0): 2, ("z", 0, 0, 0): 2}  # two workers on the machine that holds one
+    monkeypatch.setattr(admission_exact, "_highs", lambda *_: (answer, 100.0))
+    with pytest.raises(OracleError, match="worker capacity"):
+        by_highs(cluster([job()]), exactly())
+
+
+def test_a_bound_below_the_value_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = {("y", 0, 0, 0): 2, ("z", 0, 0, 0): 2}
+    monkeypatch.setattr(admission_exact, "_highs", lambda *_: (answer, 1.0))
+    with pytest.raises(OracleError, match=r"the bound 1\.0 is below the value 7\.31"):
+        by_highs(cluster([job()]), exactly())
+
+
+def test_ctrl_c_ends_cp_sat_and_is_not_swallowed() -> None:
+    instance, main = AdmissionInstance.generate("default", 2, jobs=5), threading.get_ident()
+    with pytest.raises(KeyboardInterrupt):
+        by_cp_sat(instance, exactly(), lambda *_: signal.pthread_kill(main, signal.SIGINT))
+    assert not [thread for thread in threading.enumerate() if "ThreadPool" in thread.name]

@@ -1,0 +1,355 @@
+"""Lower bounds for placement: below every schedule, computed again from prices alone, tight where easy."""
+
+import itertools
+import math
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import highspy
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from clairvoyant.models.base import InputError
+from clairvoyant.models.placement.instance import PlacementInstance
+from clairvoyant.models.placement.jobs import TICKS
+from clairvoyant.oracles.base import Budget
+from clairvoyant.oracles.placement import bound as placement_bound
+from clairvoyant.oracles.placement.bound import (
+    MOST_LEVEL,
+    Bound,
+    Certificate,
+    Row,
+    check_certificate,
+    counted,
+    lower_bound,
+    rows_of,
+    sum_of_durations,
+)
+from clairvoyant.oracles.placement.exact import by_enumeration
+from clairvoyant.oracles.placement.search import list_schedule
+from clairvoyant.testing.placement import instances, schedules
+
+
+@pytest.fixture(autouse=True)
+def brief(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placement_bound, "FIRST_INTERVALS", 24)
+    monkeypatch.setattr(placement_bound, "MOST_INTERVALS", 60)
+    monkeypatch.setattr(placement_bound, "ROUNDS", 40)
+
+
+def job(duration: float, gpus: int = 1, instances: int = 1, submit: float = 0.0) -> dict[str, Any]:
+    given = {"submit": submit, "duration": duration, "instances": instances, "gpus": gpus}
+    return {**given, "cpus": 0, "memory": 0}
+
+
+def alike(jobs: list[dict[str, Any]], machines: int = 1, gpus: int = 8, **options: Any) -> PlacementInstance:
+    held = [{"gpus": gpus, "cpus": 1, "memory": 1}] * machines
+    return PlacementInstance(machines=held, jobs=jobs, **options)
+
+
+def random_prices(instance: PlacementInstance, data: Any) -> Certificate:
+    """Any prices on any ticks."""
+    rows = tuple(Row(r, level) for r in range(3) for level in (0, 1, 3) if instance.jobs.need[:, r].any())
+    first = int(instance.jobs.submit.min(initial=0))
+    gaps = data.draw(st.lists(st.integers(1, 4000), min_size=1, max_size=6))
+    times = np.cumsum([first - data.draw(st.integers(0, min(first, 50))), *gaps])
+    price = st.sampled_from([0.0, 0.1, 1.0, 1 / 3, 2.5])
+    width = len(rows)
+    lines = data.draw(
+        st.lists(st.lists(price, min_size=width, max_size=width), min_size=len(gaps), max_size=len(gaps))
+    )
+    return Certificate(rows, times, np.array(lines).reshape(len(gaps), width))
+
+
+def exact_ticks(instance: PlacementInstance, certificate: Certificate) -> Fraction:
+    """The dual value at some prices, in fractions, by trying every corner."""
+    times = certificate.times.tolist()
+    prices = [[Fraction(p) for p in line] for line in certificate.prices.tolist()]
+    pairs = [counted(instance, row) for row in certificate.rows]
+    total = Fraction(0)
+    for line, begin, end in zip(prices, times, times[1:], strict=False):
+        total -= sum(line) * (end - begin)
+    jobs = instance.jobs
+    for j in range(len(jobs)):
+        submit, duration = int(jobs.submit[j]), int(jobs.duration[j])
+        shares = [Fraction(int(count[j]), max(1, held)) for count, held in pairs]
+        corners = {submit, *(t for t in times), *(t - duration for t in times)}
+        total += min(
+            start + duration - submit + _paid(start, start + duration, times, prices, shares)
+            for start in corners
+            if start >= submit
+        )
+    return total
+
+
+def _paid(
+    start: int, end: int, times: list[int], prices: list[list[Fraction]], shares: list[Fraction]
+) -> Fraction:
+    paid = Fraction(0)
+    for line, low, high in zip(prices, times, times[1:], strict=False):
+        overlap = max(0, min(end, high) - max(start, low))
+        paid += overlap * sum((p * a for p, a in zip(line, shares, strict=True)), Fraction(0))
+    return paid
+
+
+@given(st.data())
+@hypothesis_settings(max_examples=60, deadline=None)
+def test_any_prices_prove_a_bound_of_any_schedule(data: Any) -> None:
+    instance = data.draw(instances(min_jobs=1))
+    schedule = data.draw(schedules(instance))
+    bound = check_certificate(instance, random_prices(instance, data))
+    assert bound.value <= instance.cost(schedule)
+    assert bound.jct <= instance.completion_times(schedule).sum() * (1.0 + 1e-12)
+
+
+@given(st.data())
+@hypothesis_settings(max_examples=60, deadline=None)
+def test_the_certificate_in_fractions(data: Any) -> None:
+    instance = data.draw(instances(min_jobs=1))
+    certificate = random_prices(instance, data)
+    ticks = exact_ticks(instance, certificate)
+    found = placement_bound.Market(instance, certificate.rows).respond(certificate.times, certificate.prices)
+    scale = float(instance.jobs.duration.sum()) + float(certificate.prices.sum()) * 24_000 + 1.0
+    assert Fraction(found.bound) <= ticks
+    assert float(ticks - Fraction(found.bound)) <= 1e-9 * scale * len(instance.jobs)
+    proved = check_certificate(instance, certificate).jct
+    assert proved <= max(math.ceil(ticks), int(instance.jobs.duration.sum())) / TICKS
+
+
+@given(instances(max_jobs=3, max_gpus=3, max_instances=2, max_machines=2))
+@hypothesis_settings(max_examples=25, deadline=None)
+def test_the_bound_is_below_the_optimum(instance: PlacementInstance) -> None:
+    best = by_enumeration(instance, Budget(0.0, None))
+    assert best.schedule is not None
+    bound = lower_bound(instance)
+    assert bound.value <= instance.cost(best.schedule)
+    again = check_certificate(instance, bound.certificate)
+    assert (again.value, again.jct, again.gpu_seconds) == (bound.value, bound.jct, bound.gpu_seconds)
+
+
+@given(st.data())
+@hypothesis_settings(max_examples=30, deadline=None)
+def test_prices_at_another_scale_of_time(data: Any) -> None:
+    instance = data.draw(instances(min_jobs=1))
+    certificate = random_prices(instance, data)
+    content = instance.to_dict()
+    for one in content["jobs"]:
+        one["submit"], one["duration"] = 4 * one["submit"], 4 * one["duration"]
+    longer = PlacementInstance.from_dict(content)
+    small = check_certificate(instance, certificate)
+    large = check_certificate(longer, replace(certificate, times=4 * certificate.times))
+    assert 4.0 * (small.jct - 1 / TICKS) <= large.jct + 1e-9
+    assert large.jct <= 4.0 * small.jct + 1e-9
+
+
+@given(st.data())
+@hypothesis_settings(max_examples=30, deadline=None)
+def test_more_jobs_cost_more_at_the_same_prices(data: Any) -> None:
+    instance = data.draw(instances(min_jobs=1, windows=False))
+    certificate = random_prices(instance, data)
+    rows = tuple(row for row in certificate.rows if row.level == 0)
+    kept = [certificate.rows.index(row) for row in rows]
+    certificate = Certificate(rows, certificate.times, certificate.prices[:, kept])
+    content = instance.to_dict()
+    first = content["jobs"][0]
+    content["jobs"] = [*content["jobs"], first]  # the sums of needs that fill a machine stay the same
+    more = PlacementInstance.from_dict(content)
+    low, high = check_certificate(instance, certificate), check_certificate(more, certificate)
+    assert high.jct >= low.jct
+    assert high.gpu_seconds >= low.gpu_seconds
+
+
+@given(st.data())
+@hypothesis_settings(max_examples=30, deadline=None)
+def test_the_order_of_jobs_and_machines_does_not_matter(data: Any) -> None:
+    instance = data.draw(instances(min_jobs=1))
+    certificate = random_prices(instance, data)
+    content = instance.to_dict()
+    for name in ("jobs", "machines"):
+        content[name] = data.draw(st.permutations(content[name]))
+    other = PlacementInstance.from_dict(content)
+    assert rows_of(instance) == rows_of(other)
+    values = [check_certificate(one, certificate).jct for one in (instance, other)]
+    assert values[0] == pytest.approx(values[1], abs=1.5 / TICKS)
+
+
+@given(instances(min_jobs=1, max_jobs=1))
+@hypothesis_settings(max_examples=30, deadline=None)
+def test_one_job_is_known_exactly(instance: PlacementInstance) -> None:
+    assert lower_bound(instance).value == instance.cost(list_schedule(instance))
+
+
+def test_no_jobs_cost_nothing() -> None:
+    bound = lower_bound(alike([]))
+    assert (bound.value, bound.jct, bound.gpu_seconds, bound.method) == (0.0, 0.0, 0.0, "sum of durations")
+    assert check_certificate(alike([]), bound.certificate).value == 0.0
+
+
+def test_equal_jobs_one_after_the_other() -> None:
+    instance = alike([job(10.0, gpus=8)] * 5)
+    bound = lower_bound(instance)
+    assert 0.99 * 150.0 <= bound.value <= 150.0
+    assert bound.method.startswith("Lagrangian")
+
+
+def test_whole_instances_fill_a_machine() -> None:
+    threes = alike([job(10.0, gpus=3)] * 3)
+    assert counted(threes, Row(0, 0))[1] == 6
+    fives = alike([job(10.0, gpus=5)] * 4 + [job(10.0, gpus=3)] * 4, machines=2)
+    assert counted(fives, Row(0, 0))[1] == 16
+    count, held = counted(fives, Row(0, 1))
+    assert (count.tolist(), held) == ([1] * 4 + [0] * 4, 2)
+    only_fives = alike([job(10.0, gpus=5)] * 6, machines=2)
+    assert lower_bound(only_fives).value >= 0.98 * (2 * 10 + 2 * 20 + 2 * 30)
+
+
+@given(instances(min_jobs=1, max_gpus=8, max_instances=6), st.integers(0, MOST_LEVEL))
+@hypothesis_settings(max_examples=40, deadline=None)
+def test_what_fits_on_the_machines_never_counts_more_than_they_hold(
+    instance: PlacementInstance, level: int
+) -> None:
+    jobs, capacity = instance.jobs, instance.setting.capacity
+    for r in range(3):
+        count, held = counted(instance, Row(r, level))
+        each = count // jobs.instances
+        total = 0
+        for machine in capacity:
+            total += max(
+                int(np.dot(chosen, each))
+                for chosen in itertools.product(range(3), repeat=len(jobs))
+                if (np.array(chosen) @ jobs.need <= machine).all()
+            )
+        assert total <= held
+
+
+def relaxation(instance: PlacementInstance, step: int) -> float:
+    """The mean busy time relaxation with all amounts as they are, in slots of some ticks, in ticks."""
+    from scipy.optimize import linprog
+
+    jobs, total = instance.jobs, instance.setting.capacity.sum(axis=0)
+    slots = -(-int(jobs.submit.max() + jobs.duration.sum()) // step)
+    cost, rows, limit, upper = [], [], [], []
+    begin = np.arange(slots) * step
+    for j in range(len(jobs)):
+        middle = np.where(begin >= jobs.submit[j], begin + step / 2, 0.0)
+        cost.append(middle / jobs.duration[j] * step)
+        upper.append(np.where(begin >= jobs.submit[j], 1.0, 0.0))
+    for r in range(3):
+        taken = (jobs.instances * jobs.need[:, r])[:, None, None] * np.eye(slots)
+        rows.append(np.concatenate(taken, axis=1))
+        limit.append(np.full(slots, float(total[r])))
+    work = np.kron(np.eye(len(jobs)), np.full((1, slots), float(step)))
+    found = linprog(
+        np.concatenate(cost),
+        A_ub=np.concatenate(rows),
+        b_ub=np.concatenate(limit),
+        A_eq=work,
+        b_eq=jobs.duration.astype(float),
+        bounds=list(zip(np.zeros(len(cost) * slots), np.concatenate(upper), strict=True)),
+    )
+    assert found.status == 0
+    return float(found.fun + (jobs.duration / 2 - jobs.submit).sum())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_at_least_the_mean_busy_time_relaxation(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placement_bound, "MOST_INTERVALS", 200)
+    monkeypatch.setattr(placement_bound, "ROUNDS", 200)
+    rng = np.random.default_rng(seed)
+    jobs = [
+        job(
+            float(rng.integers(1, 9)),
+            int(rng.integers(1, 5)),
+            int(rng.integers(1, 3)),
+            float(rng.integers(5)),
+        )
+        for _ in range(8)
+    ]
+    instance = alike(jobs, machines=2, gpus=4)
+    least = relaxation(instance, 1000) / TICKS
+    found = lower_bound(instance)
+    assert found.jct >= 0.99 * least
+    assert least > sum_of_durations(instance).jct
+
+
+def test_contention_and_spread_do_not_break_the_bound() -> None:
+    jobs = [job(10.0, gpus=2, instances=3, submit=float(i)) for i in range(6)]
+    for options in ({"communication": 0, "contention": 0}, {"communication": 2, "contention": 2}):
+        instance = alike(jobs, machines=2, gpus=4, slowdown=options, gpu_weight=0.5)
+        bound = lower_bound(instance)
+        assert bound.value <= instance.cost(list_schedule(instance))
+        assert bound.gpu_seconds == 6 * 60.0
+        assert bound.value == pytest.approx(bound.jct + 0.5 * bound.gpu_seconds)
+
+
+def test_the_clock_leaves_the_sum_of_durations() -> None:
+    instance = alike([job(10.0, gpus=8)] * 5)
+    assert lower_bound(instance, Budget(0.0, 0.0)).value == sum_of_durations(instance).value == 50.0
+
+
+def test_the_same_bytes_twice() -> None:
+    found = [lower_bound(alike([job(float(i + 1), gpus=3) for i in range(12)])) for _ in range(2)]
+    assert found[0].value == found[1].value
+    np.testing.assert_array_equal(found[0].certificate.prices, found[1].certificate.prices)
+
+
+def test_it_ends_within_the_gap_of_the_schedule() -> None:
+    instance = alike([job(10.0, gpus=8)] * 5)
+    told: list[tuple[float, str]] = []
+    lower_bound(instance, Budget(10.0, None), lambda done, text: told.append((done, text)))
+    assert not told  # the sum of durations is near enough
+    rough: Bound = lower_bound(instance, Budget(0.1, None), lambda done, text: told.append((done, text)))
+    assert 150.0 - rough.value <= 0.1 * rough.value
+    assert all(0.0 <= done <= 1.0 for done, _ in told)
+    assert told[-1][1].startswith("volume round")
+
+
+def test_a_program_that_highs_cannot_solve_leaves_the_prices_to_the_volume_method(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    instance = alike([job(10.0, gpus=8)] * 5)
+    unknown = highspy.HighsModelStatus.kUnknown
+    monkeypatch.setattr(highspy.Highs, "getModelStatus", lambda _: unknown)
+    assert lower_bound(instance, Budget(0.1, None)).value > 1.3 * sum_of_durations(instance).value
+
+
+@pytest.mark.parametrize(
+    ("seed", "durations", "submits"),
+    [
+        (28, [1e4, 3.3, 0.001], [0.0, 1e8 - 0.001, 5e7, 5e7 + 0.001, 1e8]),  # rounding decides on a tick
+        (4, [1e8, 1e7, 12345.678, 3.3, 0.001], [0.0, 1e5, 5e7 + 0.001, 1e8]),  # HiGHS does not solve it
+    ],
+)
+def test_the_certificate_gives_the_same_bound_again(
+    seed: int, durations: list[float], submits: list[float]
+) -> None:
+    rng = np.random.default_rng(seed)
+    drawn = rng.choice(durations, 14), rng.integers(3, 9, 14), rng.choice(submits, 14)
+    columns = (column.tolist() for column in drawn)
+    instance = alike([job(d, g, submit=s) for d, g, s in zip(*columns, strict=True)], machines=1 + seed % 2)
+    bound = lower_bound(instance)
+    assert check_certificate(instance, bound.certificate).value == bound.value
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"prices": np.array([[-1.0], [0.0]])}, r"certificate.prices\[0\]\[0\]: -1"),
+        ({"prices": np.array([[math.nan], [0.0]])}, r"certificate.prices\[0\]\[0\]: nan"),
+        ({"prices": np.zeros((1, 1))}, "certificate.times: 3 of them, expected 2"),
+        ({"times": np.array([0, 5, 5])}, "not ascending"),
+        ({"times": np.array([1, 5, 6])}, "not ascending from the first submission"),
+        ({"rows": (Row(3, 0),)}, "is no resource or level"),
+        ({"rows": (Row(0, -1),)}, "is no resource or level"),
+    ],
+)
+def test_bad_certificates_are_refused(change: dict[str, Any], message: str) -> None:
+    good = Certificate((Row(0, 0),), np.array([0, 5, 9]), np.zeros((2, 1)))
+    instance = alike([job(10.0)])
+    assert check_certificate(instance, good).value == 10.0
+    with pytest.raises(InputError, match=message):
+        check_certificate(instance, replace(good, **change))

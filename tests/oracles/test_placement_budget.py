@@ -1,0 +1,309 @@
+"""Every method looks at its budget in time, and more rounds or time never give a worse schedule.
+
+No clock is asked here: a budget counts how often it is asked, and is spent after a number of times.
+"""
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from clairvoyant.models.base import InputError
+from clairvoyant.models.placement import kernels
+from clairvoyant.models.placement.instance import PlacementInstance
+from clairvoyant.oracles.base import Budget, WhyStopped
+from clairvoyant.oracles.placement import bound as placement_bound
+from clairvoyant.oracles.placement import exact as placement_exact
+from clairvoyant.oracles.placement import exact_kernels as placement_kernels
+from clairvoyant.oracles.placement import search as placement_search
+from clairvoyant.oracles.placement import search_kernels as search_kernels
+from clairvoyant.oracles.placement.bound import lower_bound
+from clairvoyant.oracles.placement.exact import (
+    by_branch_and_bound,
+    by_cpsat,
+    by_enumeration,
+    by_program,
+    list_schedule,
+    root_bound,
+)
+from clairvoyant.oracles.placement.search import search
+from clairvoyant.testing.placement import instances
+
+
+class Asked(Budget):
+    """A budget that is spent when it has been asked so often; its clock says nothing of use."""
+
+    def __init__(self, most: float, gap: float = 0.0) -> None:
+        super().__init__(gap, 1.0)
+        self.most, self.asked = most, 0
+
+    @property
+    def over(self) -> bool:
+        self.asked += 1
+        return self.asked > self.most
+
+    @property
+    def seconds(self) -> float:
+        return math.sin(self.asked)
+
+    @property
+    def left(self) -> float:
+        return math.inf
+
+
+def gangs(count: int, gpus: tuple[int, ...], size: int, **options: Any) -> PlacementInstance:
+    """Return an instance of gangs that come one a second and are in each other's way."""
+    rng = np.random.default_rng(count)
+    plain = {"gpus": 1, "cpus": 0, "memory": 0}
+    jobs = [
+        {
+            "submit": i,
+            "duration": int(rng.integers(5, 50)),
+            "instances": int(rng.integers((size + 1) // 2, size + 1)),
+            **plain,
+        }
+        for i in range(count)
+    ]
+    machines = [{"gpus": g, "cpus": 1, "memory": 1} for g in gpus]
+    return PlacementInstance(machines=machines, jobs=jobs, **options)
+
+
+SLOW: dict[str, Any] = {"slowdown": {"communication": 1.0, "contention": 0.5}}
+METHODS = (by_enumeration, by_branch_and_bound, by_cpsat, by_program)
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=4), st.integers(1, 6))
+def test_spreads_are_all_there_are(rooms: list[int], instances: int) -> None:
+    expected = [
+        counts
+        for counts in itertools.product(*(range(room + 1) for room in rooms))
+        if sum(counts) == instances
+    ]
+    assert list(placement_exact._spreads(rooms, instances)) == expected
+
+
+@pytest.mark.parametrize("gpus", [(10_000,), (10_000, 0, 0, 0), (5_000, 5_000, 1, 0), (10_000,) * 3])
+@pytest.mark.parametrize("most", [0, 1, 2, 5, 20])
+def test_an_enumeration_of_large_gangs_ends_when_its_budget_does(
+    gpus: tuple[int, ...], most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    instance, calls, budget = gangs(6, gpus, 10_000), [0], Asked(most)
+    plain = placement_exact._spreads
+
+    def counted(*given: Any) -> Any:
+        calls[0] += 1
+        assert calls[0] < 10_000, "too many steps between two looks at the budget"
+        return plain(*given)
+
+    monkeypatch.setattr(placement_exact, "_spreads", counted)
+    found = by_enumeration(instance, budget)
+    assert budget.asked == most + 1
+    assert found.why_stopped is WhyStopped.TIME_LIMIT
+    assert found.bound is None
+
+
+@pytest.mark.parametrize("shape", [(101, (4,)), (2, (1,) * 101)])
+def test_an_enumeration_refuses_what_is_not_tiny(shape: tuple[int, tuple[int, ...]]) -> None:
+    with pytest.raises(InputError, match=r"too many to enumerate \(at most 100\)"):
+        by_enumeration(gangs(shape[0], shape[1], 2), Budget(0.0, None))
+
+
+def test_the_longest_path_of_an_enumeration_is_not_too_deep_for_python() -> None:
+    """A window of one: nothing is left to decide, and there is one epoch per job."""
+    job = {"submit": 0, "duration": 1, "instances": 1, "gpus": 1, "cpus": 0, "memory": 0}
+    machines = [{"gpus": 1, "cpus": 0, "memory": 0}]
+    instance = PlacementInstance(machines=machines, jobs=[job] * 100, window=1)
+    assert by_enumeration(instance, Budget(0.0, None)).bound == 5050.0
+
+
+@pytest.mark.parametrize("contention", [0.0, 0.5])
+@pytest.mark.parametrize("count", [5, 40, 150])
+def test_the_branch_and_bound_makes_few_steps_between_two_looks(
+    count: int, contention: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Choices, skipped spreads and epochs are all steps; their number falls with jobs and machines."""
+    instance = gangs(count, (9, 8, 7, 6), 20, slowdown={"communication": 1.0, "contention": contention})
+    plain, made = placement_kernels.explore, []
+
+    def watched(table: Any, tree: Any, *given: Any) -> Any:
+        before = int(tree.cursor[placement_kernels.STEPS])
+        done = plain(table, tree, *given)
+        made.append(int(tree.cursor[placement_kernels.STEPS]) - before)
+        return done
+
+    monkeypatch.setattr(placement_exact, "explore", watched)
+    monkeypatch.setattr(placement_exact, "SLICE", 10**5)
+    found = by_branch_and_bound(instance, Asked(12))  # of which 8 go to the list schedules
+    assert 0 < len(made) <= 4
+    assert max(made) * (count**2 + 4**2) <= 10**5
+    assert found.bound is not None
+    assert found.why_stopped is WhyStopped.TIME_LIMIT
+
+
+@given(instances(max_jobs=5, max_gpus=3))
+@hypothesis_settings(max_examples=25, deadline=None)
+def test_the_branch_and_bound_is_the_same_step_by_step(instance: PlacementInstance) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        whole = by_branch_and_bound(instance, Budget(0.0, None))
+        patch.setattr(placement_exact, "SLICE", 1)
+        steps = by_branch_and_bound(instance, Budget(0.0, None))
+    assert (whole.units, whole.method, whole.why_stopped) == (steps.units, steps.method, steps.why_stopped)
+    assert whole.schedule is not None
+    assert steps.schedule is not None
+    assert np.array_equal(whole.schedule.rows, steps.schedule.rows)
+
+
+@pytest.mark.parametrize("most", [0, 9, 30, 50, 100])
+def test_declaring_for_cp_sat_ends_when_the_budget_does(most: int) -> None:
+    instance, budget = gangs(30, (9,) * 4, 20), Asked(most)
+    found = by_cpsat(instance, budget)
+    assert budget.asked <= most + 2  # the list schedules and the model, each once too often
+    assert found.why_stopped is WhyStopped.TIME_LIMIT
+    assert found.method.endswith("too large for the time")
+    assert found.units == root_bound(instance)
+
+
+def test_the_program_is_not_declared_where_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Short(Asked):
+        @property
+        def left(self) -> float:
+            return 1.0
+
+    monkeypatch.setattr(placement_exact, "placement_program", lambda _: pytest.fail("declared"))
+    found = by_program(gangs(30, (9,) * 4, 20), Short(100))
+    assert found.why_stopped is WhyStopped.TIME_LIMIT
+    assert found.method.endswith("too large for the time")
+
+
+def test_without_time_one_list_schedule_is_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plain, made = kernels.run_by_keys, []
+
+    def counted(*given: Any) -> None:
+        made.append(given)
+        plain(*given)
+
+    monkeypatch.setattr(kernels, "run_by_keys", counted)
+    instance = gangs(5, (4, 4), 4)
+    for most, lists in ((0, 1), (1, 2), (7, 8), (100, 9)):
+        made.clear()
+        list_schedule(instance, Asked(most))
+        assert len(made) == lists
+
+
+@pytest.mark.parametrize("method", METHODS)
+@given(data=st.data())
+@hypothesis_settings(max_examples=8, deadline=None)
+def test_every_method_ends_with_a_spent_budget_and_proves_nothing_wrong(
+    method: Any, data: st.DataObject
+) -> None:
+    instance = data.draw(instances(max_jobs=3, max_machines=2, contention=False, windows=False))
+    best = by_enumeration(instance, Budget(0.0, None)).units
+    assert best is not None
+    budget = Asked(data.draw(st.integers(0, 12)))
+    found = method(instance, budget)
+    assert found.units is None or found.units <= best
+    if found.schedule is not None:
+        assert best <= instance.units(found.schedule)
+
+
+@pytest.mark.parametrize("most", [0, 1, 3, 10])
+def test_the_bound_looks_at_its_budget_in_every_round(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, answers = placement_bound.Market.respond, [0]
+
+    def counted(*given: Any) -> Any:
+        answers[0] += 1
+        return plain(*given)
+
+    monkeypatch.setattr(placement_bound.Market, "respond", counted)
+    lower_bound(gangs(40, (9,) * 4, 20), Asked(most))
+    assert answers[0] <= most + 3  # two at first, one at the end
+
+
+@pytest.mark.parametrize("machines", [2, 40, 400])
+def test_the_search_looks_at_its_budget_after_little_work(
+    machines: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan, rounds = search_kernels.plan, search_kernels.search_rounds
+    planned, done = [], []
+
+    def watched_plan(table: Any, factor: float, batch: Any, *given: Any) -> Any:
+        planned.append(len(batch))
+        return plan(table, factor, batch, *given)
+
+    def watched_rounds(*given: Any) -> Any:
+        done.append(len(given[7]))
+        return rounds(*given)
+
+    monkeypatch.setattr(search_kernels, "plan", watched_plan)
+    monkeypatch.setattr(search_kernels, "search_rounds", watched_rounds)
+    count = 60
+    search(gangs(count, (6,) * machines, 3 * machines), Asked(60))
+    work = count * machines
+    assert max(planned) == 1 or max(planned) * work <= placement_search.PLAN_BATCH_WORK
+    assert max(done) == 1 or max(done) * work <= placement_search.BATCH_WORK
+    assert len(planned) + len(done) <= 60
+
+
+@given(instances(max_jobs=8, max_gpus=6), st.integers(0, 5))
+@hypothesis_settings(max_examples=25, deadline=None)
+def test_more_rounds_are_never_worse(instance: PlacementInstance, seed: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(placement_search, "MOST_ROUNDS", 45)  # cools down after 3, 9, 21, 45 rounds
+        patch.setattr(placement_search, "MOST_BATCH", 4)
+        costs = [
+            instance.units(search(instance, Budget(0.0, None), seed=seed, rounds=rounds)[0])
+            for rounds in (0, 1, 2, 5, 9, 20, 50, 200)
+        ]
+    assert costs == sorted(costs, reverse=True)
+
+
+@pytest.mark.parametrize("options", [{}, SLOW])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_more_time_is_never_worse_and_the_clock_changes_nothing(
+    seed: int, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(placement_search, "MOST_BATCH", 20)
+    instance = gangs(20, (4, 4, 3), 8, **options)
+    costs = [instance.units(search(instance, Asked(most), seed=seed)[0]) for most in range(0, 140, 7)]
+    assert costs == sorted(costs, reverse=True)
+    assert costs[-1] < costs[0]
+    budget = Asked(90)
+    found, _ = search(instance, budget, seed=seed)
+    for seconds in (0.0, 1e9):
+
+        class Still(Asked):
+            @property
+            def seconds(self) -> float:
+                return seconds  # noqa: B023
+
+        again, _ = search(instance, Still(90), seed=seed)
+        assert np.array_equal(found.start, again.start)
+        assert np.array_equal(found.rows, again.rows)
+
+
+@given(instances(max_jobs=8, max_gpus=6))
+@hypothesis_settings(max_examples=40, deadline=None)
+def test_the_best_runs_again_whatever_made_it(instance: PlacementInstance) -> None:
+    if not len(instance.jobs):
+        return
+    state = placement_search._Search(instance, Budget(0.0, None), None, 0)
+    state.lists()
+    assert state.best.run(*state.best.again(), math.inf) == state.best.cost
+    state.plans()
+    assert state.best.run(*state.best.again(), math.inf) == state.best.cost
+
+
+def test_annealing_also_starts_from_what_a_strict_list_made() -> None:
+    instance = PlacementInstance.generate("default", 0, jobs=200, rho=1.6)
+    listed, maker = search(instance, Budget(0.0, None), rounds=0)
+    assert maker == "least duration x share^1, strictly"
+    found, maker = search(instance, Budget(0.0, None), rounds=400)
+    assert maker == "least duration x share^1, strictly, improved by annealing"
+    assert instance.cost(found) < 0.995 * instance.cost(listed)
