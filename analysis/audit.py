@@ -12,13 +12,12 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from ..models.base import InputError, make_folder, things
 from ..models.draw import choose as name_one_of
 from .claim import Claim, Context, Finding, Table
-from .findings import Partial, check_id, from_dict, to_dict, write_files
+from .findings import Partial, ReadInstance, check_id, from_dict, to_dict, write_files
 from .workers import TICK, side_by_side
 
 MODES = ("quick", "default", "full")
@@ -47,24 +46,6 @@ class CheckError(RuntimeError):
     """A check ended with an exception instead of a finding; the text holds the claim and the traceback."""
 
 
-def all_claims() -> list[Claim]:
-    """Return the claims of all problems, in the order of the papers."""
-    return [claim for room in _rooms().values() for claim in room.CLAIMS]
-
-
-def instance_facts(findings: Sequence[tuple[Claim, Finding]], mode: str, seed: int) -> list[Table]:
-    """Return the facts about the instances that the claims were checked on, with their origin."""
-    problems = {claim.problem for claim, _ in findings}
-    return [table for name, room in _rooms().items() if name in problems for table in room.facts(mode, seed)]
-
-
-def _rooms() -> dict[str, ModuleType]:
-    """Return what analyses each problem; a new problem adds a line."""
-    from . import admission, allocation, placement, selection
-
-    return {"allocation": allocation, "selection": selection, "admission": admission, "placement": placement}
-
-
 def run_audit(
     *,
     problems: Sequence[str] | None = None,
@@ -74,7 +55,8 @@ def run_audit(
     seed: int = 0,
     workers: int | None = None,
     progress: Progress | None = None,
-    catalogue: Sequence[Claim] | None = None,
+    catalogue: Sequence[Claim],
+    read: ReadInstance,
 ) -> list[tuple[Claim, Finding]]:
     """Check claims and return their findings, in the order of the claims.
 
@@ -99,8 +81,10 @@ def run_audit(
     progress
         Called with the fraction done and a text.
     catalogue
-        Where claims are chosen from; by default all that come with the package. The checks of one's own
-        claims must be functions that a new process can import, unless there is one worker.
+        Where claims are chosen from. Their checks must be functions that a new process can import, unless
+        there is one worker.
+    read
+        Returns the instance of a JSON object, for the counterexamples.
 
     Raises
     ------
@@ -111,15 +95,14 @@ def run_audit(
     CheckError
         If a check raises, after saving what is finished.
     """
-    known = all_claims() if catalogue is None else catalogue
-    chosen = choose(problems, claims, known)
+    chosen = choose(problems, claims, catalogue)
     name_one_of(mode, MODES, "mode")
     if workers is not None and workers < 1:
         raise InputError(f"workers: {workers} is not at least 1")
     make_folder(out)
     context = Context(mode, seed)
-    saved = Partial(out / PARTIAL, _key(context, known))
-    audit = _Audit(chosen, out, context, saved, progress or (lambda _fraction, _text: None))
+    saved = Partial(out / PARTIAL, _key(context, catalogue))
+    audit = _Audit(chosen, out, context, saved, read, progress or (lambda _fraction, _text: None))
     try:
         audit.run(workers or os.cpu_count() or 1)
     except KeyboardInterrupt:
@@ -209,17 +192,23 @@ class _Audit:
     """What is found so far, in memory and in files."""
 
     def __init__(
-        self, claims: Sequence[Claim], out: Path, context: Context, saved: Partial, progress: Progress
+        self,
+        claims: Sequence[Claim],
+        out: Path,
+        context: Context,
+        saved: Partial,
+        read: ReadInstance,
+        progress: Progress,
     ) -> None:
         self.found: dict[str, Finding] = {}
         self._claims, self._out, self._context = claims, out, context
-        self._saved, self._progress, self._note = saved, progress, ""
+        self._saved, self._read, self._progress, self._note = saved, read, progress, ""
         self._figures: dict[str, str] = {}
         self._under_way: dict[str, float] = {}
 
     def run(self, workers: int) -> None:
         """Take what is saved and check the rest."""
-        saved = self._saved.load()
+        saved = self._saved.load(self._read)
         for claim in self._claims:
             if claim.id in saved:
                 self._keep(claim, saved[claim.id])
@@ -266,12 +255,12 @@ class _Audit:
             if future.done() and future.exception() is None:
                 answer = future.result()
                 if not isinstance(answer, str):
-                    self._keep(claim, from_dict(answer))
+                    self._keep(claim, from_dict(answer, self._read))
 
     def _settle(self, claim: Claim, answer: _Answer) -> None:
         if isinstance(answer, str):
             raise CheckError(f"{claim.id}: {answer}")
-        self._keep(claim, from_dict(answer))
+        self._keep(claim, from_dict(answer, self._read))
         self._tell()
 
     def _keep(self, claim: Claim, finding: Finding) -> None:

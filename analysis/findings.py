@@ -6,7 +6,7 @@ import json
 import math
 import re
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
@@ -19,6 +19,10 @@ from .claim import Claim, Context, Figure, Finding, Table, Verdict
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 """What a problem, a claim and a figure may be called: these names become file names."""
+
+
+ReadInstance = Callable[[Mapping[str, Any]], Instance]
+"""Returns the instance of the JSON object of its file."""
 
 
 def check_id(claim: Claim) -> None:
@@ -83,8 +87,8 @@ def _plain(value: Any) -> Any:
     return plain
 
 
-def from_dict(data: Mapping[str, Any]) -> Finding:
-    """Make a finding from what :func:`to_dict` returned."""
+def from_dict(data: Mapping[str, Any], read: ReadInstance) -> Finding:
+    """Make a finding from what :func:`to_dict` returned; ``read`` makes its counterexample."""
     tables = (
         Table(table["title"], tuple(table["columns"]), tuple(map(tuple, table["rows"])))
         for table in data["tables"]
@@ -96,28 +100,9 @@ def from_dict(data: Mapping[str, Any]) -> Finding:
         dict(data["numbers"]),
         tuple(tables),
         tuple(Figure(**figure) for figure in data["figures"]),
-        None if example is None else _kind(example["problem"]).from_dict(example),
+        None if example is None else read(example),
         data["small"],
     )
-
-
-def _kind(problem: str) -> type[Instance]:
-    """Return the class of the instances of a problem."""
-    # Loading the modules, which load those of the instances, makes the classes known.
-    from ..models.admission import instance as admission_instance  # noqa: F401
-    from ..models.allocation import gang as allocation_gang  # noqa: F401
-    from ..models.placement import instance as placement_instance  # noqa: F401
-    from ..models.selection import gang as selection_gang  # noqa: F401
-
-    base: Any = Instance
-    kinds = {kind.problem: kind for kind in _below(base) if "problem" in vars(kind)}
-    return kinds[problem]
-
-
-def _below(kind: type[Instance]) -> Iterator[type[Instance]]:
-    for child in kind.__subclasses__():
-        yield child
-        yield from _below(child)
 
 
 def write_files(out: Path, claim: Claim, finding: Finding, context: Context) -> None:
@@ -218,7 +203,7 @@ class Partial:
         for folder in (path.parent, *chain.from_iterable(below)):  # nobody else writes there now
             remove_parts(folder)
 
-    def load(self) -> dict[str, Finding]:
+    def load(self, read: ReadInstance) -> dict[str, Finding]:
         """Return the findings saved so far, by claim.
 
         Raises
@@ -228,7 +213,7 @@ class Partial:
         """
         try:
             rows = self._file.execute("SELECT claim, data FROM finding")
-            return {claim: from_dict(json.loads(data)) for claim, data in rows}
+            return {claim: from_dict(json.loads(data), read) for claim, data in rows}
         except (sqlite3.Error, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             raise InputError(f"{self.path}: it is damaged ({error}); delete it") from error
 

@@ -21,7 +21,7 @@ from .plots import prefix_ids
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from ..online.registry import PolicyRow
+    from ..online.named import PolicyRow
     from ..oracles.base import OracleEntry
 
 PAGE = "index.html"

@@ -12,22 +12,17 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from . import admission, allocation, placement, selection
+from clairvoyant.problems import problems
+
 from .measure import HEADER, Row, import_time, show
 
-PROBLEMS = {
-    "allocation": allocation.measure,
-    "selection": selection.measure,
-    "admission": admission.measure,
-    "placement": placement.measure,
-}
-"""What measures each problem; a new one adds a line."""
+PROBLEMS = {name: problem for name, problem in problems().items() if problem.has("benchmark")}
 
 
 def measure(problem: str, full: bool) -> Iterator[Row]:
     """Yield every measurement of one problem."""
     yield import_time()
-    yield from PROBLEMS[problem](full)
+    yield from PROBLEMS[problem].part("benchmark")(full)
 
 
 def main() -> None:

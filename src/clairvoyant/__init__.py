@@ -17,7 +17,8 @@ TYPE_CHECKING = False  # type checkers know better; loading ``typing`` for it wo
 
 if TYPE_CHECKING:
     from . import analysis, models, online, oracles, testing
-    from ._front import (
+    from .analysis.claim import Claim, Finding, Verdict
+    from .api import (
         __version__,
         from_trace,
         generate,
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
         solve,
         train,
     )
-    from .analysis.claim import Claim, Finding, Verdict
     from .models.admission.instance import AdmissionInstance
     from .models.allocation.gang import GangInstance
     from .models.allocation.instance import AllocationInstance
@@ -49,7 +49,7 @@ _HOMES = {
             *("load", "generate", "from_trace", "solve", "play", "train"),
             *("make_policy", "list_policies", "list_oracles", "__version__"),
         ),
-        "_front",
+        "api",
     ),
     **dict.fromkeys(("ClairvoyantError", "DecisionError", "InputError", "Instance"), "models.base"),
     "AdmissionInstance": "models.admission.instance",

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 
-from ._interrupt import INTERRUPTED, ctrl_c
+from .cli.interrupt import INTERRUPTED, ctrl_c
 
 
 def main() -> int:
@@ -14,7 +14,7 @@ def main() -> int:
     _open_standard_files()
     ours = ctrl_c.take_over()
     try:
-        from ._cli import main as run
+        from .cli.commands import main as run
 
         status = run()
     except KeyboardInterrupt:  # a second one, while the first was dealt with

@@ -2,8 +2,8 @@
 
 Numba keeps what it compiled beside the sources, or in a folder of the user where it may not write there. What
 is used is read from the tables of the package, so that a new oracle or policy is warmed by being listed;
-kernels that nothing listed needs are used by :data:`BESIDES`. ``tests/front/test_warmup.py`` finds what was
-forgotten.
+kernels that nothing listed needs are used by what the record of the problem names as ``besides``.
+``tests/front/test_warmup.py`` finds what was forgotten.
 """
 
 from __future__ import annotations
@@ -20,14 +20,10 @@ from multiprocessing import RawArray
 from pathlib import Path
 from typing import Any
 
-from . import _front, _rooms
+from . import api
 from .analysis.workers import TICK, side_by_side
 from .models.base import InputError
-
-TINY: dict[str, dict[str, Any]] = {
-    "placement": {"jobs": 3, "rho": 10.0, "contention": 0.0, "estimate_error": 0.5},
-}
-"""Options of tiny instances, where not every method and policy takes the usual ones, or has work to do."""
+from .problems import problems
 
 
 @dataclass(frozen=True)
@@ -49,7 +45,7 @@ class Warmth:
 
 def rooms() -> list[str]:
     """Return the rooms of the problems, the newest first: theirs are the most kernels."""
-    return list(dict.fromkeys(problem.partition("-")[0] for problem in reversed(_rooms.INSTANCES)))
+    return list(dict.fromkeys(problem.room for problem in reversed(problems().values())))
 
 
 def warm_up(workers: int | None = None, progress: Callable[[float, str], None] | None = None) -> Warmth:
@@ -107,30 +103,32 @@ def _warm(room: str, place: int) -> tuple[int, int]:
 
 
 def exercise(room: str) -> None:
-    """Use every oracle with every method, every policy, and :data:`BESIDES`, on tiny instances of a room."""
-    for problem in _rooms.INSTANCES:
-        if problem.partition("-")[0] != room:
+    """Use every oracle with every method, every policy and what is ``besides``, on tiny instances."""
+    mine = {name: problem for name, problem in problems().items() if problem.room == room}
+    for problem, record in mine.items():
+        if not record.has("generate"):
             continue
-        instance = _front.generate(problem, "tiny", **TINY.get(problem, {}))
-        for name, entry in _front.list_oracles(problem).items():
+        instance = api.generate(problem, "tiny", **record.small)
+        for name, entry in api.list_oracles(problem).items():
             for method in entry.methods or (None,):
-                _front.solve(instance, name, **({} if method is None else {"method": method}))
-        for name in _front.list_policies(problem):
+                api.solve(instance, name, **({} if method is None else {"method": method}))
+        for name in api.list_policies(problem):
             try:
-                policy = _front.make_policy(name, problem)
+                policy = api.make_policy(name, problem)
             except InputError:  # an extra of the package is not installed
                 continue
-            _front.play(policy, instance, enforce=policy.traits.feasible)
-    if room in BESIDES:
-        BESIDES[room]()
+            api.play(policy, instance, enforce=policy.traits.feasible)
+    for record in mine.values():
+        if record.has("besides"):
+            record.part("besides")()
 
 
-def _allocation() -> None:
+def allocation() -> None:
     """Use the other steps of OGASched."""
-    _front.play("ogasched:step=per-slot", _front.generate("allocation", "tiny"))
+    api.play("ogasched:step=per-slot", api.generate("allocation", "tiny"))
 
 
-def _selection() -> None:
+def selection() -> None:
     """Use what solves P4 for all s: the dense tables of Algorithm 2, and our staircase."""
     from .models.selection.generate import generate
     from .online.selection.printed import algorithm_2, algorithm_2_repaired
@@ -143,7 +141,7 @@ def _selection() -> None:
             solve([1, 2], sizes, [[1], [1]], [2], 2)
 
 
-def _placement() -> None:
+def placement() -> None:
     """Use the environments and the training of networks, where their extras are installed."""
     if find_spec("pettingzoo") and find_spec("gymnasium"):
         from .models.placement.generate import generate
@@ -160,12 +158,4 @@ def _placement() -> None:
         learning = {"iterations": 1, "episodes": 1, "jobs": 2}
         plan = {"version": 1, "jobs": {"size": "tiny"}, "training": learning}
         with tempfile.TemporaryDirectory() as folder:
-            _front.train(Plan.of(plan | {"validation": trial, "test": trial}), Path(folder))
-
-
-BESIDES: dict[str, Callable[[], None]] = {
-    "allocation": _allocation,
-    "selection": _selection,
-    "placement": _placement,
-}
-"""What uses the kernels of a room that no listed oracle or policy needs."""
+            api.train(Plan.of(plan | {"validation": trial, "test": trial}), Path(folder))

@@ -18,14 +18,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from clairvoyant import api
 from clairvoyant.analysis import audit as module
 from clairvoyant.analysis import workers
 from clairvoyant.analysis.audit import (
     PARTIAL,
     AuditInterrupted,
     CheckError,
-    all_claims,
-    run_audit,
     source_digest,
     verdict_table,
 )
@@ -33,6 +32,7 @@ from clairvoyant.analysis.claim import Claim, Context, Figure, Finding, Table, V
 from clairvoyant.analysis.findings import check_id, to_dict
 from clairvoyant.models.allocation.generate import generate
 from clairvoyant.models.base import InputError
+from clairvoyant.problems import claims
 
 HOLDS = Finding(Verdict.HOLDS, "fine")
 
@@ -74,7 +74,7 @@ class Recorder:
 
 
 def audit(out: Path, catalogue: Sequence[Claim], **options: Any) -> list[tuple[Claim, Finding]]:
-    return run_audit(catalogue=catalogue, out=out, **{"workers": 1, **options})
+    return api.audit(catalogue=catalogue, out=out, **{"workers": 1, **options})
 
 
 def rich(context: Context) -> Finding:
@@ -336,14 +336,15 @@ CLAIMS = [
 RUN = """
 import sys
 from pathlib import Path
-from clairvoyant.analysis.audit import AuditInterrupted, run_audit
+from clairvoyant.analysis.audit import AuditInterrupted
+from clairvoyant.api import audit
 import some_claims
 
 if __name__ == "__main__":
     def tell(fraction, text):
         print(f"{fraction:.3f} {text}", flush=True)
     try:
-        found = run_audit(catalogue=some_claims.CLAIMS, out=Path(sys.argv[1]), workers=2, progress=tell)
+        found = audit(catalogue=some_claims.CLAIMS, out=Path(sys.argv[1]), workers=2, progress=tell)
     except AuditInterrupted as stopped:
         print("saved", stopped.saved, "of", stopped.total)
         sys.exit(130)
@@ -529,10 +530,10 @@ def test_a_worker_tells_how_far_it_is() -> None:
 
 
 def test_the_claims_of_the_package_can_be_audited() -> None:
-    claims = all_claims()
-    assert len({c.id for c in claims}) == len(claims)
-    pickle.dumps(claims)
-    for c in claims:
+    everything = claims()
+    assert len({c.id for c in everything}) == len(everything)
+    pickle.dumps(everything)
+    for c in everything:
         check_id(c)
         assert c.problem in c.id
         assert all((c.where, c.says, c.how))

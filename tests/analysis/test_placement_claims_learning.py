@@ -17,9 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from clairvoyant._cli import main
 from clairvoyant.analysis import claim as claims
-from clairvoyant.analysis.audit import run_audit, verdict_table
+from clairvoyant.analysis.audit import verdict_table
 from clairvoyant.analysis.claim import Claim, Context, Finding, Verdict
 from clairvoyant.analysis.experiments import policy_seed
 from clairvoyant.analysis.placement import learned_cases, learned_ours, learning, trained
@@ -34,6 +33,8 @@ from clairvoyant.analysis.placement.experiments import (
 )
 from clairvoyant.analysis.placement.trained import Group, Versus
 from clairvoyant.analysis.statistics import Interval, Paired
+from clairvoyant.api import audit
+from clairvoyant.cli.commands import main
 from clairvoyant.models.base import InputError
 from clairvoyant.models.placement.instance import PlacementInstance
 from clairvoyant.online.placement.learned import checkpoint, policies
@@ -148,7 +149,7 @@ def test_one_training_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 @pytest.mark.usefixtures("bare")
 def test_without_pytorch_the_audit_says_what_to_install(tmp_path: Path) -> None:
     told: list[float] = []
-    found = run_audit(
+    found = audit(
         claims=[one.id for one in ALL],
         mode="quick",
         out=tmp_path,
@@ -188,8 +189,8 @@ def test_what_was_not_checked_without_pytorch_is_checked_with_it(
     with monkeypatch.context() as patch:
         patch.setattr(claims, "find_spec", lambda _name: None)
         with pytest.raises(RuntimeError, match="stopped"):
-            run_audit(catalogue=catalogue, out=tmp_path, workers=1)
-    (found,) = run_audit(catalogue=catalogue, claims=["a/x"], out=tmp_path, workers=1)
+            audit(catalogue=catalogue, out=tmp_path, workers=1)
+    (found,) = audit(catalogue=catalogue, claims=["a/x"], out=tmp_path, workers=1)
     assert found[1].verdict is Verdict.HOLDS
 
 

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from clairvoyant.analysis.audit import run_audit
 from clairvoyant.analysis.claim import Claim, Context, Figure, Finding, Table, Verdict
 from clairvoyant.analysis.report import BADGES, cell, file_size, prose, write_report
+from clairvoyant.api import audit, policy_table
 from clairvoyant.models.allocation.generate import generate
 from clairvoyant.models.base import InputError
-from clairvoyant.online.registry import policy_table
 from clairvoyant.oracles.allocation.optimum import ORACLES
 
 EVIL = "a <script>alert('&')</script> \"b\""
@@ -44,7 +43,7 @@ FACTS = [Table("Instances", ("instance", "origin"), (("default", "real: cpu; fil
 
 
 def write(out: Path, claims: list[Claim], mode: str = "default", seed: int = 0) -> Path:
-    found = run_audit(catalogue=claims, out=out, workers=1, mode=mode, seed=seed)
+    found = audit(catalogue=claims, out=out, workers=1, mode=mode, seed=seed)
     return write_report(
         out, found, mode=mode, seed=seed, facts=FACTS, policies=policy_table(), oracles=ORACLES
     )

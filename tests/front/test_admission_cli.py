@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import clairvoyant as cv
-from clairvoyant import _cli
+from clairvoyant.cli import commands
 from clairvoyant.models.admission.instance import AdmissionInstance, Schedule
 
 Run = Callable[..., "Printed"]
@@ -38,7 +38,7 @@ def run(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> R
 
     def call(*arguments: object) -> Printed:
         capfd.readouterr()
-        status = _cli.main([str(argument) for argument in arguments])
+        status = commands.main([str(argument) for argument in arguments])
         return Printed(status, *capfd.readouterr())
 
     return call
@@ -301,7 +301,7 @@ def test_play_without_the_optimum_has_no_ratio(tiny: Path, run: Run) -> None:
     ],
 )
 def test_a_ratio_is_a_number_or_an_interval(ratio: tuple[float, float], shown: str) -> None:
-    from clairvoyant._tell import _ratio
+    from clairvoyant.cli.rendering import _ratio
 
     assert _ratio(dict(zip(("ratio", "ratio_at_most"), ratio, strict=True))) == shown
 

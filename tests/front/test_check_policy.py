@@ -214,7 +214,7 @@ def test_what_is_no_policy(thing: Any, message: str) -> None:
 
 
 def test_a_policy_of_an_unknown_problem() -> None:
-    with pytest.raises(InputError, match="problem: 'cooking' has no kit of instances to check policies with"):
+    with pytest.raises(InputError, match="problem: 'cooking' is not one of allocation"):
         check_policy(type("Cook", (Idle,), {"traits": Traits(problem="cooking")}))
 
 

@@ -16,12 +16,12 @@ import numpy as np
 import pytest
 
 import clairvoyant as cv
-from clairvoyant import _cli, _output
-from clairvoyant._interrupt import Interruptible
 from clairvoyant.analysis.audit import AuditInterrupted
+from clairvoyant.cli import commands, output
+from clairvoyant.cli.interrupt import Interruptible
 from clairvoyant.models.base import DecisionError
 
-COMMANDS = sorted(_cli.cli.commands)
+COMMANDS = sorted(commands.cli.commands)
 Run = Callable[..., "Printed"]
 
 
@@ -49,7 +49,7 @@ def run(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> R
 
     def call(*arguments: object) -> Printed:
         capfd.readouterr()
-        status = _cli.main([str(argument) for argument in arguments])
+        status = commands.main([str(argument) for argument in arguments])
         return Printed(status, *capfd.readouterr())
 
     return call
@@ -127,7 +127,7 @@ def test_the_help_of_every_command_ends_with_an_example_that_parses(name: str, r
     assert example is not None
     words = example[1].split(" > ")[0].split()
     assert words[0] == name
-    context = _cli.cli.commands[name].make_context(name, words[1:])  # raises for what is no option
+    context = commands.cli.commands[name].make_context(name, words[1:])  # raises for what is no option
     context.close()
 
 
@@ -214,7 +214,7 @@ def test_generate_reads_traces(run: Run, tmp_path: Path, monkeypatch: pytest.Mon
         asked.update(options, problem=problem, folder=folder)
         return cv.generate("allocation", size="tiny")
 
-    monkeypatch.setattr("clairvoyant._front.from_trace", from_trace)
+    monkeypatch.setattr("clairvoyant.api.from_trace", from_trace)
     path = tmp_path / "x.json"
     assert run("generate", "allocation", "--trace", "t", "--slots", 24, "--out", path).status == 0
     assert asked == {"problem": "allocation", "folder": Path("t"), "seed": 0, "slots": 24}
@@ -610,7 +610,7 @@ def test_an_output_that_cannot_be_written_is_refused_before_any_work(
     work: str, place: str, tiny: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("generate", "solve", "load"):
-        monkeypatch.setattr(f"clairvoyant._front.{name}", never)
+        monkeypatch.setattr(f"clairvoyant.api.{name}", never)
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("kept", encoding="utf-8")
     arguments = {
@@ -647,7 +647,7 @@ def test_a_bug_keeps_its_traceback(tiny: Path, run: Run, monkeypatch: pytest.Mon
     def bug(*_arguments: Any, **_options: Any) -> None:
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr("clairvoyant._front.solve", bug)
+    monkeypatch.setattr("clairvoyant.api.solve", bug)
     printed = run("solve", tiny, "--json")
     assert (printed.status, printed.out) == (3, "")
     assert "Traceback" in printed.err
@@ -669,8 +669,8 @@ def test_numbers_that_are_no_json_become_null() -> None:
         "inf": [np.float64("inf"), np.array([1.0, -np.inf])],
         "why": cv.WhyStopped.PROVED,
     }
-    assert _output.plain(value) == {"nan": None, "inf": [None, [1.0, None]], "why": "proved"}
-    assert _output.plain({"seen": frozenset("ba"), 3: Path("x")}) == {"seen": ["a", "b"], "3": "x"}
+    assert output.plain(value) == {"nan": None, "inf": [None, [1.0, None]], "why": "proved"}
+    assert output.plain({"seen": frozenset("ba"), 3: Path("x")}) == {"seen": ["a", "b"], "3": "x"}
 
 
 # Ctrl-C, and readers that go away
@@ -687,7 +687,7 @@ def test_interrupted_generate_leaves_nothing_behind(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     arguments = ("generate", "allocation", "--size", "tiny", "--out", tmp_path / "x.json")
-    for place in ("clairvoyant._front.generate", "os.replace"):
+    for place in ("clairvoyant.api.generate", "os.replace"):
         with monkeypatch.context() as patch:
             interrupt(patch, place)
             printed = run(*arguments)
@@ -704,7 +704,7 @@ def test_interrupted_solve_says_how_far_it_came(
         progress(0.5, "iteration 7, gap 1e-3")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("clairvoyant._front.solve", slow)
+    monkeypatch.setattr("clairvoyant.api.solve", slow)
     printed = run("solve", tiny, *(["--json"] if json_too else []))
     assert printed.status == 130
     assert printed.err.startswith("interrupted at 50% (iteration 7, gap 1e-3): nothing was saved; ")
@@ -726,7 +726,7 @@ def test_interrupted_worst_case_says_how_far_it_came(
 
 
 def test_interrupted_play_prints_what_it_has(tiny: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    interrupt(monkeypatch, "clairvoyant._front.solve")
+    interrupt(monkeypatch, "clairvoyant.api.solve")
     printed = run("play", tiny, "--policy", "drf", "--json")
     assert printed.status == 130
     assert printed.err == "interrupted: finished and printed are the runs of no policy\n"
@@ -747,7 +747,7 @@ def test_interrupted_audit_says_what_is_saved(
 
 
 def test_an_interrupt_at_any_other_moment_ends_in_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    interrupt(monkeypatch, "clairvoyant._front.load")
+    interrupt(monkeypatch, "clairvoyant.api.load")
     printed = run("solve", "x.json")
     assert (printed.status, printed.out, printed.err.strip()) == (130, "", "interrupted")
 
@@ -844,7 +844,7 @@ def test_a_swallowed_ctrl_c_is_raised_again_but_not_while_it_is_dealt_with(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     caught = 0
-    with Interruptible(), _output.progress("solving") as report:
+    with Interruptible(), output.progress("solving") as report:
         try:
             try:
                 signal.raise_signal(signal.SIGINT)
@@ -867,9 +867,9 @@ def test_on_a_terminal_a_bar_moves(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    monkeypatch.setattr(_output, "DRAW_EVERY", 0.0)
+    monkeypatch.setattr(output, "DRAW_EVERY", 0.0)
     monkeypatch.setenv("FORCE_COLOR", "1")
-    with _output.progress("solving") as report:
+    with output.progress("solving") as report:
         report(0.5, "half [done]")
         report.finished("one part")
     printed = capfd.readouterr()
@@ -882,7 +882,7 @@ def test_on_a_terminal_a_bar_moves(
 def test_elsewhere_lines_are_printed_now_and_then(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(_output, "LINE_EVERY", 0.0)
-    with _output.progress("solving") as report:
+    monkeypatch.setattr(output, "LINE_EVERY", 0.0)
+    with output.progress("solving") as report:
         report(0.5, "half")
     assert capfd.readouterr().err == " 50% half\n"

@@ -14,9 +14,7 @@ import numpy as np
 import pytest
 
 import clairvoyant as cv
-from clairvoyant import _rooms
-from clairvoyant._rooms import INSTANCES
-from clairvoyant.analysis.audit import all_claims
+from clairvoyant import problems
 from clairvoyant.analysis.audit import choose as choose_claims
 from clairvoyant.models.base import numbers as checked_numbers
 
@@ -260,8 +258,8 @@ def test_bad_arguments_are_refused_by_name(call: Any, message: str, instance: cv
         (lambda _: cv.make_policy("esdp:g=loglg"), "loglog"),
         (lambda _: cv.list_policies("placment"), "placement"),
         (lambda _: cv.list_oracles("admision"), "admission"),
-        (lambda _: choose_claims(["allocaton"], [], all_claims()), "allocation"),
-        (lambda _: choose_claims([], ["allocation/theorem1"], all_claims()), "allocation/theorem-1"),
+        (lambda _: choose_claims(["allocaton"], [], problems.claims()), "allocation"),
+        (lambda _: choose_claims([], ["allocation/theorem1"], problems.claims()), "allocation/theorem-1"),
         (lambda i: type(i).from_dict(i.to_dict() | {"capacities": []}), "capacity"),
     ],
 )
@@ -304,9 +302,11 @@ def test_every_policy_documents_the_settings_that_it_has(name: str) -> None:
 
 FUNCTIONS = {
     **{f"solve {name}": entry.function for name, entry in cv.list_oracles().items()},
-    **{f"generate {problem}": _rooms.find(problem, _rooms.GENERATORS) for problem in _rooms.GENERATORS},
-    **{f"from_trace {problem}": _rooms.find(problem, _rooms.TRACES) for problem in _rooms.TRACES},
-    **{f"instance {problem}": _rooms.find(problem, _rooms.INSTANCES) for problem in _rooms.INSTANCES},
+    **{
+        f"{part} {problem.name}": problem.part(part)
+        for problem in problems.OURS
+        for part in ("generate", "from_trace", "instance")
+    },
     **{f"cv.{name}": getattr(cv, name) for name in ("generate", "from_trace", "solve", "play", "train")},
 }
 
@@ -398,7 +398,7 @@ def test_the_learned_schedulers_of_the_readme_play(tmp_path: Path) -> None:
 
 def test_the_instance_files_of_the_documents_are_valid(tmp_path: Path) -> None:
     found = [json.loads(text)["problem"] for text in blocks("json", ROOT / "docs" / "instance-files.md")]
-    assert found == list(INSTANCES)
+    assert found == [problem.name for problem in problems.OURS]
     for i, text in enumerate(blocks("json", ROOT / "docs" / "instance-files.md")):
         path = tmp_path / f"{i}.json"
         path.write_text(text, encoding="utf-8")
@@ -407,7 +407,7 @@ def test_the_instance_files_of_the_documents_are_valid(tmp_path: Path) -> None:
 
 def test_the_documents_name_every_field_of_an_instance() -> None:
     document = (ROOT / "docs" / "instance-files.md").read_text(encoding="utf-8")
-    for problem in INSTANCES:
+    for problem in (problem.name for problem in problems.OURS):
         _, _, section = document.partition(f"\n## `{problem}`\n")
         own = section.partition("\n## ")[0]
         data = cv.generate(problem, size="tiny").to_dict()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from clairvoyant import _front, _rooms
+from clairvoyant import api, problems
 from clairvoyant.models.allocation.instance import AllocationInstance
 from clairvoyant.models.base import InputError
 from clairvoyant.testing import campaigns, fuzz
@@ -34,14 +34,14 @@ def test_oracles_and_policies_agree(problem: str) -> None:
 
 def _worse(monkeypatch: pytest.MonkeyPatch, problem: str, **wrong: Any) -> None:
     """Let the first oracle of a problem return something wrong."""
-    real, name = _front.solve, next(iter(_front.list_oracles(problem)))
+    real, name = api.solve, next(iter(api.list_oracles(problem)))
 
     def solve(instance: Any, oracle: str, **options: Any) -> Any:
         found = real(instance, oracle, **options)
         changes = {key: change(getattr(found, key)) for key, change in wrong.items()}
         return replace(found, **changes) if oracle == name else found
 
-    monkeypatch.setattr(_front, "solve", solve)
+    monkeypatch.setattr(api, "solve", solve)
 
 
 @pytest.mark.parametrize("problem", TARGETS)
@@ -130,4 +130,4 @@ def test_numbers_beyond_all_floats_are_left_as_they_are() -> None:
 
 
 def test_every_problem_has_a_target() -> None:
-    assert set(TARGETS) == set(_rooms.INSTANCES)
+    assert set(TARGETS) == {problem.name for problem in problems.OURS}

@@ -19,8 +19,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import clairvoyant as cv
-from clairvoyant import _cli, _output
-from clairvoyant.analysis.audit import PARTIAL, run_audit
+from clairvoyant.analysis.audit import PARTIAL
+from clairvoyant.api import audit
+from clairvoyant.cli import commands, output
 from clairvoyant.models import base
 from clairvoyant.models.base import InputError, read_bytes, read_object
 from clairvoyant.models.traces import read_table
@@ -47,7 +48,7 @@ def write(path: Path, data: Any) -> Path:
 
 def run(capfd: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
     capfd.readouterr()
-    status = _cli.main([str(word) for word in words])
+    status = commands.main([str(word) for word in words])
     out, err = capfd.readouterr()
     assert HARMLESS.fullmatch(out)
     assert HARMLESS.fullmatch(err)
@@ -59,7 +60,7 @@ def run(capfd: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, st
 
 @given(st.text())
 def test_whatever_is_printed_is_one_line_of_harmless_characters(text: str) -> None:
-    seen = _output.visible(text)
+    seen = output.visible(text)
     assert HARMLESS.fullmatch(seen)
     assert "\n" not in seen
     if HARMLESS.fullmatch(text) and "\n" not in text:
@@ -103,7 +104,7 @@ def test_a_bug_is_written_out(monkeypatch: pytest.MonkeyPatch, capfd: pytest.Cap
     def bug(_path: Path) -> None:
         raise ZeroDivisionError(EVIL)
 
-    monkeypatch.setattr("clairvoyant._front.load", bug)
+    monkeypatch.setattr("clairvoyant.api.load", bug)
     status, _, err = run(capfd, "solve", "x.json")
     assert status == 3
     assert "Traceback" in err
@@ -115,11 +116,11 @@ def test_notes_of_progress_are_written_out(
     terminal: bool, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: terminal, raising=False)
-    monkeypatch.setattr(_output, "DRAW_EVERY", 0.0)
-    monkeypatch.setattr(_output, "LINE_EVERY", 0.0)
+    monkeypatch.setattr(output, "DRAW_EVERY", 0.0)
+    monkeypatch.setattr(output, "LINE_EVERY", 0.0)
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "300")
-    with _output.progress(EVIL) as report:
+    with output.progress(EVIL) as report:
         report(0.5, EVIL)
     printed = capfd.readouterr().err
     assert SEEN in printed
@@ -151,7 +152,7 @@ def policy(path: Path) -> object:
 
 
 def audited(path: Path) -> object:
-    return run_audit(claims=["allocation/equation-9"], mode="quick", out=path.parent, workers=1)
+    return audit(claims=["allocation/equation-9"], mode="quick", out=path.parent, workers=1)
 
 
 READERS = [instance, table, plan, trained, policy]
@@ -282,7 +283,7 @@ def test_a_damaged_store_of_findings_is_refused_in_one_line(damage: str, tmp_pat
 
     options: dict[str, Any] = {"claims": ["allocation/equation-9", "allocation/equation-12"], "mode": "quick"}
     with pytest.raises(KeyboardInterrupt):
-        run_audit(**options, out=tmp_path, workers=1, progress=interrupt)
+        audit(**options, out=tmp_path, workers=1, progress=interrupt)
     file = sqlite3.connect(tmp_path / PARTIAL)
     file.execute("UPDATE finding SET data = ?", (damage,))
     file.commit()
@@ -290,5 +291,5 @@ def test_a_damaged_store_of_findings_is_refused_in_one_line(damage: str, tmp_pat
     file.close()
     assert changed
     with pytest.raises(InputError, match=rf"{PARTIAL}: it is damaged .*; delete it$") as caught:
-        run_audit(**options, out=tmp_path, workers=1)
+        audit(**options, out=tmp_path, workers=1)
     assert "\n" not in str(caught.value)

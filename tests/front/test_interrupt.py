@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 import clairvoyant as cv
-from clairvoyant import __main__, _cli, _output
-from clairvoyant._interrupt import OVER, Interruptible, ctrl_c
+from clairvoyant import __main__
+from clairvoyant.cli import commands, output
+from clairvoyant.cli.interrupt import OVER, Interruptible, ctrl_c
 from clairvoyant.models.base import PART, InputError, write_whole
 
 # Python does not survive a Ctrl-C while it starts: what is sent earlier waits until the handler stands.
@@ -83,7 +84,7 @@ def test_next_to_nothing_is_loaded_before_the_handler_stands() -> None:
         "print(*sorted(set(sys.modules) - before))"
     )
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
-    assert {"clairvoyant", "clairvoyant.__main__", "clairvoyant._interrupt"} <= set(loaded.split())
+    assert {"clairvoyant", "clairvoyant.__main__", "clairvoyant.cli.interrupt"} <= set(loaded.split())
     assert len(loaded.split()) <= 5, loaded
 
 
@@ -92,10 +93,11 @@ def test_a_ctrl_c_in_an_exec_ends_with_the_status_as_well(tmp_path: Path) -> Non
     script = tmp_path / "struck.py"
     script.write_text(
         "import sys\n"
-        "from clairvoyant import __main__, _cli, _front\n"
+        "from clairvoyant import __main__, api\n"
+        "from clairvoyant.cli import commands\n"
         "def load(_path):\n"
         "    exec('import signal; signal.raise_signal(signal.SIGINT)')\n"
-        "_front.load = load\n"
+        "api.load = load\n"
         "sys.argv = ['clairvoyant', 'solve', 'x.json', '--json']\n"
         "sys.exit(__main__.main())\n"
     )
@@ -114,8 +116,8 @@ def test_a_library_that_takes_a_ctrl_c_for_an_error_of_its_own_is_no_bug(
         except KeyboardInterrupt as error:
             raise ImportError("the library is broken") from error
 
-    monkeypatch.setattr("clairvoyant._front.load", load)
-    assert _cli.main(["solve", "x.json", "--json"]) == 130
+    monkeypatch.setattr("clairvoyant.api.load", load)
+    assert commands.main(["solve", "x.json", "--json"]) == 130
     printed = capfd.readouterr()
     assert (json.loads(printed.out), printed.err.strip()) == ({"interrupted": True}, "interrupted")
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -145,7 +147,7 @@ def test_a_ctrl_c_in_a_destructor_prints_no_traceback(capfd: pytest.CaptureFixtu
 
 def test_a_ctrl_c_does_not_cut_a_json_object_short(capfd: pytest.CaptureFixture[str]) -> None:
     with Interruptible():
-        _output.print_json({"value": 1})
+        output.print_json({"value": 1})
         assert ctrl_c.phase == OVER
         signal.raise_signal(signal.SIGINT)
     assert capfd.readouterr().out == '{"value": 1}\n'
@@ -177,7 +179,7 @@ def test_the_command_runs_in_a_thread(
 def test_a_ctrl_c_at_the_beginning_ends_in_order_if_nobody_reads(closed: int) -> None:
     program = (
         "import os, signal, sys\n"
-        "from clairvoyant._interrupt import ctrl_c\n"
+        "from clairvoyant.cli.interrupt import ctrl_c\n"
         f"reader, writer = os.pipe(); os.close(reader); os.dup2(writer, {closed})\n"
         "sys.argv.append('--json')\n"
         "ctrl_c.take_over(); signal.raise_signal(signal.SIGINT)\n"
@@ -213,7 +215,9 @@ def test_what_a_killed_audit_has_left_is_removed_by_the_next_one(tmp_path: Path)
         left.append(killed_while_writing(tmp_path / folder / "x.json"))
     other = tmp_path / ".theirs.part"
     other.write_text("not ours")
-    assert _cli.main(["audit", "--quick", "--claim", "allocation/equation-9", "--out", str(tmp_path)]) == 0
+    assert (
+        commands.main(["audit", "--quick", "--claim", "allocation/equation-9", "--out", str(tmp_path)]) == 0
+    )
     assert not any(path.exists() for path in left)
     assert other.exists()
 

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 import clairvoyant as cv
-from clairvoyant import _cli
+from clairvoyant.cli import commands
 from clairvoyant.models.placement.instance import PlacementInstance
 from clairvoyant.models.placement.schedule import Schedule
+from clairvoyant.problems import problems
 
 Run = Callable[..., "Printed"]
 
@@ -38,7 +39,7 @@ def run(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> R
 
     def call(*arguments: object) -> Printed:
         capfd.readouterr()
-        status = _cli.main([str(argument) for argument in arguments])
+        status = commands.main([str(argument) for argument in arguments])
         return Printed(status, *capfd.readouterr())
 
     return call
@@ -134,10 +135,11 @@ def test_generate_says_how_large_it_is_and_where_it_comes_from(run: Run, tmp_pat
 
 def test_the_help_says_which_options_are_for_this_problem(run: Run) -> None:
     words = " ".join(run("generate", "--help").out.split())
-    assert "admission or placement" in words
-    for text in ("placement: number of jobs", "placement: small, medium or large", "placement: load"):
-        assert text.removeprefix("placement: ") in words
-    assert words.count("placement") >= 4
+    assert "admission, placement: Number of jobs." in words
+    for text in ("small, medium or large", "Load on the small", "eta of the slowdown"):
+        assert f"placement: {text}" in words
+    for name, problem in problems().items():
+        assert f"{name} {problem.summary}" in words
 
 
 # solve
@@ -264,7 +266,7 @@ def test_play_refuses_to_show_estimates_that_are_not_there(
     def work(*_: Any, **__: Any) -> None:
         raise AssertionError("the error comes too late")
 
-    monkeypatch.setattr("clairvoyant._front.solve", work)
+    monkeypatch.setattr("clairvoyant.api.solve", work)
     monkeypatch.setattr("clairvoyant.online.placement.heuristics.FifoFirstFit.decide", work)
     names = ("--policy", "fifo-firstfit", "--policy", "sjf-estimate-consolidate")
     for more in ((), ("--no-optimum",), ("--json",)):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import clairvoyant as cv
-from clairvoyant import _cli
+from clairvoyant.cli import commands
 
 Run = Callable[..., "Printed"]
 
@@ -39,7 +39,7 @@ def run(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> R
 
     def call(*arguments: object) -> Printed:
         capfd.readouterr()
-        status = _cli.main([str(argument) for argument in arguments])
+        status = commands.main([str(argument) for argument in arguments])
         return Printed(status, *capfd.readouterr())
 
     return call

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from clairvoyant import _cli, _rooms, _warmup
+from clairvoyant import _warmup
+from clairvoyant.cli import commands
+from clairvoyant.problems import OURS
 
 RARE = {"next_labels", "all_costs"}
 """Kernels that only hard knapsacks, or nothing but tests, ever use: these compile when they are needed."""
@@ -21,7 +23,8 @@ import sys
 from importlib import import_module
 from types import SimpleNamespace
 from numba.core import event
-from clairvoyant import _front, _rooms, _warmup
+from clairvoyant import api, _warmup
+from clairvoyant.problems import Problem
 from clairvoyant.models import compiled, stopwatch
 
 room, problems, modules = json.loads(sys.argv[1])
@@ -55,13 +58,21 @@ class Compiled(event.Listener):
 
 # Nothing takes time but loading and compiling.
 sys.addaudithook(importing)
-solve, play, besides = _front.solve, _front.play, _warmup.BESIDES.pop(room, lambda: None)
-_front.solve, _front.play = timed(solve), timed(play)
+solve, play, besides = api.solve, api.play, []
+part = Problem.part
+
+def later(self, name):
+    found = part(self, name)
+    return (lambda: besides.append(found)) if name == "besides" else found
+
+Problem.part = later
+api.solve, api.play = timed(solve), timed(play)
 with event.install_listener("numba:compiler_lock", Hours()):
     _warmup.exercise(room)
 print("hours", clock.seconds > 0)
-_front.solve, _front.play, stopwatch.time = solve, play, real
-besides()
+api.solve, api.play, stopwatch.time = solve, play, real
+for function in besides:
+    function()
 
 def used(kernel, found):
     if kernel not in found:
@@ -88,12 +99,12 @@ for problem in problems:
     for size, options in (("tiny", {}), ("default", some.get(problem))):
         if options is None:  # gangs of that size take long, and have no kernels of their own
             continue
-        instance = _front.generate(problem, size, 3, **options)
-        for name in _front.list_oracles(problem):
-            _front.solve(instance, name, time_limit=1.0)
-        for name, kind in _front.list_policies(problem).items():
+        instance = api.generate(problem, size, 3, **options)
+        for name in api.list_oracles(problem):
+            api.solve(instance, name, time_limit=1.0)
+        for name, kind in api.list_policies(problem).items():
             if "estimates" not in kind.traits.sees:
-                _front.play(name, instance, 1, enforce=kind.traits.feasible)
+                api.play(name, instance, 1, enforce=kind.traits.feasible)
 """
 
 
@@ -114,10 +125,10 @@ def owners(name: str) -> list[str]:
 
 @pytest.mark.parametrize("room", _warmup.rooms())
 def test_what_is_warm_compiles_nothing_and_no_seconds_hold_loading(room: str, tmp_path: Path) -> None:
-    problems = [problem for problem in _rooms.INSTANCES if problem.partition("-")[0] == room]
+    names = [problem.name for problem in OURS if problem.room == room]
     modules = [name for name in with_kernels() if room in owners(name)]
     run = subprocess.run(
-        [sys.executable, "-c", SESSION, json.dumps([room, problems, modules])],
+        [sys.executable, "-c", SESSION, json.dumps([room, names, modules])],
         cwd=tmp_path, capture_output=True, text=True,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
@@ -135,11 +146,11 @@ def test_the_command_warms_up_and_says_what_it_did(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(_warmup, "rooms", lambda: ["admission"])
-    assert _cli.main(["warmup", "--json"]) == 0
+    assert commands.main(["warmup", "--json"]) == 0
     first = json.loads(capsys.readouterr().out)
     assert first.keys() == {"compiled", "loaded", "seconds"}
     assert first["compiled"] + first["loaded"] > 0
-    assert _cli.main(["warmup"]) == 0
+    assert commands.main(["warmup"]) == 0
     assert capsys.readouterr().out.startswith("compiled 0 kernels, loaded ")
 
 
@@ -150,7 +161,7 @@ def test_an_interrupted_warm_up_says_so(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(_warmup, "warm_up", interrupted)
-    assert _cli.main(["warmup", "--json"]) == 130
+    assert commands.main(["warmup", "--json"]) == 130
     printed = capsys.readouterr()
     assert json.loads(printed.out) == {"interrupted": True}
     assert printed.err == "interrupted (at the beginning): what was compiled is kept\n"

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import clairvoyant as cv
-from clairvoyant import _rooms
 from clairvoyant.models.base import MOST_WHOLE, SMALLEST, InputError, numbers
 from clairvoyant.models.draw import real, whole
 from clairvoyant.models.traces import number
+from clairvoyant.problems import find, read_instance
 
 SMALL: dict[str, dict[str, Any]] = {
     "allocation": {"slots": 3},
@@ -66,8 +66,7 @@ def changed(data: dict[str, Any], place: Place, value: Any) -> dict[str, Any]:
 
 
 def read(data: dict[str, Any]) -> cv.Instance:
-    instance: cv.Instance = _rooms.find(data["problem"], _rooms.INSTANCES).from_dict(data)
-    return instance
+    return read_instance(data)
 
 
 def refused(data: dict[str, Any], place: Place) -> None:
@@ -115,8 +114,8 @@ def test_what_is_read_is_solved_and_played(problem: str, value: float) -> None:
                 instance = read(changed(data, place, value))
             except InputError:
                 continue
-            if problem in _rooms.BOUNDS:
-                bounds = _rooms.find(problem, _rooms.BOUNDS)(instance)
+            if find(problem).has("bounds"):
+                bounds = find(problem).part("bounds")(instance)
                 assert not any(math.isnan(bound) for bound in bounds.values())
             for name in sorted(quick & set(cv.list_policies(problem))):
                 assert math.isfinite(cv.play(name, instance).total)

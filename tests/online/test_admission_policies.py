@@ -10,16 +10,17 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import settings as hypothesis_settings
 
+from clairvoyant.api import make_policy, policy_table
 from clairvoyant.models.admission.instance import AdmissionInstance, Schedule
 from clairvoyant.models.admission.jobs import Job
 from clairvoyant.models.base import InputError
-from clairvoyant.online import make_policy, policies, policy_table
 from clairvoyant.online.admission import POLICIES, Dorm, Drf, Fifo, Oasis, OasisPrinted, Rrh
 from clairvoyant.online.admission.dorm import Program
 from clairvoyant.online.admission.drf import fair_placement
 from clairvoyant.online.admission.placement import MOST_WORKERS, Machines, Placed, Task, deployment
 from clairvoyant.online.play import play
 from clairvoyant.oracles.admission.optimum import offline
+from clairvoyant.problems import policies
 from clairvoyant.testing import admission as kit
 from clairvoyant.testing import policy_checks
 

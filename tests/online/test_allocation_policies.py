@@ -15,12 +15,13 @@ from hypothesis import assume, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from clairvoyant import problems
+from clairvoyant.api import make_policy, policy_table
 from clairvoyant.models.allocation import geometry, kernels, utility
 from clairvoyant.models.allocation.gang import GangInstance, GangSetting, generate_gang
 from clairvoyant.models.allocation.gang_search import best_gang
 from clairvoyant.models.allocation.instance import AllocationInstance, Feedback, Observation, Setting
 from clairvoyant.models.base import InputError
-from clairvoyant.online import make_policy, policies, policy_table, registry
 from clairvoyant.online.allocation import (
     BinPacking,
     Drf,
@@ -37,6 +38,7 @@ from clairvoyant.online.allocation.printed import printed_projection
 from clairvoyant.online.base import Policy
 from clairvoyant.online.play import play, policy_stream
 from clairvoyant.oracles.allocation.optimum import dynamic, gang, stationary
+from clairvoyant.problems import policies
 from clairvoyant.testing import allocation as kit
 from clairvoyant.testing import policy_checks
 
@@ -752,7 +754,11 @@ class Dummy:
 
 @pytest.fixture
 def two_problems(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_registered", lambda: [Drf, Fairness, Dummy])
+    def policies_of(problem: str) -> dict[str, type[Any]]:
+        there: tuple[type[Any], ...] = (Drf, Fairness, Dummy)
+        return {one.name: one for one in there if one.traits.problem == problem}
+
+    monkeypatch.setattr(problems, "_policies_of", policies_of)
 
 
 @pytest.mark.usefixtures("two_problems")

@@ -372,7 +372,7 @@ def test_copies_share_no_memory_and_cannot_be_made_writeable() -> None:
 def test_the_command_line_plays_in_processes_of_their_own(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from clairvoyant._cli import main
+    from clairvoyant.cli.commands import main
 
     file = tmp_path / "one.json"
     tiny().save(file)

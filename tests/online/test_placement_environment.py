@@ -394,8 +394,8 @@ def test_bad_actions_are_named() -> None:
 def test_the_package_does_not_load_the_libraries_and_says_what_is_missing() -> None:
     code = """
 import sys
-import clairvoyant, clairvoyant.online, clairvoyant.online.registry
-clairvoyant.online.registry
+import clairvoyant, clairvoyant.online
+clairvoyant.list_policies()
 assert not {"gymnasium", "pettingzoo"} & set(sys.modules)
 sys.modules[sys.argv[1]] = None
 try:

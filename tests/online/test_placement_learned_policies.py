@@ -15,10 +15,10 @@ from hypothesis import assume, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from clairvoyant._cli import main
+from clairvoyant.api import make_policy, policy_table
+from clairvoyant.cli.commands import main
 from clairvoyant.models.base import ClairvoyantError, InputError
 from clairvoyant.models.placement.instance import PlacementInstance
-from clairvoyant.online import make_policy, policies, policy_table
 from clairvoyant.online.placement import FifoConsolidate, Untrained
 from clairvoyant.online.placement.learned import checkpoint
 from clairvoyant.online.placement.learned.acting import Memory, act
@@ -29,6 +29,7 @@ from clairvoyant.online.placement.learned.plan import Plan
 from clairvoyant.online.placement.learned.policies import SHIPPED, TRAINED, Learned, members
 from clairvoyant.online.placement.learned.training import Trainer
 from clairvoyant.online.play import play
+from clairvoyant.problems import policies
 from clairvoyant.testing import check_policy
 from clairvoyant.testing import placement as kit
 
@@ -476,7 +477,7 @@ def test_a_file_that_is_no_good_is_refused_before_all_work(
     def work(*_: Any, **__: Any) -> None:
         raise AssertionError("the error comes too late")
 
-    monkeypatch.setattr("clairvoyant._front.solve", work)
+    monkeypatch.setattr("clairvoyant.api.solve", work)
     path, played = tmp_path / "bad.pt", tmp_path / "tiny.json"
     spoil(kind, path)
     tiny().save(played)

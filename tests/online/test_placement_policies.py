@@ -13,12 +13,12 @@ from hypothesis import assume, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from clairvoyant._cli import cli
+from clairvoyant.api import make_policy, policy_table
+from clairvoyant.cli.commands import cli
 from clairvoyant.models.base import InputError
 from clairvoyant.models.placement.instance import Observation, PlacementInstance, Setting
 from clairvoyant.models.placement.jobs import frozen
 from clairvoyant.models.placement.slowdown import NO_SLOWDOWN
-from clairvoyant.online import make_policy, policies, policy_table
 from clairvoyant.online.placement import (
     DrfFirstFit,
     DrfLoadBalance,
@@ -31,6 +31,7 @@ from clairvoyant.online.placement import (
 )
 from clairvoyant.online.placement.learned.policies import Learned
 from clairvoyant.online.play import play
+from clairvoyant.problems import policies
 from clairvoyant.testing import placement as kit
 from clairvoyant.testing import policy_checks
 

@@ -23,7 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import clairvoyant as cv
-from clairvoyant import _cli
+from clairvoyant.cli import commands
 from clairvoyant.models.base import PART, InputError
 from clairvoyant.models.placement.instance import PlacementInstance, taken_schedule
 from clairvoyant.models.placement.kernels import start_by_rank
@@ -579,7 +579,7 @@ def test_killed_between_any_two_files_it_goes_on_the_same(
 
 DYING = """
 import os, signal, sys
-from clairvoyant._cli import main
+from clairvoyant.cli.commands import main
 from clairvoyant.online.placement.learned.learner import Learner
 
 usual, calls = Learner.improve, []
@@ -801,7 +801,7 @@ def run(capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.M
 
     def call(*arguments: object) -> Printed:
         capfd.readouterr()
-        status = _cli.main([str(argument) for argument in arguments])
+        status = commands.main([str(argument) for argument in arguments])
         return Printed(status, *capfd.readouterr())
 
     return call

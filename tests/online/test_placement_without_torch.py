@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from clairvoyant.online import policies
+from clairvoyant.problems import policies
 
 WITHOUT_TORCH = """
 import sys
@@ -53,7 +53,7 @@ def test_a_learned_policy_without_torch_says_how_to_install_it(tmp_path: Path) -
         WITHOUT_TORCH
         + """
 import clairvoyant as cv
-from clairvoyant._cli import main
+from clairvoyant.cli.commands import main
 instance = cv.generate("placement", size="tiny", seed=1)
 try:
     cv.play("das", instance)
@@ -74,7 +74,7 @@ def test_listing_and_making_policies_loads_no_torch(tmp_path: Path) -> None:
     script = """
 import sys
 import clairvoyant as cv
-from clairvoyant.online import policy_table
+from clairvoyant.api import policy_table
 listed = {row.name for row in policy_table("placement")}
 cv.make_policy("untrained:design=dl2", "placement")
 print("das" in listed, "das" in cv.list_policies("placement"), "torch" in sys.modules)

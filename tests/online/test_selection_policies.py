@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from clairvoyant.api import make_policy, policy_table
 from clairvoyant.models.base import InputError
 from clairvoyant.models.selection.instance import Feedback, Observation, SelectionInstance, Setting
-from clairvoyant.online import make_policy, policies, policy_table
 from clairvoyant.online.base import Policy
 from clairvoyant.online.play import play
 from clairvoyant.online.selection import (
@@ -33,6 +33,7 @@ from clairvoyant.online.selection import (
 from clairvoyant.online.selection.esdp import scaled, scaling
 from clairvoyant.online.selection.printed import FORMS, algorithm_2, algorithm_2_repaired, select
 from clairvoyant.online.selection.statistics import DELTAS, GS, Statistics, delta, g
+from clairvoyant.problems import policies
 from clairvoyant.testing import policy_checks
 from clairvoyant.testing import selection as kit
 

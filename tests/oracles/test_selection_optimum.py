@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import clairvoyant as cv
-from clairvoyant import _rooms
+from clairvoyant import problems
 from clairvoyant.models.base import InputError
 from clairvoyant.models.program import PyomoProgram, Solved, SolverError
 from clairvoyant.models.selection.instance import SelectionInstance, Setting
@@ -445,10 +445,10 @@ def test_what_a_solver_takes_too_much_is_left_out(monkeypatch: pytest.MonkeyPatc
     assert optimum.value > 0.0
 
 
-def test_the_rooms_know_the_oracles() -> None:
+def test_the_record_knows_the_oracles() -> None:
     for problem, rival in (("selection", "clairvoyant"), ("selection-gang", "gang")):
-        entries = _rooms.find(problem, _rooms.ORACLES)
-        assert _rooms.RIVALS[problem] == rival
+        entries = problems.oracles(problem)
+        assert problems.rival(problem) == rival
         assert entries[rival].problem == problem
 
 

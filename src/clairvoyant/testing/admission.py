@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from ..models.admission.generate import generate
 from ..models.admission.instance import AdmissionInstance, Schedule
 from ..models.admission.jobs import LARGEST, MOST_CHUNKS, Job
-from .kit import LONG, Kit, register_kit
+from .kit import LONG, Kit
 
 __all__ = ["CONSTRAINTS", "Schedule", "alter", "degenerate", "faults", "instances", "jobs", "ordinary"]
 __all__ += ["schedules", "secrets"]
@@ -401,6 +401,4 @@ def secrets(instance: AdmissionInstance) -> Iterator[np.ndarray]:
 
 
 SEEN = frozenset({"announced"})
-register_kit(
-    Kit("admission", ordinary, degenerate, SEEN, alter, secrets, long=long, drawn=partial(generate, "tiny"))
-)
+KIT = Kit("admission", ordinary, degenerate, SEEN, alter, secrets, long=long, drawn=partial(generate, "tiny"))

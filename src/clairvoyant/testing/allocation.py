@@ -23,7 +23,7 @@ from ..models.allocation.gang_generate import generate as generate_gangs
 from ..models.allocation.generate import generate
 from ..models.allocation.instance import AllocationInstance, Setting
 from ..models.allocation.utility import KINDS
-from .kit import LONG, Kit, register_kit
+from .kit import LONG, Kit
 
 SIZES = st.sampled_from([0.0, 1.0, 2.0, 0.5, 3.0]) | st.floats(2.0**-10, 10.0)
 """Demands and capacities: often zero or one, and often tied."""
@@ -281,18 +281,16 @@ def secrets(instance: AllocationInstance | GangInstance) -> tuple[np.ndarray, ..
 
 
 SEEN = frozenset({"arrivals"})
-register_kit(
-    Kit("allocation", ordinary, degenerate, SEEN, alter, secrets, long=long, drawn=partial(generate, "tiny"))
+KIT = Kit(
+    "allocation", ordinary, degenerate, SEEN, alter, secrets, long=long, drawn=partial(generate, "tiny")
 )
-register_kit(
-    Kit(
-        "allocation-gang",
-        ordinary_gangs,
-        degenerate_gangs,
-        SEEN,
-        alter,
-        secrets,
-        long=long_gangs,
-        drawn=partial(generate_gangs, "tiny"),
-    )
+GANG_KIT = Kit(
+    "allocation-gang",
+    ordinary_gangs,
+    degenerate_gangs,
+    SEEN,
+    alter,
+    secrets,
+    long=long_gangs,
+    drawn=partial(generate_gangs, "tiny"),
 )

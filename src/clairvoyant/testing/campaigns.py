@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from .. import _front
+from .. import api
 from ..models.base import InputError, Instance
 from ..online.play import Replay, play
 from ..oracles.base import Optimum, WhyStopped
@@ -175,11 +175,11 @@ def _near(one: float, other: float) -> bool:
 
 def _all_optima(instance: Instance) -> Iterator[tuple[str, Optimum]]:
     """Yield what every oracle and method that takes the instance finds."""
-    for name, entry in _front.list_oracles(instance.problem).items():
+    for name, entry in api.list_oracles(instance.problem).items():
         for method in entry.methods or (None,):
             chosen = {} if method is None else {"method": method}
             try:
-                one = _front.solve(instance, name, time_limit=ORACLE_SECONDS, **chosen)
+                one = api.solve(instance, name, time_limit=ORACLE_SECONDS, **chosen)
             except InputError:  # an exact method may take small or simple instances only, and says so
                 continue
             yield name if method is None else f"{name}/{method}", one
@@ -192,7 +192,7 @@ def _replayed(target: Target, instance: Instance, one: Optimum) -> float:
 
 def _totals(instance: Instance) -> Iterator[tuple[str, float]]:
     """Yield the totals of the policies that need no networks and keep every constraint."""
-    for name, kind in _front.list_policies(instance.problem).items():
+    for name, kind in api.list_policies(instance.problem).items():
         policy = kind()
         if policy.traits.feasible and ".learned." not in type(policy).__module__:
             try:
@@ -282,13 +282,13 @@ def check_file(text: bytes, packed: bool) -> str:
         path = Path(folder, "x.json.gz" if packed else "x.json")
         path.write_bytes(gzip.compress(text, 1) if packed else text)
         try:
-            instance = _front.load(path)
+            instance = api.load(path)
             again = Path(folder, "again.json")
             instance.save(again)
-            _demand(_front.load(again) == instance, "what is written is read as another instance")
+            _demand(api.load(again) == instance, "what is written is read as another instance")
             instance.remarks(), instance.facts()
-            for name in _front.list_oracles(instance.problem):
-                _front.solve(instance, name, time_limit=0.0)
+            for name in api.list_oracles(instance.problem):
+                api.solve(instance, name, time_limit=0.0)
             for _ in _totals(instance):
                 pass
         except InputError as error:

@@ -33,7 +33,7 @@ import hypothesis
 from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
 
-from .. import _output as out
+from ..cli import output as out
 from .campaigns import TARGETS, Target, check_file, cross_check, damaged
 
 CHUNK = 50

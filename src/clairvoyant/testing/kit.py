@@ -1,16 +1,15 @@
-"""What the checks need to know about a problem; a new one adds ``testing/<problem>.py`` and nothing else."""
+"""What the checks need to know about a problem: the part ``kit`` of its record."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
-from ..models.base import InputError, Instance
+from ..models.base import Instance
+from ..problems import find
 
 
 def _one(_: Any) -> int:
@@ -78,22 +77,14 @@ def register_kit(kit: Kit) -> None:
 
 
 def find_kit(problem: str) -> Kit:
-    """Return the kit of a problem, loading ``clairvoyant.testing.<room>`` where one is.
-
-    The room of a problem is its name up to the first hyphen.
+    """Return the kit of a problem: the registered one, or else that of its record.
 
     Raises
     ------
     InputError
         If there is none.
     """
-    room = f"{__package__}.{problem.partition('-')[0]}"
-    if problem not in _KITS and find_spec(room) is not None:
-        import_module(room)
-    if problem not in _KITS:
-        known = ", ".join(sorted(_KITS)) or "none yet"
-        raise InputError(
-            f"problem: {problem!r} has no kit of instances to check policies with (there are: {known}); "
-            "see clairvoyant.testing.register_kit"
-        )
-    return _KITS[problem]
+    if problem in _KITS:
+        return _KITS[problem]
+    kit: Kit = find(problem).part("kit")
+    return kit

@@ -22,7 +22,7 @@ from ..models.placement.instance import PlacementInstance, read_starts, taken_sc
 from ..models.placement.jobs import LARGEST, LONGEST, TICKS
 from ..models.placement.schedule import Schedule
 from ..models.placement.simulator import Simulator
-from .kit import LONG, Kit, register_kit
+from .kit import LONG, Kit
 
 __all__ = ["CONSTRAINTS", "Schedule", "alter", "degenerate", "faults", "instances", "ordinary", "schedules"]
 __all__ += ["secrets"]
@@ -448,4 +448,4 @@ OBSERVABLE = frozenset({"durations", "estimates"})
 
 DRAWN = partial(generate, "tiny", estimate_error=0.5)
 
-register_kit(Kit("placement", ordinary, degenerate, OBSERVABLE, alter, secrets, shown, long, DRAWN))
+KIT = Kit("placement", ordinary, degenerate, OBSERVABLE, alter, secrets, shown, long, DRAWN)

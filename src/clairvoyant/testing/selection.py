@@ -23,7 +23,7 @@ from ..models.selection.generate import generate
 from ..models.selection.instance import LARGEST, ChannelInstance, SelectionInstance, Setting
 from ..models.selection.noise import NOISES
 from . import selection_gang as gang
-from .kit import LONG, Kit, register_kit
+from .kit import LONG, Kit
 
 DEMANDS = st.integers(0, 3)
 CAPACITIES = st.integers(0, 6)
@@ -257,18 +257,14 @@ def secrets(instance: ChannelInstance) -> Iterator[np.ndarray]:
 
 
 SEEN = frozenset({"arrivals"})
-register_kit(
-    Kit("selection", ordinary, degenerate, SEEN, alter, secrets, long=long, drawn=partial(generate, "tiny"))
-)
-register_kit(
-    Kit(
-        "selection-gang",
-        gang.ordinary_gangs,
-        gang.degenerate_gangs,
-        SEEN,
-        gang.alter_gangs,
-        gang.gang_secrets,
-        long=gang.long_gangs,
-        drawn=partial(generate_gangs, "tiny"),
-    )
+KIT = Kit("selection", ordinary, degenerate, SEEN, alter, secrets, long=long, drawn=partial(generate, "tiny"))
+GANG_KIT = Kit(
+    "selection-gang",
+    gang.ordinary_gangs,
+    gang.degenerate_gangs,
+    SEEN,
+    gang.alter_gangs,
+    gang.gang_secrets,
+    long=gang.long_gangs,
+    drawn=partial(generate_gangs, "tiny"),
 )

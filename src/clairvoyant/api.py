@@ -5,21 +5,22 @@ from __future__ import annotations
 import inspect
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from . import _rooms
 from .models.base import InputError, Instance, did_you_mean, path_of, read_object
 from .models.draw import choose, truth, whole
-from .online import make_policy, policies
+from .online import named
 from .online.base import Policy
 from .online.play import Run
 from .online.play import play as play_policy
 from .oracles.base import Optimum
+from .problems import claims, find, oracles, policies, problems, read_instance
 
 if TYPE_CHECKING:
+    from .analysis.claim import Claim, Finding
     from .online.placement.learned.plan import Plan
     from .online.placement.learned.training import Progress
 
@@ -49,11 +50,9 @@ def load(path: str | os.PathLike[str]) -> Instance:
     """
     data = read_object(path_of("path", path))
     try:
-        kind = _rooms.find(data.get("problem"), _rooms.INSTANCES)
-        instance: Instance = kind.from_dict(data)
+        return read_instance(data)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
-    return instance
 
 
 def generate(problem: str, size: str = "default", seed: int = 0, **options: Any) -> Instance:
@@ -78,7 +77,7 @@ def generate(problem: str, size: str = "default", seed: int = 0, **options: Any)
     InputError
         Naming the argument and its value.
     """
-    function = _rooms.find(problem, _rooms.GENERATORS)
+    function = find(problem).part("generate")
     instance: Instance = function(size, seed, **_known(function, options, f"generate {problem!r}"))
     return instance
 
@@ -103,7 +102,7 @@ def from_trace(problem: str, folder: str | os.PathLike[str], **options: Any) -> 
     InputError
         For a missing or damaged file, or an argument, by name and value.
     """
-    function = _rooms.find(problem, _rooms.TRACES)
+    function = find(problem).part("from_trace")
     instance: Instance = function(
         path_of("folder", folder), **_known(function, options, f"from_trace {problem!r}")
     )
@@ -261,6 +260,51 @@ def read_plan(plan: str | os.PathLike[str] | Plan, seed: int | None = None) -> P
     return found if seed is None else replace(found, seed=seed)
 
 
+def make_policy(text: str, problem: str | None = None) -> Any:
+    """Make a policy from ``name`` or ``name:setting=value,setting=value``.
+
+    The policy's ``name`` becomes the text, so that two settings of one policy can be told apart in a table.
+
+    Parameters
+    ----------
+    text
+        Name and settings; a name that several problems use may stand as ``problem/name``. Values are read as
+        the type of the setting; ``none`` stands for None where the setting allows it.
+    problem
+        Look only among the policies of this problem.
+
+    Raises
+    ------
+    InputError
+        For an unknown policy, an unknown or doubled setting, or a value that does not fit, listing what does.
+    """
+    return named.make(text, policies(problem), problem, lambda: [*policies().values()])
+
+
+def audit(*, catalogue: Sequence[Claim] | None = None, **options: Any) -> list[tuple[Claim, Finding]]:
+    """Check claims and return their findings, in the order of the claims.
+
+    Parameters
+    ----------
+    catalogue
+        Where claims are chosen from; by default all there are.
+    **options
+        See :func:`clairvoyant.analysis.audit.run_audit`.
+
+    Raises
+    ------
+    InputError
+        For an unknown problem, claim or mode, or a folder that cannot be written, before any work.
+    AuditInterrupted
+        After Ctrl-C; it says how many findings are saved.
+    CheckError
+        If a check raises, after saving what is finished.
+    """
+    from .analysis.audit import run_audit
+
+    return run_audit(catalogue=claims() if catalogue is None else catalogue, read=read_instance, **options)
+
+
 def list_policies(problem: str | None = None) -> dict[str, Any]:
     """Return the policies that come with the package, by name: classes that can be called with settings.
 
@@ -270,6 +314,11 @@ def list_policies(problem: str | None = None) -> dict[str, Any]:
         Only those that play this problem; all by default.
     """
     return policies(problem)
+
+
+def policy_table(problem: str | None = None) -> list[named.PolicyRow]:
+    """Return one row per policy, of one problem or of all."""
+    return [named.row(name, policy) for name, policy in policies(problem).items()]
 
 
 def list_oracles(problem: str | None = None) -> dict[str, Any]:
@@ -282,9 +331,8 @@ def list_oracles(problem: str | None = None) -> dict[str, Any]:
         ``problem/name``.
     """
     if problem is not None:
-        entries = _rooms.find(problem, _rooms.ORACLES).items()
-        return {name: entry for name, entry in entries if entry.problem == problem}
-    found = [(name, p, entry) for p in _rooms.ORACLES for name, entry in list_oracles(p).items()]
+        return oracles(problem)
+    found = [(name, p, entry) for p in problems() for name, entry in oracles(p).items()]
     uses = Counter(name for name, _, _ in found)
     return {name if uses[name] == 1 else f"{p}/{name}": entry for name, p, entry in found}
 

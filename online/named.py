@@ -1,50 +1,22 @@
-"""The policies there are, and how to make one from text such as ``fairness:share=all``."""
+"""Policies by name: made from text such as ``fairness:share=all``, and described in a row."""
 
 from __future__ import annotations
 
 import dataclasses
 import types
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from ..models.base import InputError, did_you_mean
 
 
-def _registered() -> list[type[Any]]:
-    """Return every policy of every room; the rooms load here, not with the layer."""
-    from . import admission, allocation, placement, selection
-
-    rooms = (allocation, selection, admission, placement)
-    return [policy for room in rooms for policy in room.POLICIES.values()]
-
-
-def policies(problem: str | None = None) -> dict[str, type[Any]]:
-    """Return the policies of one problem, or of all, by name.
-
-    Without a problem, a name that several problems use stands as ``problem/name``.
-
-    Raises
-    ------
-    InputError
-        If there is no policy for the problem.
-    """
-    found = _registered()
-    if problem is None:
-        uses = Counter(policy.name for policy in found)
-        return {p.name if uses[p.name] == 1 else f"{p.traits.problem}/{p.name}": p for p in found}
-    chosen = {policy.name: policy for policy in found if policy.traits.problem == problem}
-    if not chosen:
-        known = sorted({policy.traits.problem for policy in found})
-        raise InputError(
-            f"problem: {problem!r} has no policies; there are some for {', '.join(known)}"
-            f"{did_you_mean(problem, known)}"
-        )
-    return chosen
-
-
-def make_policy(text: str, problem: str | None = None) -> Any:
+def make(
+    text: str,
+    known: Mapping[str, type[Any]],
+    problem: str | None,
+    all_there_are: Callable[[], list[type[Any]]],
+) -> Any:
     """Make a policy from ``name`` or ``name:setting=value,setting=value``.
 
     The policy's ``name`` becomes the text, so that two settings of one policy can be told apart in a table.
@@ -54,8 +26,12 @@ def make_policy(text: str, problem: str | None = None) -> Any:
     text
         Name and settings; a name that several problems use may stand as ``problem/name``. Values are read as
         the type of the setting; ``none`` stands for None where the setting allows it.
+    known
+        The policies to look among, by name.
     problem
-        Look only among the policies of this problem.
+        The problem that all of them play, if it is one.
+    all_there_are
+        Returns the policies of all problems, to say what an unknown name may have meant.
 
     Raises
     ------
@@ -66,10 +42,9 @@ def make_policy(text: str, problem: str | None = None) -> Any:
         raise InputError(f"policy: {text!r} is not a name")
     name, colon, rest = text.partition(":")
     name = name.removeprefix(f"{problem}/")
-    known = policies(problem)
     if name not in known:
         there = f"there are {', '.join(sorted(known))}{did_you_mean(name, known)}"
-        raise InputError(f"policy: {name!r} {_why_not(name, problem)}; {there}")
+        raise InputError(f"policy: {name!r} {_why_not(name, problem, all_there_are())}; {there}")
     kind = known[name]
     hints = get_type_hints(kind)
     allowed = {f.name: hints[f.name] for f in dataclasses.fields(kind) if f.init}
@@ -95,9 +70,9 @@ def make_policy(text: str, problem: str | None = None) -> Any:
     return policy
 
 
-def _why_not(name: str, problem: str | None) -> str:
+def _why_not(name: str, problem: str | None, all_there_are: list[type[Any]]) -> str:
     """Say why a name is that of no policy of the problem."""
-    others = [policy.traits.problem for policy in _registered() if policy.name == name]
+    others = [policy.traits.problem for policy in all_there_are if policy.name == name]
     if not others:
         return "is unknown"
     if problem is not None:
@@ -154,12 +129,8 @@ class PolicyRow:
     feasible: bool
 
 
-def policy_table(problem: str | None = None) -> list[PolicyRow]:
-    """Return one row per policy, of one problem or of all."""
-    return [_row(name, policy) for name, policy in policies(problem).items()]
-
-
-def _row(name: str, policy: type[Any]) -> PolicyRow:
+def row(name: str, policy: type[Any]) -> PolicyRow:
+    """Describe a policy."""
     traits = policy.traits
     return PolicyRow(
         name=name,

@@ -18,7 +18,7 @@ from typing import Any
 
 import click
 
-from ._interrupt import OVER, ctrl_c
+from .interrupt import OVER, ctrl_c
 
 PLAIN_WIDTH = 110
 """Columns of a table that is not printed on a terminal."""
@@ -241,7 +241,7 @@ def check_writable(path: Path) -> None:
     InputError
         If the folder is missing or closed, or something that is no plain file stands there.
     """
-    from .models.base import InputError
+    from ..models.base import InputError
 
     try:
         if path.exists() and not path.is_file():
@@ -261,7 +261,7 @@ def check_folder(path: Path) -> None:
     InputError
         If it cannot be made, or a file could not be written there.
     """
-    from .models.base import make_folder
+    from ..models.base import make_folder
 
     make_folder(path)
     check_writable(path / "index.html")

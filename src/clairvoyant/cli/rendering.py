@@ -11,14 +11,14 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
-from . import _output as out
+from . import output as out
 
 if TYPE_CHECKING:
-    from .analysis.claim import Claim, Finding
-    from .models.base import Instance
-    from .online.placement.learned.training import Progress
-    from .online.play import Run
-    from .oracles.base import Optimum
+    from ..analysis.claim import Claim, Finding
+    from ..models.base import Instance
+    from ..online.placement.learned.training import Progress
+    from ..online.play import Run
+    from ..oracles.base import Optimum
 
 Results = Sequence[tuple["Claim", "Finding"]]
 
@@ -44,7 +44,7 @@ def remarks(instance: Instance) -> None:
 
 def print_instance(described: Mapping[str, Any]) -> None:
     """Print the instance, its size and its origin."""
-    from .models.base import things
+    from ..models.base import things
 
     out.heading(f"{described['problem']} {described['digest']} ({described['file']})")
     origin = described["origin"]
@@ -186,7 +186,7 @@ def print_scores(described: Mapping[str, Any], by_ratio: bool) -> None:
         out.line(f"bound on the regret, {name}: {out.number(bound)}{remark}")
     for spec, scores in described["policies"].items():
         if scores["infeasible"]:
-            from .models.base import things
+            from ..models.base import things
 
             broken = f"{scores['infeasible']:,} {things(scores['infeasible'], 'infeasible decisions')}"
             out.line(f"{spec}: {broken}, so its total means nothing")
@@ -245,7 +245,7 @@ def training_facts(folder: Path, result: Mapping[str, Any]) -> dict[str, Any]:
 
 def _player(design: Mapping[str, Any]) -> str:
     """Return the policy that networks of a design play under: that of their agents, if there is one."""
-    from .online.placement.learned.design import DESIGNS
+    from ..online.placement.learned.design import DESIGNS
 
     if design["features"] == "estimates":
         return "da-mc-estimates"
@@ -258,7 +258,7 @@ def _player(design: Mapping[str, Any]) -> str:
 
 def _difference(ours: Sequence[float], theirs: Sequence[float]) -> dict[str, Any]:
     """Return the mean paired difference, its 95 % interval (None of one sample) and Wilcoxon's p."""
-    from .analysis.statistics import paired
+    from ..analysis.statistics import paired
 
     found = paired(ours, theirs)
     return found.difference._asdict() | {"p": found.p}
@@ -273,7 +273,7 @@ def _excess(ours: Sequence[float], theirs: Sequence[float]) -> dict[str, Any] | 
 
 def print_training(described: Mapping[str, Any]) -> None:
     """Print what a training has come to: on each cluster the means and the differences, with intervals."""
-    from .models.base import things
+    from ..models.base import things
 
     plan = described["plan"]
     iterations, tested = plan["training"]["iterations"], plan["test"]["instances"]
@@ -330,7 +330,7 @@ def claim_facts(results: Results) -> list[dict[str, Any]]:
 
 def print_claims(results: Results) -> None:
     """Print one row per claim and how many there are of each verdict."""
-    from .models.base import things
+    from ..models.base import things
 
     rows = []
     for claim, finding in results:

@@ -1,0 +1,107 @@
+"""``clairvoyant audit``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from . import output as out
+from . import rendering
+from .interrupt import INTERRUPTED
+from .parts import DONE, FAILED, FILE, SEED, Command, as_json, completes, problem_names
+
+
+@click.command(
+    cls=Command,
+    short_help="Check every claim and write the report.",
+    example="audit --problem allocation --quick --out reports",
+)
+@click.option(
+    "--problem",
+    "problems",
+    multiple=True,
+    shell_complete=completes(problem_names),
+    help="Only of this problem.",
+)
+@click.option("--claim", "claims", multiple=True, metavar="ID", help="Only this claim.")
+@click.option("--quick", is_flag=True, help="A smoke test, on small instances.")
+@click.option("--full", is_flag=True, help="The paper's sizes, however long that takes.")
+@click.option(
+    "--out", "folder", type=FILE, help="Folder; by default reports, or reports/claims with --claim."
+)
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Decides everything random.")
+@click.option("--workers", type=click.IntRange(min=1), help="Processes; by default one per core.")
+@as_json
+def audit(
+    problems: Sequence[str],
+    claims: Sequence[str],
+    quick: bool,
+    full: bool,
+    folder: Path | None,
+    seed: int,
+    workers: int | None,
+    as_json: bool,
+) -> int:
+    """Check every claim of the papers, print the verdicts and write index.html into a folder.
+
+    The exit status is 1 if a verdict differs from the expected one. An interrupted audit goes on where it
+    stopped when the same command is given again.
+    """
+    from .. import api
+    from .. import problems as known
+    from ..analysis.audit import AuditInterrupted, choose
+    from ..analysis.report import write_report
+    from ..api import list_oracles, policy_table
+
+    if quick and full:
+        raise click.UsageError("--quick and --full exclude each other")
+    catalogue = known.claims()
+    choose(problems, claims, catalogue)  # refuses unknown names before a folder is made
+    mode = "quick" if quick else "full" if full else "default"
+    if folder is None:
+        folder = Path("reports/claims" if claims else "reports")
+    out.check_folder(folder)
+    with out.progress("audit", every_note=True) as report:
+        try:
+            results = api.audit(
+                problems=problems or None,
+                claims=claims or None,
+                mode=mode,
+                out=folder,
+                seed=seed,
+                workers=workers,
+                progress=report,
+                catalogue=catalogue,
+            )
+        except AuditInterrupted as stopped:
+            out.log(f"interrupted: {stopped}")
+            if as_json:
+                out.print_json({"interrupted": True, "saved": stopped.saved, "total": stopped.total})
+            return INTERRUPTED
+        report(1.0, "writing the report")
+        page = write_report(
+            folder,
+            results,
+            mode=mode,
+            seed=seed,
+            facts=known.facts(results, mode, seed),
+            policies=policy_table(),
+            oracles=list_oracles(),
+        )
+    passed = all(claim.as_expected(finding) for claim, finding in results)
+    if as_json:
+        out.print_json(
+            {
+                "passed": passed,
+                "mode": mode,
+                "seed": seed,
+                "report": str(page),
+                "claims": rendering.claim_facts(results),
+            }
+        )
+    else:
+        rendering.print_claims(results)
+        out.line(f"report: {page}")
+    return DONE if passed else FAILED

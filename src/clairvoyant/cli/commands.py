@@ -1,0 +1,140 @@
+"""The command line: ``clairvoyant COMMAND``.
+
+Results go to standard output, everything else to standard error. Exit status: 0 done, 1 a check or claim
+failed that was expected to hold, 2 bad input or usage, 3 a bug of ours, 130 interrupted, 141 the reader went
+away.
+"""
+
+from __future__ import annotations
+
+import errno
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from . import auditing, instances, listing, playing, training
+from . import output as out
+from .interrupt import INTERRUPTED, OVER, Interruptible, ctrl_c
+from .parts import BAD_INPUT, BUG, DONE, FAILED, NO_READER
+
+LONGEST = 2000
+"""Most characters of an error message."""
+
+
+class Commands(click.Group):
+    """The commands; if the reader of the output goes away (``| head``), they end quietly."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments, and print the help if they ask for it."""
+        with _written(ctx):
+            return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command."""
+        with _written(ctx):
+            status = super().invoke(ctx)
+            sys.stdout.flush()
+        return status
+
+
+@contextmanager
+def _written(ctx: click.Context) -> Iterator[None]:
+    """End the program where standard output cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in {errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}:
+            raise
+        out.to_nowhere(sys.stdout)
+        if error.errno == errno.EPIPE:
+            ctx.exit(NO_READER)
+        out.log(f"failed: standard output: cannot be written: {error.strerror}")
+        ctx.exit(FAILED)
+
+
+@click.group(
+    cls=Commands,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.option("--version", is_flag=True, help="Print the version.")
+@click.pass_context
+def cli(context: click.Context, version: bool) -> int:
+    """Online cluster scheduling: what was possible, what was done, and how far apart they are."""
+    if version:
+        from ..api import __version__
+
+        click.echo(f"clairvoyant {__version__}")
+        context.exit(DONE)
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help(), err=True)
+        context.exit(BAD_INPUT)
+    return DONE
+
+
+for _command in (
+    *(instances.generate, instances.solve, playing.play, playing.worst_case, auditing.audit, training.train),
+    *(listing.warmup, listing.policies, listing.oracles, listing.completion),
+):
+    cli.add_command(_command)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit status."""
+    words = sys.argv[1:] if arguments is None else arguments
+    with Interruptible():
+        try:
+            status = cli.main(
+                words, prog_name="clairvoyant", complete_var="_CLAIRVOYANT_COMPLETE", standalone_mode=False
+            )
+        except (KeyboardInterrupt, click.Abort):
+            return _interrupted_somewhere("--json" in words)
+        except click.UsageError as error:
+            usage = f" (see {error.ctx.command_path} --help)" if error.ctx is not None else ""
+            return _refuse(error.format_message() + usage)
+        except click.ClickException as error:
+            return _refuse(error.format_message())
+        except Exception as error:  # noqa: BLE001 - the last resort: report everything, each kind in its own way
+            # A library that is interrupted while it loads may say that it is broken.
+            return _interrupted_somewhere("--json" in words) if ctrl_c.came else _status_of(error)
+    return int(status or DONE)
+
+
+def _interrupted_somewhere(as_json: bool) -> int:
+    """Say that a command was interrupted before it had anything to tell, or while it printed that."""
+    ctrl_c.phase = OVER
+    out.log("interrupted")
+    if as_json:
+        out.print_json({"interrupted": True})
+    return INTERRUPTED
+
+
+def _status_of(error: Exception) -> int:
+    """Report an exception and return the exit status that belongs to it."""
+    from ..models.base import ClairvoyantError, InputError
+
+    if isinstance(error, InputError):
+        return _refuse(str(error))
+    if isinstance(error, MemoryError):
+        return _refuse(f"not enough memory: {error}")
+    if isinstance(error, ClairvoyantError):
+        out.log(f"failed: {_one_line(str(error))}")
+        return FAILED
+    out.log_lines("".join(traceback.format_exception(error)))
+    out.log("error: this is a bug in clairvoyant, not in your input; please report the lines above")
+    return BUG
+
+
+def _refuse(message: str) -> int:
+    out.log(f"error: {_one_line(message)}")
+    return BAD_INPUT
+
+
+def _one_line(message: str) -> str:
+    """Return a message without line breaks and, where it quotes a long value, without its middle."""
+    text = " ".join(message.split())
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"

@@ -1,0 +1,178 @@
+"""``clairvoyant generate`` and ``clairvoyant solve``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from . import output as out
+from . import rendering
+from .interrupt import INTERRUPTED
+from .parts import (
+    DONE,
+    FILE,
+    SEED,
+    Command,
+    as_json,
+    chosen_options,
+    completes,
+    instance_file,
+    interrupted,
+    one_or_more,
+    oracle_names,
+    problem_names,
+)
+
+if TYPE_CHECKING:
+    from ..oracles.base import Optimum
+
+
+class Generate(Command):
+    """The command ``generate``, whose options are those of the problems."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the options that are always there, and those that the problems offer by name."""
+        params = super().get_params(ctx)
+        return [*params[:4], *_offered(), *params[4:]]
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the problems there are, and then the options."""
+        from ..problems import problems
+
+        with formatter.section("Problems"):
+            formatter.write_dl([(name, problem.summary) for name, problem in problems().items()])
+        super().format_options(ctx, formatter)
+
+
+@cache
+def _offered() -> list[click.Parameter]:
+    """Return the options that the problems offer, with what each means for which."""
+    from ..problems import problems
+
+    meanings: dict[str, dict[str, list[str]]] = {}
+    kinds: dict[str, type] = {}
+    for problem in problems().values():
+        for name, option in problem.options.items():
+            kinds.setdefault(name, option.kind)
+            meanings.setdefault(name, {}).setdefault(option.help, []).append(problem.name)
+    return [_option(name, kinds[name], meanings[name]) for name in meanings]
+
+
+def _option(name: str, kind: type, meanings: dict[str, list[str]]) -> click.Parameter:
+    text = " ".join(f"{', '.join(where)}: {meaning}" for meaning, where in meanings.items())
+    flag = f"--{name.replace('_', '-')}"
+    if kind is list:
+        return click.Option([flag], callback=one_or_more, metavar="NUMBER[,NUMBER...]", help=text)
+    return click.Option([flag], type=kind, help=text)
+
+
+@click.command(
+    cls=Generate,
+    short_help="Make an instance and write it to a file.",
+    example="generate allocation --size default --seed 1 --slots 500 --out instance.json.gz",
+)
+@click.argument("problem", shell_complete=completes(problem_names))
+@click.option("--size", help="tiny, default or large.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Decides every draw.")
+@click.option("--trace", type=FILE, help="Folder of traces to make the instance from.")
+@click.option(
+    "--option",
+    "options",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Any other option, by name, lists as [1,10]; a wrong one lists all.",
+)
+@click.option("--out", "target", type=FILE, required=True, help="File to write; gzipped if it ends in .gz.")
+@as_json
+def generate(
+    problem: str,
+    seed: int,
+    trace: Path | None,
+    options: Sequence[str],
+    target: Path,
+    as_json: bool,
+    **named: Any,
+) -> int:
+    """Make an instance of a PROBLEM and write it to a file.
+
+    The instance is synthetic or, with --trace, made from a folder of traces. What is real in it and what is
+    filled in is stored in the file and printed with every result.
+    """
+    from .. import api
+
+    out.check_writable(target)
+    chosen = chosen_options(named, options, {"problem", "folder", "seed"})
+    try:
+        if trace is None:
+            instance = api.generate(problem, seed=seed, **chosen)
+        else:
+            instance = api.from_trace(problem, trace, seed=seed, **chosen)
+        instance.save(target)
+    except KeyboardInterrupt:
+        out.log(f"interrupted: {target} was not written")
+        return INTERRUPTED
+    described = rendering.instance_facts(target, instance)
+    rendering.remarks(instance)
+    if as_json:
+        out.print_json(described)
+    else:
+        rendering.print_instance(described)
+    return DONE
+
+
+@click.command(
+    cls=Command,
+    short_help="Compute what was possible.",
+    example="solve instance.json.gz --oracle stationary --gap 1e-8",
+)
+@instance_file
+@click.option(
+    "--oracle", metavar="NAME", shell_complete=completes(oracle_names), help="See `clairvoyant oracles`."
+)
+@click.option("--gap", type=float, help="Relative gap between value and bound to stop at.")
+@click.option("--time-limit", type=float, help="Seconds after which to stop with what is held.")
+@click.option("--method", help="Solver or method, where the oracle has several.")
+@click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="Any other option, by name.")
+@click.option("--out", "target", type=FILE, help="File to write the decision to, as JSON.")
+@as_json
+def solve(
+    file: Path, oracle: str | None, options: Sequence[str], target: Path | None, as_json: bool, **named: Any
+) -> int:
+    """Compute the best that was possible for the instance in FILE, with a certified bound."""
+    from .. import api
+
+    if target is not None:
+        out.check_writable(target)
+    chosen = chosen_options(named, options, {"instance", "oracle", "progress"})
+    instance = api.load(file)
+    name = api.oracle_name(instance.problem, oracle)
+    described = rendering.instance_facts(file, instance) | {"oracle": name}
+    rendering.remarks(instance)
+    with out.progress(name) as report:
+        try:
+            optimum = api.solve(instance, name, progress=report, **chosen)
+        except KeyboardInterrupt:
+            return interrupted(described, report, as_json, "with --time-limit you get what is held by then")
+    found = rendering.decision_facts(instance, optimum)
+    described |= rendering.optimum_facts(optimum) | found
+    if target is not None:
+        _write_decision(target, described, optimum)
+    if as_json:
+        out.print_json(described)
+    else:
+        rendering.print_instance(described)
+        rendering.print_optimum(name, described, described["unit"])
+        rendering.print_decision(found)
+    return DONE
+
+
+def _write_decision(target: Path, described: dict[str, Any], optimum: Optimum) -> None:
+    from ..models.base import write_whole
+
+    text = json.dumps(out.plain(described | {"decision": optimum.decision}), allow_nan=False)
+    write_whole(target, text.encode() + b"\n")

@@ -1,0 +1,122 @@
+"""``clairvoyant policies``, ``oracles``, ``warmup`` and ``completion``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+from click.shell_completion import get_completion_class
+
+from . import output as out
+from . import rendering
+from .interrupt import INTERRUPTED
+from .parts import DONE, Command, as_json, of_problem
+
+
+@click.command(cls=Command, short_help="Compile all kernels, so that nobody waits later.", example="warmup")
+@click.option("--workers", type=click.IntRange(min=1), help="Processes; by default one per core.")
+@as_json
+def warmup(workers: int | None, as_json: bool) -> int:
+    """Compile all kernels that this machine has not compiled yet, in several processes.
+
+    Kernels are compiled when they are first used otherwise; no time limit and no measured time counts that.
+    """
+    from .._warmup import warm_up
+
+    with out.progress("warmup") as report:
+        try:
+            warmth = warm_up(workers, report)
+        except KeyboardInterrupt:
+            out.log(f"interrupted ({report.note or 'at the beginning'}): what was compiled is kept")
+            if as_json:
+                out.print_json({"interrupted": True})
+            return INTERRUPTED
+    if as_json:
+        out.print_json(asdict(warmth))
+    else:
+        out.line(f"compiled {warmth.compiled} kernels, loaded {warmth.loaded}, in {warmth.seconds:.1f} s")
+    return DONE
+
+
+@click.command(cls=Command, short_help="List the policies.", example="policies --problem allocation")
+@of_problem
+@as_json
+def policies(problem: str | None, as_json: bool) -> int:
+    """List the policies: what each sees before it decides, its guarantee and its settings."""
+    from ..api import policy_table
+
+    rows = policy_table(problem)
+    if as_json:
+        out.print_json({"policies": rows})
+        return DONE
+    out.print_table(
+        ["policy", "problem", "sees before deciding", "settings and defaults", "guarantee"],
+        [
+            (
+                row.name,
+                row.problem,
+                ", ".join(row.sees) or "nothing",
+                rendering.settings_text(row.settings),
+                f"{row.guarantee} ({row.proven})" if row.proven else row.guarantee,
+            )
+            for row in rows
+        ],
+    )
+    out.line()
+    out.print_pairs({row.name: rendering.without_markup(row.summary) for row in rows})
+    return DONE
+
+
+@click.command(cls=Command, short_help="List the oracles.", example="oracles --problem allocation")
+@of_problem
+@as_json
+def oracles(problem: str | None, as_json: bool) -> int:
+    """List the oracles: what each computes, by which methods, and what its bound rests on."""
+    from ..api import list_oracles
+
+    entries = list_oracles(problem)
+    if as_json:
+        rows = [
+            {
+                "name": name,
+                "problem": entry.problem,
+                "description": entry.description,
+                "methods": entry.methods,
+                "settings": rendering.settings_of(entry.function),
+                "guarantee": entry.guarantee,
+            }
+            for name, entry in entries.items()
+        ]
+        out.print_json({"oracles": rows})
+        return DONE
+    out.print_table(
+        ["oracle", "problem", "what is optimised", "methods", "settings and defaults"],
+        [
+            (
+                name,
+                entry.problem,
+                entry.description,
+                ", ".join(entry.methods),
+                rendering.settings_text(rendering.settings_of(entry.function)),
+            )
+            for name, entry in entries.items()
+        ],
+    )
+    out.line()
+    out.print_pairs({name: f"the bound: {entry.guarantee}" for name, entry in entries.items()})
+    return DONE
+
+
+@click.command(
+    cls=Command,
+    short_help="Print the script for shell completion.",
+    example='completion bash > ~/.clairvoyant && echo ". ~/.clairvoyant" >> ~/.bashrc',
+)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> int:
+    """Print the script that teaches a SHELL to complete commands, options and names."""
+    kind, whole = get_completion_class(shell), click.get_current_context().find_root().command
+    if kind is None:
+        raise click.UsageError(f"click knows no completion for {shell}")
+    click.echo(kind(whole, {}, "clairvoyant", "_CLAIRVOYANT_COMPLETE").source())
+    return DONE

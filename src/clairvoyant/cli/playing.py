@@ -1,0 +1,244 @@
+"""``clairvoyant play`` and ``clairvoyant worst-case``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from . import output as out
+from . import rendering
+from .interrupt import INTERRUPTED
+from .parts import DONE, FILE, SEED, Command, as_json, completes, instance_file, interrupted, policy_names
+
+if TYPE_CHECKING:
+    from ..models.base import Instance
+    from ..online.play import Run
+    from ..oracles.base import Optimum
+
+
+@click.command(
+    cls=Command,
+    short_help="Play policies on an instance.",
+    example="play instance.json.gz --policy ogasched --policy spreading:quota=0.5",
+)
+@instance_file
+@click.option(
+    "--policy",
+    "specs",
+    shell_complete=completes(policy_names),
+    metavar="NAME[:KEY=VALUE,...]",
+    multiple=True,
+    required=True,
+    help="A policy and its settings; may be given several times. See `clairvoyant policies`.",
+)
+@click.option(
+    "--seeds", type=click.IntRange(1, 10**6), default=1, show_default=True, help="Runs per randomised policy."
+)
+@click.option("--seed", type=SEED, default=0, show_default=True, help="The first of the seeds.")
+@click.option("--no-optimum", is_flag=True, help="Do not compute the optimum, and so no regret or ratio.")
+@click.option("--time-limit", type=float, help="Seconds for the optimum; then its bound is what counts.")
+@click.option("--isolated", is_flag=True, help="Play every policy in a process of its own.")
+@as_json
+def play(
+    file: Path,
+    specs: Sequence[str],
+    seeds: int,
+    seed: int,
+    no_optimum: bool,
+    time_limit: float | None,
+    isolated: bool,
+    as_json: bool,
+) -> int:
+    """Play policies on the instance in FILE and compare them with what was possible.
+
+    Every decision is checked. On one machine the same seed gives the same run; a policy that draws nothing at
+    random is played once, whatever --seeds. In the selection problem totals are expected net utilities; what
+    such a policy earns still depends on the luck of the instance's one sample path, and other instances have
+    others.
+    In the admission problem the comparison is the optimum divided by the total, in the placement problem,
+    where totals are costs, the total divided by the optimum, in the others the regret.
+    """
+    from .. import api
+    from ..problems import find
+    from ..problems import rival as default_rival
+
+    for i, spec in enumerate(specs):
+        if spec in specs[:i]:
+            raise click.UsageError(f"--policy {spec} stands twice")
+    instance = api.load(file)
+    players = {spec: api.make_policy(spec, instance.problem) for spec in specs}
+    described = rendering.instance_facts(file, instance) | {"seeds": list(range(seed, seed + seeds))}
+    rendering.remarks(instance)
+    problem = find(instance.problem)
+    rival = None if no_optimum else default_rival(problem.name)
+
+    optimum: Optimum | None = None
+    bounds: dict[str, float] | None = None
+    runs: dict[str, list[Run]] = {spec: [] for spec in specs}
+    measured: dict[str, list[dict[str, float]]] = {spec: [] for spec in specs}
+    interrupted = False
+    with out.progress("play") as report:
+        try:
+            for player in players.values():  # what the instance cannot show is refused before all work
+                instance.episode(player.traits.sees)
+            if rival is not None:
+                solving = partial(_tell_of_optimum, report)
+                optimum = api.solve(instance, rival, time_limit=time_limit, progress=solving)
+                bounds = _bounds(instance)
+            _play_all(instance, players, described["seeds"], runs, measured, report, isolated)
+        except KeyboardInterrupt:
+            interrupted = True
+            finished = ", ".join(
+                f"{spec} ({len(done)} of {len(_needed(players[spec], described['seeds']))})"
+                for spec, done in runs.items()
+                if done
+            )
+            out.log(f"interrupted: finished and printed are the runs of {finished or 'no policy'}")
+    ratio = problem.part("ratio") if problem.has("ratio") else None
+    described |= {
+        "interrupted": interrupted,
+        "optimum": None if optimum is None else {"oracle": rival} | rendering.optimum_facts(optimum),
+        "bounds": bounds,
+        "policies": {
+            spec: rendering.policy_scores(players[spec], finished, optimum, bounds, ratio, measured[spec])
+            for spec, finished in runs.items()
+            if finished
+        },
+    }
+    if as_json:
+        out.print_json(described)
+    else:
+        rendering.print_instance(described)
+        rendering.print_scores(described, ratio is not None)
+    return INTERRUPTED if interrupted else DONE
+
+
+def _tell_of_optimum(report: out.Reporter, _fraction: float, note: str) -> None:
+    report(0.0, f"optimum: {note}")
+
+
+def _needed(player: Any, seeds: Sequence[int]) -> Sequence[int]:
+    """Return the seeds to play with: the first alone where seeds change nothing."""
+    return seeds if player.traits.randomised else seeds[:1]
+
+
+def _play_all(
+    instance: Instance,
+    players: dict[str, Any],
+    seeds: Sequence[int],
+    runs: dict[str, list[Run]],
+    measured: dict[str, list[dict[str, float]]],
+    report: out.Reporter,
+    isolated: bool,
+) -> None:
+    """Play every policy with every seed it needs; append what is finished to ``runs`` and ``measured``."""
+    from ..online.play import play as play_one
+    from ..problems import find
+
+    problem = find(instance.problem)
+    measures = problem.part("measures") if problem.has("measures") else None
+    cells = [(spec, seed) for spec in players for seed in _needed(players[spec], seeds)]
+    # where the instance knows how many there will be
+    events = getattr(instance.setting, "slots", getattr(instance.setting, "horizon", None))
+    for done, (spec, seed) in enumerate(cells):
+        note = f"{spec}, seed {seed}"
+
+        def step(event: int, done: int = done, note: str = note) -> None:
+            part = event / events if events else 0.0
+            report((done + part) / len(cells), f"{note}, event {event}")
+
+        enforce = players[spec].traits.feasible
+        keep = measures is not None
+        run = play_one(
+            players[spec],
+            instance,
+            seed,
+            keep_decisions=keep,
+            enforce=enforce,
+            progress=step,
+            isolated=isolated,
+        )
+        if measures is not None:
+            measured[spec].append(measures(instance, run.decisions))
+        runs[spec].append(replace(run, decisions=None))
+        report.finished(f"{note}: total {out.number(run.total)} in {run.seconds:.3g} s")
+
+
+def _bounds(instance: Instance) -> dict[str, float] | None:
+    from ..problems import find
+
+    problem = find(instance.problem)
+    return problem.part("bounds")(instance) if problem.has("bounds") else None
+
+
+@click.command(
+    cls=Command,
+    short_help="Search the arrivals on which a policy regrets most.",
+    example="worst-case tiny.json --policy ogasched --evaluations 5000 --out worst.json",
+)
+@instance_file
+@click.option(
+    "--policy",
+    "spec",
+    shell_complete=completes(policy_names),
+    metavar="NAME[:KEY=VALUE,...]",
+    required=True,
+    help="A policy and its settings. See `clairvoyant policies`.",
+)
+@click.option(
+    "--evaluations", type=click.IntRange(min=1), default=4096, show_default=True, help="Sequences to try."
+)
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Decides the policy and the search.")
+@click.option("--out", "target", type=FILE, help="File to write the worst instance to.")
+@as_json
+def worst_case(file: Path, spec: str, evaluations: int, seed: int, target: Path | None, as_json: bool) -> int:
+    """Search the arrivals on which a policy regrets most, for a problem that has such a search.
+
+    The instance in FILE gives the setting and the length. All sequences of 0 and 1 are tried if there are no
+    more than --evaluations of them; otherwise a search starts from a few patterns.
+    """
+    from .. import api
+    from ..models.base import InputError, things
+    from ..problems import find, problems
+
+    if target is not None:
+        out.check_writable(target)
+    instance = api.load(file)
+    problem = find(instance.problem)
+    if not problem.has("worst_case"):
+        there = ", ".join(name for name, one in problems().items() if one.has("worst_case"))
+        raise InputError(f"{file}: problem: no worst case is searched for {problem.name!r}, but for {there}")
+    search = problem.part("worst_case")
+    policy = api.make_policy(spec, instance.problem)
+    described = rendering.instance_facts(file, instance) | {"policy": spec, "seed": seed}
+    with out.progress("worst-case") as report:
+        try:
+            worst = search(lambda: policy, instance, seed=seed, evaluations=evaluations, progress=report)
+        except KeyboardInterrupt:
+            return interrupted(described, report, as_json, "with fewer --evaluations it ends earlier")
+    if target is not None:
+        worst.instance.save(target)
+    described |= {
+        "regret": worst.regret,
+        "bound": worst.bound,
+        "exhaustive": worst.exhaustive,
+        "evaluations": worst.evaluations,
+        "worst_digest": worst.instance.digest(),
+        "arrivals": worst.instance.arrivals,
+    }
+    if as_json:
+        out.print_json(described)
+        return DONE
+    rendering.print_instance(described)
+    tried = f"{worst.evaluations:,} {things(worst.evaluations, 'sequences')}"
+    found = "the largest there is" if worst.exhaustive else "the largest found"
+    out.line(f"{spec}: regret {out.number(worst.regret)}, {found} in {tried}")
+    out.line(f"bound on the regret, theorem 1: {out.number(worst.bound)}")
+    if target is not None:
+        out.line(f"the instance with these arrivals is in {target}")
+    return DONE

@@ -1,0 +1,202 @@
+"""The registry: what each problem has, what other distributions add, and what is left out as broken."""
+
+import inspect
+import logging
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import clairvoyant as cv
+from clairvoyant import problems as module
+from clairvoyant.models.allocation.instance import AllocationInstance
+from clairvoyant.models.base import InputError
+from clairvoyant.online.allocation import POLICIES
+from clairvoyant.online.base import Traits
+from clairvoyant.oracles.allocation import ORACLES
+from clairvoyant.problems import OURS, PluginError, Problem, find
+
+
+class Dist:
+    """A distribution, of which only the name counts."""
+
+    name = "stranger"
+
+
+class Entry:
+    """An entry point that gives an object, or raises an error."""
+
+    dist, value = Dist(), "stranger:THING"
+
+    def __init__(self, name: str, thing: Any) -> None:
+        self.name, self.thing = name, thing
+
+    def load(self) -> Any:
+        if isinstance(self.thing, Exception):
+            raise self.thing
+        return self.thing
+
+
+class Theirs(AllocationInstance):
+    """Instances of another problem."""
+
+    problem = "theirs"
+
+
+class Lazy:
+    """A policy for allocation that another distribution brings."""
+
+    name = "lazy"
+    traits = Traits(problem="allocation")
+
+    def start(self, setting: Any, rng: Any) -> None:
+        self._nothing = setting.zeros() if hasattr(setting, "zeros") else None
+
+    def decide(self, observation: Any) -> Any:
+        return self._nothing
+
+
+GOOD = Problem(
+    name="theirs",
+    instance=Theirs,
+    oracles={"best": replace(ORACLES["stationary"], problem="theirs"), "other": ORACLES["dynamic"]},
+)
+
+
+def forget() -> None:
+    for cached in (module._others, module._added, module._warn_once):
+        cached.cache_clear()
+
+
+@pytest.fixture
+def entries(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, list[Entry]]]:
+    """What the groups of entry points hold; the tests fill it before anybody asks."""
+    there: dict[str, list[Entry]] = {}
+    monkeypatch.setattr(module, "_entries", lambda what: there.get(what, []))
+    forget()
+    yield there
+    monkeypatch.undo()
+    forget()
+
+
+@pytest.mark.parametrize("problem", OURS, ids=lambda problem: problem.name)
+def test_every_part_of_a_problem_can_be_loaded_and_is_what_it_says(problem: Problem) -> None:
+    kind = problem.part("instance")
+    assert kind.problem == problem.name
+    assert problem.summary
+    assert module.rival(problem.name) in module.oracles(problem.name)
+    assert module.policies(problem.name)
+    assert problem.part("kit").problem == problem.name
+    assert all(claim.problem == problem.name for claim in problem.part("claims"))
+    for part in ("bounds", "ratio", "measures", "worst_case", "facts", "besides", "generate", "from_trace"):
+        assert not problem.has(part) or callable(problem.part(part))
+
+
+@pytest.mark.parametrize("problem", OURS, ids=lambda problem: problem.name)
+def test_the_options_of_a_problem_are_taken_by_its_generator(problem: Problem) -> None:
+    def taken(one: Problem) -> set[str]:
+        return {
+            p.name
+            for p in inspect.signature(one.part("generate")).parameters.values()
+            if p.kind is p.KEYWORD_ONLY
+        }
+
+    assert set(problem.options) <= taken(problem)
+    of_the_room = {name for one in OURS if one.room == problem.room for name in one.options}
+    assert of_the_room & taken(problem) == set(problem.options)
+    assert set(problem.small) <= taken(problem)
+
+
+def test_what_a_problem_has_not_is_said_by_name() -> None:
+    with pytest.raises(InputError, match=r"^problem: 'allocation' has no measures$"):
+        find("allocation").part("measures")
+    with pytest.raises(InputError, match=r"^problem: 'chess' is not one of allocation"):
+        find("chess")
+    with pytest.raises(InputError, match=r"^problem: None is not one of"):
+        find(None)
+
+
+def test_a_text_that_leads_nowhere_is_said_with_the_part() -> None:
+    for text, why in (
+        ("nowhere:generate", "No module named 'nowhere'"),
+        (".models.base:generate", "no attribute"),
+        ("x", "No module"),
+    ):
+        with pytest.raises(
+            PluginError, match=f"problem 'theirs': generate: '{text}' cannot be loaded: .*{why}"
+        ):
+            replace(GOOD, generate=text).part("generate")
+
+
+def test_a_problem_of_another_distribution_is_one_of_all(entries: dict[str, list[Entry]]) -> None:
+    entries["problems"] = [Entry("theirs", GOOD)]
+    assert list(module.problems())[-1] == "theirs"
+    assert list(cv.list_oracles("theirs")) == ["best"]
+    assert module.rival("theirs") == "best"
+    data = cv.generate("allocation", size="tiny").to_dict() | {"problem": "theirs"}
+    assert isinstance(module.read_instance(data), Theirs)
+    with pytest.raises(InputError, match=r"^problem: 'theirs' has no policies$"):
+        cv.list_policies("theirs")
+    with pytest.raises(InputError, match=r"^problem: 'theirs' has no generate$"):
+        cv.generate("theirs")
+
+
+@pytest.mark.parametrize(
+    ("thing", "why"),
+    [
+        (ImportError("no module\nnamed x"), "no module named x"),
+        (ZeroDivisionError(), "ZeroDivisionError"),
+        (3, "it is a int, not a clairvoyant.problems.Problem"),
+        (replace(GOOD, name="a/b"), "name: 'a/b' is not made of"),
+        (replace(GOOD, name="selection"), "there is a problem 'selection' already"),
+        (
+            replace(GOOD, generate="nowhere:generate"),
+            "'theirs': generate: 'nowhere:generate' cannot be",
+        ),
+        (replace(GOOD, instance=Dist), "instance: .* is no subclass of clairvoyant.Instance"),
+        (replace(GOOD, instance=AllocationInstance), "is of the problem 'allocation'"),
+    ],
+)
+def test_a_broken_problem_is_left_out_with_one_warning(
+    thing: object, why: str, entries: dict[str, list[Entry]], caplog: pytest.LogCaptureFixture
+) -> None:
+    entries["problems"] = [Entry("broken", thing), Entry("theirs", replace(GOOD, name="theirs"))]
+    with caplog.at_level(logging.WARNING, "clairvoyant"):
+        assert list(module.problems()) == [*(one.name for one in OURS), "theirs"]
+        assert cv.generate("allocation", size="tiny").problem == "allocation"
+        module.problems()
+    (record,) = caplog.records
+    message = record.getMessage()
+    assert message.startswith("'broken' of stranger is left out: ")
+    assert len(message.splitlines()) == 1
+    with pytest.raises(AssertionError, match=why):
+        raise AssertionError(message)
+
+
+def test_policies_oracles_and_claims_are_added_to_what_is_there(
+    entries: dict[str, list[Entry]], caplog: pytest.LogCaptureFixture
+) -> None:
+    here = module.claims()
+    entries["policies"] = [
+        Entry("lazy", Lazy),
+        Entry("drf", POLICIES["drf"]),
+        Entry("no-policy", Dist),
+        Entry("of-nothing", type("Lost", (Lazy,), {"traits": Traits(problem="chess")})),
+    ]
+    entries["oracles"] = [Entry("again", replace(ORACLES["stationary"]))]
+    entries["claims"] = [Entry("ours-too", replace(here[0], id="allocation/of-a-stranger"))]
+    forget()
+    with caplog.at_level(logging.WARNING, "clairvoyant"):
+        assert cv.list_policies("allocation")["lazy"] is Lazy
+        assert cv.list_policies("allocation")["drf"] is POLICIES["drf"]
+        assert "lazy" in cv.list_policies()
+        assert list(cv.list_oracles("allocation")) == ["stationary", "dynamic", "again"]
+        assert [claim.id for claim in module.claims()] == [*(c.id for c in here), "allocation/of-a-stranger"]
+    told = sorted(record.getMessage() for record in caplog.records)
+    assert len(told) == 3
+    assert told[0].startswith(
+        "'drf' of another distribution is left out: a policy of 'allocation' has this name"
+    )
+    assert told[1].startswith("'no-policy' of stranger is left out: ")
+    assert told[2].startswith("'of-nothing' of stranger is left out: problem: 'chess' is not one of")
