@@ -154,7 +154,7 @@ def test_a_problem_of_another_distribution_is_one_of_all(entries: dict[str, list
             replace(GOOD, generate="nowhere:generate"),
             "'theirs': generate: 'nowhere:generate' cannot be",
         ),
-        (replace(GOOD, instance=Dist), "instance: .* is no subclass of clairvoyant.Instance"),
+        (replace(GOOD, instance="logging:Logger"), "instance: .* is no subclass of clairvoyant.Instance"),
         (replace(GOOD, instance=AllocationInstance), "is of the problem 'allocation'"),
     ],
 )
