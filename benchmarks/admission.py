@@ -12,9 +12,10 @@ import numpy as np
 
 import clairvoyant
 from clairvoyant._warmup import exercise
-from clairvoyant.models.admission.instance import AdmissionInstance, Deployment, Observation, Setting
+from clairvoyant.models.admission.instance import AdmissionInstance
 from clairvoyant.models.admission.jobs import Job
-from clairvoyant.models.admission.schedule import Offer, cheapest_schedule, printed_schedule
+from clairvoyant.models.admission.schedule import Deployment, Offer, cheapest_schedule, printed_schedule
+from clairvoyant.models.admission.setting import Observation, Setting
 from clairvoyant.online.admission import Oasis
 from clairvoyant.oracles.admission.bound import Priced, columns, volume
 from clairvoyant.oracles.admission.search import search

@@ -9,7 +9,8 @@ import numpy as np
 
 import clairvoyant
 from clairvoyant._warmup import exercise
-from clairvoyant.models.allocation.instance import AllocationInstance, Feedback
+from clairvoyant.models.allocation.instance import AllocationInstance
+from clairvoyant.models.allocation.setting import Feedback
 from clairvoyant.online.allocation import Ogasched
 from clairvoyant.oracles.allocation.optimum import dynamic, stationary
 

@@ -11,6 +11,7 @@ import numpy as np
 import clairvoyant
 from clairvoyant._warmup import exercise
 from clairvoyant.models.placement import kernels
+from clairvoyant.models.placement.generate import generate
 from clairvoyant.models.placement.instance import PlacementInstance, taken_schedule
 from clairvoyant.models.placement.simulator import Simulator
 from clairvoyant.online.placement.environment import ParallelEnvironment
@@ -33,12 +34,12 @@ HEURISTICS = (
 
 def workload(jobs: int, cluster: str) -> PlacementInstance:
     """Return a generated workload, the same jobs on every cluster."""
-    return PlacementInstance.generate("large", 0, jobs=jobs, cluster=cluster)
+    return generate("large", 0, jobs=jobs, cluster=cluster)
 
 
 def compile_all() -> Row:
     """Compile every kernel on a tiny instance, and let the rivals import what they need."""
-    tiny = PlacementInstance.generate("tiny", 0, estimate_error=0.5)
+    tiny = generate("tiny", 0, estimate_error=0.5)
 
     def load() -> None:
         exercise("placement")
@@ -118,7 +119,7 @@ def environment() -> Row:
 
 def ten_jobs(seed: int, machines: int, jobs: int, contention: float = 0.0) -> PlacementInstance:
     """Return a small instance to be solved exactly: machines of 4 GPUs, gangs of up to 4 instances."""
-    return PlacementInstance.generate("tiny", seed, jobs=jobs, machines=machines, contention=contention)
+    return generate("tiny", seed, jobs=jobs, machines=machines, contention=contention)
 
 
 def optima(jobs: int, machines: int, target: float | None, seeds: range) -> Iterator[Row]:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 import clairvoyant
-from clairvoyant.models.placement.instance import PlacementInstance
+from clairvoyant.models.placement.generate import generate
 from clairvoyant.online.placement import Untrained
 from clairvoyant.online.placement.learned.acting import one_thread
 from clairvoyant.online.placement.learned.design import Design
@@ -81,7 +81,7 @@ def steps() -> Iterator[Row]:
 def decisions() -> Iterator[Row]:
     """Measure whole runs of untrained networks through ``play``, by decision and, of DAS, by job."""
     for name, cluster, target in DECISIONS:
-        drawn = PlacementInstance.generate("large", 0, jobs=PLAYED_JOBS, cluster=cluster)
+        drawn = generate("large", 0, jobs=PLAYED_JOBS, cluster=cluster)
         policy, runs = Untrained(design=name), []
         spent = [
             cpu(lambda: runs.append(clairvoyant.play(policy, drawn)))  # noqa: B023
@@ -99,10 +99,7 @@ def side_by_side() -> Iterator[Row]:
     """Measure decisions on many instances at once, by means of the actions, as evaluations make them."""
     for name, target in (("da-mc", 0.4), ("das", 2.0)):
         actor, runs, spent = Untrained(design=name).networks(), [], []
-        drawn = [
-            PlacementInstance.generate("large", seed, jobs=PLAYED_JOBS, cluster="small")
-            for seed in range(EPISODES)
-        ]
+        drawn = [generate("large", seed, jobs=PLAYED_JOBS, cluster="small") for seed in range(EPISODES)]
         known = [(one, reference(one)) for one in drawn]
         for _ in range(PLAYS):
             runs.clear()

@@ -13,7 +13,8 @@ import numpy as np
 
 import clairvoyant
 from clairvoyant._warmup import exercise
-from clairvoyant.models.selection.instance import Feedback, Observation, SelectionInstance, Setting
+from clairvoyant.models.selection.instance import SelectionInstance
+from clairvoyant.models.selection.setting import Feedback, Observation, Setting
 from clairvoyant.online.selection import Esdp
 from clairvoyant.online.selection.printed import algorithm_2_repaired, select
 from clairvoyant.oracles.selection.optimum import index_optimum, p4_optima

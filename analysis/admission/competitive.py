@@ -61,10 +61,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...models.admission.cluster import Books
-from ...models.admission.instance import AdmissionInstance, Setting
+from ...models.admission.instance import AdmissionInstance
 from ...models.admission.jobs import Job
-from ...models.admission.prices import PriceRange, price_range
+from ...models.admission.prices import price_range
 from ...models.admission.schedule import Offer, cheapest_schedule
+from ...models.admission.setting import PriceRange, Setting
 from ...online.admission.oasis import Oasis
 from ...oracles.base import Optimum
 

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...models.admission.generate import generate, testbed
-from ...models.admission.instance import AdmissionInstance, Schedule
+from ...models.admission.instance import AdmissionInstance
+from ...models.admission.schedule import Schedule
 from ...online.admission import POLICIES
 from ...online.base import Policy
 from ...online.play import play

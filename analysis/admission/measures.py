@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...models.admission.instance import AdmissionInstance, Schedule
+from ...models.admission.instance import AdmissionInstance
 from ...models.admission.jobs import CLASSES
+from ...models.admission.schedule import Schedule
 
 
 def total_utility(instance: AdmissionInstance, schedule: Schedule) -> float:

@@ -11,10 +11,10 @@ import numpy as np
 
 from ...models.admission.cluster import Books
 from ...models.admission.generate import generate
-from ...models.admission.instance import AdmissionInstance, Schedule
+from ...models.admission.instance import AdmissionInstance
 from ...models.admission.jobs import Job
-from ...models.admission.prices import PriceRange
-from ...models.admission.schedule import Offer, cheapest_schedule
+from ...models.admission.schedule import Offer, Schedule, cheapest_schedule
+from ...models.admission.setting import PriceRange
 from ...models.base import Origin
 from ...online.admission.oasis import Oasis
 from ...online.play import play

@@ -8,7 +8,8 @@ import numpy as np
 
 from ...models.allocation import geometry, utility
 from ...models.allocation.generate import generate
-from ...models.allocation.instance import AllocationInstance, Feedback, Observation
+from ...models.allocation.instance import AllocationInstance
+from ...models.allocation.setting import Feedback, Observation
 from ...online.allocation.ogasched import Ogasched
 from ...online.play import play
 from ..claim import Claim, Context, Figure, Finding, Table, Verdict, amended_if, holds_if

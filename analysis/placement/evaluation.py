@@ -11,8 +11,9 @@ from itertools import combinations
 import numpy as np
 
 from ...models.placement.generate import generate
-from ...models.placement.instance import Observation, PlacementInstance
+from ...models.placement.instance import PlacementInstance
 from ...models.placement.placing import place
+from ...models.placement.setting import Observation
 from ...online.base import Policy, Traits
 from ...online.play import play, policy_stream
 from ...oracles.base import Optimum

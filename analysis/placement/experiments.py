@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ...models.placement.episode import read_starts
 from ...models.placement.generate import COMMUNICATION, CONTENTION, RHO, generate
-from ...models.placement.instance import PlacementInstance, read_starts, taken_schedule
+from ...models.placement.instance import PlacementInstance, taken_schedule
 from ...models.placement.schedule import Schedule
 from ...online.base import Policy
 from ...online.placement import POLICIES

@@ -12,17 +12,11 @@ import numpy as np
 from ...models.base import Origin
 from ...models.placement import kernels
 from ...models.placement.generate import gang_law, generate
-from ...models.placement.instance import (
-    PRICE,
-    WINDOW,
-    Observation,
-    PlacementInstance,
-    Setting,
-    taken_schedule,
-)
+from ...models.placement.instance import PRICE, WINDOW, PlacementInstance, taken_schedule
 from ...models.placement.jobs import TICKS
 from ...models.placement.placing import place
 from ...models.placement.schedule import Schedule
+from ...models.placement.setting import Observation, Setting
 from ...online.base import Policy, Traits
 from ...online.placement import (
     DrfFirstFit,

@@ -13,10 +13,11 @@ import numpy as np
 from ...models.base import Origin
 from ...models.placement import kernels
 from ...models.placement.generate import generate
-from ...models.placement.instance import Observation, PlacementInstance, Setting, taken_schedule
+from ...models.placement.instance import PlacementInstance, taken_schedule
 from ...models.placement.jobs import TICKS
 from ...models.placement.reward import Meter, aligned_rewards, printed_rewards, unavoidable
 from ...models.placement.schedule import NOTHING, Schedule
+from ...models.placement.setting import Observation, Setting
 from ...models.placement.simulator import Simulator
 from ...online.base import Policy, Traits
 from ...online.placement import POLICIES, FifoConsolidate, FifoFirstFit, FifoLoadBalance

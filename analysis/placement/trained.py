@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ...models.base import InputError
-from ...models.placement.instance import Observation, PlacementInstance, taken_schedule
+from ...models.placement.instance import PlacementInstance, taken_schedule
 from ...models.placement.schedule import Schedule
+from ...models.placement.setting import Observation
 from ...models.placement.state import THOUSAND
 from ...online.placement import POLICIES
 from ...online.placement.learned import policies

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...models.base import InputError, numbers
-from ...models.selection.instance import SelectionInstance, Setting
+from ...models.selection.instance import SelectionInstance
+from ...models.selection.setting import Setting
 from ...online.base import Policy
 from ...online.play import play
 from ...online.selection import statistics

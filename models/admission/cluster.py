@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .instance import Schedule, Setting
 from .jobs import Job
+from .schedule import Schedule
+from .setting import Setting
 
 
 class Books:

@@ -14,9 +14,10 @@ import numpy as np
 
 from ..base import InputError, Origin, things
 from ..draw import choose, interval, real, streams, truth, whole
-from .instance import MOST_SLOTS, AdmissionInstance, Setting
+from .instance import MOST_SLOTS, AdmissionInstance
 from .jobs import LARGEST, Job
 from .machines import C4, P2_G3, RESOURCES, STORAGE, Types, drawn, spread
+from .setting import Setting
 
 stream = streams("workers", "servers", "arrivals", "jobs", "utility")
 

@@ -1,309 +1,41 @@
-"""Setting, instance, schedules and episode of the admission problem (Sec. III of OASiS).
+"""Instances of the admission problem (Sec. III of OASiS).
 
-Slots have numbers 1, ..., T, as in the paper; jobs, machines and resources count from 0. A decision in a slot
-is a :class:`Deployment`: how many workers and parameter servers of which job run on which machine. A
-:class:`Schedule` is the deployments of all slots. A job earns its utility in the slot in which its work is
-done; one that is never done earns nothing.
+A job earns its utility in the slot in which its work is done; one that is never done earns nothing.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from ..base import (
     FORMAT_VERSION,
-    DecisionError,
     InputError,
     Instance,
     Origin,
-    Outcome,
     Violation,
     need,
     numbers,
     refuse_unknown,
     things,
 )
-from ..copying import copied
 from ..draw import whole
+from .episode import SlotEpisode
 from .jobs import LARGEST, UNIT, Job, units
-from .prices import PriceRange, price_range
+from .prices import price_range
+from .schedule import Deployment, Schedule
+from .setting import PriceRange, Setting, frozen
 
 MOST_SLOTS = 10_000
+
 MOST_UNITS = 2**62
 """The most that all machines of a kind have of a resource, in multiples of 1e-6."""
 
 MOST_TOLD = 10
 """How many of the jobs that can never finish are named."""
-
-
-class Deployment(NamedTuple):
-    """What runs in one slot: rows (job, machine, count) of workers and of parameter servers.
-
-    Arrays or lists of shape (n, 3); no row twice for one job and machine.
-    """
-
-    workers: Any
-    servers: Any
-
-
-NOTHING = Deployment(np.zeros((0, 3), dtype=np.int64), np.zeros((0, 3), dtype=np.int64))
-
-
-@dataclass(frozen=True, eq=False)
-class Schedule:
-    """What runs in all slots; every array is read-only and sorted by slot, job, machine.
-
-    Attributes
-    ----------
-    workers
-        Rows (slot, job, machine, count) with y_ih(t) > 0, whole, shape (n, 4).
-    servers
-        Rows (slot, job, machine, count) with z_ik(t) > 0, whole, shape (m, 4).
-    """
-
-    workers: np.ndarray
-    servers: np.ndarray
-
-    def __post_init__(self) -> None:
-        for name in ("workers", "servers"):
-            object.__setattr__(self, name, _rows(f"schedule.{name}", getattr(self, name), 4))
-
-    @classmethod
-    def empty(cls) -> Schedule:
-        """Return the schedule in which nothing runs."""
-        none = np.zeros((0, 4), dtype=np.int64)
-        return cls(none, none)
-
-    @classmethod
-    def join(cls, parts: list[Schedule]) -> Schedule:
-        """Return one schedule with the rows of several, such as those of single jobs."""
-        if not parts:
-            return cls.empty()
-        return cls(np.concatenate([p.workers for p in parts]), np.concatenate([p.servers for p in parts]))
-
-    @classmethod
-    def of_deployments(cls, deployments: Any) -> Schedule:
-        """Return the schedule of deployments, one per slot from slot 1 on, such as a run's decisions."""
-        sides: list[list[np.ndarray]] = [[], []]
-        for slot, deployment in enumerate(deployments, start=1):
-            for side, given in zip(sides, deployment, strict=True):
-                rows = _rows(f"decisions[{slot - 1}]", given, 3)
-                side.append(np.column_stack([np.full(len(rows), slot), rows]))
-        return cls(*(np.concatenate(side) if side else np.zeros((0, 4), np.int64) for side in sides))
-
-    @property
-    def jobs(self) -> np.ndarray:
-        """The jobs with a worker in some slot, ascending."""
-        return np.unique(self.workers[:, 1])
-
-    def of_job(self, job: int) -> Schedule:
-        """Return the part of one job."""
-        return Schedule(*(rows[rows[:, 1] == job] for rows in (self.workers, self.servers)))
-
-    def deployments(self, horizon: int) -> tuple[Deployment, ...]:
-        """Return the deployment of every slot, for :class:`clairvoyant.online.play.Replay`."""
-        sides = []
-        for rows in (self.workers, self.servers):
-            ends = np.searchsorted(rows[:, 0], np.arange(1, horizon + 2))
-            sides.append([rows[ends[t] : ends[t + 1], 1:] for t in range(horizon)])
-        return tuple(Deployment(w, s) for w, s in zip(*sides, strict=True))
-
-
-def _rows(field: str, given: Any, width: int) -> np.ndarray:
-    """Return whole, non-zero rows in ascending order, read-only, or raise for a wrong shape or type."""
-    whole_rows = isinstance(given, np.ndarray) and given.dtype.kind in "iu" and given.ndim == 2
-    if whole_rows and given.min(initial=0) >= -LARGEST and given.max(initial=0) <= LARGEST:
-        rows = given
-    else:
-        rows = numbers(given, field, (None, width), low=-LARGEST, high=LARGEST, integer=True)
-    if rows.shape[1] != width:
-        raise InputError(f"{field}: shape {rows.shape} does not fit, expected (any, {width})")
-    rows = rows[rows[:, -1] != 0].astype(np.int64)
-    result: np.ndarray = rows[np.lexsort(rows.T[-2::-1])]
-    result.setflags(write=False)
-    return result
-
-
-@dataclass(frozen=True, eq=False)
-class Setting:
-    """What a policy may know before it starts; every array is read-only.
-
-    Attributes
-    ----------
-    horizon
-        T; slots are 1, ..., T.
-    resources
-        Names of the R resources.
-    worker_servers
-        c_h^r: what each machine for workers has of each resource, shape (H, R).
-    parameter_servers
-        c_k^r: what each machine for parameter servers has, shape (K, R).
-    """
-
-    horizon: int
-    resources: tuple[str, ...]
-    worker_servers: np.ndarray
-    parameter_servers: np.ndarray
-
-    @cached_property
-    def worker_units(self) -> np.ndarray:
-        """``worker_servers`` in whole multiples of 1e-6, shape (H, R)."""
-        return units(self.worker_servers, "worker_servers")
-
-    @cached_property
-    def server_units(self) -> np.ndarray:
-        """``parameter_servers`` in whole multiples of 1e-6, shape (K, R)."""
-        return units(self.parameter_servers, "parameter_servers")
-
-    @cached_property
-    def worker_total(self) -> np.ndarray:
-        """What all machines for workers have of each resource, shape (R,)."""
-        return _frozen(self.worker_units.sum(axis=0) / UNIT)
-
-    @cached_property
-    def server_total(self) -> np.ndarray:
-        """What all machines for parameter servers have of each resource, shape (R,)."""
-        return _frozen(self.server_units.sum(axis=0) / UNIT)
-
-    def worker_share(self, job: Job) -> np.ndarray:
-        """w~_i^r: a worker's share of what all machines have, shape (R,); infinite where they have none."""
-        return _share(job.worker_demand, self.worker_total)
-
-    def server_share(self, job: Job) -> np.ndarray:
-        """s~_i^r: a parameter server's share of what all machines have, shape (R,)."""
-        return _share(job.server_demand, self.server_total)
-
-    def worker_room(self, job: Job) -> np.ndarray:
-        """How many workers of the job fit on each empty machine, at most N, shape (H,)."""
-        return _room(self.worker_units, job.worker_units, job.chunks)
-
-    def server_room(self, job: Job) -> np.ndarray:
-        """How many parameter servers of the job fit on each empty machine, at most N, shape (K,)."""
-        return _room(self.server_units, job.server_units, job.chunks)
-
-    def most_workers(self, job: Job) -> int:
-        """Return the most workers of the job that run in a slot of the empty cluster under (3)-(7)."""
-        if job.worker_bandwidth > job.server_bandwidth:
-            return 0
-        most = min(job.chunks, int(self.worker_room(job).sum()))
-        servers = int(self.server_room(job).sum())
-        return int(np.searchsorted(job.servers_for[: most + 1], servers, side="right")) - 1
-
-    def why_never(self, job: Job) -> str | None:
-        """Say why a job can never finish, even alone; ``None`` if it can."""
-        slots = self.horizon - job.arrival + 1
-        if job.worker_bandwidth > job.server_bandwidth:
-            return "a worker has more bandwidth than a parameter server"
-        for what, room in (("worker", self.worker_room(job)), ("parameter server", self.server_room(job))):
-            if room.sum() == 0:
-                return f"no machine holds a {what}"
-        most = self.most_workers(job)
-        if most * slots < job.work:
-            return f"{job.work} worker-slots of work, at most {most} in each of the {slots} slots left"
-        return None
-
-    def largest_share(self, job: Job) -> float:
-        """Return the largest share of a resource of a machine that the job can take in a slot."""
-        sides = (
-            (self.worker_room(job), self.worker_units, job.worker_units),
-            (self.server_room(job), self.server_units, job.server_units),
-        )
-        taken = [room[:, None] * need / np.maximum(has, 1) for room, has, need in sides]
-        return float(max((t.max(initial=0.0) for t in taken), default=0.0))
-
-
-def _share(demand: np.ndarray, total: np.ndarray) -> np.ndarray:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(demand > 0.0, demand / total, 0.0)
-
-
-def _room(capacity: np.ndarray, demand: np.ndarray, most: int) -> np.ndarray:
-    fits = np.where(demand > 0, capacity // np.maximum(demand, 1), most)
-    result: np.ndarray = np.minimum(fits.min(axis=1, initial=most), most)
-    return result
-
-
-def _frozen(array: np.ndarray) -> np.ndarray:
-    array.setflags(write=False)
-    return array
-
-
-@dataclass(frozen=True)
-class Observation:
-    """What a policy sees before it decides.
-
-    Attributes
-    ----------
-    slot
-        t, from 1.
-    jobs
-        The jobs that arrive in this slot, in order.
-    announced
-        U and L of all jobs, those yet to come included; only for a policy that declares to see "announced".
-    """
-
-    slot: int
-    jobs: tuple[Job, ...]
-    announced: PriceRange | None
-
-
-@dataclass(frozen=True)
-class Feedback:
-    """What a policy learns after its decision: the slot, and the jobs whose work was done in it."""
-
-    slot: int
-    completed: tuple[int, ...]
-
-
-class SlotEpisode:
-    """One pass through the slots of an instance; see :class:`clairvoyant.models.base.Episode`."""
-
-    def __init__(self, instance: AdmissionInstance, sees_announced: bool) -> None:
-        self._instance = instance
-        self._announced = instance.announced if sees_announced else None
-        self._done = np.zeros(len(instance.jobs), dtype=np.int64)
-        self._slot = 0
-
-    def __iter__(self) -> Iterator[Observation]:
-        """Yield an observation per slot, with copies of its jobs; what is announced is copied once."""
-        jobs, first, told = self._instance.jobs, 0, copied(self._announced)
-        for slot in range(1, self._instance.setting.horizon + 1):
-            self._slot = slot
-            last = first
-            while last < len(jobs) and jobs[last].arrival == slot:
-                last += 1
-            yield Observation(slot, copied(jobs[first:last]), told)
-            first = last
-
-    def apply(self, decision: Any, *, enforce: bool = True) -> Outcome:
-        """Check and score the deployment of the current slot."""
-        instance = self._instance
-        workers, servers = (_rows("decision", side, 3) for side in _pair(decision))
-        broken = instance.slot_violations(self._slot, workers, servers, self._done)
-        if enforce and broken:
-            more = f" and {len(broken) - 3} more" if len(broken) > 3 else ""
-            message = f"slot {self._slot}: infeasible decision: {'; '.join(map(str, broken[:3]))}{more}"
-            raise DecisionError(message, broken)
-        before = self._done.copy()
-        known = (workers[:, 0] >= 0) & (workers[:, 0] < len(before))
-        np.add.at(self._done, workers[known, 0], workers[known, 2])
-        completed = np.flatnonzero((before < instance.works) & (self._done >= instance.works)).tolist()
-        reward = sum(instance.jobs[i].utility(self._slot - instance.jobs[i].arrival) for i in completed)
-        return Outcome(float(reward), not broken, Feedback(self._slot, tuple(completed)))
-
-
-def _pair(decision: Any) -> tuple[Any, Any]:
-    if decision is None:
-        raise InputError("decision: None; decide() must return a Deployment(workers, servers)")
-    if not isinstance(decision, tuple | list) or len(decision) != 2:
-        raise InputError(f"decision: {type(decision).__name__} is not a pair (workers, servers)")
-    return decision[0], decision[1]
 
 
 class AdmissionInstance(Instance):
@@ -380,20 +112,6 @@ class AdmissionInstance(Instance):
             f"resources={len(s.resources)}, digest={self.digest()})"
         )
 
-    @classmethod
-    def generate(cls, size: str = "default", seed: int = 0, **options: Any) -> AdmissionInstance:
-        """Return a synthetic instance; options as in :func:`.generate.generate`."""
-        from .generate import generate
-
-        return generate(size, seed, **options)
-
-    @classmethod
-    def from_trace(cls, folder: str | os.PathLike[str], **options: Any) -> AdmissionInstance:
-        """Return an instance made from a folder of traces; options as in :func:`.trace.from_trace`."""
-        from .trace import from_trace
-
-        return from_trace(folder, **options)
-
     @cached_property
     def announced(self) -> PriceRange:
         """U and L as they are announced: those given, or else the exact ones of all jobs."""
@@ -402,7 +120,7 @@ class AdmissionInstance(Instance):
     @cached_property
     def works(self) -> np.ndarray:
         """W_i: worker-slots of work of each job, capped at 2^62, shape (I,)."""
-        return _frozen(np.array([min(job.work, 2**62) for job in self.jobs], dtype=np.int64))
+        return frozen(np.array([min(job.work, 2**62) for job in self.jobs], dtype=np.int64))
 
     @cached_property
     def worker_needs(self) -> np.ndarray:
@@ -416,7 +134,7 @@ class AdmissionInstance(Instance):
 
     def _needs(self, name: str) -> np.ndarray:
         rows = [getattr(job, name) for job in self.jobs]
-        return _frozen(np.array(rows, dtype=np.int64).reshape(len(rows), len(self.setting.resources)))
+        return frozen(np.array(rows, dtype=np.int64).reshape(len(rows), len(self.setting.resources)))
 
     @cached_property
     def never(self) -> dict[int, str]:

@@ -15,9 +15,10 @@ import numpy as np
 from ..base import InputError
 from ..program import CAREFUL, PyomoProgram
 from ..stopwatch import library
-from .instance import AdmissionInstance, Setting
+from .instance import AdmissionInstance
 from .jobs import Job
 from .schedule import Plan
+from .setting import Setting
 
 BITS = 12
 """Larger capacities, in whole numbers, are divided by a power of two that brings them below 2^BITS."""

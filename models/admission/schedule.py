@@ -1,17 +1,109 @@
-"""The cheapest schedule of one job at given prices, for all deadlines at once: (27) and (28) of OASiS."""
+"""Schedules, and the cheapest one of a job at given prices for all deadlines at once: (27) and (28) of OASiS.
+
+A decision in a slot is a :class:`Deployment`: how many workers and parameter servers of which job run on
+which machine. A :class:`Schedule` is the deployments of all slots.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base import InputError
-from .instance import Schedule
-from .jobs import Job
+from ..base import InputError, numbers
+from .jobs import LARGEST, Job
 
 MOST_ENTRIES = 10**8
 """What the table of the printed programme may hold."""
+
+
+class Deployment(NamedTuple):
+    """What runs in one slot: rows (job, machine, count) of workers and of parameter servers.
+
+    Arrays or lists of shape (n, 3); no row twice for one job and machine.
+    """
+
+    workers: Any
+    servers: Any
+
+
+NOTHING = Deployment(np.zeros((0, 3), dtype=np.int64), np.zeros((0, 3), dtype=np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """What runs in all slots; every array is read-only and sorted by slot, job, machine.
+
+    Attributes
+    ----------
+    workers
+        Rows (slot, job, machine, count) with y_ih(t) > 0, whole, shape (n, 4).
+    servers
+        Rows (slot, job, machine, count) with z_ik(t) > 0, whole, shape (m, 4).
+    """
+
+    workers: np.ndarray
+    servers: np.ndarray
+
+    def __post_init__(self) -> None:
+        for name in ("workers", "servers"):
+            object.__setattr__(self, name, read_rows(f"schedule.{name}", getattr(self, name), 4))
+
+    @classmethod
+    def empty(cls) -> Schedule:
+        """Return the schedule in which nothing runs."""
+        none = np.zeros((0, 4), dtype=np.int64)
+        return cls(none, none)
+
+    @classmethod
+    def join(cls, parts: list[Schedule]) -> Schedule:
+        """Return one schedule with the rows of several, such as those of single jobs."""
+        if not parts:
+            return cls.empty()
+        return cls(np.concatenate([p.workers for p in parts]), np.concatenate([p.servers for p in parts]))
+
+    @classmethod
+    def of_deployments(cls, deployments: Any) -> Schedule:
+        """Return the schedule of deployments, one per slot from slot 1 on, such as a run's decisions."""
+        sides: list[list[np.ndarray]] = [[], []]
+        for slot, deployment in enumerate(deployments, start=1):
+            for side, given in zip(sides, deployment, strict=True):
+                rows = read_rows(f"decisions[{slot - 1}]", given, 3)
+                side.append(np.column_stack([np.full(len(rows), slot), rows]))
+        return cls(*(np.concatenate(side) if side else np.zeros((0, 4), np.int64) for side in sides))
+
+    @property
+    def jobs(self) -> np.ndarray:
+        """The jobs with a worker in some slot, ascending."""
+        return np.unique(self.workers[:, 1])
+
+    def of_job(self, job: int) -> Schedule:
+        """Return the part of one job."""
+        return Schedule(*(rows[rows[:, 1] == job] for rows in (self.workers, self.servers)))
+
+    def deployments(self, horizon: int) -> tuple[Deployment, ...]:
+        """Return the deployment of every slot, for :class:`clairvoyant.online.play.Replay`."""
+        sides = []
+        for rows in (self.workers, self.servers):
+            ends = np.searchsorted(rows[:, 0], np.arange(1, horizon + 2))
+            sides.append([rows[ends[t] : ends[t + 1], 1:] for t in range(horizon)])
+        return tuple(Deployment(w, s) for w, s in zip(*sides, strict=True))
+
+
+def read_rows(field: str, given: Any, width: int) -> np.ndarray:
+    """Return whole, non-zero rows in ascending order, read-only, or raise for a wrong shape or type."""
+    whole_rows = isinstance(given, np.ndarray) and given.dtype.kind in "iu" and given.ndim == 2
+    if whole_rows and given.min(initial=0) >= -LARGEST and given.max(initial=0) <= LARGEST:
+        rows = given
+    else:
+        rows = numbers(given, field, (None, width), low=-LARGEST, high=LARGEST, integer=True)
+    if rows.shape[1] != width:
+        raise InputError(f"{field}: shape {rows.shape} does not fit, expected (any, {width})")
+    rows = rows[rows[:, -1] != 0].astype(np.int64)
+    result: np.ndarray = rows[np.lexsort(rows.T[-2::-1])]
+    result.setflags(write=False)
+    return result
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,9 @@ from ..clock import Clock, total_arrivals
 from ..draw import choose, real, whole
 from ..sources import Folder, MachineType
 from .generate import SIZES, SLOT_SECONDS, assemble, stream
-from .instance import MOST_SLOTS, AdmissionInstance, Setting
+from .instance import MOST_SLOTS, AdmissionInstance
 from .machines import C4, P2_G3, RESOURCES, drawn, equipped
+from .setting import Setting
 
 MACHINES = ("ec2", "pai-2020", "gpu-2023")
 

@@ -22,7 +22,9 @@ import numpy as np
 
 from ..base import InputError, Instance, Origin, Violation, need, numbers, refuse_unknown
 from . import draw
-from .instance import TOLERANCE, AllocationInstance, Setting, SlotEpisode, magnitudes
+from .episode import SlotEpisode
+from .instance import AllocationInstance, magnitudes
+from .setting import TOLERANCE, Setting
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from . import utility
 from .gang import GangSetting
 from .gang_bound import FREE, OFF, ON, GangCertificate, Prices, Proven, Reach, bound_of, reach
 from .gang_relaxation import Answer, Relaxation
-from .instance import TOLERANCE
+from .setting import TOLERANCE
 
 MOST_ROUNDS = 100
 """How often a node's program is solved, with new tangents each time."""

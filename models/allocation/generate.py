@@ -12,7 +12,8 @@ from ..base import InputError, Origin
 from ..draw import choose, interval, real, truth, whole
 from ..sources import UNITS, MachineType, RequestClass, drawn
 from . import draw, profile
-from .instance import LARGEST, AllocationInstance, Names
+from .instance import LARGEST, AllocationInstance
+from .setting import Names
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import utility
-from .instance import Setting
+from .setting import Setting
 
 
 def diameter(setting: Setting) -> float:

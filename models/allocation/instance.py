@@ -1,26 +1,19 @@
-"""Setting, instance and episode of the allocation problem (Sec. 2 of OGASched).
-
-Decisions are arrays ``y[edge, kind]`` in devices, rows in the order of ``setting.edges``.
-"""
+"""Instances of the allocation problem (Sec. 2 of OGASched)."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from ..base import (
     FORMAT_VERSION,
-    DecisionError,
     InputError,
     Instance,
     Origin,
-    Outcome,
     Violation,
     need,
     numbers,
@@ -29,330 +22,15 @@ from ..base import (
 )
 from ..stopwatch import library
 from . import utility
+from .episode import SlotEpisode
+from .setting import Names, Setting, frozen
 
 if TYPE_CHECKING:
     import networkx as nx
 
-TOLERANCE = 1e-9
-"""A limit counts as kept if exceeded by at most this part of it, whatever the unit; a demand also below 0."""
-
 
 LARGEST = 1e50
 """The largest demand, capacity or scale; the smallest that is not 0 is its inverse."""
-
-
-def _kernels() -> ModuleType:
-    """Load the compiled kernels when they are first needed."""
-    from . import kernels
-
-    return kernels
-
-
-@dataclass(frozen=True)
-class Names:
-    """Optional labels of ports, servers and device kinds, for people to read."""
-
-    ports: tuple[str, ...] = ()
-    servers: tuple[str, ...] = ()
-    kinds: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, list[str]]:
-        """Return the JSON form, leaving out what is not named."""
-        named = {"ports": self.ports, "servers": self.servers, "kinds": self.kinds}
-        return {key: list(value) for key, value in named.items() if value}
-
-    @classmethod
-    def from_dict(cls, data: Any, counts: Mapping[str, int]) -> Names:
-        """Read the JSON form; each list must have one string per port, server or kind."""
-        if not isinstance(data, Mapping):
-            raise InputError(f"names: {data!r} is not an object")
-        refuse_unknown(data, set(counts), "names.")
-        for key, value in data.items():
-            if not isinstance(value, (list, tuple)) or len(value) != counts[key]:
-                raise InputError(
-                    f"names.{key}: {value!r} is not a list of {counts[key]} {things(counts[key], 'names')}"
-                )
-            for i, name in enumerate(value):
-                if not isinstance(name, str):
-                    raise InputError(f"names.{key}[{i}]: {name!r} is not a string")
-        return cls(**{key: tuple(value) for key, value in data.items()})
-
-
-@dataclass(frozen=True, eq=False)
-class Setting:
-    """What a policy may know before it starts; every array is read-only.
-
-    Attributes
-    ----------
-    edges
-        (port, server) pairs, shape (E, 2), sorted by server, then port.
-    demand
-        a: the most devices of a kind that a job takes on one server, shape (L, K).
-    capacity
-        c: devices of each kind on each server, shape (R, K).
-    overhead
-        beta: weight of the communication overhead of each kind, in [0, 1], shape (K,).
-    kind, alpha
-        Utility family (index into ``utility.KINDS``) and scale, each of shape (R, K).
-    slots
-        Length T of the horizon.
-    names
-        Labels.
-    copy_of
-        For instances made by :meth:`AllocationInstance.copies`, the port each copy stems from; else ``None``.
-    """
-
-    edges: np.ndarray
-    demand: np.ndarray
-    capacity: np.ndarray
-    overhead: np.ndarray
-    kind: np.ndarray
-    alpha: np.ndarray
-    slots: int
-    names: Names = Names()
-    copy_of: np.ndarray | None = None
-
-    @property
-    def ports(self) -> int:
-        """Number of ports |L|."""
-        return len(self.demand)
-
-    @property
-    def servers(self) -> int:
-        """Number of servers |R|."""
-        return len(self.capacity)
-
-    @property
-    def kinds(self) -> int:
-        """Number of device kinds K."""
-        return len(self.overhead)
-
-    @property
-    def density(self) -> float:
-        """Mean number of ports per server, sum_r |L_r| / |R|."""
-        return len(self.edges) / self.servers
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Shape (E, K) of a decision."""
-        return len(self.edges), self.kinds
-
-    @cached_property
-    def port(self) -> np.ndarray:
-        """Port of each edge, shape (E,)."""
-        return _frozen(self.edges[:, 0])
-
-    @cached_property
-    def server(self) -> np.ndarray:
-        """Server of each edge, shape (E,)."""
-        return _frozen(self.edges[:, 1])
-
-    @cached_property
-    def server_start(self) -> np.ndarray:
-        """Edges of server r are ``server_start[r]:server_start[r + 1]``."""
-        return _frozen(np.searchsorted(self.server, np.arange(self.servers + 1)))
-
-    @cached_property
-    def port_edges(self) -> np.ndarray:
-        """Edge indices grouped by port, each group by server; see ``port_start``."""
-        return _frozen(np.argsort(self.port, kind="stable"))
-
-    @cached_property
-    def port_start(self) -> np.ndarray:
-        """Edges of port l are ``port_edges[port_start[l]:port_start[l + 1]]``."""
-        return _frozen(np.searchsorted(self.port[self.port_edges], np.arange(self.ports + 1)))
-
-    @cached_property
-    def edge_demand(self) -> np.ndarray:
-        """Upper limit a of every entry of a decision, shape (E, K)."""
-        return _frozen(self.demand[self.port])
-
-    @cached_property
-    def edge_kind(self) -> np.ndarray:
-        """Utility family of every entry of a decision, shape (E, K)."""
-        return _frozen(self.kind[self.server])
-
-    @cached_property
-    def edge_alpha(self) -> np.ndarray:
-        """Utility scale of every entry of a decision, shape (E, K)."""
-        return _frozen(self.alpha[self.server])
-
-    @cached_property
-    def server_demand(self) -> np.ndarray:
-        """Sum of the demands of the ports of each server, sum_{l in L_r} a, shape (R, K)."""
-        total = np.zeros((self.servers, self.kinds))
-        np.add.at(total, self.server, self.edge_demand)
-        return _frozen(total)
-
-    @cached_property
-    def blocks(self) -> Any:
-        """Rows of the decision in the order of the compiled kernels; see ``kernels.Blocks``."""
-        return _kernels().Blocks(self)
-
-    def check_shape(self, y: Any) -> np.ndarray:
-        """Return a decision as a contiguous float array, or raise for a wrong shape or type."""
-        if y is None:
-            raise InputError("decision: None; decide() must return an array of shape (edges, kinds)")
-        try:
-            array = np.ascontiguousarray(y, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"decision: not an array of numbers: {error}") from error
-        if array.shape != self.shape:
-            raise InputError(
-                f"decision: shape {array.shape} does not fit, expected {self.shape} (edges, kinds)"
-            )
-        return array
-
-    def project(self, z: np.ndarray) -> np.ndarray:
-        """Return the Euclidean projection of ``z`` onto the feasible set Y, exact up to rounding (11).
-
-        Every (server, kind) row is solved by a safeguarded Newton iteration on its dual variable: it finds
-        rho/2 >= 0 with sum_l clip(z - rho/2, 0, a) = c, or rho = 0 where the row is not full.
-
-        Raises
-        ------
-        InputError
-            For a wrong shape or entries that are not finite.
-        """
-        array = self.check_shape(z)
-        if not np.isfinite(array).all():
-            index = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-            raise InputError(f"z[{index[0]}][{index[1]}]: {array[index]} is not finite")
-        result: np.ndarray = self.blocks.project(array)
-        return result
-
-    def port_sums(self, y: np.ndarray) -> np.ndarray:
-        """Return sum_{r in R_l} y, the devices of each kind that each port holds, shape (L, K)."""
-        total = np.zeros((self.ports, self.kinds))
-        np.add.at(total, self.port, y)
-        return total
-
-    def server_sums(self, y: np.ndarray) -> np.ndarray:
-        """Return sum_{l in L_r} y, the devices of each kind in use on each server, shape (R, K)."""
-        total = np.zeros((self.servers, self.kinds))
-        np.add.at(total, self.server, y)
-        return total
-
-    def gains(self, y: np.ndarray) -> np.ndarray:
-        """Return each port's computation gain sum_{r,k} f(y) per job, shape (L,)."""
-        values = utility.value(self.edge_kind, self.edge_alpha, y).sum(axis=1)
-        return np.bincount(self.port, weights=values, minlength=self.ports)
-
-    def penalties(self, y: np.ndarray) -> np.ndarray:
-        """Return each port's dominant overhead max_k beta_k sum_r y per job, shape (L,)."""
-        return (self.port_sums(y) * self.overhead).max(axis=1)
-
-    def port_rewards(self, y: np.ndarray) -> np.ndarray:
-        """Return q_l(y), each port's reward per arriving job (5) in the separable form (7), shape (L,)."""
-        return self.gains(y) - self.penalties(y)
-
-    def supergradient(self, y: np.ndarray, arrivals: np.ndarray) -> np.ndarray:
-        """Return a supergradient (9) of the slot's reward at ``y``, shape (E, K).
-
-        Where several kinds attain the maximum of (10), the smallest is taken.
-        """
-        dominant = (self.port_sums(y) * self.overhead).argmax(axis=1)
-        slope = utility.slope(self.edge_kind, self.edge_alpha, y)
-        charged = np.arange(self.kinds) == dominant[self.port][:, None]
-        result: np.ndarray = arrivals[self.port][:, None] * (slope - charged * self.overhead)
-        return result
-
-    def evaluate(self, y: np.ndarray, arrivals: np.ndarray) -> tuple[float, bool]:
-        """Return the slot's reward and whether ``y`` is feasible, in one compiled pass."""
-        reward, feasible = _kernels().evaluate(
-            y,
-            arrivals,
-            self.port,
-            self.server_start,
-            self.edge_demand,
-            self.capacity,
-            self.overhead,
-            self.kind,
-            self.alpha,
-            TOLERANCE,
-        )
-        return float(reward), bool(feasible)
-
-    def violations(self, y: Any) -> list[Violation]:
-        """List the broken constraints of (3) and (4); not-a-number entries break both limits."""
-        array = self.check_shape(y)
-        demand = self.edge_demand
-        used = self.server_sums(array)
-        found = []
-        for name, excess, limit in (
-            ("nonnegative", -array, demand),
-            ("demand", array - demand, demand),
-            ("capacity", used - self.capacity, self.capacity),
-        ):
-            for i, k in np.argwhere(~(excess <= TOLERANCE * limit)):
-                at = (int(self.port[i]), int(self.server[i])) if name != "capacity" else (int(i),)
-                found.append(Violation(name, (*at, int(k)), float(excess[i, k])))
-        return found
-
-
-def _frozen(array: np.ndarray) -> np.ndarray:
-    result = np.array(array, order="C")
-    result.setflags(write=False)
-    return result
-
-
-@dataclass(frozen=True)
-class Observation:
-    """What a policy sees before it decides: the slot, and the arrivals only if it declares to see them."""
-
-    slot: int
-    arrivals: np.ndarray | None
-
-
-@dataclass(frozen=True)
-class Feedback:
-    """What a policy learns after its decision: the slot's arrivals and its own reward."""
-
-    slot: int
-    arrivals: np.ndarray
-    reward: float
-
-
-class Slotted(Protocol):
-    """An instance in slots: :class:`AllocationInstance`, and the gang instance built on it."""
-
-    @property
-    def arrivals(self) -> np.ndarray:
-        """x[slot][port]."""
-        ...
-
-    @property
-    def setting(self) -> Any:
-        """Checks and scores decisions."""
-        ...
-
-
-class SlotEpisode:
-    """One pass through the slots of an instance; see :class:`clairvoyant.models.base.Episode`."""
-
-    def __init__(self, instance: Slotted, sees_arrivals: bool) -> None:
-        self._instance = instance
-        self._sees_arrivals = sees_arrivals
-        self._slot = -1
-
-    def __iter__(self) -> Iterator[Observation]:
-        """Yield one observation per slot; each holds its own copy of the arrivals, never a view."""
-        for slot in range(self._instance.setting.slots):
-            self._slot = slot
-            shown = _frozen(self._instance.arrivals[slot]) if self._sees_arrivals else None
-            yield Observation(slot, shown)
-
-    def apply(self, decision: Any, *, enforce: bool = True) -> Outcome:
-        """Check and score the decision of the current slot."""
-        setting, arrivals = self._instance.setting, self._instance.arrivals[self._slot]
-        y = setting.check_shape(decision)
-        reward, feasible = setting.evaluate(y, arrivals)
-        if enforce and not feasible:
-            broken = setting.violations(y)
-            more = f" and {len(broken) - 3} more" if len(broken) > 3 else ""
-            message = f"slot {self._slot}: infeasible decision: {'; '.join(map(str, broken[:3]))}{more}"
-            raise DecisionError(message, broken)
-        return Outcome(reward, feasible, Feedback(self._slot, _frozen(arrivals), reward))
 
 
 class AllocationInstance(Instance):
@@ -430,20 +108,6 @@ class AllocationInstance(Instance):
             f"edges={len(s.edges)}, slots={s.slots}, digest={self.digest()})"
         )
 
-    @classmethod
-    def generate(cls, size: str = "default", seed: int = 0, **options: Any) -> AllocationInstance:
-        """Return a synthetic instance; options as in :func:`.generate.generate`."""
-        from .generate import generate
-
-        return generate(size, seed, **options)
-
-    @classmethod
-    def from_trace(cls, folder: str | os.PathLike[str], **options: Any) -> AllocationInstance:
-        """Return an instance made from a folder of traces; options as in :func:`.trace.from_trace`."""
-        from .trace import from_trace
-
-        return from_trace(folder, **options)
-
     def facts(self) -> dict[str, float]:
         """Return the numbers that say how large the instance is, by name."""
         s = self.setting
@@ -473,7 +137,7 @@ class AllocationInstance(Instance):
     @cached_property
     def arrival_counts(self) -> np.ndarray:
         """N_l: jobs per port over all slots, shape (L,). The stationary optimum depends on nothing else."""
-        return _frozen(self.arrivals.sum(axis=0))
+        return frozen(self.arrivals.sum(axis=0))
 
     def with_arrivals(self, arrivals: Any) -> AllocationInstance:
         """Return the same setting under other arrivals (and so maybe another horizon)."""
@@ -658,7 +322,7 @@ def _edges(edges: Any, ports: int, servers: int) -> np.ndarray:
     for i in np.flatnonzero((np.diff(ordered, axis=0) == 0).all(axis=1))[:1]:
         port, server = ordered[i].tolist()
         raise InputError(f"edges[{int(order[i + 1])}]: [{port}, {server}] stands twice")
-    return _frozen(ordered)
+    return frozen(ordered)
 
 
 def _utilities(kind: Any, alpha: Any, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
@@ -678,4 +342,4 @@ def _utilities(kind: Any, alpha: Any, shape: tuple[int, int]) -> tuple[np.ndarra
             result[r, k] = codes[name]
             if codes[name] == utility.RECIPROCAL and scale[r, k] == 0:
                 raise InputError(f"utility.alpha[{r}][{k}]: 0 is not positive, as reciprocal needs")
-    return _frozen(result), scale
+    return frozen(result), scale

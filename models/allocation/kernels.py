@@ -9,15 +9,10 @@ file's kernel would not notice when that file changes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from ..compiled import njit
 from . import utility
-
-if TYPE_CHECKING:
-    from .instance import Setting
 
 LANES = 32
 _LINEAR, _LOG, _RECIPROCAL, _POLY = utility.LINEAR, utility.LOG, utility.RECIPROCAL, utility.POLY
@@ -84,78 +79,8 @@ def evaluate(  # type: ignore[no-untyped-def]
     return reward, feasible
 
 
-class Blocks:
-    """The rows of a setting, arranged in blocks of ``LANES`` rows of one utility family.
-
-    Attributes
-    ----------
-    start
-        Block b's entries are ``start[b]:start[b + 1]``, as [position][lane]; ``blocks[b]`` has its lanes.
-    limit, slot
-        Per entry: the most it can be, min(a, c) (0 in padding), and its place ``port * K + kind`` in tables
-        by port and kind (padding points at one place past the end).
-    position
-        Entry of each (edge, kind) of a decision, shape (E * K,).
-    cap, alpha, family
-        Per lane the capacity and utility scale; per block the utility family.
-    """
-
-    def __init__(self, setting: Setting) -> None:
-        kinds = setting.kinds
-        degree = np.diff(setting.server_start)
-        server, kind = np.divmod(np.arange(setting.servers * kinds), kinds)
-        family = setting.kind[server, kind]
-        used = np.flatnonzero(degree[server] > 0)
-        order = used[np.lexsort((kind[used], -degree[server[used]], family[used]))]
-        self.blocks: list[np.ndarray] = []
-        for code in range(len(utility.KINDS)):
-            same = order[family[order] == code]
-            self.blocks += [same[i : i + LANES].copy() for i in range(0, len(same), LANES)]
-        count = len(self.blocks)
-        depth = np.array([degree[server[rows[0]]] for rows in self.blocks], dtype=np.int64)
-        self.start = np.concatenate([[0], np.cumsum(depth * LANES)]).astype(np.int64)
-        size = int(self.start[-1])
-        self.limit = np.zeros(size)
-        self.slot = np.full(size, setting.ports * kinds, dtype=np.int64)
-        self.position = np.empty(setting.shape[0] * kinds, dtype=np.int64)
-        self.cap = np.zeros((count, LANES))
-        self.alpha = np.ones((count, LANES))
-        self.family = np.empty(count, dtype=np.int64)
-        for b, rows in enumerate(self.blocks):
-            r, k = server[rows], kind[rows]
-            self.cap[b, : len(rows)] = setting.capacity[r, k]
-            self.alpha[b, : len(rows)] = setting.alpha[r, k]
-            self.family[b] = family[rows[0]]
-            self._fill(setting, b, r, k, degree)
-        for array in (*self.blocks, *vars(self).values()):  # a policy gets at them through its setting
-            if isinstance(array, np.ndarray):
-                array.setflags(write=False)
-
-    def _fill(self, setting: Setting, b: int, r: np.ndarray, k: np.ndarray, degree: np.ndarray) -> None:
-        lane = np.repeat(np.arange(len(r)), degree[r])
-        rank = np.concatenate([np.arange(n) for n in degree[r]])
-        edge = setting.server_start[r][lane] + rank
-        entry = self.start[b] + rank * LANES + lane
-        self.limit[entry] = np.minimum(setting.edge_demand[edge, k[lane]], setting.capacity[r, k][lane])
-        self.slot[entry] = setting.port[edge] * setting.kinds + k[lane]
-        self.position[edge * setting.kinds + k[lane]] = entry
-
-    def pack(self, y: np.ndarray) -> np.ndarray:
-        """Return a decision's values in block order, zero in padding."""
-        packed = np.zeros(len(self.limit))
-        packed[self.position] = y.ravel()
-        return packed
-
-    def project(self, z: np.ndarray) -> np.ndarray:
-        """Return the projection of ``z[edge, kind]`` onto the feasible set."""
-        packed = self.pack(z)
-        _project_all(packed, self.start, self.limit, self.cap, np.zeros_like(self.cap))
-        result: np.ndarray = packed[self.position].reshape(z.shape)
-        return result
-
-
 @njit(cache=True, error_model="numpy")
-def _project_all(z, start, limit, cap, tau):  # type: ignore[no-untyped-def]
+def project_all(z, start, limit, cap, tau):  # type: ignore[no-untyped-def]
     """Project every block in place; ``tau`` holds the starting dual variables and receives the final ones."""
     scratch = (np.empty(LANES), np.empty(LANES), np.empty(LANES), np.empty(LANES))
     for b in range(cap.shape[0]):

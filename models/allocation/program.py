@@ -10,7 +10,8 @@ from ..base import numbers
 from ..program import CvxpyProgram, power_of_two
 from ..stopwatch import library
 from . import utility
-from .instance import AllocationInstance, Setting
+from .instance import AllocationInstance
+from .setting import Setting
 
 EQUATIONS = (
     "maximise    sum_l N_l (sum_{r,k} f[r,k](y[l,r,k]) - p_l)       (5), (7)",

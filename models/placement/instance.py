@@ -1,38 +1,26 @@
-"""Setting, instance, observations and episode of the placement problem (Sec. 3 of DAS).
+"""Instances of the placement problem (Sec. 3 of DAS).
 
-Jobs arrive over time. A decision epoch is an arrival or a completion after which some job of the window fits;
-a decision says which pending jobs start now, and how many instances of them on which machine. Jobs run to
-their end. The cost, which is minimised, is the sum of all job completion times plus lambda times the
-GPU-seconds that are paid for, in seconds.
+Jobs arrive over time. The cost, which is minimised, is the sum of all job completion times plus lambda times
+the GPU-seconds that are paid for, in seconds.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ..base import (
-    FORMAT_VERSION,
-    DecisionError,
-    InputError,
-    Instance,
-    Origin,
-    Outcome,
-    Violation,
-    need,
-    refuse_unknown,
-)
+from ..base import FORMAT_VERSION, InputError, Instance, Origin, Violation, need, refuse_unknown
 from ..draw import real, whole
+from .episode import JobEpisode
 from .jobs import AMOUNTS, TICKS, Jobs, amount, frozen, read_machines, scaled, seconds, write_machines
-from .schedule import Schedule, sorted_rows
-from .simulator import MEANING, Simulator, fewest_machines, rooms, table_of
+from .schedule import Schedule
+from .setting import Setting
+from .simulator import Simulator, fewest_machines, rooms, table_of
 from .slowdown import NO_SLOWDOWN, Slowdown
-from .state import DONE, PENDING, Table
+from .state import Table
 
 WINDOW = 64
 """How many of the oldest pending jobs may start, unless an instance says otherwise."""
@@ -47,176 +35,6 @@ MOST_SUM = 2**62
 """The most that sums over all ticks may come to."""
 
 WEIGHT_UNIT = 1000
-
-
-@dataclass(frozen=True, eq=False)
-class Setting:
-    """What a policy may know before it starts; every array is read-only.
-
-    Attributes
-    ----------
-    capacity
-        What each machine has of GPUs, CPUs and memory, in units (whole GPUs, thousandths of the others),
-        shape (M, 3).
-    price
-        Dollars per GPU hour.
-    slowdown
-        The parameters of the slowdown.
-    gpu_weight
-        lambda: the seconds of completion time that a GPU-second counts.
-    window
-        How many of the oldest pending jobs may start.
-    """
-
-    capacity: np.ndarray
-    price: float
-    slowdown: Slowdown
-    gpu_weight: float
-    window: int
-
-
-@dataclass(frozen=True, eq=False)
-class Observation:
-    """What a policy sees before it decides; every array is read-only. Times are in ticks of 1 ms.
-
-    Attributes
-    ----------
-    time
-        Now.
-    jobs
-        The pending jobs that may start now, the oldest first, shape (w,).
-    submit
-        When each of them was submitted, shape (w,).
-    instances, need, intensity
-        Their numbers of instances (w,), what each instance takes in units (w, 3), and their intensities in
-        thousandths (w,).
-    waiting
-        How many jobs wait, those beyond the window included.
-    free
-        What is free on each machine, in units, shape (M, 3).
-    running
-        Rows (job, machine, count) of the jobs that run, in the order in which they started, shape (r, 3).
-    ended
-        Rows (job, start, finish) of the jobs that have ended since the last decision, shape (e, 3).
-    duration
-        How long each job of ``jobs`` takes alone on the fewest machines that hold it, shape (w,); only for a
-        policy that declares to see "durations".
-    estimate
-        How long their users believe that they take so, shape (w,); only for a policy that declares to see
-        "estimates".
-    """
-
-    time: int
-    jobs: np.ndarray
-    submit: np.ndarray
-    instances: np.ndarray
-    need: np.ndarray
-    intensity: np.ndarray
-    waiting: int
-    free: np.ndarray
-    running: np.ndarray
-    ended: np.ndarray
-    duration: np.ndarray | None
-    estimate: np.ndarray | None = None
-
-
-@dataclass(frozen=True)
-class Feedback:
-    """What a policy learns after its decision: what it cost until the next one, in seconds."""
-
-    cost: float
-
-
-class JobEpisode:
-    """One pass through the decision epochs; see :class:`clairvoyant.models.base.Episode`.
-
-    Parameters
-    ----------
-    instance
-        What is played.
-    sees
-        What the observations show besides: "durations", "estimates", both or neither.
-
-    Attributes
-    ----------
-    simulator
-        The simulation, at the epoch that is decided next, or at its end.
-
-    Raises
-    ------
-    InputError
-        If estimates are to be seen and the jobs have none.
-    """
-
-    def __init__(self, instance: PlacementInstance, sees: frozenset[str]) -> None:
-        if "estimates" in sees and instance.jobs.estimate is None and len(instance.jobs):
-            raise InputError(
-                "estimates: the policy sees those of the users, but the jobs of the instance have none; give "
-                "every job an estimate, or generate the instance with one (--option estimate_error=0.5)"
-            )
-        self._instance = instance
-        self._sees = sees
-        self.simulator = instance.simulator()
-        self._told = 0
-        self._more = self.simulator.advance()
-
-    def __iter__(self) -> Iterator[Observation]:
-        """Yield one observation per decision epoch."""
-        while self._more:
-            yield self._observe()
-
-    def _observe(self) -> Observation:
-        simulator = self.simulator
-        clock = simulator.state.clock
-        from .kernels import observe
-
-        seen = observe(simulator.table, simulator.state, simulator.window, self._told)
-        jobs, (submit, instances, need, intensity), free, running, ended = seen
-        self._told = int(clock[DONE])
-        return Observation(
-            time=simulator.now,
-            jobs=frozen(jobs),
-            submit=frozen(submit),
-            instances=frozen(instances),
-            need=frozen(need),
-            intensity=frozen(intensity),
-            waiting=int(clock[PENDING]),
-            free=frozen(free),
-            running=frozen(running),
-            ended=frozen(ended),
-            duration=self._shown("durations", self._instance.jobs.duration, jobs),
-            estimate=self._shown("estimates", self._instance.jobs.estimate, jobs),
-        )
-
-    def _shown(self, what: str, column: np.ndarray | None, jobs: np.ndarray) -> np.ndarray | None:
-        """Return a column of these jobs if it is seen."""
-        return frozen(column[jobs]) if what in self._sees and column is not None else None
-
-    def apply(self, decision: Any, *, enforce: bool = True) -> Outcome:
-        """Check and carry out the starts, and go on to the next epoch; the reward is what that cost.
-
-        An infeasible decision always raises: there is no way to run it.
-        """
-        simulator = self.simulator
-        rows = read_starts(decision)
-        waited, used = simulator.waited, simulator.used
-        feasible, goes_on = simulator.step(rows)
-        if not feasible:
-            broken = simulator.violations(rows)
-            more = f" and {len(broken) - 3} more" if len(broken) > 3 else ""
-            told = "; ".join(f"{b} ({MEANING[b.constraint]})" for b in broken[:3])
-            message = f"time {seconds(simulator.now):g} s: infeasible decision: {told}{more}"
-            raise DecisionError(message, broken)
-        self._more = goes_on
-        cost = self._instance.weighted(simulator.waited - waited, simulator.used - used)
-        return Outcome(cost, True, Feedback(cost))
-
-
-def read_starts(decision: Any) -> np.ndarray:
-    """Return the rows (job, machine, count) of a decision, sorted; InputError if it is none."""
-    if decision is None:
-        raise InputError("decision: None; decide() must return rows (job, machine, count), none to wait")
-    return sorted_rows("decision", decision)
 
 
 class PlacementInstance(Instance):
@@ -331,20 +149,6 @@ class PlacementInstance(Instance):
             f"PlacementInstance(jobs={len(self.jobs)}, machines={len(self.setting.capacity)}, "
             f"gpus={int(self.setting.capacity[:, 0].sum())}, digest={self.digest()})"
         )
-
-    @classmethod
-    def generate(cls, size: str = "default", seed: int = 0, **options: Any) -> PlacementInstance:
-        """Return a synthetic instance; options as in :func:`.generate.generate`."""
-        from .generate import generate
-
-        return generate(size, seed, **options)
-
-    @classmethod
-    def from_trace(cls, folder: str | os.PathLike[str], **options: Any) -> PlacementInstance:
-        """Return an instance made from a folder of traces; options as in :func:`.trace.from_trace`."""
-        from .trace import from_trace
-
-        return from_trace(folder, **options)
 
     @cached_property
     def table(self) -> Table:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..base import numbers
-from .instance import Observation
 from .jobs import frozen
+from .setting import Observation
 
 
 def place(observation: Observation, priorities: Any, affinities: Any, *, strict: bool = False) -> np.ndarray:

@@ -12,8 +12,10 @@ import numpy as np
 
 from ..base import Origin
 from ..draw import choose, real, streams, whole, whole_interval
-from .gang import MOST_DEVICES, GangInstance
-from .instance import LARGEST, SelectionInstance
+from .channels import LARGEST
+from .gang import GangInstance
+from .gang_channels import MOST_DEVICES
+from .instance import SelectionInstance
 from .noise import NOISES, clipped_mean
 from .trace import from_trace as base_from_trace
 

@@ -11,8 +11,8 @@ from .. import stopwatch
 from ..base import InputError, numbers
 from ..program import CAREFUL, PyomoProgram, SolverError, power_of_two
 from ..stopwatch import library
-from .gang import GangSetting
-from .instance import frozen
+from .channels import frozen
+from .gang_channels import GangChannels
 
 EQUATIONS = (
     "maximise    sum_e v~[e] x[e]",
@@ -74,7 +74,7 @@ class BestGang(NamedTuple):
     marked: int = 0
 
 
-def gang_program(setting: GangSetting, mean: Any, arrivals: Any) -> PyomoProgram:
+def gang_program(setting: GangChannels, mean: Any, arrivals: Any) -> PyomoProgram:
     """Declare the sound 0/1 program of a slot, with variables ``x`` (E,) and ``y`` (L,).
 
     Parameters
@@ -115,7 +115,7 @@ def gang_program(setting: GangSetting, mean: Any, arrivals: Any) -> PyomoProgram
     )
 
 
-def literal_program(setting: GangSetting, mean: Any, arrivals: Any) -> PyomoProgram:
+def literal_program(setting: GangChannels, mean: Any, arrivals: Any) -> PyomoProgram:
     """Declare the program as printed: every port, with a job or without, must run m_l tasks.
 
     Parameters and errors are those of :func:`gang_program`; the only variable is ``x`` (E,). That a job that
@@ -151,7 +151,7 @@ def _weighted(values: np.ndarray, x: Any) -> Any:
     return sum(float(value) * x[e] for e, value in enumerate(values.tolist()))
 
 
-def _jobs(m: Any, setting: GangSetting, channels: np.ndarray, ports: Any) -> None:
+def _jobs(m: Any, setting: GangChannels, channels: np.ndarray, ports: Any) -> None:
     """Add the rows of tasks and jobs, over these channels and ports."""
     task = setting.task[channels]
     for p in ports:
@@ -165,7 +165,7 @@ def _jobs(m: Any, setting: GangSetting, channels: np.ndarray, ports: Any) -> Non
             m.once.add(sum(m.x[e] for e in channels[task == q].tolist()) - m.y[p] <= 0)
 
 
-def _capacity(m: Any, setting: GangSetting) -> None:
+def _capacity(m: Any, setting: GangChannels) -> None:
     """Add the rows of servers and kinds as printed."""
     pyo = library("pyomo.environ")
 
@@ -179,7 +179,7 @@ def _capacity(m: Any, setting: GangSetting) -> None:
                 m.capacity.add(used <= int(setting.capacity[r, k]))
 
 
-def usable(setting: GangSetting, arrivals: np.ndarray) -> np.ndarray:
+def usable(setting: GangChannels, arrivals: np.ndarray) -> np.ndarray:
     """Return which channels some feasible decision might choose, shape (E,).
 
     Their ports have a job, their tasks fit on their servers while those are empty, and at least m_l of the
@@ -192,7 +192,7 @@ def usable(setting: GangSetting, arrivals: np.ndarray) -> np.ndarray:
     return result
 
 
-def ceiling(setting: GangSetting, values: np.ndarray, arrivals: np.ndarray) -> float:
+def ceiling(setting: GangChannels, values: np.ndarray, arrivals: np.ndarray) -> float:
     """Return a bound on values.x without a solver: each task on its best server, servers without limits."""
     best = np.zeros(setting.tasks)
     able = usable(setting, arrivals)
@@ -203,7 +203,7 @@ def ceiling(setting: GangSetting, values: np.ndarray, arrivals: np.ndarray) -> f
 class _Search:
     """The 0/1 program over the usable channels, in units in which every limit is 1, with index z and cuts."""
 
-    def __init__(self, setting: GangSetting, arrivals: np.ndarray, end: float) -> None:
+    def __init__(self, setting: GangChannels, arrivals: np.ndarray, end: float) -> None:
         pyo = library("pyomo.environ")
 
         self.setting = setting
@@ -278,7 +278,7 @@ class _Search:
         return x
 
 
-def _free(setting: GangSetting, values: np.ndarray, arrivals: np.ndarray) -> np.ndarray | None:
+def _free(setting: GangChannels, values: np.ndarray, arrivals: np.ndarray) -> np.ndarray | None:
     """Return the decision that reaches :func:`ceiling`, each task on its best server, if it is feasible."""
     able = np.flatnonzero(usable(setting, arrivals) & (values > 0.0))
     order = able[np.lexsort((able, -values[able], setting.task[able]))]
@@ -288,7 +288,7 @@ def _free(setting: GangSetting, values: np.ndarray, arrivals: np.ndarray) -> np.
 
 
 def best_gang(
-    setting: GangSetting,
+    setting: GangChannels,
     values: Any,
     arrivals: Any,
     *,
@@ -358,7 +358,7 @@ def _refuse_low(bound: float, value: float, gross: float) -> None:
         raise SolverError(f"HiGHS's bound {bound!r} is below the value {value!r}")
 
 
-def most_tasks(setting: GangSetting, marked: np.ndarray, arrivals: np.ndarray) -> BestGang:
+def most_tasks(setting: GangChannels, marked: np.ndarray, arrivals: np.ndarray) -> BestGang:
     """Choose as many of the marked channels as possible, exactly; ``marked`` is their number."""
     found = best_gang(setting, marked.astype(np.float64), arrivals, gap=0.0)
     if found.bound != found.value:
@@ -366,7 +366,7 @@ def most_tasks(setting: GangSetting, marked: np.ndarray, arrivals: np.ndarray) -
     return found._replace(marked=round(found.value))
 
 
-def every_decision(setting: GangSetting, arrivals: np.ndarray, most: int = MOST_LISTED) -> np.ndarray | None:
+def every_decision(setting: GangChannels, arrivals: np.ndarray, most: int = MOST_LISTED) -> np.ndarray | None:
     """List the feasible decisions of a slot, shape (N, E), or return ``None`` if there are many.
 
     Tasks are added one after the other, each to every server where there is room, or to none.
@@ -401,7 +401,7 @@ def every_decision(setting: GangSetting, arrivals: np.ndarray, most: int = MOST_
 
 
 def best_gang_index(
-    setting: GangSetting,
+    setting: GangChannels,
     v: Any,
     q: Any,
     arrivals: Any,
@@ -485,7 +485,7 @@ class _Index:
 
     def __init__(
         self,
-        setting: GangSetting,
+        setting: GangChannels,
         v: np.ndarray,
         q: np.ndarray,
         jobs: np.ndarray,

@@ -10,7 +10,8 @@ import numpy as np
 
 from ..base import InputError, Origin
 from ..draw import choose, real, streams, whole, whole_interval
-from .instance import LARGEST, SelectionInstance
+from .channels import LARGEST
+from .instance import SelectionInstance
 from .noise import NOISES, clipped_mean
 
 stream = streams(

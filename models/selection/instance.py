@@ -1,14 +1,9 @@
-"""Setting, instance and episode of the selection problem (Sec. 2 of ESDP).
-
-A decision is an array ``x[channel]`` of zeros and ones, in the order of ``setting.edges``. What it earns in a
-slot is its expected net utility; what the policy observes is the realised net utility of the chosen channels.
-"""
+"""Instances of the selection problem (Sec. 2 of ESDP)."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -16,11 +11,9 @@ import numpy as np
 
 from ..base import (
     FORMAT_VERSION,
-    DecisionError,
     InputError,
     Instance,
     Origin,
-    Outcome,
     Violation,
     need,
     numbers,
@@ -28,194 +21,15 @@ from ..base import (
     things,
 )
 from ..draw import choose, whole
+from ..graphs import bipartite
 from ..stopwatch import library
+from .channels import LARGEST, frozen
+from .episode import SlotEpisode
 from .noise import NOISES, draw_path
+from .setting import Setting
 
 if TYPE_CHECKING:
     import networkx as nx
-
-    from .knapsack import Knapsack
-
-LARGEST = 2**31
-"""The largest demand and capacity: sums of them are exact."""
-
-
-@dataclass(frozen=True, eq=False)
-class Setting:
-    r"""What a policy may know before it starts; every array is read-only.
-
-    Attributes
-    ----------
-    edges
-        The channels: (port, server) pairs, shape (E, 2), sorted by port, then server.
-    demand
-        a: devices of each kind that a channel takes, whole, shape (E, K).
-    capacity
-        c: devices of each kind in the whole cluster, whole, shape (K,).
-    cost
-        Supply cost sum_k f_k(a) of each channel, already taken off its utility, shape (E,).
-    ports
-        Number of ports \|L|.
-    slots
-        Length T of the horizon.
-    """
-
-    edges: np.ndarray
-    demand: np.ndarray
-    capacity: np.ndarray
-    cost: np.ndarray
-    ports: int
-    slots: int
-
-    @property
-    def channels(self) -> int:
-        """Number of channels E."""
-        return len(self.edges)
-
-    @property
-    def servers(self) -> int:
-        """Number of servers, up to the last one with a channel."""
-        return int(self.edges[:, 1].max(initial=-1)) + 1
-
-    @property
-    def kinds(self) -> int:
-        """Number of device kinds K."""
-        return len(self.capacity)
-
-    @cached_property
-    def port(self) -> np.ndarray:
-        """Port of each channel, ascending, shape (E,)."""
-        return frozen(self.edges[:, 0])
-
-    @cached_property
-    def port_start(self) -> np.ndarray:
-        """Channels of port l are ``port_start[l]:port_start[l + 1]``."""
-        return frozen(np.searchsorted(self.port, np.arange(self.ports + 1)))
-
-    @cached_property
-    def knapsack(self) -> Knapsack:
-        """The feasible sets Omega(t) and the exact search in them; see :class:`.knapsack.Knapsack`."""
-        from .knapsack import Knapsack
-
-        return Knapsack(self)
-
-    @cached_property
-    def most_channels(self) -> int:
-        """m: the most channels that fit at once, max of sum_e x_e under (2), exactly."""
-        return self.knapsack.best(np.ones(self.channels)).count
-
-    def open(self, arrivals: np.ndarray) -> np.ndarray:
-        """Return which channels belong to ports with a job, those that (4) lets one choose, shape (E,)."""
-        result: np.ndarray = arrivals[self.port] > 0
-        return result
-
-    def check_shape(self, x: Any) -> np.ndarray:
-        """Return a decision as a contiguous float array, or raise for a wrong shape or type."""
-        if x is None:
-            raise InputError(
-                "decision: None; decide() must return an array of zeros and ones, one per channel"
-            )
-        try:
-            array = np.ascontiguousarray(x, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"decision: not an array of numbers: {error}") from error
-        if array.shape != (self.channels,):
-            raise InputError(f"decision: shape {array.shape} does not fit, expected ({self.channels},)")
-        return array
-
-    def violations(self, x: Any, arrivals: np.ndarray | None = None) -> list[Violation]:
-        """List the broken constraints: "binary" [channel], "capacity" [kind] (2), "arrival" [channel] (4).
-
-        Parameters
-        ----------
-        x
-            A decision, shape (E,).
-        arrivals
-            The slot's arrivals; without them (4) is not looked at.
-        """
-        array = self.check_shape(x)
-        with np.errstate(invalid="ignore"):  # an infinite entry times a demand of 0
-            used = array @ self.demand
-        broken = {"binary": np.minimum(abs(array), abs(array - 1.0)), "capacity": used - self.capacity}
-        if arrivals is not None:
-            broken["arrival"] = np.where(self.open(arrivals), 0.0, abs(array))
-        return [
-            Violation(name, (i,), float(excess[i]))
-            for name, excess in broken.items()
-            for i in np.flatnonzero(~(excess <= 0.0)).tolist()
-        ]
-
-    def feasible(self, x: np.ndarray, arrivals: np.ndarray) -> bool:
-        """Tell whether a checked decision breaks nothing."""
-        chosen = np.flatnonzero(x)
-        if not (x[chosen] == 1.0).all() or not arrivals[self.port[chosen]].all():
-            return False
-        return bool((self.demand[chosen].sum(axis=0) <= self.capacity).all())
-
-
-def frozen(array: np.ndarray) -> np.ndarray:
-    """Return a read-only copy."""
-    result = np.array(array, order="C")
-    result.setflags(write=False)
-    return result
-
-
-@dataclass(frozen=True)
-class Observation:
-    """What a policy sees before it decides: the slot, and the arrivals only if it declares to see them."""
-
-    slot: int
-    arrivals: np.ndarray | None
-
-
-@dataclass(frozen=True)
-class Feedback:
-    """What a policy learns after its decision: the realised net utility of the channels it chose.
-
-    Attributes
-    ----------
-    slot
-        The slot.
-    channels
-        Indices of the chosen channels, ascending.
-    utility
-        Z~ of each of them in this slot, in [0, 1].
-    """
-
-    slot: int
-    channels: np.ndarray
-    utility: np.ndarray
-
-
-class SlotEpisode:
-    """One pass through the slots of an instance; see :class:`clairvoyant.models.base.Episode`."""
-
-    def __init__(self, instance: ChannelInstance, sees_arrivals: bool) -> None:
-        self._instance = instance
-        self._sees_arrivals = sees_arrivals
-        self._slot = -1
-
-    def __iter__(self) -> Iterator[Observation]:
-        """Yield one observation per slot; each holds its own copy of the arrivals, never a view."""
-        for slot in range(self._instance.setting.slots):
-            self._slot = slot
-            shown = frozen(self._instance.arrivals[slot]) if self._sees_arrivals else None
-            yield Observation(slot, shown)
-
-    def apply(self, decision: Any, *, enforce: bool = True) -> Outcome:
-        """Check and score the decision of the current slot."""
-        instance, setting = self._instance, self._instance.setting
-        arrivals = instance.arrivals[self._slot]
-        x = setting.check_shape(decision)
-        feasible = setting.feasible(x, arrivals)
-        if enforce and not feasible:
-            broken = setting.violations(x, arrivals)
-            more = f" and {len(broken) - 3} more" if len(broken) > 3 else ""
-            message = f"slot {self._slot}: infeasible decision: {'; '.join(map(str, broken[:3]))}{more}"
-            raise DecisionError(message, broken)
-        chosen = frozen(np.flatnonzero(x != 0.0))
-        utility = frozen(instance.path[self._slot, chosen])
-        return Outcome(float(instance.mean @ x), feasible, Feedback(self._slot, chosen, utility))
 
 
 class ChannelInstance(Instance):
@@ -413,20 +227,6 @@ class SelectionInstance(ChannelInstance):
             f"channels={s.channels}, slots={s.slots}, digest={self.digest()})"
         )
 
-    @classmethod
-    def generate(cls, size: str = "default", seed: int = 0, **options: Any) -> SelectionInstance:
-        """Return a synthetic instance; options as in :func:`.generate.generate`."""
-        from .generate import generate
-
-        return generate(size, seed, **options)
-
-    @classmethod
-    def from_trace(cls, folder: str | os.PathLike[str], **options: Any) -> SelectionInstance:
-        """Return an instance made from a folder of traces; options as in :func:`.trace.from_trace`."""
-        from .trace import from_trace
-
-        return from_trace(folder, **options)
-
     def facts(self) -> dict[str, float]:
         """Return the numbers that say how large the instance is, by name."""
         s = self.setting
@@ -512,8 +312,6 @@ class SelectionInstance(ChannelInstance):
         InputError
             For an edge or graph attribute that is missing or malformed, by name.
         """
-        from ..graphs import bipartite
-
         ports, _, pairs = bipartite(graph)
 
         def column(key: str) -> list[Any]:

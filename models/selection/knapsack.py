@@ -12,12 +12,11 @@ import numpy as np
 
 from ..base import InputError
 from ..program import SolverError
-from .instance import frozen
+from .channels import Channels, frozen
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from .instance import Setting
 
 TABLE_BYTES = 2**26
 """The most one table may take; beyond it, states are lumped together, and tables give bounds only."""
@@ -113,7 +112,7 @@ class Knapsack:
         Whether tables are exact.
     """
 
-    def __init__(self, setting: Setting, most_bytes: int | None = None) -> None:
+    def __init__(self, setting: Channels, most_bytes: int | None = None) -> None:
         most = TABLE_BYTES if most_bytes is None else most_bytes
         self._port = setting.port
         self.demand, self.capacity = setting.demand, setting.capacity
@@ -252,12 +251,11 @@ class Knapsack:
         bound: float,
     ) -> tuple[float, float]:
         """Go on with 0/1 programs; ``best`` is improved in place. Return its value and the bound."""
-        from .instance import Setting
         from .program import best_by_program
 
         n = len(items)
         edges = np.column_stack([np.zeros(n, dtype=np.int64), np.arange(n)])
-        part = Setting(edges, self.demand[items], self.capacity, np.zeros(n), 1, 0)
+        part = Channels(edges, self.demand[items], self.capacity, np.zeros(n), 1, 0)
         x, above = best_by_program(part, v, q, first, goal, _first_lambda(q, best))
         kernels = _kernels()
         kernels.keep_what_fits(x, part.demand, part.capacity)

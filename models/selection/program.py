@@ -11,7 +11,7 @@ import numpy as np
 from ..base import InputError, numbers
 from ..program import CAREFUL, PyomoProgram, SolverError, power_of_two
 from ..stopwatch import library
-from .instance import Setting
+from .channels import Channels
 
 FEASIBLE = (
     "subject to  sum_e a[e,k] x[e] <= c[k]    for all k             (2)",
@@ -51,7 +51,7 @@ MOST_ROUNDS = 100
 
 
 def slot_program(
-    setting: Setting, values: Any, arrivals: Any = None, *, scaled: bool = False
+    setting: Channels, values: Any, arrivals: Any = None, *, scaled: bool = False
 ) -> PyomoProgram:
     """Declare the best channels of a slot, max of v.x over Omega(t) (7).
 
@@ -94,7 +94,7 @@ def weigh(program: PyomoProgram, values: np.ndarray, arrivals: np.ndarray) -> No
 
 
 def budget_program(
-    setting: Setting, upsilon: Any, sigma2: Any, s: int, arrivals: Any = None, *, scaled: bool = False
+    setting: Channels, upsilon: Any, sigma2: Any, s: int, arrivals: Any = None, *, scaled: bool = False
 ) -> PyomoProgram:
     """Declare P4(s), max of Sigma2.x over Omega(t) with Upsilon.x >= s (20).
 
@@ -127,7 +127,7 @@ def budget_program(
 
 
 def index_program(
-    setting: Setting,
+    setting: Channels,
     v: Any,
     q: Any,
     arrivals: Any = None,
@@ -194,7 +194,7 @@ def add_cut(program: PyomoProgram, lam: float) -> None:
 
 
 def best_by_program(
-    setting: Setting, v: np.ndarray, q: np.ndarray, first: np.ndarray, goal: int, lam: float
+    setting: Channels, v: np.ndarray, q: np.ndarray, first: np.ndarray, goal: int, lam: float
 ) -> tuple[np.ndarray, float]:
     """Maximise v.x + sqrt(q.x) by HiGHS over the sets that hold ``goal`` channels that come first.
 
@@ -263,7 +263,7 @@ def check_lambda(lam: Any) -> float:
     return number
 
 
-def whole_statistics(setting: Setting, upsilon: Any, sigma2: Any) -> tuple[np.ndarray, np.ndarray]:
+def whole_statistics(setting: Channels, upsilon: Any, sigma2: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return Upsilon and Sigma2 as checked whole numbers whose sums are exact, shape (E,) each.
 
     Raises
@@ -282,7 +282,7 @@ def whole_statistics(setting: Setting, upsilon: Any, sigma2: Any) -> tuple[np.nd
     return checked[0], checked[1]
 
 
-def _model(name: str, setting: Setting, arrivals: Any, scaled: bool) -> Any:
+def _model(name: str, setting: Channels, arrivals: Any, scaled: bool) -> Any:
     """Return a model of Omega(t): binary x, capacities (2) and arrivals (4)."""
     pyo = library("pyomo.environ")
 
@@ -328,7 +328,7 @@ def _add_constraint(
 
 
 def _program(
-    m: Any, setting: Setting, title: str, equations: tuple[str, ...], z: bool = False
+    m: Any, setting: Channels, title: str, equations: tuple[str, ...], z: bool = False
 ) -> PyomoProgram:
     size = f"{setting.channels} channels of {setting.ports} ports, {setting.kinds} kinds"
     variables: dict[str, tuple[int, ...]] = {"x": (setting.channels,)}

@@ -14,8 +14,9 @@ from ..clock import Clock
 from ..clock import arrivals as count_arrivals
 from ..draw import choose, choose_some, real, truth, whole
 from ..sources import UNITS, Folder, RequestClass
+from .channels import LARGEST
 from .generate import SIZES, assemble, draw_channels, stream
-from .instance import LARGEST, SelectionInstance
+from .instance import SelectionInstance
 
 WITHOUT_GPU = ("v2018",)
 """Sources of requests that say nothing of GPUs; theirs are drawn from ``PODS``."""

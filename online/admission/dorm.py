@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...models.admission.instance import Setting
 from ...models.admission.jobs import exact
+from ...models.admission.setting import Setting
 from ...models.base import ClairvoyantError, InputError
 from ...models.stopwatch import library
 from ..base import Traits

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...models.admission.instance import Setting
+from ...models.admission.setting import Setting
 from ..base import Traits
 from .placement import Baseline, Machines, Placed, Task
 

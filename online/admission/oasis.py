@@ -19,10 +19,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ...models.admission.cluster import Books
-from ...models.admission.instance import Deployment, Observation, Setting
 from ...models.admission.jobs import UNIT, Job
-from ...models.admission.prices import PriceRange, price_range
-from ...models.admission.schedule import Offer, Plan, cheapest_schedule, printed_schedule
+from ...models.admission.prices import price_range
+from ...models.admission.schedule import Deployment, Offer, Plan, cheapest_schedule, printed_schedule
+from ...models.admission.setting import Observation, PriceRange, Setting
 from ...models.base import InputError
 from ...models.draw import choose
 from ..base import Traits

@@ -9,8 +9,9 @@ from functools import cached_property
 
 import numpy as np
 
-from ...models.admission.instance import NOTHING, Deployment, Observation, Setting
 from ...models.admission.jobs import Job
+from ...models.admission.schedule import NOTHING, Deployment
+from ...models.admission.setting import Observation, Setting
 
 MOST_WORKERS = 30
 """FIFO and RRH give a job a number of workers drawn uniformly from 1 to this number (Sec. V.A)."""

@@ -9,7 +9,8 @@ import numpy as np
 
 from ...models.allocation import utility
 from ...models.allocation.gang import GangSetting
-from ...models.allocation.instance import LARGEST, Feedback, Observation
+from ...models.allocation.instance import LARGEST
+from ...models.allocation.setting import Feedback, Observation
 from ...models.draw import real
 from ..base import Traits
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...models.allocation.instance import Observation, Setting
+from ...models.allocation.setting import Observation, Setting
 from ...models.base import InputError
 from ...models.draw import choose
 from ..base import Traits

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ...models.allocation import geometry
-from ...models.allocation.instance import LARGEST, Feedback, Observation, Setting
+from ...models.allocation.instance import LARGEST
+from ...models.allocation.setting import Feedback, Observation, Setting
 from ...models.base import InputError
 from ...models.draw import choose, real
 from ..base import Traits

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...models.allocation.instance import Setting
+from ...models.allocation.setting import Setting
 from ..base import Traits
 from .ogasched import Ogasched
 

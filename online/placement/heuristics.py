@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 
 from ...models.base import InputError
-from ...models.placement.instance import Observation, Setting
+from ...models.placement.setting import Observation, Setting
 from ...models.placement.state import CONSOLIDATE, FIRST_FIT, LOAD_BALANCE
 from ..base import Traits
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...models.selection.instance import Feedback, Observation, Setting
+from ...models.selection.setting import Feedback, Observation, Setting
 from ..base import Traits
 from .index import IndexPolicy, shown
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...models.selection.instance import Setting
+from ...models.selection.setting import Setting
 from ..base import Traits
 from . import statistics
 from .index import IndexPolicy

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...models.base import InputError
 from ...models.selection.gang import GangSetting
-from ...models.selection.instance import Feedback, Observation
+from ...models.selection.setting import Feedback, Observation
 from ..base import Traits
 from . import statistics
 from .esdp import scaled, scaling

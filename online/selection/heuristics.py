@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from ...models.draw import choose
-from ...models.selection.instance import Feedback, Observation, Setting
+from ...models.selection.setting import Feedback, Observation, Setting
 from ..base import Traits
 from .index import shown
 from .statistics import Statistics

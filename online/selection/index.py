@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from ...models.base import InputError
-from ...models.selection.instance import Feedback, Observation, Setting
+from ...models.selection.setting import Feedback, Observation, Setting
 from .statistics import Statistics
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...models.base import InputError, numbers
-from ...models.selection.instance import Observation
+from ...models.selection.setting import Observation
 from ..base import Traits
 from .esdp import Esdp
 from .index import shown

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ...models.draw import choose
-from ...models.selection.instance import Feedback
+from ...models.selection.setting import Feedback
 
 
 def _log(t: np.ndarray) -> np.ndarray:

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from ...models import stopwatch
-from ...models.admission.instance import AdmissionInstance, Schedule
+from ...models.admission.instance import AdmissionInstance
 from ...models.admission.program import able, compact_program, least_ratio, pooled_program
+from ...models.admission.schedule import Schedule
 from ...models.base import InputError
 from ...models.program import CAREFUL, PyomoProgram, power_of_two
 from ...models.stopwatch import library

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from ...models.admission.instance import AdmissionInstance, Schedule
+from ...models.admission.instance import AdmissionInstance
+from ...models.admission.schedule import Schedule
 from ...models.base import InputError
 from ..base import (
     Budget,

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ...models.admission.instance import AdmissionInstance, Schedule
+from ...models.admission.instance import AdmissionInstance
 from ...models.admission.jobs import UNIT, Job
+from ...models.admission.schedule import Schedule
 from ..annealing import cooling
 from ..base import Budget, ProgressCallback, relative_gap
 from . import kernels as kernels

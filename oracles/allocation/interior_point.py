@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...models.allocation import utility
-from ...models.allocation.instance import Setting
+from ...models.allocation.setting import Setting
 from ...models.compiled import njit
 from ..base import CANCELLED, Budget, WhyStopped, relative_gap
 

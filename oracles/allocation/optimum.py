@@ -13,8 +13,9 @@ import numpy as np
 from ...models.allocation import utility
 from ...models.allocation.gang import GangInstance
 from ...models.allocation.gang_search import best_gang
-from ...models.allocation.instance import AllocationInstance, Setting
+from ...models.allocation.instance import AllocationInstance
 from ...models.allocation.program import scaled_program
+from ...models.allocation.setting import Setting
 from ...models.base import InputError, numbers
 from ...models.program import SolverError
 from ..base import (

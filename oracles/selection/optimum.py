@@ -12,9 +12,11 @@ import numpy as np
 
 from ...models.base import InputError, numbers
 from ...models.program import PyomoProgram, Solved, SolverError, power_of_two
-from ...models.selection.instance import SelectionInstance, Setting, frozen
+from ...models.selection.channels import frozen
+from ...models.selection.instance import SelectionInstance
 from ...models.selection.knapsack import Knapsack
 from ...models.selection.program import add_cut, check_lambda, index_program, slot_program, weigh
+from ...models.selection.setting import Setting
 from ...models.stopwatch import library
 from ..base import (
     Budget,

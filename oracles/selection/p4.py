@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from ...models.base import InputError, numbers
-from ...models.selection.instance import Setting
 from ...models.selection.program import whole_statistics
+from ...models.selection.setting import Setting
 from ..base import OracleError
 
 UNATTAINABLE = -1

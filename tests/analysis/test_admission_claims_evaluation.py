@@ -24,7 +24,8 @@ from clairvoyant.analysis.admission.experiments import (
     scaled,
 )
 from clairvoyant.analysis.claim import Claim, Context, Finding
-from clairvoyant.models.admission.instance import AdmissionInstance, Schedule
+from clairvoyant.models.admission.instance import AdmissionInstance
+from clairvoyant.models.admission.schedule import Schedule
 from clairvoyant.online.admission import Oasis
 from clairvoyant.online.play import play
 

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from clairvoyant.analysis.admission import experiments, measures
 from clairvoyant.analysis.plots import new_figure, plot_gantt, to_svg
-from clairvoyant.models.admission.instance import AdmissionInstance, Schedule
+from clairvoyant.models.admission.instance import AdmissionInstance
 from clairvoyant.models.admission.jobs import CLASSES
+from clairvoyant.models.admission.schedule import Schedule
 from clairvoyant.models.base import InputError
 from clairvoyant.testing import admission as kit
 

@@ -12,7 +12,9 @@ import pytest
 
 import clairvoyant as cv
 from clairvoyant.cli import commands
-from clairvoyant.models.admission.instance import AdmissionInstance, Schedule
+from clairvoyant.models.admission.generate import generate
+from clairvoyant.models.admission.instance import AdmissionInstance
+from clairvoyant.models.admission.schedule import Schedule
 
 Run = Callable[..., "Printed"]
 
@@ -55,7 +57,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def never(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny instance in which some jobs can never finish."""
     path = tmp_path_factory.mktemp("instances") / "never.json"
-    instance = cv.AdmissionInstance.generate("tiny", 1, fit="any")
+    instance = generate("tiny", 1, fit="any")
     assert 0 < len(instance.never) < len(instance.jobs)
     instance.save(path)
     return path

@@ -12,16 +12,10 @@ from hypothesis import Phase, find, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from clairvoyant.models.admission.instance import (
-    NOTHING,
-    AdmissionInstance,
-    Deployment,
-    Feedback,
-    Observation,
-    Schedule,
-    Setting,
-    SlotEpisode,
-)
+from clairvoyant.models.admission.episode import SlotEpisode
+from clairvoyant.models.admission.instance import AdmissionInstance
+from clairvoyant.models.admission.schedule import NOTHING, Deployment, Schedule
+from clairvoyant.models.admission.setting import Feedback, Observation, Setting
 from clairvoyant.online.admission import Drf
 from clairvoyant.online.base import Traits
 from clairvoyant.online.play import Replay, play

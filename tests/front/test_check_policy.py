@@ -14,14 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 
+from clairvoyant.models.allocation.episode import SlotEpisode
 from clairvoyant.models.allocation.gang import GangInstance
-from clairvoyant.models.allocation.instance import (
-    AllocationInstance,
-    Feedback,
-    Observation,
-    Setting,
-    SlotEpisode,
-)
+from clairvoyant.models.allocation.instance import AllocationInstance
+from clairvoyant.models.allocation.setting import Feedback, Observation, Setting
 from clairvoyant.models.base import InputError
 from clairvoyant.online.allocation import Drf, Fairness
 from clairvoyant.online.base import Traits

@@ -2,6 +2,8 @@
 
 import ast
 import sys
+from collections.abc import Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -122,6 +124,62 @@ def test_the_scan_finds_a_broken_rule(path: str, source: str) -> None:
 )
 def test_the_scan_lets_good_imports_pass(path: str, source: str) -> None:
     assert broken_rules(source, path) == []
+
+
+# No circles, however late an import is.
+
+SOURCES = {
+    path.relative_to(ROOT if path in MODULES else ROOT / "src" / "clairvoyant").as_posix(): path
+    for path in (*MODULES, *(ROOT / "src" / "clairvoyant").rglob("*.py"))
+}
+
+
+def circle(sources: Mapping[str, str]) -> list[str]:
+    """One circle of modules that import each other, late or for type checkers alike; empty if none."""
+    parts = {path: ("clairvoyant", *Path(path).with_suffix("").parts) for path in sources}
+    names = {path: ".".join(p[:-1] if p[-1] == "__init__" else p) for path, p in parts.items()}
+    known = set(names.values())
+    graph = {
+        names[path]: {
+            target if target in known else target.rpartition(".")[0]
+            for node in ast.walk(ast.parse(source))
+            for target, _ in imported(node, ".".join(parts[path][:-1]))
+        }
+        for path, source in sources.items()
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_no_modules_import_each_other() -> None:
+    assert circle({name: path.read_text(encoding="utf-8") for name, path in SOURCES.items()}) == []
+
+
+@pytest.mark.parametrize(
+    ("importer", "source"),
+    [
+        ("models/base.py", "from .allocation.instance import AllocationInstance"),
+        ("models/base.py", "def late():\n    from .allocation import instance"),
+        ("models/base.py", "if TYPE_CHECKING:\n    from .allocation.instance import AllocationInstance"),
+        ("models/base.py", "import_module('.allocation.instance', __package__)"),
+        ("models/allocation/setting.py", "from . import Setting"),
+        ("models/allocation/setting.py", "from .setting import Setting"),
+        ("problems.py", "import clairvoyant.models.allocation"),
+    ],
+)
+def test_the_scan_finds_a_planted_circle(importer: str, source: str) -> None:
+    others = {
+        "models/allocation/instance.py": "from ..base import Instance\nfrom .setting import Setting",
+        "models/allocation/__init__.py": "from .instance import AllocationInstance\nfrom ... import problems",
+        "models/base.py": "",
+        "models/allocation/setting.py": "",
+        "problems.py": "",
+    }
+    assert circle(others) == []
+    assert circle(others | {importer: source})
 
 
 # One clock, and what loads while it stands.

@@ -12,14 +12,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from clairvoyant.models.base import DecisionError
-from clairvoyant.models.placement.instance import (
-    Feedback,
-    JobEpisode,
-    Observation,
-    PlacementInstance,
-    Setting,
-)
+from clairvoyant.models.placement.episode import JobEpisode
+from clairvoyant.models.placement.instance import PlacementInstance
 from clairvoyant.models.placement.schedule import NOTHING, Schedule
+from clairvoyant.models.placement.setting import Feedback, Observation, Setting
 from clairvoyant.online.base import Traits
 from clairvoyant.online.placement import POLICIES, FifoFirstFit, SjfConsolidate, SjfEstimateConsolidate
 from clairvoyant.online.play import Replay, play
@@ -324,7 +320,8 @@ class Spy(Last):
         frame: Any = sys._getframe(1)
         while "episode" not in frame.f_locals or not isinstance(frame.f_locals["episode"], JobEpisode):
             frame = frame.f_back
-        return self.good(frame.f_locals["episode"]._instance, observation)
+        instance: Any = frame.f_locals["episode"]._instance
+        return self.good(instance, observation)
 
     def good(self, instance: PlacementInstance, observation: Observation) -> bool:
         return True

@@ -10,13 +10,9 @@ from hypothesis import Phase, assume, find, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from clairvoyant.models.selection.instance import (
-    Feedback,
-    Observation,
-    SelectionInstance,
-    Setting,
-    SlotEpisode,
-)
+from clairvoyant.models.selection.episode import SlotEpisode
+from clairvoyant.models.selection.instance import SelectionInstance
+from clairvoyant.models.selection.setting import Feedback, Observation, Setting
 from clairvoyant.online.base import Traits
 from clairvoyant.online.selection import Greedy, Lcf
 from clairvoyant.testing import PolicyCheckError, check_policy, policy_checks

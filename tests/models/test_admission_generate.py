@@ -198,9 +198,8 @@ def test_a_saved_instance_is_the_generated_one(tmp_path: Path) -> None:
         assert again.origin == one.origin
 
 
-def test_the_front_door_and_the_class_method_are_the_function() -> None:
+def test_the_front_door_is_the_function() -> None:
     assert clairvoyant.generate("admission", "tiny", 3, jobs=6) == generate("tiny", 3, jobs=6)
-    assert AdmissionInstance.generate("tiny", 3, fit="any") == generate("tiny", 3, fit="any")
 
 
 @given(st.integers(0, 2**32), st.integers(0, 12), st.integers(0, 12))

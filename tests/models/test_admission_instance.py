@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import clairvoyant
-from clairvoyant.models.admission.instance import AdmissionInstance, Deployment, Schedule
+from clairvoyant.models.admission.instance import AdmissionInstance
 from clairvoyant.models.admission.jobs import MOST_CHUNKS
+from clairvoyant.models.admission.schedule import Deployment, Schedule
 from clairvoyant.models.base import DecisionError, InputError, Origin, Violation
 from clairvoyant.online.play import Replay, play
 from clairvoyant.testing.admission import instances, schedules

@@ -13,7 +13,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from clairvoyant.models.admission.cluster import Books
-from clairvoyant.models.admission.instance import AdmissionInstance, Schedule
+from clairvoyant.models.admission.generate import generate
+from clairvoyant.models.admission.instance import AdmissionInstance
 from clairvoyant.models.admission.jobs import Job, exact
 from clairvoyant.models.admission.program import (
     able,
@@ -24,12 +25,12 @@ from clairvoyant.models.admission.program import (
     schedule_program,
     timing,
 )
-from clairvoyant.models.admission.schedule import Offer, Plan, cheapest_schedule
+from clairvoyant.models.admission.schedule import Offer, Plan, Schedule, cheapest_schedule
 from clairvoyant.models.base import InputError
 from clairvoyant.models.program import PyomoProgram
 from clairvoyant.testing.admission import instances
 
-SMALL = AdmissionInstance.generate("tiny", 0)
+SMALL = generate("tiny", 0)
 
 
 def offer(instance: AdmissionInstance, job: Job, cost: float) -> Offer:
@@ -127,7 +128,7 @@ def test_the_tight_slope_asks_for_the_same_parameter_servers(instance: Admission
 
 
 def test_the_slope_of_a_single_worker_is_1() -> None:
-    job = AdmissionInstance.generate("default", 0).jobs[0]
+    job = generate("default", 0).jobs[0]
     assert job.worker_bandwidth < job.server_bandwidth
     assert least_ratio(job, 1) == Fraction(1)
 

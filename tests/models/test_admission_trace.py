@@ -156,10 +156,8 @@ def test_a_trace_instance_is_decided_by_its_seed(folder: Path, tmp_path: Path) -
     assert one != other
 
 
-def test_the_front_door_and_the_class_method_are_the_function(folder: Path) -> None:
-    one = from_trace(folder, **SMALL)
-    assert AdmissionInstance.from_trace(folder, **SMALL) == one
-    assert clairvoyant.from_trace("admission", folder, **SMALL) == one
+def test_the_front_door_is_the_function(folder: Path) -> None:
+    assert clairvoyant.from_trace("admission", folder, **SMALL) == from_trace(folder, **SMALL)
 
 
 def test_the_start_moves_the_window(miniature: Path) -> None:

@@ -366,21 +366,17 @@ def test_numpy_numbers_are_numbers() -> None:
     )
 
 
-# --- other sources, and the class method --------------------------------------------------------------------
+# --- other sources ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("machines", ["pai-2020", "gpu-2023"])
 @pytest.mark.parametrize("requests", ["gpu-2023", "v2018", "dlrm-2025"])
 @pytest.mark.parametrize("size", SIZES)
 def test_every_source_and_size_gives_a_valid_instance(size: str, machines: str, requests: str) -> None:
-    instance = AllocationInstance.generate(size, 3, slots=4, machines=machines, requests=requests)
+    instance = generate(size, 3, slots=4, machines=machines, requests=requests)
     assert AllocationInstance.from_dict(json.loads(json.dumps(instance.to_dict()))) == instance
     assert profile.load()["machines"][machines]["source"] in str(instance.origin)
     assert profile.load()["requests"][requests]["source"] in str(instance.origin)
-
-
-def test_the_class_method_is_the_function() -> None:
-    assert AllocationInstance.generate("tiny", 5, slots=3) == generate("tiny", 5, slots=3)
 
 
 def test_the_profile_holds_facts_and_names_its_sources() -> None:

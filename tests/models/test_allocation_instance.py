@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clairvoyant.models.allocation import utility
-from clairvoyant.models.allocation.instance import AllocationInstance, Names
+from clairvoyant.models.allocation.instance import AllocationInstance
+from clairvoyant.models.allocation.setting import Names
 from clairvoyant.models.base import DecisionError, InputError, Origin, Violation
 
 

@@ -12,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clairvoyant.models.allocation import kernels
-from clairvoyant.models.allocation.instance import AllocationInstance, Setting
+from clairvoyant.models.allocation.generate import generate
+from clairvoyant.models.allocation.instance import AllocationInstance
+from clairvoyant.models.allocation.setting import Setting
 from clairvoyant.models.base import InputError
 
 cp: Any = cvxpy  # its types are incomplete
@@ -117,7 +119,7 @@ def test_known_rows(z: list[float], a: list[float], c: float, want: list[float])
 def crowded(seed: int, **options: Any) -> tuple[Setting, np.ndarray, np.random.Generator]:
     """Return a generated setting with many ports per server, and a point with all kinds of entries."""
     options = {"ports": 9, "servers": 8, "density": 4.5} | options
-    setting = AllocationInstance.generate("default", seed, slots=0, **options).setting
+    setting = generate("default", seed, slots=0, **options).setting
     rng = np.random.default_rng(seed)
     return setting, point(setting, rng), rng
 
@@ -207,7 +209,7 @@ def test_the_point_itself_is_left_alone() -> None:
 
 
 def test_an_instance_without_edges_has_an_empty_projection() -> None:
-    setting = AllocationInstance.generate("tiny", density=0.0).setting
+    setting = generate("tiny", density=0.0).setting
     assert setting.project(np.zeros((0, 2))).shape == (0, 2)
 
 

@@ -213,10 +213,6 @@ def test_exact_servers_are_in_proportion(folder: Path) -> None:
         assert same == sum(u.count for u in types if (u.cpu, u.memory, u.gpu) == (t.cpu, t.memory, t.gpu))
 
 
-def test_the_class_method_is_the_function(folder: Path) -> None:
-    assert AllocationInstance.from_trace(folder, **SMALL) == from_trace(folder, **SMALL)
-
-
 # --- the made-up folder, number by number -------------------------------------------------------------------
 
 

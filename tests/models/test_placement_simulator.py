@@ -13,6 +13,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from clairvoyant.models.placement import kernels
+from clairvoyant.models.placement.generate import generate
 from clairvoyant.models.placement.instance import PlacementInstance, taken_schedule
 from clairvoyant.models.placement.schedule import Schedule
 from clairvoyant.models.placement.simulator import Simulator, blank_state
@@ -570,7 +571,7 @@ def test_a_plain_simpy_model_of_the_same_rules_gives_the_same_schedule(instance:
 
 def test_a_generated_workload_is_the_same_in_simpy_to_the_tick() -> None:
     for seed in range(3):
-        instance = PlacementInstance.generate("default", seed)
+        instance = generate("default", seed)
         core = instance.simulator()
         keys = np.arange(len(instance.jobs), dtype=np.float64)
         kernels.run_by_keys(

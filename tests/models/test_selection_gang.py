@@ -390,7 +390,7 @@ def test_traces_are_split_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:
         return base
 
     monkeypatch.setattr(gang_generate, "base_from_trace", read)
-    made = GangInstance.from_trace("traces", seed=4, tasks=(1, 2), slot_seconds=60.0)
+    made = from_trace("traces", seed=4, tasks=(1, 2), slot_seconds=60.0)
     assert made == split(base, 4, tasks=(1, 2))
     assert made.origin.source.startswith("gangs of ")
     assert asked == [("traces", {"seed": 4, "noise": "clipped-normal", "slot_seconds": 60.0})]

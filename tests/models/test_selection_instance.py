@@ -14,8 +14,9 @@ from scipy import integrate, stats
 
 import clairvoyant
 from clairvoyant.models.base import DecisionError, InputError, Origin, Violation
-from clairvoyant.models.selection.instance import Observation, SelectionInstance
+from clairvoyant.models.selection.instance import SelectionInstance
 from clairvoyant.models.selection.noise import NOISES, clipped_mean, draw_path, location_of
+from clairvoyant.models.selection.setting import Observation
 from clairvoyant.testing.graph import reachable
 
 

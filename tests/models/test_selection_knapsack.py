@@ -16,8 +16,9 @@ import clairvoyant as cv
 from clairvoyant.models.base import InputError
 from clairvoyant.models.program import SolverError
 from clairvoyant.models.selection import knapsack
-from clairvoyant.models.selection.instance import SelectionInstance, Setting
+from clairvoyant.models.selection.instance import SelectionInstance
 from clairvoyant.models.selection.knapsack import Choice, Knapsack
+from clairvoyant.models.selection.setting import Setting
 
 WHOLE = st.integers(0, 4).map(float)
 NUMBER = WHOLE | st.floats(0.0, 5.0, allow_subnormal=False).map(lambda v: round(v, 6))

@@ -16,7 +16,7 @@ from hypothesis.extra.numpy import arrays
 
 from clairvoyant.models.base import InputError
 from clairvoyant.models.program import PyomoProgram
-from clairvoyant.models.selection.instance import SelectionInstance, Setting
+from clairvoyant.models.selection.instance import SelectionInstance
 from clairvoyant.models.selection.program import (
     add_cut,
     budget_program,
@@ -24,6 +24,7 @@ from clairvoyant.models.selection.program import (
     slot_program,
     whole_statistics,
 )
+from clairvoyant.models.selection.setting import Setting
 from clairvoyant.testing.selection import instances
 
 RNG = np.random.default_rng(5)

@@ -217,10 +217,8 @@ def test_real_columns_do_not_depend_on_the_seed(folder: Path) -> None:
         assert a.tolist() == b.tolist()
 
 
-def test_the_front_door_and_the_class_method_are_the_function(folder: Path) -> None:
-    one = from_trace(folder, **SMALL)
-    assert SelectionInstance.from_trace(folder, **SMALL) == one
-    assert clairvoyant.from_trace("selection", folder, **SMALL) == one
+def test_the_front_door_is_the_function(folder: Path) -> None:
+    assert clairvoyant.from_trace("selection", folder, **SMALL) == from_trace(folder, **SMALL)
 
 
 def test_the_default_takes_the_v2018_jobs_on_pai_machines(folder: Path) -> None:

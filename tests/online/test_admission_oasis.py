@@ -10,9 +10,12 @@ import pytest
 from hypothesis import given, settings
 
 from clairvoyant.models.admission.cluster import Books
-from clairvoyant.models.admission.instance import AdmissionInstance, Observation, Schedule, Setting
+from clairvoyant.models.admission.generate import generate
+from clairvoyant.models.admission.instance import AdmissionInstance
 from clairvoyant.models.admission.jobs import Job, exact
 from clairvoyant.models.admission.prices import price_range
+from clairvoyant.models.admission.schedule import Schedule
+from clairvoyant.models.admission.setting import Observation, Setting
 from clairvoyant.models.base import InputError
 from clairvoyant.online.admission.oasis import HIGHEST, Oasis, OasisPrinted
 from clairvoyant.online.play import play
@@ -86,7 +89,7 @@ def test_only_what_is_proved_is_claimed() -> None:
 
 
 def test_exact_bounds_must_be_announced() -> None:
-    policy, instance = Oasis(), AdmissionInstance.generate("tiny", 0)
+    policy, instance = Oasis(), generate("tiny", 0)
     policy.start(instance.setting, np.random.default_rng(0))
     with pytest.raises(InputError, match="announced"):
         policy.decide(Observation(instance.jobs[0].arrival, instance.jobs[:1], None))
@@ -210,7 +213,7 @@ def test_every_job_gets_the_best_of_all_schedules_at_the_prices(options: dict[st
 
 @pytest.mark.parametrize("seed", range(3))
 def test_prices_stay_between_l_and_u_and_reach_them(seed: int) -> None:
-    instance = AdmissionInstance.generate("default", seed)
+    instance = generate("default", seed)
     exact_range = instance.announced
     for steep in (False, True):
         policy = Oasis(steep=steep)
@@ -229,7 +232,7 @@ def test_prices_stay_between_l_and_u_and_reach_them(seed: int) -> None:
 
 
 def test_a_scale_of_one_changes_nothing_and_a_small_one_makes_prices_flat() -> None:
-    instance = AdmissionInstance.generate("default", 1)
+    instance = generate("default", 1)
     plain, same, flat = Oasis(), Oasis(scale=1), Oasis(scale=1e-300)
     for policy in (plain, same, flat):
         play(policy, instance)

@@ -11,8 +11,9 @@ from hypothesis import assume, given
 from hypothesis import settings as hypothesis_settings
 
 from clairvoyant.api import make_policy, policy_table
-from clairvoyant.models.admission.instance import AdmissionInstance, Schedule
+from clairvoyant.models.admission.instance import AdmissionInstance
 from clairvoyant.models.admission.jobs import Job
+from clairvoyant.models.admission.schedule import Schedule
 from clairvoyant.models.base import InputError
 from clairvoyant.online.admission import POLICIES, Dorm, Drf, Fifo, Oasis, OasisPrinted, Rrh
 from clairvoyant.online.admission.dorm import Program

@@ -20,7 +20,8 @@ from clairvoyant.api import make_policy, policy_table
 from clairvoyant.models.allocation import geometry, kernels, utility
 from clairvoyant.models.allocation.gang import GangInstance, GangSetting, generate_gang
 from clairvoyant.models.allocation.gang_search import best_gang
-from clairvoyant.models.allocation.instance import AllocationInstance, Feedback, Observation, Setting
+from clairvoyant.models.allocation.instance import AllocationInstance
+from clairvoyant.models.allocation.setting import Feedback, Observation, Setting
 from clairvoyant.models.base import InputError
 from clairvoyant.online.allocation import (
     BinPacking,

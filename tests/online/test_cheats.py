@@ -9,14 +9,14 @@ import pytest
 
 import clairvoyant as cv
 from clairvoyant.models import base
-from clairvoyant.models.admission.instance import Deployment
 from clairvoyant.models.admission.jobs import Job
+from clairvoyant.models.admission.schedule import Deployment
 from clairvoyant.models.allocation import kernels
-from clairvoyant.models.allocation.instance import Setting as AllocationSetting
+from clairvoyant.models.allocation.setting import Setting as AllocationSetting
 from clairvoyant.models.base import DecisionError, InputError
 from clairvoyant.models.copying import copied
 from clairvoyant.models.placement.simulator import Simulator
-from clairvoyant.models.selection.instance import Setting as SelectionSetting
+from clairvoyant.models.selection.setting import Setting as SelectionSetting
 from clairvoyant.online.base import Traits
 from clairvoyant.online.guard import Seal, TamperError, plain
 from clairvoyant.online.play import Replay, Run, play
@@ -249,7 +249,7 @@ def test_a_seal_notices_what_is_replaced_added_removed_and_turned_into_something
 
 
 def test_episodes_that_hand_over_what_scores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clairvoyant.models.admission.instance.copied", lambda thing: thing)
+    monkeypatch.setattr("clairvoyant.models.admission.episode.copied", lambda thing: thing)
     message = failures(type(cv.make_policy("fifo", "admission")))["nothing_handed_over"]
     assert "observation.jobs[0] is episode._instance.jobs[0] itself" in message
 

@@ -14,7 +14,8 @@ from pettingzoo.test import parallel_api_test, parallel_seed_test
 
 from clairvoyant.models.base import DecisionError, InputError
 from clairvoyant.models.placement import kernels
-from clairvoyant.models.placement.instance import Observation, PlacementInstance, taken_schedule
+from clairvoyant.models.placement.generate import generate
+from clairvoyant.models.placement.instance import PlacementInstance, taken_schedule
 from clairvoyant.models.placement.placing import place
 from clairvoyant.models.placement.reward import (
     aligned_rewards,
@@ -23,6 +24,7 @@ from clairvoyant.models.placement.reward import (
     unavoidable,
 )
 from clairvoyant.models.placement.schedule import Schedule
+from clairvoyant.models.placement.setting import Observation
 from clairvoyant.online.base import Traits
 from clairvoyant.online.placement.environment import AGENTS, ParallelEnvironment, SingleEnvironment
 from clairvoyant.online.play import play
@@ -33,7 +35,7 @@ WINDOW = 3
 
 def tiny(seed: int) -> PlacementInstance:
     """Return a small instance of its own for every seed."""
-    return PlacementInstance.generate("tiny", seed)
+    return generate("tiny", seed)
 
 
 def job(submit: float = 0, duration: float = 1, **fields: Any) -> dict[str, Any]:

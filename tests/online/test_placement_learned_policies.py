@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from clairvoyant.api import make_policy, policy_table
 from clairvoyant.cli.commands import main
 from clairvoyant.models.base import ClairvoyantError, InputError
+from clairvoyant.models.placement.generate import generate
 from clairvoyant.models.placement.instance import PlacementInstance
 from clairvoyant.online.placement import FifoConsolidate, Untrained
 from clairvoyant.online.placement.learned import checkpoint
@@ -68,7 +69,7 @@ def maker(name: str, folder: Path) -> Callable[[], Any]:
 
 def tiny(seed: int = 0, jobs: int = 6, sigma: float = 0.5, **options: Any) -> PlacementInstance:
     """Return a small generated instance with estimates."""
-    return PlacementInstance.generate("tiny", seed, jobs=jobs, estimate_error=sigma, **options)
+    return generate("tiny", seed, jobs=jobs, estimate_error=sigma, **options)
 
 
 def watched(policy: Any, instance: PlacementInstance) -> Iterator[tuple[Scene, np.ndarray]]:
@@ -169,7 +170,7 @@ def test_wrong_estimates_are_no_harm_to_feasibility(sigma: float, tmp_path: Path
 def test_estimates_must_be_there_and_be_declared(tmp_path: Path) -> None:
     path = saved(tmp_path, Design.of(ESTIMATES))
     with pytest.raises(InputError, match="the jobs of the instance have none; give every job"):
-        play(TRAINED["da-mc-estimates"](checkpoint=path), PlacementInstance.generate("tiny", 0))
+        play(TRAINED["da-mc-estimates"](checkpoint=path), generate("tiny", 0))
     with pytest.raises(InputError, match=r"^checkpoint: .*networks see estimates .*das does not declare"):
         TRAINED["das"](checkpoint=path)
 
@@ -235,7 +236,7 @@ def test_decisions_do_not_depend_on_what_is_decided_beside_them(name: str, tmp_p
     """Scenes are padded and put side by side in training; in play there is one."""
     made = maker(name, tmp_path)()
     actor = made.networks()
-    instances = [PlacementInstance.generate("large", seed, jobs=25, cluster="small") for seed in range(4)]
+    instances = [generate("large", seed, jobs=25, cluster="small") for seed in range(4)]
     tracks = [list(watched(FifoConsolidate(), with_estimates(one))) for one in instances]
     together, alone = ([Memory() for _ in instances] for _ in range(2))
     for scenes in zip(*([scene for scene, _ in track] for track in tracks), strict=False):
@@ -351,7 +352,7 @@ def test_a_process_without_a_covariance_is_told_in_our_words(tmp_path: Path) -> 
     weights = untrained(DESIGNS["das"]).state_dict() | {"placement.log_noise": torch.tensor(-200.0)}
     path = tmp_path / "networks.pt"
     checkpoint.write(path, {"design": DESIGNS["das"].to_dict(), "actor": weights})
-    instance = PlacementInstance.generate("large", 0, jobs=20, cluster="small")
+    instance = generate("large", 0, jobs=20, cluster="small")
     with pytest.raises(ClairvoyantError, match=r"^das: with the weights of these networks the process"):
         play(TRAINED["das"](checkpoint=str(path)), instance)
 

@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 from clairvoyant.api import make_policy, policy_table
 from clairvoyant.cli.commands import cli
 from clairvoyant.models.base import InputError
-from clairvoyant.models.placement.instance import Observation, PlacementInstance, Setting
+from clairvoyant.models.placement.generate import generate
+from clairvoyant.models.placement.instance import PlacementInstance
 from clairvoyant.models.placement.jobs import frozen
+from clairvoyant.models.placement.setting import Observation, Setting
 from clairvoyant.models.placement.slowdown import NO_SLOWDOWN
 from clairvoyant.online.placement import (
     DrfFirstFit,
@@ -275,7 +277,7 @@ def test_true_estimates_are_as_good_as_the_durations(instance: PlacementInstance
 
 @pytest.mark.parametrize("seed", range(3))
 def test_users_who_never_err_are_as_good_as_the_durations(seed: int) -> None:
-    drawn = PlacementInstance.generate(seed=seed, jobs=150, rho=2, estimate_error=0)
+    drawn = generate(seed=seed, jobs=150, rho=2, estimate_error=0)
     assert starts(SjfEstimateConsolidate(), drawn) == starts(SjfConsolidate(), drawn)
 
 

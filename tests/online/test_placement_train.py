@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 import clairvoyant as cv
 from clairvoyant.cli import commands
 from clairvoyant.models.base import PART, InputError
+from clairvoyant.models.placement.generate import generate
 from clairvoyant.models.placement.instance import PlacementInstance, taken_schedule
 from clairvoyant.models.placement.kernels import start_by_rank
 from clairvoyant.online.placement.learned import checkpoint
@@ -203,7 +204,7 @@ def test_jobs_that_cannot_be_made_are_refused_before_any_work(tmp_path: Path) ->
     """Whether a load is possible depends on the number of jobs and on the seed."""
     with pytest.raises(InputError, match=r"^jobs\.rho: 0\.01 is so small"):
         Plan.of(data(jobs={"size": "default", "cluster": "small", "rho": 0.01}, test={"jobs": 4000}))
-    usual = PlacementInstance.generate("tiny", 0, jobs=2)
+    usual = generate("tiny", 0, jobs=2)
 
     def refuse(_plan: Plan, part: int, number: int, _jobs: int, _turn: int = 0) -> PlacementInstance:
         if (part, number) == (TEST, 1):

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from clairvoyant.models.allocation.instance import AllocationInstance, Feedback, Observation, Setting
+from clairvoyant.models.allocation.instance import AllocationInstance
+from clairvoyant.models.allocation.setting import Feedback, Observation, Setting
 from clairvoyant.models.base import DecisionError, InputError
 from clairvoyant.online.allocation import Fairness, Ogasched
 from clairvoyant.online.base import Policy, Traits

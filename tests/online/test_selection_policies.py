@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from clairvoyant.api import make_policy, policy_table
 from clairvoyant.models.base import InputError
-from clairvoyant.models.selection.instance import Feedback, Observation, SelectionInstance, Setting
+from clairvoyant.models.selection.generate import generate
+from clairvoyant.models.selection.instance import SelectionInstance
+from clairvoyant.models.selection.setting import Feedback, Observation, Setting
 from clairvoyant.online.base import Policy
 from clairvoyant.online.play import play
 from clairvoyant.online.selection import (
@@ -147,7 +149,7 @@ def test_every_decision_is_the_best_by_its_index(name: str, instance: SelectionI
 @pytest.mark.parametrize("name", INDEXED)
 def test_every_decision_of_a_long_run_is_the_best_by_its_index(name: str) -> None:
     """In a short run most channels are untried, or used as often, and no width of a confidence shows."""
-    instance = SelectionInstance.generate("tiny", 1, slots=200)
+    instance = generate("tiny", 1, slots=200)
     policy, setting = INDEXED[name](), instance.setting
     reference, sets = Reference(setting), feasible_sets(setting, np.ones(setting.channels, dtype=bool))
     for seen, x, feedback in steps(policy, instance):
@@ -188,7 +190,7 @@ def test_the_printed_decision_is_the_best_for_all_ports_less_those_without_jobs(
 
 @pytest.mark.parametrize("alpha", [0.1, 0.3, 0.45])
 def test_every_printed_decision_of_a_long_run_is_the_best(alpha: float) -> None:
-    printed_decisions_are_the_best(SelectionInstance.generate("tiny", 0, slots=200), alpha)
+    printed_decisions_are_the_best(generate("tiny", 0, slots=200), alpha)
 
 
 @given(TINY, st.integers(0, 5))
@@ -389,7 +391,7 @@ def test_baselines_against_plain_loops(policy: Policy, instance: SelectionInstan
 
 @pytest.mark.parametrize("policy", BASELINES, ids=repr)
 def test_baselines_against_plain_loops_in_a_long_run(policy: Policy) -> None:
-    instance = SelectionInstance.generate("tiny", 1, slots=200, noise="bernoulli")
+    instance = generate("tiny", 1, slots=200, noise="bernoulli")
     assert chosen(policy, instance) == list(in_turn(policy, instance))
 
 

@@ -12,6 +12,7 @@ from hypothesis import assume, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from clairvoyant.models.admission.generate import generate
 from clairvoyant.models.admission.instance import AdmissionInstance
 from clairvoyant.models.admission.jobs import Job
 from clairvoyant.models.admission.schedule import deadline_costs
@@ -144,7 +145,7 @@ def test_convex_hulls_bound_the_payoffs(instance: AdmissionInstance, seed: int) 
 
 
 def made(seed: int = 0, **options: Any) -> AdmissionInstance:
-    return AdmissionInstance.generate(
+    return generate(
         "tiny", seed, **{"jobs": 12, "horizon": 12, "worker_machines": 1, "server_machines": 1, **options}
     )
 
@@ -272,7 +273,7 @@ def test_the_same_bytes_every_time() -> None:
 
 
 def test_columns_may_begin_at_prices_at_which_nothing_pays() -> None:
-    instance = AdmissionInstance.generate("tiny", 0)
+    instance = generate("tiny", 0)
     usual = volume(instance, Budget(*FOREVER))
     dear = [np.full_like(prices, 1e6) for prices in (usual.worker_prices, usual.server_prices)]
     start = replace(usual, worker_prices=dear[0], server_prices=dear[1], bound=1e12)

@@ -15,8 +15,10 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from ortools.sat.python import cp_model
 
-from clairvoyant.models.admission.instance import AdmissionInstance, Schedule
+from clairvoyant.models.admission.generate import generate
+from clairvoyant.models.admission.instance import AdmissionInstance
 from clairvoyant.models.admission.jobs import exact
+from clairvoyant.models.admission.schedule import Schedule
 from clairvoyant.models.base import InputError
 from clairvoyant.online.play import Replay, play
 from clairvoyant.oracles.admission import exact as admission_exact
@@ -279,7 +281,7 @@ def test_amounts_beyond_the_64_bits_of_cp_sat_are_refused(monkeypatch: pytest.Mo
         by_cp_sat(cluster([job(), job()]), exactly())
 
 
-LARGER = AdmissionInstance.generate("default", 1, jobs=20, worker_machines=10, server_machines=10)
+LARGER = generate("default", 1, jobs=20, worker_machines=10, server_machines=10)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -338,7 +340,7 @@ def best_alone(instance: AdmissionInstance) -> list[float]:
 @pytest.mark.parametrize("method", METHODS)
 def test_progress_is_reported_and_what_it_raises_comes_through(method: Solver) -> None:
     told: list[tuple[float, str]] = []
-    medium = AdmissionInstance.generate("default", 2, jobs=5)
+    medium = generate("default", 2, jobs=5)
     method(medium, exactly(0.5), lambda done, text: told.append((done, text)))
     assert told
     assert all(0.0 <= done <= 1.0 and "bound" in text for done, text in told)
@@ -352,7 +354,7 @@ def test_progress_is_reported_and_what_it_raises_comes_through(method: Solver) -
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_two_runs_are_equal(solver: Solver) -> None:
-    instance = AdmissionInstance.generate("tiny", 3)
+    instance = generate("tiny", 3)
     first, second = (solver(instance, exactly()) for _ in range(2))
     assert first.schedule is not None
     assert second.schedule is not None
@@ -375,7 +377,7 @@ def test_a_bound_below_the_value_is_an_error(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_ctrl_c_ends_cp_sat_and_is_not_swallowed() -> None:
-    instance, main = AdmissionInstance.generate("default", 2, jobs=5), threading.get_ident()
+    instance, main = generate("default", 2, jobs=5), threading.get_ident()
     with pytest.raises(KeyboardInterrupt):
         by_cp_sat(instance, exactly(), lambda *_: signal.pthread_kill(main, signal.SIGINT))
     assert not [thread for thread in threading.enumerate() if "ThreadPool" in thread.name]

@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from clairvoyant.models.admission.instance import AdmissionInstance, Schedule
+from clairvoyant.models.admission.generate import generate
+from clairvoyant.models.admission.instance import AdmissionInstance
+from clairvoyant.models.admission.schedule import Schedule
 from clairvoyant.models.base import InputError
 from clairvoyant.online.admission.fifo import Fifo
 from clairvoyant.online.admission.oasis import Oasis
@@ -28,7 +30,7 @@ TINY = instances(max_horizon=3, max_machines=2, max_jobs=3, max_chunks=3)
 
 def made(seed: int = 0, **options: Any) -> AdmissionInstance:
     sizes = {"jobs": 12, "horizon": 12, "worker_machines": 1, "server_machines": 1}
-    return AdmissionInstance.generate("tiny", seed, **{**sizes, **options})
+    return generate("tiny", seed, **{**sizes, **options})
 
 
 def large(seed: int = 0) -> AdmissionInstance:

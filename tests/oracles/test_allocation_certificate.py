@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from clairvoyant.models.allocation.instance import AllocationInstance, Setting
+from clairvoyant.models.allocation.instance import AllocationInstance
+from clairvoyant.models.allocation.setting import Setting
 from clairvoyant.models.allocation.utility import KINDS
 from clairvoyant.models.base import InputError
 from clairvoyant.oracles.allocation.optimum import Certificate, certificate_bound, stationary

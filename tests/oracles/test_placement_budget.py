@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from clairvoyant.models.base import InputError
 from clairvoyant.models.placement import kernels
+from clairvoyant.models.placement.generate import generate
 from clairvoyant.models.placement.instance import PlacementInstance
 from clairvoyant.oracles.base import Budget, WhyStopped
 from clairvoyant.oracles.placement import bound as placement_bound
@@ -301,7 +302,7 @@ def test_the_best_runs_again_whatever_made_it(instance: PlacementInstance) -> No
 
 
 def test_annealing_also_starts_from_what_a_strict_list_made() -> None:
-    instance = PlacementInstance.generate("default", 0, jobs=200, rho=1.6)
+    instance = generate("default", 0, jobs=200, rho=1.6)
     listed, maker = search(instance, Budget(0.0, None), rounds=0)
     assert maker == "least duration x share^1, strictly"
     found, maker = search(instance, Budget(0.0, None), rounds=400)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from clairvoyant.models.admission.instance import AdmissionInstance
 from clairvoyant.models.allocation.instance import AllocationInstance
-from clairvoyant.models.selection.instance import SelectionInstance, Setting
+from clairvoyant.models.selection.instance import SelectionInstance
+from clairvoyant.models.selection.setting import Setting
 from clairvoyant.oracles.admission import optimum as admission
 from clairvoyant.oracles.allocation import optimum as allocation
 from clairvoyant.oracles.base import Budget, Optimum, OracleError, WhyStopped, rounding, why_stopped

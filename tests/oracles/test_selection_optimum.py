@@ -16,9 +16,10 @@ import clairvoyant as cv
 from clairvoyant import problems
 from clairvoyant.models.base import InputError
 from clairvoyant.models.program import PyomoProgram, Solved, SolverError
-from clairvoyant.models.selection.instance import SelectionInstance, Setting
+from clairvoyant.models.selection.instance import SelectionInstance
 from clairvoyant.models.selection.knapsack import Choice, Knapsack
 from clairvoyant.models.selection.program import index_program
+from clairvoyant.models.selection.setting import Setting
 from clairvoyant.online.play import Replay, play
 from clairvoyant.oracles.base import Budget, OracleError, WhyStopped
 from clairvoyant.oracles.selection import optimum as selection

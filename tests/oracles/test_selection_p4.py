@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from clairvoyant.models.base import InputError
-from clairvoyant.models.selection.instance import SelectionInstance, Setting
+from clairvoyant.models.selection.instance import SelectionInstance
 from clairvoyant.models.selection.program import budget_program
+from clairvoyant.models.selection.setting import Setting
 from clairvoyant.oracles.base import OracleError
 from clairvoyant.oracles.selection import kernels as p4_kernels
 from clairvoyant.oracles.selection import p4

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ....models.placement.instance import Observation
+from ....models.placement.setting import Observation
 from ....models.placement.state import CONSOLIDATE, FIRST_FIT
 from .design import Design
 from .features import JOB_FEATURES, MACHINE_FEATURES, PAIR_FEATURES, Scene

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ....models.base import InputError
-from ....models.placement.instance import Observation, Setting
+from ....models.placement.setting import Observation, Setting
 
 JOB_FEATURES = (
     "instances",

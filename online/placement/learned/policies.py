@@ -19,7 +19,7 @@ import numpy as np
 
 from ....models.base import ClairvoyantError, InputError
 from ....models.draw import choose, whole
-from ....models.placement.instance import Observation, Setting
+from ....models.placement.setting import Observation, Setting
 from ....models.stopwatch import library
 from ...base import Traits
 from .design import DESIGNS

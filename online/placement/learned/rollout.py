@@ -8,16 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from ....models.placement.instance import (
-    JobEpisode,
-    Observation,
-    PlacementInstance,
-    read_starts,
-    taken_schedule,
-)
+from ....models.placement.episode import JobEpisode, read_starts
+from ....models.placement.instance import PlacementInstance, taken_schedule
 from ....models.placement.jobs import TICKS
 from ....models.placement.reward import Meter
 from ....models.placement.schedule import Schedule
+from ....models.placement.setting import Observation
 from ....models.placement.simulator import Simulator, blank_state
 from ....models.placement.state import DONE, USED, WAITED
 from .acting import Memory, Move, act

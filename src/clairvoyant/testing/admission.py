@@ -17,8 +17,9 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from ..models.admission.generate import generate
-from ..models.admission.instance import AdmissionInstance, Schedule
+from ..models.admission.instance import AdmissionInstance
 from ..models.admission.jobs import LARGEST, MOST_CHUNKS, Job
+from ..models.admission.schedule import Schedule
 from .kit import LONG, Kit
 
 __all__ = ["CONSTRAINTS", "Schedule", "alter", "degenerate", "faults", "instances", "jobs", "ordinary"]

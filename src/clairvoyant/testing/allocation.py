@@ -21,7 +21,8 @@ from hypothesis.extra.numpy import arrays
 from ..models.allocation.gang import GangInstance, generate_gang
 from ..models.allocation.gang_generate import generate as generate_gangs
 from ..models.allocation.generate import generate
-from ..models.allocation.instance import AllocationInstance, Setting
+from ..models.allocation.instance import AllocationInstance
+from ..models.allocation.setting import Setting
 from ..models.allocation.utility import KINDS
 from .kit import LONG, Kit
 

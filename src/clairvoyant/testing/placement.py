@@ -17,8 +17,9 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from ..models.placement import kernels
+from ..models.placement.episode import read_starts
 from ..models.placement.generate import generate
-from ..models.placement.instance import PlacementInstance, read_starts, taken_schedule
+from ..models.placement.instance import PlacementInstance, taken_schedule
 from ..models.placement.jobs import LARGEST, LONGEST, TICKS
 from ..models.placement.schedule import Schedule
 from ..models.placement.simulator import Simulator

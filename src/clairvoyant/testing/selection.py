@@ -18,10 +18,12 @@ from hypothesis import assume
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from ..models.selection.channels import LARGEST
 from ..models.selection.gang_generate import generate as generate_gangs
 from ..models.selection.generate import generate
-from ..models.selection.instance import LARGEST, ChannelInstance, SelectionInstance, Setting
+from ..models.selection.instance import ChannelInstance, SelectionInstance
 from ..models.selection.noise import NOISES
+from ..models.selection.setting import Setting
 from . import selection_gang as gang
 from .kit import LONG, Kit
 

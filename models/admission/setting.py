@@ -1,0 +1,236 @@
+"""What a policy of the admission problem may know: setting, observations and feedback (Sec. III of OASiS).
+
+Slots have numbers 1, ..., T, as in the paper; jobs, machines and resources count from 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..base import InputError, need, refuse_unknown
+from ..draw import real
+from .jobs import UNIT, Job, units
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """What a policy may know before it starts; every array is read-only.
+
+    Attributes
+    ----------
+    horizon
+        T; slots are 1, ..., T.
+    resources
+        Names of the R resources.
+    worker_servers
+        c_h^r: what each machine for workers has of each resource, shape (H, R).
+    parameter_servers
+        c_k^r: what each machine for parameter servers has, shape (K, R).
+    """
+
+    horizon: int
+    resources: tuple[str, ...]
+    worker_servers: np.ndarray
+    parameter_servers: np.ndarray
+
+    @cached_property
+    def worker_units(self) -> np.ndarray:
+        """``worker_servers`` in whole multiples of 1e-6, shape (H, R)."""
+        return units(self.worker_servers, "worker_servers")
+
+    @cached_property
+    def server_units(self) -> np.ndarray:
+        """``parameter_servers`` in whole multiples of 1e-6, shape (K, R)."""
+        return units(self.parameter_servers, "parameter_servers")
+
+    @cached_property
+    def worker_total(self) -> np.ndarray:
+        """What all machines for workers have of each resource, shape (R,)."""
+        return frozen(self.worker_units.sum(axis=0) / UNIT)
+
+    @cached_property
+    def server_total(self) -> np.ndarray:
+        """What all machines for parameter servers have of each resource, shape (R,)."""
+        return frozen(self.server_units.sum(axis=0) / UNIT)
+
+    def worker_share(self, job: Job) -> np.ndarray:
+        """w~_i^r: a worker's share of what all machines have, shape (R,); infinite where they have none."""
+        return _share(job.worker_demand, self.worker_total)
+
+    def server_share(self, job: Job) -> np.ndarray:
+        """s~_i^r: a parameter server's share of what all machines have, shape (R,)."""
+        return _share(job.server_demand, self.server_total)
+
+    def worker_room(self, job: Job) -> np.ndarray:
+        """How many workers of the job fit on each empty machine, at most N, shape (H,)."""
+        return _room(self.worker_units, job.worker_units, job.chunks)
+
+    def server_room(self, job: Job) -> np.ndarray:
+        """How many parameter servers of the job fit on each empty machine, at most N, shape (K,)."""
+        return _room(self.server_units, job.server_units, job.chunks)
+
+    def most_workers(self, job: Job) -> int:
+        """Return the most workers of the job that run in a slot of the empty cluster under (3)-(7)."""
+        if job.worker_bandwidth > job.server_bandwidth:
+            return 0
+        most = min(job.chunks, int(self.worker_room(job).sum()))
+        servers = int(self.server_room(job).sum())
+        return int(np.searchsorted(job.servers_for[: most + 1], servers, side="right")) - 1
+
+    def why_never(self, job: Job) -> str | None:
+        """Say why a job can never finish, even alone; ``None`` if it can."""
+        slots = self.horizon - job.arrival + 1
+        if job.worker_bandwidth > job.server_bandwidth:
+            return "a worker has more bandwidth than a parameter server"
+        for what, room in (("worker", self.worker_room(job)), ("parameter server", self.server_room(job))):
+            if room.sum() == 0:
+                return f"no machine holds a {what}"
+        most = self.most_workers(job)
+        if most * slots < job.work:
+            return f"{job.work} worker-slots of work, at most {most} in each of the {slots} slots left"
+        return None
+
+    def largest_share(self, job: Job) -> float:
+        """Return the largest share of a resource of a machine that the job can take in a slot."""
+        sides = (
+            (self.worker_room(job), self.worker_units, job.worker_units),
+            (self.server_room(job), self.server_units, job.server_units),
+        )
+        taken = [room[:, None] * need / np.maximum(has, 1) for room, has, need in sides]
+        return float(max((t.max(initial=0.0) for t in taken), default=0.0))
+
+
+def _share(demand: np.ndarray, total: np.ndarray) -> np.ndarray:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(demand > 0.0, demand / total, 0.0)
+
+
+def _room(capacity: np.ndarray, demand: np.ndarray, most: int) -> np.ndarray:
+    fits = np.where(demand > 0, capacity // np.maximum(demand, 1), most)
+    result: np.ndarray = np.minimum(fits.min(axis=1, initial=most), most)
+    return result
+
+
+def frozen(array: np.ndarray) -> np.ndarray:
+    """Make an array read-only and return it."""
+    array.setflags(write=False)
+    return array
+
+
+_SIDES = ("workers", "servers")
+
+
+@dataclass(frozen=True, eq=False)
+class PriceRange:
+    """Logarithms of U and L, and how large a job is beside a machine.
+
+    Attributes
+    ----------
+    upper_workers, upper_servers
+        ln U_1^r and ln U_2^r, shape (R,); minus infinity where no job demands the resource.
+    lower_workers, lower_servers
+        ln L_1 and ln L_2; infinity where no job demands anything.
+    floor_workers, floor_servers
+        ln L_1 and ln L_2 with every f_i(T - a_i) at least :data:`FLOOR` times the job's priority.
+    share
+        The largest share of a resource of a machine that one job can take in a slot, 0 to 1.
+    """
+
+    upper_workers: np.ndarray
+    upper_servers: np.ndarray
+    lower_workers: float
+    lower_servers: float
+    floor_workers: float
+    floor_servers: float
+    share: float
+
+    def lower(self, floor: bool) -> tuple[float, float]:
+        """Return ln L_1 and ln L_2, with or without the floor."""
+        if floor:
+            return self.floor_workers, self.floor_servers
+        return self.lower_workers, self.lower_servers
+
+    def alpha(self, floor: bool = False) -> float:
+        """Return alpha = max(1, ln U_1^r / L_1, ln U_2^r / L_2) of Theorem 4."""
+        pairs = zip((self.upper_workers, self.upper_servers), self.lower(floor), strict=True)
+        spans = [upper - low for uppers, low in pairs for upper in uppers if np.isfinite(upper)]
+        return float(max(1.0, *spans)) if spans else 1.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form; null stands for what no job asks for."""
+        return {
+            **{f"upper_{side}": [_number(u) for u in getattr(self, f"upper_{side}")] for side in _SIDES},
+            **{f"lower_{side}": _number(getattr(self, f"lower_{side}")) for side in _SIDES},
+            **{f"floor_{side}": _number(getattr(self, f"floor_{side}")) for side in _SIDES},
+            "share": self.share,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Any, resources: int) -> PriceRange:
+        """Read the JSON form.
+
+        Raises
+        ------
+        InputError
+            Naming the field, the index and the value at fault.
+        """
+        if not isinstance(data, Mapping):
+            raise InputError(f"announced: {data!r} is not an object")
+        names = [f"{what}_{side}" for what in ("upper", "lower", "floor") for side in _SIDES]
+        refuse_unknown(data, {*names, "share"}, "announced.")
+        values: dict[str, Any] = {}
+        for name in names:
+            value = need(data, name, "announced.")
+            if name.startswith("upper"):
+                if not isinstance(value, list | tuple) or len(value) != resources:
+                    raise InputError(f"announced.{name}: {value!r} is not a list of {resources} numbers")
+                read = [_logarithm(f"announced.{name}[{r}]", v, -np.inf) for r, v in enumerate(value)]
+                values[name] = np.array(read)
+                values[name].setflags(write=False)
+            else:
+                values[name] = _logarithm(f"announced.{name}", value, np.inf)
+        share = _logarithm("announced.share", need(data, "share", "announced."), math.nan)
+        if not 0.0 <= share <= 1.0:
+            raise InputError(f"announced.share: {data['share']!r} is not between 0 and 1")
+        return cls(**values, share=share)
+
+
+def _number(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _logarithm(field: str, value: Any, missing: float) -> float:
+    return missing if value is None else real(field, value, -math.inf)
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What a policy sees before it decides.
+
+    Attributes
+    ----------
+    slot
+        t, from 1.
+    jobs
+        The jobs that arrive in this slot, in order.
+    announced
+        U and L of all jobs, those yet to come included; only for a policy that declares to see "announced".
+    """
+
+    slot: int
+    jobs: tuple[Job, ...]
+    announced: PriceRange | None
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """What a policy learns after its decision: the slot, and the jobs whose work was done in it."""
+
+    slot: int
+    completed: tuple[int, ...]

@@ -1,0 +1,362 @@
+"""What a policy of the allocation problem may know: setting, observations and feedback (Sec. 2 of OGASched).
+
+Decisions are arrays ``y[edge, kind]`` in devices, rows in the order of ``setting.edges``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from ..base import InputError, Violation, refuse_unknown, things
+from . import utility
+
+TOLERANCE = 1e-9
+"""A limit counts as kept if exceeded by at most this part of it, whatever the unit; a demand also below 0."""
+
+
+def _kernels() -> ModuleType:
+    """Load the compiled kernels when they are first needed."""
+    from . import kernels
+
+    return kernels
+
+
+@dataclass(frozen=True)
+class Names:
+    """Optional labels of ports, servers and device kinds, for people to read."""
+
+    ports: tuple[str, ...] = ()
+    servers: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, list[str]]:
+        """Return the JSON form, leaving out what is not named."""
+        named = {"ports": self.ports, "servers": self.servers, "kinds": self.kinds}
+        return {key: list(value) for key, value in named.items() if value}
+
+    @classmethod
+    def from_dict(cls, data: Any, counts: Mapping[str, int]) -> Names:
+        """Read the JSON form; each list must have one string per port, server or kind."""
+        if not isinstance(data, Mapping):
+            raise InputError(f"names: {data!r} is not an object")
+        refuse_unknown(data, set(counts), "names.")
+        for key, value in data.items():
+            if not isinstance(value, (list, tuple)) or len(value) != counts[key]:
+                raise InputError(
+                    f"names.{key}: {value!r} is not a list of {counts[key]} {things(counts[key], 'names')}"
+                )
+            for i, name in enumerate(value):
+                if not isinstance(name, str):
+                    raise InputError(f"names.{key}[{i}]: {name!r} is not a string")
+        return cls(**{key: tuple(value) for key, value in data.items()})
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """What a policy may know before it starts; every array is read-only.
+
+    Attributes
+    ----------
+    edges
+        (port, server) pairs, shape (E, 2), sorted by server, then port.
+    demand
+        a: the most devices of a kind that a job takes on one server, shape (L, K).
+    capacity
+        c: devices of each kind on each server, shape (R, K).
+    overhead
+        beta: weight of the communication overhead of each kind, in [0, 1], shape (K,).
+    kind, alpha
+        Utility family (index into ``utility.KINDS``) and scale, each of shape (R, K).
+    slots
+        Length T of the horizon.
+    names
+        Labels.
+    copy_of
+        For instances made by :meth:`AllocationInstance.copies`, the port each copy stems from; else ``None``.
+    """
+
+    edges: np.ndarray
+    demand: np.ndarray
+    capacity: np.ndarray
+    overhead: np.ndarray
+    kind: np.ndarray
+    alpha: np.ndarray
+    slots: int
+    names: Names = Names()
+    copy_of: np.ndarray | None = None
+
+    @property
+    def ports(self) -> int:
+        """Number of ports |L|."""
+        return len(self.demand)
+
+    @property
+    def servers(self) -> int:
+        """Number of servers |R|."""
+        return len(self.capacity)
+
+    @property
+    def kinds(self) -> int:
+        """Number of device kinds K."""
+        return len(self.overhead)
+
+    @property
+    def density(self) -> float:
+        """Mean number of ports per server, sum_r |L_r| / |R|."""
+        return len(self.edges) / self.servers
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape (E, K) of a decision."""
+        return len(self.edges), self.kinds
+
+    @cached_property
+    def port(self) -> np.ndarray:
+        """Port of each edge, shape (E,)."""
+        return frozen(self.edges[:, 0])
+
+    @cached_property
+    def server(self) -> np.ndarray:
+        """Server of each edge, shape (E,)."""
+        return frozen(self.edges[:, 1])
+
+    @cached_property
+    def server_start(self) -> np.ndarray:
+        """Edges of server r are ``server_start[r]:server_start[r + 1]``."""
+        return frozen(np.searchsorted(self.server, np.arange(self.servers + 1)))
+
+    @cached_property
+    def port_edges(self) -> np.ndarray:
+        """Edge indices grouped by port, each group by server; see ``port_start``."""
+        return frozen(np.argsort(self.port, kind="stable"))
+
+    @cached_property
+    def port_start(self) -> np.ndarray:
+        """Edges of port l are ``port_edges[port_start[l]:port_start[l + 1]]``."""
+        return frozen(np.searchsorted(self.port[self.port_edges], np.arange(self.ports + 1)))
+
+    @cached_property
+    def edge_demand(self) -> np.ndarray:
+        """Upper limit a of every entry of a decision, shape (E, K)."""
+        return frozen(self.demand[self.port])
+
+    @cached_property
+    def edge_kind(self) -> np.ndarray:
+        """Utility family of every entry of a decision, shape (E, K)."""
+        return frozen(self.kind[self.server])
+
+    @cached_property
+    def edge_alpha(self) -> np.ndarray:
+        """Utility scale of every entry of a decision, shape (E, K)."""
+        return frozen(self.alpha[self.server])
+
+    @cached_property
+    def server_demand(self) -> np.ndarray:
+        """Sum of the demands of the ports of each server, sum_{l in L_r} a, shape (R, K)."""
+        total = np.zeros((self.servers, self.kinds))
+        np.add.at(total, self.server, self.edge_demand)
+        return frozen(total)
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """Rows of the decision in the order of the compiled kernels; see :class:`Blocks`."""
+        return Blocks(self)
+
+    def check_shape(self, y: Any) -> np.ndarray:
+        """Return a decision as a contiguous float array, or raise for a wrong shape or type."""
+        if y is None:
+            raise InputError("decision: None; decide() must return an array of shape (edges, kinds)")
+        try:
+            array = np.ascontiguousarray(y, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"decision: not an array of numbers: {error}") from error
+        if array.shape != self.shape:
+            raise InputError(
+                f"decision: shape {array.shape} does not fit, expected {self.shape} (edges, kinds)"
+            )
+        return array
+
+    def project(self, z: np.ndarray) -> np.ndarray:
+        """Return the Euclidean projection of ``z`` onto the feasible set Y, exact up to rounding (11).
+
+        Every (server, kind) row is solved by a safeguarded Newton iteration on its dual variable: it finds
+        rho/2 >= 0 with sum_l clip(z - rho/2, 0, a) = c, or rho = 0 where the row is not full.
+
+        Raises
+        ------
+        InputError
+            For a wrong shape or entries that are not finite.
+        """
+        array = self.check_shape(z)
+        if not np.isfinite(array).all():
+            index = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+            raise InputError(f"z[{index[0]}][{index[1]}]: {array[index]} is not finite")
+        return self.blocks.project(array)
+
+    def port_sums(self, y: np.ndarray) -> np.ndarray:
+        """Return sum_{r in R_l} y, the devices of each kind that each port holds, shape (L, K)."""
+        total = np.zeros((self.ports, self.kinds))
+        np.add.at(total, self.port, y)
+        return total
+
+    def server_sums(self, y: np.ndarray) -> np.ndarray:
+        """Return sum_{l in L_r} y, the devices of each kind in use on each server, shape (R, K)."""
+        total = np.zeros((self.servers, self.kinds))
+        np.add.at(total, self.server, y)
+        return total
+
+    def gains(self, y: np.ndarray) -> np.ndarray:
+        """Return each port's computation gain sum_{r,k} f(y) per job, shape (L,)."""
+        values = utility.value(self.edge_kind, self.edge_alpha, y).sum(axis=1)
+        return np.bincount(self.port, weights=values, minlength=self.ports)
+
+    def penalties(self, y: np.ndarray) -> np.ndarray:
+        """Return each port's dominant overhead max_k beta_k sum_r y per job, shape (L,)."""
+        return (self.port_sums(y) * self.overhead).max(axis=1)
+
+    def port_rewards(self, y: np.ndarray) -> np.ndarray:
+        """Return q_l(y), each port's reward per arriving job (5) in the separable form (7), shape (L,)."""
+        return self.gains(y) - self.penalties(y)
+
+    def supergradient(self, y: np.ndarray, arrivals: np.ndarray) -> np.ndarray:
+        """Return a supergradient (9) of the slot's reward at ``y``, shape (E, K).
+
+        Where several kinds attain the maximum of (10), the smallest is taken.
+        """
+        dominant = (self.port_sums(y) * self.overhead).argmax(axis=1)
+        slope = utility.slope(self.edge_kind, self.edge_alpha, y)
+        charged = np.arange(self.kinds) == dominant[self.port][:, None]
+        result: np.ndarray = arrivals[self.port][:, None] * (slope - charged * self.overhead)
+        return result
+
+    def evaluate(self, y: np.ndarray, arrivals: np.ndarray) -> tuple[float, bool]:
+        """Return the slot's reward and whether ``y`` is feasible, in one compiled pass."""
+        reward, feasible = _kernels().evaluate(
+            y,
+            arrivals,
+            self.port,
+            self.server_start,
+            self.edge_demand,
+            self.capacity,
+            self.overhead,
+            self.kind,
+            self.alpha,
+            TOLERANCE,
+        )
+        return float(reward), bool(feasible)
+
+    def violations(self, y: Any) -> list[Violation]:
+        """List the broken constraints of (3) and (4); not-a-number entries break both limits."""
+        array = self.check_shape(y)
+        demand = self.edge_demand
+        used = self.server_sums(array)
+        found = []
+        for name, excess, limit in (
+            ("nonnegative", -array, demand),
+            ("demand", array - demand, demand),
+            ("capacity", used - self.capacity, self.capacity),
+        ):
+            for i, k in np.argwhere(~(excess <= TOLERANCE * limit)):
+                at = (int(self.port[i]), int(self.server[i])) if name != "capacity" else (int(i),)
+                found.append(Violation(name, (*at, int(k)), float(excess[i, k])))
+        return found
+
+
+class Blocks:
+    """The rows of a setting, arranged in blocks of ``kernels.LANES`` rows of one utility family.
+
+    Attributes
+    ----------
+    start
+        Block b's entries are ``start[b]:start[b + 1]``, as [position][lane]; ``blocks[b]`` has its lanes.
+    limit, slot
+        Per entry: the most it can be, min(a, c) (0 in padding), and its place ``port * K + kind`` in tables
+        by port and kind (padding points at one place past the end).
+    position
+        Entry of each (edge, kind) of a decision, shape (E * K,).
+    cap, alpha, family
+        Per lane the capacity and utility scale; per block the utility family.
+    """
+
+    def __init__(self, setting: Setting) -> None:
+        lanes, kinds = _kernels().LANES, setting.kinds
+        degree = np.diff(setting.server_start)
+        server, kind = np.divmod(np.arange(setting.servers * kinds), kinds)
+        family = setting.kind[server, kind]
+        used = np.flatnonzero(degree[server] > 0)
+        order = used[np.lexsort((kind[used], -degree[server[used]], family[used]))]
+        self.blocks: list[np.ndarray] = []
+        for code in range(len(utility.KINDS)):
+            same = order[family[order] == code]
+            self.blocks += [same[i : i + lanes].copy() for i in range(0, len(same), lanes)]
+        count = len(self.blocks)
+        depth = np.array([degree[server[rows[0]]] for rows in self.blocks], dtype=np.int64)
+        self.start = np.concatenate([[0], np.cumsum(depth * lanes)]).astype(np.int64)
+        size = int(self.start[-1])
+        self.limit = np.zeros(size)
+        self.slot = np.full(size, setting.ports * kinds, dtype=np.int64)
+        self.position = np.empty(setting.shape[0] * kinds, dtype=np.int64)
+        self.cap = np.zeros((count, lanes))
+        self.alpha = np.ones((count, lanes))
+        self.family = np.empty(count, dtype=np.int64)
+        for b, rows in enumerate(self.blocks):
+            r, k = server[rows], kind[rows]
+            self.cap[b, : len(rows)] = setting.capacity[r, k]
+            self.alpha[b, : len(rows)] = setting.alpha[r, k]
+            self.family[b] = family[rows[0]]
+            self._fill(setting, b, r, k, degree)
+        for array in (*self.blocks, *vars(self).values()):  # a policy gets at them through its setting
+            if isinstance(array, np.ndarray):
+                array.setflags(write=False)
+
+    def _fill(self, setting: Setting, b: int, r: np.ndarray, k: np.ndarray, degree: np.ndarray) -> None:
+        lane = np.repeat(np.arange(len(r)), degree[r])
+        rank = np.concatenate([np.arange(n) for n in degree[r]])
+        edge = setting.server_start[r][lane] + rank
+        entry = self.start[b] + rank * self.cap.shape[1] + lane
+        self.limit[entry] = np.minimum(setting.edge_demand[edge, k[lane]], setting.capacity[r, k][lane])
+        self.slot[entry] = setting.port[edge] * setting.kinds + k[lane]
+        self.position[edge * setting.kinds + k[lane]] = entry
+
+    def pack(self, y: np.ndarray) -> np.ndarray:
+        """Return a decision's values in block order, zero in padding."""
+        packed = np.zeros(len(self.limit))
+        packed[self.position] = y.ravel()
+        return packed
+
+    def project(self, z: np.ndarray) -> np.ndarray:
+        """Return the projection of ``z[edge, kind]`` onto the feasible set."""
+        packed = self.pack(z)
+        _kernels().project_all(packed, self.start, self.limit, self.cap, np.zeros_like(self.cap))
+        result: np.ndarray = packed[self.position].reshape(z.shape)
+        return result
+
+
+def frozen(array: np.ndarray) -> np.ndarray:
+    """Return a read-only copy."""
+    result = np.array(array, order="C")
+    result.setflags(write=False)
+    return result
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What a policy sees before it decides: the slot, and the arrivals only if it declares to see them."""
+
+    slot: int
+    arrivals: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """What a policy learns after its decision: the slot's arrivals and its own reward."""
+
+    slot: int
+    arrivals: np.ndarray
+    reward: float

@@ -1,0 +1,122 @@
+"""Which channels there are, and the feasible sets Omega(t) of a slot (Sec. 2 of ESDP)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..base import InputError, Violation
+
+LARGEST = 2**31
+"""The largest demand and capacity: sums of them are exact."""
+
+
+@dataclass(frozen=True, eq=False)
+class Channels:
+    r"""The channels between ports and servers and what limits them; every array is read-only.
+
+    Attributes
+    ----------
+    edges
+        The channels: (port, server) pairs, shape (E, 2), sorted by port, then server.
+    demand
+        a: devices of each kind that a channel takes, whole, shape (E, K).
+    capacity
+        c: devices of each kind in the whole cluster, whole, shape (K,).
+    cost
+        Supply cost sum_k f_k(a) of each channel, already taken off its utility, shape (E,).
+    ports
+        Number of ports \|L|.
+    slots
+        Length T of the horizon.
+    """
+
+    edges: np.ndarray
+    demand: np.ndarray
+    capacity: np.ndarray
+    cost: np.ndarray
+    ports: int
+    slots: int
+
+    @property
+    def channels(self) -> int:
+        """Number of channels E."""
+        return len(self.edges)
+
+    @property
+    def servers(self) -> int:
+        """Number of servers, up to the last one with a channel."""
+        return int(self.edges[:, 1].max(initial=-1)) + 1
+
+    @property
+    def kinds(self) -> int:
+        """Number of device kinds K."""
+        return len(self.capacity)
+
+    @cached_property
+    def port(self) -> np.ndarray:
+        """Port of each channel, ascending, shape (E,)."""
+        return frozen(self.edges[:, 0])
+
+    @cached_property
+    def port_start(self) -> np.ndarray:
+        """Channels of port l are ``port_start[l]:port_start[l + 1]``."""
+        return frozen(np.searchsorted(self.port, np.arange(self.ports + 1)))
+
+    def open(self, arrivals: np.ndarray) -> np.ndarray:
+        """Return which channels belong to ports with a job, those that (4) lets one choose, shape (E,)."""
+        result: np.ndarray = arrivals[self.port] > 0
+        return result
+
+    def check_shape(self, x: Any) -> np.ndarray:
+        """Return a decision as a contiguous float array, or raise for a wrong shape or type."""
+        if x is None:
+            raise InputError(
+                "decision: None; decide() must return an array of zeros and ones, one per channel"
+            )
+        try:
+            array = np.ascontiguousarray(x, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"decision: not an array of numbers: {error}") from error
+        if array.shape != (self.channels,):
+            raise InputError(f"decision: shape {array.shape} does not fit, expected ({self.channels},)")
+        return array
+
+    def violations(self, x: Any, arrivals: np.ndarray | None = None) -> list[Violation]:
+        """List the broken constraints: "binary" [channel], "capacity" [kind] (2), "arrival" [channel] (4).
+
+        Parameters
+        ----------
+        x
+            A decision, shape (E,).
+        arrivals
+            The slot's arrivals; without them (4) is not looked at.
+        """
+        array = self.check_shape(x)
+        with np.errstate(invalid="ignore"):  # an infinite entry times a demand of 0
+            used = array @ self.demand
+        broken = {"binary": np.minimum(abs(array), abs(array - 1.0)), "capacity": used - self.capacity}
+        if arrivals is not None:
+            broken["arrival"] = np.where(self.open(arrivals), 0.0, abs(array))
+        return [
+            Violation(name, (i,), float(excess[i]))
+            for name, excess in broken.items()
+            for i in np.flatnonzero(~(excess <= 0.0)).tolist()
+        ]
+
+    def feasible(self, x: np.ndarray, arrivals: np.ndarray) -> bool:
+        """Tell whether a checked decision breaks nothing."""
+        chosen = np.flatnonzero(x)
+        if not (x[chosen] == 1.0).all() or not arrivals[self.port[chosen]].all():
+            return False
+        return bool((self.demand[chosen].sum(axis=0) <= self.capacity).all())
+
+
+def frozen(array: np.ndarray) -> np.ndarray:
+    """Return a read-only copy."""
+    result = np.array(array, order="C")
+    result.setflags(write=False)
+    return result
