@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from ..models import stopwatch
 from ..models.base import ClairvoyantError, InputError
@@ -175,6 +175,122 @@ class Budget:
     def over(self) -> bool:
         """Whether the time is up."""
         return self.left <= 0.0
+
+    def part(self, share: float = 1.0, most: float = math.inf) -> Budget:
+        """Return a budget of a share of the time left, and of no more than ``most`` seconds."""
+        return type(self)(self.gap, min(most, self.left * share))
+
+
+Decision = TypeVar("Decision")
+Number = TypeVar("Number", bound=float)
+
+
+class Incumbent(Generic[Decision, Number]):
+    """The best decision and the dual bound so far, what made them, and the budget to improve them in.
+
+    Parameters
+    ----------
+    instance, budget, progress
+        As an oracle takes them.
+    start
+        The first decision, checked like any other, and what made it.
+    proof
+        The first bound, what proves it, and its certificate.
+    terms
+        How many numbers a value is the sum of; 0 if values are whole and sums exact.
+    unavoidable
+        The part of every value that does not count in a gap.
+    """
+
+    minimised = False
+    unit = 1
+    """How many of what values and bounds count are one in the :class:`Optimum`."""
+
+    def __init__(
+        self,
+        instance: Any,
+        budget: Budget,
+        progress: ProgressCallback | None,
+        start: tuple[Decision, str],
+        proof: tuple[Number, str, Any],
+        *,
+        terms: int = 0,
+        unavoidable: float = 0,
+    ) -> None:
+        self.instance, self.budget, self.progress = instance, budget, progress
+        self.terms, self.unavoidable, self._sign = terms, unavoidable, -1 if self.minimised else 1
+        self.bound, self.prover, self.certificate = proof
+        self.certified = self.bound
+        self.decision, self.maker = start
+        self.value = self.worth(self.decision)
+        self.offer(*start)
+
+    def worth(self, decision: Decision) -> Number:
+        """Return the value of a decision."""
+        raise NotImplementedError
+
+    @property
+    def method(self) -> str:
+        """What made the decision, and what proved the bound."""
+        return f"schedule: {self.maker}; bound: {self.prover}"
+
+    @property
+    def over(self) -> bool:
+        """Whether the optimum is proved, the gap reached, or the time up."""
+        return self._why(WhyStopped.STALLED) is not WhyStopped.STALLED
+
+    def offer(self, decision: Decision, maker: str) -> None:
+        """Take a decision if it is better, after a check."""
+        broken = self.instance.violations(decision)
+        if broken:
+            raise OracleError(f"{maker}: infeasible: {'; '.join(map(str, broken[:3]))}")
+        value = self.worth(decision)
+        if self._sign * value > self._sign * self.value:
+            self.decision, self.value, self.maker = decision, value, maker
+        self._compare()
+
+    def limit(self, bound: Number, prover: str, certificate: Any = None) -> None:
+        """Take a bound if it is nearer than the others, and its certificate if it is nearer than theirs."""
+        if certificate is not None and self._sign * bound < self._sign * self.certified:
+            self.certified, self.certificate = bound, certificate
+        if self._sign * bound < self._sign * self.bound:
+            self.bound, self.prover = bound, prover
+        self._compare()
+
+    def _compare(self) -> None:
+        """Raise if the value is beyond the bound by more than rounding."""
+        if self._sign * (self.value - self.bound) > self._rounding:
+            raise OracleError(
+                f"the value {self.value / self.unit!r} ({self.maker}) is "
+                f"{'below' if self.minimised else 'above'} "
+                f"the bound {self.bound / self.unit!r} ({self.prover})"
+            )
+
+    @property
+    def _rounding(self) -> float:
+        return rounding(self.terms, self.value) if self.terms else 0.0
+
+    def _why(self, otherwise: WhyStopped) -> WhyStopped:
+        value, bound = (self._sign * (number - self.unavoidable) for number in (self.value, self.bound))
+        return why_stopped(value, bound, self.budget, rounding=2.0 * self._rounding, otherwise=otherwise)
+
+    def report(self, low: float, high: float) -> ProgressCallback | None:
+        """Return a callback that maps 0 to 1 onto a part of the progress."""
+        tell = self.progress
+        if tell is None:
+            return None
+        return lambda done, text: tell(low + (high - low) * min(1.0, max(0.0, done)), text)
+
+    def optimum(self, otherwise: WhyStopped) -> Optimum:
+        """Return the incumbent, and why the search stopped: ``otherwise`` unless gap or time say so."""
+        why, value, bound = self._why(otherwise), self.value / self.unit, self.bound / self.unit
+        if self.progress is not None:
+            self.progress(1.0, f"value {value:.6g}, bound {bound:.6g}")
+        bound = min(value, bound) if self.minimised else max(value, bound)  # rounding alone is between them
+        seconds = self.budget.seconds
+        return Optimum(
+            value, bound, self.decision, why, self.method, seconds, self.certificate, self.minimised
+        )
 
 
 @dataclass(frozen=True)

@@ -7,16 +7,7 @@ import math
 from ...models.admission.instance import AdmissionInstance
 from ...models.admission.schedule import Schedule
 from ...models.base import InputError
-from ..base import (
-    Budget,
-    Optimum,
-    OracleEntry,
-    OracleError,
-    ProgressCallback,
-    WhyStopped,
-    rounding,
-    why_stopped,
-)
+from ..base import Budget, Incumbent, Optimum, OracleEntry, ProgressCallback, WhyStopped
 from .bound import Priced, columns, lagrangian_bound, quick, volume, without_prices
 from .exact import Part, by_cp_sat, by_highs, pooled_bound
 from .search import search
@@ -56,91 +47,12 @@ UNTIL_TIME = 10**9
 SEED = 0
 
 
-class _Held:
-    """The best schedule and the least bound so far, and what made them."""
+class _Incumbent(Incumbent[Schedule, float]):
+    """The best schedule and the least bound; the certificate is a :class:`Priced`."""
 
-    def __init__(
-        self, instance: AdmissionInstance, budget: Budget, progress: ProgressCallback | None
-    ) -> None:
-        self.instance, self.budget, self.progress = instance, budget, progress
-        self.priced = without_prices(instance)
-        self.schedule, self.value, self.maker = Schedule.empty(), 0.0, "nothing runs"
-        self.bound, self.prover = self.priced.bound, self.priced.method
-
-    @property
-    def closed(self) -> bool:
-        """Whether the optimum is proved or the gap reached."""
-        return self._why(WhyStopped.STALLED) in (WhyStopped.PROVED, WhyStopped.GAP_REACHED)
-
-    @property
-    def over(self) -> bool:
-        """Whether there is nothing left to do, or no time to do it."""
-        return self.closed or self.budget.over
-
-    def offer(self, schedule: Schedule, maker: str) -> None:
-        """Take a schedule if it is better, after a check."""
-        broken = self.instance.violations(schedule)
-        if broken:
-            raise OracleError(f"{maker}: infeasible: {'; '.join(map(str, broken[:3]))}")
-        value = float(self.instance.rewards(schedule).sum())
-        if value > self.value:
-            self.schedule, self.value, self.maker = schedule, value, maker
-        self._compare()
-
-    def limit(self, bound: float, prover: str) -> None:
-        """Take a bound if it is less."""
-        if bound < self.bound:
-            self.bound, self.prover = bound, prover
-        self._compare()
-
-    def price(self, priced: Priced) -> None:
-        """Take prices and the bound that they prove, if that is less."""
-        if priced.bound < self.priced.bound:
-            self.priced = priced
-        self.limit(priced.bound, priced.method)
-
-    def _compare(self) -> None:
-        """Raise if the value exceeds the bound by more than rounding."""
-        if self.value - self.bound > self._rounding:
-            raise OracleError(
-                f"the value {self.value!r} ({self.maker}) is above the bound {self.bound!r} ({self.prover})"
-            )
-
-    @property
-    def _rounding(self) -> float:
-        return rounding(len(self.instance.jobs), self.value)
-
-    def _why(self, otherwise: WhyStopped) -> WhyStopped:
-        return why_stopped(
-            self.value, self.bound, self.budget, rounding=2.0 * self._rounding, otherwise=otherwise
-        )
-
-    def part(self, share: float = 1.0, most: float | None = None) -> Budget:
-        """Return a budget of a share of the time left, and of no more than ``most`` seconds."""
-        limit = self.budget.left * share
-        if most is not None:
-            limit = min(limit, most)
-        return Budget(self.budget.gap, limit)
-
-    def report(self, low: float, high: float) -> ProgressCallback | None:
-        """Return a callback that maps 0 to 1 onto a part of the progress."""
-        tell = self.progress
-        if tell is None:
-            return None
-        return lambda done, text: tell(low + (high - low) * min(1.0, max(0.0, done)), text)
-
-    def optimum(self, in_rounds: bool) -> Optimum:
-        """Return what is held, and why the search stopped.
-
-        A search in rounds may be done with them. A solver may also end early because its program is too large
-        for the time.
-        """
-        otherwise = WhyStopped.ROUNDS if in_rounds else WhyStopped.STALLED
-        if not in_rounds and math.isfinite(self.budget.time_limit):
-            otherwise = WhyStopped.TIME_LIMIT
-        why, bound = self._why(otherwise), max(self.bound, self.value)
-        method = f"schedule: {self.maker}; bound: {self.prover}"
-        return Optimum(self.value, bound, self.schedule, why, method, self.budget.seconds, self.priced)
+    def worth(self, decision: Schedule) -> float:
+        """Return what a schedule earns."""
+        return float(self.instance.rewards(decision).sum())
 
 
 def offline(
@@ -194,22 +106,25 @@ def offline(
     budget = Budget(gap, time_limit)
     if method not in METHODS:
         raise InputError(f"method: {method!r} is not one of {', '.join(METHODS)}")
-    held = _Held(instance, budget, progress)
-    held.offer(search(instance, held.priced, Budget(gap, None), SEED, iterations=0), "greedy")
+    start, alone = (Schedule.empty(), "nothing runs"), without_prices(instance)
+    proof = alone.bound, alone.method, alone
+    held = _Incumbent(instance, budget, progress, start, proof, terms=len(instance.jobs))
+    held.offer(search(instance, alone, Budget(gap, None), SEED, iterations=0), "greedy")
     small = method == AUTO and _small(instance)
     if small and not held.over:
-        first = held.part(FIRST_SHARE, FIRST_SECONDS)
-        _take(held, by_highs(instance, first, held.report(0.0, 0.1), held.schedule))
+        first = budget.part(FIRST_SHARE, FIRST_SECONDS)
+        _take(held, by_highs(instance, first, held.report(0.0, 0.1), held.decision))
     if method in (AUTO, LAGRANGIAN) and not held.over:
         _by_prices(held, brief=small)
     if small and not held.over:
         _by_programs(held)
     if method in (HIGHS, CP_SAT) and not held.over:
         solve = by_highs if method == HIGHS else by_cp_sat
-        _take(held, solve(instance, budget, held.report(0.0, 1.0), held.schedule))
-    if progress is not None:
-        progress(1.0, f"value {held.value:.6g}, bound {held.bound:.6g}")
-    return held.optimum(in_rounds=method in (AUTO, LAGRANGIAN))
+        _take(held, solve(instance, budget, held.report(0.0, 1.0), held.decision))
+    if method in (AUTO, LAGRANGIAN):
+        return held.optimum(WhyStopped.ROUNDS)
+    # a solver may also end early because its program is too large for the time
+    return held.optimum(WhyStopped.TIME_LIMIT if math.isfinite(budget.time_limit) else WhyStopped.STALLED)
 
 
 def _small(instance: AdmissionInstance) -> bool:
@@ -220,46 +135,52 @@ def _small(instance: AdmissionInstance) -> bool:
     return slots * (len(setting.worker_units) + len(setting.server_units)) <= SMALL
 
 
-def _by_prices(held: _Held, *, brief: bool) -> None:
+def _by_prices(held: _Incumbent, *, brief: bool) -> None:
     """Bound by prices, and search at them; ``brief`` leaves most of the time to the programs."""
     instance, setting = held.instance, held.instance.setting
     jobs = [job for job in instance.jobs if job.index not in instance.never]
     slots = sum(setting.horizon - job.arrival + 1 for job in jobs)
     steps = sum((setting.horizon - job.arrival + 1) * job.chunks for job in jobs)
     rounds = int(min(2000, max(50, VOLUME_WORK // steps)))
-    held.price(volume(instance, held.part(0.1 if brief else 0.4), held.report(0.1, 0.3), rounds))
+    _price(held, volume(instance, held.budget.part(0.1 if brief else 0.4), held.report(0.1, 0.3), rounds))
     few = slots * len(setting.resources) <= COLUMN_SIZE and all(quick(job, setting.horizon) for job in jobs)
     if few and not held.over:
-        budget = held.part(0.1 if brief else 0.3, COLUMN_SECONDS)
-        held.price(columns(instance, budget, held.report(0.3, 0.4), held.priced))
+        budget = held.budget.part(0.1 if brief else 0.3, COLUMN_SECONDS)
+        _price(held, columns(instance, budget, held.report(0.3, 0.4), held.certificate))
     if not held.over:
-        _search(held, held.part(0.1 if brief else 1.0), 0.4, 0.5 if brief else 1.0)
+        _search(held, held.budget.part(0.1 if brief else 1.0), 0.4, 0.5 if brief else 1.0)
 
 
-def _search(held: _Held, budget: Budget, low: float, high: float) -> None:
+def _search(held: _Incumbent, budget: Budget, low: float, high: float) -> None:
     """Search at the best prices: until the time is up, or without a limit for a number of rounds."""
     setting, able = held.instance.setting, len(held.instance.jobs) - len(held.instance.never)
     machines = len(setting.worker_units) + len(setting.server_units)
     rounds = min(ROUNDS_PER_JOB * able, max(200, int(SEARCH_WORK // (setting.horizon * machines))))
     if held.budget.time_limit < math.inf:
         rounds = UNTIL_TIME
-    found = search(held.instance, held.priced, budget, SEED, held.report(low, high), rounds)
+    found = search(held.instance, held.certificate, budget, SEED, held.report(low, high), rounds)
     held.offer(found, "ruin and recreate")
 
 
-def _by_programs(held: _Held) -> None:
+def _by_programs(held: _Incumbent) -> None:
     """Solve the integer program with pooled machines for a bound, then that of the machines themselves."""
     most = EXACT_SECONDS if held.budget.left == math.inf else held.budget.left
     if not held.over:
-        found = pooled_bound(held.instance, held.part(1.0, POOLED_SHARE * most), held.report(0.5, 0.6))
+        found = pooled_bound(held.instance, held.budget.part(1.0, POOLED_SHARE * most), held.report(0.5, 0.6))
         _take(held, found)
     if not held.over:
-        _take(held, by_highs(held.instance, held.part(0.8, most), held.report(0.6, 0.9), held.schedule))
+        _take(
+            held, by_highs(held.instance, held.budget.part(0.8, most), held.report(0.6, 0.9), held.decision)
+        )
     if not held.over:
-        _search(held, held.part(), 0.9, 1.0)
+        _search(held, held.budget.part(), 0.9, 1.0)
 
 
-def _take(held: _Held, found: Part) -> None:
+def _price(held: _Incumbent, found: Priced) -> None:
+    held.limit(found.bound, found.method, found)
+
+
+def _take(held: _Incumbent, found: Part) -> None:
     if found.schedule is not None:
         held.offer(found.schedule, found.method)
     if found.bound is not None:

@@ -8,10 +8,9 @@ from collections.abc import Callable
 from ...models.base import InputError
 from ...models.placement.instance import MOST_SUM, PlacementInstance
 from ...models.placement.schedule import Schedule
-from ..base import Budget, Optimum, OracleEntry, OracleError, ProgressCallback, WhyStopped
+from ..base import Budget, Incumbent, Optimum, OracleEntry, ProgressCallback, WhyStopped
 from .bound import Bound, Certificate, check_certificate, lower_bound, sum_of_durations
 from .exact import MILLION, Exact, by_branch_and_bound, by_cpsat, by_enumeration, by_program
-from .search import gap as judged_gap
 from .search import list_schedule, search
 
 __all__ = ["METHODS", "ORACLES", "Bound", "Certificate", "check_certificate", "lower_bound", "offline"]
@@ -41,97 +40,21 @@ BRIEF_ROUNDS = 2000
 """Rounds of the search before the branch and bound."""
 
 
-class _Held:
-    """The best schedule and the largest bound so far, in whole millionths of a second, and what made them."""
+class _Incumbent(Incumbent[Schedule, int]):
+    """The cheapest schedule and the largest bound, in whole millionths of a second."""
 
-    def __init__(
-        self, instance: PlacementInstance, budget: Budget, progress: ProgressCallback | None
-    ) -> None:
-        self.instance, self.budget, self.progress = instance, budget, progress
-        trivial = sum_of_durations(instance)
-        self.bound, self.prover, self.certificate = trivial.units, trivial.method, trivial.certificate
-        self.schedule, self.maker = list_schedule(instance), "shortest first"
-        self.value = instance.units(self.schedule)
-        self.offer(self.schedule, self.maker)  # which checks it
+    minimised = True
+    unit = MILLION
+
+    def worth(self, decision: Schedule) -> int:
+        """Return the cost of a schedule."""
+        cost: int = self.instance.units(decision)
+        return cost
 
     @property
-    def over(self) -> bool:
-        """Whether the gap is reached, or the time is up."""
-        return self.budget.over or self.near
-
-    @property
-    def near(self) -> bool:
-        """Whether the gap is reached."""
-        return judged_gap(self.instance, self.value, self.bound) <= self.budget.gap
-
-    def offer(self, schedule: Schedule, maker: str) -> None:
-        """Take a schedule if it is better, after a check."""
-        broken = self.instance.violations(schedule)
-        if broken:
-            raise OracleError(f"{maker}: infeasible: {'; '.join(map(str, broken[:3]))}")
-        value = self.instance.units(schedule)
-        if value < self.value:
-            self.schedule, self.value, self.maker = schedule, value, maker
-        self._compare()
-
-    def limit(self, bound: int, prover: str) -> None:
-        """Take a bound if it is larger."""
-        if bound > self.bound:
-            self.bound, self.prover = bound, prover
-        self._compare()
-
-    def price(self, found: Bound) -> None:
-        """Take a bound with a certificate."""
-        if found.units > self.bound:
-            self.certificate = found.certificate
-        self.limit(found.units, found.method)
-
-    def take(self, found: Exact) -> None:
-        """Take what an exact method found."""
-        if found.schedule is not None:
-            self.offer(found.schedule, found.method)
-        if found.units is not None:
-            self.limit(found.units, found.method)
-
-    def _compare(self) -> None:
-        """Raise if the value is below the bound."""
-        if self.value < self.bound:
-            raise OracleError(
-                f"the value {self.value / MILLION!r} ({self.maker}) is below the bound "
-                f"{self.bound / MILLION!r} ({self.prover})"
-            )
-
-    def part(self, share: float = 1.0, most: float = math.inf) -> Budget:
-        """Return a budget of a share of the time left, and of no more than ``most`` seconds."""
-        limit = min(most, self.budget.left * share)
-        return Budget(self.budget.gap, None if math.isinf(limit) else limit)
-
-    def report(self, low: float, high: float) -> ProgressCallback | None:
-        """Return a callback that maps 0 to 1 onto a part of the progress."""
-        tell = self.progress
-        if tell is None:
-            return None
-        return lambda done, text: tell(low + (high - low) * min(1.0, max(0.0, done)), text)
-
-    def optimum(self, last: WhyStopped) -> Optimum:
-        """Return what is held, and why it ended: ``last`` unless gap or time say so.
-
-        It is proved only if value and bound are the same number of millionths; seconds are both divided by
-        the same number, so that none is below the other.
-        """
-        value, bound, why = self.value / MILLION, self.bound / MILLION, last
-        if self.value == self.bound:
-            why = WhyStopped.PROVED
-        elif self.near:
-            why = WhyStopped.GAP_REACHED
-        elif self.budget.over:
-            why = WhyStopped.TIME_LIMIT
-        if self.progress is not None:
-            self.progress(1.0, f"value {value:.6g}, bound {bound:.6g}")
-        method = self.maker
-        if self.prover != self.maker:
-            method = f"schedule: {self.maker}; bound: {self.prover}"
-        return Optimum(value, bound, self.schedule, why, method, self.budget.seconds, self.certificate, True)
+    def method(self) -> str:
+        """What made the schedule, and what proved the bound if that is something else."""
+        return self.maker if self.maker == self.prover else super().method
 
 
 def offline(
@@ -191,13 +114,13 @@ def offline(
     budget = Budget(gap, time_limit)
     if method not in METHODS:
         raise InputError(f"method: {method!r} is not one of {', '.join(METHODS)}")
-    held = _Held(instance, budget, progress)
+    start, trivial = (list_schedule(instance), "shortest first"), sum_of_durations(instance)
+    proof = trivial.units, trivial.method, trivial.certificate
+    held = _Incumbent(instance, budget, progress, start, proof, unavoidable=instance.unavoidable)
     last = WhyStopped.ROUNDS
     if method in EXACT:
         if not held.over:
-            found = EXACT[method](instance, held.part(), held.report(0.0, 1.0))
-            held.take(found)
-            last = found.why_stopped
+            last = _take(held, EXACT[method](instance, budget.part(), held.report(0.0, 1.0)))
     else:
         _by_prices_and_search(held, exact=method == AUTO and _few(instance))
     return held.optimum(last)
@@ -210,21 +133,31 @@ def _few(instance: PlacementInstance) -> bool:
     return few and instance.dearest <= MOST_SUM
 
 
-def _by_prices_and_search(held: _Held, *, exact: bool) -> None:
+def _by_prices_and_search(held: _Incumbent, *, exact: bool) -> None:
     """Bound by prices and search; with ``exact``, branch and bound between a short search and a long one."""
-    instance = held.instance
+    instance, budget = held.instance, held.budget
     if not held.over:
-        part = held.part(BRIEF_SHARE if exact else BOUND_SHARE)
-        held.price(lower_bound(instance, part, held.report(0.0, 0.2), schedule=held.schedule))
+        part = budget.part(BRIEF_SHARE if exact else BOUND_SHARE)
+        found = lower_bound(instance, part, held.report(0.0, 0.2), schedule=held.decision)
+        held.limit(found.units, found.method, found.certificate)
     if exact and not held.over:
-        part = held.part(BRIEF_SHARE)
+        part = budget.part(BRIEF_SHARE)
         held.offer(*search(instance, part, held.report(0.2, 0.3), rounds=BRIEF_ROUNDS, bound=held.bound))
     if exact and not held.over:
-        most = EXACT_SECONDS if math.isinf(held.budget.left) else math.inf
-        held.take(by_branch_and_bound(instance, held.part(0.8, most), held.report(0.3, 0.8)))
+        most = EXACT_SECONDS if math.isinf(budget.left) else math.inf
+        _take(held, by_branch_and_bound(instance, budget.part(0.8, most), held.report(0.3, 0.8)))
     if not held.over:
         low = 0.8 if exact else 0.2
-        held.offer(*search(instance, held.part(), held.report(low, 1.0), bound=held.bound))
+        held.offer(*search(instance, budget.part(), held.report(low, 1.0), bound=held.bound))
+
+
+def _take(held: _Incumbent, found: Exact) -> WhyStopped:
+    """Take what an exact method found, and return why it stopped."""
+    if found.schedule is not None:
+        held.offer(found.schedule, found.method)
+    if found.units is not None:
+        held.limit(found.units, found.method)
+    return found.why_stopped
 
 
 ORACLES = {

@@ -161,7 +161,7 @@ def test_the_search_does_not_strand_a_dear_resource_behind_a_free_one() -> None:
 
 
 def test_the_search_finds_tiny_optima(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admission, "COLUMN_SECONDS", None)
+    monkeypatch.setattr(admission, "COLUMN_SECONDS", math.inf)
     for seed in range(3):
         instance = made(seed, jobs=4, horizon=5)
         exact = by_cp_sat(instance, Budget(1e-4, None))
