@@ -11,10 +11,10 @@ import os
 import tempfile
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -65,11 +65,20 @@ class Solved:
     bound: float | None = None
 
 
+Decisions = Callable[[Mapping[str, np.ndarray]], Sequence[Any]]
+"""Turns the variables of a solution, by name, into decisions, one for each event."""
+
+
 class Program(ABC):
-    """A declared problem with its title and the equations it stands for, one per line."""
+    """A declared problem with its title and the equations it stands for, one per line.
+
+    ``decisions``, where a declaration has it, makes decisions of a solution. Whole variables are handed over
+    as whole numbers; solvers break limits of the others by a tolerance, which is for it to cut off.
+    """
 
     title: str
     equations: tuple[str, ...]
+    decisions: Decisions | None = None
 
     def __str__(self) -> str:
         lines = [self.title, "", *(f"  {line}" for line in self.equations), "", self.declaration()]
@@ -78,6 +87,14 @@ class Program(ABC):
     @abstractmethod
     def declaration(self) -> str:
         """Return the model as the modelling library prints it."""
+
+    @abstractmethod
+    def zeros(self) -> dict[str, np.ndarray]:
+        """Return every variable of a solution by its name, all of them 0."""
+
+    @abstractmethod
+    def whole(self) -> frozenset[str]:
+        """Return the names of the variables that are whole numbers."""
 
     @abstractmethod
     def solve(self, *, solver: str, **options: Any) -> Solved:
@@ -113,6 +130,14 @@ class Program(ABC):
         write_whole(target, data)
 
 
+class Declares(Protocol):
+    """An instance that says what its offline optimum is: enough for :mod:`clairvoyant.oracles.generic`."""
+
+    def program(self) -> Program:
+        """Declare the offline problem, with ``decisions`` whose rewards add up to its objective."""
+        ...
+
+
 class CvxpyProgram(Program):
     """A problem declared in CVXPY.
 
@@ -126,6 +151,8 @@ class CvxpyProgram(Program):
         For people to read.
     curved
         What makes the problem non-linear, in words; empty for a linear program.
+    decisions
+        See :class:`Program`.
     """
 
     def __init__(
@@ -137,6 +164,7 @@ class CvxpyProgram(Program):
         title: str,
         equations: tuple[str, ...],
         curved: str = "",
+        decisions: Decisions | None = None,
     ) -> None:
         self.problem = problem
         self.variables = dict(variables)
@@ -144,6 +172,16 @@ class CvxpyProgram(Program):
         self.title = title
         self.equations = equations
         self.curved = curved
+        self.decisions = decisions
+
+    def zeros(self) -> dict[str, np.ndarray]:
+        """Return every variable by its name, all of them 0."""
+        return {name: np.zeros(variable.shape) for name, variable in self.variables.items()}
+
+    def whole(self) -> frozenset[str]:
+        """Return the names of the variables that are whole or 0/1."""
+        kinds = {name: variable.attributes for name, variable in self.variables.items()}
+        return frozenset(name for name, kind in kinds.items() if kind["integer"] or kind["boolean"])
 
     @property
     def linear(self) -> bool:
@@ -165,18 +203,37 @@ class CvxpyProgram(Program):
         try:
             with warnings.catch_warnings():  # the status that we return says the same
                 warnings.filterwarnings("ignore", "Solution may be inaccurate")
-                self.problem.solve(solver=chosen, **options)
+                data, chain, inverse = self.problem.get_problem_data(chosen, solver_opts=options)
+                raw = chain.solve_via_data(self.problem, data, solver_opts=options)
+                self.problem.unpack_results(raw, chain, inverse)
         except (cvxpy.error.SolverError, ValueError) as error:  # ValueError: an answer that CVXPY cannot read
             raise SolverError(f"{chosen}: {str(error).splitlines()[0]}") from error
+        bound = self._bound(chosen, raw, inverse[-1])
         if any(variable.value is None for variable in self.variables.values()):
-            return Solved(self.problem.status, None, {})
+            return Solved(self.problem.status, None, {}, bound=bound)
         duals = {name: part.dual_value for name, part in self.constraints.items()}
         return Solved(
             status=self.problem.status,
             value=float(self.problem.value),
             variables={name: np.asarray(v.value) for name, v in self.variables.items()},
             duals={name: np.asarray(dual) for name, dual in duals.items() if dual is not None},
+            bound=bound,
         )
+
+    def _bound(self, solver: str, raw: Any, inverse: Any) -> float | None:
+        """Return the bound that HiGHS or Clarabel reports, of what CVXPY hands over: a minimisation."""
+        if solver == "HIGHS":
+            info = raw["info"]
+            told = info.mip_dual_bound if self.whole() else info.objective_function_value
+        elif solver == "CLARABEL":
+            told = raw.obj_val_dual
+        else:
+            return None
+        finished = self.problem.status in ("optimal", "optimal_inaccurate")
+        if not math.isfinite(told) or not (finished or (solver == "HIGHS" and self.whole())):
+            return None  # a simplex or an interior point that is cut off may be on either side
+        maximise = type(self.problem.objective).__name__ == "Maximize"
+        return (-1.0 if maximise else 1.0) * float(told + inverse["offset"])
 
     def _write(self, path: Path) -> None:
         cvxpy = library("cvxpy")
@@ -233,6 +290,8 @@ class PyomoProgram(Program):
         For people to read.
     highs_options
         What HiGHS is told unless ``solve`` is told otherwise.
+    decisions
+        See :class:`Program`.
     """
 
     def __init__(
@@ -243,6 +302,7 @@ class PyomoProgram(Program):
         title: str,
         equations: tuple[str, ...],
         highs_options: Mapping[str, Any] | None = None,
+        decisions: Decisions | None = None,
     ) -> None:
         self.model = model
         self.variables = dict(variables)
@@ -250,6 +310,16 @@ class PyomoProgram(Program):
         self.title = title
         self.equations = equations
         self.highs_options = {} if highs_options is None else dict(highs_options)
+        self.decisions = decisions
+
+    def zeros(self) -> dict[str, np.ndarray]:
+        """Return every variable by its name, all of them 0."""
+        return {name: np.zeros(shape) for name, shape in self.variables.items()}
+
+    def whole(self) -> frozenset[str]:
+        """Return the names of the variables that are whole or 0/1."""
+        parts = {name: getattr(self.model, name).values() for name in self.variables}
+        return frozenset(name for name, part in parts.items() if all(x.is_integer() for x in part))
 
     def declaration(self) -> str:
         """Return Pyomo's own print of the model."""
@@ -279,7 +349,7 @@ class PyomoProgram(Program):
             raise SolverError(f"{solver}: {error}") from error
         status = str(results.solver.termination_condition)
         objective = next(self.model.component_data_objects(pyo.Objective, active=True))
-        return Solved(status, float(pyo.value(objective)), self._values())
+        return Solved(status, float(pyo.value(objective)), self.values())
 
     def _solve_with_highs(self, time_limit: float | None, options: dict[str, Any]) -> Solved:
         Highs = library("pyomo.contrib.solver.solvers.highs").Highs
@@ -309,9 +379,10 @@ class PyomoProgram(Program):
         if result.incumbent_objective is None:
             return Solved(status, None, {}, bound=bound)
         result.solution_loader.load_vars()
-        return Solved(status, float(result.incumbent_objective), self._values(), bound=bound)
+        return Solved(status, float(result.incumbent_objective), self.values(), bound=bound)
 
-    def _values(self) -> dict[str, np.ndarray]:
+    def values(self) -> dict[str, np.ndarray]:
+        """Return what the variables of the model hold; not a number where a solver has not met one."""
         found = {}
         for name, shape in self.variables.items():
             values = getattr(self.model, name).extract_values()

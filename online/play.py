@@ -165,7 +165,7 @@ def _keep_caches(instance: Instance, mine: Instance, setting: Any) -> None:
     for key in caches_of(type(instance)) & vars(mine).keys():
         vars(instance).setdefault(key, vars(mine)[key])
     held = caches_of(type(setting))  # type: ignore[arg-type]  # a class can be hashed
-    for key in held & vars(setting).keys():
+    for key in held & getattr(setting, "__dict__", {}).keys():  # a tuple has none
         getattr(instance.setting, key)
 
 

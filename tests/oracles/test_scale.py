@@ -368,6 +368,6 @@ def test_an_answer_that_cvxpy_cannot_read_is_an_error(monkeypatch: pytest.Monkey
     def fail(*_: Any, **__: Any) -> None:
         raise ValueError("Cannot unpack invalid solution\nin many lines")
 
-    monkeypatch.setattr(cvxpy.Problem, "solve", fail)
+    monkeypatch.setattr(cvxpy.Problem, "unpack_results", fail)
     with pytest.raises(OracleError, match=r"^HIGHS: Cannot unpack invalid solution$"):
         allocation.stationary(one_port(1.0, 0.5), method="cvxpy")

@@ -1,0 +1,234 @@
+"""An oracle for every problem that declares its offline optimum: a Pyomo or CVXPY program is enough."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..models.base import DecisionError, InputError, Instance
+from ..models.draw import choose
+from ..models.program import CAREFUL, CvxpyProgram, Program, PyomoProgram, SolverError
+from ..models.stopwatch import library
+from .base import (
+    Budget,
+    Optimum,
+    OracleEntry,
+    OracleError,
+    ProgressCallback,
+    WhyStopped,
+    rounding,
+    run_cp_sat,
+    why_stopped,
+)
+from .whole import WholeModel, whole_model
+
+AUTO, HIGHS, CP_SAT, CLARABEL = "auto", "highs", "cp-sat", "clarabel"
+METHODS = (AUTO, HIGHS, CP_SAT, CLARABEL)
+
+TOLERANCE = {HIGHS: 1e-9, CLARABEL: 1e-8}
+"""What solvers may break limits and optimality conditions by. Their bounds are moved outwards by this part of
+themselves, and at least by this."""
+
+SOLVED = ("convergenceCriteriaSatisfied", "optimal", "optimal_inaccurate")
+LIMITED = ("maxTimeLimit", "user_limit", "user_limit_inaccurate")
+
+
+class _Found(NamedTuple):
+    """What a solver says, whether its time was up, and whether the bound is free of tolerances."""
+
+    variables: Mapping[str, np.ndarray] | None
+    bound: float | None
+    method: str
+    limited: bool = False
+    exact: bool = False
+
+
+def declared(
+    instance: Instance,
+    *,
+    method: str = AUTO,
+    gap: float = 1e-6,
+    time_limit: float | None = None,
+    progress: ProgressCallback | None = None,
+) -> Optimum:
+    """Return the best decisions by the program that the instance declares, checked and paid by the instance.
+
+    The decisions are applied to an episode one by one: a broken constraint is an error, and the value is the
+    sum of the rewards. The bound is the solver's.
+
+    Parameters
+    ----------
+    instance
+        With a method ``program`` as in :class:`.program.Declares`.
+    method
+        "cp-sat" for linear Pyomo programs in whole variables with limits and rows of whole numbers; "highs"
+        for linear programs; "clarabel" for convex ones in CVXPY; "auto": the first that applies.
+    gap
+        Relative gap at which the solver may stop.
+    time_limit
+        Seconds, with the declaration. If nothing was found by then, the decisions are those of variables that
+        are all 0; without a bound of the solver there is none.
+    progress
+        Called with the fraction done and a text.
+
+    Returns
+    -------
+    Optimum
+        ``decision`` holds one decision for each event.
+
+    Raises
+    ------
+    InputError
+        If no program is declared, or the method does not take it, naming why.
+    OracleError
+        If a solver fails, or its answer does not survive the instance's own check.
+    """
+    budget = Budget(gap, time_limit)
+    choose(method, METHODS, "method")
+    program, sign = _program(instance), -1.0 if instance.minimised else 1.0
+    solve = _solver(program, method, sign)
+    if progress is not None:
+        progress(0.0, f"declared: {program.title}")
+    try:
+        found = _Found(None, None, "no time for a solver", True) if budget.over else solve(budget)
+    except SolverError as error:
+        raise OracleError(str(error)) from error
+    variables = program.zeros() if found.variables is None else _cleaned(program, found.variables)
+    decisions = list(program.decisions(variables))  # type: ignore[misc]  # _program has looked
+    rewards = _replayed(instance, decisions, found)
+    value, slack = math.fsum(rewards), rounding(len(rewards), math.fsum(map(abs, rewards)))
+    above = None if found.bound is None else sign * found.bound
+    if above is not None and sign * value - above > 2.0 * slack:
+        raise OracleError(
+            f"{found.method}: the decisions come to {value!r}, the bound is {found.bound!r}: the program is "
+            "not that of the instance"
+        )
+    above = None if above is None else max(above, sign * value)
+    why = why_stopped(
+        sign * value,
+        above,
+        budget,
+        rounding=2.0 * slack if found.exact else -math.inf,  # what rests on tolerances is not proved
+        otherwise=WhyStopped.TIME_LIMIT if found.limited else WhyStopped.STALLED,
+    )
+    bound = None if above is None else sign * above
+    if progress is not None:
+        progress(1.0, f"value {value:.6g}, bound {'none' if bound is None else format(bound, '.6g')}")
+    method = (
+        found.method if found.variables is not None else f"{found.method}; nothing found, all variables 0"
+    )
+    return Optimum(value, bound, decisions, why, method, budget.seconds, minimised=instance.minimised)
+
+
+def _program(instance: Any) -> Program:
+    """Return the program that an instance declares."""
+    if not hasattr(instance, "program"):
+        raise InputError(f"instance: {instance.problem!r} declares no program; give it a method program()")
+    program = instance.program()
+    if not isinstance(program, (CvxpyProgram, PyomoProgram)):
+        raise InputError(f"instance: its program is {type(program).__name__}, not one of Pyomo or CVXPY")
+    if program.decisions is None:
+        raise InputError("instance: its program has no `decisions`, which make decisions of a solution")
+    return program
+
+
+def _cleaned(program: Program, variables: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the variables, whole ones rounded; what occurs nowhere in the program is 0."""
+    whole = program.whole()
+    filled = {name: np.nan_to_num(value, nan=0.0) for name, value in variables.items()}
+    return {name: np.rint(value) if name in whole else value for name, value in filled.items()}
+
+
+def _replayed(instance: Instance, decisions: Sequence[Any], found: _Found) -> list[float]:
+    """Return the reward of every event, or raise if the instance does not take the decisions."""
+    rewards: list[float] = []
+    episode = instance.episode(frozenset())
+    try:
+        for _, decision in zip(episode, decisions, strict=True):
+            rewards.append(float(episode.apply(decision).reward))
+    except (DecisionError, InputError) as error:
+        if found.variables is None:
+            raise OracleError(
+                f"{found.method}: found nothing, and all variables 0 are no decision"
+            ) from error
+        raise OracleError(f"{found.method}: event {len(rewards)}: {error}") from error
+    except ValueError as error:
+        message = f"the program has {len(decisions)} decisions, one for each event, and the episode has not"
+        raise OracleError(message) from error
+    return rewards
+
+
+def _solver(program: Program, method: str, sign: float) -> Callable[[Budget], _Found]:
+    """Return what solves a program by a method; the objective times ``sign`` is maximised."""
+    form: WholeModel | str = "it is not declared in Pyomo"
+    if isinstance(program, PyomoProgram) and method in (AUTO, CP_SAT):
+        form = whole_model(program)
+    if isinstance(program, PyomoProgram) and isinstance(form, WholeModel):
+        return partial(_by_cp_sat, program, form, sign)
+    curved = program.curved if isinstance(program, CvxpyProgram) else ""
+    why = {CP_SAT: form, HIGHS: curved}.get(method, "")
+    if method == CLARABEL and not isinstance(program, CvxpyProgram):
+        why = "it is not declared in CVXPY"
+    if why:
+        raise InputError(f"method: {method!r} does not take the program: {why}")
+    chosen = CLARABEL if curved or method == CLARABEL else HIGHS
+    return partial(_by_library, program, chosen, sign)
+
+
+def _by_library(program: Program, solver: str, sign: float, budget: Budget) -> _Found:
+    """Solve by HiGHS or Clarabel through the modelling library; the bound is moved by their tolerance."""
+    by_pyomo = isinstance(program, PyomoProgram)
+    options: dict[str, Any] = {}
+    if solver == HIGHS:
+        kinds = ("primal_feasibility", "dual_feasibility", "mip_feasibility")
+        options = {f"{kind}_tolerance": TOLERANCE[HIGHS] for kind in kinds} | {**CAREFUL, "mip_abs_gap": 0.0}
+        options["gap" if by_pyomo else "mip_rel_gap"] = 0.5 * budget.gap
+    if not math.isinf(budget.time_limit):
+        options["time_limit"] = budget.left
+    solved = program.solve(solver=solver, **options)
+    name = f"{'HiGHS' if solver == HIGHS else 'Clarabel'} through {'Pyomo' if by_pyomo else 'CVXPY'}"
+    if solved.status not in (*SOLVED, *LIMITED):
+        raise OracleError(f"{name}: status {solved.status!r} for a program that has an optimum")
+    bound = solved.bound
+    if bound is not None:
+        bound += sign * TOLERANCE[solver] * max(1.0, abs(bound))
+    variables = None if solved.value is None else solved.variables
+    return _Found(variables, bound, f"{name}; bound: the solver's dual bound", solved.status in LIMITED)
+
+
+def _by_cp_sat(program: PyomoProgram, form: WholeModel, sign: float, budget: Budget) -> _Found:
+    """Solve in whole numbers; the bound is exact but for the rounding of the objective, which is added."""
+    cp_model = library("ortools.sat.python.cp_model")
+
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    solver.parameters.random_seed = 0
+    solver.parameters.relative_gap_limit = 0.5 * budget.gap
+    if not math.isinf(budget.time_limit):
+        solver.parameters.max_time_in_seconds = budget.left
+    status = run_cp_sat(solver, form.model)
+    method = "CP-SAT on the program in whole numbers; bound: the solver's, exact in these"
+    if status == cp_model.UNKNOWN:
+        return _Found(None, None, method, limited=True)
+    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        raise OracleError(f"CP-SAT: status {solver.status_name(status)} for a program that has an optimum")
+    for column, variable in form.variables:
+        column.set_value(solver.value(variable))
+    bound = sign * form.objective(float(solver.best_objective_bound))
+    return _Found(program.values(), bound, method, status != cp_model.OPTIMAL, exact=True)
+
+
+def oracles(problem: str) -> dict[str, OracleEntry]:
+    """Return the oracle of a problem that has no other: that of the program which its instances declare."""
+    entry = OracleEntry(
+        declared,
+        problem,
+        "the program that the instance declares, solved as it stands",
+        METHODS,
+        "the dual bound of the solver, widened by its tolerance; CP-SAT's is exact in whole numbers",
+    )
+    return {"program": entry}

@@ -1,0 +1,74 @@
+"""Linear Pyomo programs in whole numbers, as models of CP-SAT whose bounds are exact."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from ..models.program import PyomoProgram
+from ..models.stopwatch import library
+from .base import rounding
+
+EXACT_BITS = 20
+"""CP-SAT takes rows whose numbers are whole multiples of 2^-EXACT_BITS: all others would be rounded."""
+
+CP_SAT_BITS = 60
+"""Its objective is whole: scaled so that no sum takes more bits, and rounded; the bound is moved by that."""
+
+LARGEST_ROW = 2**62
+"""What a row of CP-SAT may reach."""
+
+
+class WholeModel(NamedTuple):
+    """A CP-SAT model whose objective is a program's, less ``offset`` and times 2^``bits``, at most."""
+
+    model: Any
+    variables: list[tuple[Any, Any]]
+    bits: int
+    offset: float
+
+    def objective(self, told: float) -> float:
+        """Return the least objective of the program that is surely not below one of the model."""
+        above = math.ldexp(told, -self.bits) + self.offset
+        return above if self.bits == EXACT_BITS else above + rounding(0, abs(above) + abs(self.offset))
+
+
+def whole_model(program: PyomoProgram) -> WholeModel | str:
+    """Return a program for CP-SAT, or why it is none."""
+    cp_model, pyo = library("ortools.sat.python.cp_model"), library("pyomo.environ")
+    compiler = library("pyomo.repn.plugins.standard_form").LinearStandardFormCompiler()
+
+    try:
+        form = compiler.write(program.model, mixed_form=True, set_sense=pyo.maximize)
+    except library("pyomo.common.errors").InvalidExpressionError as error:
+        return str(error)
+    for column in form.columns:
+        if not (column.is_integer() and column.has_lb() and column.has_ub()):
+            return f"variable {column.name} is not whole or has no limits"
+    model = cp_model.CpModel()
+    x = [model.new_int_var(math.ceil(c.lb), math.floor(c.ub), "") for c in form.columns]
+    most = [max(abs(c.lb), abs(c.ub)) for c in form.columns]
+    matrix = form.A.tocsr()
+    for row, (entry, limit) in enumerate(zip(form.rows, map(float, form.rhs), strict=True)):
+        here = slice(*matrix.indptr[row : row + 2])
+        columns = matrix.indices[here].tolist()
+        scaled = [math.ldexp(number, EXACT_BITS) for number in (*matrix.data[here].tolist(), limit)]
+        reach = sum(abs(n) * most[j] for n, j in zip(scaled, columns, strict=False)) + abs(scaled[-1])
+        if not (all(number.is_integer() for number in scaled) and reach <= LARGEST_ROW):
+            return f"constraint {entry.constraint.name} has numbers that are not whole, or too large"
+        unit = math.gcd(*map(int, scaled)) or 1
+        *numbers, last = (int(number) // unit for number in scaled)
+        low = last if entry.bound_type <= 0 else cp_model.INT_MIN
+        high = last if entry.bound_type >= 0 else cp_model.INT_MAX
+        total = sum(n * x[j] for n, j in zip(numbers, columns, strict=True))
+        model.add_linear_constraint(total, low, high)
+    costs = form.c.toarray()[0].tolist() if form.columns else []
+    reach = math.fsum(abs(cost) * top for cost, top in zip(costs, most, strict=True))
+    bits, offset = CP_SAT_BITS - math.frexp(reach)[1], float(form.c_offset[0])
+    if reach < 2.0**32 and all(math.ldexp(cost, EXACT_BITS).is_integer() for cost in costs):
+        bits = EXACT_BITS  # the bound is then exact as a float
+    whole = [round(math.ldexp(cost, bits)) for cost in costs]
+    for number, cost, top in zip(whole, costs, most, strict=True):
+        offset += math.ldexp(abs(number - math.ldexp(cost, bits)) * top, -bits)
+    model.maximize(sum(number * one for number, one in zip(whole, x, strict=True)))
+    return WholeModel(model, list(zip(form.columns, x, strict=True)), bits, offset)

@@ -1,0 +1,329 @@
+"""A declared program is enough for an oracle: the problems' own oracles judge it, and it judges programs."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from ortools.sat.python import cp_model
+
+import clairvoyant as cv
+from clairvoyant.models.admission.instance import AdmissionInstance, Schedule
+from clairvoyant.models.admission.program import compact_program
+from clairvoyant.models.allocation.instance import AllocationInstance
+from clairvoyant.models.allocation.program import stationary_program
+from clairvoyant.models.base import DecisionError, InputError, Instance, Origin, Outcome, Violation
+from clairvoyant.models.placement.instance import PlacementInstance
+from clairvoyant.models.placement.program import placement_program
+from clairvoyant.models.program import CvxpyProgram, Program, PyomoProgram, Solved
+from clairvoyant.models.selection.instance import SelectionInstance
+from clairvoyant.models.selection.program import slot_program
+from clairvoyant.online.play import Replay, play
+from clairvoyant.oracles.base import Optimum, OracleError, WhyStopped
+from clairvoyant.oracles.generic import METHODS, declared, oracles
+from clairvoyant.oracles.placement.exact import _program_rows, _simulated
+
+Values = Mapping[str, np.ndarray]
+
+
+class Shop(Instance):
+    """Pick goods, one by one, of at most so much weight in all: a knapsack, or with ``minimised`` a cover."""
+
+    problem: ClassVar[str] = "shop"
+
+    def __init__(self, worth: Sequence[float], weight: Sequence[float], limit: float, **how: Any) -> None:
+        self.worth, self.weight, self.limit = list(worth), list(weight), limit
+        self.how: dict[str, Any] = {"library": "pyomo", "whole": True, "factor": 1.0} | how
+        self.setting, self.origin = limit, Origin("test")
+
+    def episode(self, sees: frozenset[str]) -> Any:
+        return Counter(self)
+
+    def violations(self, decision: Any) -> list[Violation]:
+        excess = float(np.dot(decision, self.weight[: len(decision)])) - self.limit
+        excess *= -1.0 if self.minimised and len(decision) == len(self.weight) else not self.minimised
+        return [Violation("limit", (), excess)] if excess > 1e-6 else []
+
+    def program(self) -> Program:
+        return self.by_pyomo() if self.how["library"] == "pyomo" else self.by_cvxpy()
+
+    def by_pyomo(self) -> PyomoProgram:
+        import pyomo.environ as pyo
+
+        m, n = pyo.ConcreteModel(), range(len(self.worth))
+        m.x = pyo.Var(n, domain=pyo.Binary if self.how["whole"] else pyo.NonNegativeReals, bounds=(0, 1))
+        m.unused = pyo.Var(domain=pyo.Integers)
+        total = sum(self.weight[i] * m.x[i] for i in n)
+        m.limit = pyo.Constraint(expr=total >= self.limit if self.minimised else total <= self.limit)
+        worth = sum(self.how["factor"] * self.worth[i] * m.x[i] ** self.how.get("power", 1) for i in n) + 5.0
+        m.total = pyo.Objective(expr=worth, sense=pyo.minimize if self.minimised else pyo.maximize)
+        shapes = {"x": (len(n),), "unused": ()}
+        return PyomoProgram(m, shapes, title="Shop", equations=(), decisions=self.how.get("read", read))
+
+    def by_cvxpy(self) -> CvxpyProgram:
+        import cvxpy as cp
+
+        whole = self.how["whole"]
+        x = cp.Variable(len(self.worth), name="x", boolean=whole, nonneg=not whole)
+        rows = {"limit": self.weight @ x <= self.limit, "one": x <= 1}
+        problem = cp.Problem(cp.Maximize(self.worth @ x + 5.0), list(rows.values()))
+        return CvxpyProgram(problem, {"x": x}, rows, title="Shop", equations=(), decisions=read)
+
+    def facts(self) -> dict[str, float]:
+        return {}
+
+    def content(self) -> Iterator[tuple[str, Any]]:
+        yield "worth", self.worth
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"worth": self.worth}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "Shop":
+        return cls(**data)
+
+
+class Cover(Shop):
+    minimised: ClassVar[bool] = True
+
+
+class Counter:
+    """Pays for every good when it is picked, and 5 for coming."""
+
+    def __init__(self, shop: Shop) -> None:
+        self.shop, self.picked = shop, list[float]()
+
+    def __iter__(self) -> Iterator[int]:
+        yield from range(len(self.shop.worth))
+
+    def apply(self, decision: Any, *, enforce: bool = True) -> Outcome:
+        self.picked.append(float(decision))
+        broken = self.shop.violations(self.picked)
+        if broken:
+            raise DecisionError(f"too much: {broken[0]}", broken)
+        reward = decision * self.shop.worth[len(self.picked) - 1] + 5.0 * (len(self.picked) == 1)
+        return Outcome(reward, True, None)
+
+
+def read(values: Values) -> list[float]:
+    assert np.isfinite(values.get("unused", 0.0))
+    return [float(x) for x in values["x"]]
+
+
+WORTH, WEIGHT = [6.0, 5.0, 8.0, 9.0, 6.0, 7.0, 3.0], [2.0, 3.0, 6.0, 7.0, 5.0, 9.0, 4.0]
+
+
+def best(shop: Shop) -> float:
+    """The optimum, by enumeration."""
+    count = len(shop.worth)
+    sets = [[float(bits >> i & 1) for i in range(count)] for bits in range(2**count)]
+    sums = [5.0 + float(np.dot(x, shop.worth)) for x in sets if not shop.violations(x)]
+    return min(sums) if shop.minimised else max(sums)
+
+
+@pytest.mark.parametrize("kind", [Shop, Cover])
+@pytest.mark.parametrize("method", ["auto", "cp-sat", "highs"])
+@pytest.mark.parametrize("unit", [1.0, 0.1, 1e7 / 3.0])
+def test_the_optimum_is_that_of_enumeration(kind: type[Shop], method: str, unit: float) -> None:
+    shop = kind([unit * worth for worth in WORTH], WEIGHT, 15.0)
+    found = declared(shop, method=method)
+    assert found.value == pytest.approx(best(shop), rel=1e-12)
+    assert found.bound is not None
+    assert (found.bound <= found.value) if kind.minimised else (found.bound >= found.value)
+    assert found.bound == pytest.approx(found.value, rel=1e-8)
+    proved = WhyStopped.GAP_REACHED if method == "highs" else WhyStopped.PROVED
+    assert found.why_stopped is proved
+    assert ("HiGHS" in found.method) == (method == "highs")
+    assert play(Replay(found.decision, "shop"), shop).total == pytest.approx(found.value, rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    "how", [{"library": "cvxpy"}, {"library": "cvxpy", "whole": False}, {"whole": False}]
+)
+@pytest.mark.parametrize("limit", [15.0, 3.7])
+def test_other_programs_go_to_highs_and_are_not_called_proved(how: dict[str, Any], limit: float) -> None:
+    shop = Shop(WORTH, WEIGHT, limit, **how)
+    found = declared(shop)
+    filled, left = 5.0, limit
+    for worth, weight in sorted(zip(WORTH, WEIGHT, strict=True), key=lambda good: -good[0] / good[1]):
+        filled, left = filled + worth * min(1.0, left / weight), max(0.0, left - weight)
+    assert found.value == pytest.approx(best(shop) if how.get("whole", True) else filled, rel=1e-8)
+    assert found.bound is not None
+    assert found.value < found.bound < found.value * (1 + 1e-7)
+    assert found.why_stopped is WhyStopped.GAP_REACHED
+    assert found.method.startswith("HiGHS through")
+    if how.get("library") == "cvxpy" and not shop.how["whole"]:
+        conic = declared(shop, method="clarabel")
+        assert conic.value == pytest.approx(found.value, rel=1e-6)
+        assert conic.method.startswith("Clarabel")
+
+
+# The four problems: each oracle of theirs judges the generic one.
+
+
+def declares(instance: Instance, program: Callable[[], Program], read: Callable[[Values], Any]) -> Any:
+    """The same instance, which now says what its optimum is."""
+
+    def declared_program() -> Program:
+        made = program()
+        made.decisions = read
+        return made
+
+    vars(instance)["program"] = declared_program
+    return instance
+
+
+def allocation(seed: int) -> Any:
+    made: AllocationInstance = cv.generate("allocation", "tiny", seed, slots=6)  # type: ignore[assignment]
+    setting = made.setting
+
+    def hold(values: Values) -> list[np.ndarray]:
+        y = np.clip(values["y"], 0.0, setting.edge_demand)
+        share = np.minimum(1.0, setting.capacity / np.maximum(setting.server_sums(y), 1e-300))
+        return [y * share[setting.server]] * setting.slots
+
+    return declares(made, lambda: stationary_program(made), hold)
+
+
+def selection(seed: int) -> Any:
+    made: SelectionInstance = cv.generate("selection", "tiny", seed, slots=1)  # type: ignore[assignment]
+    one = made.arrivals[0]
+    return declares(made, lambda: slot_program(made.setting, made.mean, one), lambda v: [v["x"] > 0.5])
+
+
+def admission(seed: int) -> Any:
+    made: AdmissionInstance = cv.generate("admission", "tiny", seed)  # type: ignore[assignment]
+
+    def deploy(values: Values) -> Any:
+        sides = []
+        for name in ("y", "z"):
+            counts = values[name].astype(np.int64)
+            i, h, t = np.nonzero(counts)
+            sides.append(np.column_stack([t + 1, i, h, counts[i, h, t]]))
+        return Schedule(*sides).deployments(made.setting.horizon)
+
+    return declares(made, lambda: compact_program(made), deploy)
+
+
+def placement(seed: int) -> Any:
+    made: PlacementInstance = cv.generate(  # type: ignore[assignment]
+        "placement", "tiny", seed, jobs=4, contention=0.0
+    )
+    return declares(
+        made,
+        lambda: placement_program(made),
+        lambda values: made.decisions(_simulated(made, *_program_rows(values))),
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("make", [allocation, selection, admission, placement])
+def test_the_declared_programs_of_the_four_problems_have_the_optimum_of_their_own_oracles(
+    make: Callable[[int], Instance], seed: int
+) -> None:
+    instance = make(seed)
+    own, found = cv.solve(instance, gap=1e-8), declared(instance, gap=1e-7)
+    sign = -1.0 if instance.minimised else 1.0
+    assert found.value == pytest.approx(own.value, rel=1e-6)
+    assert found.bound is not None
+    assert own.bound is not None
+    assert sign * found.bound >= sign * own.value * (1 - sign * 1e-9)  # no bound cuts off the other's value
+    assert sign * own.bound >= sign * found.value * (1 - sign * 1e-9)
+    assert found.gap is not None
+    assert found.gap <= 1e-6
+    del vars(instance)["program"]
+    assert play(Replay(found.decision, instance.problem), instance).total == pytest.approx(found.value)
+
+
+# What it refuses, and what it says when time is short.
+
+
+@pytest.mark.parametrize(
+    ("shop", "method", "message"),
+    [
+        (Shop(WORTH, WEIGHT, 9.0, whole=False), "cp-sat", r"variable x\[0\] is not whole"),
+        (Shop(WORTH, [w / 10.0 for w in WEIGHT], 0.9), "cp-sat", "constraint limit has numbers that are not"),
+        (Shop(WORTH, [2.0**45 * w for w in WEIGHT], 2.0**49), "cp-sat", "constraint limit has numbers"),
+        (Shop(WORTH, WEIGHT, 9.0, power=2), "cp-sat", "nonlinear"),
+        (Shop(WORTH, WEIGHT, 9.0, library="cvxpy"), "cp-sat", "it is not declared in Pyomo"),
+        (Shop(WORTH, WEIGHT, 9.0), "clarabel", "it is not declared in CVXPY"),
+        (allocation(0), "highs", "utilities are not linear"),
+        (
+            Shop(WORTH, WEIGHT, 9.0),
+            "simplex",
+            "method: 'simplex' is not one of auto, highs, cp-sat, clarabel",
+        ),
+        (Shop(WORTH, WEIGHT, 9.0, read=None), "auto", "has no `decisions`"),
+        (cv.generate("admission", "tiny"), "auto", "'admission' declares no program"),
+    ],
+)
+def test_what_a_method_cannot_take_is_refused_by_name(shop: Instance, method: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        declared(shop, method=method)
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"factor": 0.9}, "the program is not that of the instance"),
+        ({"read": lambda values: 1 - values["x"]}, r"CP-SAT.*event \d: too much: limit exceeded"),
+        ({"read": lambda _: [0.0]}, "the program has 1 decisions"),
+        ({"whole": False, "power": 2}, "status 'unknown'"),
+    ],
+)
+def test_a_program_that_is_not_that_of_the_instance_is_an_error(how: dict[str, Any], message: str) -> None:
+    with pytest.raises(OracleError, match=message):
+        declared(Shop(WORTH, WEIGHT, 15.0, **how))
+
+
+def test_a_program_without_a_solution_is_an_error() -> None:
+    for method in ("cp-sat", "highs"):
+        with pytest.raises(OracleError, match="for a program that has an optimum"):
+            declared(Cover(WORTH, WEIGHT, 99.0), method=method)
+
+
+def test_without_time_nothing_is_done_and_nothing_is_claimed() -> None:
+    told: list[tuple[float, str]] = []
+    found = declared(Shop(WORTH, WEIGHT, 15.0), time_limit=0.0, progress=lambda *one: told.append(one))
+    assert (found.value, found.bound, found.gap) == (5.0, None, None)
+    assert found.why_stopped is WhyStopped.TIME_LIMIT
+    assert "all variables 0" in found.method
+    assert told == [(0.0, "declared: Shop"), (1.0, "value 5, bound none")]
+    with pytest.raises(OracleError, match="all variables 0 are no decision"):
+        declared(Cover(WORTH, WEIGHT, 15.0), time_limit=0.0)
+
+
+def limited(monkeypatch: pytest.MonkeyPatch, bound: float | None) -> Optimum:
+    """What comes of a HiGHS whose time is up before it has a solution."""
+    nothing = Solved("maxTimeLimit", None, {}, bound=bound)
+    monkeypatch.setattr(PyomoProgram, "solve", lambda *_, **__: nothing)
+    return declared(Shop(WORTH, WEIGHT, 15.0), method="highs", time_limit=60.0)
+
+
+def test_a_solver_out_of_time_leaves_an_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = limited(monkeypatch, 44.0)
+    assert (found.value, found.why_stopped) == (5.0, WhyStopped.TIME_LIMIT)
+    assert found.bound == pytest.approx(44.0, rel=1e-8)
+    assert limited(monkeypatch, None).bound is None
+    monkeypatch.setattr(cp_model.CpSolver, "solve", lambda *_: cp_model.UNKNOWN)
+    found = declared(Shop(WORTH, WEIGHT, 15.0), time_limit=60.0)
+    assert (found.value, found.bound, found.why_stopped) == (5.0, None, WhyStopped.TIME_LIMIT)
+
+
+def test_a_larger_shop_is_stopped_at_a_gap() -> None:
+    rng = np.random.default_rng(1)
+    shop = Shop(rng.uniform(1.0, 2.0, 60).tolist(), rng.integers(5, 50, 60).tolist(), 400.0)
+    loose, tight = declared(shop, gap=0.2), declared(shop)
+    assert loose.gap is not None
+    assert tight.gap is not None
+    assert tight.gap <= 1e-12
+    assert 0.0 <= loose.gap <= 0.2
+    assert loose.value <= tight.value
+    assert math.isclose(tight.value, declared(shop, method="highs").value, rel_tol=1e-9)
+
+
+def test_the_entry_says_what_its_bound_rests_on() -> None:
+    (entry,) = oracles("shop").values()
+    assert (entry.problem, entry.methods) == ("shop", METHODS)
+    assert "dual bound of the solver" in entry.guarantee
