@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .models.base import ClairvoyantError, InputError, Instance
 from .models.draw import choose
+from .oracles import generic
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
     from .analysis.claim import Claim, Table
     from .oracles.base import OracleEntry
-    from .testing.kit import Kit
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 """What a problem may be called: names become names of files."""
@@ -95,7 +95,8 @@ class Problem:
     worst_case
         A search for the instance on which a policy regrets most.
     kit
-        What :func:`clairvoyant.testing.check_policy` needs to know; one made from ``generate`` by default.
+        What :func:`clairvoyant.testing.check_policy` needs to know, a :class:`clairvoyant.testing.Kit`; one
+        made from ``generate`` by default.
     small, besides
         Options of a tiny instance on which every method and policy has work to do, and a function that uses
         kernels which no listed oracle or policy uses: for ``clairvoyant warmup``.
@@ -118,7 +119,7 @@ class Problem:
     ratio: Callable[[Any, float], tuple[float, float]] | str | None = None
     measures: Callable[[Any, Any], dict[str, float]] | str | None = None
     worst_case: Callable[..., Any] | str | None = None
-    kit: Kit | str | None = None
+    kit: Any = None
     small: Mapping[str, Any] = field(default_factory=dict)
     besides: Callable[[], None] | str | None = None
     benchmark: str | None = None
@@ -303,7 +304,11 @@ def find(name: Any) -> Problem:
 
 def oracles(name: str) -> dict[str, OracleEntry]:
     """Return the oracles of a problem by name, the default first."""
-    listed = {key: one for key, one in find(name).part("oracles").items() if one.problem == name}
+    problem = find(name)
+    if problem.has("oracles"):
+        listed = {key: one for key, one in problem.part("oracles").items() if one.problem == name}
+    else:
+        listed = generic.oracles(name)
     added = {key: one for key, one in _added("oracles").items() if one.problem == name}
     return _joined(listed, added, f"an oracle of {name!r}")
 

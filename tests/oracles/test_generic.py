@@ -9,8 +9,9 @@ import pytest
 from ortools.sat.python import cp_model
 
 import clairvoyant as cv
-from clairvoyant.models.admission.instance import AdmissionInstance, Schedule
+from clairvoyant.models.admission.instance import AdmissionInstance
 from clairvoyant.models.admission.program import compact_program
+from clairvoyant.models.admission.schedule import Schedule
 from clairvoyant.models.allocation.instance import AllocationInstance
 from clairvoyant.models.allocation.program import stationary_program
 from clairvoyant.models.base import DecisionError, InputError, Instance, Origin, Outcome, Violation
