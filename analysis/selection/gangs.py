@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...models.program import SolverError
-from ...models.selection.gang import GangInstance, GangSetting, printed_counterexample
+from ...models.selection.gang import SelectionGangInstance, SelectionGangSetting, printed_counterexample
 from ...models.selection.gang_generate import generate
 from ...models.selection.gang_program import literal_program
 from ...online.play import play
@@ -17,7 +17,7 @@ SEEDS_APART = 1000
 """Seeds of instances that belong to one seed of the audit."""
 
 
-def printed_is_empty(setting: GangSetting, arrivals: np.ndarray) -> bool:
+def printed_is_empty(setting: SelectionGangSetting, arrivals: np.ndarray) -> bool:
     """Tell whether no decision meets the constraints as printed in a slot, by solving for one.
 
     Raises
@@ -38,7 +38,7 @@ def printed_is_empty(setting: GangSetting, arrivals: np.ndarray) -> bool:
     return False
 
 
-def _empty_slots(instance: GangInstance) -> tuple[int, int]:
+def _empty_slots(instance: SelectionGangInstance) -> tuple[int, int]:
     """Return in how many slots no decision is printed-feasible, and in how many an empty port is to blame."""
     setting = instance.setting
     patterns, repeats = np.unique(instance.arrivals, axis=0, return_counts=True)
@@ -49,9 +49,9 @@ def _empty_slots(instance: GangInstance) -> tuple[int, int]:
     return int(repeats[empty].sum()), int(repeats[blamed].sum())
 
 
-def _one_task_on_two_servers() -> GangInstance:
+def _one_task_on_two_servers() -> SelectionGangInstance:
     """Return an instance whose only job has one task of the two that it needs, and two servers for it."""
-    return GangInstance(
+    return SelectionGangInstance(
         channels=[[0, 0], [0, 1]],
         task_port=[0],
         demand=[[1]],

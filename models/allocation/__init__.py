@@ -4,3 +4,16 @@ In every slot jobs arrive at ports; the scheduler holds a fractional allocation 
 between ports and servers; a port that yields a job earns a concave gain minus the dominant communication
 overhead.
 """
+
+from .gang import AllocationGangInstance, AllocationGangSetting
+from .instance import AllocationInstance
+from .setting import Feedback, Observation, Setting
+
+__all__ = [
+    "AllocationGangInstance",
+    "AllocationGangSetting",
+    "AllocationInstance",
+    "Feedback",
+    "Observation",
+    "Setting",
+]

@@ -28,7 +28,7 @@ from .setting import TOLERANCE, Setting
 
 
 @dataclass(frozen=True, eq=False)
-class GangSetting:
+class AllocationGangSetting:
     """What a policy may know before it starts; every array is read-only.
 
     Attributes
@@ -168,7 +168,7 @@ class GangSetting:
         return [Violation("minimum", (int(p),), float(lack[p])) for p in np.flatnonzero(lack > 0)]
 
 
-class GangInstance(Instance):
+class AllocationGangInstance(Instance):
     """A gang scheduling problem.
 
     Parameters
@@ -187,7 +187,7 @@ class GangInstance(Instance):
     """
 
     problem: ClassVar[str] = "allocation-gang"
-    setting: GangSetting
+    setting: AllocationGangSetting
 
     def __init__(self, base: AllocationInstance, *, demand: Any, floor: Any, minimum: Any) -> None:
         ports, kinds = base.setting.ports, base.setting.kinds
@@ -208,12 +208,12 @@ class GangInstance(Instance):
         for array in (task_port, task_demand, task_floor):
             array.setflags(write=False)
         self.base = base
-        self.setting = GangSetting(base.setting, task_port, task_demand, task_floor, m)
+        self.setting = AllocationGangSetting(base.setting, task_port, task_demand, task_floor, m)
 
     def __repr__(self) -> str:
         s = self.setting
         return (
-            f"GangInstance(ports={s.ports}, servers={s.base.servers}, kinds={s.kinds}, "
+            f"AllocationGangInstance(ports={s.ports}, servers={s.base.servers}, kinds={s.kinds}, "
             f"tasks={len(s.task_port)}, slots={s.slots}, digest={self.digest()})"
         )
 
@@ -249,7 +249,7 @@ class GangInstance(Instance):
         result: np.ndarray = self.arrivals @ self.setting.port_rewards(y)
         return result
 
-    def with_arrivals(self, arrivals: Any) -> GangInstance:
+    def with_arrivals(self, arrivals: Any) -> AllocationGangInstance:
         """Return the same setting under other arrivals."""
         other = object.__new__(type(self))
         other.base = self.base.with_arrivals(arrivals)
@@ -300,7 +300,7 @@ def _per_task(value: Any, field: str, ports: int, kinds: int) -> list[np.ndarray
 
 def generate_gang(
     base: AllocationInstance, seed: int, *, tasks: int = 2, floor: float = 0.5, minimum: int | None = None
-) -> GangInstance:
+) -> AllocationGangInstance:
     """Split every port's demand over tasks, to make a gang instance out of a fractional one.
 
     Parameters
@@ -328,7 +328,7 @@ def generate_gang(
     rng = draw.stream(seed, "tasks")
     share = rng.dirichlet(np.full(tasks, 4.0), size=base.setting.ports)
     demand = share[:, :, None] * base.setting.demand[:, None, :]
-    return GangInstance(
+    return AllocationGangInstance(
         base,
         demand=demand.tolist(),
         floor=(floor * demand).tolist(),
@@ -336,7 +336,7 @@ def generate_gang(
     )
 
 
-def printed_violations(setting: GangSetting, y: Any) -> list[Violation]:
+def printed_violations(setting: AllocationGangSetting, y: Any) -> list[Violation]:
     """List the constraints of the set *printed* in 3.5 that ``y`` breaks, literally and without tolerance.
 
     Every port, whether a job arrives or not, must have at least m_l tasks with a positive sum ("minimum");
@@ -361,7 +361,7 @@ def printed_violations(setting: GangSetting, y: Any) -> list[Violation]:
     return found
 
 
-def printed_is_empty(setting: GangSetting) -> bool:
+def printed_is_empty(setting: AllocationGangSetting) -> bool:
     """Return whether the set printed in 3.5 is empty.
 
     A task can have a positive sum if somewhere both its demand and a capacity are positive; all tasks that
@@ -376,7 +376,7 @@ def printed_is_empty(setting: GangSetting) -> bool:
     return bool((count < setting.minimum).any())
 
 
-def printed_counterexample(capacity: float, minimum: int) -> GangInstance:
+def printed_counterexample(capacity: float, minimum: int) -> AllocationGangInstance:
     """Return the smallest instance on which the printed set fails: one port, server and kind, two unit tasks.
 
     With capacity 1 and minimum 2 the printed set admits y = (1 - e, e): neither all nor nothing. With
@@ -391,4 +391,4 @@ def printed_counterexample(capacity: float, minimum: int) -> GangInstance:
         alpha=[[1.0]],
         arrivals=[[1]],
     )
-    return GangInstance(base, demand=[[[1.0], [1.0]]], floor=[[[1.0], [1.0]]], minimum=[minimum])
+    return AllocationGangInstance(base, demand=[[[1.0], [1.0]]], floor=[[[1.0], [1.0]]], minimum=[minimum])

@@ -21,7 +21,7 @@ import numpy as np
 
 from ..base import InputError, numbers
 from . import utility
-from .gang import GangSetting
+from .gang import AllocationGangSetting
 from .instance import LARGEST
 
 ROUNDING = 2.0**-40
@@ -44,7 +44,7 @@ class Prices(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class GangCertificate:
+class AllocationGangCertificate:
     """What proves a bound: :func:`gang_bound` gives it again from these numbers alone.
 
     Attributes
@@ -81,7 +81,7 @@ class Reach(NamedTuple):
         Tasks that can be scheduled, whose job has weight and enough such tasks, shape (G,).
     """
 
-    setting: GangSetting
+    setting: AllocationGangSetting
     weights: np.ndarray
     demand: np.ndarray
     floor: np.ndarray
@@ -107,7 +107,7 @@ class Reach(NamedTuple):
         return float(self.weights[base.port] @ gain)
 
 
-def reach(setting: GangSetting, weights: Any) -> Reach:
+def reach(setting: AllocationGangSetting, weights: Any) -> Reach:
     """Return the part of the gang set where the best allocation is.
 
     Raises
@@ -215,7 +215,7 @@ def _choices(
     return float(best.sum()), float(np.abs(parts[open_]).sum())
 
 
-def gang_bound(setting: GangSetting, certificate: GangCertificate) -> float:
+def gang_bound(setting: AllocationGangSetting, certificate: AllocationGangCertificate) -> float:
     """Return a certified upper bound on max over the gang set of sum_l N_l q_l(y), without any solver.
 
     Raises
@@ -246,7 +246,7 @@ def gang_bound(setting: GangSetting, certificate: GangCertificate) -> float:
     return bound
 
 
-def _checked(setting: GangSetting, prices: Prices | None, at: int) -> Prices:
+def _checked(setting: AllocationGangSetting, prices: Prices | None, at: int) -> Prices:
     if prices is None:
         raise InputError(f"prices[{at}]: missing at a leaf")
     shapes = ((setting.ports, setting.kinds), setting.base.capacity.shape)

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 from ..draw import real, whole
-from .gang import GangInstance, generate_gang
+from .gang import AllocationGangInstance, generate_gang
 from .generate import generate as generate_base
 from .instance import AllocationInstance
 from .trace import from_trace as base_from_trace
 
-Maker = Callable[..., GangInstance]
+Maker = Callable[..., AllocationGangInstance]
 
 
 def _also_takes(base: Callable[..., AllocationInstance]) -> Callable[[Maker], Maker]:
@@ -38,7 +38,7 @@ def generate(
     floor: float = 0.5,
     minimum: int | None = None,
     **options: Any,
-) -> GangInstance:
+) -> AllocationGangInstance:
     """Generate a fractional instance and split the demand of its ports; see :func:`.gang.generate_gang`."""
     return _split(generate_base(size, seed, **options), seed, tasks, floor, minimum)
 
@@ -52,12 +52,14 @@ def from_trace(
     floor: float = 0.5,
     minimum: int | None = None,
     **options: Any,
-) -> GangInstance:
+) -> AllocationGangInstance:
     """Make a fractional instance from a folder of traces and split the demand of its ports."""
     return _split(base_from_trace(folder, seed=seed, **options), seed, tasks, floor, minimum)
 
 
-def _split(base: AllocationInstance, seed: int, tasks: Any, floor: Any, minimum: Any) -> GangInstance:
+def _split(
+    base: AllocationInstance, seed: int, tasks: Any, floor: Any, minimum: Any
+) -> AllocationGangInstance:
     return generate_gang(
         base,
         seed,

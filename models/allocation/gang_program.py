@@ -13,7 +13,7 @@ from ..base import numbers
 from ..program import CAREFUL, PyomoProgram
 from ..stopwatch import library
 from . import utility
-from .gang import GangSetting
+from .gang import AllocationGangSetting
 
 EQUATIONS = (
     "maximise    sum_l N_l (sum_{r,k} z[l,r,k] - p_l)",
@@ -29,7 +29,7 @@ TANGENTS = 6
 """Tangent points per concave utility."""
 
 
-def gang_program(setting: GangSetting, weights: Any) -> PyomoProgram:
+def gang_program(setting: AllocationGangSetting, weights: Any) -> PyomoProgram:
     """Declare the mixed-integer program for weights N >= 0, shape (L,).
 
     Its variables are ``y`` (pairs, K), ``Y`` and ``z`` (E, K), ``p`` and ``u`` (L,), ``v`` (tasks,). Concave

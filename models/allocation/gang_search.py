@@ -17,8 +17,8 @@ import numpy as np
 from .. import stopwatch
 from ..program import SolverError
 from . import utility
-from .gang import GangSetting
-from .gang_bound import FREE, OFF, ON, GangCertificate, Prices, Proven, Reach, bound_of, reach
+from .gang import AllocationGangSetting
+from .gang_bound import FREE, OFF, ON, AllocationGangCertificate, Prices, Proven, Reach, bound_of, reach
 from .gang_relaxation import Answer, Relaxation
 from .setting import TOLERANCE
 
@@ -67,11 +67,11 @@ class BestGang(NamedTuple):
     bound: float
     scale: float
     rounding: float
-    certificate: GangCertificate
+    certificate: AllocationGangCertificate
 
 
 def best_gang(
-    setting: GangSetting,
+    setting: AllocationGangSetting,
     weights: Any,
     *,
     gap: float = 1e-6,
@@ -202,7 +202,7 @@ class _Search:
         if bound < self.value - TOLERANCE * self.held.gross():
             raise SolverError(f"the bound {bound!r} is below the value {self.value!r}")
         tree = np.array(self.branch), np.array(self.child), tuple(self.prices)
-        certificate = GangCertificate(self.held.weights, *tree)
+        certificate = AllocationGangCertificate(self.held.weights, *tree)
         setting, total = self.held.setting.base, self.held.setting.totals(self.y)
         gross = float(self.held.weights @ (setting.gains(total) + setting.penalties(total)))
         rounding *= min(ROUNDINGS, SUMS * gross / terms) if terms > 0.0 else 0.0
@@ -313,7 +313,7 @@ def _settled(held: Reach, on: np.ndarray, y: np.ndarray) -> np.ndarray:
     return _only(setting, (setting.port_rewards(y) > 0.0)[setting.task_port], y)
 
 
-def _only(setting: GangSetting, on: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _only(setting: AllocationGangSetting, on: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.where(on[setting.pair_task][:, None], y, 0.0)
 
 

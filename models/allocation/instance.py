@@ -20,6 +20,7 @@ from ..base import (
     refuse_unknown,
     things,
 )
+from ..graphs import bipartite
 from ..stopwatch import library
 from . import utility
 from .episode import SlotEpisode
@@ -261,25 +262,12 @@ class AllocationInstance(Instance):
         InputError
             For a node or graph attribute that is missing or malformed, by name.
         """
-        sides: dict[str, list[Any]] = {"port": [], "server": []}
-        for node in graph.nodes:
-            if not isinstance(node, tuple) or len(node) != 2 or node[0] not in sides:
-                raise InputError(f'graph: node {node!r} is neither ("port", l) nor ("server", r)')
-            sides[node[0]].append(node[1])
-        for side, indices in sides.items():
-            if set(indices) != set(range(len(indices))):
-                raise InputError(f"graph: {side} numbers {indices!r} are not 0 to {len(indices) - 1}")
+        ports, servers, edges = bipartite(graph)
 
         def column(side: str, key: str) -> list[Any]:
-            nodes = [graph.nodes[side, i] for i in range(len(sides[side]))]
-            return [need(node, key, f"graph.{side}[{i}].") for i, node in enumerate(nodes)]
+            count = ports if side == "port" else servers
+            return [need(graph.nodes[side, i], key, f"graph.{side}[{i}].") for i in range(count)]
 
-        edges = []
-        for u, v in graph.edges:
-            pair = {u[0]: u[1], v[0]: v[1]}
-            if len(pair) != 2:
-                raise InputError(f"graph: edge {u!r} - {v!r} does not join a port and a server")
-            edges.append((pair["port"], pair["server"]))
         return cls(
             edges=edges,
             demand=column("port", "demand"),

@@ -17,7 +17,7 @@ from .instance import ChannelInstance, count_ports, edge_order, noise_fields
 
 
 @dataclass(frozen=True, eq=False)
-class GangSetting(GangChannels):
+class SelectionGangSetting(GangChannels):
     """What a policy may know before it starts: :class:`.gang_channels.GangChannels`, and how many fit."""
 
     @cached_property
@@ -26,8 +26,8 @@ class GangSetting(GangChannels):
         return most_tasks(self, np.ones(self.channels, dtype=bool), np.ones(self.ports)).marked
 
 
-class GangInstance(ChannelInstance):
-    """A gang scheduling problem: a :class:`GangSetting`, and what nature hides.
+class SelectionGangInstance(ChannelInstance):
+    """A gang scheduling problem: a :class:`SelectionGangSetting`, and what nature hides.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class GangInstance(ChannelInstance):
     """
 
     problem: ClassVar[str] = "selection-gang"
-    setting: GangSetting
+    setting: SelectionGangSetting
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class GangInstance(ChannelInstance):
         a = numbers(demand, "demand", (len(owner), c.shape[1]), integer=True, high=MOST_DEVICES)
         m = numbers(minimum, "minimum", (ports,), integer=True, high=LARGEST)
         self._hide(order, ports, mean=mean, noise=noise, scale=scale, arrivals=arrivals, seed=seed, path=path)
-        self.setting = GangSetting(frozen(pairs[order]), owner, a, c, m, ports, len(self.arrivals))
+        self.setting = SelectionGangSetting(frozen(pairs[order]), owner, a, c, m, ports, len(self.arrivals))
         self.origin = origin if origin is not None else Origin("given by hand")
 
     def __repr__(self) -> str:
@@ -150,9 +150,9 @@ class GangInstance(ChannelInstance):
         )
 
 
-def printed_counterexample() -> GangInstance:
+def printed_counterexample() -> SelectionGangInstance:
     """Return the smallest instance on which the printed constraint fails: one of everything, and no job."""
-    return GangInstance(
+    return SelectionGangInstance(
         channels=[[0, 0]],
         task_port=[0],
         demand=[[1]],

@@ -13,7 +13,7 @@ import numpy as np
 from ..base import Origin
 from ..draw import choose, real, streams, whole, whole_interval
 from .channels import LARGEST
-from .gang import GangInstance
+from .gang import SelectionGangInstance
 from .gang_channels import MOST_DEVICES
 from .instance import SelectionInstance
 from .noise import NOISES, clipped_mean
@@ -60,7 +60,7 @@ def generate(
     minimum: int | None = None,
     arrival_probability: float = 0.9,
     noise: str = "clipped-normal",
-) -> GangInstance:
+) -> SelectionGangInstance:
     r"""Generate a synthetic instance.
 
     Every quantity has a random stream of its own: more arrival probability only adds jobs, other capacities
@@ -112,7 +112,7 @@ def generate(
     rank = stream(seed, "graph").random((L, R)).argsort(axis=1).argsort(axis=1)
     pairs = np.argwhere((rank < near)[owner])
     luck = stream(seed, "capacity").random((R, K))
-    return GangInstance(
+    return SelectionGangInstance(
         channels=pairs,
         task_port=owner,
         demand=stream(seed, "demand").integers(low, high, (len(owner), K), endpoint=True),
@@ -138,10 +138,10 @@ def generate(
 
 def _also_takes(
     base: Callable[..., SelectionInstance],
-) -> Callable[[Callable[..., GangInstance]], Callable[..., GangInstance]]:
+) -> Callable[[Callable[..., SelectionGangInstance]], Callable[..., SelectionGangInstance]]:
     """Say in the signature of a function that its ``**options`` are those of ``base``."""
 
-    def tell(function: Callable[..., GangInstance]) -> Callable[..., GangInstance]:
+    def tell(function: Callable[..., SelectionGangInstance]) -> Callable[..., SelectionGangInstance]:
         own = inspect.signature(function)
         kept = [p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD]
         more = [p for p in inspect.signature(base).parameters.values() if p.name not in own.parameters]
@@ -160,7 +160,7 @@ def from_trace(
     tasks: tuple[int, int] = (2, 3),
     minimum: int | None = None,
     **options: Any,
-) -> GangInstance:
+) -> SelectionGangInstance:
     """Make an instance from a folder of traces, then give its jobs tasks; see :func:`split`.
 
     Parameters
@@ -180,7 +180,7 @@ def from_trace(
 
 def split(
     base: SelectionInstance, seed: int, tasks: tuple[int, int] = (2, 3), minimum: int | None = None
-) -> GangInstance:
+) -> SelectionGangInstance:
     """Make a gang instance with the ports, servers, arrivals and noise of an instance without tasks.
 
     Each task of a port may run on every server that the port has a channel to, and takes what its cheapest
@@ -212,7 +212,7 @@ def split(
     pairs = np.argwhere(joined[owner])
     even = np.maximum(s.capacity // joined.shape[1], wanted[owner].max(axis=0, initial=0))
     words = "demand: of each task the least of its port's channels"
-    return GangInstance(
+    return SelectionGangInstance(
         channels=pairs,
         task_port=owner,
         demand=wanted[owner],

@@ -50,7 +50,7 @@ TOLERANCE = 1e-7
 """Default distance of bound and value, beyond the margin, at which an index search ends."""
 
 
-class BestGang(NamedTuple):
+class GangChoice(NamedTuple):
     """A decision x[channel] and what is known about it.
 
     Attributes
@@ -294,7 +294,7 @@ def best_gang(
     *,
     gap: float = 1e-9,
     time_limit: float | None = None,
-) -> BestGang:
+) -> GangChoice:
     """Maximise values.x over the gang set of a slot, exactly.
 
     Where every task can have its best server at once, that is the optimum, without a solver. Otherwise the
@@ -325,7 +325,7 @@ def best_gang(
     v = numbers(values, "values", (setting.channels,), low=-np.inf)
     jobs = numbers(arrivals, "arrivals", (setting.ports,), integer=True, high=1)
     gross = ceiling(setting, v, jobs)
-    nothing = BestGang(np.zeros(setting.channels), 0.0, gross, gross <= 0.0)
+    nothing = GangChoice(np.zeros(setting.channels), 0.0, gross, gross <= 0.0)
     free = _free(setting, v, jobs)
     if free is not None:
         return nothing._replace(x=free, value=gross, closed=True)
@@ -344,7 +344,7 @@ def best_gang(
     value = worth(v, x)
     _refuse_low(bound, value, gross)
     closed = bound - value <= gap * abs(bound) + margin
-    return BestGang(x, value, max(bound, value), closed)
+    return GangChoice(x, value, max(bound, value), closed)
 
 
 def worth(values: np.ndarray, x: np.ndarray) -> float:
@@ -358,7 +358,7 @@ def _refuse_low(bound: float, value: float, gross: float) -> None:
         raise SolverError(f"HiGHS's bound {bound!r} is below the value {value!r}")
 
 
-def most_tasks(setting: GangChannels, marked: np.ndarray, arrivals: np.ndarray) -> BestGang:
+def most_tasks(setting: GangChannels, marked: np.ndarray, arrivals: np.ndarray) -> GangChoice:
     """Choose as many of the marked channels as possible, exactly; ``marked`` is their number."""
     found = best_gang(setting, marked.astype(np.float64), arrivals, gap=0.0)
     if found.bound != found.value:
@@ -411,7 +411,7 @@ def best_gang_index(
     time_limit: float | None = None,
     start: float | None = None,
     listed: np.ndarray | None = None,
-) -> BestGang:
+) -> GangChoice:
     """Maximise the index v.x + sqrt(q.x) over the gang set of a slot, by outer approximation.
 
     For every lambda > 0, sqrt(q.x) <= q.x / (2 lambda) + lambda / 2, with equality at lambda = sqrt(q.x).
@@ -444,7 +444,7 @@ def best_gang_index(
 
     Returns
     -------
-    BestGang
+    GangChoice
         ``value`` and ``bound`` are those of the index, without any bonus; ``closed`` says also that no
         decision has more untried channels than ``marked``.
 
@@ -571,9 +571,9 @@ class _Index:
                 return
         raise SolverError(f"the index is not closed after {MOST_ROUNDS} cuts")
 
-    def result(self) -> BestGang:
+    def result(self) -> GangChoice:
         """Return value and bound without the bonus."""
         count = int(self.x @ self.untried)
         value = worth(self.v, self.x) + math.sqrt(worth(self.q, self.x))
         bound = max(value, self.bound - self.bonus * count)
-        return BestGang(self.x, value, bound, self.closed, count)
+        return GangChoice(self.x, value, bound, self.closed, count)

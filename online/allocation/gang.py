@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ...models.allocation import utility
-from ...models.allocation.gang import GangSetting
+from ...models.allocation.gang import AllocationGangSetting
 from ...models.allocation.instance import LARGEST
 from ...models.allocation.setting import Feedback, Observation
 from ...models.draw import real
@@ -37,7 +37,7 @@ class LeaderBounds(NamedTuple):
         return 2.0 * float(np.sqrt(self.diameter * self.reward * self.arrivals * slots))
 
 
-def reward_caps(setting: GangSetting) -> np.ndarray:
+def reward_caps(setting: AllocationGangSetting) -> np.ndarray:
     """Return upper bounds of the ports' rewards q_l per job, in closed form, shape (L,).
 
     With A_k = sum_q a[q,k], and the overhead of all kinds averaged instead of that of the worst, kind k adds
@@ -57,7 +57,7 @@ def reward_caps(setting: GangSetting) -> np.ndarray:
     return result
 
 
-def leader_bounds(setting: GangSetting) -> LeaderBounds:
+def leader_bounds(setting: AllocationGangSetting) -> LeaderBounds:
     """Return D, R and A; rewards are between zero and the ports' caps, whose sum serves as D and as R."""
     total = float(reward_caps(setting).sum())
     return LeaderBounds(diameter=total, reward=total, arrivals=float(setting.ports))
@@ -96,7 +96,7 @@ class PerturbedLeader:
             if getattr(self, key) is not None:
                 real(key, getattr(self, key), 1.0 / LARGEST)
 
-    def start(self, setting: GangSetting, rng: np.random.Generator) -> None:
+    def start(self, setting: AllocationGangSetting, rng: np.random.Generator) -> None:
         """Draw the grid; nothing has arrived yet."""
         self._setting = setting
         self._width = 1.0 / (self._default_eps(setting) if self.eps is None else self.eps)
@@ -107,7 +107,7 @@ class PerturbedLeader:
         self.solved = 0
 
     @staticmethod
-    def _default_eps(setting: GangSetting) -> float:
+    def _default_eps(setting: AllocationGangSetting) -> float:
         """Return sqrt(D / (R A T)), or 1 where there is nothing to gain or to do and any would serve."""
         bounds = leader_bounds(setting)
         spread = bounds.reward * bounds.arrivals * setting.slots

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from ...models.base import InputError
-from ...models.selection.gang import GangSetting
+from ...models.selection.gang import SelectionGangSetting
 from ...models.selection.setting import Feedback, Observation
 from ..base import Traits
 from . import statistics
@@ -45,7 +45,7 @@ class GangEsdp:
             check_name("delta", self.delta, DELTAS)
         check_name("g", self.g, GS)
 
-    def start(self, setting: GangSetting, rng: np.random.Generator) -> None:
+    def start(self, setting: SelectionGangSetting, rng: np.random.Generator) -> None:
         """Forget what was learnt."""
         self._setting = setting
         self._seen = Statistics(setting.channels)

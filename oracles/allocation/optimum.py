@@ -11,7 +11,7 @@ from typing import Any, overload
 import numpy as np
 
 from ...models.allocation import utility
-from ...models.allocation.gang import GangInstance
+from ...models.allocation.gang import AllocationGangInstance
 from ...models.allocation.gang_search import best_gang
 from ...models.allocation.instance import AllocationInstance
 from ...models.allocation.program import scaled_program
@@ -517,7 +517,7 @@ def _frozen(array: np.ndarray) -> np.ndarray:
 
 
 def gang(
-    instance: GangInstance,
+    instance: AllocationGangInstance,
     *,
     gap: float = 1e-6,
     time_limit: float | None = None,
@@ -535,8 +535,8 @@ def gang(
     Returns
     -------
     Optimum
-        ``decision`` is y[pair, kind]. ``certificate`` is a ``GangCertificate``, prices at the leaves of a
-        tree of choices; ``models.allocation.gang_bound.gang_bound`` computes the bound from it again.
+        ``decision`` is y[pair, kind]. ``certificate`` is an ``AllocationGangCertificate``, prices at the
+        leaves of a tree of choices; ``models.allocation.gang_bound.gang_bound`` computes the bound from it.
 
     Raises
     ------
@@ -594,7 +594,7 @@ ORACLES = {
     ),
     "gang": OracleEntry(
         gang,
-        GangInstance.problem,
+        AllocationGangInstance.problem,
         "the best all-or-nothing allocation to hold in every slot",
         (),
         "weak duality at every leaf of a search tree, which gang_bound checks without a solver",

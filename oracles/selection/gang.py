@@ -9,8 +9,8 @@ import numpy as np
 
 from ...models.base import InputError
 from ...models.program import SolverError
-from ...models.selection.gang import GangInstance, GangSetting
-from ...models.selection.gang_program import BestGang, best_gang, ceiling, usable, worth
+from ...models.selection.gang import SelectionGangInstance, SelectionGangSetting
+from ...models.selection.gang_program import GangChoice, best_gang, ceiling, usable, worth
 from ...models.stopwatch import library
 from ..base import (
     Budget,
@@ -61,7 +61,7 @@ class GangCertificate:
 
 
 def gang(
-    instance: GangInstance,
+    instance: SelectionGangInstance,
     *,
     method: str = HIGHS,
     gap: float = 1e-8,
@@ -107,7 +107,7 @@ def gang(
     solve = _by_cp_sat if method == CP_SAT else _by_highs
     patterns, index, repeats = np.unique(instance.arrivals, axis=0, return_inverse=True, return_counts=True)
     index = index.reshape(-1)
-    found: dict[int, BestGang] = {}
+    found: dict[int, GangChoice] = {}
     for i in np.argsort(-repeats, kind="stable").tolist():
         if budget.over:
             break
@@ -147,7 +147,7 @@ def gang(
 _WORDS = {HIGHS: "0/1 program (Pyomo, HiGHS)", CP_SAT: "constraint programming (CP-SAT)"}
 
 
-def _checked(instance: GangInstance, arrivals: np.ndarray, best: BestGang) -> BestGang:
+def _checked(instance: SelectionGangInstance, arrivals: np.ndarray, best: GangChoice) -> GangChoice:
     """Return a pattern's answer with its value recomputed, or raise if it does not survive."""
     broken = instance.setting.violations(best.x, arrivals)
     if broken:
@@ -158,17 +158,21 @@ def _checked(instance: GangInstance, arrivals: np.ndarray, best: BestGang) -> Be
     return best._replace(value=value, bound=max(best.bound, value))
 
 
-def _late(instance: GangInstance, patterns: np.ndarray, found: dict[int, BestGang], i: int) -> BestGang:
+def _late(
+    instance: SelectionGangInstance, patterns: np.ndarray, found: dict[int, GangChoice], i: int
+) -> GangChoice:
     """Return what is known of a pattern that time did not reach: fewer jobs earn less, more earn more."""
     wanted = patterns[i]
-    nothing = BestGang(np.zeros(instance.setting.channels), 0.0, 0.0, False)
+    nothing = GangChoice(np.zeros(instance.setting.channels), 0.0, 0.0, False)
     smaller = (found[j] for j in found if (patterns[j] <= wanted).all())
     best = max(smaller, key=lambda other: other.value, default=nothing)
     larger = [found[j].bound for j in found if (patterns[j] >= wanted).all()]
     return best._replace(bound=min([ceiling(instance.setting, instance.mean, wanted), *larger]), closed=False)
 
 
-def _by_highs(setting: GangSetting, mean: np.ndarray, arrivals: np.ndarray, budget: Budget) -> BestGang:
+def _by_highs(
+    setting: SelectionGangSetting, mean: np.ndarray, arrivals: np.ndarray, budget: Budget
+) -> GangChoice:
     left = None if math.isinf(budget.left) else budget.left
     try:
         return best_gang(setting, mean, arrivals, gap=budget.gap, time_limit=left)
@@ -176,7 +180,9 @@ def _by_highs(setting: GangSetting, mean: np.ndarray, arrivals: np.ndarray, budg
         raise OracleError(str(error)) from error
 
 
-def _by_cp_sat(setting: GangSetting, mean: np.ndarray, arrivals: np.ndarray, budget: Budget) -> BestGang:
+def _by_cp_sat(
+    setting: SelectionGangSetting, mean: np.ndarray, arrivals: np.ndarray, budget: Budget
+) -> GangChoice:
     """Maximise by CP-SAT, with means scaled by a power of two and rounded up: nothing is worth more."""
     cp_model = library("ortools.sat.python.cp_model")
 
@@ -206,7 +212,7 @@ def _by_cp_sat(setting: GangSetting, mean: np.ndarray, arrivals: np.ndarray, bud
     if not math.isinf(budget.left):
         solver.parameters.max_time_in_seconds = budget.left
     status = run_cp_sat(solver, model)
-    nothing = BestGang(np.zeros(setting.channels), 0.0, gross, False)
+    nothing = GangChoice(np.zeros(setting.channels), 0.0, gross, False)
     if status == cp_model.UNKNOWN:
         return nothing
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
@@ -216,13 +222,13 @@ def _by_cp_sat(setting: GangSetting, mean: np.ndarray, arrivals: np.ndarray, bud
         decision[e] = float(solver.boolean_value(x[e]))
     above = math.ldexp(float(solver.best_objective_bound), -bits)
     bound = min(gross, above + rounding(0, above))
-    return BestGang(decision, worth(mean, decision), bound, status == cp_model.OPTIMAL)
+    return GangChoice(decision, worth(mean, decision), bound, status == cp_model.OPTIMAL)
 
 
 ENTRY = {
     "gang": OracleEntry(
         gang,
-        GangInstance.problem,
+        SelectionGangInstance.problem,
         "the sum of all slots' best all-or-nothing decisions, means known",
         METHODS,
         "dual bound of a 0/1 program from HiGHS with a margin, or of CP-SAT with whole numbers rounded up",

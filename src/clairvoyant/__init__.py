@@ -31,11 +31,11 @@ if TYPE_CHECKING:
         train,
     )
     from .models.admission.instance import AdmissionInstance
-    from .models.allocation.gang import GangInstance
+    from .models.allocation.gang import AllocationGangInstance
     from .models.allocation.instance import AllocationInstance
     from .models.base import ClairvoyantError, DecisionError, InputError, Instance
     from .models.placement.instance import PlacementInstance
-    from .models.selection.gang import GangInstance as SelectionGangInstance
+    from .models.selection.gang import SelectionGangInstance
     from .models.selection.instance import SelectionInstance
     from .online.apart import PolicyError
     from .online.base import Policy, Traits
@@ -55,9 +55,9 @@ _HOMES = {
     "AdmissionInstance": "models.admission.instance",
     "PlacementInstance": "models.placement.instance",
     "AllocationInstance": "models.allocation.instance",
-    "GangInstance": "models.allocation.gang",
+    "AllocationGangInstance": "models.allocation.gang",
     "SelectionInstance": "models.selection.instance",
-    "SelectionGangInstance": "models.selection.gang:GangInstance",
+    "SelectionGangInstance": "models.selection.gang",
     **dict.fromkeys(("Optimum", "OracleError", "WhyStopped"), "oracles.base"),
     **dict.fromkeys(("Policy", "Traits"), "online.base"),
     "PolicyError": "online.apart",
@@ -71,12 +71,12 @@ _LAYERS = ("models", "oracles", "online", "analysis", "testing")
 
 __all__ = [
     "AdmissionInstance",
+    "AllocationGangInstance",
     "AllocationInstance",
     "Claim",
     "ClairvoyantError",
     "DecisionError",
     "Finding",
-    "GangInstance",
     "InputError",
     "Instance",
     "Optimum",

@@ -193,7 +193,7 @@ OURS = (
     Problem(
         name="allocation-gang",
         summary="the same with tasks that start together or not at all",
-        instance=".models.allocation.gang:GangInstance",
+        instance=".models.allocation.gang:AllocationGangInstance",
         generate=".models.allocation.gang_generate:generate",
         from_trace=".models.allocation.gang_generate:from_trace",
         options=OF_ALLOCATION,
@@ -226,7 +226,7 @@ OURS = (
     Problem(
         name="selection-gang",
         summary="the same with gangs of tasks on servers of their own capacity",
-        instance=".models.selection.gang:GangInstance",
+        instance=".models.selection.gang:SelectionGangInstance",
         generate=".models.selection.gang_generate:generate",
         from_trace=".models.selection.gang_generate:from_trace",
         options=GRAPH | {"capacity": Option("The fewest and the most devices on a server.", list)},

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 
 from clairvoyant.models.allocation.episode import SlotEpisode
-from clairvoyant.models.allocation.gang import GangInstance
+from clairvoyant.models.allocation.gang import AllocationGangInstance
 from clairvoyant.models.allocation.instance import AllocationInstance
 from clairvoyant.models.allocation.setting import Feedback, Observation, Setting
 from clairvoyant.models.base import InputError
@@ -602,8 +602,8 @@ def test_drawn_instances_can_be_written_and_read(instance: AllocationInstance) -
 
 @given(kit.gang_instances())
 @hypothesis_settings(max_examples=50, deadline=None)
-def test_drawn_gang_instances_can_be_written_and_read(instance: GangInstance) -> None:
-    assert GangInstance.from_dict(instance.to_dict()) == instance
+def test_drawn_gang_instances_can_be_written_and_read(instance: AllocationGangInstance) -> None:
+    assert AllocationGangInstance.from_dict(instance.to_dict()) == instance
     assert instance.violations(np.zeros(instance.setting.shape)) == []
 
 

@@ -110,7 +110,7 @@ def test_equal_arguments_give_equal_instances() -> None:
 
 def test_a_gang_instance_is_generated_from_a_fractional_one(tmp_path: Path) -> None:
     gang = cv.generate("allocation-gang", size="tiny", seed=3, slots=4, tasks=3, minimum=2)
-    assert isinstance(gang, cv.GangInstance)
+    assert isinstance(gang, cv.AllocationGangInstance)
     assert gang.base == cv.generate("allocation", size="tiny", seed=3, slots=4)
     assert gang.setting.minimum.tolist() == [2, 2, 2]
     assert len(gang.setting.task_port) == 9
@@ -221,7 +221,7 @@ def test_everything_is_listed_by_problem() -> None:
         (lambda i: i.save(3), r"^path: 3 is not a path"),
         (lambda i: type(i).load(3), r"^path: 3 is not a path"),
         (lambda i: type(i).from_dict(3), r"^instance: 3 is not an object"),
-        (lambda _: UNTYPED.GangInstance.from_dict(None), r"^instance: None is not an object"),
+        (lambda _: UNTYPED.AllocationGangInstance.from_dict(None), r"^instance: None is not an object"),
         (lambda i: UNTYPED.play("drf", i, isolated="no"), r"^isolated: 'no' is neither true nor false"),
         (lambda i: UNTYPED.play("drf", i, enforce="x"), r"^enforce: 'x' is neither"),
         (lambda i: UNTYPED.play("drf", i, keep_decisions=None), r"^keep_decisions: None is neither"),

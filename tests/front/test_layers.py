@@ -4,9 +4,12 @@ import ast
 import sys
 from collections.abc import Mapping
 from graphlib import CycleError, TopologicalSorter
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+import clairvoyant
 
 ROOT = Path(__file__).resolve().parents[2]
 MAY_IMPORT = {
@@ -180,6 +183,14 @@ def test_the_scan_finds_a_planted_circle(importer: str, source: str) -> None:
     }
     assert circle(others) == []
     assert circle(others | {importer: source})
+
+
+@pytest.mark.parametrize("problem", ["allocation", "selection", "admission", "placement"])
+def test_a_room_exports_what_a_policy_author_imports(problem: str) -> None:
+    room, instance = import_module(f"clairvoyant.models.{problem}"), clairvoyant.generate(problem, "tiny")
+    assert type(instance.setting) is room.Setting
+    assert type(next(iter(instance.episode(frozenset())))) is room.Observation
+    assert room.Feedback.__module__ == room.Setting.__module__ == f"clairvoyant.models.{problem}.setting"
 
 
 # One clock, and what loads while it stands.

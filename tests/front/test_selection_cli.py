@@ -71,7 +71,7 @@ def assert_refused(printed: Printed, message: str) -> None:
 def test_the_instances_are_public_by_names_that_cannot_be_confused() -> None:
     assert isinstance(cv.generate("selection", size="tiny"), cv.SelectionInstance)
     assert isinstance(cv.generate("selection-gang", size="tiny"), cv.SelectionGangInstance)
-    assert {cv.GangInstance.problem, cv.SelectionGangInstance.problem} == {
+    assert {cv.AllocationGangInstance.problem, cv.SelectionGangInstance.problem} == {
         "allocation-gang",
         "selection-gang",
     }

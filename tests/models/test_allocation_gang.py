@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from clairvoyant.models.allocation import gang_search, utility
 from clairvoyant.models.allocation.gang import (
-    GangInstance,
+    AllocationGangInstance,
     generate_gang,
     printed_counterexample,
     printed_is_empty,
@@ -24,7 +24,7 @@ from clairvoyant.models.allocation.gang_bound import (
     FREE,
     OFF,
     ON,
-    GangCertificate,
+    AllocationGangCertificate,
     Prices,
     Proven,
     bound_of,
@@ -46,7 +46,7 @@ TINY = generate_gang(generate("tiny", seed=1), 0, tasks=2, floor=0.5, minimum=1)
 
 
 @st.composite
-def gangs(draw: st.DrawFn, /, **limits: Any) -> GangInstance:
+def gangs(draw: st.DrawFn, /, **limits: Any) -> AllocationGangInstance:
     """Draw a tiny gang instance: at most 2 ports, 2 servers, 2 kinds, 2 tasks per port."""
     base = draw(instances(max_ports=2, max_servers=2, max_kinds=2, min_slots=1, max_slots=2, **limits))
     kinds = base.setting.kinds
@@ -58,10 +58,10 @@ def gangs(draw: st.DrawFn, /, **limits: Any) -> GangInstance:
         demand.append(rows)
         floor.append([[a * draw(st.sampled_from([0.0, 0.5, 1.0])) for a in row] for row in rows])
         minimum.append(draw(st.integers(0, tasks)))
-    return GangInstance(base, demand=demand, floor=floor, minimum=minimum)
+    return AllocationGangInstance(base, demand=demand, floor=floor, minimum=minimum)
 
 
-def given_tasks(instance: GangInstance, on: np.ndarray) -> float | None:
+def given_tasks(instance: AllocationGangInstance, on: np.ndarray) -> float | None:
     """The best value where exactly the tasks ``on`` are scheduled, declared afresh; None if impossible."""
     s = instance.setting
     n = instance.arrival_counts.astype(float)
@@ -91,7 +91,7 @@ def given_tasks(instance: GangInstance, on: np.ndarray) -> float | None:
     return float(problem.value) if problem.status.startswith("optimal") else None
 
 
-def brute_force(instance: GangInstance) -> float:
+def brute_force(instance: AllocationGangInstance) -> float:
     """The best value over all choices of tasks."""
     s = instance.setting
     best = 0.0
@@ -105,7 +105,7 @@ def brute_force(instance: GangInstance) -> float:
 
 @settings(max_examples=30, deadline=None)
 @given(gangs())
-def test_the_program_finds_the_best_choice_of_tasks(instance: GangInstance) -> None:
+def test_the_program_finds_the_best_choice_of_tasks(instance: AllocationGangInstance) -> None:
     found = gang(instance)
     assert found.value == pytest.approx(brute_force(instance), rel=1e-5, abs=1e-5)
     assert found.bound is not None
@@ -119,8 +119,8 @@ def test_the_program_finds_the_best_choice_of_tasks(instance: GangInstance) -> N
 
 @settings(max_examples=25, deadline=None)
 @given(gangs())
-def test_files_and_equality(instance: GangInstance) -> None:
-    again = GangInstance.from_dict(instance.to_dict())
+def test_files_and_equality(instance: AllocationGangInstance) -> None:
+    again = AllocationGangInstance.from_dict(instance.to_dict())
     assert again == instance
     assert again.digest() == instance.digest()
     assert "tasks=" in repr(again)
@@ -128,7 +128,7 @@ def test_files_and_equality(instance: GangInstance) -> None:
 
 def test_save_and_load(tmp_path: Path) -> None:
     TINY.save(tmp_path / "gang.json.gz")
-    loaded = GangInstance.load(tmp_path / "gang.json.gz")
+    loaded = AllocationGangInstance.load(tmp_path / "gang.json.gz")
     assert loaded == TINY
     assert loaded.origin == TINY.base.origin
     assert loaded.with_arrivals(TINY.arrivals[:1]) != TINY
@@ -137,7 +137,7 @@ def test_save_and_load(tmp_path: Path) -> None:
 def test_one_task_without_floor_is_the_fractional_problem() -> None:
     base = generate("tiny", seed=4)
     wide = base.setting.demand * base.setting.servers  # a task's demand counts over all servers
-    free = GangInstance(
+    free = AllocationGangInstance(
         base, demand=wide[:, None].tolist(), floor=(0 * wide[:, None]).tolist(), minimum=[0] * 3
     )
     cap = base.to_dict() | {"demand": wide.tolist()}
@@ -152,7 +152,7 @@ def test_one_task_without_floor_is_the_fractional_problem() -> None:
 # Feasibility, read from y alone. Two ports with two tasks each share one server of one kind.
 
 
-def two_ports(minimum: int = 2, floor: float = 1.0, capacity: float = 4.0) -> GangInstance:
+def two_ports(minimum: int = 2, floor: float = 1.0, capacity: float = 4.0) -> AllocationGangInstance:
     base = generate("tiny").to_dict() | {
         "edges": [[0, 0], [1, 0]],
         "demand": [[2.0], [2.0]],
@@ -167,7 +167,7 @@ def two_ports(minimum: int = 2, floor: float = 1.0, capacity: float = 4.0) -> Ga
         "floor": [[[floor], [floor]]] * 2,
         "minimum": [minimum] * 2,
     }
-    return GangInstance.from_dict(base | {"problem": "allocation-gang", "gang": gang_part})
+    return AllocationGangInstance.from_dict(base | {"problem": "allocation-gang", "gang": gang_part})
 
 
 @pytest.mark.parametrize(
@@ -266,7 +266,7 @@ def test_the_printed_set_names_what_is_broken() -> None:
 def test_bad_fields_are_named(change: dict[str, Any], message: str) -> None:
     data = TINY.to_dict()
     with pytest.raises(InputError, match=message):
-        GangInstance.from_dict(data | {"gang": data["gang"] | change})
+        AllocationGangInstance.from_dict(data | {"gang": data["gang"] | change})
 
 
 @pytest.mark.parametrize("gang_part", [None, [1], {"demand": []}])
@@ -275,7 +275,7 @@ def test_a_malformed_gang_object_is_refused(gang_part: Any) -> None:
     if gang_part is None:
         del data["gang"]
     with pytest.raises(InputError, match="gang"):
-        GangInstance.from_dict(data)
+        AllocationGangInstance.from_dict(data)
 
 
 @pytest.mark.parametrize(
@@ -444,7 +444,7 @@ def test_the_presolve_of_highs_is_off() -> None:
 
 
 @st.composite
-def leaves(draw: st.DrawFn) -> tuple[GangInstance, np.ndarray, Prices]:
+def leaves(draw: st.DrawFn) -> tuple[AllocationGangInstance, np.ndarray, Prices]:
     """Draw an instance, what a leaf has fixed of its tasks and jobs, and any prices at all."""
     instance = draw(gangs())
     s = instance.setting
@@ -465,7 +465,7 @@ def leaves(draw: st.DrawFn) -> tuple[GangInstance, np.ndarray, Prices]:
     return instance, fixed, prices
 
 
-def allowed(instance: GangInstance, fixed: np.ndarray, on: np.ndarray) -> bool:
+def allowed(instance: AllocationGangInstance, fixed: np.ndarray, on: np.ndarray) -> bool:
     """Whether the tasks ``on`` make whole jobs and agree with what a leaf has fixed."""
     s = instance.setting
     count = np.bincount(s.task_port, weights=on, minlength=s.ports)
@@ -479,7 +479,7 @@ def allowed(instance: GangInstance, fixed: np.ndarray, on: np.ndarray) -> bool:
 @settings(max_examples=60, deadline=None)
 @given(leaves())
 def test_no_allocation_of_a_leaf_is_above_the_bound_of_any_prices(
-    leaf: tuple[GangInstance, np.ndarray, Prices],
+    leaf: tuple[AllocationGangInstance, np.ndarray, Prices],
 ) -> None:
     instance, fixed, prices = leaf
     s, n = instance.setting, instance.arrival_counts
@@ -508,7 +508,9 @@ def test_a_ray_proves_that_nothing_is_feasible_only_where_nothing_is() -> None:
 
 @given(instance=gang_instances())
 @settings(max_examples=25, deadline=None)
-def test_the_certificate_of_a_gang_optimum_is_checked_without_the_solver(instance: GangInstance) -> None:
+def test_the_certificate_of_a_gang_optimum_is_checked_without_the_solver(
+    instance: AllocationGangInstance,
+) -> None:
     optimum = gang(instance)
     again = gang_bound(instance.setting, optimum.certificate)
     assert optimum.bound == max(again, optimum.value)
@@ -534,9 +536,9 @@ def test_a_certificate_that_is_no_tree_is_refused(change: dict[str, Any], messag
         "child": [(1, 2), (0, 0), (0, 0)],
         "prices": (None, leaf, leaf),
     }
-    assert gang_bound(s, GangCertificate(SCARCE.arrival_counts, **good)) > 0.0  # type: ignore[arg-type]
+    assert gang_bound(s, AllocationGangCertificate(SCARCE.arrival_counts, **good)) > 0.0  # type: ignore[arg-type]
     with pytest.raises(InputError, match=message):
-        gang_bound(s, GangCertificate(SCARCE.arrival_counts, **(good | change)))  # type: ignore[arg-type]
+        gang_bound(s, AllocationGangCertificate(SCARCE.arrival_counts, **(good | change)))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("part", ["w", "price"])
@@ -545,7 +547,7 @@ def test_negative_prices_are_refused(part: str) -> None:
     leaf = int(np.flatnonzero(found.branch < 0)[0])
     prices = list(found.prices)
     prices[leaf] = prices[leaf]._replace(**{part: getattr(prices[leaf], part) - 1.0})
-    forged = GangCertificate(found.weights, found.branch, found.child, tuple(prices))
+    forged = AllocationGangCertificate(found.weights, found.branch, found.child, tuple(prices))
     with pytest.raises(InputError, match=rf"prices\[{leaf}\].{part}\[0\]\[\d\]: -"):
         gang_bound(TINY.setting, forged)
 
@@ -591,7 +593,7 @@ def test_nothing_is_built_or_solved_after_the_time(monkeypatch: pytest.MonkeyPat
 
 def one_task(
     alpha: float, demand: float, *, family: str = "linear", overhead: float = 0.0, floor: float = 0.0
-) -> GangInstance:
+) -> AllocationGangInstance:
     """One port, server and kind, three devices, and two tasks, of which one demands nothing."""
     base = AllocationInstance(
         edges=[[0, 0]],
@@ -602,7 +604,7 @@ def one_task(
         alpha=[[alpha]],
         arrivals=[[1]],
     )
-    return GangInstance(base, demand=[[[0.0], [demand]]], floor=[[[0.0], [floor]]], minimum=[1])
+    return AllocationGangInstance(base, demand=[[[0.0], [demand]]], floor=[[[0.0], [floor]]], minimum=[1])
 
 
 def check(found: Optimum, value: float) -> None:
@@ -633,7 +635,7 @@ def test_demands_are_cut_to_what_there_is(demand: float, floor: float, family: s
 @pytest.mark.parametrize("capacity", [1e6, 1e10, 1e16, 1e50])
 def test_capacities_are_cut_to_what_gains_can_pay_for(capacity: float) -> None:
     data = one_task(1.4, capacity, family="log", overhead=0.25).to_dict() | {"capacity": [[capacity]]}
-    found = gang(GangInstance.from_dict(data))
+    found = gang(AllocationGangInstance.from_dict(data))
     value = 1.4 * np.log(1.4 / 0.25) - 0.25 * (1.4 / 0.25 - 1.0)
     assert found.value == pytest.approx(value, rel=1e-6)
     assert found.gap is not None
@@ -643,13 +645,15 @@ def test_capacities_are_cut_to_what_gains_can_pay_for(capacity: float) -> None:
 def test_floors_that_fit_but_for_rounding_fit() -> None:
     data = two_ports().to_dict() | {"capacity": [[0.3]]}
     data["gang"] |= {"demand": [[[0.1], [0.2]], [[1.0], [1.0]]], "floor": [[[0.1], [0.2]], [[1.0], [1.0]]]}
-    found = gang(GangInstance.from_dict(data))  # 0.1 + 0.2 is more than 0.3
+    found = gang(AllocationGangInstance.from_dict(data))  # 0.1 + 0.2 is more than 0.3
     assert found.value == pytest.approx(0.3 * 0.75, rel=1e-11)
     data["gang"] |= {"demand": [[[0.1 + 0.2]], []], "floor": [[[0.1 + 0.2]], []], "minimum": [1, 0]}
-    assert gang(GangInstance.from_dict(data)).value == pytest.approx(0.3 * 0.75, rel=1e-11)
+    assert gang(AllocationGangInstance.from_dict(data)).value == pytest.approx(0.3 * 0.75, rel=1e-11)
 
 
-def in_units(instance: GangInstance, rewards: float, devices: float = 1.0) -> GangInstance:
+def in_units(
+    instance: AllocationGangInstance, rewards: float, devices: float = 1.0
+) -> AllocationGangInstance:
     """Count devices in units of 1 / devices, and multiply all rewards; utilities are linear."""
     data = instance.to_dict()
     gang_part = data["gang"]
@@ -658,7 +662,7 @@ def in_units(instance: GangInstance, rewards: float, devices: float = 1.0) -> Ga
         return [times(row, factor) for row in rows] if isinstance(rows, list) else rows * factor
 
     gang_part |= {key: times(gang_part[key], devices) for key in ("demand", "floor")}
-    return GangInstance.from_dict(
+    return AllocationGangInstance.from_dict(
         data
         | {
             "demand": times(data["demand"], devices),
@@ -694,7 +698,7 @@ def test_units_change_no_decision_and_no_status(seed: int, rewards: float, devic
     st.sampled_from([1.0, 1e-9, 1e-7, 1e7, 1e12]),
 )
 def test_units_do_not_matter_beside_every_choice_of_tasks(
-    instance: GangInstance, rewards: float, devices: float
+    instance: AllocationGangInstance, rewards: float, devices: float
 ) -> None:
     best = brute_force(instance)
     if rewards / devices * instance.setting.base.overhead.max() > 1.0:
@@ -735,13 +739,13 @@ def test_numbers_too_large_for_floating_point_are_refused() -> None:
     data = TINY.to_dict()
     data["utility"] = {"kind": [["linear"] * 2] * 3, "alpha": [[1.7e308] * 2] * 3}
     with pytest.raises(InputError, match=r"utility.alpha\[0\]\[0\]: 1.7e\+308 is not"):
-        GangInstance.from_dict(data)
+        AllocationGangInstance.from_dict(data)
 
 
 # Ports that hide others, prices beyond numbers, and resources in another unit.
 
 
-def beside_one(size: float, alpha: float, floor: float) -> GangInstance:
+def beside_one(size: float, alpha: float, floor: float) -> AllocationGangInstance:
     """The first port gains ``alpha`` for every 1 that it pays, on ``size`` devices; the second earns 1."""
     base = AllocationInstance(
         edges=[[0, 0], [1, 1]],
@@ -752,7 +756,9 @@ def beside_one(size: float, alpha: float, floor: float) -> GangInstance:
         alpha=[[alpha], [2.0]],
         arrivals=[[1, 1]],
     )
-    return GangInstance(base, demand=[[[size]], [[1.0]]], floor=[[[floor]], [[0.5]]], minimum=[1, 1])
+    return AllocationGangInstance(
+        base, demand=[[[size]], [[1.0]]], floor=[[[floor]], [[0.5]]], minimum=[1, 1]
+    )
 
 
 @pytest.mark.parametrize("alpha", [0.6, 0.99999])
@@ -779,7 +785,7 @@ def test_what_lies_in_the_rounding_of_other_sums_is_not_proved(size: float) -> N
 def test_prices_beyond_all_numbers_prove_nothing(w: Any, price: float, worth: list[float]) -> None:
     prices = Prices(np.array(w), np.array([[price]]), np.array(worth)[:, None])
     tree = np.array([-1]), np.zeros((1, 2), dtype=int), (prices,)
-    assert gang_bound(one_task(1.2, 50.0).setting, GangCertificate(np.ones(1), *tree)) == np.inf
+    assert gang_bound(one_task(1.2, 50.0).setting, AllocationGangCertificate(np.ones(1), *tree)) == np.inf
 
 
 @pytest.mark.parametrize("size", [1e-40, 1e-10, 1.0, 1e10, 1e40])
@@ -787,7 +793,7 @@ def test_limits_of_tasks_count_in_their_own_unit(size: float) -> None:
     """One of two tasks, each of 1 to 2 sizes, on a server with 3 sizes."""
     data = one_task(1.0, 1.0).to_dict() | {"capacity": [[3.0 * size]]}
     tasks = {"demand": [[[2.0 * size]] * 2], "floor": [[[size]] * 2], "minimum": [1]}
-    setting = GangInstance.from_dict(data | {"gang": tasks}).setting
+    setting = AllocationGangInstance.from_dict(data | {"gang": tasks}).setting
     for first, second, broken in (
         (1.0, 0.0, []),
         (1.5, 1.5, []),
@@ -802,6 +808,6 @@ def test_limits_of_tasks_count_in_their_own_unit(size: float) -> None:
 
 def test_less_than_a_floor_is_noticed_where_capacity_is_scarce() -> None:
     instance = one_task(1.2, 1.0, floor=1e-8)
-    scarce = GangInstance.from_dict(instance.to_dict() | {"capacity": [[1e-9]]})
+    scarce = AllocationGangInstance.from_dict(instance.to_dict() | {"capacity": [[1e-9]]})
     assert gang(scarce).bound == 0.0
     assert [found.constraint for found in scarce.violations([[0.0], [1e-9]])] == ["floor"]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import clairvoyant
-from clairvoyant.models.allocation.gang import GangInstance, generate_gang
+from clairvoyant.models.allocation.gang import AllocationGangInstance, generate_gang
 from clairvoyant.models.allocation.gang_program import gang_program
 from clairvoyant.models.allocation.generate import generate
 from clairvoyant.models.allocation.instance import AllocationInstance
@@ -191,7 +191,7 @@ def test_a_solver_that_finds_nothing_leaves_no_value(monkeypatch: pytest.MonkeyP
 
 
 def test_translation_counts_against_the_time_limit() -> None:
-    instance = GangInstance.from_dict(GANG.to_dict())
+    instance = AllocationGangInstance.from_dict(GANG.to_dict())
     solved = gang_program(instance.setting, instance.arrival_counts).solve(time_limit=1e-6)
     assert (solved.status, solved.value, solved.bound) == ("maxTimeLimit", None, None)
 

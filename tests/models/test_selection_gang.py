@@ -15,7 +15,11 @@ from clairvoyant.analysis.selection import gangs as claims
 from clairvoyant.models.base import DecisionError, InputError
 from clairvoyant.models.program import PyomoProgram, Solved, SolverError, power_of_two
 from clairvoyant.models.selection import gang_generate, gang_program
-from clairvoyant.models.selection.gang import GangInstance, GangSetting, printed_counterexample
+from clairvoyant.models.selection.gang import (
+    SelectionGangInstance,
+    SelectionGangSetting,
+    printed_counterexample,
+)
 from clairvoyant.models.selection.gang_generate import from_trace, generate, split
 from clairvoyant.models.selection.gang_program import (
     best_gang,
@@ -55,7 +59,7 @@ BINDING = ordinary_gangs()["capacity binds"]
 MIDDLE = generate("default", 3, slots=6)
 
 
-def brute_force(setting: GangSetting, arrivals: np.ndarray) -> np.ndarray:
+def brute_force(setting: SelectionGangSetting, arrivals: np.ndarray) -> np.ndarray:
     """All feasible decisions, by the rows of the sound form written out once more, from all 0/1 vectors."""
     kept = []
     for x in product([0, 1], repeat=setting.channels):
@@ -75,7 +79,7 @@ def brute_force(setting: GangSetting, arrivals: np.ndarray) -> np.ndarray:
 
 @settings(max_examples=40, deadline=None)
 @given(gang_instances(min_slots=1))
-def test_all_oracles_find_the_best_of_all_decisions(instance: GangInstance) -> None:
+def test_all_oracles_find_the_best_of_all_decisions(instance: SelectionGangInstance) -> None:
     s = instance.setting
     every = [brute_force(s, arrivals) for arrivals in instance.arrivals]
     want = sum((decisions @ instance.mean).max() for decisions in every)
@@ -102,7 +106,9 @@ def test_all_oracles_find_the_best_of_all_decisions(instance: GangInstance) -> N
 
 @settings(max_examples=60, deadline=None)
 @given(instance=gang_instances(min_slots=1, max_slots=1), data=st.data())
-def test_the_index_is_that_of_the_best_of_all_decisions(instance: GangInstance, data: st.DataObject) -> None:
+def test_the_index_is_that_of_the_best_of_all_decisions(
+    instance: SelectionGangInstance, data: st.DataObject
+) -> None:
     s, arrivals = instance.setting, instance.arrivals[0]
     numbers = st.sampled_from([0.0, 0.5, 1.0]) | st.floats(0.0, 4.0, allow_subnormal=False)
     widths = st.sampled_from([0.0, 0.5, 1.0]) | st.floats(4e-8, 4.0)
@@ -173,7 +179,7 @@ def test_the_smallest_instance_has_no_printed_decision_and_a_sound_one() -> None
 def test_a_port_without_channels_makes_the_printed_program_infeasible() -> None:
     instance = degenerate_gangs()["no channels"]
     assert claims.printed_is_empty(instance.setting, np.ones(3, dtype=int))
-    free = GangInstance.from_dict(instance.to_dict() | {"minimum": [0, 0, 0]})
+    free = SelectionGangInstance.from_dict(instance.to_dict() | {"minimum": [0, 0, 0]})
     assert not claims.printed_is_empty(free.setting, np.zeros(3, dtype=int))
 
 
@@ -183,7 +189,7 @@ def test_a_port_without_channels_makes_the_printed_program_infeasible() -> None:
 @settings(max_examples=15, deadline=None)
 @given(instance=gang_instances(min_slots=1), seed=st.integers(0, 99))
 def test_the_order_in_the_file_and_the_names_of_servers_do_not_matter(
-    instance: GangInstance, seed: int
+    instance: SelectionGangInstance, seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
     data = instance.to_dict()
@@ -191,35 +197,35 @@ def test_the_order_in_the_file_and_the_names_of_servers_do_not_matter(
     shuffled = data | {key: [data[key][i] for i in order] for key in ("channels", "mean")}
     if "scale" in data["noise"]:
         shuffled["noise"] = data["noise"] | {"scale": [data["noise"]["scale"][i] for i in order]}
-    assert GangInstance.from_dict(shuffled) == instance
+    assert SelectionGangInstance.from_dict(shuffled) == instance
     name = rng.permutation(instance.setting.servers)
     renamed = data | {
         "channels": [[q, int(name[r])] for q, r in data["channels"]],
         "capacity": [data["capacity"][i] for i in np.argsort(name)],
     }
-    other = GangInstance.from_dict(renamed)
+    other = SelectionGangInstance.from_dict(renamed)
     assert gang(other).value == pytest.approx(gang(instance).value, abs=1e-7)
 
 
 @settings(max_examples=15, deadline=None)
 @given(gang_instances(min_slots=1))
-def test_more_devices_more_jobs_and_a_smaller_minimum_earn_no_less(instance: GangInstance) -> None:
+def test_more_devices_more_jobs_and_a_smaller_minimum_earn_no_less(instance: SelectionGangInstance) -> None:
     data, value = instance.to_dict(), gang(instance).value
     wide = (1 + instance.setting.capacity).tolist()
     loose = np.maximum(instance.setting.minimum - 1, 0).tolist()
     for change in ({"capacity": wide}, {"minimum": loose}, {"arrivals": 0 * instance.arrivals + 1}):
-        assert gang(GangInstance.from_dict(data | change)).value >= value - 1e-7
+        assert gang(SelectionGangInstance.from_dict(data | change)).value >= value - 1e-7
 
 
 @pytest.mark.parametrize("unit", [1, 1000, 2**17])
 def test_units_of_devices_do_not_matter(unit: int) -> None:
     data = BINDING.to_dict()
     s = BINDING.setting
-    scaled = GangInstance.from_dict(
+    scaled = SelectionGangInstance.from_dict(
         data | {"demand": (unit * s.demand).tolist(), "capacity": (unit * s.capacity).tolist()}
     )
     assert gang(scaled).value == pytest.approx(gang(BINDING).value, abs=1e-7)
-    short = GangInstance.from_dict(
+    short = SelectionGangInstance.from_dict(
         data | {"demand": (unit * s.demand + 1).tolist(), "capacity": (unit * s.capacity).tolist()}
     )
     assert gang(short).value == pytest.approx(gang(short, method="cp-sat").value, abs=1e-7)
@@ -270,20 +276,20 @@ def test_a_decision_of_the_wrong_form_is_refused(decision: Any) -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(gang_instances())
-def test_files_and_equality(instance: GangInstance) -> None:
-    again = GangInstance.from_dict(instance.to_dict())
+def test_files_and_equality(instance: SelectionGangInstance) -> None:
+    again = SelectionGangInstance.from_dict(instance.to_dict())
     assert again == instance
     assert again.digest() == instance.digest()
     assert "tasks=" in repr(again)
     np.testing.assert_array_equal(again.path, instance.path)
-    recorded = GangInstance.from_dict(instance.to_dict() | {"path": instance.path.tolist()})
+    recorded = SelectionGangInstance.from_dict(instance.to_dict() | {"path": instance.path.tolist()})
     np.testing.assert_array_equal(recorded.path, instance.path)
     assert (recorded == instance) is False
 
 
 def test_save_and_load(tmp_path: Path) -> None:
     BINDING.save(tmp_path / "gang.json.gz")
-    assert GangInstance.load(tmp_path / "gang.json.gz") == BINDING
+    assert SelectionGangInstance.load(tmp_path / "gang.json.gz") == BINDING
     assert BINDING.facts()["channels at once at most"] == BINDING.setting.most_channels == 3
 
 
@@ -317,7 +323,7 @@ def test_save_and_load(tmp_path: Path) -> None:
 )
 def test_bad_fields_are_named(change: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        GangInstance.from_dict(BINDING.to_dict() | change)
+        SelectionGangInstance.from_dict(BINDING.to_dict() | change)
 
 
 @pytest.mark.parametrize("field", ["channels", "task_port", "demand", "capacity", "minimum", "mean", "seed"])
@@ -325,7 +331,7 @@ def test_a_missing_field_is_named(field: str) -> None:
     data = BINDING.to_dict()
     del data[field]
     with pytest.raises(InputError, match=f"{field}: missing field"):
-        GangInstance.from_dict(data)
+        SelectionGangInstance.from_dict(data)
 
 
 # Generators.
@@ -514,7 +520,9 @@ def test_the_policy_plays_what_is_too_large_to_list() -> None:
 
 @settings(max_examples=15, deadline=None)
 @given(gang_instances(min_slots=4, max_slots=12))
-def test_the_policy_tries_every_channel_it_can_and_waits_for_no_other(instance: GangInstance) -> None:
+def test_the_policy_tries_every_channel_it_can_and_waits_for_no_other(
+    instance: SelectionGangInstance,
+) -> None:
     run = play(GangEsdp(), instance, keep_decisions=True)
     tried = np.zeros(instance.setting.channels, dtype=bool)
     for x, arrivals in zip(run.decisions or (), instance.arrivals, strict=True):

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from clairvoyant import problems
 from clairvoyant.api import make_policy, policy_table
 from clairvoyant.models.allocation import geometry, kernels, utility
-from clairvoyant.models.allocation.gang import GangInstance, GangSetting, generate_gang
+from clairvoyant.models.allocation.gang import AllocationGangInstance, AllocationGangSetting, generate_gang
 from clairvoyant.models.allocation.gang_search import best_gang
 from clairvoyant.models.allocation.instance import AllocationInstance
 from clairvoyant.models.allocation.setting import Feedback, Observation, Setting
@@ -500,7 +500,7 @@ def test_no_policy_earns_more_than_the_optimum_of_the_slot(instance: AllocationI
 # ------------------------------------------------------------------ perturbed leader
 
 
-def gangs(slots: int = 30) -> GangInstance:
+def gangs(slots: int = 30) -> AllocationGangInstance:
     base = kit.ordinary()["single jobs"]
     arrivals = np.random.default_rng(5).integers(0, 2, (slots, base.setting.ports))
     return generate_gang(base.with_arrivals(arrivals), seed=0)
@@ -512,7 +512,7 @@ def test_the_leader_plays_the_best_response_to_a_grid_point_above_the_counts(
     """The point is p + (1 / eps) z for whole z, and lies in s + [0, 1 / eps); p is drawn once."""
     asked: list[np.ndarray] = []
 
-    def remember(setting: GangSetting, weights: np.ndarray, **_: Any) -> Any:
+    def remember(setting: AllocationGangSetting, weights: np.ndarray, **_: Any) -> Any:
         asked.append(weights)
         return SimpleNamespace(y=np.zeros(setting.shape))
 
@@ -539,7 +539,7 @@ def test_the_leader_plays_the_best_response_to_a_grid_point_above_the_counts(
 def test_the_leader_perturbs_by_default_as_its_bound_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[np.ndarray] = []
 
-    def remember(setting: GangSetting, weights: np.ndarray, **_: Any) -> Any:
+    def remember(setting: AllocationGangSetting, weights: np.ndarray, **_: Any) -> Any:
         asked.append(weights)
         return SimpleNamespace(y=np.zeros(setting.shape))
 
@@ -574,7 +574,7 @@ def test_the_default_eps_balances_both_parts_of_the_bound() -> None:
 
 @given(kit.gang_instances(max_ports=2, max_servers=2, max_kinds=2, max_slots=0))
 @hypothesis_settings(max_examples=25, deadline=None)
-def test_no_port_earns_more_than_its_cap(instance: GangInstance) -> None:
+def test_no_port_earns_more_than_its_cap(instance: AllocationGangInstance) -> None:
     caps = reward_caps(instance.setting)
     for port, cap in enumerate(caps):
         alone = best_gang(instance.setting, np.eye(len(caps))[port]).value

@@ -240,7 +240,7 @@ def test_a_seal_notices_what_is_replaced_added_removed_and_turned_into_something
     assert changed(lambda s: vars(s).update(note=1)) == "setting.note"
     assert changed(lambda s: vars(s).pop("minimum")) == "setting.minimum"
     assert changed(lambda s: raw(s.minimum).fill(9)) == "setting.minimum"
-    kind = type("GangSetting", (type(cv.generate("allocation-gang", "tiny", 1).setting),), {})
+    kind = type("AllocationGangSetting", (type(cv.generate("allocation-gang", "tiny", 1).setting),), {})
     assert changed(lambda s: object.__setattr__(s, "__class__", kind)) == "the class of setting"
     pair = (np.zeros(2), 1)
     sealed = Seal("pair", pair)

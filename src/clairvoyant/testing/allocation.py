@@ -18,7 +18,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from ..models.allocation.gang import GangInstance, generate_gang
+from ..models.allocation.gang import AllocationGangInstance, generate_gang
 from ..models.allocation.gang_generate import generate as generate_gangs
 from ..models.allocation.generate import generate
 from ..models.allocation.instance import AllocationInstance
@@ -184,7 +184,7 @@ def degenerate() -> dict[str, AllocationInstance]:
 
 
 @st.composite
-def gang_instances(draw: st.DrawFn, /, *, max_tasks: int = 2, **limits: Any) -> GangInstance:
+def gang_instances(draw: st.DrawFn, /, *, max_tasks: int = 2, **limits: Any) -> AllocationGangInstance:
     """Draw a gang instance; it shrinks towards ports without tasks.
 
     Parameters
@@ -199,7 +199,7 @@ def gang_instances(draw: st.DrawFn, /, *, max_tasks: int = 2, **limits: Any) -> 
     tasks = [draw(st.integers(0, max_tasks)) for _ in range(L)]
     demand = [draw(arrays(float, (n, K), elements=limits.get("sizes", SIZES))) for n in tasks]
     share = [draw(arrays(float, (n, K), elements=st.sampled_from([0.5, 0.0, 1.0]))) for n in tasks]
-    return GangInstance(
+    return AllocationGangInstance(
         base,
         demand=demand,
         floor=[part * whole for part, whole in zip(share, demand, strict=True)],
@@ -207,7 +207,7 @@ def gang_instances(draw: st.DrawFn, /, *, max_tasks: int = 2, **limits: Any) -> 
     )
 
 
-def ordinary_gangs() -> dict[str, GangInstance]:
+def ordinary_gangs() -> dict[str, AllocationGangInstance]:
     """Return the gang instances that policies are checked on; tiny, as they may solve integer programs."""
     return {
         "two tasks": _gang([[0, 0], [1, 0], [1, 1]], [[2.5], [1.75]], "linear", 6, seed=0),
@@ -215,12 +215,12 @@ def ordinary_gangs() -> dict[str, GangInstance]:
     }
 
 
-def long_gangs() -> dict[str, GangInstance]:
+def long_gangs() -> dict[str, AllocationGangInstance]:
     """Return a gang instance of many slots."""
     return {"many slots": _gang([[0, 0], [1, 0]], [[2.25]], "log", LONG, seed=2)}
 
 
-def _gang(edges: Any, capacity: Any, family: str, slots: int, seed: int) -> GangInstance:
+def _gang(edges: Any, capacity: Any, family: str, slots: int, seed: int) -> AllocationGangInstance:
     """Return a gang instance of two ports with two tasks each, of which the first needs both."""
     rng = np.random.default_rng(seed)
     demand = rng.uniform(0.5, 1.5, (2, 2, 1))
@@ -233,18 +233,18 @@ def _gang(edges: Any, capacity: Any, family: str, slots: int, seed: int) -> Gang
         alpha=rng.uniform(1.0, 1.5, (len(capacity), 1)),
         arrivals=rng.permuted(np.arange(2 * slots) % 3 > 0).reshape(slots, 2).astype(np.int64),
     )
-    return GangInstance(base, demand=list(demand), floor=list(0.5 * demand), minimum=[2, 1])
+    return AllocationGangInstance(base, demand=list(demand), floor=list(0.5 * demand), minimum=[2, 1])
 
 
-def degenerate_gangs() -> dict[str, GangInstance]:
+def degenerate_gangs() -> dict[str, AllocationGangInstance]:
     """Return gang instances at the edge of what is allowed: the fractional ones in gangs, and gangs' own."""
     some = ordinary_gangs()["two tasks"]
     base, gang = some.base, some.to_dict()["gang"]
 
-    def changed(**fields: Any) -> GangInstance:
-        return GangInstance(base, **{**gang, **fields})
+    def changed(**fields: Any) -> AllocationGangInstance:
+        return AllocationGangInstance(base, **{**gang, **fields})
 
-    def edge(name: str) -> GangInstance:
+    def edge(name: str) -> AllocationGangInstance:
         whole = degenerate()[name]
         return generate_gang(whole.with_arrivals(whole.arrivals[:2]), seed=0)
 
@@ -262,7 +262,7 @@ def degenerate_gangs() -> dict[str, GangInstance]:
     }
 
 
-Arrivals = TypeVar("Arrivals", AllocationInstance, GangInstance)
+Arrivals = TypeVar("Arrivals", AllocationInstance, AllocationGangInstance)
 
 
 def alter(
@@ -276,7 +276,7 @@ def alter(
             yield instance.with_arrivals(np.concatenate([instance.arrivals[:first], other]))
 
 
-def secrets(instance: AllocationInstance | GangInstance) -> tuple[np.ndarray, ...]:
+def secrets(instance: AllocationInstance | AllocationGangInstance) -> tuple[np.ndarray, ...]:
     """Return the arrivals."""
     return (instance.arrivals,)
 

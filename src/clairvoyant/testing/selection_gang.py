@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from ..models.selection.gang import GangInstance
+from ..models.selection.gang import SelectionGangInstance
 from ..models.selection.noise import NOISES
 from .kit import LONG
 
@@ -29,7 +29,7 @@ def gang_instances(
     min_slots: int = 0,
     max_slots: int = 4,
     max_devices: int = 3,
-) -> GangInstance:
+) -> SelectionGangInstance:
     """Draw a gang instance; it shrinks towards ports without tasks.
 
     Ports may be without tasks, tasks without channels, servers without devices, and a minimum may be above
@@ -49,7 +49,7 @@ def gang_instances(
     slots = draw(st.integers(min_slots, max_slots))
     noise = draw(st.sampled_from(NOISES))
     devices = st.integers(0, max_devices)
-    return GangInstance(
+    return SelectionGangInstance(
         channels=joined,
         task_port=owner,
         demand=draw(arrays(np.int64, (len(owner), K), elements=devices)),
@@ -65,12 +65,12 @@ def gang_instances(
 
 def _gang(
     servers: int, capacity: int, minimum: Any, *, tasks: Any = (2, 1, 2), slots: int = 6, seed: int = 0
-) -> GangInstance:
+) -> SelectionGangInstance:
     """Return a small instance of one kind in which every task reaches every server."""
     rng = np.random.default_rng(seed)
     owner = np.repeat(np.arange(len(tasks)), tasks)
     pairs = [(q, r) for q in range(len(owner)) for r in range(servers)]
-    return GangInstance(
+    return SelectionGangInstance(
         channels=pairs,
         task_port=owner,
         demand=1 + np.arange(len(owner))[:, None] % 2,
@@ -84,7 +84,7 @@ def _gang(
     )
 
 
-def ordinary_gangs() -> dict[str, GangInstance]:
+def ordinary_gangs() -> dict[str, SelectionGangInstance]:
     """Return the instances that policies are checked on; tiny, as they may solve integer programs."""
     return {
         "capacity binds": _gang(2, 2, [2, 1, 1]),
@@ -92,19 +92,19 @@ def ordinary_gangs() -> dict[str, GangInstance]:
     }
 
 
-def long_gangs() -> dict[str, GangInstance]:
+def long_gangs() -> dict[str, SelectionGangInstance]:
     """Return an instance of many slots."""
     return {"many slots": _gang(2, 2, [1, 1], tasks=(2, 1), slots=LONG, seed=2)}
 
 
-def degenerate_gangs() -> dict[str, GangInstance]:
+def degenerate_gangs() -> dict[str, SelectionGangInstance]:
     """Return instances at the edge of what is allowed."""
     some = _gang(2, 2, [2, 1, 1], slots=3)
     plain = some.to_dict()
     tasks, channels = some.setting.tasks, some.setting.channels
 
-    def changed(**fields: Any) -> GangInstance:
-        return GangInstance.from_dict({**plain, **fields})
+    def changed(**fields: Any) -> SelectionGangInstance:
+        return SelectionGangInstance.from_dict({**plain, **fields})
 
     none = {"channels": [], "mean": [], "noise": {"kind": "none"}}
     quiet = {"kind": "none"}
@@ -122,7 +122,7 @@ def degenerate_gangs() -> dict[str, GangInstance]:
         "means of one": changed(mean=[1.0] * channels, noise=quiet),
         "yes or no": changed(noise={"kind": "bernoulli"}),
         "huge numbers": changed(demand=[[500_000]] * tasks, capacity=[[1_000_000]] * 2),
-        "one of everything": GangInstance(
+        "one of everything": SelectionGangInstance(
             channels=[[0, 0]],
             task_port=[0],
             demand=[[1]],
@@ -135,8 +135,8 @@ def degenerate_gangs() -> dict[str, GangInstance]:
 
 
 def alter_gangs(
-    instance: GangInstance, event: int, sees: frozenset[str], _decisions: Sequence[Any]
-) -> Iterator[GangInstance]:
+    instance: SelectionGangInstance, event: int, sees: frozenset[str], _decisions: Sequence[Any]
+) -> Iterator[SelectionGangInstance]:
     """Yield the instance with another future: arrivals, and what channels earn from this event on.
 
     The arrivals of the event itself change, too, for who does not see them.
@@ -148,12 +148,12 @@ def alter_gangs(
     for others in (1 - rest, rest[::-1], 0 * rest):
         if not np.array_equal(others, rest):
             later = {"arrivals": np.concatenate([known, others]), "path": instance.path}
-            yield GangInstance.from_dict(plain | later)
+            yield SelectionGangInstance.from_dict(plain | later)
     if future.size:
         turned = np.concatenate([past, 1.0 - future])
-        yield GangInstance.from_dict(plain | {"path": turned, "mean": 1.0 - instance.mean})
+        yield SelectionGangInstance.from_dict(plain | {"path": turned, "mean": 1.0 - instance.mean})
 
 
-def gang_secrets(instance: GangInstance) -> tuple[np.ndarray, ...]:
+def gang_secrets(instance: SelectionGangInstance) -> tuple[np.ndarray, ...]:
     """Return what nature has in store: arrivals, sample path and means."""
     return (instance.arrivals, instance.path, instance.mean)
