@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -19,6 +18,10 @@ ProgressCallback = Callable[[float, str], None]
 CANCELLED = 2.0**-20
 """Where gains and charges cancel to less than this part of them, a gap is relative to this part: what remains
 is made of their rounding, and an optimum of exactly 0 would have no gap but infinity."""
+
+
+PAUSE = 0.5
+"""Seconds between two reports of progress."""
 
 
 class OracleError(ClairvoyantError):
@@ -149,6 +152,23 @@ def why_stopped(
     return WhyStopped.TIME_LIMIT if budget.over else otherwise
 
 
+def concluded(
+    decision: Any,
+    value: float,
+    bound: float | None,
+    budget: Budget,
+    method: str,
+    certificate: Any,
+    *,
+    rounding: float,
+    otherwise: WhyStopped = WhyStopped.STALLED,
+    scale: float = 0.0,
+) -> Optimum:
+    """Return an optimum that says by :func:`why_stopped`, which takes the same, why the search ended."""
+    why = why_stopped(value, bound, budget, rounding=rounding, otherwise=otherwise, scale=scale)
+    return Optimum(value, bound, decision, why, method, budget.seconds, certificate, scale=scale)
+
+
 class Budget:
     """A relative gap to reach and a time limit to keep; both are checked here, once for all oracles."""
 
@@ -179,6 +199,37 @@ class Budget:
     def part(self, share: float = 1.0, most: float = math.inf) -> Budget:
         """Return a budget of a share of the time left, and of no more than ``most`` seconds."""
         return type(self)(self.gap, min(most, self.left * share))
+
+
+class Report:
+    """Tells progress from within a solver; what that raises waits until the solver has ended."""
+
+    def __init__(self, progress: ProgressCallback | None) -> None:
+        self._progress = progress
+        self._next = 0.0
+        self._raised: BaseException | None = None
+
+    def __call__(self, done: float, text: str) -> bool:
+        """Report a fraction done and a text, twice a second at most; return whether to go on."""
+        now = stopwatch.now()
+        if self._progress is not None and self._raised is None and now >= self._next:
+            self._next = now + PAUSE
+            try:
+                self._progress(done, text)
+            except BaseException as error:  # noqa: BLE001 - raised again by finish
+                self._raised = error
+        return self._raised is None
+
+    def gap(self, value: float, bound: float, text: str = "") -> bool:
+        """Report value and bound, either possibly infinite, and as the fraction the less over the more."""
+        low, high = sorted((value, bound))
+        known = 0.0 < low <= high < math.inf
+        return self(low / high if known else 0.0, f"{text}value {value:.6g}, bound {bound:.6g}")
+
+    def finish(self) -> None:
+        """Raise what the report raised."""
+        if self._raised is not None:
+            raise self._raised
 
 
 Decision = TypeVar("Decision")
@@ -316,18 +367,3 @@ class OracleEntry:
     description: str
     methods: tuple[str, ...]
     guarantee: str
-
-
-def run_cp_sat(solver: Any, model: Any, watch: Any = None) -> Any:
-    """Run CP-SAT in a thread of its own, so that Ctrl-C ends it and is not swallowed; return its status.
-
-    Its own handling of Ctrl-C stays off: it would leave none behind, and the next Ctrl-C would kill Python.
-    """
-    solver.parameters.catch_sigint_signal = False
-    with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(solver.solve, model, watch)
-        try:
-            return running.result()
-        except BaseException:  # Ctrl-C too must end the thread; it is raised again
-            solver.stop_search()
-            raise

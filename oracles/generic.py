@@ -12,7 +12,7 @@ import numpy as np
 from ..models.base import DecisionError, InputError, Instance
 from ..models.draw import choose
 from ..models.program import CAREFUL, CvxpyProgram, Program, PyomoProgram, SolverError
-from ..models.stopwatch import library
+from . import cp_sat
 from .base import (
     Budget,
     Optimum,
@@ -21,7 +21,6 @@ from .base import (
     ProgressCallback,
     WhyStopped,
     rounding,
-    run_cp_sat,
     why_stopped,
 )
 from .whole import WholeModel, whole_model
@@ -202,24 +201,14 @@ def _by_library(program: Program, solver: str, sign: float, budget: Budget) -> _
 
 def _by_cp_sat(program: PyomoProgram, form: WholeModel, sign: float, budget: Budget) -> _Found:
     """Solve in whole numbers; the bound is exact but for the rounding of the objective, which is added."""
-    cp_model = library("ortools.sat.python.cp_model")
-
-    solver = cp_model.CpSolver()
-    solver.parameters.num_workers = 1
-    solver.parameters.random_seed = 0
-    solver.parameters.relative_gap_limit = 0.5 * budget.gap
-    if not math.isinf(budget.time_limit):
-        solver.parameters.max_time_in_seconds = budget.left
-    status = run_cp_sat(solver, form.model)
+    solver, whole = cp_sat.run(form.model, budget, relative_gap_limit=0.5 * budget.gap)
     method = "CP-SAT on the program in whole numbers; bound: the solver's, exact in these"
-    if status == cp_model.UNKNOWN:
+    if solver is None:
         return _Found(None, None, method, limited=True)
-    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        raise OracleError(f"CP-SAT: status {solver.status_name(status)} for a program that has an optimum")
     for column, variable in form.variables:
         column.set_value(solver.value(variable))
     bound = sign * form.objective(float(solver.best_objective_bound))
-    return _Found(program.values(), bound, method, status != cp_model.OPTIMAL, exact=True)
+    return _Found(program.values(), bound, method, not whole, exact=True)
 
 
 def oracles(problem: str) -> dict[str, OracleEntry]:

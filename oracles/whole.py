@@ -7,13 +7,11 @@ from typing import Any, NamedTuple
 
 from ..models.program import PyomoProgram
 from ..models.stopwatch import library
+from . import cp_sat
 from .base import rounding
 
 EXACT_BITS = 20
 """CP-SAT takes rows whose numbers are whole multiples of 2^-EXACT_BITS: all others would be rounded."""
-
-CP_SAT_BITS = 60
-"""Its objective is whole: scaled so that no sum takes more bits, and rounded; the bound is moved by that."""
 
 LARGEST_ROW = 2**62
 """What a row of CP-SAT may reach."""
@@ -64,7 +62,7 @@ def whole_model(program: PyomoProgram) -> WholeModel | str:
         model.add_linear_constraint(total, low, high)
     costs = form.c.toarray()[0].tolist() if form.columns else []
     reach = math.fsum(abs(cost) * top for cost, top in zip(costs, most, strict=True))
-    bits, offset = CP_SAT_BITS - math.frexp(reach)[1], float(form.c_offset[0])
+    bits, offset = cp_sat.BITS - math.frexp(reach)[1], float(form.c_offset[0])
     if reach < 2.0**32 and all(math.ldexp(cost, EXACT_BITS).is_integer() for cost in costs):
         bits = EXACT_BITS  # the bound is then exact as a float
     whole = [round(math.ldexp(cost, bits)) for cost in costs]

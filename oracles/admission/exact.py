@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from ...models import stopwatch
 from ...models.admission.instance import AdmissionInstance
 from ...models.admission.program import able, compact_program, least_ratio, pooled_program
 from ...models.admission.schedule import Schedule
 from ...models.base import InputError
 from ...models.program import CAREFUL, PyomoProgram, power_of_two
 from ...models.stopwatch import library
-from ..base import Budget, OracleError, ProgressCallback, rounding, run_cp_sat
+from .. import cp_sat
+from ..base import Budget, OracleError, ProgressCallback, Report, rounding
 
 TOLERANCE = 1e-9
 """What HiGHS may break rows by, with limits below 2^12. Its search asks a tenth of that of reduced costs, and
@@ -25,14 +25,8 @@ a tenth of 1e-9 is the least that it can."""
 SECONDS_PER_TERM = 5e-5
 """What it takes about to declare and hand over a term of a program."""
 
-CP_SAT_BITS = 60
-"""CP-SAT's utilities are whole: rounded up so that a sum of all takes at most so many bits."""
-
 LARGEST_ROW = 2**62
 """What a row of CP-SAT may reach."""
-
-PAUSE = 0.5
-"""Seconds between two reports of progress."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,11 +193,11 @@ def _run(highs: Any, budget: Budget, progress: ProgressCallback | None, unit: fl
     """Run HiGHS, and end it when the time is up, also within a linear relaxation."""
     highspy = library("highspy")
 
-    report = _Report(progress)
+    report = Report(progress)
     within = highspy.cb.HighsCallbackType.kCallbackMipInterrupt
 
     def watch(kind: Any, _: str, out: Any, into: Any, __: Any) -> None:
-        go_on = kind != within or report(out.mip_primal_bound * unit, out.mip_dual_bound * unit)
+        go_on = kind != within or report.gap(out.mip_primal_bound * unit, out.mip_dual_bound * unit)
         into.user_interrupt = budget.over or not go_on
 
     highs.setCallback(watch, None)
@@ -242,33 +236,26 @@ def by_cp_sat(
         If CP-SAT fails, amounts are too large for its 64 bits, or a schedule does not survive the instance's
         own check.
     """
-    cp_model = library("ortools.sat.python.cp_model")
-
     first = _first_schedule(instance, start)
     ceiling = _ceiling(instance)
     if not _in_time(instance, budget, each_machine=True):
         return Part(first, ceiling, "constraint program too large for the time")
-    model = cp_model.CpModel()
-    bits = CP_SAT_BITS - len(instance.jobs).bit_length() - math.frexp(ceiling)[1]
+    model = library("ortools.sat.python.cp_model").CpModel()
+    bits, report = cp_sat.bits(len(instance.jobs), ceiling), Report(progress)
     sides = _cp_sat_model(model, instance, bits)
     _hint(model, sides, first)
-    solver = cp_model.CpSolver()
-    solver.parameters.num_workers = 1
-    solver.parameters.random_seed = 0
-    solver.parameters.relative_gap_limit = 0.5 * budget.gap
-    if not math.isinf(budget.time_limit):
-        solver.parameters.max_time_in_seconds = budget.left
-    status = _search(solver, model, progress, bits)
+
+    def tell(value: float, above: float) -> bool:
+        return report.gap(math.ldexp(value, -bits), math.ldexp(above, -bits))
+
+    solver, _ = cp_sat.run(model, budget, tell, relative_gap_limit=0.5 * budget.gap)
+    report.finish()
     found, bound = None, ceiling
-    if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+    if solver is not None:
         rows = [[(*key, solver.value(x)) for key, x in side.items()] for side in sides]
         schedule = Schedule(*(np.array(side, dtype=np.int64).reshape(-1, 4) for side in rows))
         found = _tidied(instance, schedule)
-    elif status != cp_model.UNKNOWN:
-        raise OracleError(f"CP-SAT: status {solver.status_name(status)} for a problem that has a solution")
-    if status != cp_model.UNKNOWN:
-        above = math.ldexp(float(solver.best_objective_bound), -bits)
-        bound = min(bound, above + rounding(0, above))
+        bound = min(bound, cp_sat.bound(solver, bits))
     return _part(instance, first, found, bound, "constraint programming (CP-SAT)")
 
 
@@ -332,49 +319,6 @@ def _hint(model: Any, sides: list[dict[Any, Any]], first: Schedule) -> None:
         held = {(t, i, h): count for t, i, h, count in rows.tolist()}
         for key, x in side.items():
             model.add_hint(x, held.get(key, 0))
-
-
-def _search(solver: Any, model: Any, progress: ProgressCallback | None, bits: int) -> Any:
-    """Run CP-SAT and report on its way; return its status."""
-    cp_model = library("ortools.sat.python.cp_model")
-
-    report = _Report(progress)
-
-    class Watch(cp_model.CpSolverSolutionCallback):  # type: ignore[name-defined, misc]
-        def on_solution_callback(self) -> None:
-            known = (self.objective_value, self.best_objective_bound)
-            if not report(*(math.ldexp(number, -bits) for number in known)):
-                self.stop_search()
-
-    status = run_cp_sat(solver, model, Watch())
-    report.finish()
-    return status
-
-
-class _Report:
-    """Tells progress from within a solver; what that raises waits until the solver has ended."""
-
-    def __init__(self, progress: ProgressCallback | None) -> None:
-        self._progress = progress
-        self._next = 0.0
-        self._raised: BaseException | None = None
-
-    def __call__(self, value: float, bound: float) -> bool:
-        """Report value and bound, either possibly infinite; return whether the solver shall go on."""
-        now = stopwatch.now()
-        if self._progress is not None and self._raised is None and now >= self._next:
-            self._next = now + PAUSE
-            known = 0.0 < value <= bound < math.inf
-            try:
-                self._progress(value / bound if known else 0.0, f"value {value:.6g}, bound {bound:.6g}")
-            except BaseException as error:  # noqa: BLE001 - raised again by finish
-                self._raised = error
-        return self._raised is None
-
-    def finish(self) -> None:
-        """Raise what the report raised."""
-        if self._raised is not None:
-            raise self._raised
 
 
 def _start(instance: AdmissionInstance, schedule: Schedule) -> dict[tuple[Any, ...], float]:

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...models import stopwatch
 from ...models.base import InputError
 from ...models.placement import kernels
 from ...models.placement.instance import MOST_SUM, WEIGHT_UNIT, PlacementInstance, taken_schedule
@@ -23,15 +22,13 @@ from ...models.placement.program import placement_program, refuse_contention, st
 from ...models.placement.schedule import NOTHING, Schedule
 from ...models.placement.simulator import Simulator, blank_state, rooms
 from ...models.stopwatch import library
-from ..base import Budget, OracleError, ProgressCallback, WhyStopped, run_cp_sat
+from .. import cp_sat
+from ..base import Budget, OracleError, ProgressCallback, Report, WhyStopped
 from .exact_kernels import BEST, CUT, NODES, Costs, Tree, explore, least_cost, open_root
 from .search import gap
 
 MILLION = TICKS * WEIGHT_UNIT
 """Units of cost in a second."""
-
-PAUSE = 0.5
-"""Seconds between two reports of progress."""
 
 TOLERANCE = 1e-6
 """What HiGHS's bound is lowered by, in steps of the cost and relative to what it is beyond what all pay."""
@@ -114,7 +111,7 @@ def by_enumeration(
         raise InputError(
             f"instance: {n} jobs on {machines} machines are too many to enumerate (at most {MOST_TINY})"
         )
-    report = _Report(progress)
+    report = Report(progress)
     best, schedule, why = instance.dearest + 1, None, WhyStopped.PROVED
     try:
         for leaf, end in enumerate(_ends(instance.simulator(), budget), 1):
@@ -457,48 +454,26 @@ class _CpModel:
         self, progress: ProgressCallback | None
     ) -> tuple[tuple[np.ndarray, np.ndarray] | None, int, WhyStopped]:
         """Return the starts and rows that were found, if any, a bound in units of cost, and how it ended."""
-        cp_model = library("ortools.sat.python.cp_model")
-
-        solver = cp_model.CpSolver()
-        solver.parameters.num_workers = 1
-        solver.parameters.random_seed = 0
-        solver.parameters.cp_model_probing_level = 0  # takes longer than many a search
-        solver.parameters.symmetry_level = 0  # the model breaks what there is
-        step, budget = self.price * self.unit, self.budget
-        allowed = budget.gap * (self.least - self.instance.unavoidable) / step
-        solver.parameters.absolute_gap_limit = max(0.5, math.floor(allowed))  # the relative one counts more
-        solver.parameters.relative_gap_limit = 0.0
-        if not math.isinf(budget.time_limit):
-            solver.parameters.max_time_in_seconds = budget.left
-        status = _search(solver, self.model, progress)
-        if status == cp_model.UNKNOWN:
+        step, report = self.price * self.unit, Report(progress)
+        allowed = self.budget.gap * (self.least - self.instance.unavoidable) / step
+        solver, whole = cp_sat.run(
+            self.model,
+            self.budget,
+            report.gap,
+            cp_model_probing_level=0,  # takes longer than many a search
+            symmetry_level=0,  # the model breaks what there is
+            absolute_gap_limit=max(0.5, math.floor(allowed)),  # the relative one counts more
+            relative_gap_limit=0.0,
+        )
+        report.finish()
+        if solver is None:
             return None, 0, WhyStopped.TIME_LIMIT
-        if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-            raise OracleError(
-                f"CP-SAT: status {solver.status_name(status)} for a problem that has a solution"
-            )
         starts = np.array([solver.value(start) * self.unit for start in self.start], dtype=np.int64)
         rows = [(*key, solver.value(count)) for key, count in self.counts.items() if solver.value(count)]
         self.value = round(solver.objective_value) * step + self.fixed
         bound = math.ceil(solver.best_objective_bound - 1e-6) * step + self.fixed
-        ended = WhyStopped.ROUNDS if status == cp_model.OPTIMAL else WhyStopped.TIME_LIMIT
+        ended = WhyStopped.ROUNDS if whole else WhyStopped.TIME_LIMIT
         return (starts, np.array(rows, dtype=np.int64)), bound, ended
-
-
-def _search(solver: Any, model: Any, progress: ProgressCallback | None) -> Any:
-    """Run CP-SAT and report on its way; return its status."""
-    cp_model = library("ortools.sat.python.cp_model")
-
-    report = _Report(progress)
-
-    class Watch(cp_model.CpSolverSolutionCallback):  # type: ignore[name-defined, misc]
-        def on_solution_callback(self) -> None:
-            if not report.gap(self.objective_value, self.best_objective_bound):
-                self.stop_search()
-
-    status = run_cp_sat(solver, model, Watch())
-    report.finish()
-    return status
 
 
 def by_program(
@@ -616,7 +591,7 @@ def by_branch_and_bound(
     tree.cursor[BEST] = instance.units(first)
     tree.cursor[CUT] = tree.cursor[BEST]
     open_root(instance.table, tree, costs, *fixed, same)
-    report, done = _Report(progress), False
+    report, done = Report(progress), False
     steps = max(1, SLICE // (len(instance.jobs) ** 2 + len(same) ** 2))
     while not done and not budget.over:
         slack = int(0.5 * budget.gap * (int(tree.cursor[BEST]) - instance.unavoidable))
@@ -712,36 +687,6 @@ def _first_equal(capacity: np.ndarray) -> np.ndarray:
     _, first, kind = np.unique(capacity, axis=0, return_index=True, return_inverse=True)
     result: np.ndarray = first[kind.reshape(-1)].astype(np.int64)
     return result
-
-
-class _Report:
-    """Tells progress from within a search; what that raises waits until the search has ended."""
-
-    def __init__(self, progress: ProgressCallback | None) -> None:
-        self._progress = progress
-        self._next = 0.0
-        self._raised: BaseException | None = None
-
-    def __call__(self, done: float, text: str) -> bool:
-        """Report a fraction done and a text; return whether the search shall go on."""
-        now = stopwatch.now()
-        if self._progress is not None and self._raised is None and now >= self._next:
-            self._next = now + PAUSE
-            try:
-                self._progress(done, text)
-            except BaseException as error:  # noqa: BLE001 - raised again by finish
-                self._raised = error
-        return self._raised is None
-
-    def gap(self, value: float, bound: float, text: str = "") -> bool:
-        """Report value and bound, either possibly infinite."""
-        known = 0.0 < bound <= value < math.inf
-        return self(bound / value if known else 0.0, f"{text}value {value:.6g}, bound {bound:.6g}")
-
-    def finish(self) -> None:
-        """Raise what the report raised."""
-        if self._raised is not None:
-            raise self._raised
 
 
 def list_schedule(instance: PlacementInstance, budget: Budget | None = None) -> Schedule:

@@ -12,6 +12,7 @@ from ...models.program import SolverError
 from ...models.selection.gang import SelectionGangInstance, SelectionGangSetting
 from ...models.selection.gang_program import GangChoice, best_gang, ceiling, usable, worth
 from ...models.stopwatch import library
+from .. import cp_sat
 from ..base import (
     Budget,
     Optimum,
@@ -20,16 +21,12 @@ from ..base import (
     ProgressCallback,
     WhyStopped,
     rounding,
-    run_cp_sat,
     why_stopped,
 )
 
 HIGHS = "highs"
 CP_SAT = "cp-sat"
 METHODS = (HIGHS, CP_SAT)
-
-CP_SAT_BITS = 60
-"""CP-SAT's means are whole: rounded up so that a sum of all takes at most so many bits."""
 
 ROUNDINGS = 16
 """How often, at most, bounds are raised by the rounding of a sum over channels."""
@@ -184,13 +181,11 @@ def _by_cp_sat(
     setting: SelectionGangSetting, mean: np.ndarray, arrivals: np.ndarray, budget: Budget
 ) -> GangChoice:
     """Maximise by CP-SAT, with means scaled by a power of two and rounded up: nothing is worth more."""
-    cp_model = library("ortools.sat.python.cp_model")
-
     channels = np.flatnonzero(usable(setting, arrivals)).tolist()
     gross = ceiling(setting, mean, arrivals)
     largest = float(mean[channels].max(initial=0.0))
-    bits = CP_SAT_BITS - len(channels).bit_length() - math.frexp(largest)[1]
-    model = cp_model.CpModel()
+    bits = cp_sat.bits(len(channels), largest)
+    model = library("ortools.sat.python.cp_model").CpModel()
     x = {e: model.new_bool_var(f"x{e}") for e in channels}
     y = {p: model.new_bool_var(f"y{p}") for p in sorted({int(setting.port[e]) for e in channels})}
 
@@ -205,24 +200,13 @@ def _by_cp_sat(
             if here:
                 model.add(used <= int(setting.capacity[r, k]))
     model.maximize(sum(math.ceil(math.ldexp(float(mean[e]), bits)) * x[e] for e in channels))
-    solver = cp_model.CpSolver()
-    solver.parameters.num_workers = 1
-    solver.parameters.random_seed = 0
-    solver.parameters.relative_gap_limit = 0.25 * budget.gap
-    if not math.isinf(budget.left):
-        solver.parameters.max_time_in_seconds = budget.left
-    status = run_cp_sat(solver, model)
-    nothing = GangChoice(np.zeros(setting.channels), 0.0, gross, False)
-    if status == cp_model.UNKNOWN:
-        return nothing
-    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        raise OracleError(f"CP-SAT: status {solver.status_name(status)} for a problem that has a solution")
+    solver, whole = cp_sat.run(model, budget, relative_gap_limit=0.25 * budget.gap)
     decision = np.zeros(setting.channels)
+    if solver is None:
+        return GangChoice(decision, 0.0, gross, False)
     for e in channels:
         decision[e] = float(solver.boolean_value(x[e]))
-    above = math.ldexp(float(solver.best_objective_bound), -bits)
-    bound = min(gross, above + rounding(0, above))
-    return GangChoice(decision, worth(mean, decision), bound, status == cp_model.OPTIMAL)
+    return GangChoice(decision, worth(mean, decision), min(gross, cp_sat.bound(solver, bits)), whole)
 
 
 ENTRY = {

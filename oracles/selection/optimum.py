@@ -18,6 +18,7 @@ from ...models.selection.knapsack import Knapsack
 from ...models.selection.program import add_cut, check_lambda, index_program, slot_program, weigh
 from ...models.selection.setting import Setting
 from ...models.stopwatch import library
+from .. import cp_sat
 from ..base import (
     Budget,
     Optimum,
@@ -27,7 +28,6 @@ from ..base import (
     WhyStopped,
     relative_gap,
     rounding,
-    run_cp_sat,
     why_stopped,
 )
 from .gang import ENTRY
@@ -59,9 +59,6 @@ ROUNDINGS = 16
 
 SOLVER_TOLERANCE = 1e-10
 """What HiGHS may break limits and optimality conditions by, in units in which every limit is 1."""
-
-CP_SAT_BITS = 60
-"""CP-SAT's objective is whole: values are rounded up so that a sum of all takes at most so many bits."""
 
 LIFT = 900
 """Relaxations are computed with values below 2^LIFT, so that their quotients do not underflow."""
@@ -374,38 +371,24 @@ def _by_cp_sat(
     """Solve pattern by pattern in whole numbers, values rounded up to multiples of a power of two."""
     cp_model = library("ortools.sat.python.cp_model")
 
-    known: dict[Any, str] = {
-        cp_model.OPTIMAL: "optimal",
-        cp_model.FEASIBLE: "feasible",
-        cp_model.UNKNOWN: "unknown",
-    }
     for i in order.tolist():
         if budget.over:
             return
         worth = _worth(setting, values, patterns[i])
         allowed = np.flatnonzero(worth).tolist()
-        bits = CP_SAT_BITS - len(allowed).bit_length() - math.frexp(float(worth.max(initial=0.0)))[1]
+        bits = cp_sat.bits(len(allowed), float(worth.max(initial=0.0)))
         whole = np.ceil(np.ldexp(worth, bits)).astype(np.int64).tolist()
         model = cp_model.CpModel()
         x = {e: model.new_bool_var(f"x_{e}") for e in allowed}
         for k, capacity in enumerate(setting.capacity.tolist()):
             model.add(sum(int(setting.demand[e, k]) * x[e] for e in allowed) <= capacity)
         model.maximize(sum(whole[e] * x[e] for e in allowed))
-        solver = cp_model.CpSolver()
-        solver.parameters.num_workers = 1
-        solver.parameters.random_seed = 0
-        solver.parameters.relative_gap_limit = 0.25 * budget.gap
-        if not math.isinf(budget.left):
-            solver.parameters.max_time_in_seconds = budget.left
-        status = run_cp_sat(solver, model)
-        if status not in known:
-            raise OracleError(f"CP-SAT: status {solver.status_name(status)} for a model that has an optimum")
+        solver, _ = cp_sat.run(model, budget, relative_gap_limit=0.25 * budget.gap)
         sets = np.zeros((1, setting.channels), dtype=bool)
         bound = math.inf
-        if known[status] != "unknown":
+        if solver is not None:
             sets[0, [e for e in allowed if solver.boolean_value(x[e])]] = True
-            above = math.ldexp(solver.best_objective_bound, -bits)
-            bound = above + rounding(0, above)
+            bound = cp_sat.bound(solver, bits)
         yield np.array([i]), sets, np.array([bound])
 
 

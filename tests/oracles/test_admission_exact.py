@@ -314,11 +314,11 @@ def test_highs_ends_when_the_time_is_up(method: Solver) -> None:
 def test_cp_sat_is_told_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     told = []
 
-    def search(solver: Any, *_: Any) -> Any:
+    def solve(solver: Any, *_: Any) -> Any:
         told.append(solver.parameters.max_time_in_seconds)
         return cp_model.UNKNOWN
 
-    monkeypatch.setattr(admission_exact, "_search", search)
+    monkeypatch.setattr(cp_model.CpSolver, "solve", solve)
     for limit in (100.0, None):
         by_cp_sat(LARGER, exactly(0.0, limit))
     assert 0.0 < told[0] <= 100.0

@@ -432,7 +432,7 @@ def test_a_status_that_is_not_known_is_an_error(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(cp_model.CpSolver, "solve", lambda *_: cp_model.INFEASIBLE)
     monkeypatch.setattr(cp_model.CpSolver, "status_name", lambda *_: "INFEASIBLE")
-    with pytest.raises(OracleError, match="CP-SAT: status INFEASIBLE for a model that has an optimum"):
+    with pytest.raises(OracleError, match="CP-SAT: status INFEASIBLE for a program that has an optimum"):
         clairvoyant(made(), method="cp-sat")
 
 
