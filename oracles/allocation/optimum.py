@@ -26,9 +26,10 @@ from ..base import (
     OracleError,
     ProgressCallback,
     WhyStopped,
+    concluded,
     rounding,
-    why_stopped,
 )
+from ..slots import Patterns, SlotCertificate
 
 INTERIOR_POINT = "interior point"
 CVXPY = "cvxpy"
@@ -171,21 +172,15 @@ def stationary(
     counts = instance.arrival_counts.astype(np.float64)
     found = solve(instance.setting, counts, budget, progress)
     checked = _checked(instance.setting, counts, found)
-    return Optimum(
-        value=checked.value,
-        bound=checked.bound,
-        decision=checked.y,
-        why_stopped=why_stopped(
-            checked.value,
-            checked.bound,
-            budget,
-            rounding=rounding(checked.y.size, checked.gross),
-            otherwise=WhyStopped.TIME_LIMIT if found.why is WhyStopped.TIME_LIMIT else WhyStopped.STALLED,
-            scale=checked.scale,
-        ),
-        method=found.method,
-        seconds=budget.seconds,
-        certificate=checked.certificate,
+    return concluded(
+        checked.y,
+        checked.value,
+        checked.bound,
+        budget,
+        found.method,
+        checked.certificate,
+        rounding=rounding(checked.y.size, checked.gross),
+        otherwise=WhyStopped.TIME_LIMIT if found.why is WhyStopped.TIME_LIMIT else WhyStopped.STALLED,
         scale=checked.scale,
     )
 
@@ -372,31 +367,6 @@ class SlotDecisions(Sequence[np.ndarray]):
         return (self[slot] for slot in range(len(self)))
 
 
-@dataclass(frozen=True, eq=False)
-class SlotCertificate:
-    """Value and bound of every slot's optimum.
-
-    Attributes
-    ----------
-    patterns
-        The distinct arrivals, shape (P, L).
-    index
-        Pattern of each slot, shape (T,).
-    pattern_value, pattern_bound
-        Shape (P,).
-    """
-
-    patterns: np.ndarray
-    index: np.ndarray
-    pattern_value: np.ndarray
-    pattern_bound: np.ndarray
-
-    @property
-    def per_slot(self) -> np.ndarray:
-        """Value and certified bound of each slot, shape (T, 2)."""
-        return np.column_stack([self.pattern_value, self.pattern_bound])[self.index]
-
-
 def dynamic(
     instance: AllocationInstance,
     *,
@@ -425,19 +395,16 @@ def dynamic(
         As for :func:`stationary`.
     """
     budget = Budget(gap, time_limit)
-    setting = instance.setting
-    arrivals, index, repeats = np.unique(instance.arrivals, axis=0, return_inverse=True, return_counts=True)
-    patterns = arrivals.astype(np.float64)
-    held, values, bounds = _fallback(instance, patterns, budget)
+    setting, patterns = instance.setting, Patterns(instance.arrivals, budget, progress)
+    weights = patterns.arrivals.astype(np.float64)
+    held, values, bounds = _fallback(instance, weights, budget)
     gross, scales = np.zeros(len(patterns)), np.zeros(len(patterns))
     decisions: dict[int, np.ndarray] = {}
     late = set(range(len(patterns)))
     room = KEPT_BYTES
-    for i in np.argsort(-repeats, kind="stable").tolist():
-        if budget.over:
-            break
-        found = _by_interior_point(setting, patterns[i], budget, None)
-        checked = _checked(setting, patterns[i], found)
+    for i in patterns:
+        found = _by_interior_point(setting, weights[i], budget, None)
+        checked = _checked(setting, weights[i], found)
         late.discard(i)
         gross[i], scales[i] = checked.gross, checked.scale
         if checked.value >= values[i]:
@@ -448,35 +415,23 @@ def dynamic(
         else:
             decisions[i] = held
         bounds[i] = min(bounds[i], math.inf if checked.bound is None else checked.bound)
-        if progress is not None:
-            done = len(patterns) - len(late)
-            progress(done / len(patterns), f"{done} of {len(patterns)} arrival patterns")
 
     def again(pattern: int) -> np.ndarray:
         if pattern in late:
             return held
-        found = _by_interior_point(setting, patterns[pattern], Budget(gap, None), None)
-        return _frozen(_checked(setting, patterns[pattern], found).y)
+        found = _by_interior_point(setting, weights[pattern], Budget(gap, None), None)
+        return _frozen(_checked(setting, weights[pattern], found).y)
 
-    total, scale = float(repeats @ values), float(repeats @ scales)
-    above = float(repeats @ bounds)
-    bound = above + rounding(setting.slots, above) if math.isfinite(above) else None
-    return Optimum(
-        value=total,
-        bound=bound,
-        decision=SlotDecisions(index, again, decisions),
-        why_stopped=why_stopped(
-            total,
-            bound,
-            budget,
-            rounding=rounding(held.size + setting.slots, float(repeats @ gross)),
-            otherwise=WhyStopped.STALLED,
-            scale=scale,
-        ),
-        method="structured interior point method, once per arrival pattern",
-        seconds=budget.seconds,
-        certificate=SlotCertificate(arrivals, index, values, bounds),
-        scale=scale,
+    above = float(patterns.repeats @ bounds)
+    return concluded(
+        SlotDecisions(patterns.index, again, decisions),
+        float(patterns.repeats @ values),
+        above + rounding(setting.slots, above) if math.isfinite(above) else None,
+        budget,
+        "structured interior point method, once per arrival pattern",
+        SlotCertificate(patterns.arrivals, patterns.index, values, bounds),
+        rounding=rounding(held.size + setting.slots, float(patterns.repeats @ gross)),
+        scale=float(patterns.repeats @ scales),
     )
 
 
@@ -557,22 +512,14 @@ def gang(
     if broken:
         raise OracleError(f"gang: the allocation is infeasible: {broken[0]}")
     value = float(counts @ instance.setting.port_rewards(found.y))
-    bound = found.bound if math.isfinite(found.bound) else None
-    return Optimum(
-        value=value,
-        bound=bound,
-        decision=found.y,
-        why_stopped=why_stopped(
-            value,
-            bound,
-            budget,
-            rounding=found.rounding,
-            otherwise=WhyStopped.STALLED,
-            scale=found.scale,
-        ),
-        method="branch and bound over jobs and tasks, linear relaxations by HiGHS",
-        seconds=budget.seconds,
-        certificate=found.certificate,
+    return concluded(
+        found.y,
+        value,
+        found.bound if math.isfinite(found.bound) else None,
+        budget,
+        "branch and bound over jobs and tasks, linear relaxations by HiGHS",
+        found.certificate,
+        rounding=found.rounding,
         scale=found.scale,
     )
 

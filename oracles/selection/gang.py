@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,10 +18,10 @@ from ..base import (
     OracleEntry,
     OracleError,
     ProgressCallback,
-    WhyStopped,
+    concluded,
     rounding,
-    why_stopped,
 )
+from ..slots import Patterns, SlotCertificate
 
 HIGHS = "highs"
 CP_SAT = "cp-sat"
@@ -30,31 +29,6 @@ METHODS = (HIGHS, CP_SAT)
 
 ROUNDINGS = 16
 """How often, at most, bounds are raised by the rounding of a sum over channels."""
-
-
-@dataclass(frozen=True, eq=False)
-class GangCertificate:
-    """Value and bound of every slot's optimum.
-
-    Attributes
-    ----------
-    patterns
-        The distinct arrivals, shape (P, L).
-    index
-        Pattern of each slot, shape (T,).
-    pattern_value, pattern_bound
-        Shape (P,).
-    """
-
-    patterns: np.ndarray
-    index: np.ndarray
-    pattern_value: np.ndarray
-    pattern_bound: np.ndarray
-
-    @property
-    def per_slot(self) -> np.ndarray:
-        """Value and certified bound of each slot, shape (T, 2)."""
-        return np.column_stack([self.pattern_value, self.pattern_bound])[self.index]
 
 
 def gang(
@@ -88,7 +62,7 @@ def gang(
     Optimum
         ``decision`` is x[slot, channel]. ``bound`` adds up the slots' bounds: HiGHS's dual bound plus a
         margin for its tolerances, or CP-SAT's bound for means rounded up to whole numbers, or the ceiling,
-        which takes no solver. ``certificate`` is a :class:`GangCertificate`.
+        which takes no solver. ``certificate`` is a :class:`.SlotCertificate`.
 
     Raises
     ------
@@ -102,16 +76,12 @@ def gang(
     budget = Budget(gap, time_limit)
     setting, mean = instance.setting, instance.mean
     solve = _by_cp_sat if method == CP_SAT else _by_highs
-    patterns, index, repeats = np.unique(instance.arrivals, axis=0, return_inverse=True, return_counts=True)
-    index = index.reshape(-1)
+    patterns = Patterns(instance.arrivals, budget, progress)
+    arrivals, index = patterns.arrivals, patterns.index
     found: dict[int, GangChoice] = {}
-    for i in np.argsort(-repeats, kind="stable").tolist():
-        if budget.over:
-            break
-        found[i] = _checked(instance, patterns[i], solve(setting, mean, patterns[i], budget))
-        if progress is not None:
-            progress(len(found) / len(patterns), f"{len(found)} of {len(patterns)} arrival patterns")
-    full = [found[i] if i in found else _late(instance, patterns, found, i) for i in range(len(patterns))]
+    for i in patterns:
+        found[i] = _checked(instance, arrivals[i], solve(setting, mean, arrivals[i], budget))
+    full = [found[i] if i in found else _late(instance, arrivals, found, i) for i in range(len(patterns))]
     x = np.array([best.x for best in full]).reshape(len(patterns), setting.channels)
     bounds = np.array([best.bound for best in full])
     decision = x[index]
@@ -123,21 +93,14 @@ def gang(
     bound = math.fsum(bounds[index].tolist())
     if bound < value - rounding(setting.channels + setting.slots, value):
         raise OracleError(f"{method}: the bound {bound!r} is below the value {value!r}")
-    bound = max(bound, value)  # they may differ by rounding alone
-    return Optimum(
-        value=value,
-        bound=bound,
-        decision=decision,
-        why_stopped=why_stopped(
-            value,
-            bound,
-            budget,
-            rounding=rounding(ROUNDINGS * (setting.channels + setting.slots), value),
-            otherwise=WhyStopped.STALLED,
-        ),
-        method=f"{_WORDS[method]}, once per arrival pattern",
-        seconds=budget.seconds,
-        certificate=GangCertificate(patterns, index, np.array([best.value for best in full]), bounds),
+    return concluded(
+        decision,
+        value,
+        max(bound, value),  # they may differ by rounding alone
+        budget,
+        f"{_WORDS[method]}, once per arrival pattern",
+        SlotCertificate(arrivals, index, np.array([best.value for best in full]), bounds),
+        rounding=rounding(ROUNDINGS * (setting.channels + setting.slots), value),
     )
 
 

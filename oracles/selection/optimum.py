@@ -26,10 +26,11 @@ from ..base import (
     OracleError,
     ProgressCallback,
     WhyStopped,
+    concluded,
     relative_gap,
     rounding,
-    why_stopped,
 )
+from ..slots import Patterns, SlotCertificate
 from .gang import ENTRY
 from .p4 import UNATTAINABLE, BudgetOptima, Selected, p4_optima, select
 
@@ -79,31 +80,16 @@ MOST_ROUNDS = 100
 
 
 @dataclass(frozen=True, eq=False)
-class PatternCertificate:
-    """Value and bound of every arrival pattern, and which slot has which.
+class PatternCertificate(SlotCertificate):
+    """Value and bound of every slot's optimum, and the sets.
 
     Attributes
     ----------
-    patterns
-        The distinct arrivals, shape (P, L).
-    index
-        Pattern of each slot, shape (T,).
     x
         The set chosen under each pattern, shape (P, E).
-    pattern_value, pattern_bound
-        Its value, and what no set of Omega exceeds under the pattern, shape (P,).
     """
 
-    patterns: np.ndarray
-    index: np.ndarray
     x: np.ndarray
-    pattern_value: np.ndarray
-    pattern_bound: np.ndarray
-
-    @property
-    def per_slot(self) -> np.ndarray:
-        """Value and certified bound of each slot, shape (T, 2)."""
-        return np.column_stack([self.pattern_value, self.pattern_bound])[self.index]
 
 
 Answers = Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]
@@ -157,42 +143,31 @@ def clairvoyant(
     if method not in METHODS:
         raise InputError(f"method: {method!r} is not one of {', '.join(METHODS)}")
     setting = instance.setting
-    patterns, index, repeats = np.unique(instance.arrivals, axis=0, return_inverse=True, return_counts=True)
-    x = _greedy(setting, instance.mean, patterns)
-    bounds = relaxed_bounds(setting, instance.mean, patterns)
+    patterns = Patterns(instance.arrivals, budget, progress)
+    x = _greedy(setting, instance.mean, patterns.arrivals)
+    bounds = relaxed_bounds(setting, instance.mean, patterns.arrivals)
     solve, name = _method(setting, method)
-    order = np.argsort(-repeats, kind="stable")
-    done = 0
-    for which, sets, found in solve(setting, instance.mean, patterns, order, budget):
+    for which, sets, found in solve(setting, instance.mean, patterns):
         better = sets @ instance.mean > x[which] @ instance.mean
         x[which[better]] = sets[better]
         bounds[which] = np.minimum(bounds[which], found)
-        done += len(which)
-        if progress is not None:
-            progress(done / len(patterns), f"{done} of {len(patterns)} arrival patterns")
-    _check_sets(name, setting, x, patterns)
+    _check_sets(name, setting, x, patterns.arrivals)
     values = x @ instance.mean
     _check_bounds(name, values, bounds)
-    decision = x[index.reshape(-1)]
+    decision = x[patterns.index]
     value = float(instance.rewards(decision).sum())
-    bound = math.fsum((repeats * bounds).tolist())
-    bound += rounding(setting.channels + setting.slots, bound)
-    arrays = [frozen(array) for array in (patterns, index.reshape(-1), x, values, bounds)]
+    bound = math.fsum((patterns.repeats * bounds).tolist())
+    arrays = [frozen(array) for array in (patterns.arrivals, patterns.index, values, bounds, x)]
     decision.setflags(write=False)
-    return Optimum(
-        value=value,
-        bound=bound,
-        decision=decision,
-        why_stopped=why_stopped(
-            value,
-            bound,
-            budget,
-            rounding=rounding(ROUNDINGS * (setting.channels + setting.slots), value),
-            otherwise=WhyStopped.TIME_LIMIT if done < len(patterns) else WhyStopped.STALLED,
-        ),
-        method=name,
-        seconds=budget.seconds,
-        certificate=PatternCertificate(*arrays),
+    return concluded(
+        decision,
+        value,
+        bound + rounding(setting.channels + setting.slots, bound),
+        budget,
+        name,
+        PatternCertificate(*arrays),
+        rounding=rounding(ROUNDINGS * (setting.channels + setting.slots), value),
+        otherwise=WhyStopped.TIME_LIMIT if patterns.done < len(patterns) else WhyStopped.STALLED,
     )
 
 
@@ -288,38 +263,28 @@ def relaxed_bounds(setting: Setting, values: np.ndarray, patterns: np.ndarray) -
     return result
 
 
-def _by_dp(
-    knapsack: Knapsack,
-    _setting: Setting,
-    values: np.ndarray,
-    patterns: np.ndarray,
-    order: np.ndarray,
-    budget: Budget,
-) -> Answers:
+def _by_dp(knapsack: Knapsack, _setting: Setting, values: np.ndarray, patterns: Patterns) -> Answers:
     step = max(1, CHUNK_BYTES // max(1, knapsack.table_bytes))
-    for start in range(0, len(order), step):
-        if budget.over:
+    for start in range(0, len(patterns), step):
+        if patterns.budget.over:
             return
-        which = order[start : start + step]
-        x, _, bounds = knapsack.best_of_patterns(values, patterns[which])
+        which = patterns.order[start : start + step]
+        x, _, bounds = knapsack.best_of_patterns(values, patterns.arrivals[which])
         yield which, x, bounds
+        patterns.tell(len(which))
 
 
-def _by_highs(
-    setting: Setting, values: np.ndarray, patterns: np.ndarray, order: np.ndarray, budget: Budget
-) -> Answers:
+def _by_highs(setting: Setting, values: np.ndarray, patterns: Patterns) -> Answers:
     """Solve the slot program pattern by pattern, in units in which the largest value is from 1 to 2."""
     program = slot_program(setting, np.zeros(len(values)), scaled=True)
-    for i in order.tolist():
-        if budget.over:
-            return
-        worth = _worth(setting, values, patterns[i])
+    for i in patterns:
+        worth = _worth(setting, values, patterns.arrivals[i])
         unit = power_of_two(float(worth.max(initial=0.0)))
         if unit == 0.0:
             yield np.array([i]), np.zeros((1, len(values)), dtype=bool), np.zeros(1)
             continue
-        weigh(program, worth / unit, patterns[i])
-        solved = _solve_with_highs(program, budget)
+        weigh(program, worth / unit, patterns.arrivals[i])
+        solved = _solve_with_highs(program, patterns.budget)
         bound = math.inf if solved.bound is None else solved.bound + SOLVER_TOLERANCE * len(values)
         x = _settled(setting, solved, worth, worth > 0.0)
         yield np.array([i]), x[None, :], np.array([bound * unit])
@@ -365,16 +330,12 @@ def _settled(setting: Setting, solved: Solved, values: np.ndarray, allowed: np.n
     return x
 
 
-def _by_cp_sat(
-    setting: Setting, values: np.ndarray, patterns: np.ndarray, order: np.ndarray, budget: Budget
-) -> Answers:
+def _by_cp_sat(setting: Setting, values: np.ndarray, patterns: Patterns) -> Answers:
     """Solve pattern by pattern in whole numbers, values rounded up to multiples of a power of two."""
     cp_model = library("ortools.sat.python.cp_model")
 
-    for i in order.tolist():
-        if budget.over:
-            return
-        worth = _worth(setting, values, patterns[i])
+    for i in patterns:
+        worth = _worth(setting, values, patterns.arrivals[i])
         allowed = np.flatnonzero(worth).tolist()
         bits = cp_sat.bits(len(allowed), float(worth.max(initial=0.0)))
         whole = np.ceil(np.ldexp(worth, bits)).astype(np.int64).tolist()
@@ -383,6 +344,7 @@ def _by_cp_sat(
         for k, capacity in enumerate(setting.capacity.tolist()):
             model.add(sum(int(setting.demand[e, k]) * x[e] for e in allowed) <= capacity)
         model.maximize(sum(whole[e] * x[e] for e in allowed))
+        budget = patterns.budget
         solver, _ = cp_sat.run(model, budget, relative_gap_limit=0.25 * budget.gap)
         sets = np.zeros((1, setting.channels), dtype=bool)
         bound = math.inf
@@ -524,21 +486,8 @@ def index_optimum(
     reached = _index_value(x, value, spread)
     bound = min(certificate.closed_by, *certificate.bounds, _everything(setting, value, spread, jobs))
     _check_bounds(name, np.array([reached]), np.array([bound]))
-    return Optimum(
-        value=reached,
-        bound=bound,
-        decision=frozen(x),
-        why_stopped=why_stopped(
-            reached,
-            bound,
-            budget,
-            rounding=rounding(ROUNDINGS * setting.channels, reached),
-            otherwise=WhyStopped.STALLED,
-        ),
-        method=name,
-        seconds=budget.seconds,
-        certificate=certificate,
-    )
+    most = rounding(ROUNDINGS * setting.channels, reached)
+    return concluded(frozen(x), reached, bound, budget, name, certificate, rounding=most)
 
 
 def _index_value(x: np.ndarray, v: np.ndarray, q: np.ndarray) -> float:

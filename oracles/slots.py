@@ -1,0 +1,71 @@
+"""Slots with equal arrivals share one solve: which there are, in which order, and what is proved of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from .base import Budget, ProgressCallback
+
+
+@dataclass(frozen=True, eq=False)
+class SlotCertificate:
+    """Value and bound of every slot's optimum.
+
+    Attributes
+    ----------
+    patterns
+        The distinct arrivals, shape (P, L).
+    index
+        Pattern of each slot, shape (T,).
+    pattern_value, pattern_bound
+        The best value under each pattern, and what no decision exceeds, shape (P,).
+    """
+
+    patterns: np.ndarray
+    index: np.ndarray
+    pattern_value: np.ndarray
+    pattern_bound: np.ndarray
+
+    @property
+    def per_slot(self) -> np.ndarray:
+        """Value and certified bound of each slot, shape (T, 2)."""
+        return np.column_stack([self.pattern_value, self.pattern_bound])[self.index]
+
+
+class Patterns:
+    """The distinct arrivals of all slots; iterated, the most frequent first, until the time is up.
+
+    Parameters
+    ----------
+    arrivals
+        Those of each slot, shape (T, L).
+    budget, progress
+        The time to keep, and who is told of each pattern that is done.
+    """
+
+    def __init__(self, arrivals: np.ndarray, budget: Budget, progress: ProgressCallback | None) -> None:
+        self.arrivals, index, self.repeats = np.unique(
+            arrivals, axis=0, return_inverse=True, return_counts=True
+        )
+        self.index = index.reshape(-1)
+        self.order = np.argsort(-self.repeats, kind="stable")
+        self.budget, self.progress, self.done = budget, progress, 0
+
+    def __len__(self) -> int:
+        return len(self.arrivals)
+
+    def __iter__(self) -> Iterator[int]:
+        for i in self.order.tolist():
+            if self.budget.over:
+                return
+            yield i
+            self.tell(1)
+
+    def tell(self, count: int) -> None:
+        """Report that so many more are done."""
+        self.done += count
+        if self.progress is not None:
+            self.progress(self.done / len(self), f"{self.done} of {len(self)} arrival patterns")
