@@ -143,6 +143,8 @@ class Instance(ABC):
     problem: ClassVar[str]
     minimised: ClassVar[bool] = False  # whether rewards are costs, so that less is better
     unit: ClassVar[str] = ""  # what rewards are counted in, where they have a unit
+    revealed: ClassVar[tuple[str, ...]] = ()  # lists of the JSON form with an entry per event, in their order
+    shows: ClassVar[frozenset[str]] = frozenset()  # what a policy may ask to see of an event
     setting: Any  # what a policy may know before it starts
     origin: Origin
 

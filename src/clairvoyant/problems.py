@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .models.base import ClairvoyantError, InputError, Instance
 from .models.draw import choose
-from .oracles import generic
+from .oracles.generic import oracles as generic_oracles
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -304,11 +304,9 @@ def find(name: Any) -> Problem:
 
 def oracles(name: str) -> dict[str, OracleEntry]:
     """Return the oracles of a problem by name, the default first."""
-    problem = find(name)
-    if problem.has("oracles"):
-        listed = {key: one for key, one in problem.part("oracles").items() if one.problem == name}
-    else:
-        listed = generic.oracles(name)
+    record = find(name)
+    known = record.part("oracles") if record.has("oracles") else generic_oracles(name)
+    listed = {key: one for key, one in known.items() if one.problem == name}
     added = {key: one for key, one in _added("oracles").items() if one.problem == name}
     return _joined(listed, added, f"an oracle of {name!r}")
 

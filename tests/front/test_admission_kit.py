@@ -21,7 +21,7 @@ from clairvoyant.online.base import Traits
 from clairvoyant.online.play import Replay, play
 from clairvoyant.testing import PolicyCheckError, check_policy, policy_checks
 from clairvoyant.testing import admission as kit
-from clairvoyant.testing.kit import find_kit
+from clairvoyant.testing.generic import find_kit
 
 SEES = frozenset({"announced"})
 BLIND = Traits(problem="admission")

@@ -23,8 +23,9 @@ from clairvoyant.online.allocation import Drf, Fairness
 from clairvoyant.online.base import Traits
 from clairvoyant.testing import CHECKS, PolicyCheckError, check_policy, policy_checks, register_kit
 from clairvoyant.testing import allocation as kit
+from clairvoyant.testing.generic import find_kit
 from clairvoyant.testing.graph import Snapshot, canonical, reachable
-from clairvoyant.testing.kit import _KITS, find_kit
+from clairvoyant.testing.kit import KITS
 
 COMMITS = Traits(problem="allocation")
 LOOKS = Traits(problem="allocation", sees=frozenset({"arrivals"}))
@@ -579,8 +580,8 @@ def test_kits_are_made_afresh_by_every_call() -> None:
 
 
 def test_another_problem_registers_its_kit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clairvoyant.testing.kit._KITS", dict(_KITS))
     mine = find_kit("allocation")
+    monkeypatch.setitem(KITS, "cooking", mine)  # as it is to be found afterwards: not at all
     register_kit(
         type(mine)("cooking", mine.ordinary, mine.degenerate, mine.observable, mine.alter, mine.secrets)
     )
@@ -588,7 +589,7 @@ def test_another_problem_registers_its_kit(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_the_kit_of_a_room_loads_when_it_is_first_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clairvoyant.testing.kit._KITS", {})
+    assert not KITS
     monkeypatch.setattr("clairvoyant.testing.allocation", kit)  # as it is to be found afterwards
     monkeypatch.delitem(sys.modules, "clairvoyant.testing.allocation")
     assert find_kit("allocation-gang").problem == "allocation-gang"

@@ -14,7 +14,7 @@ from clairvoyant.models.allocation.instance import AllocationInstance
 from clairvoyant.models.base import InputError
 from clairvoyant.testing import campaigns, fuzz
 from clairvoyant.testing.campaigns import TARGETS, ContradictionError, cross_check
-from clairvoyant.testing.kit import find_kit
+from clairvoyant.testing.generic import find_kit
 
 
 @pytest.mark.parametrize("problem", TARGETS)

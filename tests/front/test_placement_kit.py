@@ -21,8 +21,8 @@ from clairvoyant.online.placement import POLICIES, FifoFirstFit, SjfConsolidate,
 from clairvoyant.online.play import Replay, play
 from clairvoyant.testing import PolicyCheckError, check_policy, policy_checks
 from clairvoyant.testing import placement as kit
+from clairvoyant.testing.generic import find_kit
 from clairvoyant.testing.graph import canonical
-from clairvoyant.testing.kit import find_kit
 
 SEES = frozenset({"durations"})
 HEARS = frozenset({"estimates"})

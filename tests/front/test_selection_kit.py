@@ -17,7 +17,7 @@ from clairvoyant.online.base import Traits
 from clairvoyant.online.selection import Greedy, Lcf
 from clairvoyant.testing import PolicyCheckError, check_policy, policy_checks
 from clairvoyant.testing import selection as kit
-from clairvoyant.testing.kit import find_kit
+from clairvoyant.testing.generic import find_kit
 
 SEES = frozenset({"arrivals"})
 COMMITS = Traits(problem="selection")

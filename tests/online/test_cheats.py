@@ -21,8 +21,9 @@ from clairvoyant.online.base import Traits
 from clairvoyant.online.guard import Seal, TamperError, plain
 from clairvoyant.online.play import Replay, Run, play
 from clairvoyant.testing import PolicyCheckError, check_policy, policy_checks
+from clairvoyant.testing.generic import find_kit
 from clairvoyant.testing.graph import reachable
-from clairvoyant.testing.kit import LONG, find_kit
+from clairvoyant.testing.kit import LONG
 
 TWO = ("allocation", "selection")
 ALL = ("allocation", "allocation-gang", "selection", "selection-gang", "admission", "placement")

@@ -10,7 +10,18 @@ and decisions are in the module of each problem, e.g. :mod:`clairvoyant.testing.
 
 from __future__ import annotations
 
-from .checks import CHECKS, PolicyCheckError, Subject, check_policy, policy_checks
+from .checks import CHECKS, PolicyCheckError, Subject, UncheckedWarning, check_policy, policy_checks
+from .generic import generic_kit
 from .kit import Kit, register_kit
 
-__all__ = ["CHECKS", "Kit", "PolicyCheckError", "Subject", "check_policy", "policy_checks", "register_kit"]
+__all__ = [
+    "CHECKS",
+    "Kit",
+    "PolicyCheckError",
+    "Subject",
+    "UncheckedWarning",
+    "check_policy",
+    "generic_kit",
+    "policy_checks",
+    "register_kit",
+]

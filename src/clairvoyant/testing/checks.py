@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import random
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from functools import cached_property
@@ -20,8 +21,13 @@ from ..models.copying import copied
 from ..online.base import Traits
 from ..online.guard import TamperError
 from ..online.play import Run, check_member, play
+from .generic import find_kit
 from .graph import Snapshot, canonical, reachable
-from .kit import Kit, find_kit
+from .kit import Kit
+
+
+class UncheckedWarning(UserWarning):
+    """A check could not look at everything; the message names it, and what is missing for that."""
 
 
 class PolicyCheckError(AssertionError):
@@ -370,7 +376,8 @@ def declared_traits(subject: Subject) -> None:
     if unknown:
         raise PolicyCheckError(
             f"traits.sees names {', '.join(unknown)}; of {subject.kit.problem} there is only "
-            f"{', '.join(sorted(subject.kit.observable)) or 'nothing'} to see. Probable cause: a misspelling"
+            f"{', '.join(sorted(subject.kit.observable)) or 'nothing'} to see. Probable cause: a "
+            "misspelling, or a class of instances that does not name it in `shows`"
         )
     if (traits.guarantee not in ("", "none")) != bool(traits.proven):
         raise PolicyCheckError(
@@ -479,6 +486,10 @@ def _named(check: Callable[[Subject], None], subject: Subject) -> Callable[[], N
     """Return a check without arguments whose failures name the check and the policy."""
 
     def run() -> None:
+        missing = subject.kit.unchecked.get(check.__name__)
+        if missing is not None:
+            message = f"{subject.kit.problem}: {check.__name__} does not check all: {missing}"
+            warnings.warn(message, UncheckedWarning, stacklevel=2)
         try:
             check(subject)
         except Exception as error:
@@ -496,6 +507,8 @@ def check_policy(
     seeds: Iterable[int] = (0, 1),
 ) -> None:
     """Check that a policy keeps its contract; silence means that it does.
+
+    What the problem's kit does not let a check look at is said by an :class:`UncheckedWarning`.
 
     What is checked, and in which order, stands in :data:`CHECKS`. Parameters are those of
     :func:`policy_checks`.

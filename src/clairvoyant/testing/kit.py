@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ..models.base import Instance
-from ..problems import find
 
 
 def _one(_: Any) -> int:
@@ -55,6 +54,8 @@ class Kit:
     drawn
         Returns what anybody gets who generates a tiny instance from a seed; ``None`` where there is no
         generator.
+    unchecked
+        What the kit does not let a check look at, by the name of the check: it is said by a warning.
     """
 
     problem: str
@@ -66,25 +67,13 @@ class Kit:
     shown: Callable[[Any], int] = _one
     long: Callable[[], Mapping[str, Instance]] = _none
     drawn: Callable[[int], Instance] | None = None
+    unchecked: Mapping[str, str] = field(default_factory=dict)
 
 
-_KITS: dict[str, Kit] = {}
+KITS: dict[str, Kit] = {}
+"""Those that were registered, by problem."""
 
 
 def register_kit(kit: Kit) -> None:
     """Make the checks known for a problem, replacing what was known before."""
-    _KITS[kit.problem] = kit
-
-
-def find_kit(problem: str) -> Kit:
-    """Return the kit of a problem: the registered one, or else that of its record.
-
-    Raises
-    ------
-    InputError
-        If there is none.
-    """
-    if problem in _KITS:
-        return _KITS[problem]
-    kit: Kit = find(problem).part("kit")
-    return kit
+    KITS[kit.problem] = kit

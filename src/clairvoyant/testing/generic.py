@@ -1,0 +1,152 @@
+"""Which kit a problem has: its own, or one made from its generator and what its instances reveal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+from ..models import draw
+from ..models.base import InputError, Instance
+from ..problems import find
+from .graph import canonical
+from .kit import KITS, LONG, Kit
+
+SEEDS = range(3)
+"""Of the ordinary instances; those after them give other events."""
+
+OTHERS = 8
+"""Instances that events are taken from."""
+
+
+def find_kit(problem: str) -> Kit:
+    """Return the kit of a problem: the registered one, else that of its record, else a generic one.
+
+    Raises
+    ------
+    InputError
+        If there is no such problem, or it has no generator either.
+    """
+    if problem in KITS:
+        return KITS[problem]
+    record = find(problem)
+    kit: Kit = record.part("kit") if record.has("kit") else generic_kit(problem, record.part("generate"))
+    return kit
+
+
+def generic_kit(problem: str, generate: Callable[..., Instance]) -> Kit:
+    """Return what can be known about a problem without a word on it.
+
+    Ordinary instances are generated ones of size "tiny", and a long one is the beginning of one of size
+    "default". Where the class of the instances names in ``revealed`` the lists of its JSON form that have an
+    entry per event, these are cut, repeated and replaced. What then remains unchecked is told by name.
+
+    Parameters
+    ----------
+    problem
+        Its name.
+    generate
+        A function of a size and a seed.
+    """
+    tiny = partial(generate, "tiny")
+    example = tiny(0)
+    alter = partial(_altered, tiny)
+    unchecked = {"degenerate_instances": "no kit gives instances with extreme numbers or settings"}
+    if not example.revealed:
+        why = f"{type(example).__name__}.revealed names no lists of the JSON form with an entry per event"
+        unchecked |= dict.fromkeys(("no_peeking", "holds_no_instance", "nothing_handed_over"), why)
+    elif not any(
+        True for seed in SEEDS for event in range(3) for _ in alter(tiny(seed), event, example.shows)
+    ):
+        unchecked["no_peeking"] = (
+            "no change of what is revealed later gives an instance with the same setting"
+        )
+    elif len(example.shows) > 1:
+        unchecked["no_peeking"] = "of an event that is seen in part, nothing is altered but what follows it"
+    if not _drawn_by_streams(tiny, example):
+        unchecked["tries_no_seeds"] = "the generator does not draw from clairvoyant.models.draw.streams"
+    return Kit(
+        problem,
+        lambda: {f"tiny, seed {seed}": tiny(seed) for seed in SEEDS},
+        lambda: _cut(tiny(0)),
+        example.shows,
+        alter,
+        _secrets,
+        long=partial(_long, generate),
+        drawn=tiny,
+        unchecked=unchecked,
+    )
+
+
+def _events(instance: Instance) -> list[tuple[Any, ...]]:
+    """Return what is revealed event by event."""
+    data = instance.to_dict()
+    return list(zip(*(data[field] for field in instance.revealed), strict=True))
+
+
+def _with(instance: Instance, events: Sequence[tuple[Any, ...]]) -> list[Instance]:
+    """Return the instance with other events; nothing if there is none."""
+    data = instance.to_dict()
+    data |= {field: [event[i] for event in events] for i, field in enumerate(instance.revealed)}
+    try:
+        return [type(instance).from_dict(data)]
+    except InputError:
+        return []
+
+
+def _cut(instance: Instance) -> dict[str, Instance]:
+    """Return instances with no events, one event, and one event again and again, as far as they are valid."""
+    events = _events(instance) if instance.revealed else []
+    kinds = {"no events": [], "one event": events[:1], "events alike": events[:1] * len(events)}
+    return {name: one for name, few in kinds.items() if instance.revealed for one in _with(instance, few)}
+
+
+def _long(generate: Callable[..., Instance]) -> dict[str, Instance]:
+    """Return the beginning of an instance of many events, if there is one."""
+    instance = generate("default", 0)
+    events = _events(instance) if instance.revealed else []
+    found = _with(instance, events[: 2 * LONG]) if len(events) >= LONG else []
+    return dict(zip(["the beginning of a default one"], found, strict=False))
+
+
+def _altered(
+    tiny: Callable[[int], Instance],
+    instance: Instance,
+    event: int,
+    sees: frozenset[str],
+    _decisions: Sequence[Any] = (),
+) -> Iterator[Instance]:
+    """Yield instances with the same setting whose events differ after those that are shown at ``event``."""
+    if not instance.revealed or (sees and sees != instance.shows):
+        return
+    events, setting = _events(instance), canonical(instance.setting)
+    keep = event + (sees == instance.shows)
+    later = events[keep:]
+    tails = [[], later[::-1], events[: len(later)], events[max(0, keep - 1) : keep] * len(later)]
+    tails += [_events(tiny(len(SEEDS) + i))[keep:] for i in range(OTHERS)]
+    for tail in tails:
+        for other in _with(instance, [*events[:keep], *tail]):
+            if other != instance and canonical(other.setting) == setting:
+                yield other
+
+
+def _secrets(instance: Instance) -> Iterator[np.ndarray]:
+    """Yield the numbers of the events, each kind as an array."""
+    data = instance.to_dict()
+    for name in instance.revealed:
+        rows = data[name]
+        columns = (
+            [[row[key] for row in rows] for key in rows[0]] if rows and isinstance(rows[0], dict) else [rows]
+        )
+        for column in columns:
+            if len({np.shape(one) for one in column}) == 1 and np.asarray(column).dtype.kind in "iuf":
+                yield np.asarray(column)
+
+
+def _drawn_by_streams(tiny: Callable[[int], Instance], example: Instance) -> bool:
+    """Tell whether other random streams give another instance."""
+    with mock.patch.object(draw, "source", lambda seed, stream: np.random.SeedSequence((seed, stream, 1))):
+        return tiny(0) != example

@@ -1,0 +1,167 @@
+"""A kit made from a generator alone: it finds what it can, and says by name what it cannot look at."""
+
+import sys
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+from clairvoyant.models.allocation.episode import SlotEpisode
+from clairvoyant.models.allocation.generate import generate
+from clairvoyant.models.allocation.instance import AllocationInstance
+from clairvoyant.models.allocation.setting import Observation, Setting
+from clairvoyant.models.base import InputError
+from clairvoyant.online.allocation import POLICIES, Fairness
+from clairvoyant.online.base import Traits
+from clairvoyant.testing import CHECKS, PolicyCheckError, Subject, UncheckedWarning, generic_kit
+from clairvoyant.testing.checks import _named
+from clairvoyant.testing.kit import LONG, Kit
+
+
+@pytest.fixture
+def kit(monkeypatch: pytest.MonkeyPatch) -> Kit:
+    """What is known of the allocation problem if its instances say only what they reveal and show."""
+    monkeypatch.setattr(AllocationInstance, "revealed", ("arrivals",))
+    monkeypatch.setattr(AllocationInstance, "shows", frozenset({"arrivals"}))
+    return generic_kit("allocation", generate)
+
+
+def failing(make: Any, kit: Kit) -> set[str]:
+    """The names of all checks that a policy does not pass."""
+    found = set()
+    for check in CHECKS:
+        try:
+            check(Subject(make, kit, None, (0, 1)))
+        except PolicyCheckError:
+            found.add(check.__name__)
+    return found
+
+
+class Spy:
+    """Finds what is to come in the local variables of the loop that plays it."""
+
+    name, traits = "spy", Traits("allocation", sees=frozenset({"arrivals"}))
+
+    def start(self, setting: Setting, rng: np.random.Generator) -> None:
+        self._setting = setting
+
+    def decide(self, observation: Observation) -> np.ndarray:
+        frame: Any = sys._getframe(1)
+        while "episode" not in frame.f_locals or not isinstance(frame.f_locals["episode"], SlotEpisode):
+            frame = frame.f_back
+        factor = self.factor(frame.f_locals["episode"]._instance.arrivals, observation.slot)
+        return self._setting.project(factor * self._setting.edge_demand)
+
+    def factor(self, arrivals: np.ndarray, slot: int) -> float:
+        return 1.0 / (1.0 + float(arrivals[slot + 1 :].sum()))
+
+
+class Undeclared(Spy):
+    traits = Traits(problem="allocation")
+
+    def factor(self, arrivals: np.ndarray, slot: int) -> float:
+        return 1.0 / (1.0 + float(arrivals[slot].sum()))
+
+
+class Late(Spy):
+    def factor(self, arrivals: np.ndarray, slot: int) -> float:
+        return 1.0 / (1.0 + float(arrivals[slot + 1 :].sum())) if slot > 50 else 1.0
+
+
+class Fragile(Fairness):
+    def start(self, setting: Setting, rng: np.random.Generator) -> None:
+        super().start(setting, rng)
+        self.part = 1.0 / setting.slots
+
+
+class Keeper(Fairness):
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
+
+
+def test_our_own_policies_pass(kit: Kit) -> None:
+    assert {name: failing(POLICIES[name], kit) for name in ("ogasched", "fairness", "drf")} == {
+        "ogasched": set(),
+        "fairness": set(),
+        "drf": set(),
+    }
+
+
+@pytest.mark.parametrize(
+    ("make", "checks"),
+    [
+        (Spy, {"no_peeking"}),
+        (Undeclared, {"no_peeking"}),
+        (Late, {"no_peeking"}),
+        (Fragile, {"degenerate_instances"}),
+    ],
+)
+def test_what_breaks_the_contract_is_found(kit: Kit, make: type[Any], checks: set[str]) -> None:
+    assert failing(make, kit) == checks
+
+
+def test_a_policy_that_holds_what_is_revealed_is_found(kit: Kit) -> None:
+    keeper = Keeper()
+    held = [generate("tiny", seed).arrivals[1:].astype(float) for seed in range(3)]
+    keeper.held = held  # type: ignore[attr-defined]
+    assert "holds_no_instance" in failing(lambda: keeper, kit)
+
+
+def test_instances_are_cut_altered_and_prolonged(kit: Kit) -> None:
+    assert kit.observable == {"arrivals"}
+    assert {name: one.facts()["slots"] for name, one in kit.degenerate().items()} == {
+        "no events": 0,
+        "one event": 1,
+        "events alike": generate("tiny", 0).setting.slots,
+    }
+    (long,) = kit.long().values()
+    assert long.facts()["slots"] >= LONG
+    one = generate("tiny", 0)
+    for sees, same in ((frozenset({"arrivals"}), 3), (frozenset[str](), 2)):
+        others = list(kit.alter(one, 2, sees, ()))
+        assert others
+        for other in others:
+            assert isinstance(other, AllocationInstance)
+            assert other.setting.slots == one.setting.slots  # else a policy would be told
+            np.testing.assert_array_equal(other.arrivals[:same], one.arrivals[:same])
+            assert not np.array_equal(other.arrivals, one.arrivals)
+    assert not list(kit.alter(one, 2, frozenset({"something else"}), ()))
+
+
+def test_what_cannot_be_checked_is_said_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(AllocationInstance, "shows", frozenset({"arrivals"}))
+    silent = generic_kit("allocation", generate)
+    assert set(silent.unchecked) == {
+        *("degenerate_instances", "no_peeking", "holds_no_instance", "nothing_handed_over")
+    }
+    assert "AllocationInstance.revealed names no lists" in silent.unchecked["no_peeking"]
+    assert not silent.degenerate()
+    assert not silent.long()
+    subject = Subject(Fairness, silent, None, (0, 1))
+    for check in CHECKS:
+        if check.__name__ in silent.unchecked:
+            with pytest.warns(UncheckedWarning, match=f"allocation: {check.__name__} does not check all: "):
+                _named(check, subject)()
+        else:
+            _named(check, subject)()
+
+
+def test_a_generator_with_streams_of_its_own_is_said(kit: Kit) -> None:
+    made = {seed: generate("tiny", seed) for seed in range(20)}
+    own = generic_kit("allocation", lambda _size, seed: made[seed])
+    assert "does not draw from" in own.unchecked["tries_no_seeds"]
+    assert set(kit.unchecked) == {"degenerate_instances"}
+
+
+def test_what_is_seen_in_part_and_what_allows_no_change_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(AllocationInstance, "revealed", ("arrivals",))
+    monkeypatch.setattr(AllocationInstance, "shows", frozenset({"arrivals", "weather"}))
+    assert "seen in part" in generic_kit("allocation", generate).unchecked["no_peeking"]
+    refused = partial(refuse, AllocationInstance.from_dict)
+    monkeypatch.setattr(AllocationInstance, "from_dict", refused)
+    assert "no change of what is revealed" in generic_kit("allocation", generate).unchecked["no_peeking"]
+
+
+def refuse(*_: Any) -> Any:
+    raise InputError("arrivals: are what they are")
