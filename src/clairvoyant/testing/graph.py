@@ -108,13 +108,11 @@ def _function(path: str, function: FunctionType, home: str) -> Iterator[tuple[st
             yield f"{path} global {variable}", function.__globals__[variable]
 
 
-def _globals_used(code: CodeType) -> set[str]:
+@functools.cache
+def _globals_used(code: CodeType) -> frozenset[str]:
     """Return the global variables that a function reads, also inside of nested functions."""
     used = {step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL"}
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            used |= _globals_used(constant)
-    return used
+    return frozenset(used).union(*(_globals_used(c) for c in code.co_consts if isinstance(c, CodeType)))
 
 
 class Snapshot:
