@@ -10,6 +10,9 @@ KERNELS := $(shell grep -rl --include='*.py' 'compiled import njit' models oracl
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 # On a GPU sums are not always taken in the same order.
 NO_GPU := CUDA_VISIBLE_DEVICES=
+# Where an environment keeps Python from writing bytecode, every process would compile all modules and tests anew.
+BYTECODE := PYTHONDONTWRITEBYTECODE=
+TESTS := $(ONE_THREAD) $(NO_GPU) $(BYTECODE) $(BIN)/python -m pytest -n 2 --dist worksteal
 LOCK_COMMAND := uv pip compile pyproject.toml --config-file .ci/lock.toml --universal --python-version 3.11 \
 	--fork-strategy fewest --extra dev --extra environments --extra rl --extra notebooks --extra docs \
 	--no-annotate --no-header
@@ -50,19 +53,18 @@ audit: setup  ## check every claim, print the verdicts, write reports/index.html
 	$(BIN)/clairvoyant audit
 
 test: setup  ## run the tests
-	$(ONE_THREAD) $(NO_GPU) $(BIN)/python -m pytest -n 2 --dist worksteal
+	$(TESTS)
 
 # The campaigns go on where they were stopped, as long as the seed is the same: that of the day, or SEED=N.
 SEED := $(shell date +%Y%m%d)
 fuzz: setup  ## damage files, let oracles judge each other, and search the tests' properties, with fresh seeds
 	$(ONE_THREAD) $(NO_GPU) $(BIN)/python -m clairvoyant.testing.fuzz --seed $(SEED)
-	HYPOTHESIS_PROFILE=fuzz $(ONE_THREAD) $(NO_GPU) $(BIN)/python -m pytest -n 2 --dist worksteal -m hypothesis \
-		--hypothesis-seed=$(SEED)
+	HYPOTHESIS_PROFILE=fuzz $(TESTS) -m hypothesis --hypothesis-seed=$(SEED)
 
 # Numba's machine code is invisible to coverage, so the tests of kernels run again with them as plain Python.
 coverage: setup  ## run the tests with line and branch coverage (95 % or more)
-	$(ONE_THREAD) $(NO_GPU) $(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report= --cov-fail-under=0
-	NUMBA_DISABLE_JIT=1 $(ONE_THREAD) $(NO_GPU) $(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-append --cov-report=term \
+	$(TESTS) --cov --cov-report= --cov-fail-under=0
+	NUMBA_DISABLE_JIT=1 $(TESTS) --cov --cov-append --cov-report=term \
 		-k 'not (selection and degenerate_instances)' \
 		$(addprefix tests/models/test_,allocation_projection.py selection_knapsack.py admission_schedule.py \
 			placement_simulator.py) \
