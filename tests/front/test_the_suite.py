@@ -42,6 +42,8 @@ def drawn(folder: Path, *tests: str, profile: str | None = None) -> str:
     (folder / "numbers_of_mine.py").write_text(NUMBERS)
     (folder / "pytest.ini").write_text("[pytest]\n")
     environment = {name: value for name, value in os.environ.items() if name != "HYPOTHESIS_PROFILE"}
+    # Here lies the table of all letters, which takes a second to make.
+    environment["HYPOTHESIS_STORAGE_DIRECTORY"] = str(folder.parent / "storage")
     if profile is not None:
         environment["HYPOTHESIS_PROFILE"] = profile
     command = [sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", *tests]
