@@ -8,6 +8,8 @@ WARM := .venv/.warm
 KERNELS := $(shell grep -rl --include='*.py' 'compiled import njit' models oracles online)
 # One linear algebra thread per process: tests run side by side, and results do not depend on the cores.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
+# A link that type checkers and editors can follow, which the default form of setuptools is not.
+EDITABLE := --config-settings editable_mode=compat --editable
 # On a GPU sums are not always taken in the same order.
 NO_GPU := CUDA_VISIBLE_DEVICES=
 # Where an environment keeps Python from writing bytecode, every process would compile all modules and tests anew.
@@ -31,7 +33,7 @@ $(STAMP): requirements.lock pyproject.toml
 	@echo 'Installing into .venv what requirements.lock names: a few minutes ...'
 	$(BIN)/python -m pip install --quiet --no-deps -r requirements.lock
 	$(BIN)/python -m pip install --quiet --constraint requirements.lock "$$(grep '^torch==' requirements.lock)"
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation $(EDITABLE) .
 	@touch $@
 
 $(WARM): $(STAMP) $(KERNELS)

@@ -20,9 +20,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
+
+if TYPE_CHECKING:  # where nothing is said of the setting or of decisions, they are anything
+    from typing_extensions import TypeVar as WithDefault
+
+    SettingType = WithDefault("SettingType", default=Any)
+    DecisionType = WithDefault("DecisionType", default=Any)
+else:
+    SettingType, DecisionType = TypeVar("SettingType"), TypeVar("DecisionType")
 
 FORMAT_VERSION = 1
 
@@ -133,7 +141,7 @@ class Episode(Protocol):
         ...
 
 
-class Instance(ABC):
+class Instance(ABC, Generic[SettingType]):
     """One problem to schedule: immutable, validated when made, equal by value.
 
     Subclasses set ``problem`` and provide the setting, the episode, the dictionary form and the content that
@@ -145,7 +153,7 @@ class Instance(ABC):
     unit: ClassVar[str] = ""  # what rewards are counted in, where they have a unit
     revealed: ClassVar[tuple[str, ...]] = ()  # lists of the JSON form with an entry per event, in their order
     shows: ClassVar[frozenset[str]] = frozenset()  # what a policy may ask to see of an event
-    setting: Any  # what a policy may know before it starts
+    setting: SettingType  # what a policy may know before it starts
     origin: Origin
 
     @abstractmethod

@@ -6,12 +6,12 @@ import hashlib
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 
 from ..models import stopwatch
-from ..models.base import InputError, Instance
+from ..models.base import DecisionType, InputError, Instance
 from ..models.copying import copied
 from .apart import Apart
 from .base import Policy, Traits
@@ -19,7 +19,7 @@ from .guard import Seal, Watch, caches_of, plain, refuse
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class Run(Generic[DecisionType]):
     """One policy on one instance with one seed.
 
     Attributes
@@ -42,7 +42,7 @@ class Run:
     digest: str
     rewards: np.ndarray
     infeasible: int = 0
-    decisions: tuple[Any, ...] | None = None
+    decisions: tuple[DecisionType, ...] | None = None
     seconds: float = field(default=0.0, compare=False)
 
     @property

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from ..models import stopwatch
-from ..models.base import ClairvoyantError, InputError
+from ..models.base import ClairvoyantError, DecisionType, InputError
 
 ProgressCallback = Callable[[float, str], None]
 """Called with the fraction done (0 to 1) and a short text."""
@@ -39,7 +39,7 @@ class WhyStopped(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Optimum:
+class Optimum(Generic[DecisionType]):
     """What an oracle found and what it can certify.
 
     Attributes
@@ -63,7 +63,7 @@ class Optimum:
 
     value: float
     bound: float | None
-    decision: Any
+    decision: DecisionType
     why_stopped: WhyStopped
     method: str
     seconds: float

@@ -38,7 +38,7 @@ MOST_TOLD = 10
 """How many of the jobs that can never finish are named."""
 
 
-class AdmissionInstance(Instance):
+class AdmissionInstance(Instance[Setting]):
     """An admission problem: machines of two kinds, and jobs that arrive over a horizon.
 
     Parameters

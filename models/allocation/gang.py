@@ -168,7 +168,7 @@ class AllocationGangSetting:
         return [Violation("minimum", (int(p),), float(lack[p])) for p in np.flatnonzero(lack > 0)]
 
 
-class AllocationGangInstance(Instance):
+class AllocationGangInstance(Instance[AllocationGangSetting]):
     """A gang scheduling problem.
 
     Parameters

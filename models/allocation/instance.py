@@ -34,7 +34,7 @@ LARGEST = 1e50
 """The largest demand, capacity or scale; the smallest that is not 0 is its inverse."""
 
 
-class AllocationInstance(Instance):
+class AllocationInstance(Instance[Setting]):
     """An allocation problem: a :class:`Setting` and the arrivals that nature reveals slot by slot.
 
     Parameters

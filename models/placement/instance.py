@@ -37,7 +37,7 @@ MOST_SUM = 2**62
 WEIGHT_UNIT = 1000
 
 
-class PlacementInstance(Instance):
+class PlacementInstance(Instance[Setting]):
     """A placement problem: machines, and gang jobs that arrive over time.
 
     Parameters

@@ -62,7 +62,7 @@ def offline(
     gap: float = 1e-6,
     time_limit: float | None = None,
     progress: ProgressCallback | None = None,
-) -> Optimum:
+) -> Optimum[Schedule]:
     """Return the best schedules of all jobs under (1)-(13), all arrivals known in advance.
 
     Every method begins with a greedy schedule and the sum of what the jobs are worth alone. "lagrangian" goes

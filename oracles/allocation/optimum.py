@@ -135,7 +135,7 @@ def stationary(
     gap: float = 1e-8,
     time_limit: float | None = None,
     progress: ProgressCallback | None = None,
-) -> Optimum:
+) -> Optimum[np.ndarray]:
     """Return the best allocation to hold in every slot, max over y in Y of sum_t q(x(t), y).
 
     Parameters
@@ -373,7 +373,7 @@ def dynamic(
     gap: float = 1e-8,
     time_limit: float | None = None,
     progress: ProgressCallback | None = None,
-) -> Optimum:
+) -> Optimum[np.ndarray]:
     """Return the sum of all slots' own optima, sum_t max over y in Y of q(x(t), y).
 
     Slots with equal arrivals share one solve. When the time is up, the patterns not reached hold the
@@ -477,7 +477,7 @@ def gang(
     gap: float = 1e-6,
     time_limit: float | None = None,
     progress: ProgressCallback | None = None,
-) -> Optimum:
+) -> Optimum[np.ndarray]:
     """Return the best gang allocation to hold in every slot; see ``gang_search.best_gang``.
 
     Parameters

@@ -64,7 +64,7 @@ def offline(
     gap: float = 1e-6,
     time_limit: float | None = None,
     progress: ProgressCallback | None = None,
-) -> Optimum:
+) -> Optimum[Schedule]:
     """Return the cheapest schedule of all jobs, all of them known in advance.
 
     Every method begins with a list schedule and the sum of all durations, which are optimal where nobody has

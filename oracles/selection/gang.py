@@ -38,7 +38,7 @@ def gang(
     gap: float = 1e-8,
     time_limit: float | None = None,
     progress: ProgressCallback | None = None,
-) -> Optimum:
+) -> Optimum[np.ndarray]:
     """Return the clairvoyant optimum, sum_t max v~.x over the sound gang set of slot t.
 
     Slots with equal arrivals share one search, and the most frequent ones come first.

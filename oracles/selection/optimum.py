@@ -103,7 +103,7 @@ def clairvoyant(
     gap: float = 1e-8,
     time_limit: float | None = None,
     progress: ProgressCallback | None = None,
-) -> Optimum:
+) -> Optimum[np.ndarray]:
     """Return the best set of every slot, the sum over t of max v~.x over Omega(t) (7).
 
     Slots with equal arrivals share one solve. Every set is checked again, scored by the instance, and never
@@ -442,7 +442,7 @@ def index_optimum(
     gap: float = 1e-8,
     time_limit: float | None = None,
     progress: ProgressCallback | None = None,
-) -> Optimum:
+) -> Optimum[np.ndarray]:
     """Return the exact index, max v.x + sqrt(q.x) over Omega(t): P3 (12) without delta(t).
 
     Parameters

@@ -17,19 +17,9 @@ TYPE_CHECKING = False  # type checkers know better; loading ``typing`` for it wo
 
 if TYPE_CHECKING:
     from . import analysis, models, online, oracles, testing
+    from ._doors import from_trace, generate, load, make_policy, play, solve
     from .analysis.claim import Claim, Finding, Verdict
-    from .api import (
-        __version__,
-        from_trace,
-        generate,
-        list_oracles,
-        list_policies,
-        load,
-        make_policy,
-        play,
-        solve,
-        train,
-    )
+    from .api import __version__, list_oracles, list_policies, train
     from .models.admission.instance import AdmissionInstance
     from .models.allocation.gang import AllocationGangInstance
     from .models.allocation.instance import AllocationInstance

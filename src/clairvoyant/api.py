@@ -40,16 +40,26 @@ __all__ = [
 __version__ = version("clairvoyant")
 
 
-def load(path: str | os.PathLike[str]) -> Instance:
+def load(path: str | os.PathLike[str], problem: str | None = None) -> Instance:
     """Read an instance of any problem; the file says of which.
+
+    Parameters
+    ----------
+    path
+        The file, gzipped or not.
+    problem
+        The problem it has to be of; any by default.
 
     Raises
     ------
     InputError
-        If the file cannot be read, or is no valid instance, naming the field, the index and the value.
+        If the file cannot be read, or is no valid instance, naming the field, the index and the value; if it
+        is an instance of another problem.
     """
     data = read_object(path_of("path", path))
     try:
+        if problem is not None and data.get("problem") != find(problem).name:
+            raise InputError(f"problem: {data.get('problem')!r} is not {problem!r}")
         return read_instance(data)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error

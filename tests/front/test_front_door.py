@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import clairvoyant as cv
-from clairvoyant import problems
+from clairvoyant import api, problems
 from clairvoyant.analysis.audit import choose as choose_claims
 from clairvoyant.models.base import numbers as checked_numbers
 from clairvoyant.models.placement.generate import generate
@@ -119,7 +119,7 @@ def test_a_gang_instance_is_generated_from_a_fractional_one(tmp_path: Path) -> N
     with pytest.raises(cv.InputError, match="tasks: 0 is not a whole number of at least 1"):
         cv.generate("allocation-gang", tasks=0)
     with pytest.raises(cv.InputError, match=r"takes no such option; it takes tasks, .*slots"):
-        cv.generate("allocation-gang", task=2)
+        UNTYPED.generate("allocation-gang", task=2)
     with pytest.raises(cv.InputError, match="nowhere"):
         cv.from_trace("allocation-gang", "nowhere", tasks=2)
 
@@ -132,7 +132,7 @@ def test_traces_are_read_by_the_problem(problem: str, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr("clairvoyant.models.allocation.trace.from_trace", from_trace)
     monkeypatch.setattr("clairvoyant.models.allocation.gang_generate.base_from_trace", from_trace)
-    assert cv.from_trace(problem, "traces", slots=3, seed=2) == cv.generate(
+    assert api.from_trace(problem, "traces", slots=3, seed=2) == api.generate(
         problem, size="tiny", slots=3, seed=2
     )
 
@@ -145,7 +145,7 @@ def test_traces_are_read_by_the_selection_problem(problem: str, monkeypatch: pyt
 
     monkeypatch.setattr("clairvoyant.models.selection.trace.from_trace", from_trace)
     monkeypatch.setattr("clairvoyant.models.selection.gang_generate.base_from_trace", from_trace)
-    instance = cv.from_trace(problem, "traces", slots=3, seed=2)
+    instance = api.from_trace(problem, "traces", slots=3, seed=2)
     assert instance.problem == problem
     assert (instance.setting.ports, instance.setting.slots) == (3, 3)
 
@@ -173,19 +173,25 @@ def test_everything_is_listed_by_problem() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda _: cv.generate("alocation"), r"problem: 'alocation' is not one of allocation"),
+        (lambda _: UNTYPED.generate("alocation"), r"problem: 'alocation' is not one of allocation"),
         (
-            lambda _: cv.generate("allocation", slot=3),
+            lambda _: UNTYPED.generate("allocation", slot=3),
             r"slot: generate 'allocation' takes no such option; .*slots",
         ),
         (
             lambda _: cv.generate("allocation", size="huge"),
             r"size: 'huge' is not one of tiny, default, large",
         ),
-        (lambda _: cv.from_trace("allocation", "here", foo=1), r"foo: from_trace 'allocation' takes no such"),
+        (
+            lambda _: UNTYPED.from_trace("allocation", "here", foo=1),
+            r"foo: from_trace 'allocation' takes no such",
+        ),
         (lambda _: cv.from_trace("allocation", "nowhere"), r"nowhere"),
         (lambda i: cv.solve(i, "gang"), r"oracle: 'gang' is not one of stationary, dynamic"),
-        (lambda i: cv.solve(i, gaps=1), r"gaps: oracle 'stationary' takes no such option; it takes .*gap"),
+        (
+            lambda i: UNTYPED.solve(i, gaps=1),
+            r"gaps: oracle 'stationary' takes no such option; it takes .*gap",
+        ),
         (lambda i: UNTYPED.solve(i, gap=-1), r"gap: -1 is not"),
         (lambda i: UNTYPED.play("ogashed", i), r"policy: 'ogashed' is unknown"),
         (lambda i: UNTYPED.play("drf:quota=1", i), r"setting 'quota' is unknown"),
@@ -243,14 +249,14 @@ def test_bad_arguments_are_refused_by_name(call: Any, message: str, instance: cv
 @pytest.mark.parametrize(
     ("call", "meant"),
     [
-        (lambda _: cv.generate("alocation"), "allocation"),
+        (lambda _: UNTYPED.generate("alocation"), "allocation"),
         (lambda _: cv.generate("allocation", size="defualt"), "default"),
-        (lambda _: cv.generate("allocation", slot=3), "slots"),
+        (lambda _: UNTYPED.generate("allocation", slot=3), "slots"),
         (lambda _: cv.generate("allocation", utility="recipocal"), "reciprocal"),
         (lambda _: cv.generate("selection", noise="bernouli"), "bernoulli"),
         (lambda i: cv.solve(i, "stationery"), "stationary"),
         (lambda i: cv.solve(i, method="cvxpi"), "cvxpy"),
-        (lambda i: cv.solve(i, timelimit=3), "time_limit"),
+        (lambda i: UNTYPED.solve(i, timelimit=3), "time_limit"),
         (lambda i: cv.play("ogashed", i), "ogasched"),
         (lambda i: cv.play("fairness:shares=all", i), "share"),
         (lambda i: cv.play("ogasched:step=constnat", i), "constant"),
@@ -411,7 +417,7 @@ def test_the_documents_name_every_field_of_an_instance() -> None:
     for problem in (problem.name for problem in problems.OURS):
         _, _, section = document.partition(f"\n## `{problem}`\n")
         own = section.partition("\n## ")[0]
-        data = cv.generate(problem, size="tiny").to_dict()
+        data = api.generate(problem, size="tiny").to_dict()
         inner = [
             f"{name}.{key}" for name in ("utility", "gang", "noise", "slowdown") for key in data.get(name, {})
         ]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import clairvoyant
+from clairvoyant import api
 
 ROOT = Path(__file__).resolve().parents[2]
 MAY_IMPORT = {
@@ -187,7 +187,7 @@ def test_the_scan_finds_a_planted_circle(importer: str, source: str) -> None:
 
 @pytest.mark.parametrize("problem", ["allocation", "selection", "admission", "placement"])
 def test_a_room_exports_what_a_policy_author_imports(problem: str) -> None:
-    room, instance = import_module(f"clairvoyant.models.{problem}"), clairvoyant.generate(problem, "tiny")
+    room, instance = import_module(f"clairvoyant.models.{problem}"), api.generate(problem, "tiny")
     assert type(instance.setting) is room.Setting
     assert type(next(iter(instance.episode(frozenset())))) is room.Observation
     assert room.Feedback.__module__ == room.Setting.__module__ == f"clairvoyant.models.{problem}.setting"

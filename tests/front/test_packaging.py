@@ -92,7 +92,7 @@ def files_in(wheel: Path) -> set[str]:
 
 def expected_files() -> set[str]:
     """Modules of every package, and the data that pyproject.toml allows."""
-    files = {"clairvoyant/py.typed"}
+    files = {"clairvoyant/py.typed", "clairvoyant/_doors.pyi"}
     for package in PACKAGES:
         files |= {f"{package.replace('.', '/')}/{path.name}" for path in folder(package).glob("*.py")}
     for layer, kind in [("models", "json"), ("online", "pt"), ("online", "toml"), ("analysis", "html")]:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import clairvoyant
+from clairvoyant import api
 from clairvoyant.models.allocation.gang import AllocationGangInstance, generate_gang
 from clairvoyant.models.allocation.gang_program import gang_program
 from clairvoyant.models.allocation.generate import generate
@@ -243,7 +244,7 @@ def test_presolve_is_off_wherever_the_answer_is_of_whole_numbers(
     monkeypatch.setattr(highspy.Highs, "run", watched)
     sizes: dict[str, dict[str, Any]] = {"placement": {"jobs": 4, "contention": 0.0}, "admission": {"jobs": 2}}
     size = sizes.get(problem, {"slots": 3})
-    clairvoyant.solve(clairvoyant.generate(problem, size="tiny", seed=1, **size), **options)
+    clairvoyant.solve(api.generate(problem, size="tiny", seed=1, **size), **options)
     assert any(whole for whole, _ in seen) or problem == "allocation-gang"
     assert seen
     assert {presolve for whole, presolve in seen if whole or problem == "allocation-gang"} == {"off"}

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import clairvoyant as cv
+from clairvoyant import api
 from clairvoyant.models.base import MOST_WHOLE, SMALLEST, InputError, numbers
 from clairvoyant.models.draw import real, whole
 from clairvoyant.models.traces import number
@@ -34,7 +35,7 @@ Place = tuple[str | int, ...]
 
 def form(problem: str) -> dict[str, Any]:
     """Return the JSON form of a small instance."""
-    return cv.generate(problem, size="tiny", seed=1, **SMALL[problem]).to_dict()
+    return api.generate(problem, size="tiny", seed=1, **SMALL[problem]).to_dict()
 
 
 def places(node: Any, at: Place = ()) -> Iterator[tuple[Place, Any]]:
@@ -186,7 +187,7 @@ def test_numbers_of_traces_are_bounded_too(text: str) -> None:
 @pytest.mark.parametrize("seed", [2**53, 2**64, -1, 1.0, True, "1"])
 def test_seeds_are_whole_and_bounded(problem: str, seed: Any) -> None:
     with pytest.raises(InputError, match=r"^seed: "):
-        cv.generate(problem, size="tiny", seed=seed)
+        api.generate(problem, size="tiny", seed=seed)
     with pytest.raises(InputError, match=r"^seed: "):
         cv.play("fifo", cv.generate("admission", size="tiny", **SMALL["admission"]), seed)
 
@@ -194,6 +195,6 @@ def test_seeds_are_whole_and_bounded(problem: str, seed: Any) -> None:
 @pytest.mark.parametrize("problem", SMALL)
 @given(seed=st.integers(0, 10**6))
 def test_no_generator_makes_subnormal_numbers(problem: str, seed: int) -> None:
-    data = cv.generate(problem, size="tiny", seed=seed, **SMALL[problem]).to_dict()
+    data = api.generate(problem, size="tiny", seed=seed, **SMALL[problem]).to_dict()
     values = [abs(Fraction(value)) for _, value in _all_places(data, ())]
     assert min(value for value in values if value) > 1e-12

@@ -15,6 +15,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 import clairvoyant as cv
+from clairvoyant import api
 from clairvoyant.testing import selection, selection_gang
 
 # --- What stands in the document -------------------------------------------------------------------------
@@ -153,7 +154,7 @@ def test_the_simulator_gets_the_same_rewards(
     tmp_path: Path, problem: str, policy: str, options: dict[str, Any], recorded: bool
 ) -> None:
     path = tmp_path / "file.json"
-    instance = cv.generate(problem, size="tiny", seed=4, **options)
+    instance = api.generate(problem, size="tiny", seed=4, **options)
     instance.save(path)
     data = shuffled(json.loads(path.read_text(encoding="utf-8")))
     if recorded:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import clairvoyant
+from clairvoyant import api
 from clairvoyant.models.base import InputError
 from clairvoyant.models.selection.generate import SIZES, generate
 from clairvoyant.models.selection.instance import SelectionInstance
@@ -144,7 +145,7 @@ def test_a_saved_instance_is_the_generated_one(tmp_path: Path) -> None:
 
 def test_the_front_door_is_the_function() -> None:
     assert clairvoyant.generate("selection", "tiny", 3, capacity=5) == generate("tiny", 3, capacity=5)
-    listed = clairvoyant.generate("selection", "tiny", 3, demand=[1, 3])
+    listed = api.generate("selection", "tiny", 3, demand=[1, 3])
     assert listed == generate("tiny", 3, demand=(1, 3))
 
 

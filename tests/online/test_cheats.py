@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import clairvoyant as cv
+from clairvoyant import api
 from clairvoyant.models import base
 from clairvoyant.models.admission.jobs import Job
 from clairvoyant.models.admission.schedule import Deployment
@@ -108,7 +109,7 @@ class Greedy(Honest):
 def test_a_setting_changed_while_deciding_and_put_back_while_learning(problem: str) -> None:
     policy = made(Greedy, problem)
     with pytest.raises(TamperError, match=r"changed setting.capacity in decide of event 0; it may only"):
-        play(policy(), cv.generate(problem, "tiny", 1))
+        play(policy(), api.generate(problem, "tiny", 1))
     with pytest.raises(PolicyCheckError, match=r"changed setting\.capacity in decide"):
         check_policy(policy)
 
@@ -127,7 +128,7 @@ def raw(array: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("problem", TWO)
 @pytest.mark.parametrize("method", ["start", "decide", "learn"])
 def test_memory_of_the_setting_that_is_written_to(problem: str, method: str) -> None:
-    one = cv.generate(problem, "tiny", 1)
+    one = api.generate(problem, "tiny", 1)
     before = one.setting.capacity.copy()
 
     class Writer(made(Honest, problem)):  # type: ignore[misc]
@@ -158,7 +159,7 @@ def test_arrays_of_the_setting_cannot_be_made_writeable(problem: str) -> None:
             self.setting.capacity.setflags(write=True)
 
     with pytest.raises(ValueError, match="WRITEABLE"):
-        play(Opener(), cv.generate(problem, "tiny", 1))
+        play(Opener(), api.generate(problem, "tiny", 1))
 
 
 @pytest.mark.parametrize("problem", TWO)
@@ -170,7 +171,7 @@ def test_observations_that_are_written_to(problem: str) -> None:
             return super().decide(observation)
 
     with pytest.raises(TamperError, match=r"changed observation\.arrivals in decide of event 0"):
-        play(Forger(), cv.generate(problem, "tiny", 1))
+        play(Forger(), api.generate(problem, "tiny", 1))
 
 
 @pytest.mark.parametrize("problem", TWO)
@@ -187,7 +188,7 @@ def test_observations_that_are_kept_and_written_to_later(problem: str) -> None:
             self.seen.append(observation)
             return super().decide(observation)
 
-    one = cv.generate(problem, "tiny", 1)
+    one = api.generate(problem, "tiny", 1)
     assert np.array_equal(play(Later(), one).rewards, play(made(Honest, problem)(), one).rewards)
 
 
@@ -279,7 +280,7 @@ def test_methods_that_are_replaced(
             monkeypatch.undo()
 
     with pytest.raises(TamperError, match=rf"changed clairvoyant\..*\.{name} in decide of event 0"):
-        play(Patcher(), cv.generate(problem, "tiny", 1))
+        play(Patcher(), api.generate(problem, "tiny", 1))
     monkeypatch.undo()
     with pytest.raises(PolicyCheckError, match=rf"{name} in decide of event 0; it may only be read"):
         check_policy(Patcher)
@@ -307,12 +308,12 @@ def test_what_scores_beside_the_instance_is_looked_at(
         decide = None
 
     with pytest.raises(TamperError, match=rf"changed .*\.{owner.__name__}\.{name} in start"):
-        play(Patcher(), cv.generate(problem, "tiny", 1))  # type: ignore[arg-type]
+        play(Patcher(), api.generate(problem, "tiny", 1))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("problem", TWO)
 def test_methods_that_are_added(problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    setting = type(cv.generate(problem, "tiny", 1).setting)
+    setting = type(api.generate(problem, "tiny", 1).setting)
 
     class Adder(made(Honest, problem)):  # type: ignore[misc]
         def start(self, one: Any, rng: np.random.Generator) -> None:
@@ -320,13 +321,13 @@ def test_methods_that_are_added(problem: str, monkeypatch: pytest.MonkeyPatch) -
             monkeypatch.setattr(setting, "__getattribute__", object.__getattribute__, raising=False)
 
     with pytest.raises(TamperError, match=r"Setting\.__getattribute__ in start"):
-        play(Adder(), cv.generate(problem, "tiny", 1))
+        play(Adder(), api.generate(problem, "tiny", 1))
 
 
 @pytest.mark.parametrize("problem", TWO)
 @pytest.mark.parametrize("what", ["numpy", "code"])
 def test_what_is_looked_at_in_the_end(problem: str, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    check_shape = type(cv.generate(problem, "tiny", 1).setting).check_shape
+    check_shape = type(api.generate(problem, "tiny", 1).setting).check_shape
 
     def other(_: Any, decision: Any) -> np.ndarray:
         return np.asarray(decision, dtype=np.float64)
@@ -340,7 +341,7 @@ def test_what_is_looked_at_in_the_end(problem: str, what: str, monkeypatch: pyte
 
     changed = {"numpy": "numpy.ascontiguousarray", "code": "the code of .*check_shape"}[what]
     with pytest.raises(TamperError, match=f"changed {changed} in one of its methods"):
-        play(Patcher(), cv.generate(problem, "tiny", 1))
+        play(Patcher(), api.generate(problem, "tiny", 1))
 
 
 def test_warnings_of_a_module_are_no_change() -> None:
@@ -370,7 +371,7 @@ class Seeker(Honest):
         super().start(setting, rng)
         self.future = None
         for seed in range(3):
-            one = cv.generate(self.traits.problem, "tiny", seed)
+            one = api.generate(self.traits.problem, "tiny", seed)
             if all(np.array_equal(getattr(one.setting, key), getattr(setting, key)) for key in LISTED):
                 self.future = self.kept(one)
 
@@ -505,7 +506,7 @@ def disguises(decision: Any) -> Iterator[Any]:
 def test_decisions_are_read_once_and_are_plain(problem: str) -> None:
     name = {"placement": "tetris", "admission": "fifo", "allocation": "fairness", "selection": "hswf"}
     first = name.get(problem) or next(iter(cv.list_policies(problem)))
-    one = cv.generate(problem, "tiny", 1)
+    one = api.generate(problem, "tiny", 1)
     run = cv.play(first, one, keep_decisions=True)
     for clothed in zip(*(disguises(decision) for decision in run.decisions or ()), strict=True):
         again = play(Replay(clothed, problem), one, keep_decisions=True)

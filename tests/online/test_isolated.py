@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import clairvoyant as cv
+from clairvoyant import api
 from clairvoyant.models.base import ClairvoyantError, DecisionError, InputError
 from clairvoyant.models.copying import copied
 from clairvoyant.online import apart
@@ -192,7 +193,7 @@ def tiny() -> cv.Instance:
     ],
 )
 def test_the_run_is_the_same(problem: str, spec: str) -> None:
-    one = cv.generate(problem, "tiny", 1)
+    one = api.generate(problem, "tiny", 1)
     here, there = (cv.play(spec, one, seed=5, keep_decisions=True, isolated=i) for i in (False, True))
     assert np.array_equal(here.rewards, there.rewards)
     assert canonical(here.decisions) == canonical(there.decisions)

@@ -176,7 +176,7 @@ def declares(instance: Instance, program: Callable[[], Program], read: Callable[
 
 
 def allocation(seed: int) -> Any:
-    made: AllocationInstance = cv.generate("allocation", "tiny", seed, slots=6)  # type: ignore[assignment]
+    made: AllocationInstance = cv.generate("allocation", "tiny", seed, slots=6)
     setting = made.setting
 
     def hold(values: Values) -> list[np.ndarray]:
@@ -188,13 +188,13 @@ def allocation(seed: int) -> Any:
 
 
 def selection(seed: int) -> Any:
-    made: SelectionInstance = cv.generate("selection", "tiny", seed, slots=1)  # type: ignore[assignment]
+    made: SelectionInstance = cv.generate("selection", "tiny", seed, slots=1)
     one = made.arrivals[0]
     return declares(made, lambda: slot_program(made.setting, made.mean, one), lambda v: [v["x"] > 0.5])
 
 
 def admission(seed: int) -> Any:
-    made: AdmissionInstance = cv.generate("admission", "tiny", seed)  # type: ignore[assignment]
+    made: AdmissionInstance = cv.generate("admission", "tiny", seed)
 
     def deploy(values: Values) -> Any:
         sides = []
@@ -208,9 +208,7 @@ def admission(seed: int) -> Any:
 
 
 def placement(seed: int) -> Any:
-    made: PlacementInstance = cv.generate(  # type: ignore[assignment]
-        "placement", "tiny", seed, jobs=4, contention=0.0
-    )
+    made: PlacementInstance = cv.generate("placement", "tiny", seed, jobs=4, contention=0.0)
     return declares(
         made,
         lambda: placement_program(made),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import clairvoyant as cv
-from clairvoyant import problems
+from clairvoyant import api, problems
 from clairvoyant.models.base import InputError
 from clairvoyant.models.program import PyomoProgram, Solved, SolverError
 from clairvoyant.models.selection.instance import SelectionInstance
@@ -481,7 +481,7 @@ CALM = {"placement": {"jobs": 3, "contention": 0.0}}
 def test_ctrl_c_is_raised_after_cp_sat_as_before(problem: str) -> None:
     """CP-SAT's own handler would leave none behind, and Ctrl-C would kill this process."""
     cv.solve(
-        cv.generate(problem, size="tiny", seed=1, **CALM.get(problem, {})), method="cp-sat", time_limit=20
+        api.generate(problem, size="tiny", seed=1, **CALM.get(problem, {})), method="cp-sat", time_limit=20
     )
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)

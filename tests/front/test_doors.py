@@ -1,0 +1,39 @@
+"""The front door for type checkers: as the signatures are, and found from outside the checkout."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def writer() -> Any:
+    spec = importlib.util.spec_from_file_location("doors", ROOT / ".ci" / "doors.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_overloads_are_those_of_the_signatures() -> None:
+    doors = writer()
+    assert doors.TARGET.read_text(encoding="utf-8") == doors.formatted(doors.stub()), "run .ci/doors.py"
+
+
+def test_a_type_checker_finds_the_package_from_anywhere(tmp_path: Path) -> None:
+    script = tmp_path / "own.py"
+    script.write_text(
+        "import clairvoyant as cv\n"
+        'reveal_type(cv.generate("allocation", slots=3).setting.capacity)\n'
+        'cv.generate("alocation", sluts=3)\n'
+    )
+    command = [sys.executable, "-m", "mypy", "--cache-dir", str(tmp_path / "cache"), str(script)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    lines = done.stdout.splitlines()
+    assert 'own.py:2: note: Revealed type is "numpy.ndarray[' in lines[0], done.stdout
+    assert "own.py:3: error: No overload variant" in done.stdout
+    assert 'Unexpected keyword argument "sluts"' in done.stdout
+    assert {line[:8] for line in lines[1:-1]} == {"own.py:3"}, done.stdout
