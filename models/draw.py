@@ -1,15 +1,56 @@
-"""What generators and trace readers of all problems share: checks of their arguments, and random streams."""
+"""What generators and trace readers of all problems share: options, checks of them, and random streams."""
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ParamSpec, TypeVar, get_type_hints
 
 import numpy as np
 
 from .base import MOST_WHOLE, SMALLEST, TOO_LARGE, TOO_SMALL, InputError, did_you_mean
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def takes(options: type) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Give ``**options`` that a TypedDict declares their defaults, and say them in the function's signature.
+
+    The TypedDict declares each option once, as ``Annotated[type, default]``.
+    """
+    hints = get_type_hints(options, include_extras=True)
+
+    def declare(function: Callable[P, T]) -> Callable[P, T]:
+        own = inspect.signature(function)
+        kept = [p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        more = [
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=hint.__metadata__[0], annotation=hint.__origin__
+            )
+            for name, hint in hints.items()
+            if name not in own.parameters
+        ]
+        signature = own.replace(parameters=[*kept, *more])
+
+        @wraps(function)
+        def filled(*args: P.args, **given: P.kwargs) -> T:
+            bound = signature.bind(*args, **given)
+            bound.apply_defaults()
+            return function(*bound.args, **bound.kwargs)
+
+        filled.__signature__ = signature  # type: ignore[attr-defined]
+        return filled
+
+    return declare
+
+
+def given(value: T | None, default: T) -> T:
+    """Return an option, or what stands for it where it is not given."""
+    return default if value is None else value
 
 
 def streams(*names: str) -> Callable[[int, str], np.random.Generator]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
 from ..base import InputError, Origin
-from ..draw import choose, interval, real, truth, whole
+from ..draw import choose, given, interval, real, takes, truth, whole
 from ..sources import UNITS, MachineType, RequestClass, drawn
 from . import draw, profile
 from .instance import LARGEST, AllocationInstance
@@ -36,28 +36,35 @@ SIZES = {
 }
 
 
-def generate(
-    size: str = "default",
-    seed: int = 0,
-    *,
-    slots: int | None = None,
-    ports: int | None = None,
-    servers: int | None = None,
-    density: float | None = None,
-    arrival_probability: float = 0.7,
-    contention: float | None = None,
-    utility: str | Mapping[str, float] = "mix",
-    alpha: tuple[float, float] = (1.0, 1.5),
-    overhead: tuple[float, float] | None = None,
-    kinds: Sequence[str] | None = None,
-    filled: bool = True,
-    counts: bool = False,
-    fano: float = 1.0,
-    pattern: str = "flat",
-    slots_per_day: int = 24,
-    machines: str = "pai-2020",
-    requests: str = "gpu-2023",
-) -> AllocationInstance:
+class DrawnOptions(TypedDict, total=False):
+    """What :func:`generate` and :func:`.trace.from_trace` both take, and its defaults."""
+
+    ports: Annotated[int | None, None]
+    servers: Annotated[int | None, None]
+    density: Annotated[float | None, None]
+    contention: Annotated[float | None, None]
+    utility: Annotated[str | Mapping[str, float], "mix"]
+    alpha: Annotated[tuple[float, float], (1.0, 1.5)]
+    overhead: Annotated[tuple[float, float] | None, None]
+    kinds: Annotated[Sequence[str] | None, None]
+    filled: Annotated[bool, True]
+
+
+class GenerateOptions(DrawnOptions, total=False):
+    """What :func:`generate` takes besides size and seed, and its defaults."""
+
+    slots: Annotated[int | None, None]
+    arrival_probability: Annotated[float, 0.7]
+    counts: Annotated[bool, False]
+    fano: Annotated[float, 1.0]
+    pattern: Annotated[str, "flat"]
+    slots_per_day: Annotated[int, 24]
+    machines: Annotated[str, "pai-2020"]
+    requests: Annotated[str, "gpu-2023"]
+
+
+@takes(GenerateOptions)
+def generate(size: str = "default", seed: int = 0, **options: Unpack[GenerateOptions]) -> AllocationInstance:
     r"""Generate a synthetic instance.
 
     Servers are machine types and ports are request classes of the built-in profile, drawn by their shares
@@ -104,74 +111,105 @@ def generate(
     InputError
         Naming the argument and its value.
     """
+    plan = planned(size, seed, options)
+    arrivals, told = _arrivals(plan, options)
+    machines, requests = options["machines"], options["requests"]
+    types = drawn(draw.stream(plan.seed, "machines"), profile.machine_types(machines), plan.servers)
+    asked = draw.classes(draw.stream(plan.seed, "requests"), profile.request_classes(requests), plan.ports)
+    facts = profile.load()
+    real = (
+        f"types of {facts['machines'][machines]['source']} drawn by share",
+        f"classes of {facts['requests'][requests]['source']} drawn by share",
+    )
+    source = f"synthetic ({size}, seed {plan.seed})"
+    everywhere = np.ones((plan.ports, plan.servers), dtype=bool)
+    return assemble(plan, types, asked, everywhere, arrivals, Origin(source, real, (told,)))
+
+
+class Plan(NamedTuple):
+    """What :class:`DrawnOptions` ask for, checked."""
+
+    seed: int
+    preset: Size
+    ports: int
+    servers: int
+    density: float
+    contention: float
+    kinds: tuple[str, ...]
+    options: DrawnOptions
+
+
+def planned(size: str, seed: int, o: DrawnOptions) -> Plan:
+    """Check options, and take what is not given from the size."""
     preset = SIZES[choose(size, SIZES, "size")]
     seed = whole("seed", seed, 0)
-    L = whole("ports", preset.ports if ports is None else ports, 1)
-    R = whole("servers", preset.servers if servers is None else servers, 1)
-    T = whole("slots", preset.slots if slots is None else slots, 0)
-    mean_ports = real("density", min(preset.density, L) if density is None else density, 0.0, L)
-    factor = real("contention", preset.contention if contention is None else contention, 0.0, LARGEST)
-    names = draw.kinds(preset.kinds if kinds is None else kinds, filled)
-    rho = real("arrival_probability", arrival_probability, 0.0, 1.0)
-    counts = truth("counts", counts)
-    if counts and rho == 1.0:
-        raise InputError("arrival_probability: 1 leaves the number of jobs open; counts need less than 1")
-    rate = _rate(pattern, whole("slots_per_day", slots_per_day, 1), T)
-    spread = real("fano", fano, 1.0)
-
-    types = drawn(draw.stream(seed, "machines"), profile.machine_types(machines), R)
-    asked = draw.classes(draw.stream(seed, "requests"), profile.request_classes(requests), L)
-    return assemble(
-        seed,
-        types,
-        asked,
-        names,
-        allowed=np.ones((L, R), dtype=bool),
-        density=mean_ports,
-        contention=factor,
-        utility=utility,
-        alpha=alpha,
-        overhead=preset.overhead if overhead is None else overhead,
-        arrivals=draw.arrivals(draw.stream(seed, "arrivals"), (T, L), rho, rate, counts=counts, fano=spread),
-        origin=_origin(size, seed, names, machines, requests, rho, pattern, spread if counts else None),
-    )
+    ports = whole("ports", given(o["ports"], preset.ports), 1)
+    servers = whole("servers", given(o["servers"], preset.servers), 1)
+    density = real("density", given(o["density"], min(preset.density, ports)), 0.0, ports)
+    contention = real("contention", given(o["contention"], preset.contention), 0.0, LARGEST)
+    kinds = draw.kinds(given(o["kinds"], preset.kinds), o["filled"])
+    return Plan(seed, preset, ports, servers, density, contention, kinds, o)
 
 
 def assemble(
-    seed: int,
+    plan: Plan,
     types: Sequence[MachineType],
     asked: Sequence[RequestClass],
-    names: tuple[str, ...],
-    *,
     allowed: np.ndarray,
-    density: float,
-    contention: float,
-    utility: Any,
-    alpha: Any,
-    overhead: Any,
     arrivals: np.ndarray,
     origin: Origin,
 ) -> AllocationInstance:
-    """Put an instance together from machine types, request classes and arrivals; the rest is drawn here."""
-    shape = (len(types), len(names))
-    low, high = interval("alpha", alpha)
-    least, most = interval("overhead", overhead, 1.0)
-    fill = draw.stream(seed, "filled demand")
+    """Put an instance together from machine types, request classes and arrivals; the rest is drawn here.
+
+    ``origin`` says what is real of the capacities, of the demands and of more, and what is filled in the
+    arrivals; what is drawn here is added.
+    """
+    seed, kinds = plan.seed, plan.kinds
+    shape = (len(types), len(kinds))
+    low, high = interval("alpha", plan.options["alpha"])
+    least, most = interval("overhead", given(plan.options["overhead"], plan.preset.overhead), 1.0)
+    capacity_is, demand_is, *more = origin.real
+    scarce = allowed.sum() / len(types)
     return AllocationInstance(
-        edges=draw.edges(draw.stream(seed, "graph"), allowed, round(density * len(types))),
-        demand=contention * draw.demand(fill, asked, names),
-        capacity=draw.capacity(draw.stream(seed, "filled capacity"), types, names),
-        overhead=draw.stream(seed, "overhead").uniform(least, most, len(names)),
-        utility_kind=draw.utilities(draw.stream(seed, "utility"), utility, shape),
+        edges=draw.edges(draw.stream(seed, "graph"), allowed, round(plan.density * len(types))),
+        demand=plan.contention * draw.demand(draw.stream(seed, "filled demand"), asked, kinds),
+        capacity=draw.capacity(draw.stream(seed, "filled capacity"), types, kinds),
+        overhead=draw.stream(seed, "overhead").uniform(least, most, len(kinds)),
+        utility_kind=draw.utilities(draw.stream(seed, "utility"), plan.options["utility"], shape),
         alpha=draw.stream(seed, "alpha").uniform(low, high, shape),
         arrivals=arrivals,
         names=Names(
             tuple(f"{c.cpu:.3g} cores, {c.memory:.3g} GB, {c.gpu:g} cards" for c in asked),
             tuple(f"{t.name}: {t.cpu:g} cores, {t.gpu:g} cards" for t in types),
-            names,
+            kinds,
         ),
-        origin=origin,
+        origin=Origin(
+            origin.source,
+            (*_real_columns(kinds, capacity_is, demand_is), *more),
+            (
+                *_filled_columns(kinds),
+                *((f"density (no more than {scarce:.3g} is allowed)",) if scarce < plan.density else ()),
+                "edges and utility and alpha and overhead: drawn",
+                *origin.filled,
+            ),
+        ),
     )
+
+
+def _arrivals(plan: Plan, o: GenerateOptions) -> tuple[np.ndarray, str]:
+    """Draw the arrivals, and say how."""
+    T = whole("slots", given(o["slots"], plan.preset.slots), 0)
+    rho = real("arrival_probability", o["arrival_probability"], 0.0, 1.0)
+    counts, pattern = truth("counts", o["counts"]), o["pattern"]
+    if counts and rho == 1.0:
+        raise InputError("arrival_probability: 1 leaves the number of jobs open; counts need less than 1")
+    rate = _rate(pattern, whole("slots_per_day", o["slots_per_day"], 1), T)
+    fano = real("fano", o["fano"], 1.0)
+    rng = draw.stream(plan.seed, "arrivals")
+    x = draw.arrivals(rng, (T, plan.ports), rho, rate, counts=counts, fano=fano)
+    rhythm = "" if pattern == "flat" else f", daily rhythm of {profile.load()['arrivals'][pattern]['source']}"
+    number = f", several at once (variance / mean {fano:g})" if counts else ""
+    return x, f"arrivals: Bernoulli({rho:g}) per port and slot{rhythm}{number}"
 
 
 def _rate(pattern: str, slots_per_day: int, slots: int) -> np.ndarray:
@@ -182,42 +220,13 @@ def _rate(pattern: str, slots_per_day: int, slots: int) -> np.ndarray:
     return shape[np.arange(slots) % slots_per_day * 24 // slots_per_day]
 
 
-def _origin(
-    size: str,
-    seed: int,
-    names: Sequence[str],
-    machines: str,
-    requests: str,
-    rho: float,
-    pattern: str,
-    fano: float | None,
-) -> Origin:
-    """Say what is real and what is drawn."""
-    facts = profile.load()
-    rhythm = "" if pattern == "flat" else f", daily rhythm of {facts['arrivals'][pattern]['source']}"
-    number = "" if fano is None else f", several at once (variance / mean {fano:g})"
-    return Origin(
-        f"synthetic ({size}, seed {seed})",
-        real=real_columns(
-            names,
-            f"types of {facts['machines'][machines]['source']} drawn by share",
-            f"classes of {facts['requests'][requests]['source']} drawn by share",
-        ),
-        filled=(
-            *filled_columns(names),
-            "edges and utility and alpha and overhead: drawn",
-            f"arrivals: Bernoulli({rho:g}) per port and slot{rhythm}{number}",
-        ),
-    )
-
-
-def real_columns(names: Sequence[str], machines: str, requests: str) -> tuple[str, ...]:
+def _real_columns(names: Sequence[str], machines: str, requests: str) -> tuple[str, ...]:
     """Describe the columns of the real kinds."""
     units = "/".join(f"{name} ({UNITS[name][1]})" for name in names if name in UNITS)
     return (f"capacity of {units}: {machines}", f"demand of {units}: {requests}") if units else ()
 
 
-def filled_columns(names: Sequence[str]) -> tuple[str, ...]:
+def _filled_columns(names: Sequence[str]) -> tuple[str, ...]:
     """Describe the columns of the kinds that no trace has."""
     return tuple(
         f"{name} ({draw.FILLED[name].how}; demand uniform on 0 to {draw.FILLED[name].tenths} tenths)"

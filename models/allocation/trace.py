@@ -3,45 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from typing import Annotated, Unpack
 
 import numpy as np
 
-from .. import sources
+from .. import ports
 from ..base import Origin
-from ..clock import Clock
-from ..clock import arrivals as count_arrivals
-from ..draw import choose, real, truth, whole
+from ..draw import real, takes, truth
 from . import draw
-from .generate import SIZES, assemble, filled_columns, real_columns
-from .instance import LARGEST, AllocationInstance
+from .generate import DrawnOptions, assemble, planned
+from .instance import AllocationInstance
 
 
-def from_trace(
-    folder: str | os.PathLike[str],
-    *,
-    machines: str = "pai-2020",
-    requests: str = "gpu-2023",
-    arrivals: str | None = None,
-    size: str = "default",
-    ports: int | None = None,
-    servers: int | None = None,
-    slots: int | None = None,
-    slot_seconds: float = 3600.0,
-    start: float | None = None,
-    exact: bool = False,
-    constraints: bool = True,
-    density: float | None = None,
-    contention: float | None = None,
-    thin: float = 1.0,
-    clip: bool = False,
-    seed: int = 0,
-    utility: str | Mapping[str, float] = "mix",
-    alpha: tuple[float, float] = (1.0, 1.5),
-    overhead: tuple[float, float] | None = None,
-    kinds: Sequence[str] | None = None,
-    filled: bool = True,
-) -> AllocationInstance:
+class TraceOptions(ports.TraceOptions, DrawnOptions, total=False):
+    """What :func:`from_trace` takes besides the folder, and its defaults."""
+
+    requests: Annotated[str, "gpu-2023"]
+    slot_seconds: Annotated[float, 3600.0]
+    clip: Annotated[bool, False]
+
+
+@takes(TraceOptions)
+def from_trace(folder: str | os.PathLike[str], **options: Unpack[TraceOptions]) -> AllocationInstance:
     r"""Make an instance from a folder of traces; ``origin`` lists what is real and what is filled.
 
     Parameters
@@ -86,66 +69,28 @@ def from_trace(
     InputError
         For an argument out of range, or a file that is missing, damaged, malformed or too short.
     """
-    preset = SIZES[choose(size, SIZES, "size")]
-    seed = whole("seed", seed, 0)
-    L = whole("ports", preset.ports if ports is None else ports, 1)
-    R = whole("servers", preset.servers if servers is None else servers, 1)
-    mean_ports = real("density", min(preset.density, L) if density is None else density, 0.0, L)
-    factor = real("contention", preset.contention if contention is None else contention, 0.0, LARGEST)
-    names = draw.kinds(preset.kinds if kinds is None else kinds, filled)
-    keep = real("thin", thin, 0.0, 1.0)
-    for name, flag in (("exact", exact), ("constraints", constraints), ("clip", clip)):
-        truth(name, flag)
-    clock = Clock(
-        real("slot_seconds", slot_seconds, 1.0),
-        None if start is None else real("start", start, 0.0),
-        None if slots is None else whole("slots", slots, 0),
-        preset.slots,
+    machines, requests = options["machines"], options["requests"]
+    plan = planned(options["size"], options["seed"], options)
+    keep, clip = real("thin", options["thin"], 0.0, 1.0), truth("clip", options["clip"])
+    shape, seconds = (plan.ports, plan.servers), options["slot_seconds"]
+    read = ports.read(
+        folder, shape, plan.preset.slots, draw.stream, options, requests=requests, slot_seconds=seconds
     )
-    types = sources.servers(draw.stream(seed, "machines"), sources.machine_types(folder, machines), R, exact)
-    found = sources.requests(folder, requests, constraints=constraints)
-    asked = sources.commonest(found, L, requests)
-    allowed = np.array([[not constraints or sources.may_run(c, t) for t in types] for c in asked])
-    x, arrived, changes = count_arrivals(
-        draw.stream(seed, "split"), folder, found, L, clock, requests=requests, source=arrivals
-    )
+    x, changes = read.arrivals, read.changes
     if keep < 1.0:
-        x = draw.stream(seed, "arrivals").binomial(x, keep)
+        x = draw.stream(plan.seed, "arrivals").binomial(x, keep)
         changes += [f"each kept with probability {keep:g}"]
     if clip:
         x = np.minimum(x, 1)
         changes += ["at most one per port and slot"]
-    share = sources.shares(found.classes)[:L].sum()
-    most = allowed.sum() / R
-    how = "in proportion" if exact else "drawn by share"
-    return assemble(
-        seed,
-        types,
-        asked,
-        names,
-        allowed=allowed,
-        density=mean_ports,
-        contention=factor,
-        utility=utility,
-        alpha=alpha,
-        overhead=preset.overhead if overhead is None else overhead,
-        arrivals=x,
-        origin=Origin(
-            f"trace ({machines} machines, {requests} requests, seed {seed})",
-            real=(
-                *real_columns(
-                    names,
-                    f"types of {sources.MACHINES[machines].file} {how}",
-                    f"the {L} commonest classes of {sources.REQUESTS[requests].file} ({share:.0%} of it)",
-                ),
-                arrived,
-                *(("which GPU models a class may use",) if any(c.allowed for c in asked) else ()),
-            ),
-            filled=(
-                *filled_columns(names),
-                *((f"density (no more than {most:.3g} is allowed)",) if most < mean_ports else ()),
-                "edges and utility and alpha and overhead: drawn",
-                *(f"arrivals: {change}" for change in changes),
-            ),
+    file, share = read.classes
+    origin = Origin(
+        f"trace ({machines} machines, {requests} requests, seed {plan.seed})",
+        (
+            f"types of {' '.join(read.machines)}",
+            f"the {plan.ports} commonest classes of {file} ({share:.0%} of it)",
+            *read.arrived,
         ),
+        tuple(f"arrivals: {change}" for change in changes),
     )
+    return assemble(plan, read.types, read.asked, read.allowed, x, origin)

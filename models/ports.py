@@ -1,0 +1,123 @@
+"""What instances of ports and servers take from a folder of traces: servers, request classes and arrivals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, NamedTuple, TypedDict
+
+import numpy as np
+
+from . import clock, sources
+from .draw import real, truth, whole
+from .sources import Folder, MachineType, RequestClass
+
+Stream = Callable[[int, str], np.random.Generator]
+
+
+class TraceOptions(TypedDict, total=False):
+    """What the readers of all problems of ports and servers take, and the defaults; :func:`read` uses it.
+
+    ``requests`` and ``slot_seconds``, which each problem adds, have other defaults for each.
+    """
+
+    machines: Annotated[str, "pai-2020"]
+    arrivals: Annotated[str | None, None]
+    size: Annotated[str, "default"]
+    slots: Annotated[int | None, None]
+    start: Annotated[float | None, None]
+    exact: Annotated[bool, False]
+    constraints: Annotated[bool, True]
+    thin: Annotated[float, 1.0]
+    seed: Annotated[int, 0]
+
+
+class Traced(NamedTuple):
+    """What was read.
+
+    Attributes
+    ----------
+    types
+        The machine type of each server.
+    asked
+        The request class of each port.
+    allowed
+        Whether port l may use server r, shape (L, R).
+    arrivals
+        Requests per slot and port, shape (T, L).
+    machines, classes
+        The files of the first two, and how the servers were taken or what share the classes are of all.
+    arrived
+        What is real besides: the arrivals, and the models that a class may use.
+    changes
+        What was done to the arrivals.
+    """
+
+    types: Sequence[MachineType]
+    asked: Sequence[RequestClass]
+    allowed: np.ndarray
+    arrivals: np.ndarray
+    machines: tuple[str, str]
+    classes: tuple[str, float]
+    arrived: tuple[str, ...]
+    changes: list[str]
+
+
+def read(
+    folder: Folder,
+    shape: tuple[int, int],
+    most: int,
+    stream: Stream,
+    o: TraceOptions,
+    *,
+    requests: str,
+    slot_seconds: float,
+) -> Traced:
+    """Read servers, ports and arrivals.
+
+    Parameters
+    ----------
+    folder
+        Folder of traces in the layout that :mod:`.sources` names.
+    shape
+        Numbers of ports and servers.
+    most
+        The most slots, if the options give no number.
+    stream
+        The random streams "machines" and "split" of a seed.
+    o, requests, slot_seconds
+        The options.
+
+    Raises
+    ------
+    InputError
+        For an option out of range, or a file that is missing, damaged, malformed or too short.
+    """
+    ports, servers = shape
+    for name, flag in (("exact", o["exact"]), ("constraints", o["constraints"])):
+        truth(name, flag)
+    slots, start = o["slots"], o["start"]
+    window = clock.Clock(
+        real("slot_seconds", slot_seconds, 1.0),
+        None if start is None else real("start", start, 0.0),
+        None if slots is None else whole("slots", slots, 0),
+        most,
+    )
+    known = sources.machine_types(folder, o["machines"])
+    types = sources.servers(stream(o["seed"], "machines"), known, servers, o["exact"])
+    found = sources.requests(folder, requests, constraints=o["constraints"])
+    asked = sources.commonest(found, ports, requests)
+    allowed = np.array([[not o["constraints"] or sources.may_run(c, t) for t in types] for c in asked])
+    rng = stream(o["seed"], "split")
+    x, arrived, changes = clock.arrivals(
+        rng, folder, found, ports, window, requests=requests, source=o["arrivals"]
+    )
+    return Traced(
+        types,
+        asked,
+        allowed,
+        x,
+        (sources.MACHINES[o["machines"]].file, "in proportion" if o["exact"] else "drawn by share"),
+        (sources.REQUESTS[requests].file, float(sources.shares(found.classes)[:ports].sum())),
+        (arrived, *(("which GPU models a class may use",) if any(c.allowed for c in asked) else ())),
+        changes,
+    )
