@@ -40,6 +40,60 @@ class SolverError(ClairvoyantError):
     """A solver failed, or reported a status that we do not know."""
 
 
+def in_highs(
+    cost: Any,
+    matrix: tuple[Any, Any, Any],
+    rows: tuple[Any, Any],
+    columns: tuple[Any, Any],
+    options: Mapping[str, Any],
+    *,
+    maximise: bool = False,
+    whole: bool = False,
+    offset: float = 0.0,
+    names: Sequence[str] = (),
+) -> Any:
+    """Return HiGHS, silent and on one thread, with a linear program that is made of arrays.
+
+    Parameters
+    ----------
+    cost
+        Of each column; they and ``offset`` make the objective.
+    matrix
+        Starts of the columns, and rows and values of the entries.
+    rows, columns
+        Lower and upper limits, possibly infinite.
+    options
+        What else HiGHS is told, by name.
+    maximise, whole
+        Whether more is better, and whether all columns are whole numbers.
+    names
+        Of the columns, if they matter.
+
+    Raises
+    ------
+    SolverError
+        If HiGHS refuses an option or the program.
+    """
+    highspy = library("highspy")
+
+    lp = highspy.HighsLp()
+    lp.num_row_, lp.num_col_ = len(rows[0]), len(cost)
+    lp.sense_ = highspy.ObjSense.kMaximize if maximise else highspy.ObjSense.kMinimize
+    lp.offset_, lp.col_cost_, lp.col_names_ = offset, cost, list(names)
+    lp.row_lower_, lp.row_upper_ = rows
+    lp.col_lower_, lp.col_upper_ = columns
+    lp.integrality_ = [highspy.HighsVarType.kInteger] * len(cost) if whole else []
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = matrix
+    highs = highspy.Highs()
+    for name, value in {"output_flag": False, "threads": 1, **options}.items():
+        if highs.setOptionValue(name, value) == highspy.HighsStatus.kError:
+            raise SolverError(f"HiGHS refuses the option {name} = {value!r}")
+    if highs.passModel(lp) == highspy.HighsStatus.kError:
+        raise SolverError("HiGHS refuses the program")
+    return highs
+
+
 @dataclass(frozen=True, eq=False)
 class Solved:
     """What a solver reported; nothing here is checked, that is the oracles' work.
@@ -237,7 +291,6 @@ class CvxpyProgram(Program):
 
     def _write(self, path: Path) -> None:
         cvxpy = library("cvxpy")
-        highspy = library("highspy")
 
         if not self.linear:
             raise InputError(f"{path.suffix} files hold linear programs only, and {self.curved}")
@@ -246,25 +299,21 @@ class CvxpyProgram(Program):
         sign = -1.0 if maximise else 1.0  # CVXPY hands over a minimisation
         matrix = data["A"].tocsc()
         equal = data["dims"].zero
-        lower = np.full(matrix.shape[0], -highspy.kHighsInf)
+        lower = np.full(matrix.shape[0], -np.inf)
         lower[:equal] = data["b"][:equal]
-        lp = highspy.HighsLp()
-        lp.num_row_, lp.num_col_ = matrix.shape
-        lp.sense_ = highspy.ObjSense.kMaximize if maximise else highspy.ObjSense.kMinimize
-        lp.col_cost_ = sign * data["c"]
-        lp.offset_ = sign * inverse[-1]["offset"]
-        lp.row_lower_, lp.row_upper_ = lower, data["b"]
-        for name, given, free in (("lower", "lower_bounds", -1.0), ("upper", "upper_bounds", 1.0)):
-            limits = data[given]
-            none = np.full(matrix.shape[1], free * highspy.kHighsInf)
-            setattr(lp, f"col_{name}_", none if limits is None else limits)
-        lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-        lp.a_matrix_.start_, lp.a_matrix_.index_ = matrix.indptr, matrix.indices
-        lp.a_matrix_.value_ = matrix.data
-        lp.col_names_ = _column_names(data["param_prob"].variables)
-        highs = highspy.Highs()
-        highs.setOptionValue("output_flag", False)
-        if highspy.HighsStatus.kError in (highs.passModel(lp), highs.writeModel(str(path))):
+        limits = ((data["lower_bounds"], -np.inf), (data["upper_bounds"], np.inf))
+        low, high = (np.full(matrix.shape[1], free) if given is None else given for given, free in limits)
+        highs = in_highs(
+            sign * data["c"],
+            (matrix.indptr, matrix.indices, matrix.data),
+            (lower, data["b"]),
+            (low, high),
+            {},
+            maximise=maximise,
+            offset=sign * inverse[-1]["offset"],
+            names=_column_names(data["param_prob"].variables),
+        )
+        if highs.writeModel(str(path)) == library("highspy").HighsStatus.kError:
             raise SolverError("HiGHS could not write the model")
 
 

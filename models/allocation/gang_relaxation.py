@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..program import CAREFUL, SolverError
+from ..program import CAREFUL, SolverError, in_highs
 from ..stopwatch import library
 from . import utility
 from .gang_bound import FREE, ROUNDING, Prices, Reach
@@ -231,7 +231,7 @@ class Relaxation:
         rows.limits[-1] = (rows.limits[-1][0], _rounded(offset * scale))
 
     def _handed_over(self, rows: _Rows) -> Any:
-        highspy, sparse = library("highspy"), library("scipy.sparse")
+        sparse = library("scipy.sparse")
 
         columns = int(self._v[-1]) + 1
         line, column, value = (np.concatenate(parts) for parts in zip(*rows.entries, strict=True))
@@ -243,29 +243,16 @@ class Relaxation:
         cost[self._p] = 1.0
         high[self._y] = np.inf  # the rows of its task imply its limit, and have a price for it
         high[self._p] = np.inf
-        lp = highspy.HighsLp()
-        lp.num_row_, lp.num_col_ = matrix.shape
-        lp.col_cost_, lp.col_lower_, lp.col_upper_ = _rounded(cost), np.zeros(columns), high
-        lp.row_lower_, lp.row_upper_ = (np.concatenate(parts) for parts in zip(*rows.limits, strict=True))
-        lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-        lp.a_matrix_.start_, lp.a_matrix_.index_ = matrix.indptr, matrix.indices
-        lp.a_matrix_.value_ = matrix.data
-        highs = highspy.Highs()
+        lower, upper = (np.concatenate(parts) for parts in zip(*rows.limits, strict=True))
         options = {
             **CAREFUL,
-            "output_flag": False,
-            "threads": 1,
             "solver": "simplex",
             "primal_feasibility_tolerance": SOLVER_TOLERANCE,
             "dual_feasibility_tolerance": SOLVER_TOLERANCE,
             "small_matrix_value": 1e-12,
         }
-        for name, option in options.items():
-            if highs.setOptionValue(name, option) == highspy.HighsStatus.kError:
-                raise SolverError(f"HiGHS refuses the option {name} = {option!r}")
-        if highs.passModel(lp) == highspy.HighsStatus.kError:
-            raise SolverError("HiGHS refuses the program")
-        return highs
+        entries = (matrix.indptr, matrix.indices, matrix.data)
+        return in_highs(_rounded(cost), entries, (lower, upper), (np.zeros(columns), high), options)
 
     def solve(self, fixed: np.ndarray, seconds: float) -> Answer | None:
         """Solve the node that has fixed these tasks and jobs, (G + L,); return ``None`` if the time is up."""

@@ -12,6 +12,7 @@ import numpy as np
 from ...models.admission.jobs import exact
 from ...models.admission.setting import Setting
 from ...models.base import ClairvoyantError, InputError
+from ...models.program import CAREFUL, in_highs
 from ...models.stopwatch import library
 from ..base import Traits
 from .drf import fair_placement
@@ -21,17 +22,14 @@ WHOLE = 1e6
 """Capacities up to this many steps stay whole numbers in the program; others are scaled down to it."""
 
 OPTIONS = {
-    "output_flag": False,
-    "threads": 1,
-    "presolve": "off",
+    **CAREFUL,
     "mip_heuristic_run_rins": False,
     "mip_heuristic_run_root_reduced_cost": False,
     "mip_pool_soft_limit": 200,
     "mip_pool_age_limit": 1,
     "mip_lp_age_limit": 1,
 }
-"""How HiGHS works: few cuts and short searches inside the search, which take most of the time otherwise; no
-presolve, which loses optima (see :data:`clairvoyant.models.program.CAREFUL`)."""
+"""How HiGHS works: few cuts and short searches inside the search, which take most of the time otherwise."""
 
 
 @dataclass
@@ -168,11 +166,7 @@ class Program:
         """
         highspy = library("highspy")
 
-        highs = highspy.Highs()
-        limits = {"mip_rel_gap": gap, "mip_max_nodes": nodes}
-        for key, value in {**OPTIONS, **limits}.items():
-            highs.setOptionValue(key, value)
-        highs.passModel(self._model(floors, adjusted))
+        highs = self._model(floors, adjusted, {**OPTIONS, "mip_rel_gap": gap, "mip_max_nodes": nodes})
         highs.run()
         status, ends = highs.getModelStatus(), highspy.HighsModelStatus
         if status not in (ends.kOptimal, ends.kSolutionLimit, ends.kInfeasible):
@@ -181,9 +175,8 @@ class Program:
             return None
         return self._read(np.rint(highs.getSolution().col_value).astype(np.int64))
 
-    def _model(self, floors: np.ndarray, adjusted: int) -> Any:
-        """Return the program for HiGHS; columns are y, z, r, rows as they are added."""
-        highspy = library("highspy")
+    def _model(self, floors: np.ndarray, adjusted: int, options: dict[str, Any]) -> Any:
+        """Return HiGHS with the program; columns are y, z, r, rows as they are added."""
         csc_array = library("scipy.sparse").csc_array
 
         tasks, count = self.tasks, len(self.tasks)
@@ -213,16 +206,16 @@ class Program:
         lower = np.zeros(len(upper))
         lower[r] = fixed & (self.now < floors)
         matrix = csc_array(rows.entries(), shape=(rows.count, len(value)))
-        model = highspy.HighsLp()
-        model.num_col_, model.num_row_ = len(value), rows.count
-        model.sense_, model.offset_ = highspy.ObjSense.kMaximize, -float(value[r].sum())
-        model.col_cost_, model.col_lower_, model.col_upper_ = value, lower, upper
-        model.row_lower_, model.row_upper_ = rows.bounds()
-        model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-        model.a_matrix_.start_, model.a_matrix_.index_ = matrix.indptr, matrix.indices
-        model.a_matrix_.value_ = matrix.data
-        model.integrality_ = [highspy.HighsVarType.kInteger] * len(value)
-        return model
+        return in_highs(
+            value,
+            (matrix.indptr, matrix.indices, matrix.data),
+            rows.bounds(),
+            (lower, upper),
+            options,
+            maximise=True,
+            whole=True,
+            offset=-float(value[r].sum()),
+        )
 
     def _read(self, x: np.ndarray) -> dict[int, Placed]:
         """Return what a solution of HiGHS says, less what rounding puts beyond a limit."""

@@ -19,7 +19,7 @@ import numpy as np
 from ...models.admission.instance import AdmissionInstance
 from ...models.admission.jobs import UNIT, Job
 from ...models.admission.schedule import Offer, Plan, cheapest_schedule
-from ...models.program import power_of_two
+from ...models.program import in_highs, power_of_two
 from ...models.stopwatch import library
 from ..base import Budget, OracleError, ProgressCallback, relative_gap, rounding
 from . import kernels as kernels
@@ -401,8 +401,6 @@ class _Columns:
     """State of column generation; see :func:`columns`."""
 
     def __init__(self, market: Market, start: Priced | None, budget: Budget) -> None:
-        highspy = library("highspy")
-
         self.market = market
         self.sizes = [int(np.prod(shape)) for shape in market.shapes]
         self.prices = np.zeros(sum(self.sizes)) if start is None else market.joined(start)
@@ -411,13 +409,10 @@ class _Columns:
         self.round, self.settled, self.value = 0, False, 0.0
         self.known: list[set[bytes]] = [set() for _ in market.jobs]
         self.unit = power_of_two(float(market.packed[-1].max())) or 1.0  # of the master's objective
-        self.highs = highspy.Highs()
-        self.highs.setOptionValue("output_flag", False)
-        self.highs.setOptionValue("threads", 1)
-        self.highs.setOptionValue("simplex_strategy", PRIMAL)
-        for _ in range(len(market.jobs) + sum(self.sizes)):
-            self.highs.addRow(-highspy.kHighsInf, 1.0, 0, np.zeros(0, np.int32), np.zeros(0))
-        self.highs.changeObjectiveSense(highspy.ObjSense.kMaximize)
+        none, most = np.zeros(0), np.ones(len(market.jobs) + sum(self.sizes))
+        empty, rows = (np.zeros(1, np.int32), np.zeros(0, np.int32), none), (-np.inf * most, most)
+        options = {"simplex_strategy": PRIMAL}
+        self.highs = in_highs(none, empty, rows, (none, none), options, maximise=True)
         self._price(self.prices, budget)
 
     def step(self, budget: Budget) -> None:

@@ -13,7 +13,7 @@ from ...models.admission.instance import AdmissionInstance
 from ...models.admission.program import able, compact_program, least_ratio, pooled_program
 from ...models.admission.schedule import Schedule
 from ...models.base import InputError
-from ...models.program import CAREFUL, PyomoProgram, power_of_two
+from ...models.program import CAREFUL, PyomoProgram, SolverError, in_highs, power_of_two
 from ...models.stopwatch import library
 from .. import cp_sat
 from ..base import Budget, OracleError, ProgressCallback, Report, rounding
@@ -126,14 +126,8 @@ def _highs(
     """
     highspy = library("highspy")
 
-    lp, keys, unit = _matrix(program)
-    if not keys:
-        return {}, 0.0
-    highs = highspy.Highs()
     options = {
         **CAREFUL,
-        "output_flag": False,
-        "threads": 1,
         "random_seed": 0,
         "mip_feasibility_tolerance": TOLERANCE,
         "primal_feasibility_tolerance": TOLERANCE,
@@ -142,11 +136,12 @@ def _highs(
         "mip_abs_gap": 0.0,
         "time_limit": budget.left,
     }
-    for name, value in options.items():
-        if highs.setOptionValue(name, value) == highspy.HighsStatus.kError:
-            raise OracleError(f"HiGHS refuses the option {name} = {value!r}")
-    if highs.passModel(lp) == highspy.HighsStatus.kError:
-        raise OracleError("HiGHS refuses the program")
+    try:
+        highs, keys, unit = _handed_over(program, options)
+    except SolverError as error:
+        raise OracleError(str(error)) from error
+    if not keys:
+        return {}, 0.0
     if start is not None:
         solution = highspy.HighsSolution()
         solution.col_value = [start.get(key, 0.0) for key in keys]
@@ -156,6 +151,7 @@ def _highs(
     known = highspy.HighsModelStatus
     if status not in (known.kOptimal, known.kTimeLimit, known.kInterrupt):
         raise OracleError(f"HiGHS ended with {highs.modelStatusToString(status)}")
+    lp = highs.getLp()
     spread = float(np.sum(lp.col_upper_) - np.sum(lp.col_lower_))
     bound = (float(info.mip_dual_bound) + 0.1 * TOLERANCE * (spread + lp.num_row_ + 1.0)) * unit
     if info.primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
@@ -164,9 +160,8 @@ def _highs(
     return {key: value for key, value in zip(keys, rounded, strict=True) if value}, bound
 
 
-def _matrix(program: PyomoProgram) -> tuple[Any, list[tuple[Any, ...]], float]:
-    """Return a program for HiGHS, its columns' (name, index...), and the unit of its objective."""
-    highspy = library("highspy")
+def _handed_over(program: PyomoProgram, options: dict[str, Any]) -> tuple[Any, list[tuple[Any, ...]], float]:
+    """Return HiGHS with a program, its columns' (name, index...), and the unit of its objective."""
     pyo = library("pyomo.environ")
     LinearStandardFormCompiler = library("pyomo.repn.plugins.standard_form").LinearStandardFormCompiler
 
@@ -174,19 +169,17 @@ def _matrix(program: PyomoProgram) -> tuple[Any, list[tuple[Any, ...]], float]:
     costs = form.c.toarray()[0] if form.columns else np.zeros(0)
     unit = power_of_two(float(costs.max(initial=0.0))) or 1.0
     matrix, sense = form.A.tocsc(), np.array([kind for _, kind in form.rows], dtype=np.int64)
-    lp = highspy.HighsLp()
-    lp.num_row_, lp.num_col_ = matrix.shape
-    lp.sense_ = highspy.ObjSense.kMaximize
-    lp.col_cost_ = costs / unit
-    lp.col_lower_ = np.array([column.lb for column in form.columns], dtype=np.float64)
-    lp.col_upper_ = np.array([column.ub for column in form.columns], dtype=np.float64)
-    lp.row_lower_ = np.where(sense > 0, -highspy.kHighsInf, form.rhs)
-    lp.row_upper_ = np.where(sense < 0, highspy.kHighsInf, form.rhs)
-    lp.integrality_ = [highspy.HighsVarType.kInteger] * len(form.columns)
-    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    lp.a_matrix_.start_, lp.a_matrix_.index_ = matrix.indptr, matrix.indices
-    lp.a_matrix_.value_ = matrix.data
-    return lp, [(column.parent_component().name, *column.index()) for column in form.columns], unit
+    limits = np.array([(column.lb, column.ub) for column in form.columns], dtype=np.float64).reshape(-1, 2)
+    highs = in_highs(
+        costs / unit,
+        (matrix.indptr, matrix.indices, matrix.data),
+        (np.where(sense > 0, -np.inf, form.rhs), np.where(sense < 0, np.inf, form.rhs)),
+        (limits[:, 0].copy(), limits[:, 1].copy()),
+        options,
+        maximise=True,
+        whole=True,
+    )
+    return highs, [(column.parent_component().name, *column.index()) for column in form.columns], unit
 
 
 def _run(highs: Any, budget: Budget, progress: ProgressCallback | None, unit: float) -> None:

@@ -35,6 +35,7 @@ from ...models.base import InputError, numbers
 from ...models.placement.instance import WEIGHT_UNIT, PlacementInstance
 from ...models.placement.jobs import RESOURCES, TICKS
 from ...models.placement.schedule import Schedule
+from ...models.program import in_highs
 from ...models.stopwatch import library
 from ..base import Budget, ProgressCallback
 from . import search_kernels as kernels
@@ -382,8 +383,6 @@ def fluid_prices(market: Market, times: np.ndarray, schedule: Schedule, budget: 
     numpy.ndarray or None
         None if the program is too large (:data:`FLUID_SIZE`), the time is up, or HiGHS does not solve it.
     """
-    highspy = library("highspy")
-
     jobs, rows, length = market.jobs, market.share.shape[1], np.diff(times).astype(np.float64)
     first = np.searchsorted(times, jobs.submit, side="right") - 1
     last = np.searchsorted(times, schedule.finish, side="left")
@@ -397,12 +396,7 @@ def fluid_prices(market: Market, times: np.ndarray, schedule: Schedule, budget: 
     duration, share = jobs.duration[job].astype(np.float64), market.share[market.kind[job]]
     cost = (begin + end) / 2.0 - jobs.submit[job]
     scale = float(cost.mean())  # half a tick at least
-    program = highspy.HighsLp()
-    program.num_col_, program.num_row_ = len(job), len(jobs) + len(length) * rows
-    program.col_cost_ = cost / scale
-    program.col_lower_, program.col_upper_ = np.zeros(len(job)), np.minimum(1.0, (end - begin) / duration)
-    program.row_lower_ = np.concatenate([np.ones(len(jobs)), np.full(len(length) * rows, -highspy.kHighsInf)])
-    program.row_upper_ = np.ones(program.num_row_)
+    lower = np.concatenate([np.ones(len(jobs)), np.full(len(length) * rows, -np.inf)])
     taken = share > 0.0
     start = np.concatenate([[0], np.cumsum(1 + taken.sum(axis=1))])
     index, value = np.empty(start[-1], dtype=np.int32), np.empty(start[-1])
@@ -413,17 +407,15 @@ def fluid_prices(market: Market, times: np.ndarray, schedule: Schedule, budget: 
         index[place[has]] = len(jobs) + interval[has] * rows + r
         value[place[has]] = share[has, r] * duration[has] / length[interval[has]]
         place = place + has
-    program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    program.a_matrix_.start_, program.a_matrix_.index_ = start.astype(np.int32), index
-    program.a_matrix_.value_ = value
-    highs = highspy.Highs()
-    highs.setOptionValue("output_flag", False)
-    highs.setOptionValue("threads", 1)
-    highs.setOptionValue("solver", "simplex")
-    highs.setOptionValue("time_limit", min(1e9, FLUID_SHARE * budget.left))
-    highs.passModel(program)
+    highs = in_highs(
+        cost / scale,
+        (start.astype(np.int32), index, value),
+        (lower, np.ones(len(lower))),
+        (np.zeros(len(job)), np.minimum(1.0, (end - begin) / duration)),
+        {"solver": "simplex", "time_limit": min(1e9, FLUID_SHARE * budget.left)},
+    )
     highs.run()
-    if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+    if highs.getModelStatus() != library("highspy").HighsModelStatus.kOptimal:
         return None
     dual = np.array(highs.getSolution().row_dual)[len(jobs) :].reshape(len(length), rows)
     result: np.ndarray = np.maximum(0.0, -dual) * scale / length[:, None]
