@@ -327,20 +327,8 @@ def insert(job, scale, free, needs, members, prices, costs, rows, scratch):  # t
         Numbers of rows of both kinds, slot of completion (from 0; -1 if the job is not placed), cost.
     """
     first, work, chunks, table, utility = job
-    (
-        curves,
-        vertices,
-        corners,
-        counts,
-        slope,
-        length,
-        order,
-        server_order,
-        room,
-        server_room,
-        rooms,
-        server_rooms,
-    ) = scratch
+    curves, vertices, corners, counts, slope, length = scratch[:6]
+    order, server_order, room, server_room, rooms, server_rooms = scratch[6:]
     best, last, dearest, bill, size, held = 0.0, -1, 0.0, 0.0, 0, 0
     for t in range(first, utility.shape[0]):
         if utility[t] <= best:
@@ -376,15 +364,7 @@ def insert(job, scale, free, needs, members, prices, costs, rows, scratch):  # t
             end = put(free[0], needs[0], prices[0], counts[s], order, members[0], rooms, t, rows[0], end)
             servers = table[counts[s]]
             server_end = put(
-                free[1],
-                needs[1],
-                prices[1],
-                servers,
-                server_order,
-                members[1],
-                server_rooms,
-                t,
-                rows[1],
+                free[1], needs[1], prices[1], servers, server_order, members[1], server_rooms, t, rows[1],
                 server_end,
-            )
+            )  # fmt: skip
     return end, server_end, done, bill
