@@ -215,11 +215,11 @@ def holds_no_instance(subject: Subject) -> None:
     Instances of small seeds are looked for, too.
     """
     for where, instance in {**subject.instances(), **subject.generated(range(3))}.items():
-        policy = subject.make()
+        policy, secrets = subject.make(), _Secrets(subject.kit, instance)
         home = type(policy).__module__.partition(".")[0]
         for moment in ("before start", "after start"):
             for path, thing in reachable(policy, "policy", home):
-                _refuse_secret(subject.kit, instance, path, thing, f"{moment} on instance {where!r}")
+                secrets.refuse(path, thing, f"{moment} on instance {where!r}")
             policy.start(instance.setting, np.random.default_rng(subject.seeds[0]))
 
 
@@ -232,7 +232,7 @@ def nothing_handed_over(subject: Subject) -> None:
     for where, instance in subject.instances().items():
         policy, setting = subject.make(), copied(instance.setting)
         policy.start(setting, np.random.default_rng(subject.seeds[0]))
-        episode = instance.episode(policy.traits.sees)
+        episode, secrets = instance.episode(policy.traits.sees), _Secrets(subject.kit, instance)
         scores = {id(thing): path for path, thing in reachable(episode, "episode") if _can_change(thing)}
         for observation in episode:
             outcome = episode.apply(policy.decide(observation), enforce=policy.traits.feasible)
@@ -242,7 +242,7 @@ def nothing_handed_over(subject: Subject) -> None:
             for name, root in handed.items():
                 _refuse_open(name, root)
                 for path, thing in reachable(root, name):
-                    _refuse_secret(subject.kit, instance, path, thing, f"on instance {where!r}")
+                    secrets.refuse(path, thing, f"on instance {where!r}")
                     if id(thing) in scores:
                         raise PolicyCheckError(
                             f"{path} is {scores[id(thing)]} itself, on instance {where!r}. Probable cause: "
@@ -268,22 +268,27 @@ def _refuse_open(name: str, root: Any) -> None:
             raise PolicyCheckError(f"{path} can be written to. Probable cause: no setflags(write=False)")
 
 
-def _refuse_secret(kit: Kit, instance: Instance, path: str, thing: Any, when: str) -> None:
-    """Raise if a reachable object is the instance, its episode, or holds what nature has yet to reveal."""
-    found = ""
-    if isinstance(thing, Instance) and thing == instance:
-        found = "the instance"
-    elif isinstance(thing, type(instance.episode(frozenset()))):
-        found = "the episode"
-    elif isinstance(thing, np.ndarray) and any(
-        _reveals(thing, secret, kit.shown(instance)) for secret in kit.secrets(instance)
-    ):
-        found = "what nature has yet to reveal"
-    if found:
-        raise PolicyCheckError(
-            f"{found} can be reached as {path}, {when}. Probable cause: the policy was made with the "
-            "instance in hand, or what is handed to policies refers to it"
-        )
+class _Secrets:
+    """What no policy may reach: the instance, its episode, and what nature has yet to reveal."""
+
+    def __init__(self, kit: Kit, instance: Instance) -> None:
+        self._instance, self._episode = instance, type(instance.episode(frozenset()))
+        self._arrays, self._shown = tuple(kit.secrets(instance)), kit.shown(instance)
+
+    def refuse(self, path: str, thing: Any, when: str) -> None:
+        """Raise if a reachable object is one of these, or an array that holds one."""
+        found = ""
+        if isinstance(thing, Instance) and thing == self._instance:
+            found = "the instance"
+        elif isinstance(thing, self._episode):
+            found = "the episode"
+        elif isinstance(thing, np.ndarray) and any(_reveals(thing, a, self._shown) for a in self._arrays):
+            found = "what nature has yet to reveal"
+        if found:
+            raise PolicyCheckError(
+                f"{found} can be reached as {path}, {when}. Probable cause: the policy was made with the "
+                "instance in hand, or what is handed to policies refers to it"
+            )
 
 
 def _reveals(array: np.ndarray, secret: np.ndarray, shown: int) -> bool:
