@@ -3,6 +3,7 @@
 `HYPOTHESIS_PROFILE=fuzz` draws fresh ones, and prints with a failure how to reproduce it.
 """
 
+import gc
 import os
 import signal
 
@@ -32,6 +33,11 @@ def _numbers_of_the_source() -> Constants:
 
 
 providers._get_local_constants = _numbers_of_the_source
+
+
+def pytest_collection_finish() -> None:
+    """Let no collection of garbage look again at what all tests share: the modules and the tests themselves."""
+    gc.freeze()
 
 
 @pytest.fixture
