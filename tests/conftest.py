@@ -36,7 +36,7 @@ providers._get_local_constants = _numbers_of_the_source
 
 
 def pytest_collection_finish() -> None:
-    """Let no collection of garbage look again at what all tests share: the modules and the tests themselves."""
+    """Let no collection of garbage look again at what all tests share: modules, and the tests themselves."""
     gc.freeze()
 
 
