@@ -41,7 +41,9 @@ def solve(
 
 def written(parameter: inspect.Parameter) -> str:
     """Return a parameter as it stands in a signature."""
-    text = f"{parameter.name}: {parameter.annotation}"
+    kind = parameter.annotation
+    annotation = kind if isinstance(kind, str) else inspect.formatannotation(kind)
+    text = f"{parameter.name}: {annotation.replace('collections.abc.', '')}"
     return text if parameter.default is parameter.empty else f"{text} = {parameter.default!r}"
 
 
