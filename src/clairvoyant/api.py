@@ -71,16 +71,14 @@ def generate(problem: str, size: str = "default", seed: int = 0, **options: Any)
     Parameters
     ----------
     problem
-        "allocation", "selection", either with "-gang" after it, "admission" or "placement".
+        Its name; see :func:`clairvoyant.problems.problems`.
     size
         "tiny", "default" or "large".
     seed
         Decides every draw.
     **options
-        What the problem's generator takes; see :func:`clairvoyant.models.allocation.generate.generate`,
-        :func:`clairvoyant.models.selection.generate.generate`, for gangs ``gang_generate`` beside them, and
-        :func:`clairvoyant.models.admission.generate.generate` and
-        :func:`clairvoyant.models.placement.generate.generate`.
+        What the problem's generator takes; see ``generate`` in ``clairvoyant.models.<problem>.generate``, for
+        gangs in ``gang_generate`` beside it.
 
     Raises
     ------
@@ -102,10 +100,8 @@ def from_trace(problem: str, folder: str | os.PathLike[str], **options: Any) -> 
     folder
         The folder that holds the traces.
     **options
-        What the problem's reader takes; see :func:`clairvoyant.models.allocation.trace.from_trace`,
-        :func:`clairvoyant.models.selection.trace.from_trace`, for gangs ``gang_generate`` beside them, and
-        :func:`clairvoyant.models.admission.trace.from_trace` and
-        :func:`clairvoyant.models.placement.trace.from_trace`.
+        What the problem's reader takes; see ``from_trace`` in ``clairvoyant.models.<problem>.trace``, for
+        gangs in ``gang_generate`` beside it.
 
     Raises
     ------

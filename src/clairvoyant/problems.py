@@ -97,6 +97,8 @@ class Problem:
     kit
         What :func:`clairvoyant.testing.check_policy` needs to know, a :class:`clairvoyant.testing.Kit`; one
         made from ``generate`` by default.
+    target
+        What ``make fuzz`` needs to know, a :class:`clairvoyant.testing.kit.Target`.
     small, besides
         Options of a tiny instance on which every method and policy has work to do, and a function that uses
         kernels which no listed oracle or policy uses: for ``clairvoyant warmup``.
@@ -120,6 +122,7 @@ class Problem:
     measures: Callable[[Any, Any], dict[str, float]] | str | None = None
     worst_case: Callable[..., Any] | str | None = None
     kit: Any = None
+    target: Any = None
     small: Mapping[str, Any] = field(default_factory=dict)
     besides: Callable[[], None] | str | None = None
     benchmark: str | None = None
@@ -187,6 +190,7 @@ OURS = (
         bounds=".analysis.allocation.regret:bounds",
         worst_case=".analysis.allocation.worst_case:worst_case",
         kit=".testing.allocation:KIT",
+        target=".testing.allocation:TARGET",
         besides="._warmup:allocation",
         benchmark="benchmarks.allocation:measure",
     ),
@@ -201,6 +205,7 @@ OURS = (
         rival="gang",
         policies=".online.allocation:POLICIES",
         kit=".testing.allocation:GANG_KIT",
+        target=".testing.allocation:GANG_TARGET",
     ),
     Problem(
         name="selection",
@@ -220,6 +225,7 @@ OURS = (
         facts=".analysis.selection:facts",
         bounds=".analysis.selection.regret:bounds",
         kit=".testing.selection:KIT",
+        target=".testing.selection:TARGET",
         besides="._warmup:selection",
         benchmark="benchmarks.selection:measure",
     ),
@@ -234,6 +240,7 @@ OURS = (
         rival="gang",
         policies=".online.selection:POLICIES",
         kit=".testing.selection:GANG_KIT",
+        target=".testing.selection:GANG_TARGET",
     ),
     Problem(
         name="admission",
@@ -254,6 +261,7 @@ OURS = (
         bounds=".analysis.admission.competitive:bounds",
         ratio=".analysis.admission.competitive:ratio",
         kit=".testing.admission:KIT",
+        target=".testing.admission:TARGET",
         benchmark="benchmarks.admission:measure",
     ),
     Problem(
@@ -276,6 +284,7 @@ OURS = (
         ratio=".analysis.placement.measures:ratio",
         measures=".analysis.placement.measures:measures",
         kit=".testing.placement:KIT",
+        target=".testing.placement:TARGET",
         small={"jobs": 3, "rho": 10.0, "contention": 0.0, "estimate_error": 0.5},
         besides="._warmup:placement",
         benchmark="benchmarks.placement:measure",

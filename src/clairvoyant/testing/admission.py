@@ -20,7 +20,7 @@ from ..models.admission.generate import generate
 from ..models.admission.instance import AdmissionInstance
 from ..models.admission.jobs import LARGEST, MOST_CHUNKS, Job
 from ..models.admission.schedule import Schedule
-from .kit import LONG, Kit
+from .kit import LONG, Kit, Target
 
 __all__ = ["CONSTRAINTS", "Schedule", "alter", "degenerate", "faults", "instances", "jobs", "ordinary"]
 __all__ += ["schedules", "secrets"]
@@ -403,3 +403,19 @@ def secrets(instance: AdmissionInstance) -> Iterator[np.ndarray]:
 
 SEEN = frozenset({"announced"})
 KIT = Kit("admission", ordinary, degenerate, SEEN, alter, secrets, long=long, drawn=partial(generate, "tiny"))
+
+
+def scaled(data: dict[str, Any], factor: float) -> dict[str, Any]:
+    """Return the JSON form of an instance with its rewards multiplied, as far as that is allowed."""
+    for job in data["jobs"]:
+        utility = job["utility"]
+        utility["priority"] = min(utility["priority"] * factor, 1e9)  # the most that is allowed
+    return data
+
+
+TARGET = Target(
+    instances(),
+    scaled,
+    lambda instance, schedule: schedule.deployments(instance.setting.horizon),
+    "offline",
+)

@@ -24,7 +24,7 @@ from ..models.allocation.generate import generate
 from ..models.allocation.instance import AllocationInstance
 from ..models.allocation.setting import Setting
 from ..models.allocation.utility import KINDS
-from .kit import LONG, Kit
+from .kit import LONG, Kit, Target, times
 
 SIZES = st.sampled_from([0.0, 1.0, 2.0, 0.5, 3.0]) | st.floats(2.0**-10, 10.0)
 """Demands and capacities: often zero or one, and often tied."""
@@ -294,4 +294,28 @@ GANG_KIT = Kit(
     secrets,
     long=long_gangs,
     drawn=partial(generate_gangs, "tiny"),
+)
+
+
+def scaled(data: dict[str, Any], factor: float) -> dict[str, Any]:
+    """Return the JSON form of an instance with its rewards multiplied, as far as that is allowed."""
+    utility = data["utility"]
+    if any(kind == "reciprocal" for row in utility["kind"] for kind in row):
+        return data  # its alpha is no factor
+    utility["alpha"] = times(utility["alpha"], factor)
+    data["overhead"] = times(data["overhead"], factor if factor <= 1.0 else 0.0)  # it is at most 1
+    return data
+
+
+TARGET = Target(
+    instances(max_slots=3),
+    scaled,
+    lambda instance, y: [y] * instance.setting.slots if isinstance(y, np.ndarray) else list(y),
+    "dynamic",
+)
+GANG_TARGET = Target(
+    gang_instances(max_ports=2, max_servers=2, max_kinds=2, max_slots=2),
+    scaled,
+    lambda instance, y: [y] * instance.setting.slots,
+    None,
 )

@@ -10,19 +10,18 @@ import json
 import math
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from hypothesis import strategies as st
 
 from .. import api
 from ..models.base import InputError, Instance
 from ..online.play import Replay, play
 from ..oracles.base import Optimum, WhyStopped
-from . import admission, allocation, placement, selection, selection_gang
+from ..problems import problems
+from .kit import Target
 
 ORACLE_SECONDS = 0.5
 """Time limit of an oracle; what it holds by then is judged as well."""
@@ -35,90 +34,8 @@ class ContradictionError(AssertionError):
     """Two results contradict each other, or an error message is none."""
 
 
-@dataclass(frozen=True)
-class Target:
-    """What the campaigns need to know of a problem.
-
-    Attributes
-    ----------
-    instances
-        Strategy for small instances.
-    scaled
-        Returns the JSON form of an instance with all its rewards multiplied.
-    replay
-        Turns an oracle's decision on an instance into decisions, one per event, that earn its value.
-    ceiling
-        The oracle whose bound no policy can pass, or ``None``.
-    """
-
-    instances: st.SearchStrategy[Any]
-    scaled: Callable[[dict[str, Any], float], dict[str, Any]]
-    replay: Callable[[Any, Any], Any]
-    ceiling: str | None
-
-
-def _times(node: Any, factor: float) -> Any:
-    return [_times(child, factor) for child in node] if isinstance(node, list) else node * factor
-
-
-def _scaled_allocation(data: dict[str, Any], factor: float) -> dict[str, Any]:
-    utility = data["utility"]
-    if any(kind == "reciprocal" for row in utility["kind"] for kind in row):
-        return data  # its alpha is no factor
-    utility["alpha"] = _times(utility["alpha"], factor)
-    data["overhead"] = _times(data["overhead"], factor if factor <= 1.0 else 0.0)  # it is at most 1
-    return data
-
-
-def _scaled_selection(data: dict[str, Any], factor: float) -> dict[str, Any]:
-    if factor < 1.0:  # means are at most 1
-        data["mean"] = _times(data["mean"], factor)
-    return data
-
-
-def _scaled_admission(data: dict[str, Any], factor: float) -> dict[str, Any]:
-    for job in data["jobs"]:
-        utility = job["utility"]
-        utility["priority"] = min(utility["priority"] * factor, 1e9)  # the most that is allowed
-    return data
-
-
-def _scaled_placement(data: dict[str, Any], factor: float) -> dict[str, Any]:
-    data["gpu_weight"] = data.get("gpu_weight", 0) * min(max(factor, 1.0), 1e6)  # it has three decimals
-    return data
-
-
 TARGETS: Mapping[str, Target] = {
-    "allocation": Target(
-        allocation.instances(max_slots=3),
-        _scaled_allocation,
-        lambda instance, y: [y] * instance.setting.slots if isinstance(y, np.ndarray) else list(y),
-        "dynamic",
-    ),
-    "allocation-gang": Target(
-        allocation.gang_instances(max_ports=2, max_servers=2, max_kinds=2, max_slots=2),
-        _scaled_allocation,
-        lambda instance, y: [y] * instance.setting.slots,
-        None,
-    ),
-    "selection": Target(
-        selection.instances(max_slots=3), _scaled_selection, lambda _, x: list(x), "clairvoyant"
-    ),
-    "selection-gang": Target(
-        selection_gang.gang_instances(max_slots=3), _scaled_selection, lambda _, x: list(x), "gang"
-    ),
-    "admission": Target(
-        admission.instances(),
-        _scaled_admission,
-        lambda instance, schedule: schedule.deployments(instance.setting.horizon),
-        "offline",
-    ),
-    "placement": Target(
-        placement.instances(max_jobs=4),
-        _scaled_placement,
-        lambda instance, schedule: instance.decisions(schedule),
-        "offline",
-    ),
+    name: problem.part("target") for name, problem in problems().items() if problem.has("target")
 }
 
 

@@ -34,7 +34,8 @@ from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
 
 from ..cli import output as out
-from .campaigns import TARGETS, Target, check_file, cross_check, damaged
+from .campaigns import TARGETS, check_file, cross_check, damaged
+from .kit import Target
 
 CHUNK = 50
 """Cases of a chunk: what is lost at most when a campaign is stopped."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from hypothesis.strategies import SearchStrategy
 
 from ..models.base import Instance
 
@@ -77,3 +78,30 @@ KITS: dict[str, Kit] = {}
 def register_kit(kit: Kit) -> None:
     """Make the checks known for a problem, replacing what was known before."""
     KITS[kit.problem] = kit
+
+
+@dataclass(frozen=True)
+class Target:
+    """What the campaigns need to know of a problem.
+
+    Attributes
+    ----------
+    instances
+        Strategy for small instances.
+    scaled
+        Returns the JSON form of an instance with all its rewards multiplied.
+    replay
+        Turns an oracle's decision on an instance into decisions, one per event, that earn its value.
+    ceiling
+        The oracle whose bound no policy can pass, or ``None``.
+    """
+
+    instances: SearchStrategy[Any]
+    scaled: Callable[[dict[str, Any], float], dict[str, Any]]
+    replay: Callable[[Any, Any], Any]
+    ceiling: str | None
+
+
+def times(node: Any, factor: float) -> Any:
+    """Return a number, or a nested list of numbers, times a factor."""
+    return [times(child, factor) for child in node] if isinstance(node, list) else node * factor

@@ -23,7 +23,7 @@ from ..models.placement.instance import PlacementInstance, taken_schedule
 from ..models.placement.jobs import LARGEST, LONGEST, TICKS
 from ..models.placement.schedule import Schedule
 from ..models.placement.simulator import Simulator
-from .kit import LONG, Kit
+from .kit import LONG, Kit, Target
 
 __all__ = ["CONSTRAINTS", "Schedule", "alter", "degenerate", "faults", "instances", "ordinary", "schedules"]
 __all__ += ["secrets"]
@@ -450,3 +450,14 @@ OBSERVABLE = frozenset({"durations", "estimates"})
 DRAWN = partial(generate, "tiny", estimate_error=0.5)
 
 KIT = Kit("placement", ordinary, degenerate, OBSERVABLE, alter, secrets, shown, long, DRAWN)
+
+
+def scaled(data: dict[str, Any], factor: float) -> dict[str, Any]:
+    """Return the JSON form of an instance with its rewards multiplied, as far as that is allowed."""
+    data["gpu_weight"] = data.get("gpu_weight", 0) * min(max(factor, 1.0), 1e6)  # it has three decimals
+    return data
+
+
+TARGET = Target(
+    instances(max_jobs=4), scaled, lambda instance, schedule: instance.decisions(schedule), "offline"
+)

@@ -25,7 +25,7 @@ from ..models.selection.instance import ChannelInstance, SelectionInstance
 from ..models.selection.noise import NOISES
 from ..models.selection.setting import Setting
 from . import selection_gang as gang
-from .kit import LONG, Kit
+from .kit import LONG, Kit, Target, times
 
 DEMANDS = st.integers(0, 3)
 CAPACITIES = st.integers(0, 6)
@@ -270,3 +270,14 @@ GANG_KIT = Kit(
     long=gang.long_gangs,
     drawn=partial(generate_gangs, "tiny"),
 )
+
+
+def scaled(data: dict[str, Any], factor: float) -> dict[str, Any]:
+    """Return the JSON form of an instance with its rewards multiplied, as far as that is allowed."""
+    if factor < 1.0:  # means are at most 1
+        data["mean"] = times(data["mean"], factor)
+    return data
+
+
+TARGET = Target(instances(max_slots=3), scaled, lambda _, x: list(x), "clairvoyant")
+GANG_TARGET = Target(gang.gang_instances(max_slots=3), scaled, lambda _, x: list(x), "gang")
