@@ -64,22 +64,11 @@ def _least(gaps: np.ndarray, heads: Sequence[str]) -> str:
     return f"least lead {spread(gaps[:, worst], 1, True)} ({heads[worst]})"
 
 
-def _check_figure_3(context: Context) -> Finding:
-    drawn = seeds(context, 5, 5, 10)
-    levels = context.pick((15, 70), (10, 60, 150), (20, 50, 100, 200, 300, 400))
-    T, machines = context.pick((50, 12), (100, 25), (300, 50))
-    checked = context.pick(1, 2, 3)
-    found: dict[str, dict[str, np.ndarray]] = {}
-    dorm: dict[str, np.ndarray] = {}
-    limits: dict[str, np.ndarray] = {}
-    for fit in track(context, FITS):
-        places = [Setup(jobs, T, machines, machines, fit) for jobs in levels]
-        found[fit] = {who.label: totals(who, places, drawn) for who in (OASIS, *QUICK_BASELINES)}
-        if context.mode != "quick":
-            dorm[fit] = totals(DORM, places[:1], drawn)
-        limits[fit] = np.array([[bound(place, seed) for place in places] for seed in drawn[:checked]])
-    heads = [f"{jobs} jobs" for jobs in levels]
-    statements = []
+def _ahead(
+    levels: Sequence[int], found: Mapping[str, Mapping[str, np.ndarray]], dorm: Mapping[str, np.ndarray]
+) -> list[Statement]:
+    """Return the statements about the leads of OASiS, by number of jobs and kind of jobs."""
+    heads, statements = [f"{jobs} jobs" for jobs in levels], []
     for fit, table in found.items():
         if fit in dorm:
             gap = table[OASIS.label][:, 0] - dorm[fit][:, 0]
@@ -100,23 +89,71 @@ def _check_figure_3(context: Context) -> Finding:
                     positive(grows),
                 ),
             ]
+    return statements
+
+
+def _by_jobs(
+    levels: Sequence[int],
+    found: Mapping[str, dict[str, np.ndarray]],
+    limits: Mapping[str, np.ndarray],
+    checked: int,
+) -> tuple[Figure, Figure]:
+    """Return total utilities by number of jobs, and those of some instances beside their bounds."""
+    return (
+        curves(
+            "figure-3",
+            "Total utility by number of jobs.",
+            levels,
+            {f"total utility ({fit} jobs)": table for fit, table in found.items()},
+            "jobs",
+        ),
+        curves(
+            "figure-3-bound",
+            f"Total utility, and a certified bound on what any schedule can earn, means over the first "
+            f"{checked} of the instances.",
+            levels,
+            {
+                f"total utility ({fit} jobs)": {
+                    label: values[:checked].mean(axis=0, keepdims=True)
+                    for label, values in (table | {BOUND: limits[fit]}).items()
+                }
+                for fit, table in found.items()
+            },
+            "jobs",
+        ),
+    )
+
+
+def _earned(jobs: int, found: Mapping[str, Mapping[str, np.ndarray]], at: int) -> str:
+    """Return in words what OASiS and the others earn at a number of jobs."""
+    earned = (
+        f"{spread(table[OASIS.label][:, at])} on {fit} jobs, against "
+        + ", ".join(f"{spread(table[other.label][:, at])} ({other.label})" for other in QUICK_BASELINES)
+        for fit, table in found.items()
+    )
+    return f"With {jobs} jobs OASiS earns {'; '.join(earned)}."
+
+
+def _check_figure_3(context: Context) -> Finding:
+    drawn = seeds(context, 5, 5, 10)
+    levels = context.pick((15, 70), (10, 60, 150), (20, 50, 100, 200, 300, 400))
+    T, machines = context.pick((50, 12), (100, 25), (300, 50))
+    checked = context.pick(1, 2, 3)
+    found: dict[str, dict[str, np.ndarray]] = {}
+    dorm: dict[str, np.ndarray] = {}
+    limits: dict[str, np.ndarray] = {}
+    for fit in track(context, FITS):
+        places = [Setup(jobs, T, machines, machines, fit) for jobs in levels]
+        found[fit] = {who.label: totals(who, places, drawn) for who in (OASIS, *QUICK_BASELINES)}
+        if context.mode != "quick":
+            dorm[fit] = totals(DORM, places[:1], drawn)
+        limits[fit] = np.array([[bound(place, seed) for place in places] for seed in drawn[:checked]])
+    heads = [f"{jobs} jobs" for jobs in levels]
+    statements = _ahead(levels, found, dorm)
     last = {fit: {label: values[:, -1] for label, values in table.items()} for fit, table in found.items()}
     return Finding(
         verdict(statements),
-        " ".join(
-            f"With {levels[at]} jobs OASiS earns "
-            + "; ".join(
-                f"{spread(table[OASIS.label][:, at])} on {fit} jobs, against "
-                + ", ".join(
-                    f"{spread(table[other.label][:, at])} ({other.label})" for other in QUICK_BASELINES
-                )
-                for fit, table in found.items()
-            )
-            + "."
-            for at in (0, -1)
-        )
-        + " "
-        + counted(statements),
+        " ".join(_earned(levels[at], found, at) for at in (0, -1)) + " " + counted(statements),
         {
             "instances": len(drawn),
             "horizon": T,
@@ -158,27 +195,7 @@ def _check_figure_3(context: Context) -> Finding:
             ),
         ),
         figures=(
-            curves(
-                "figure-3",
-                "Total utility by number of jobs.",
-                levels,
-                {f"total utility ({fit} jobs)": table for fit, table in found.items()},
-                "jobs",
-            ),
-            curves(
-                "figure-3-bound",
-                f"Total utility, and a certified bound on what any schedule can earn, means over the first "
-                f"{checked} of the instances.",
-                levels,
-                {
-                    f"total utility ({fit} jobs)": {
-                        label: values[:checked].mean(axis=0, keepdims=True)
-                        for label, values in (table | {BOUND: limits[fit]}).items()
-                    }
-                    for fit, table in found.items()
-                },
-                "jobs",
-            ),
+            *_by_jobs(levels, found, limits, checked),
             utilisation_figure(
                 "figure-3-utilisation",
                 f"Use of the machines, mean over the resources, {levels[-1]} short jobs.",
@@ -459,6 +476,39 @@ def _no_trend(change: np.ndarray) -> bool | None:
     return False if low > 0 or high < 0 else True if max(-low, high) < TREND else None
 
 
+def _trends(
+    found: Mapping[tuple[int, float], np.ndarray], machines: Sequence[int], highs: Sequence[float]
+) -> list[Statement]:
+    """Return the statements about trends, with more machines and with a wider range of priorities."""
+    by_size = _changes(
+        found, [(machines[0], high) for high in highs], [(machines[-1], high) for high in highs]
+    )
+    by_range = _changes(found, [(n, highs[0]) for n in machines], [(n, highs[-1]) for n in machines])
+    trends = (
+        ("more servers", f"from {machines[0]} to {machines[-1]} machines", machines, by_size),
+        ("larger U / L", f"from priorities up to {highs[0]:g} to {highs[-1]:g}", highs, by_range),
+    )
+    return [
+        Statement(
+            f"no clear trend with {what} (here: a change that is surely below {TREND:g})",
+            f"{one}: {spread(change, 2, True) if len(change) > 1 else 'too few instances'}",
+            _no_trend(change),
+        )
+        for what, one, levels, change in trends
+        if len(levels) > 1
+    ]
+
+
+def _beside_the_best(place: Setup, seed: int) -> Figure:
+    best, plan = searched(place, seed).schedule, outcome(OASIS, place, seed).schedule
+    return gantt(
+        "figure-5-gantt",
+        "Workers of the best schedule found and of OASiS on one instance.",
+        instance(place, seed),
+        {"workers (best found)": (best, "workers"), "workers (OASiS)": (plan, "workers")},
+    )
+
+
 def _check_figure_5(context: Context) -> Finding:
     drawn = seeds(context, 3, 3, 5)
     machines = context.pick((10, 20), (10, 20), (10, 20, 40, 80))
@@ -480,10 +530,6 @@ def _check_figure_5(context: Context) -> Finding:
     below = int((most < STATED[0] - MARGIN).sum())
     inside = int(((least >= STATED[0] - MARGIN) & (most <= STATED[1] + MARGIN)).sum())
     medians = [_inside(rows) for rows in found.values()]
-    by_size = _changes(
-        found, [(machines[0], high) for _, high in ranges], [(machines[-1], high) for _, high in ranges]
-    )
-    by_range = _changes(found, [(n, ranges[0][1]) for n in machines], [(n, ranges[-1][1]) for n in machines])
     statements = [
         Statement(
             f"the ratio is {STATED[0]:g} to {STATED[1]:g} (here: give or take {MARGIN:g}, on every instance)",
@@ -495,23 +541,9 @@ def _check_figure_5(context: Context) -> Finding:
             f"of {len(found)} settings surely inside: {medians.count(True)}, outside: {medians.count(False)}",
             all_of(medians),
         ),
-        *(
-            Statement(
-                f"no clear trend with {what} (here: a change that is surely below {TREND:g})",
-                f"{one}: {spread(change, 2, True) if len(change) > 1 else 'too few instances'}",
-                _no_trend(change),
-            )
-            for what, one, change in (
-                ("more servers", f"from {machines[0]} to {machines[-1]} machines", by_size),
-                ("larger U / L", f"from priorities up to {ranges[0][1]:g} to {ranges[-1][1]:g}", by_range),
-            )
-            if len(ranges if what == "larger U / L" else machines) > 1
-        ),
+        *_trends(found, machines, [high for _, high in ranges]),
     ]
     summed = some[:, 1].sum() / some[:, 0].sum()
-    first = next(iter(places.values()))
-    made = instance(first, drawn[0])
-    best, plan = searched(first, drawn[0]).schedule, outcome(OASIS, first, drawn[0]).schedule
     return Finding(
         verdict(statements),
         f"With 10 jobs and T = 10 schedules found earn {np.median(least):.2f} times what OASiS earns in the "
@@ -549,12 +581,7 @@ def _check_figure_5(context: Context) -> Finding:
         ),
         figures=(
             _ratio_figure(found, machines, [high for _, high in ranges]),
-            gantt(
-                "figure-5-gantt",
-                "Workers of the best schedule found and of OASiS on one instance.",
-                made,
-                {"workers (best found)": (best, "workers"), "workers (OASiS)": (plan, "workers")},
-            ),
+            _beside_the_best(next(iter(places.values())), drawn[0]),
         ),
     )
 

@@ -379,6 +379,12 @@ def alternating(slots: int) -> AllocationInstance:
     )
 
 
+def _totals(instance: AllocationInstance) -> dict[str, float]:
+    """Return what each policy earns, by name."""
+    policies = (Ogasched(), Drf(), Fairness(), BinPacking(1.0), Spreading(1.0))
+    return {policy.name: play(policy, instance).total for policy in policies}
+
+
 def _check_always_best(context: Context) -> Finding:
     drawn = seeds(context, 3, 5, 20)
     slots = context.pick(100, 600, 2000)
@@ -409,10 +415,7 @@ def _check_always_best(context: Context) -> Finding:
     means = {who: [float(v.mean()) for v in leads[who]] for who in OGASCHED}
     worse = [positive(v) for v in cost].count(False)
     small = alternating(8)
-    totals = {
-        policy.name: play(policy, small).total
-        for policy in (Ogasched(), Drf(), Fairness(), BinPacking(1.0), Spreading(1.0))
-    }
+    totals = _totals(small)
     return Finding(
         holds_if(all(sign is not False for sign in signs[CONSTANT] + signs[TABLE_1])),
         f"Against the best heuristic OGASched stands between {min(means[CONSTANT]):+.0f} % and "

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from ...online.play import play
-from ..claim import Claim, Context, Finding, Table, Verdict
+from ..claim import Claim, Context, Figure, Finding, Table, Verdict
 from ..statistics import growth_exponent
 from .experiments import (
     BASELINES,
@@ -156,33 +157,43 @@ def _over_time(context: Context, name: str, setup: Setup, drawn: range) -> Findi
                 ),
             ),
         ),
-        figures=(
-            curves(
-                f"{name}a",
-                "Average reward until slot t.",
-                points,
-                {"average reward per slot": {who.label: means[who] for who in EVERYONE}},
-                "slot t",
-                log="x",
-            ),
-            curves(
-                f"{name}b",
-                "Accumulated reward.",
-                points,
-                {"accumulated reward": {who.label: means[who] * points for who in EVERYONE}},
-                "slot t",
-            ),
-            curves(
-                f"{name}c",
-                "Average reward of OGASched over that of each heuristic; above 1 OGASched is ahead.",
-                points,
-                {
-                    f"{who.label} / heuristic": {other.label: ratio[who, other] for other in HEURISTICS}
-                    for who in OGASCHED
-                },
-                "slot t",
-                log="x",
-            ),
+        figures=_time_curves(name, points, means, ratio),
+    )
+
+
+def _time_curves(
+    name: str,
+    points: np.ndarray,
+    means: dict[Contender, np.ndarray],
+    ratio: dict[tuple[Contender, Contender], np.ndarray],
+) -> tuple[Figure, ...]:
+    """Return averages, sums and ratios over time."""
+    return (
+        curves(
+            f"{name}a",
+            "Average reward until slot t.",
+            points,
+            {"average reward per slot": {who.label: means[who] for who in EVERYONE}},
+            "slot t",
+            log="x",
+        ),
+        curves(
+            f"{name}b",
+            "Accumulated reward.",
+            points,
+            {"accumulated reward": {who.label: means[who] * points for who in EVERYONE}},
+            "slot t",
+        ),
+        curves(
+            f"{name}c",
+            "Average reward of OGASched over that of each heuristic; above 1 OGASched is ahead.",
+            points,
+            {
+                f"{who.label} / heuristic": {other.label: ratio[who, other] for other in HEURISTICS}
+                for who in OGASCHED
+            },
+            "slot t",
+            log="x",
         ),
     )
 
@@ -237,6 +248,34 @@ def _all(signs: list[bool | None]) -> bool | None:
     return False if False in signs else None if None in signs else True
 
 
+def _of_contention(
+    levels: tuple[float, ...], found: dict[str, np.ndarray], fall: dict[str, np.ndarray]
+) -> list[Statement]:
+    """Return the statements about the contention level: up to 1, and from there on, where rewards fall."""
+    one = levels.index(1.0)
+    by_fairness = found[CONSTANT.label] / found[FAIRNESS.label] * 100
+    shrinks = by_fairness[:, one] - by_fairness[:, -1]
+    rise = {label: lead(values[:, one], values[:, 0]) for label, values in found.items()}
+    return [
+        Statement(
+            "rewards rise with contention from 0.1 to 1",
+            f"{CONSTANT.label} {spread(rise[CONSTANT.label], 0, True)} %",
+            _all([positive(v) for v in rise.values()]),
+        ),
+        Statement(
+            "rewards fall when contention rises beyond 1",
+            f"to {levels[-1]:g}: {CONSTANT.label} {spread(fall[CONSTANT.label], 0, True)} %, stationary "
+            f"optimum {spread(fall[OPTIMUM], 0, True)} %",
+            positive(-fall[CONSTANT.label]),
+        ),
+        Statement(
+            "the lead shrinks when contention rises beyond 1",
+            f"{CONSTANT.label} over FAIRNESS, {levels[-1]:g} against 1: {spread(-shrinks, 1, True)} points",
+            positive(shrinks),
+        ),
+    ]
+
+
 def _check_figure_3(context: Context) -> Finding:
     drawn = seeds(context, 3, 4, 10)
     slots = context.pick(60, 300, 2000)
@@ -278,28 +317,8 @@ def _check_figure_3(context: Context) -> Finding:
             positive(np.array(_slopes(servers, by_servers) - _slopes(ports, by_ports))),
         ),
     ]
-    one = levels.index(1.0)
-    shrinks = by_fairness["the contention level"][:, one] - by_fairness["the contention level"][:, -1]
-    rise = {label: lead(values[:, one], values[:, 0]) for label, values in by_level.items()}
-    fall = {label: lead(values[:, -1], values[:, one]) for label, values in by_level.items()}
-    statements += [
-        Statement(
-            "rewards rise with contention from 0.1 to 1",
-            f"{CONSTANT.label} {spread(rise[CONSTANT.label], 0, True)} %",
-            _all([positive(v) for v in rise.values()]),
-        ),
-        Statement(
-            "rewards fall when contention rises beyond 1",
-            f"to {levels[-1]:g}: {CONSTANT.label} {spread(fall[CONSTANT.label], 0, True)} %, stationary "
-            f"optimum {spread(fall[OPTIMUM], 0, True)} %",
-            positive(-fall[CONSTANT.label]),
-        ),
-        Statement(
-            "the lead shrinks when contention rises beyond 1",
-            f"{CONSTANT.label} over FAIRNESS, {levels[-1]:g} against 1: {spread(-shrinks, 1, True)} points",
-            positive(shrinks),
-        ),
-    ]
+    fall = {label: lead(v[:, -1], v[:, levels.index(1.0)]) for label, v in by_level.items()}
+    statements += _of_contention(levels, by_level, fall)
     return Finding(
         verdict(statements),
         f"{_fails(statements)} of {len(statements)} statements fail, those that do are in the table. "
@@ -324,22 +343,26 @@ def _check_figure_3(context: Context) -> Finding:
             ),
         ),
         figures=tuple(
-            curves(
-                f"figure-3{letter}",
-                f"Reward per slot over {of}, and OGASched over each heuristic.",
-                sweeps[of][1],
-                {
-                    "reward per slot": {who.label: found[of][who.label] for who in EVERYONE},
-                    "OGASched (constant) / heuristic": {
-                        other.label: found[of][CONSTANT.label] / found[of][other.label]
-                        for other in HEURISTICS
-                    },
-                },
-                {"|R|": "servers |R|", "|L|": "job types |L|"}.get(of, "contention level"),
-                log="x",
-            )
+            _sweep_curves(f"figure-3{letter}", of, sweeps[of][1], found[of])
             for letter, of in zip("abc", sweeps, strict=True)
         ),
+    )
+
+
+def _sweep_curves(name: str, of: str, sizes: Sequence[float], found: dict[str, np.ndarray]) -> Figure:
+    """Return rewards over a size, and OGASched's over those of the heuristics."""
+    return curves(
+        name,
+        f"Reward per slot over {of}, and OGASched over each heuristic.",
+        sizes,
+        {
+            "reward per slot": {who.label: found[who.label] for who in EVERYONE},
+            "OGASched (constant) / heuristic": {
+                other.label: found[CONSTANT.label] / found[other.label] for other in HEURISTICS
+            },
+        },
+        {"|R|": "servers |R|", "|L|": "job types |L|"}.get(of, "contention level"),
+        log="x",
     )
 
 
@@ -531,15 +554,6 @@ def _check_figure_4(context: Context) -> Finding:
             positive(range_lead),
         ),
     ]
-    few = (0.1, 1.0, 25.0, 100.0)
-    points = _points(slots)
-    lines = [
-        {who.label: _running_means(who, setup, drawn, points) * points for who in (*group, CONSTANT)}
-        for group in (
-            [with_step(eta, 0.9999) for eta in few],
-            [with_step(25.0, d) for d in decays[:1] + decays[2:]],
-        )
-    ]
     return Finding(
         verdict(statements),
         f"A wrong step: {statements[0].finds}. Decay 0.9999 against 1.0001: {spread(direction, 2)} %. "
@@ -570,18 +584,31 @@ def _check_figure_4(context: Context) -> Finding:
                 ),
             ),
         ),
-        figures=tuple(
-            curves(
-                f"figure-4{letter}",
-                f"Accumulated reward of OGASched by {what}.",
-                points,
-                {"accumulated reward": group},
-                "slot t",
-            )
-            for letter, what, group in zip(
-                "ab", ("eta0 (decay 0.9999)", "decay (eta0 = 25)"), lines, strict=True
-            )
-        ),
+        figures=_step_curves(setup, drawn, decays),
+    )
+
+
+def _step_curves(setup: Setup, drawn: range, decays: tuple[float, ...]) -> tuple[Figure, ...]:
+    """Return accumulated rewards over time by the first step, and by its decay."""
+    points = _points(setup.slots or 0)
+    groups = (
+        ("a", "eta0 (decay 0.9999)", [with_step(eta, 0.9999) for eta in (0.1, 1.0, 25.0, 100.0)]),
+        ("b", "decay (eta0 = 25)", [with_step(25.0, d) for d in decays[:1] + decays[2:]]),
+    )
+    return tuple(
+        curves(
+            f"figure-4{letter}",
+            f"Accumulated reward of OGASched by {what}.",
+            points,
+            {
+                "accumulated reward": {
+                    who.label: _running_means(who, setup, drawn, points) * points
+                    for who in (*group, CONSTANT)
+                }
+            },
+            "slot t",
+        )
+        for letter, what, group in groups
     )
 
 

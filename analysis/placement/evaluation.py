@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
@@ -134,21 +134,13 @@ CLOSE = 4.0
 """All fees of heuristics on one cluster are within so many per cent in Table 1 (3.7 at most)."""
 
 
-def _check_heuristics(context: Context) -> Finding:
-    drawn = seeds(context, 10, 10, 20)
-    places = settings(context, context.pick(120, 300, 4000))
-    crowded = Setup(context.pick(200, 1000, 4000), rho=context.pick(4.0, 2.0, 1.2))
-    orders = ((DRF_FF, FIFO_FF), (DRF_LB, FIFO_LB))
-    cells = [(w, s.on(c)) for s in places.values() for c in CLUSTERS for w in HEURISTICS]
-    cells += [(w, crowded) for pair in orders for w in pair] + [(FIFO_FF, crowded.on("large"))]
-    _play_all(context, cells, drawn)
-    small, large = (samples(FIFO_FF, setup, drawn, JCT) for setup in (crowded, crowded.on("large")))
-    longer = float(small.mean() / large.mean())
+def _order_and_placing(places: Mapping[str, Setup], drawn: Sequence[int]) -> list[Statement]:
+    """Return the statements about the heuristic rows of Table 1."""
 
     def compare(a: Contender, b: Contender, cluster: str, measure: str) -> dict[str, Paired]:
         return {label: versus(a, b, s.on(cluster), drawn, measure) for label, s in places.items()}
 
-    statements = [
+    return [
         judged(
             "Small: Tetris is behind FIFO in JCT (FirstFit; printed: "
             f"{_printed('Tetris', 'FIFO-FirstFit', 0, 0):+.1f} %)",
@@ -182,6 +174,32 @@ def _check_heuristics(context: Context) -> Finding:
             for cluster, pairs in _fees_apart(places, drawn).items()
         ),
     ]
+
+
+def _against_fifo(
+    players: Iterable[Contender], setups: Collection[Setup], drawn: Sequence[int]
+) -> dict[str, np.ndarray]:
+    """Return by how many per cent JCTs are above those of FIFO-FirstFit, shape (instances, setups)."""
+    return {
+        who.label: np.column_stack(
+            [excess(*(samples(w, s, drawn, JCT) for w in (who, FIFO_FF))) for s in setups]
+        )
+        for who in players
+    }
+
+
+def _check_heuristics(context: Context) -> Finding:
+    drawn = seeds(context, 10, 10, 20)
+    places = settings(context, context.pick(120, 300, 4000))
+    crowded = Setup(context.pick(200, 1000, 4000), rho=context.pick(4.0, 2.0, 1.2))
+    orders = ((DRF_FF, FIFO_FF), (DRF_LB, FIFO_LB))
+    cells = [(w, s.on(c)) for s in places.values() for c in CLUSTERS for w in HEURISTICS]
+    cells += [(w, crowded) for pair in orders for w in pair] + [(FIFO_FF, crowded.on("large"))]
+    _play_all(context, cells, drawn)
+    small, large = (samples(FIFO_FF, setup, drawn, JCT) for setup in (crowded, crowded.on("large")))
+    longer = float(small.mean() / large.mean())
+
+    statements = _order_and_placing(places, drawn)
     first = places["rho 2"]
     lb = versus(FIFO_LB, FIFO_FF, first, drawn, JCT)
     drf = versus(DRF_FF, FIFO_FF, crowded, drawn, JCT)
@@ -229,15 +247,7 @@ def _check_heuristics(context: Context) -> Finding:
                 "JCT of the heuristics of Table 1 against that of FIFO-FirstFit; negative is better. "
                 f"{first.jobs} jobs, rho 2 on Small.",
                 [c.capitalize() for c in CLUSTERS],
-                {
-                    who.label: np.column_stack(
-                        [
-                            excess(*(samples(w, first.on(c), drawn, JCT) for w in (who, FIFO_FF)))
-                            for c in CLUSTERS
-                        ]
-                    )
-                    for who in HEURISTICS[1:]
-                },
+                _against_fifo(HEURISTICS[1:], [first.on(c) for c in CLUSTERS], drawn),
                 "JCT against FIFO-FirstFit (%)",
             ),
         ),
@@ -386,16 +396,14 @@ STATED_LEAD = -above(TABLE_1["DAS"].jct[0], TABLE_1["FIFO-LoadBalance"].jct[0])
 """Per cent by which DAS is below FIFO-LoadBalance, the best heuristic, in JCT on Small in Table 1."""
 
 
-def _check_stronger(context: Context) -> Finding:
-    drawn = seeds(context, 10, 10, 20)
-    places = settings(context, context.pick(120, 400, 4000))
-    players = (*HEURISTICS, *OURS)
-    _play_all(context, [(w, s) for s in places.values() for w in players], drawn)
+def _below_fifo(
+    places: Mapping[str, Setup], slowed: Sequence[str], drawn: Sequence[int]
+) -> tuple[list[Statement], list[Statement]]:
+    """Return the statements that are judged, and those beside them."""
 
     def compare(a: Contender, b: Contender, measure: str, where: Iterable[str]) -> dict[str, Paired]:
         return {label: versus(a, b, places[label], drawn, measure) for label in where}
 
-    slowed = [label for label, setup in places.items() if setup.contention]
     statements = [
         judged(
             f"{who.label} is below FIFO-FirstFit in JCT at {slowed[0]}{more}",
@@ -421,6 +429,17 @@ def _check_stronger(context: Context) -> Finding:
         for who in OURS
         for label in slowed[1:]
     ]
+    return statements, beside
+
+
+def _check_stronger(context: Context) -> Finding:
+    drawn = seeds(context, 10, 10, 20)
+    places = settings(context, context.pick(120, 400, 4000))
+    players = (*HEURISTICS, *OURS)
+    _play_all(context, [(w, s) for s in places.values() for w in players], drawn)
+
+    slowed = [label for label, setup in places.items() if setup.contention]
+    statements, beside = _below_fifo(places, slowed, drawn)
     first = places["rho 2"]
     fifo, sjf = (versus(who, FIFO_FF, first, drawn, JCT) for who in OURS)
     best = [versus(who, FIFO_LB, first, drawn, JCT) for who in OURS]
@@ -467,15 +486,7 @@ def _check_stronger(context: Context) -> Finding:
                 "stronger-baselines",
                 f"JCT against that of FIFO-FirstFit; negative is better. Small cluster, {first.jobs} jobs.",
                 list(places),
-                {
-                    who.label: np.column_stack(
-                        [
-                            excess(samples(who, s, drawn, JCT), samples(FIFO_FF, s, drawn, JCT))
-                            for s in places.values()
-                        ]
-                    )
-                    for who in players[1:]
-                },
+                _against_fifo(players[1:], places.values(), drawn),
                 "JCT against FIFO-FirstFit (%)",
             ),
         ),
@@ -486,6 +497,36 @@ def _check_stronger(context: Context) -> Finding:
 
 RATES = {"Low": 0.5, "Normal": 1.0, "High": 2.0}
 """Levels of Figure 7 and how much faster jobs arrive."""
+
+
+def _by_rate(
+    base: Setup, players: Sequence[Contender], tables: Mapping[str, Mapping[Contender, np.ndarray]]
+) -> Figure:
+    """Return measures against those of FIFO-FirstFit, by the arrival rate."""
+    return curves(
+        "figure-7",
+        "JCT and fee against those of FIFO-FirstFit, by the arrival rate; negative is better. Small "
+        f"cluster, {base.jobs} jobs.",
+        list(RATES.values()),
+        {
+            f"{name} against FIFO-FirstFit (%)": {
+                who.label: excess(table[who], table[FIFO_FF]).T for who in players[1:]
+            }
+            for name, table in tables.items()
+        },
+        "arrival rate, relative to Normal",
+    )
+
+
+def _queue(players: Sequence[Contender], setup: Setup, drawn: Sequence[int]) -> Figure:
+    time, waits = queue_over_time(players, setup, drawn)
+    return curves(
+        "queue",
+        f"Jobs that wait, over time, at High load, Small cluster, {setup.jobs} jobs.",
+        time,
+        {"jobs waiting": waits},
+        "time until the last submission (%)",
+    )
 
 
 def _check_figure_7(context: Context) -> Finding:
@@ -527,7 +568,7 @@ def _check_figure_7(context: Context) -> Finding:
         _change("... and smaller at High than Normal", saved[1] - saved[2]),
     ]
     statements = [*supported, *rest]
-    waits = queue_over_time(players, levels["High"], drawn)
+    gained = {"order in JCT": order, "placing in JCT": rule, "placing in fee": saved}
     return Finding(
         as_amended(supported, rest),
         f"From Low to Normal to High the gain in JCT of a better order is "
@@ -543,16 +584,9 @@ def _check_figure_7(context: Context) -> Finding:
                 for i, n in enumerate(names)
             },
             **{
-                f"gain of order in JCT, {n} (%)": round(float(order[i].mean()), 2)
-                for i, n in enumerate(names)
-            },
-            **{
-                f"gain of placing in JCT, {n} (%)": round(float(rule[i].mean()), 2)
-                for i, n in enumerate(names)
-            },
-            **{
-                f"gain of placing in fee, {n} (%)": round(float(saved[i].mean()), 2)
-                for i, n in enumerate(names)
+                f"gain of {what}, {n} (%)": round(float(row.mean()), 2)
+                for what, gains in gained.items()
+                for n, row in zip(names, gains, strict=True)
             },
         },
         tables=(
@@ -567,26 +601,8 @@ def _check_figure_7(context: Context) -> Finding:
             ),
         ),
         figures=(
-            curves(
-                "figure-7",
-                "JCT and fee against those of FIFO-FirstFit, by the arrival rate; negative is better. Small "
-                f"cluster, {base.jobs} jobs.",
-                list(RATES.values()),
-                {
-                    f"{name} against FIFO-FirstFit (%)": {
-                        who.label: excess(table[who], table[FIFO_FF]).T for who in players[1:]
-                    }
-                    for name, table in (("JCT", jct), ("fee", fee))
-                },
-                "arrival rate, relative to Normal",
-            ),
-            curves(
-                "queue",
-                f"Jobs that wait, over time, at High load, Small cluster, {base.jobs} jobs.",
-                waits[0],
-                {"jobs waiting": waits[1]},
-                "time until the last submission (%)",
-            ),
+            _by_rate(base, players, {"JCT": jct, "fee": fee}),
+            _queue(players, levels["High"], drawn),
         ),
     )
 
@@ -827,6 +843,31 @@ def bound(setup: Setup, seed: int) -> float:
     return lower_bound(drawn).jct / (60.0 * len(drawn.jobs))
 
 
+def _gap(who: Contender, setup: Setup, seed: int) -> float:
+    """Return by how many per cent a JCT is above a certified bound."""
+    return above(outcome(who, setup, seed).measures[JCT], bound(setup, seed))
+
+
+def _tiny_table(
+    jobs: int, intervals: Mapping[Contender, np.ndarray], counts: Mapping[Contender, int], of: int
+) -> Table:
+    """Return how far costs are above the optima of ``of`` tiny instances."""
+    return Table(
+        f"Cost over optimum, {jobs} jobs on 2 x 4 GPUs, {of} instances. {NOTE}",
+        ("policy", "mean", "most", "more than 1 % above (% of instances)", "optimal on"),
+        tuple(
+            (
+                who.label,
+                round(float(found[:, 0].mean()), 3),
+                round(float(found[:, 0].max()), 3),
+                round(100.0 * counts[who] / of),
+                int((found[:, 1] <= 1.0 + 1e-9).sum()),
+            )
+            for who, found in intervals.items()
+        ),
+    )
+
+
 def _check_sub_optimal(context: Context) -> Finding:
     players = (*HEURISTICS, *OURS)
     drawn = seeds(context, 16, 20, 30)
@@ -846,15 +887,7 @@ def _check_sub_optimal(context: Context) -> Finding:
     }
     proved = sum(o.gap == 0.0 for o in best)
     counts = {who: int((found[:, 0] > NOTICEABLE).sum()) for who, found in intervals.items()}
-    gaps = {
-        who: np.array(
-            [
-                [above(outcome(who, base.on(c), s).measures[JCT], bound(base.on(c), s)) for c in CLUSTERS]
-                for s in many
-            ]
-        )
-        for who in players
-    }
+    gaps = {who: np.array([[_gap(who, base.on(c), s) for c in CLUSTERS] for s in many]) for who in players}
     statements = [
         Statement(
             f"{who.label} is more than 1 % above the optimum on more than {100 * OFTEN:g} % of them",
@@ -890,20 +923,7 @@ def _check_sub_optimal(context: Context) -> Finding:
         },
         tables=(
             statement_table(statements),
-            Table(
-                f"Cost over optimum, {tiny.jobs} jobs on 2 x 4 GPUs, {len(drawn)} instances. {NOTE}",
-                ("policy", "mean", "most", "more than 1 % above (% of instances)", "optimal on"),
-                tuple(
-                    (
-                        who.label,
-                        round(float(found[:, 0].mean()), 3),
-                        round(float(found[:, 0].max()), 3),
-                        round(100.0 * counts[who] / len(drawn)),
-                        int((found[:, 1] <= 1.0 + 1e-9).sum()),
-                    )
-                    for who, found in intervals.items()
-                ),
-            ),
+            _tiny_table(tiny.jobs, intervals, counts, len(drawn)),
             Table(
                 f"JCT above a certified bound (%), {base.jobs} jobs, rho 2 on Small, {len(many)} instances, "
                 f"mean ± 95 % half width. {NOTE}",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ...models.base import Origin
@@ -245,6 +247,39 @@ def _check_costs(context: Context) -> Finding:
 # --- Comparisons -----------------------------------------------------------------------------------------
 
 
+def _share_table(
+    mean: dict[tuple[int, Contender], np.ndarray],
+    oracle: dict[int, np.ndarray],
+    slots: dict[int, int],
+    players: Sequence[Contender],
+    drawn: range,
+) -> Table:
+    """Return what everyone earns per slot, and the share of what the oracle does."""
+    heads = [f"c = {c}, T = {n}" for c, n in slots.items()]
+    return Table(
+        f"Average AOU per slot, and its share of the oracle's, 95 % half widths over {len(drawn)} "
+        f"instances. {NOTE}",
+        ("algorithm", *(f"{head}{what}" for head in heads for what in ("", ", share (%)"))),
+        (
+            (OPTIMUM, *(part for c in slots for part in (spread(oracle[c], 2), "100"))),
+            *(
+                (
+                    who.label,
+                    *(
+                        part
+                        for c in slots
+                        for part in (
+                            spread(mean[c, who], 2),
+                            spread(100.0 * mean[c, who] / oracle[c], 1),
+                        )
+                    ),
+                )
+                for who in players
+            ),
+        ),
+    )
+
+
 def _check_improvements(context: Context) -> Finding:
     drawn = seeds(context, 8, 6, 10)
     slots = context.pick({2: 60, 12: 200}, {2: 300, 12: 300, 24: 100}, {2: 8000, 12: 8000, 24: 2000})
@@ -297,28 +332,7 @@ def _check_improvements(context: Context) -> Finding:
                     for other in rivals
                 ),
             ),
-            Table(
-                f"Average AOU per slot, and its share of the oracle's, 95 % half widths over {len(drawn)} "
-                f"instances. {NOTE}",
-                ("algorithm", *(f"{head}{what}" for head in heads for what in ("", ", share (%)"))),
-                (
-                    (OPTIMUM, *(part for c in slots for part in (spread(oracle[c], 2), "100"))),
-                    *(
-                        (
-                            who.label,
-                            *(
-                                part
-                                for c in slots
-                                for part in (
-                                    spread(mean[c, who], 2),
-                                    spread(100.0 * mean[c, who] / oracle[c], 1),
-                                )
-                            ),
-                        )
-                        for who in players
-                    ),
-                ),
-            ),
+            _share_table(mean, oracle, slots, players, drawn),
         ),
         figures=(
             bars(

@@ -17,7 +17,7 @@ from ...models.selection.instance import SelectionInstance
 from ...online.play import play
 from ...online.selection import statistics
 from ...online.selection.esdp import scaled, scaling
-from ..claim import Claim, Context, Finding, Table, Verdict, amended_if
+from ..claim import Claim, Context, Figure, Finding, Table, Verdict, amended_if
 from ..statistics import growth_exponent
 from .experiments import (
     BASELINES,
@@ -122,23 +122,16 @@ def changes_its_mind(who: Contender, setup: Setup, seed: int) -> bool:
     )
 
 
-def _check_figure_2(context: Context) -> Finding:
-    setup, drawn = _long(context)
-    slots = setup.slots or 0
-    points = np.unique(np.append(_points(slots), [10, 20, slots // 4]))
-    found = _over_time(context, setup, drawn, points)
-    ours, theirs = found[PRINTED.label], found[HSWF.label]
-    at = {t: int(np.searchsorted(points, t)) for t in (10, 20, slots // 4)}
-    early = {t: lead(theirs[:, i], ours[:, i]) for t, i in at.items()}
-    signs = [positive(values) for values in early.values()]
-    widens = (ours - theirs)[:, -1] - (ours - theirs)[:, at[slots // 4]]
-    changed = [changes_its_mind(HSWF, setup, seed) for seed in drawn]
-    first = {True: "clearly ahead", None: "not clearly ahead", False: "clearly behind"}
-    opening = True if True in signs else signs[-1]
-    end = {other: lead(ours[:, -1], found[other.label][:, -1]) for other in BASELINES}
-    present = [who for who in PAPER if who.label in found]
-    esdps = [who for who in present if who in ESDPS]
-    statements = [
+def _early_and_late(
+    slots: int,
+    end: Mapping[Contender, np.ndarray],
+    early: Mapping[int, np.ndarray],
+    opening: bool | None,
+    widens: np.ndarray,
+    changed: Sequence[bool],
+) -> list[Statement]:
+    """Return the statements about Fig. 2, from leads at the end and until some early slots."""
+    return [
         *(
             Statement(
                 f"{PRINTED.label} is ahead of {other.label} at the end",
@@ -163,6 +156,25 @@ def _check_figure_2(context: Context) -> Finding:
             not any(changed),
         ),
     ]
+
+
+def _check_figure_2(context: Context) -> Finding:
+    setup, drawn = _long(context)
+    slots = setup.slots or 0
+    points = np.unique(np.append(_points(slots), [10, 20, slots // 4]))
+    found = _over_time(context, setup, drawn, points)
+    ours, theirs = found[PRINTED.label], found[HSWF.label]
+    at = {t: int(np.searchsorted(points, t)) for t in (10, 20, slots // 4)}
+    early = {t: lead(theirs[:, i], ours[:, i]) for t, i in at.items()}
+    signs = [positive(values) for values in early.values()]
+    widens = (ours - theirs)[:, -1] - (ours - theirs)[:, at[slots // 4]]
+    changed = [changes_its_mind(HSWF, setup, seed) for seed in drawn]
+    first = {True: "clearly ahead", None: "not clearly ahead", False: "clearly behind"}
+    opening = True if True in signs else signs[-1]
+    end = {other: lead(ours[:, -1], found[other.label][:, -1]) for other in BASELINES}
+    present = [who for who in PAPER if who.label in found]
+    esdps = [who for who in present if who in ESDPS]
+    statements = _early_and_late(slots, end, early, opening, widens, changed)
     gaps = {
         f"over {other.label}": np.stack(
             [lead(found[who.label][:, -1], found[other.label][:, -1]) for who in esdps], axis=1
@@ -291,6 +303,30 @@ def turns(path: np.ndarray) -> float:
     return float((steps[1:] != steps[:-1]).sum())
 
 
+def _missing(points: np.ndarray, found: Mapping[str, np.ndarray]) -> Figure:
+    """Return averages over time, and what is missing to the oracle's."""
+    return curves(
+        "figure-4",
+        "Average AOU until slot t, and what is missing to the oracle.",
+        points,
+        {
+            PER_SLOT: found,
+            "oracle less algorithm, per slot": {
+                label: found[OPTIMUM] - values for label, values in found.items() if label != OPTIMUM
+            },
+        },
+        "slots",
+        log="x",
+    )
+
+
+CONVERGES = {
+    True: "is not kept from converging",
+    None: "may or may not converge",
+    False: "cannot converge",
+}
+
+
 def _check_figure_4(context: Context) -> Finding:
     setup, drawn = _long(context)
     slots = setup.slots or 0
@@ -307,11 +343,6 @@ def _check_figure_4(context: Context) -> Finding:
     reachable = None if sign is None else not sign
     begun = max(slots // 20, 20)
     turned = np.array([turns(rewards(PRINTED, setup, seed)[:begun]) for seed in drawn])
-    converges = {
-        True: "is not kept from converging",
-        None: "may or may not converge",
-        False: "cannot converge",
-    }
     statements = [
         Statement(
             f"the average AOU of {PRINTED.label} rises",
@@ -351,7 +382,7 @@ def _check_figure_4(context: Context) -> Finding:
     }
     return Finding(
         verdict(statements),
-        f"{PRINTED.label} {converges[reachable]} to the oracle: what can be had without seeing the arrivals "
+        f"{PRINTED.label} {CONVERGES[reachable]} to the oracle: what can be had without seeing the arrivals "
         f"is {spread(below, 2)} per slot below it, and after {slots} slots {PRINTED.label} is "
         f"{spread(short[PRINTED], 2)} below. {ESDP.label} is {spread(short[ESDP], 2)} below; it rose by "
         f"{spread(late, 2, True)} in the second half. " + counted(statements),
@@ -371,21 +402,7 @@ def _check_figure_4(context: Context) -> Finding:
             ),
             _time_table("Average AOU per slot until slot t", found, points),
         ),
-        figures=(
-            curves(
-                "figure-4",
-                "Average AOU until slot t, and what is missing to the oracle.",
-                points,
-                {
-                    PER_SLOT: found,
-                    "oracle less algorithm, per slot": {
-                        label: found[OPTIMUM] - values for label, values in found.items() if label != OPTIMUM
-                    },
-                },
-                "slots",
-                log="x",
-            ),
-        ),
+        figures=(_missing(points, found),),
     )
 
 
