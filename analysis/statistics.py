@@ -213,22 +213,6 @@ def _line(f: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return slope, values.mean(axis=1) - slope * f.mean()
 
 
-def ratio_interval(a: Samples, b: Samples, confidence: float = 0.95) -> Interval:
-    """Return the mean of a / b, paired by seed, and its Student t interval.
-
-    Raises
-    ------
-    InputError
-        If the lengths differ or an entry of ``b`` is zero.
-    """
-    numerator, denominator = _finite("a", a), _finite("b", b)
-    if numerator.shape != denominator.shape:
-        raise InputError(f"b: shape {denominator.shape} differs from {numerator.shape} of a")
-    if not denominator.all():
-        raise InputError(f"b{_first(denominator == 0)}: a ratio to zero is not defined")
-    return mean_interval(numerator / denominator, confidence)
-
-
 class Paired(NamedTuple):
     """How two measurements on the same seeds differ.
 

@@ -43,8 +43,6 @@ from .measures import mean_prices
 
 BOUND = "bound on the optimum"
 
-OURS_WINS = {True: "ahead", None: "undecided", False: "behind"}
-
 
 def counted(statements: Sequence[Statement]) -> str:
     """Return in words how many of the statements hold, fail and are undecided."""

@@ -127,9 +127,6 @@ def _play_all(context: Context, cells: Iterable[tuple[Contender, Setup]], drawn:
 
 # --- Table 1: heuristics -----------------------------------------------------------------------------------
 
-CLEARLY = 10.0
-"""Per cent by which DRF must be above FIFO, which is 19 to 20 in Table 1 (a threshold of ours)."""
-
 CLOSE = 4.0
 """All fees of heuristics on one cluster are within so many per cent in Table 1 (3.7 at most)."""
 

@@ -151,11 +151,6 @@ def shown_machines(instance: PlacementInstance) -> int:
     return max(1, int(np.searchsorted(rows, MOST_ROWS, side="right")))
 
 
-def gantt_figure(instance: PlacementInstance, schedule: Schedule, title: str) -> Figure:
-    """Return a chart of a schedule, and below it how many jobs wait; see :func:`gantt_panels`."""
-    return gantt_panels(instance, {title: schedule})
-
-
 def gantt_panels(instance: PlacementInstance, schedules: Mapping[str, Schedule]) -> Figure:
     """Return charts of schedules of one instance below each other, over the same time, by title.
 

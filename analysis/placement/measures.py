@@ -95,11 +95,6 @@ class Steps(NamedTuple):
     times: np.ndarray
     values: np.ndarray
 
-    @property
-    def integral(self) -> int:
-        """The sum over all ticks."""
-        return int((self.values[:-1] * np.diff(self.times)).sum())
-
     def at(self, times: np.ndarray) -> np.ndarray:
         """Return the values at these ticks."""
         place = np.searchsorted(self.times, times, side="right")
@@ -133,9 +128,3 @@ def queue_length(instance: PlacementInstance, schedule: Schedule) -> Steps:
 def utilisation(instance: PlacementInstance, schedule: Schedule) -> Steps:
     """Return how many GPUs are in use over time."""
     return _count(schedule.start, schedule.finish, instance.jobs.gpus)
-
-
-def stretch(instance: PlacementInstance, schedule: Schedule) -> np.ndarray:
-    """Return how many times longer each job runs than alone on the fewest machines, shape (n,)."""
-    result: np.ndarray = (schedule.finish - schedule.start) / instance.jobs.duration
-    return result

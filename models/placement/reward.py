@@ -26,7 +26,9 @@ MINUTE = 60.0
 """Seconds of a unit of time in reward (3): completion times in Table 1 are in minutes, fees in dollars."""
 
 
-def printed_reward(fees: Any, times: Any, failed_gpus: Any, alpha: float = ALPHA) -> float:
+def printed_reward(
+    fees: np.ndarray, times: np.ndarray, failed_gpus: np.ndarray, alpha: float = ALPHA
+) -> float:
     r"""Return reward (3) of one step, the mean over its N' finished and failed jobs, 0 if there are none.
 
     .. math::
@@ -39,29 +41,12 @@ def printed_reward(fees: Any, times: Any, failed_gpus: Any, alpha: float = ALPHA
     Parameters
     ----------
     fees, times
-        Training fee and completion time of each job that finished, shape (f,).
+        Training fee and completion time of each job that finished, above 0, shape (f,).
     failed_gpus
         C x n^GPU of each job that was tried and did not fit, shape (g,).
     alpha
         What a GPU of a failed job costs.
-
-    Raises
-    ------
-    InputError
-        For a fee or a completion time of 0, as of a job without GPUs: the reward divides by them.
     """
-    jct = numbers(times, "times", (None,))
-    paid = numbers(fees, "fees", (len(jct),))
-    gpus = numbers(failed_gpus, "failed_gpus", (None,))
-    rate = real("alpha", alpha, 0.0, 1e9)
-    for name, values in (("fees", paid), ("times", jct)):
-        if not values.all():
-            raise InputError(f"{name}[{int(np.argmin(values))}]: 0, but reward (3) divides by it")
-    return _printed(paid, jct, gpus, rate)
-
-
-def _printed(fees: np.ndarray, times: np.ndarray, failed_gpus: np.ndarray, alpha: float) -> float:
-    """Return reward (3) of numbers that need no check."""
     count = len(fees) + len(failed_gpus)
     if not count:
         return 0.0
@@ -203,7 +188,7 @@ class Meter:
         finish = state.finish[ended]
         hours = (finish - state.start[ended]) / (3600.0 * TICKS)
         fees = self._instance.setting.price * self._gpus[ended] * hours
-        return _printed(fees, (finish - jobs.submit[ended]) / (unit * TICKS), self._gpus[failed], alpha)
+        return printed_reward(fees, (finish - jobs.submit[ended]) / (unit * TICKS), self._gpus[failed], alpha)
 
 
 def aligned_rewards(instance: PlacementInstance, schedule: Schedule) -> np.ndarray:

@@ -134,11 +134,6 @@ class ChannelInstance(Instance):
         result: np.ndarray = self._rows(decision) @ self.mean
         return result
 
-    def realised(self, decision: Any) -> np.ndarray:
-        """Return the net utility of a schedule on the sample path, U(x(t)) of (3), shape (T,)."""
-        result: np.ndarray = (self._rows(decision) * self.path).sum(axis=1)
-        return result
-
     def _rows(self, decision: Any) -> np.ndarray:
         rows = np.asarray(decision, dtype=np.float64)
         shape = (self.setting.slots, self.setting.channels)

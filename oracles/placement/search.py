@@ -231,11 +231,7 @@ class _Search:
     def lists(self) -> None:
         """Try list schedules."""
         for keys, name in self._keys():
-            for rule, placing in (
-                (CONSOLIDATE, ""),
-                (FIRST_FIT, ", first fit"),
-                (LOAD_BALANCE, ", balanced"),
-            ):
+            for rule, placing in PLACING.items():
                 for strict in (False, True):
                     if self.best.maker and self.over:
                         return

@@ -14,7 +14,6 @@ from clairvoyant.analysis.statistics import (
     growth_exponent,
     mean_band,
     mean_interval,
-    ratio_interval,
 )
 from clairvoyant.models.base import InputError
 
@@ -71,11 +70,6 @@ def test_one_seed_has_an_exponent_without_interval() -> None:
     exponent = growth_exponent([1.0, 2.0, 4.0], [5.0, 10.0, 20.0])
     assert exponent.mean == pytest.approx(1.0)
     assert math.isnan(exponent.low)
-
-
-def test_ratios_are_paired_by_seed() -> None:
-    ratio = ratio_interval([1.0, 20.0], [2.0, 40.0])
-    assert ratio == pytest.approx((0.5, 0.5, 0.5))
 
 
 SLOTS = np.arange(20.0, 2001.0, 20.0)
@@ -142,8 +136,6 @@ def test_pure_noise_decides_nothing_and_one_seed_never_does() -> None:
         (lambda: fit_growth([0.0, 1.0], [1.0, 2.0]), r"t\[0\]: 0 is not positive"),
         (lambda: fit_growth([1.0, 2.0, 4.0], [1.0, 2.0, 3.0], known=1.0), "known: 1.0"),
         (lambda: fit_growth([1.0, 3.0, 4.0], [1.0, 2.0, 3.0]), "1 points up to 0.5"),
-        (lambda: ratio_interval([1.0, 2.0], [1.0]), "differs from"),
-        (lambda: ratio_interval([1.0, 2.0], [1.0, 0.0]), r"b\[1\]: a ratio to zero"),
     ],
 )
 def test_what_cannot_be_computed_is_refused(wrong, message: str) -> None:  # type: ignore[no-untyped-def]

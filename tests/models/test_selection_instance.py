@@ -404,11 +404,10 @@ def test_a_decision_of_the_wrong_form_is_refused(decision: Any, message: str) ->
         episode.apply(decision)
 
 
-def test_rewards_are_means_and_realised_is_the_path() -> None:
+def test_rewards_are_means() -> None:
     instance = small(path=PATH)
     x = [[1, 0, 1, 0], [0, 1, 0, 1], [1, 1, 1, 1]]
     assert instance.rewards(x).tolist() == [0.75, 0.75, 1.5]
-    assert instance.realised(x).tolist() == [0.5, 0.5, 2.0]
     for bad in ([[1, 0, 1, 0]], [1, 0, 1, 0], []):
         with pytest.raises(InputError, match=r"expected \(3, 4\) \(slots, channels\)"):
             instance.rewards(bad)
@@ -443,7 +442,7 @@ def test_an_episode_rewards_what_the_instance_does(instance: SelectionInstance, 
         assert feedback.utility.tolist() == instance.path[feedback.slot, feedback.channels].tolist()
         realised.append(feedback.utility.sum())
     np.testing.assert_allclose(rewards, instance.rewards(x))
-    np.testing.assert_allclose(realised, instance.realised(x))
+    np.testing.assert_allclose(realised, (x * instance.path).sum(axis=1))
 
 
 def test_what_a_policy_holds_is_frozen_and_leads_nowhere() -> None:
