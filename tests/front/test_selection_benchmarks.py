@@ -1,8 +1,8 @@
 """The benchmarks, on a small scale: every row is measured, and rivals agree before they are compared."""
 
-import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,26 +15,17 @@ def python(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_every_row_of_the_selection_problem_is_measured() -> None:
-    script = """
-import json
-from dataclasses import asdict
-from benchmarks import selection as b
-b.SLOTS = 200
-rows = [b.compile_all(), *b.every_pattern(12, 0.02), *b.along_a_run(12, (0.3, 0.8, 7.0), 2)]
-rows += [b.gangs(), b.memory()]
-print(json.dumps([asdict(row) | {"ratio": row.ratio} for row in rows]))
-"""
-    done = python("-c", script)
-    assert done.returncode == 0, done.stderr
-    rows: list[dict[str, Any]] = json.loads(done.stdout)
-    assert all(row["ours"] > 0 for row in rows)
-    rivals = [row for row in rows if row["rival"]]
+def test_every_row_of_the_selection_problem_is_measured(benchmark: Callable[..., Any]) -> None:
+    b = benchmark("selection", SLOTS=200)
+    rows = [b.compile_all(), *b.every_pattern(12, 0.02), *b.along_a_run(12, (0.3, 0.8, 7.0), 2)]
+    rows += [b.gangs(), b.memory()]
+    assert all(row.ours > 0 for row in rows)
+    rivals = [row for row in rows if row.rival]
     assert len(rivals) == 8
-    assert all(row["ratio"] == row["theirs"] / row["ours"] for row in rivals)
+    assert all(row.ratio == row.theirs / row.ours for row in rivals)
     memory = rows[-1]
-    assert memory["unit"] == "GB"
-    assert memory["ours"] < memory["target"]
+    assert memory.unit == "GB"
+    assert memory.ours < memory.target
 
 
 def test_rows_are_printed_in_columns() -> None:
