@@ -58,10 +58,9 @@ def play(
 
     Every decision is checked. On one machine the same seed gives the same run; a policy that draws nothing at
     random is played once, whatever --seeds. In the selection problem totals are expected net utilities; what
-    such a policy earns still depends on the luck of the instance's one sample path, and other instances have
-    others.
-    In the admission problem the comparison is the optimum divided by the total, in the placement problem,
-    where totals are costs, the total divided by the optimum, in the others the regret.
+    such a policy earns still depends on the one sample path of the instance, and other instances have others.
+    The comparison is the regret or, for a problem that has a ratio, the optimum divided by the total (where
+    totals are costs, the total divided by the optimum).
     """
     from .. import api
     from ..problems import find
