@@ -40,8 +40,6 @@ class Traced(NamedTuple):
         The machine type of each server.
     asked
         The request class of each port.
-    allowed
-        Whether port l may use server r, shape (L, R).
     arrivals
         Requests per slot and port, shape (T, L).
     machines, classes
@@ -54,7 +52,6 @@ class Traced(NamedTuple):
 
     types: Sequence[MachineType]
     asked: Sequence[RequestClass]
-    allowed: np.ndarray
     arrivals: np.ndarray
     machines: tuple[str, str]
     classes: tuple[str, float]
@@ -106,7 +103,6 @@ def read(
     types = sources.servers(stream(o["seed"], "machines"), known, servers, o["exact"])
     found = sources.requests(folder, requests, constraints=o["constraints"])
     asked = sources.commonest(found, ports, requests)
-    allowed = np.array([[not o["constraints"] or sources.may_run(c, t) for t in types] for c in asked])
     rng = stream(o["seed"], "split")
     x, arrived, changes = clock.arrivals(
         rng, folder, found, ports, window, requests=requests, source=o["arrivals"]
@@ -114,10 +110,14 @@ def read(
     return Traced(
         types,
         asked,
-        allowed,
         x,
         (sources.MACHINES[o["machines"]].file, "in proportion" if o["exact"] else "drawn by share"),
         (sources.REQUESTS[requests].file, float(sources.shares(found.classes)[:ports].sum())),
         (arrived, *(("which GPU models a class may use",) if any(c.allowed for c in asked) else ())),
         changes,
     )
+
+
+def allowed(types: Sequence[MachineType], asked: Sequence[RequestClass], constraints: bool) -> np.ndarray:
+    """Return whether port l may use server r, shape (L, R): any, unless the constraints count."""
+    return np.array([[not constraints or sources.may_run(c, t) for t in types] for c in asked])

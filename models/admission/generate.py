@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
 from ..base import InputError, Origin, things
-from ..draw import choose, interval, real, streams, truth, whole
+from ..draw import choose, given, interval, real, streams, takes, truth, whole
 from .instance import MOST_SLOTS, AdmissionInstance
 from .jobs import LARGEST, Job
 from .machines import C4, P2_G3, RESOURCES, STORAGE, Types, drawn, spread
@@ -83,19 +83,26 @@ SIZES = {
 }
 
 
-def generate(
-    size: str = "default",
-    seed: int = 0,
-    *,
-    jobs: int | None = None,
-    horizon: int | None = None,
-    worker_machines: int | None = None,
-    server_machines: int | None = None,
-    fit: str = "feasible",
-    priority: tuple[float, float] = (1.0, 100.0),
-    classes: Sequence[float] = (0.1, 0.55, 0.35),
-    swapped: bool = False,
-) -> AdmissionInstance:
+class DrawnOptions(TypedDict, total=False):
+    """What :func:`generate` and :func:`.trace.from_trace` both take, and its defaults."""
+
+    jobs: Annotated[int | None, None]
+    horizon: Annotated[int | None, None]
+    worker_machines: Annotated[int | None, None]
+    server_machines: Annotated[int | None, None]
+    fit: Annotated[str, "feasible"]
+    priority: Annotated[tuple[float, float], (1.0, 100.0)]
+    classes: Annotated[Sequence[float], (0.1, 0.55, 0.35)]
+
+
+class GenerateOptions(DrawnOptions, total=False):
+    """What :func:`generate` takes besides size and seed, and its defaults."""
+
+    swapped: Annotated[bool, False]
+
+
+@takes(GenerateOptions)
+def generate(size: str = "default", seed: int = 0, **options: Unpack[GenerateOptions]) -> AdmissionInstance:
     """Return a random instance with the ranges of Sec. V.A; equal arguments, equal instances.
 
     Workers go on EC2 P2 and G3 machines and parameter servers on C4 machines, every type equally likely: the
@@ -136,25 +143,17 @@ def generate(
     InputError
         Naming the argument and its value; also if a job does not fit after four million draws.
     """
-    preset = SIZES[choose(size, SIZES, "size")]
-    seed = whole("seed", seed, 0)
-    H = whole("worker_machines", preset.machines if worker_machines is None else worker_machines, 0)
-    K = whole("server_machines", preset.machines if server_machines is None else server_machines, 0)
-    T = whole("horizon", preset.horizon if horizon is None else horizon, 1, MOST_SLOTS)
-    types = (C4, P2_G3) if truth("swapped", swapped) else (P2_G3, C4)
-    setting = Setting(
-        T, RESOURCES, drawn(stream(seed, "workers"), types[0], H), drawn(stream(seed, "servers"), types[1], K)
+    plan = planned(size, seed, options)
+    types = (C4, P2_G3) if truth("swapped", options["swapped"]) else (P2_G3, C4)
+    workers, servers = (
+        drawn(stream(plan.seed, side), kind, count)
+        for side, kind, count in zip(("workers", "servers"), types, plan.machines, strict=True)
     )
     return assemble(
-        seed,
-        setting,
-        count=whole("jobs", preset.jobs if jobs is None else jobs, 0),
-        weights=np.resize(HOURLY, T),
+        plan,
+        Setting(plan.horizon, RESOURCES, workers, servers),
+        weights=np.resize(HOURLY, plan.horizon),
         slot_seconds=SLOT_SECONDS,
-        ranges=preset.ranges,
-        fit=fit,
-        priority=priority,
-        classes=classes,
         origin=Origin(
             f"synthetic ({size}, seed {seed})",
             real=(
@@ -171,41 +170,48 @@ def _families(types: Types) -> str:
     return "EC2 " + " and ".join(dict.fromkeys(name.split(".")[0].upper() for name in types))
 
 
+class Plan(NamedTuple):
+    """What :class:`DrawnOptions` ask for, checked; ``machines`` are those for workers and for servers."""
+
+    seed: int
+    preset: Size
+    machines: tuple[int, int]
+    horizon: int
+    jobs: int
+    options: DrawnOptions
+
+
+def planned(size: str, seed: int, o: DrawnOptions) -> Plan:
+    """Check options, and take what is not given from the size."""
+    preset = SIZES[choose(size, SIZES, "size")]
+    seed = whole("seed", seed, 0)
+    workers = whole("worker_machines", given(o["worker_machines"], preset.machines), 0)
+    servers = whole("server_machines", given(o["server_machines"], preset.machines), 0)
+    horizon = whole("horizon", given(o["horizon"], preset.horizon), 1, MOST_SLOTS)
+    return Plan(seed, preset, (workers, servers), horizon, whole("jobs", given(o["jobs"], preset.jobs), 0), o)
+
+
 def assemble(
-    seed: int,
-    setting: Setting,
-    *,
-    count: int,
-    weights: np.ndarray,
-    slot_seconds: float,
-    ranges: Ranges,
-    fit: Any,
-    priority: Any,
-    classes: Any,
-    origin: Origin,
+    plan: Plan, setting: Setting, *, weights: np.ndarray, slot_seconds: float, origin: Origin
 ) -> AdmissionInstance:
     """Draw the jobs of a cluster and put an instance together.
 
     Parameters
     ----------
-    seed
-        Of the instance.
+    plan
+        With the options ``fit``, ``priority`` and ``classes``, which are checked here.
     setting
         Horizon and machines, with :data:`.machines.RESOURCES`.
-    count
-        Number of jobs.
     weights
         Jobs per slot up to a factor, shape (T,); those of the last tenth of the slots do not count.
     slot_seconds
         Length of a slot, which turns MB into Mbps times slots.
-    ranges
-        Of epochs, chunks, mini-batches and their time.
-    fit, priority, classes
-        As in :func:`generate`; checked here.
     origin
         Of what is given; what is drawn here is added.
     """
-    choose(fit, FITS, "fit")
+    seed, count, ranges = plan.seed, plan.jobs, plan.preset.ranges
+    priority, classes = plan.options["priority"], plan.options["classes"]
+    fit = choose(plan.options["fit"], FITS, "fit")
     utilities = draw_utilities(seed, count, priority, classes)
 
     def candidates(rng: np.random.Generator, slots: int) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -3,39 +3,36 @@
 from __future__ import annotations
 
 import os
+from typing import Annotated, Unpack
 
 import numpy as np
 
 from .. import sources
 from ..base import InputError, Origin
 from ..clock import Clock, total_arrivals
-from ..draw import choose, real, whole
+from ..draw import choose, real, takes
 from ..sources import Folder, MachineType
-from .generate import SIZES, SLOT_SECONDS, assemble, stream
-from .instance import MOST_SLOTS, AdmissionInstance
+from .generate import SLOT_SECONDS, DrawnOptions, assemble, planned, stream
+from .instance import AdmissionInstance
 from .machines import C4, P2_G3, RESOURCES, drawn, equipped
 from .setting import Setting
 
 MACHINES = ("ec2", "pai-2020", "gpu-2023")
 
 
-def from_trace(
-    folder: str | os.PathLike[str],
-    *,
-    arrivals: str = "google-2011",
-    machines: str = "ec2",
-    size: str = "default",
-    seed: int = 0,
-    jobs: int | None = None,
-    horizon: int | None = None,
-    slot_seconds: float = SLOT_SECONDS,
-    start: float | None = None,
-    worker_machines: int | None = None,
-    server_machines: int | None = None,
-    fit: str = "feasible",
-    priority: tuple[float, float] = (1.0, 100.0),
-    classes: tuple[float, float, float] = (0.1, 0.55, 0.35),
-) -> AdmissionInstance:
+class TraceOptions(DrawnOptions, total=False):
+    """What :func:`from_trace` takes besides the folder, and its defaults."""
+
+    arrivals: Annotated[str, "google-2011"]
+    machines: Annotated[str, "ec2"]
+    size: Annotated[str, "default"]
+    seed: Annotated[int, 0]
+    slot_seconds: Annotated[float, SLOT_SECONDS]
+    start: Annotated[float | None, None]
+
+
+@takes(TraceOptions)
+def from_trace(folder: str | os.PathLike[str], **options: Unpack[TraceOptions]) -> AdmissionInstance:
     """Make an instance from a folder of traces; ``origin`` lists what is real and what is filled.
 
     Every job arrives in a slot that is drawn by how many jobs or requests of the trace arrive in each. The
@@ -67,30 +64,20 @@ def from_trace(
     InputError
         For an argument out of range, or a file that is missing, damaged, malformed or too short.
     """
-    preset = SIZES[choose(size, SIZES, "size")]
-    seed = whole("seed", seed, 0)
-    choose(arrivals, sources.EVENTS, "arrivals")
-    choose(machines, MACHINES, "machines")
-    H = whole("worker_machines", preset.machines if worker_machines is None else worker_machines, 0)
-    K = whole("server_machines", preset.machines if server_machines is None else server_machines, 0)
-    T = whole("horizon", preset.horizon if horizon is None else horizon, 1, MOST_SLOTS)
-    seconds = real("slot_seconds", slot_seconds, 1.0)
+    plan = planned(options["size"], options["seed"], options)
+    arrivals = choose(options["arrivals"], sources.EVENTS, "arrivals")
+    machines = choose(options["machines"], MACHINES, "machines")
+    seconds, start, T = real("slot_seconds", options["slot_seconds"], 1.0), options["start"], plan.horizon
     first = None if start is None else real("start", start, 0.0)
-    count = whole("jobs", preset.jobs if jobs is None else jobs, 0)
-    workers, servers, real_machines = _machines(folder, machines, seed, H, K)
+    workers, servers, real_machines = _machines(folder, machines, plan.seed, *plan.machines)
     weights, arrived = _arrivals(folder, arrivals, Clock(seconds, first, T, T))
     return assemble(
-        seed,
+        plan,
         Setting(T, RESOURCES, workers, servers),
-        count=count,
         weights=weights,
         slot_seconds=seconds,
-        ranges=preset.ranges,
-        fit=fit,
-        priority=priority,
-        classes=classes,
         origin=Origin(
-            f"trace ({arrivals} arrivals, {machines} machines, seed {seed})",
+            f"trace ({arrivals} arrivals, {machines} machines, seed {plan.seed})",
             real=(*real_machines, f"{arrived}, of which the number of jobs is drawn"),
         ),
     )

@@ -93,4 +93,5 @@ def from_trace(folder: str | os.PathLike[str], **options: Unpack[TraceOptions]) 
         ),
         tuple(f"arrivals: {change}" for change in changes),
     )
-    return assemble(plan, read.types, read.asked, read.allowed, x, origin)
+    allowed = ports.allowed(read.types, read.asked, options["constraints"])
+    return assemble(plan, read.types, read.asked, allowed, x, origin)

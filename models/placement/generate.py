@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 from scipy.special import ndtr
 
 from ..base import InputError, Origin
-from ..draw import choose, real, streams, whole
+from ..draw import choose, given, real, streams, takes, whole
 from .instance import PRICE, WINDOW, PlacementInstance
 from .jobs import LARGEST, LONGEST, RESOURCES, TICKS, UNITS
 from .slowdown import Slowdown
@@ -129,21 +129,23 @@ class Workload(NamedTuple):
     draws: int
 
 
-def generate(
-    size: str = "default",
-    seed: int = 0,
-    *,
-    jobs: int | None = None,
-    machines: int | None = None,
-    cluster: str | None = None,
-    rho: float | None = None,
-    communication: float = COMMUNICATION,
-    contention: float = CONTENTION,
-    estimate_error: float | None = None,
-    gpu_weight: float = 0.0,
-    window: int = WINDOW,
-    price: float = PRICE,
-) -> PlacementInstance:
+class Options(TypedDict, total=False):
+    """What :func:`generate` and :func:`.trace.from_trace` take, and its defaults."""
+
+    jobs: Annotated[int | None, None]
+    machines: Annotated[int | None, None]
+    cluster: Annotated[str | None, None]
+    rho: Annotated[float | None, None]
+    communication: Annotated[float, COMMUNICATION]
+    contention: Annotated[float, CONTENTION]
+    estimate_error: Annotated[float | None, None]
+    gpu_weight: Annotated[float, 0.0]
+    window: Annotated[int, WINDOW]
+    price: Annotated[float, PRICE]
+
+
+@takes(Options)
+def generate(size: str = "default", seed: int = 0, **options: Unpack[Options]) -> PlacementInstance:
     """Return a random instance whose jobs look like those of PAI; equal arguments, equal instances.
 
     The jobs and their submissions are made for a reference cluster, that of the size, and do not depend on
@@ -183,27 +185,56 @@ def generate(
     InputError
         Naming the argument and its value; also if a job does not fit after a million draws.
     """
-    preset = SIZES[choose(size, SIZES, "size")]
-    seed = whole("seed", seed, 0)
-    count = whole("jobs", preset.jobs if jobs is None else jobs, 0)
-    number = machine_count(preset, machines, cluster)
-    load = preset.rho if rho is None else real("rho", rho, 0.0)
-    slowdown = Slowdown(communication, contention)
-    sigma = read_error(estimate_error)
-    found = workload(seed, count, load, preset, min(number, preset.machines))
-    estimates = draw_estimates(seed, [job["duration"] for job in found.jobs], sigma)
-    return PlacementInstance(
-        machines=[preset.machine] * number,
-        jobs=[job | estimate for job, estimate in zip(found.jobs, estimates, strict=True)],
-        price=price,
-        slowdown=slowdown,
-        gpu_weight=gpu_weight,
-        window=window,
-        origin=_origin(size, seed, preset, load, found, sigma),
+    plan = planned(size, seed, options)
+    load = given(plan.rho, plan.preset.rho)
+    found = workload(plan.seed, plan.jobs, load, plan.preset, min(plan.machines, plan.preset.machines))
+    estimates = draw_estimates(plan.seed, [job["duration"] for job in found.jobs], plan.sigma)
+    jobs = [job | estimate for job, estimate in zip(found.jobs, estimates, strict=True)]
+    return plan.instance(jobs, _origin(size, plan.seed, plan.preset, load, found, plan.sigma))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What :class:`Options` ask for, checked; ``rho`` is None if they leave it to the size."""
+
+    seed: int
+    preset: Size
+    jobs: int
+    machines: int
+    rho: float | None
+    slowdown: Slowdown
+    sigma: float | None
+    options: Options
+
+    def instance(self, jobs: list[dict[str, Any]], origin: Origin) -> PlacementInstance:
+        """Put an instance together from jobs in their JSON form."""
+        return PlacementInstance(
+            machines=[self.preset.machine] * self.machines,
+            jobs=jobs,
+            price=self.options["price"],
+            slowdown=self.slowdown,
+            gpu_weight=self.options["gpu_weight"],
+            window=self.options["window"],
+            origin=origin,
+        )
+
+
+def planned(size: str, seed: int, o: Options) -> Plan:
+    """Check options, and take what is not given from the size."""
+    preset, error = SIZES[choose(size, SIZES, "size")], o["estimate_error"]
+    return Plan(
+        whole("seed", seed, 0),
+        preset,
+        whole("jobs", given(o["jobs"], preset.jobs), 0),
+        _machine_count(preset, o["machines"], o["cluster"]),
+        None if o["rho"] is None else real("rho", o["rho"], 0.0),
+        Slowdown(o["communication"], o["contention"]),
+        None if error is None else real("estimate_error", error, 0.0, MOST_ERROR),
+        o,
     )
 
 
-def machine_count(preset: Size, machines: int | None, cluster: str | None) -> int:
+def _machine_count(preset: Size, machines: int | None, cluster: str | None) -> int:
     """Return how many machines there are, given their number, the name of a cluster, or neither."""
     if cluster is None:
         return whole("machines", preset.machines if machines is None else machines, 1, 10**6)
@@ -338,11 +369,6 @@ def draw_intensities(seed: int, count: int) -> list[float]:
     """Draw beta of each job, uniform in [0, 1] with two decimals; no trace says anything about it."""
     result: list[float] = np.round(stream(seed, "intensity").random(count), 2).tolist()
     return result
-
-
-def read_error(estimate_error: float | None) -> float | None:
-    """Return the error of the estimates, checked; None if there are to be none."""
-    return None if estimate_error is None else real("estimate_error", estimate_error, 0.0, MOST_ERROR)
 
 
 def draw_estimates(

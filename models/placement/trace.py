@@ -3,56 +3,45 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+from typing import Annotated, NamedTuple, Unpack
 
 import numpy as np
 
 from .. import sources
 from ..base import InputError, Origin
-from ..draw import choose, real, whole
+from ..draw import takes, whole
 from ..sources import JobList
 from .generate import (
     ASSUMED,
-    COMMUNICATION,
-    CONTENTION,
     GPUS,
-    SIZES,
+    Options,
     Size,
     draw_estimates,
     draw_intensities,
     gang_law,
     instances_held,
-    machine_count,
-    read_error,
+    planned,
     span,
     stream,
     stretched,
     told_estimates,
     told_machines,
 )
-from .instance import PRICE, WINDOW, PlacementInstance
+from .instance import PlacementInstance
 from .jobs import RESOURCES
-from .slowdown import Slowdown
 
 
-def from_trace(
-    folder: str | os.PathLike[str],
-    *,
-    source: str = "pai-2020",
-    size: str = "default",
-    seed: int = 0,
-    jobs: int | None = None,
-    first: int = 0,
-    machines: int | None = None,
-    cluster: str | None = None,
-    rho: float | None = None,
-    communication: float = COMMUNICATION,
-    contention: float = CONTENTION,
-    estimate_error: float | None = None,
-    gpu_weight: float = 0.0,
-    window: int = WINDOW,
-    price: float = PRICE,
-) -> PlacementInstance:
+class TraceOptions(Options, total=False):
+    """What :func:`from_trace` takes besides the folder, and its defaults."""
+
+    source: Annotated[str, "pai-2020"]
+    size: Annotated[str, "default"]
+    seed: Annotated[int, 0]
+    first: Annotated[int, 0]
+
+
+@takes(TraceOptions)
+def from_trace(folder: str | os.PathLike[str], **options: Unpack[TraceOptions]) -> PlacementInstance:
     """Make an instance from a folder of traces; ``origin`` lists what is real and what is filled.
 
     The jobs of the source are sorted by submission and those left out that do not fit on the empty reference
@@ -93,40 +82,26 @@ def from_trace(
     InputError
         For an argument out of range, or a file that is missing, damaged, malformed or too short.
     """
-    preset = SIZES[choose(size, SIZES, "size")]
-    seed = whole("seed", seed, 0)
-    count = whole("jobs", preset.jobs if jobs is None else jobs, 0)
-    begin = whole("first", first, 0)
-    load = None if rho is None else real("rho", rho, 0.0)
-    number = machine_count(preset, machines, cluster)
-    slowdown = Slowdown(communication, contention)
-    sigma = read_error(estimate_error)
+    plan = planned(options["size"], options["seed"], options)
+    source, seed, preset, count = options["source"], plan.seed, plan.preset, plan.jobs
+    begin = whole("first", options["first"], 0)
     found = sources.job_list(folder, source)
-    filled = _filled(folder, source, found, seed, preset, min(number, preset.machines))
+    filled = _filled(folder, source, found, seed, preset, min(plan.machines, preset.machines))
     kept = np.flatnonzero(filled.fits)
     if begin + count > len(kept):
         raise InputError(
             f"jobs: {count} from number {begin} on are more than the {len(kept)} of {source} that fit"
         )
     mine = kept[begin : begin + count]
-    submits, scaled = _submissions(found.submit[mine], _gpu_seconds(found, mine), preset, load)
-    (real_machines, assumed), told = told_machines(preset), told_estimates(sigma)
-    file = sources.JOBS[source].file
-    return PlacementInstance(
-        machines=[preset.machine] * number,
-        jobs=_rows(found, filled, mine, submits, seed, sigma),
-        price=price,
-        slowdown=slowdown,
-        gpu_weight=gpu_weight,
-        window=window,
-        origin=Origin(
-            f"trace ({source}, jobs {begin} to {begin + count - 1}, seed {seed})"
-            if count
-            else f"trace ({source}, no jobs, seed {seed})",
-            real=(*real_machines, f"jobs: {REAL[source]} of {file}"),
-            filled=(*assumed, *filled.told, *_left_out(found, kept), *scaled, *told, *ASSUMED),
-        ),
+    submits, scaled = _submissions(found.submit[mine], _gpu_seconds(found, mine), preset, plan.rho)
+    (real_machines, assumed), told = told_machines(preset), told_estimates(plan.sigma)
+    which = f"jobs {begin} to {begin + count - 1}" if count else "no jobs"
+    origin = Origin(
+        f"trace ({source}, {which}, seed {seed})",
+        real=(*real_machines, f"jobs: {REAL[source]} of {sources.JOBS[source].file}"),
+        filled=(*assumed, *filled.told, *_left_out(found, kept), *scaled, *told, *ASSUMED),
     )
+    return plan.instance(_rows(found, filled, mine, submits, seed, plan.sigma), origin)
 
 
 REAL = {

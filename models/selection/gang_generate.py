@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import inspect
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Annotated, TypedDict, Unpack
 
 import numpy as np
 
 from ..base import Origin
-from ..draw import choose, real, streams, whole, whole_interval
+from ..draw import choose, given, real, streams, takes, whole, whole_interval
 from .channels import LARGEST
 from .gang import SelectionGangInstance
 from .gang_channels import MOST_DEVICES
 from .instance import SelectionInstance
 from .noise import NOISES, clipped_mean
+from .trace import TraceOptions
 from .trace import from_trace as base_from_trace
 
 stream = streams("graph", "tasks", "demand", "capacity", "minimum", "utility", "arrivals", "path")
@@ -45,21 +44,25 @@ SIZES = {
 }
 
 
+class GenerateOptions(TypedDict, total=False):
+    """What :func:`generate` takes besides size and seed, and its defaults."""
+
+    slots: Annotated[int | None, None]
+    ports: Annotated[int | None, None]
+    servers: Annotated[int | None, None]
+    kinds: Annotated[int | None, None]
+    tasks: Annotated[tuple[int, int] | None, None]
+    reach: Annotated[int | None, None]
+    demand: Annotated[tuple[int, int], (1, 2)]
+    capacity: Annotated[tuple[int, int] | None, None]
+    minimum: Annotated[int | None, None]
+    arrival_probability: Annotated[float, 0.9]
+    noise: Annotated[str, "clipped-normal"]
+
+
+@takes(GenerateOptions)
 def generate(
-    size: str = "default",
-    seed: int = 0,
-    *,
-    slots: int | None = None,
-    ports: int | None = None,
-    servers: int | None = None,
-    kinds: int | None = None,
-    tasks: tuple[int, int] | None = None,
-    reach: int | None = None,
-    demand: tuple[int, int] = (1, 2),
-    capacity: tuple[int, int] | None = None,
-    minimum: int | None = None,
-    arrival_probability: float = 0.9,
-    noise: str = "clipped-normal",
+    size: str = "default", seed: int = 0, **options: Unpack[GenerateOptions]
 ) -> SelectionGangInstance:
     r"""Generate a synthetic instance.
 
@@ -99,73 +102,98 @@ def generate(
     """
     preset = SIZES[choose(size, SIZES, "size")]
     seed = whole("seed", seed, 0)
-    L = whole("ports", preset.ports if ports is None else ports, 1)
-    R = whole("servers", preset.servers if servers is None else servers, 1)
-    K = whole("kinds", preset.kinds if kinds is None else kinds, 1)
-    T = whole("slots", preset.slots if slots is None else slots, 0)
-    few, many = whole_interval("tasks", preset.tasks if tasks is None else tasks, 1000)
-    near = whole("reach", preset.reach if reach is None else reach, 0)
-    low, high = whole_interval("demand", demand, MOST_DEVICES)
-    least, most = whole_interval("capacity", preset.capacity if capacity is None else capacity, MOST_DEVICES)
-    rho = real("arrival_probability", arrival_probability, 0.0, 1.0)
-    owner = np.repeat(np.arange(L), stream(seed, "tasks").integers(few, many, L, endpoint=True))
+    L = whole("ports", given(options["ports"], preset.ports), 1)
+    R = whole("servers", given(options["servers"], preset.servers), 1)
+    K = whole("kinds", given(options["kinds"], preset.kinds), 1)
+    T = whole("slots", given(options["slots"], preset.slots), 0)
+    owner, _ = _owners(seed, L, given(options["tasks"], preset.tasks))
+    near = whole("reach", given(options["reach"], preset.reach), 0)
+    low, high = whole_interval("demand", options["demand"], MOST_DEVICES)
+    least, most = whole_interval("capacity", given(options["capacity"], preset.capacity), MOST_DEVICES)
+    rho = real("arrival_probability", options["arrival_probability"], 0.0, 1.0)
     rank = stream(seed, "graph").random((L, R)).argsort(axis=1).argsort(axis=1)
-    pairs = np.argwhere((rank < near)[owner])
     luck = stream(seed, "capacity").random((R, K))
-    return SelectionGangInstance(
-        channels=pairs,
-        task_port=owner,
+    minimum, noise = options["minimum"], options["noise"]
+    filled = (
+        f"channels: every task of a port on the same {min(near, R)} servers, drawn",
+        f"demand: uniform on {low} to {high}",
+        f"capacity: uniform on {least} to {most}",
+        _minimum_words(minimum),
+        f"arrivals: Bernoulli({rho:g}) per port and slot",
+    )
+    return _instance(
+        seed,
+        owner,
+        (rank < near)[owner],
+        (minimum, noise),
         demand=stream(seed, "demand").integers(low, high, (len(owner), K), endpoint=True),
         capacity=least + np.floor(luck * (most - least + 1)),
-        minimum=_minimum(seed, owner, L, minimum),
         arrivals=(stream(seed, "arrivals").random((T, L)) < rho).astype(np.int64),
-        ports=L,
-        seed=int(stream(seed, "path").integers(2**53)),
-        origin=Origin(
-            f"synthetic ({size}, seed {seed})",
-            filled=(
-                f"channels: every task of a port on the same {min(near, R)} servers, drawn",
-                f"demand: uniform on {low} to {high}",
-                f"capacity: uniform on {least} to {most}",
-                _minimum_words(minimum),
-                f"arrivals: Bernoulli({rho:g}) per port and slot",
-                *_utility_words(noise),
-            ),
-        ),
-        **_utility(seed, len(pairs), noise),
+        path_seed=int(stream(seed, "path").integers(2**53)),
+        origin=Origin(f"synthetic ({size}, seed {seed})", filled=filled),
     )
 
 
-def _also_takes(
-    base: Callable[..., SelectionInstance],
-) -> Callable[[Callable[..., SelectionGangInstance]], Callable[..., SelectionGangInstance]]:
-    """Say in the signature of a function that its ``**options`` are those of ``base``."""
-
-    def tell(function: Callable[..., SelectionGangInstance]) -> Callable[..., SelectionGangInstance]:
-        own = inspect.signature(function)
-        kept = [p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD]
-        more = [p for p in inspect.signature(base).parameters.values() if p.name not in own.parameters]
-        function.__signature__ = own.replace(parameters=[*kept, *more])  # type: ignore[attr-defined]
-        return function
-
-    return tell
+def _owners(seed: int, ports: int, tasks: tuple[int, int]) -> tuple[np.ndarray, str]:
+    """Draw how many tasks each port has; return the port of each task, and what to say of it."""
+    few, many = whole_interval("tasks", tasks, 1000)
+    count = stream(seed, "tasks").integers(few, many, ports, endpoint=True)
+    return np.repeat(np.arange(ports), count), f"tasks: {few} to {many} a port"
 
 
-@_also_takes(base_from_trace)
+def _instance(
+    seed: int,
+    owner: np.ndarray,
+    joined: np.ndarray,
+    options: tuple[int | None, str],
+    *,
+    demand: np.ndarray,
+    capacity: np.ndarray,
+    arrivals: np.ndarray,
+    path_seed: int,
+    origin: Origin,
+) -> SelectionGangInstance:
+    """Put an instance together from which task may run on which server, and draw minimum and utilities.
+
+    ``options`` are the minimum, if one is given, and the noise; what is drawn here is added to the origin.
+    """
+    minimum, noise = options
+    pairs, ports = np.argwhere(joined), arrivals.shape[1]
+    kind = choose(noise, NOISES, "noise")
+    mu = stream(seed, "utility").uniform(*MEAN, len(pairs))
+    words = (
+        f"mean: of a normal utility with mu uniform on {MEAN[0]:g} to {MEAN[1]:g}, clipped",
+        f"sample path: {kind} noise around the mean",
+    )
+    return SelectionGangInstance(
+        channels=pairs,
+        task_port=owner,
+        demand=demand,
+        capacity=capacity,
+        minimum=_minimum(seed, owner, ports, minimum),
+        mean=clipped_mean(mu, 0.5 * mu),
+        noise=kind,
+        scale=0.5 * mu if kind == "clipped-normal" else None,
+        arrivals=arrivals,
+        ports=ports,
+        seed=path_seed,
+        origin=replace(origin, filled=(*origin.filled, *words)),
+    )
+
+
+@takes(TraceOptions)
 def from_trace(
     folder: str | os.PathLike[str],
     *,
-    seed: int = 0,
-    noise: str = "clipped-normal",
     tasks: tuple[int, int] = (2, 3),
     minimum: int | None = None,
-    **options: Any,
+    **options: Unpack[TraceOptions],
 ) -> SelectionGangInstance:
     """Make an instance from a folder of traces, then give its jobs tasks; see :func:`split`.
 
     Parameters
     ----------
-    folder, seed, noise, **options
+    folder, **options
         As for :func:`.trace.from_trace`.
     tasks, minimum
         As for :func:`generate`.
@@ -175,7 +203,7 @@ def from_trace(
     InputError
         As for :func:`.trace.from_trace`, or for tasks and minimum.
     """
-    return split(base_from_trace(folder, seed=seed, noise=noise, **options), seed, tasks, minimum)
+    return split(base_from_trace(folder, **options), options["seed"], tasks, minimum)
 
 
 def split(
@@ -201,43 +229,32 @@ def split(
     InputError
         For tasks or a minimum out of range.
     """
-    few, many = whole_interval("tasks", tasks, 1000)
     s = base.setting
-    owner = np.repeat(np.arange(s.ports), stream(seed, "tasks").integers(few, many, s.ports, endpoint=True))
+    owner, words = _owners(seed, s.ports, tasks)
     joined = np.zeros((s.ports, max(1, s.servers)), dtype=bool)
     joined[s.edges[:, 0], s.edges[:, 1]] = True
     wanted = np.full((s.ports, s.kinds), LARGEST)
     np.minimum.at(wanted, s.port, s.demand)
     wanted[~joined.any(axis=1)] = 0
-    pairs = np.argwhere(joined[owner])
     even = np.maximum(s.capacity // joined.shape[1], wanted[owner].max(axis=0, initial=0))
-    words = "demand: of each task the least of its port's channels"
-    return SelectionGangInstance(
-        channels=pairs,
-        task_port=owner,
+    kept = (line for line in base.origin.filled if not line.startswith(("mean", "cost", "sample path")))
+    filled = (
+        *kept,
+        words,
+        "demand: of each task the least of its port's channels",
+        "capacity: an even share of the cluster's for every server, at least the largest task",
+        _minimum_words(minimum),
+    )
+    return _instance(
+        seed,
+        owner,
+        joined[owner],
+        (minimum, base.noise),
         demand=wanted[owner],
         capacity=np.broadcast_to(np.where(s.capacity > 0, even, 0), (joined.shape[1], s.kinds)),
-        minimum=_minimum(seed, owner, s.ports, minimum),
         arrivals=base.arrivals,
-        ports=s.ports,
-        seed=base.seed,
-        origin=Origin(
-            f"gangs of {base.origin.source}",
-            real=base.origin.real,
-            filled=(
-                *(
-                    line
-                    for line in base.origin.filled
-                    if not line.startswith(("mean", "cost", "sample path"))
-                ),
-                f"tasks: {few} to {many} a port",
-                words,
-                "capacity: an even share of the cluster's for every server, at least the largest task",
-                _minimum_words(minimum),
-                *_utility_words(base.noise),
-            ),
-        ),
-        **_utility(seed, len(pairs), base.noise),
+        path_seed=base.seed,
+        origin=Origin(f"gangs of {base.origin.source}", base.origin.real, filled),
     )
 
 
@@ -252,21 +269,3 @@ def _minimum(seed: int, owner: np.ndarray, ports: int, minimum: int | None) -> n
 
 def _minimum_words(minimum: int | None) -> str:
     return f"minimum: {'uniform on 1 to the number of tasks' if minimum is None else minimum}"
-
-
-def _utility(seed: int, channels: int, noise: str) -> dict[str, Any]:
-    """Draw the utilities of the channels."""
-    kind = choose(noise, NOISES, "noise")
-    mu = stream(seed, "utility").uniform(*MEAN, channels)
-    return {
-        "mean": clipped_mean(mu, 0.5 * mu),
-        "noise": kind,
-        "scale": 0.5 * mu if kind == "clipped-normal" else None,
-    }
-
-
-def _utility_words(noise: str) -> tuple[str, ...]:
-    return (
-        f"mean: of a normal utility with mu uniform on {MEAN[0]:g} to {MEAN[1]:g}, clipped",
-        f"sample path: {noise} noise around the mean",
-    )

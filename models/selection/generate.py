@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
 from ..base import InputError, Origin
-from ..draw import choose, real, streams, whole, whole_interval
+from ..draw import choose, given, real, streams, takes, whole, whole_interval
 from .channels import LARGEST
 from .instance import SelectionInstance
 from .noise import NOISES, clipped_mean
@@ -45,21 +45,28 @@ SIZES = {
 }
 
 
-def generate(
-    size: str = "default",
-    seed: int = 0,
-    *,
-    slots: int | None = None,
-    ports: int | None = None,
-    servers: int | None = None,
-    density: float | None = None,
-    capacity: int | Sequence[int] | None = None,
-    arrival_probability: float = 0.9,
-    demand: tuple[int, int] = (1, 2),
-    noise: str = "clipped-normal",
-    cost_scale: float = 0.1,
-    kinds: int | None = None,
-) -> SelectionInstance:
+class DrawnOptions(TypedDict, total=False):
+    """What :func:`generate` and :func:`.trace.from_trace` both take, and its defaults."""
+
+    ports: Annotated[int | None, None]
+    servers: Annotated[int | None, None]
+    density: Annotated[float | None, None]
+    noise: Annotated[str, "clipped-normal"]
+    cost_scale: Annotated[float, 0.1]
+
+
+class GenerateOptions(DrawnOptions, total=False):
+    """What :func:`generate` takes besides size and seed, and its defaults."""
+
+    slots: Annotated[int | None, None]
+    capacity: Annotated[int | Sequence[int] | None, None]
+    arrival_probability: Annotated[float, 0.9]
+    demand: Annotated[tuple[int, int], (1, 2)]
+    kinds: Annotated[int | None, None]
+
+
+@takes(GenerateOptions)
+def generate(size: str = "default", seed: int = 0, **options: Unpack[GenerateOptions]) -> SelectionInstance:
     r"""Generate a synthetic instance.
 
     Every quantity has a random stream of its own. More density only adds channels and leaves demand, cost
@@ -102,72 +109,82 @@ def generate(
     InputError
         Naming the argument and its value.
     """
-    preset = SIZES[choose(size, SIZES, "size")]
-    seed = whole("seed", seed, 0)
-    L = whole("ports", preset.ports if ports is None else ports, 1)
-    R = whole("servers", preset.servers if servers is None else servers, 1)
-    T = whole("slots", preset.slots if slots is None else slots, 0)
-    K = whole("kinds", preset.kinds if kinds is None else kinds, 1)
-    share = real("density", preset.density if density is None else density, 0.0, 1.0)
-    c = _capacity(preset.capacity if capacity is None else capacity, K)
-    rho = real("arrival_probability", arrival_probability, 0.0, 1.0)
-    low, high = whole_interval("demand", demand, LARGEST)
+    plan = planned(size, seed, options)
+    seed, (L, R) = plan.seed, plan.shape
+    T = whole("slots", given(options["slots"], plan.preset.slots), 0)
+    K = whole("kinds", given(options["kinds"], plan.preset.kinds), 1)
+    c = _capacity(given(options["capacity"], plan.preset.capacity), K)
+    rho = real("arrival_probability", options["arrival_probability"], 0.0, 1.0)
+    low, high = whole_interval("demand", options["demand"], LARGEST)
     luck = stream(seed, "demand").random((K, L, R))
+    filled = (
+        f"edges: each (port, server) pair with probability {plan.density:g}",
+        f"demand: uniform on {low} to {high}",
+        "capacity: given",
+        f"arrivals: Bernoulli({rho:g}) per port and slot",
+    )
     return assemble(
-        seed,
-        channels=draw_channels(seed, np.ones((L, R), dtype=bool), share),
+        plan,
+        channels=draw_channels(plan, np.ones((L, R), dtype=bool)),
         demand=(low + np.floor(luck * (high - low + 1))).transpose(1, 2, 0),
         capacity=c,
         arrivals=stream(seed, "arrivals").random((T, L)) < rho,
-        noise=noise,
-        cost_scale=cost_scale,
-        origin=Origin(
-            f"synthetic ({size}, seed {seed})",
-            filled=(
-                f"edges: each (port, server) pair with probability {share:g}",
-                f"demand: uniform on {low} to {high}",
-                "capacity: given",
-                f"arrivals: Bernoulli({rho:g}) per port and slot",
-            ),
-        ),
+        origin=Origin(f"synthetic ({size}, seed {seed})", filled=filled),
     )
 
 
-def draw_channels(seed: int, allowed: np.ndarray, share: float) -> np.ndarray:
-    """Return whether a (port, server) pair is a channel: if allowed, and its number is below ``share``."""
-    result: np.ndarray = allowed & (stream(seed, "graph").random(allowed.shape) < share)
+class Plan(NamedTuple):
+    """What :class:`DrawnOptions` ask for, checked; ``shape`` is the numbers of ports and servers."""
+
+    seed: int
+    preset: Size
+    shape: tuple[int, int]
+    density: float
+    options: DrawnOptions
+
+
+def planned(size: str, seed: int, o: DrawnOptions) -> Plan:
+    """Check options, and take what is not given from the size."""
+    preset = SIZES[choose(size, SIZES, "size")]
+    seed = whole("seed", seed, 0)
+    ports = whole("ports", given(o["ports"], preset.ports), 1)
+    servers = whole("servers", given(o["servers"], preset.servers), 1)
+    density = real("density", given(o["density"], preset.density), 0.0, 1.0)
+    return Plan(seed, preset, (ports, servers), density, o)
+
+
+def draw_channels(plan: Plan, allowed: np.ndarray) -> np.ndarray:
+    """Return whether a (port, server) pair is a channel: if allowed, and its number is below the density."""
+    result: np.ndarray = allowed & (stream(plan.seed, "graph").random(allowed.shape) < plan.density)
     return result
 
 
 def assemble(
-    seed: int,
+    plan: Plan,
     *,
     channels: np.ndarray,
     demand: np.ndarray,
     capacity: np.ndarray,
     arrivals: np.ndarray,
-    noise: Any,
-    cost_scale: Any,
     origin: Origin,
 ) -> SelectionInstance:
     """Put an instance together and draw its utilities, costs and the seed of its sample path.
 
     Parameters
     ----------
-    seed
-        Of the instance.
+    plan
+        With the options ``noise`` and ``cost_scale``, which are checked here.
     channels
         Whether a (port, server) pair is a channel, shape (L, R).
     demand
         a of every pair, channel or not, shape (L, R, K); kinds that a channel does not take cost nothing.
     capacity, arrivals
         Shapes (K,) and (T, L).
-    noise, cost_scale
-        As in :func:`generate`; checked here.
     origin
         Of what is given; the columns that are drawn here are added.
     """
-    kind, factor = choose(noise, NOISES, "noise"), real("cost_scale", cost_scale, 0.0, 1e6)
+    seed, o = plan.seed, plan.options
+    kind, factor = choose(o["noise"], NOISES, "noise"), real("cost_scale", o["cost_scale"], 0.0, 1e6)
     L, R, K = demand.shape
     mu = stream(seed, "utility").uniform(*MEAN, (L, R))[channels]
     price = np.maximum(stream(seed, "cost").normal(*COST, (K, L, R)), 0.0).transpose(1, 2, 0)

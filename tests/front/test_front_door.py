@@ -126,7 +126,7 @@ def test_a_gang_instance_is_generated_from_a_fractional_one(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("problem", ["allocation", "allocation-gang"])
 def test_traces_are_read_by_the_problem(problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def from_trace(folder: Path, *, slots: int, seed: int = 0) -> cv.Instance:
+    def from_trace(folder: Path, *, slots: int, seed: int = 0, **_options: object) -> cv.Instance:
         assert folder == Path("traces")
         return cv.generate("allocation", size="tiny", slots=slots, seed=seed)
 
