@@ -233,6 +233,16 @@ class Report:
 
 
 Decision = TypeVar("Decision")
+
+
+def checked(instance: Any, schedule: Decision) -> Decision:
+    """Return a schedule that keeps all constraints of its instance; an OracleError for any other."""
+    broken = instance.violations(schedule)
+    if broken:
+        raise OracleError(f"a schedule is infeasible: {broken[0]}")
+    return schedule
+
+
 Number = TypeVar("Number", bound=float)
 
 

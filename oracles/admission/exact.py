@@ -16,7 +16,7 @@ from ...models.base import InputError
 from ...models.program import CAREFUL, PyomoProgram, SolverError, in_highs, power_of_two
 from ...models.stopwatch import library
 from .. import cp_sat
-from ..base import Budget, OracleError, ProgressCallback, Report, rounding
+from ..base import Budget, OracleError, ProgressCallback, Report, checked, rounding
 
 TOLERANCE = 1e-9
 """What HiGHS may break rows by, with limits below 2^12. Its search asks a tenth of that of reduced costs, and
@@ -346,7 +346,7 @@ def _tidied(instance: AdmissionInstance, schedule: Schedule) -> Schedule:
             needed = job.servers_for[workers[workers[:, 0] == slot, 3].sum()]
             servers[here, 3] = _first(servers[here, 3], int(needed))
         parts.append(Schedule(workers, servers))
-    return _checked(instance, Schedule.join(parts))
+    return checked(instance, Schedule.join(parts))
 
 
 def _first_schedule(instance: AdmissionInstance, start: Schedule | None) -> Schedule:
@@ -364,13 +364,6 @@ def _first(counts: np.ndarray, total: int) -> np.ndarray:
     before = np.cumsum(counts) - counts
     result: np.ndarray = np.clip(total - before, 0, counts)
     return result
-
-
-def _checked(instance: AdmissionInstance, schedule: Schedule) -> Schedule:
-    broken = instance.violations(schedule)
-    if broken:
-        raise OracleError(f"a schedule is infeasible: {broken[0]}")
-    return schedule
 
 
 def _value(instance: AdmissionInstance, schedule: Schedule) -> float:

@@ -6,7 +6,7 @@ import math
 
 from ...models.admission.instance import AdmissionInstance
 from ...models.admission.schedule import Schedule
-from ...models.base import InputError
+from ...models.draw import choose
 from ..base import Budget, Incumbent, Optimum, OracleEntry, ProgressCallback, WhyStopped
 from .bound import Priced, columns, lagrangian_bound, quick, volume, without_prices
 from .exact import Part, by_cp_sat, by_highs, pooled_bound
@@ -104,8 +104,7 @@ def offline(
         If an answer does not survive the check.
     """
     budget = Budget(gap, time_limit)
-    if method not in METHODS:
-        raise InputError(f"method: {method!r} is not one of {', '.join(METHODS)}")
+    choose(method, METHODS, "method")
     start, alone = (Schedule.empty(), "nothing runs"), without_prices(instance)
     proof = alone.bound, alone.method, alone
     held = _Incumbent(instance, budget, progress, start, proof, terms=len(instance.jobs))

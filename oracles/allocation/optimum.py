@@ -17,6 +17,7 @@ from ...models.allocation.instance import AllocationInstance
 from ...models.allocation.program import scaled_program
 from ...models.allocation.setting import Setting
 from ...models.base import InputError, numbers
+from ...models.draw import choose
 from ...models.program import SolverError
 from ..base import (
     CANCELLED,
@@ -166,8 +167,7 @@ def stationary(
         If the answer does not survive the instance's own check.
     """
     budget = Budget(gap, time_limit)
-    if method not in METHODS:
-        raise InputError(f"method: {method!r} is not one of {', '.join(METHODS)}")
+    choose(method, METHODS, "method")
     solve = _by_interior_point if method == INTERIOR_POINT else _by_cvxpy
     counts = instance.arrival_counts.astype(np.float64)
     found = solve(instance.setting, counts, budget, progress)

@@ -23,7 +23,7 @@ from ...models.placement.schedule import NOTHING, Schedule
 from ...models.placement.simulator import Simulator, blank_state, rooms
 from ...models.stopwatch import library
 from .. import cp_sat
-from ..base import Budget, OracleError, ProgressCallback, Report, WhyStopped
+from ..base import Budget, OracleError, ProgressCallback, Report, WhyStopped, checked
 from .exact_kernels import BEST, CUT, NODES, Costs, Tree, explore, least_cost, open_root
 from .search import gap
 
@@ -119,7 +119,7 @@ def by_enumeration(
                 raise InputError(f"instance: more than {MOST_LEAVES} schedules, too many to enumerate")
             units = instance.units_of_cost(end.waited, end.used)
             if units < best:
-                best, schedule = units, _checked(instance, taken_schedule(end))
+                best, schedule = units, checked(instance, taken_schedule(end))
             if not report(0.0, f"{leaf} schedules"):
                 break
     except _TimeUpError:
@@ -713,7 +713,7 @@ def list_schedule(instance: PlacementInstance, budget: Budget | None = None) -> 
         )
         found.append(simulator)
     best = min(found, key=lambda simulator: instance.units_of_cost(simulator.waited, simulator.used))
-    return _checked(instance, taken_schedule(best))
+    return checked(instance, taken_schedule(best))
 
 
 def equal_jobs(instance: PlacementInstance) -> Iterator[tuple[int, int]]:
@@ -779,13 +779,6 @@ def _simulated(instance: PlacementInstance, start: np.ndarray, rows: np.ndarray)
     return taken_schedule(simulator)
 
 
-def _checked(instance: PlacementInstance, schedule: Schedule) -> Schedule:
-    broken = instance.violations(schedule)
-    if broken:
-        raise OracleError(f"a schedule is infeasible: {broken[0]}")
-    return schedule
-
-
 def _exact(
     instance: PlacementInstance,
     schedule: Schedule,
@@ -795,7 +788,7 @@ def _exact(
     otherwise: WhyStopped = WhyStopped.TIME_LIMIT,
 ) -> Exact:
     """Check a schedule and its bound, and say how it ended, ``otherwise`` if the gap is not reached."""
-    value = instance.units(_checked(instance, schedule))
+    value = instance.units(checked(instance, schedule))
     if bound > value:
         raise OracleError(f"{method}: the bound {bound} is above the value {value}, in millionths of seconds")
     why = otherwise

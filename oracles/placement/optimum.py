@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from ...models.base import InputError
+from ...models.draw import choose
 from ...models.placement.instance import MOST_SUM, PlacementInstance
 from ...models.placement.schedule import Schedule
 from ..base import Budget, Incumbent, Optimum, OracleEntry, ProgressCallback, WhyStopped
@@ -112,8 +112,7 @@ def offline(
         If an answer does not survive the check.
     """
     budget = Budget(gap, time_limit)
-    if method not in METHODS:
-        raise InputError(f"method: {method!r} is not one of {', '.join(METHODS)}")
+    choose(method, METHODS, "method")
     start, trivial = (list_schedule(instance), "shortest first"), sum_of_durations(instance)
     proof = trivial.units, trivial.method, trivial.certificate
     held = _Incumbent(instance, budget, progress, start, proof, unavoidable=instance.unavoidable)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ...models.base import InputError
+from ...models.draw import choose
 from ...models.program import SolverError
 from ...models.selection.gang import SelectionGangInstance, SelectionGangSetting
 from ...models.selection.gang_program import GangChoice, best_gang, ceiling, usable, worth
@@ -71,8 +71,7 @@ def gang(
     OracleError
         If a solver fails or an answer does not survive the instance's own check.
     """
-    if method not in METHODS:
-        raise InputError(f"method: {method!r} is not one of {', '.join(METHODS)}")
+    choose(method, METHODS, "method")
     budget = Budget(gap, time_limit)
     setting, mean = instance.setting, instance.mean
     solve = _by_cp_sat if method == CP_SAT else _by_highs

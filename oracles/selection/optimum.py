@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...models.base import InputError, numbers
+from ...models.draw import choose
 from ...models.program import PyomoProgram, Solved, SolverError, power_of_two
 from ...models.selection.channels import frozen
 from ...models.selection.instance import SelectionInstance
@@ -140,8 +141,7 @@ def clairvoyant(
         If an answer does not survive the check.
     """
     budget = Budget(gap, time_limit)
-    if method not in METHODS:
-        raise InputError(f"method: {method!r} is not one of {', '.join(METHODS)}")
+    choose(method, METHODS, "method")
     setting = instance.setting
     patterns = Patterns(instance.arrivals, budget, progress)
     x = _greedy(setting, instance.mean, patterns.arrivals)
@@ -477,8 +477,7 @@ def index_optimum(
         If the answer does not survive the check.
     """
     budget = Budget(gap, time_limit)
-    if method not in INDEX_METHODS:
-        raise InputError(f"method: {method!r} is not one of {', '.join(INDEX_METHODS)}")
+    choose(method, INDEX_METHODS, "method")
     value, spread, jobs = _index_input(setting, v, q, arrivals)
     solve = _index_by_search if method == SEARCH else _index_by_highs
     x, certificate, name = solve(setting, value, spread, jobs, budget, progress)
