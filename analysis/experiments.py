@@ -62,6 +62,12 @@ def verdict(statements: Iterable[Statement]) -> Verdict:
     return holds_if(all(s.agrees is not False for s in statements))
 
 
+def all_of(signs: Iterable[bool | None]) -> bool | None:
+    """Return whether all hold: False if one does not, else ``None`` if one is undecided."""
+    found = list(signs)
+    return False if False in found else None if None in found else True
+
+
 def statement_table(statements: Iterable[Statement], note: str) -> Table:
     """Return a table of statements; the note ends its title."""
     words = {True: "holds", False: "fails", None: "undecided"}
@@ -69,6 +75,24 @@ def statement_table(statements: Iterable[Statement], note: str) -> Table:
         f"What the text says, statement by statement. {note}",
         ("statement", "found (mean ± 95 % half width over seeds)", "verdict"),
         tuple((s.says, s.finds, words[s.agrees]) for s in statements),
+    )
+
+
+def grid(
+    title: str,
+    head: str,
+    groups: Sequence[str],
+    found: Mapping[str, np.ndarray],
+    *,
+    digits: int,
+    note: str,
+) -> Table:
+    """Return mean and half width of ``found[label][seed, group]``, one row per label."""
+    count = len(next(iter(found.values())))
+    return Table(
+        f"{title}, 95 % half widths over {count} instances. {note}",
+        (head, *groups),
+        tuple((label, *(spread(column, digits) for column in table.T)) for label, table in found.items()),
     )
 
 

@@ -16,8 +16,8 @@ from ...online.admission import POLICIES
 from ...online.base import Policy
 from ...online.play import play
 from .. import experiments
-from ..claim import Figure, Table
-from ..experiments import policy_seed, spread
+from ..claim import Figure
+from ..experiments import policy_seed
 from ..plots import new_figure, plot_gantt, to_svg
 from .measures import Shares, Timeliness, counts, shares, timeliness, total_utility, utilisation
 
@@ -36,6 +36,7 @@ NOTE_TESTBED = (
 FITS = ("feasible", "short")
 
 statement_table = partial(experiments.statement_table, note=NOTE)
+grid = partial(experiments.grid, digits=1, note=NOTE)
 curves = partial(experiments.curves, problem="admission", note=NOTE)
 bars = partial(experiments.bars, problem="admission", note=NOTE)
 
@@ -159,23 +160,6 @@ def searched(place: Place, seed: int) -> Enclosed:
 def totals(who: Contender, places: Sequence[Place], drawn: Sequence[int]) -> np.ndarray:
     """Return the total utility on each instance seed and place, shape (seeds, places)."""
     return np.array([[outcome(who, place, seed).total for place in places] for seed in drawn])
-
-
-def all_of(signs: Sequence[bool | None]) -> bool | None:
-    """Return whether all hold: False if one does not, else ``None`` if one is undecided."""
-    return False if False in signs else None if None in signs else True
-
-
-def grid(
-    title: str, head: str, groups: Sequence[str], found: Mapping[str, np.ndarray], digits: int = 1
-) -> Table:
-    """Return mean and half width of ``found[label][seed, group]``, one row per label."""
-    count = len(next(iter(found.values())))
-    return Table(
-        f"{title}, 95 % half widths over {count} instances. {NOTE}",
-        (head, *groups),
-        tuple((label, *(spread(column, digits) for column in table.T)) for label, table in found.items()),
-    )
 
 
 # --- Pictures of one schedule ----------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from ...models.admission.jobs import CRITICAL, SENSITIVE
 from ...online.admission.oasis import Oasis
 from ...online.play import play
 from ..claim import Claim, Context, Figure, Finding, Table, Verdict, holds_if
-from ..experiments import Statement, lead, policy_seed, positive, seeds, spread, track, verdict
+from ..experiments import Statement, all_of, lead, policy_seed, positive, seeds, spread, track, verdict
 from ..plots import INK, new_figure, plot_bars, to_svg
 from ..statistics import mean_interval
 from .experiments import (
@@ -26,7 +26,6 @@ from .experiments import (
     Contender,
     Place,
     Setup,
-    all_of,
     bound,
     curves,
     gantt,

@@ -13,6 +13,7 @@ from ...models.allocation.instance import AllocationInstance
 from ...online.allocation import BinPacking, Drf, Fairness, Ogasched, Spreading
 from ...online.play import play
 from ..claim import Claim, Context, Finding, Table, Verdict, amended_if, holds_if
+from ..experiments import lead, positive, seeds, spread, track
 from ..statistics import growth_exponent, mean_interval
 from . import figures
 from .experiments import (
@@ -37,13 +38,8 @@ from .experiments import (
     by_horizon,
     curves,
     instance,
-    lead,
     optima,
-    positive,
-    seeds,
-    spread,
     strongest,
-    track,
 )
 
 HORIZONS = (1000, 2000, 5000, 10000)

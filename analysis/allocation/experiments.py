@@ -15,59 +15,19 @@ from ...online.base import Policy
 from ...online.play import play
 from .. import experiments
 from ..experiments import (
-    SEEDS_APART,
-    Statement,
-    lead,
     policy_seed,
-    positive,
-    seeds,
-    spread,
-    track,
-    verdict,
 )
-
-__all__ = [
-    "BASELINES",
-    "BINPACKING",
-    "CONSTANT",
-    "DRF",
-    "EVERYONE",
-    "FAIRNESS",
-    "FAIRNESS_LITERAL",
-    "HEURISTICS",
-    "OGASCHED",
-    "PER_SLOT",
-    "SEEDS_APART",
-    "SPREADING",
-    "STEPS",
-    "TABLE_1",
-    "WHO_SEES",
-    "Contender",
-    "Setup",
-    "Statement",
-    "averages",
-    "bars",
-    "by_horizon",
-    "curves",
-    "instance",
-    "lead",
-    "optima",
-    "optimum",
-    "positive",
-    "rewards",
-    "seeds",
-    "spread",
-    "statement_table",
-    "strongest",
-    "track",
-    "verdict",
-    "with_step",
-]
 
 WHO_SEES = "OGASched decides before it sees the slot's arrivals, the heuristics after"
 """Stands in every table: the two kinds of policy do not play the same game."""
 
+STEPS = (
+    "(constant): D/(G sqrt T); (Table 1): eta0 = 25, decay 0.9999; both start from every port's fair share. "
+    "FAIRNESS divides a server among the ports that have jobs, (literal) among all its ports"
+)
+
 statement_table = partial(experiments.statement_table, note=WHO_SEES)
+grid = partial(experiments.grid, digits=0, note=f"{WHO_SEES}. {STEPS}.")
 curves = partial(experiments.curves, problem="allocation", note=WHO_SEES)
 bars = partial(experiments.bars, problem="allocation", note=WHO_SEES)
 
@@ -125,11 +85,6 @@ OGASCHED = (CONSTANT, TABLE_1)
 BASELINES = (DRF, FAIRNESS, BINPACKING, SPREADING)
 HEURISTICS = (DRF, FAIRNESS, FAIRNESS_LITERAL, BINPACKING, SPREADING)
 EVERYONE = (*OGASCHED, *HEURISTICS)
-
-STEPS = (
-    "(constant): D/(G sqrt T); (Table 1): eta0 = 25, decay 0.9999; both start from every port's fair share. "
-    "FAIRNESS divides a server among the ports that have jobs, (literal) among all its ports"
-)
 
 
 def with_step(eta0: float, decay: float) -> Contender:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...online.play import play
 from ..claim import Claim, Context, Figure, Finding, Table, Verdict
+from ..experiments import Statement, all_of, lead, positive, seeds, spread, track, verdict
 from ..statistics import growth_exponent
 from .experiments import (
     BASELINES,
@@ -25,21 +26,15 @@ from .experiments import (
     WHO_SEES,
     Contender,
     Setup,
-    Statement,
     averages,
     bars,
     curves,
+    grid,
     instance,
-    lead,
     optima,
-    positive,
     rewards,
-    seeds,
-    spread,
     statement_table,
     strongest,
-    track,
-    verdict,
     with_step,
 )
 
@@ -71,17 +66,6 @@ def _ahead(who: Contender, rival: Contender, setup: Setup, drawn: range, at: str
 
 def _fails(statements: list[Statement]) -> int:
     return sum(s.agrees is False for s in statements)
-
-
-def _grid(
-    title: str, head: str, groups: list[str], found: dict[str, np.ndarray], drawn: range, digits: int = 0
-) -> Table:
-    """Return mean and half width of ``found[label][seed, group]``, one row per label."""
-    return Table(
-        f"{title}, 95 % half widths over {len(drawn)} instances. {WHO_SEES}. {STEPS}.",
-        (head, *groups),
-        tuple((label, *(spread(column, digits) for column in table.T)) for label, table in found.items()),
-    )
 
 
 # --- Fig. 2 and 5: over time -----------------------------------------------------------------------------
@@ -240,12 +224,8 @@ def _least_lead(who: Contender, found: dict[str, np.ndarray], groups: list[str],
         f"{who.label} leads whatever {of}",
         f"least lead {spread(leads[worst], 1, True)} % of the stationary optimum (over {best[worst]}, "
         f"{groups[worst]})",
-        _all([positive(v) for v in leads]),
+        all_of([positive(v) for v in leads]),
     )
-
-
-def _all(signs: list[bool | None]) -> bool | None:
-    return False if False in signs else None if None in signs else True
 
 
 def _of_contention(
@@ -260,7 +240,7 @@ def _of_contention(
         Statement(
             "rewards rise with contention from 0.1 to 1",
             f"{CONSTANT.label} {spread(rise[CONSTANT.label], 0, True)} %",
-            _all([positive(v) for v in rise.values()]),
+            all_of([positive(v) for v in rise.values()]),
         ),
         Statement(
             "rewards fall when contention rises beyond 1",
@@ -309,7 +289,7 @@ def _check_figure_3(context: Context) -> Finding:
         Statement(
             "all algorithms earn more with more servers",
             f"each of them from {servers[0]} to {servers[-1]}",
-            _all([positive(lead(v[:, -1], v[:, 0])) for v in by_servers.values()]),
+            all_of([positive(lead(v[:, -1], v[:, 0])) for v in by_servers.values()]),
         ),
         Statement(
             "|L| has a weaker effect than |R| (density fixed)",
@@ -338,7 +318,7 @@ def _check_figure_3(context: Context) -> Finding:
         tables=(
             statement_table(statements),
             *(
-                _grid(f"Reward per slot over {of}, {slots} slots", "algorithm", groups[of], found[of], drawn)
+                grid(f"Reward per slot over {of}, {slots} slots", "algorithm", groups[of], found[of])
                 for of in sweeps
             ),
         ),
@@ -425,13 +405,12 @@ def _check_figure_6(context: Context) -> Finding:
         },
         tables=(
             statement_table(statements),
-            _grid(
+            grid(
                 "Gain and penalty per slot by contention level",
                 "algorithm",
                 text,
                 {f"{who.label}, {what}": values for (who, what), values in parts.items()},
-                drawn,
-                1,
+                digits=1,
             ),
         ),
         figures=(
@@ -489,9 +468,7 @@ def _check_figure_7(context: Context) -> Finding:
         },
         tables=(
             statement_table(statements),
-            _grid(
-                f"Reward per slot by utility family, {slots} slots", "algorithm", families, found, drawn, 1
-            ),
+            grid(f"Reward per slot by utility family, {slots} slots", "algorithm", families, found, digits=1),
         ),
         figures=(
             bars(

@@ -14,8 +14,8 @@ from ...models.allocation.generate import generate
 from ...online.allocation.gang import PerturbedLeader, leader_bounds
 from ...online.play import play
 from ..claim import Claim, Context, Finding, Table, Verdict, amended_if, holds_if
+from ..experiments import SEEDS_APART
 from ..statistics import mean_interval
-from .experiments import SEEDS_APART
 
 
 def _check_set(_context: Context) -> Finding:

@@ -13,8 +13,8 @@ from ...models.allocation.setting import Feedback, Observation
 from ...online.allocation.ogasched import Ogasched
 from ...online.play import play
 from ..claim import Claim, Context, Figure, Finding, Table, Verdict, amended_if, holds_if
+from ..experiments import SEEDS_APART
 from ..statistics import growth_exponent, mean_interval
-from .experiments import SEEDS_APART
 from .projection import row
 from .regret import plot_regret, regret_curves, theorem_1, theorem_1_tightened
 from .worst_case import worst_case

@@ -18,7 +18,7 @@ from ...online.base import Policy, Traits
 from ...online.play import play, policy_stream
 from ...oracles.base import Optimum
 from ..claim import Claim, Context, Figure, Finding, Table, Verdict, amended_if
-from ..experiments import Statement, policy_seed, positive, seeds, spread, track, verdict
+from ..experiments import Statement, all_of, policy_seed, positive, seeds, spread, track, verdict
 from ..plots import to_svg
 from ..statistics import Paired, mean_interval, paired
 from .experiments import (
@@ -275,7 +275,7 @@ def _furthest(found: Sequence[Paired]) -> Paired:
 
 def _all_near(found: Sequence[Paired]) -> bool | None:
     """Tell whether all are surely within :data:`CLOSE`, or one is surely not."""
-    return _all_of([_near(CLOSE)(of) for of in found])
+    return all_of([_near(CLOSE)(of) for of in found])
 
 
 def _table_1(label: str, setup: Setup, drawn: Sequence[int], players: Sequence[Contender]) -> Table:
@@ -607,7 +607,7 @@ def _check_figure_7(context: Context) -> Finding:
 def _seen(statements: Sequence[Statement]) -> str:
     """Return in words what statements come to together."""
     return {True: "seen here", False: "not so here", None: "left open here"}[
-        _all_of([s.agrees for s in statements])
+        all_of([s.agrees for s in statements])
     ]
 
 
@@ -616,7 +616,7 @@ def as_amended(supported: Sequence[Statement], rest: Sequence[Statement]) -> Ver
 
     What is undecided never counts as agreement: "not checkable here" if the supported ones are undecided.
     """
-    both = _all_of([s.agrees for s in supported])
+    both = all_of([s.agrees for s in supported])
     if both is None:
         return Verdict.NOT_CHECKABLE
     return amended_if(both and all(s.agrees for s in rest), both)
@@ -624,11 +624,6 @@ def as_amended(supported: Sequence[Statement], rest: Sequence[Statement]) -> Ver
 
 def _change(says: str, change: np.ndarray) -> Statement:
     return Statement(says, f"{spread(change, 1, True)} points", positive(change))
-
-
-def _all_of(signs: Sequence[bool | None]) -> bool | None:
-    """Return whether all hold: False if one does not, else ``None`` if one is undecided."""
-    return False if False in signs else None if None in signs else True
 
 
 # --- Table 1: metaheuristics -------------------------------------------------------------------------------
@@ -1042,7 +1037,7 @@ def _check_figure_4(context: Context) -> Finding:
         Statement(
             f"a certain proportion needs more than {BIG} GPUs (here: 0.1 to 10 %)",
             f"{spread(big)} %",
-            _all_of([_surely(big, 0.1), None if (more := _surely(big, 10.0)) is None else not more]),
+            all_of([_surely(big, 0.1), None if (more := _surely(big, 10.0)) is None else not more]),
         ),
         Statement(
             "most jobs are short, a small proportion is long (here: most are shorter than the mean)",

@@ -25,7 +25,7 @@ from ...online.placement import POLICIES
 from ...online.placement.learned import policies
 from ...online.placement.learned.plan import TEST, VALIDATION
 from ..claim import Claim, Context, Figure, Finding, Table, Verdict
-from ..experiments import SEEDS_APART, Statement, seeds, spread, track
+from ..experiments import SEEDS_APART, Statement, all_of, seeds, spread, track
 from ..plots import PALETTE, new_figure, plot_bars, to_svg
 from ..statistics import Interval, Paired, mean_band, mean_interval, paired
 from .experiments import (
@@ -338,12 +338,6 @@ def _welch(a: np.ndarray, b: np.ndarray) -> Interval:
     freedom = total**2 / float((parts**2 / (np.array([len(a), len(b)]) - 1)).sum())
     half = float(stats.t.ppf(0.975, freedom)) * total**0.5
     return Interval(gap, gap - half, gap + half)
-
-
-def all_of(signs: Iterable[bool | None]) -> bool | None:
-    """Return whether all hold: False if one does not, else ``None`` if one is undecided."""
-    found = list(signs)
-    return False if False in found else None if None in found else True
 
 
 def claimed(says: str, found: Mapping[str, Versus]) -> Statement:

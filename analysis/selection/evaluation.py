@@ -12,7 +12,7 @@ from ...models.selection.instance import SelectionInstance
 from ...online.play import play
 from ...online.selection import EsdpPrinted, statistics
 from ..claim import Claim, Context, Finding, Table, Verdict, amended_if, holds_if
-from ..experiments import policy_seed
+from ..experiments import lead, policy_seed, positive, seeds, spread, track
 from ..statistics import mean_interval
 from .experiments import (
     BANDITS,
@@ -32,12 +32,7 @@ from .experiments import (
     averages,
     bars,
     instance,
-    lead,
     optima,
-    positive,
-    seeds,
-    spread,
-    track,
 )
 
 CAPACITIES = (2, 12, 24)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache, lru_cache, partial
 
@@ -14,50 +14,7 @@ from ...online.base import Policy
 from ...online.play import play
 from ...online.selection import Cucb, Escb, Esdp, EsdpPrinted, Greedy, Hswf, Lcf, Lwtf, Thompson
 from .. import experiments
-from ..claim import Table
-from ..experiments import Statement, lead, policy_seed, positive, seeds, spread, track, verdict
-
-__all__ = [
-    "BANDITS",
-    "BASELINES",
-    "CUCB",
-    "ESCB",
-    "ESDP",
-    "ESDPS",
-    "ESDP_LN",
-    "EVERYONE",
-    "GREEDY",
-    "HSWF",
-    "LCF",
-    "LWTF",
-    "NOTE",
-    "OPTIMUM",
-    "PAPER",
-    "PRINTED",
-    "THOMPSON",
-    "Contender",
-    "Setup",
-    "Statement",
-    "all_of",
-    "averages",
-    "bars",
-    "curves",
-    "grid",
-    "instance",
-    "lead",
-    "optima",
-    "optimum",
-    "played",
-    "positive",
-    "rewards",
-    "running_means",
-    "seeds",
-    "spread",
-    "statement_table",
-    "track",
-    "variant",
-    "verdict",
-]
+from ..experiments import policy_seed
 
 NOTE = (
     "AOU: expected net utility, on synthetic instances with the distributions of Table 3. ESDP (printed) "
@@ -69,6 +26,7 @@ OPTIMUM = "oracle"
 """Label of the clairvoyant optimum per slot."""
 
 statement_table = partial(experiments.statement_table, note=NOTE)
+grid = partial(experiments.grid, digits=2, note=NOTE)
 curves = partial(experiments.curves, problem="selection", note=NOTE)
 bars = partial(experiments.bars, problem="selection", note=NOTE)
 
@@ -169,20 +127,3 @@ def running_means(who: Contender | str, setup: Setup, drawn: Sequence[int], poin
     """Return average AOU until each slot, of a contender or of the oracle, shape (seeds, points)."""
     paths = [optimum(setup, seed) if isinstance(who, str) else rewards(who, setup, seed) for seed in drawn]
     return np.array([np.cumsum(path)[points - 1] / points for path in paths])
-
-
-def all_of(signs: Sequence[bool | None]) -> bool | None:
-    """Return whether all hold: False if one does not, else ``None`` if one is undecided."""
-    return False if False in signs else None if None in signs else True
-
-
-def grid(
-    title: str, head: str, groups: Sequence[str], found: Mapping[str, np.ndarray], digits: int = 2
-) -> Table:
-    """Return mean and half width of ``found[label][seed, group]``, one row per label."""
-    count = len(next(iter(found.values())))
-    return Table(
-        f"{title}, 95 % half widths over {count} instances. {NOTE}",
-        (head, *groups),
-        tuple((label, *(spread(column, digits) for column in table.T)) for label, table in found.items()),
-    )

@@ -18,6 +18,7 @@ from ...online.play import play
 from ...online.selection import statistics
 from ...online.selection.esdp import scaled, scaling
 from ..claim import Claim, Context, Figure, Finding, Table, Verdict, amended_if
+from ..experiments import Statement, all_of, lead, positive, seeds, spread, track, verdict
 from ..statistics import growth_exponent
 from .experiments import (
     BASELINES,
@@ -31,24 +32,16 @@ from .experiments import (
     PRINTED,
     Contender,
     Setup,
-    Statement,
-    all_of,
     averages,
     curves,
     grid,
     instance,
-    lead,
     optima,
     played,
-    positive,
     rewards,
     running_means,
-    seeds,
-    spread,
     statement_table,
-    track,
     variant,
-    verdict,
 )
 
 PER_SLOT = "expected net utility per slot"
@@ -203,13 +196,13 @@ def _check_figure_2(context: Context) -> Finding:
         },
         tables=(
             statement_table(statements),
-            grid(f"Lead after {slots} slots (%)", "", [who.label for who in esdps], gaps, 1),
+            grid(f"Lead after {slots} slots (%)", "", [who.label for who in esdps], gaps, digits=1),
             grid(
                 f"Share of the oracle's AOU after {slots} slots (%)",
                 "",
                 [who.label for who in present],
                 {"share (%)": share},
-                1,
+                digits=1,
             ),
             _time_table("Average AOU per slot until slot t", found, points),
         ),
@@ -759,8 +752,8 @@ def _swept(
             statement_table(statements),
             *more,
             grid(f"Average AOU per slot by {of}, {slots} slots", "algorithm", heads, found),
-            grid(f"Share of the oracle's mean AOU by {of} (%)", "algorithm", heads, share, 1),
-            grid(f"Lead over each baseline by {of} (%)", "", heads, leads, 1),
+            grid(f"Share of the oracle's mean AOU by {of} (%)", "algorithm", heads, share, digits=1),
+            grid(f"Lead over each baseline by {of} (%)", "", heads, leads, digits=1),
         ),
         figures=(
             curves(figure, f"Average AOU over {slots} slots by {of}.", places, {PER_SLOT: found}, axis),
@@ -899,7 +892,7 @@ def _check_figure_10(context: Context) -> Finding:
         "",
         [f"{x:g}" for x in levels],
         {"channels": size.astype(float), **{f"missing, {who.label}": v for who, v in missing.items()}},
-        1,
+        digits=1,
     )
     return _swept(
         "figure-10",

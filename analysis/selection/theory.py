@@ -16,11 +16,11 @@ from ...online.play import play
 from ...online.selection import Cucb, Esdp, statistics
 from ...online.selection.esdp import scaled, scaling
 from ..claim import Claim, Context, Figure, Finding, Table, Verdict, amended_if, holds_if
-from ..experiments import SEEDS_APART, positive, spread, track
+from ..experiments import SEEDS_APART, positive, seeds, spread, track
 from ..plots import new_figure, to_svg
 from ..statistics import GROWTHS, fit_growth, growth_exponent, mean_interval
 from .algorithm import Case, feasible_sets, largest_index
-from .experiments import CUCB, ESDP, ESDP_LN, PRINTED, Contender, Setup, instance, played, rewards, seeds
+from .experiments import CUCB, ESDP, ESDP_LN, PRINTED, Contender, Setup, instance, played, rewards
 from .regret import (
     TIE,
     History,

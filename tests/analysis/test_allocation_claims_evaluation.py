@@ -10,6 +10,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
+from clairvoyant.analysis import experiments as shared
 from clairvoyant.analysis.allocation import evaluation, experiments
 from clairvoyant.analysis.allocation.experiments import (
     BINPACKING,
@@ -22,9 +23,9 @@ from clairvoyant.analysis.allocation.experiments import (
     TABLE_1,
     WHO_SEES,
     Setup,
-    Statement,
 )
 from clairvoyant.analysis.claim import Context, Finding, Verdict
+from clairvoyant.analysis.experiments import Statement
 from clairvoyant.models.allocation.instance import AllocationInstance
 from clairvoyant.online.allocation import Drf, Fairness, Ogasched
 from clairvoyant.online.play import play
@@ -177,24 +178,24 @@ class TestExperiments:
             found[0] = 1.0
 
     def test_seeds_of_two_contexts_are_apart(self) -> None:
-        first, second = (experiments.seeds(Context("full", seed), 2, 5, 20) for seed in (0, 1))
+        first, second = (shared.seeds(Context("full", seed), 2, 5, 20) for seed in (0, 1))
         assert not set(first) & set(second)
 
     def test_signs_are_decided_by_intervals(self) -> None:
-        assert experiments.positive(np.array([1.0, 1.1, 0.9])) is True
-        assert experiments.positive(np.array([-1.0, -1.1, -0.9])) is False
-        assert experiments.positive(np.array([-1.0, 1.0, 0.1])) is None
+        assert shared.positive(np.array([1.0, 1.1, 0.9])) is True
+        assert shared.positive(np.array([-1.0, -1.1, -0.9])) is False
+        assert shared.positive(np.array([-1.0, 1.0, 0.1])) is None
 
     def test_one_failing_statement_decides(self) -> None:
         fine, open_, wrong = (Statement("", "", agrees) for agrees in (True, None, False))
-        assert experiments.verdict([fine, open_]) is Verdict.HOLDS
-        assert experiments.verdict([fine, open_, wrong]) is Verdict.FAILS
+        assert shared.verdict([fine, open_]) is Verdict.HOLDS
+        assert shared.verdict([fine, open_, wrong]) is Verdict.FAILS
         words = [row[2] for row in experiments.statement_table([fine, open_, wrong]).rows]
         assert words == ["holds", "undecided", "fails"]
 
     def test_a_lead_is_relative_to_the_mean(self) -> None:
         ours, theirs = np.array([2.0, 4.0]), np.array([1.0, 3.0])
-        assert experiments.lead(ours, theirs) == pytest.approx([50.0, 50.0])
+        assert shared.lead(ours, theirs) == pytest.approx([50.0, 50.0])
 
     def test_the_constant_step_is_the_one_ogasched_plays(self) -> None:
         setup = Setup(slots=3)

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from clairvoyant.analysis import claim as claims
+from clairvoyant.analysis import experiments as shared
 from clairvoyant.analysis.audit import verdict_table
 from clairvoyant.analysis.claim import Claim, Context, Finding, Verdict
 from clairvoyant.analysis.experiments import policy_seed
@@ -328,7 +329,7 @@ def test_below_needs_traces_and_trainings(found: Versus, is_below: bool | None) 
     ("signs", "together"), [([True, True], True), ([True, None], None), ([None, False], False), ([], True)]
 )
 def test_all_of(signs: list[bool | None], together: bool | None) -> None:
-    assert trained.all_of(signs) is together
+    assert shared.all_of(signs) is together
 
 
 @pytest.mark.parametrize(("limit", "reached"), [(1.0, True), (2.0, None), (3.0, False)])

@@ -9,6 +9,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from clairvoyant.analysis import experiments as shared
 from clairvoyant.analysis.claim import Claim, Context, Finding, Verdict
 from clairvoyant.analysis.selection import evaluation, experiments, figures
 from clairvoyant.analysis.selection.experiments import (
@@ -133,9 +134,9 @@ class TestRuns:
         assert oracle[:, -1] == pytest.approx(experiments.optima(SMALL, range(3)))
 
     def test_all_of(self) -> None:
-        assert experiments.all_of([True, True]) is True
-        assert experiments.all_of([True, None]) is None
-        assert experiments.all_of([None, False]) is False
+        assert shared.all_of([True, True]) is True
+        assert shared.all_of([True, None]) is None
+        assert shared.all_of([None, False]) is False
 
 
 class TestEvidence:
