@@ -168,9 +168,9 @@ class Instance(ABC, Generic[SettingType]):
         """Return the form in which a run keeps a decision that is plain data and was applied."""
         return decision
 
-    @abstractmethod
     def facts(self) -> dict[str, float]:
-        """Return the numbers that say how large the instance is, by name."""
+        """Return the numbers that say how large the instance is, by name: what its JSON form has lists of."""
+        return {name: len(value) for name, value in self.to_dict().items() if isinstance(value, list)}
 
     def remarks(self) -> list[str]:
         """Return what a reader should know of the instance before any result, one line each."""
@@ -180,9 +180,9 @@ class Instance(ABC, Generic[SettingType]):
         """Return what is told of an oracle's decision besides its value, by name."""
         return {}
 
-    @abstractmethod
     def content(self) -> Iterator[tuple[str, Any]]:
         """Yield (name, array or JSON value) pairs that together identify the instance."""
+        yield from ((name, value) for name, value in self.to_dict().items() if name != "origin")
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:

@@ -64,8 +64,8 @@ def declared(
     instance
         With a method ``program`` as in :class:`.program.Declares`.
     method
-        "cp-sat" for linear Pyomo programs in whole variables with limits and rows of whole numbers; "highs"
-        for linear programs; "clarabel" for convex ones in CVXPY; "auto": the first that applies.
+        "highs" for linear programs; "clarabel" for convex ones in CVXPY; "auto": one of these; "cp-sat" for
+        linear Pyomo programs in whole variables with limits and rows of whole numbers, to prove the optimum.
     gap
         Relative gap at which the solver may stop.
     time_limit
@@ -164,10 +164,10 @@ def _replayed(instance: Instance, decisions: Sequence[Any], found: _Found) -> li
 def _solver(program: Program, method: str, sign: float) -> Callable[[Budget], _Found]:
     """Return what solves a program by a method; the objective times ``sign`` is maximised."""
     form: WholeModel | str = "it is not declared in Pyomo"
-    if isinstance(program, PyomoProgram) and method in (AUTO, CP_SAT):
+    if isinstance(program, PyomoProgram) and method == CP_SAT:
         form = whole_model(program)
-    if isinstance(program, PyomoProgram) and isinstance(form, WholeModel):
-        return partial(_by_cp_sat, program, form, sign)
+        if isinstance(form, WholeModel):
+            return partial(_by_cp_sat, program, form, sign)
     curved = program.curved if isinstance(program, CvxpyProgram) else ""
     why = {CP_SAT: form, HIGHS: curved}.get(method, "")
     if method == CLARABEL and not isinstance(program, CvxpyProgram):

@@ -58,7 +58,7 @@ def name_of(path: Path) -> str:
 def copy_of_the_tree(to: Path, *, links: bool) -> Path:
     """Copy what a checkout holds, so that a build leaves nothing behind in the repository."""
     to.mkdir()
-    for name in ["src", "tests", "benchmarks", "docs", "notebooks", *LAYERS]:
+    for name in ["src", "tests", "benchmarks", "docs", "examples", "notebooks", *LAYERS]:
         ignore = shutil.ignore_patterns("__pycache__", "*.egg-info")
         shutil.copytree(ROOT / name, to / name, symlinks=True, ignore=ignore)
     for path in ROOT.iterdir():
@@ -139,7 +139,7 @@ def test_the_source_archive_holds_the_layers_the_tests_and_the_licence(dist: Pat
     with tarfile.open(path) as archive:
         names = {member.name.partition("/")[2] for member in archive if member.isfile()}
     sources = {name_of(path) for package in PACKAGES for path in folder(package).glob("*.py")}
-    tests = {name_of(path) for path in (ROOT / "tests").rglob("*.py")}
+    tests = {name_of(path) for kind in ("tests", "examples") for path in (ROOT / kind).rglob("*.py")}
     shown = {
         *("docs/regret.svg", "docs/instance-files.md", "docs/policies.md", "docs/training.md"),
         "CONTRIBUTING.md",

@@ -1,0 +1,133 @@
+"""The examples, installed as a stranger would: built, put into a folder of their own, and used from there."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = sorted(path.parent for path in (ROOT / "examples").glob("*/pyproject.toml"))
+POLICIES = {"job-assignment": ("greedy", "prices")}
+LONGEST = 350
+
+
+class Stranger:
+    """Somebody with a folder of packages beside the installed ones."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.site = folder, folder / "site"
+
+    def run(self, *words: str | Path, status: int = 0, **environment: str) -> str:
+        """Run a Python module with arguments and return what it prints; what it logs stands in ``log``."""
+        path = os.pathsep.join(map(str, (self.site, ROOT / "src")))
+        done = subprocess.run(
+            [sys.executable, "-m", *map(str, words)],
+            cwd=self.folder,
+            env={**os.environ, "PYTHONPATH": path, "COLUMNS": "200", **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=600,
+        )
+        assert done.returncode == status, done.stdout + done.stderr
+        self.log = done.stderr
+        return done.stdout
+
+    def tell(self, *words: str | Path, status: int = 0) -> dict[str, Any]:
+        """Run a command of ours and return the one JSON object that it prints."""
+        told: dict[str, Any] = json.loads(self.run("clairvoyant", *words, "--json", status=status))
+        return told
+
+
+@pytest.fixture(scope="module")
+def stranger(tmp_path_factory: pytest.TempPathFactory) -> Stranger:
+    """Build every example from a copy, offline, and install it without touching this environment."""
+    folder = tmp_path_factory.mktemp("stranger")
+    one = Stranger(folder)
+    for example in EXAMPLES:
+        copy = shutil.copytree(example, folder / "source" / example.name)
+        offline = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation"]
+        one.run("pip", "install", *offline, "--target", one.site, copy)
+    return one
+
+
+@pytest.fixture(scope="module", params=POLICIES)
+def problem(request: pytest.FixtureRequest, stranger: Stranger) -> str:
+    """One of their problems, with an instance in a file of its name."""
+    name: str = request.param
+    stranger.run("clairvoyant", "generate", name, "--size", "tiny", "--seed", "1", "--out", f"{name}.json")
+    return name
+
+
+def test_an_example_is_small_and_none_of_ours_names_it() -> None:
+    names = {path.name for path in EXAMPLES}
+    assert names >= {"job_assignment"}
+    for example in EXAMPLES:
+        lines = sum(len(path.read_text("utf-8").splitlines()) for path in example.rglob("*.py"))
+        assert lines < LONGEST, example
+    ours = (path for layer in ("src", "models", "oracles", "online", "analysis") for path in layered(layer))
+    assert [path for path in ours if any(name in path.read_text("utf-8") for name in names)] == []
+
+
+def layered(layer: str) -> list[Path]:
+    """The modules of a layer."""
+    return sorted((ROOT / layer).rglob("*.py"))
+
+
+def test_what_a_stranger_brings_is_generated_solved_and_played(stranger: Stranger, problem: str) -> None:
+    file, players = f"{problem}.json", POLICIES[problem]
+    optimum = stranger.tell("solve", file)
+    assert optimum["problem"] == problem
+    assert optimum["oracle"] == "program"
+    assert optimum["bound"] >= optimum["value"] > 0
+    assert optimum["gap"] <= 1e-6
+    chosen = [word for player in players for word in ("--policy", player)]
+    played = stranger.tell("play", file, *chosen)["policies"]
+    assert set(played) == set(players)
+    for scores in played.values():
+        assert 0 < scores["total"] <= optimum["bound"]
+        assert scores["regret"] == pytest.approx(optimum["value"] - scores["total"])
+    listed = stranger.tell("policies", "--problem", problem)["policies"]
+    assert {row["name"] for row in listed} == set(players)
+    assert any(row["proven"] for row in listed)
+    (oracle,) = stranger.tell("oracles", "--problem", problem)["oracles"]
+    assert "dual bound of the solver" in oracle["guarantee"]
+
+
+def test_the_audit_has_their_claims_and_keeps_a_counterexample(stranger: Stranger, problem: str) -> None:
+    told = stranger.tell("audit", "--problem", problem, "--quick", "--workers", "1", "--out", problem)
+    assert told["passed"]
+    assert all(claim["id"].startswith(f"{problem}/") and claim["as_expected"] for claim in told["claims"])
+    assert problem in (stranger.folder / problem / "index.html").read_text("utf-8")
+    refuted = [claim for claim in told["claims"] if claim["verdict"] != "holds"]
+    counterexamples = list((stranger.folder / problem / "counterexamples").rglob("*.json*"))
+    assert len(counterexamples) == len(refuted)
+    for kept in counterexamples:
+        scores = stranger.tell("play", kept, "--policy", POLICIES[problem][0])["policies"]
+        assert scores[POLICIES[problem][0]]["optimum"] >= 100 * scores[POLICIES[problem][0]]["total"]
+
+
+def test_their_own_tests_pass_and_what_is_not_checked_is_said(stranger: Stranger) -> None:
+    for example in EXAMPLES:
+        tests = stranger.folder / "source" / example.name / "tests"
+        stranger.run("pytest", "-q", "-p", "no:cacheprovider", "--rootdir", tests, tests)
+    script = stranger.folder / "checks.py"
+    script.write_text(
+        "from clairvoyant import list_policies\n"
+        "from clairvoyant.testing import check_policy\n"
+        f"for problem in {list(POLICIES)}:\n"
+        "    for policy in list_policies(problem).values():\n"
+        "        check_policy(policy)\n"
+        "        print(problem, policy.name)\n",
+        encoding="utf-8",
+    )
+    printed = stranger.run("checks", PYTHONWARNINGS="always")
+    assert printed.splitlines() == [f"{name} {one}" for name, listed in POLICIES.items() for one in listed]
+    for name in POLICIES:
+        assert f"UncheckedWarning: {name}: degenerate_instances does not check all" in stranger.log
+        assert f"{name}: no_peeking" not in stranger.log
