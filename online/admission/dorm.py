@@ -34,7 +34,7 @@ OPTIONS = {
 
 @dataclass
 class Dorm(Baseline):
-    """Dorm: numbers and places that use most of the machines, subject to fairness and few adjustments.
+    """Dorm: uses most of the machines, subject to fairness and few adjustments; ties: as HiGHS decides.
 
     All jobs are admitted that can ever run. When a job arrives or completes, HiGHS solves a mixed integer
     program in the workers y_ih and parameter servers z_ik of the unfinished jobs. It maximises the used
@@ -50,8 +50,9 @@ class Dorm(Baseline):
     If no such deployment is found, the floor of a job is lowered to the number of workers that it has now,
     none for one that waits; then leaving all as it is will do, and is done if HiGHS finds nothing. There is
     no clock: HiGHS stops at the relative gap or after so many nodes, and then its best deployment counts.
-    What it returns is rounded and checked exactly; a worker too many by rounding is taken off. Dorm knows no
-    utilities.
+    What it returns is rounded and checked exactly; a worker too many by rounding is taken off, where its
+    machine has the largest number. Of deployments that use as much HiGHS picks one, by no simple rule. Dorm
+    knows no utilities.
 
     Parameters
     ----------

@@ -15,16 +15,16 @@ from .placement import Baseline, Placed, Task
 
 @dataclass
 class Drf(Baseline):
-    """Dominant resource fairness: the job with the smallest dominant share gets the next worker.
+    """DRF: the job with the smallest dominant share gets the next worker; ties: the earlier job.
 
     All jobs are admitted that can ever run. When a job arrives or completes, all start from nothing, and one
-    worker after the other goes to the job with the smallest dominant share, of equals the earliest; with it
-    go the parameter servers that it then needs more (ceil(y b / B) in all). A job whose next worker or
-    parameter server fits on no machine gets no more, nor does one with N_i workers or with as many as
-    worker-slots of work left. The dominant share of a job is the largest share of all capacity that it takes
-    of any resource of either kind of machines. Placement is round robin, from the first machine on: each on
-    the next machine with room after the last one used. DRF knows no utilities, and gives shares also to jobs
-    that cannot finish in time any more.
+    worker after the other goes to the job with the smallest dominant share, of equals the earliest (of the
+    same slot, that which stands first in the file); with it go the parameter servers that it then needs more
+    (ceil(y b / B) in all). A job whose next worker or parameter server fits on no machine gets no more, nor
+    does one with N_i workers or with as many as worker-slots of work left. The dominant share of a job is the
+    largest share of all capacity that it takes of any resource of either kind of machines. Placement is round
+    robin, from the first machine on: each on the next machine with room after the last one used. DRF knows no
+    utilities, and gives shares also to jobs that cannot finish in time any more.
     """
 
     name: str = field(default="drf", init=False)

@@ -14,7 +14,7 @@ from .placement import Baseline, Machines, Placed, Task
 
 @dataclass
 class Fifo(Baseline):
-    """Jobs start in the order of arrival, each with a fixed number of workers, and nobody overtakes.
+    """Jobs start in the order of arrival with fixed numbers of workers, none overtakes; ties: file order.
 
     On arrival a job draws a number of workers uniformly from 1 to 30, but gets at most N_i and at most as
     many as fit on the empty machines, and ceil(y b / B) parameter servers. The first job in the line starts

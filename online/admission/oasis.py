@@ -52,10 +52,12 @@ PROVED = {
 
 @dataclass
 class Oasis:
-    """OASiS: accepts a job if its best schedule is worth more than it costs at exponential prices.
+    """OASiS: accepts a job if its best schedule is worth more than it costs at prices; ties: rejects it.
 
-    The best schedule is exact. Jobs of the same slot are served in their order; what is accepted runs as
-    planned.
+    Prices are exponential. The best schedule is exact. Jobs of the same slot are served in their order; what
+    is accepted runs as planned. Deadlines that promise equally much are tried from the latest on, and another
+    one counts only if it pays more; for a deadline, as few workers run in late slots as equal cost allows; of
+    machines of equal cost those with smaller numbers come first.
 
     Parameters
     ----------
@@ -205,9 +207,10 @@ class Oasis:
 
 @dataclass
 class OasisPrinted(Oasis):
-    """OASiS with schedules from the chunk programme of Alg. 2 as printed, which is not always optimal.
+    """OASiS with schedules from Alg. 2 as printed, which are not always optimal; ties: rejects the job.
 
-    Settings and attributes are those of :class:`Oasis`; that one's guarantee is not claimed.
+    Of equally good deadlines its chunk programme takes the earliest, of machines of equal cost those with
+    smaller numbers. Settings and attributes are those of :class:`Oasis`; that one's guarantee is not claimed.
     """
 
     name: str = field(default="oasis-printed", init=False)

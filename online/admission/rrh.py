@@ -14,7 +14,7 @@ from .placement import Baseline, Machines, Placed, Task
 
 @dataclass
 class Rrh(Baseline):
-    """Jobs are admitted if their utility outweighs the delay they mean for others; the densest run first.
+    """Jobs are admitted if they outweigh the delay of others, the densest run first; ties: the earlier job.
 
     On arrival a job draws a number of workers uniformly from 1 to 30, but gets at most N_i and at most as
     many as fit on the empty machines, and ceil(y b / B) parameter servers; it runs with these or pauses. In

@@ -65,12 +65,14 @@ def leader_bounds(setting: AllocationGangSetting) -> LeaderBounds:
 
 @dataclass
 class PerturbedLeader:
-    """Lazy follow-the-perturbed-leader on arrival counts; it has a guarantee on any set, convex or not.
+    """Lazy follow-the-perturbed-leader on arrival counts, with a guarantee on any set; ties: as searched.
 
-    Rewards are linear in x, so the past matters only by its counts s. Once, p is drawn uniformly from
-    [0, 1/eps]^L; it shifts a grid of width 1/eps. Every slot is played as if the counts were the one grid
-    point in s + [0, 1/eps)^L, and the best allocation is searched for again only when that point changes.
-    The decision is committed before the arrivals are seen.
+    The set need not be convex. Of equally good allocations the search returns one, always the same for the
+    same counts, by no simple rule; a port that would lose by it holds nothing, one that gains nothing keeps
+    what it was given. Rewards are linear in x, so the past matters only by its counts s. Once, p is drawn
+    uniformly from [0, 1/eps]^L; it shifts a grid of width 1/eps. Every slot is played as if the counts were
+    the one grid point in s + [0, 1/eps)^L, and the best allocation is searched for again only when that point
+    changes. The decision is committed before the arrivals are seen.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ def _arrivals(observation: Observation) -> np.ndarray:
 
 @dataclass
 class Drf:
-    """Dominant resource fairness: ports with jobs are served in ascending order of their dominant share.
+    """DRF: ports with jobs are served in ascending order of their dominant share; ties: the smaller port.
 
     The share is s_l = max_k a_l^k / sum_{r in R_l} c_r^k; ties go to the smaller port. A port takes
     min(a, what is left) of every kind on each of its servers. A kind of which its servers have nothing
@@ -60,7 +60,7 @@ class Drf:
 
 @dataclass
 class Fairness:
-    """Every port with jobs gets its share a / sum a of the capacity, at most a.
+    """Every port with jobs gets its share a / sum a of the capacity, at most a; no order, so no ties.
 
     Parameters
     ----------
@@ -129,11 +129,11 @@ class _Scored:
 
 @dataclass
 class BinPacking(_Scored):
-    """Serve ports in index order, each on its fullest servers first (Kubernetes' MostAllocated).
+    """Serve ports in index order, each on its fullest servers first; ties: the smaller server.
 
-    Utilisation is the mean over kinds (with capacity) of the part already given away in this slot; ties go to
-    the smaller server. A port takes min(a, what is left) of every kind on each server it visits, until it
-    holds its quota of that kind.
+    Kubernetes calls this score of a server MostAllocated. Utilisation is the mean over kinds (with capacity)
+    of the part already given away in this slot; ties go to the smaller server. A port takes min(a, what is
+    left) of every kind on each server it visits, until it holds its quota of that kind.
 
     Parameters
     ----------
@@ -148,7 +148,9 @@ class BinPacking(_Scored):
 
 @dataclass
 class Spreading(_Scored):
-    """Serve ports in index order, each on its emptiest servers first; otherwise as :class:`BinPacking`.
+    """Serve ports in index order, each on its emptiest servers first; ties: the smaller server.
+
+    Otherwise as :class:`BinPacking`.
 
     Parameters
     ----------

@@ -40,9 +40,11 @@ def fair_share(setting: Setting) -> np.ndarray:
 
 @dataclass
 class Ogasched:
-    """Online gradient ascent: y(t + 1) is the projection of y(t) + eta_t g(t) onto Y (11).
+    """Online gradient ascent: y(t + 1) is y(t) + eta_t g(t) projected onto Y (11); ties: the smaller kind.
 
-    The decision y(t) is committed before x(t) is seen.
+    The decision y(t) is committed before x(t) is seen. Where the overheads of several kinds are the largest
+    of a port, g(t) charges the first of these kinds, as it does at y = 0; nothing else can tie, since the
+    projection is unique.
 
     Parameters
     ----------

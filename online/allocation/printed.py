@@ -37,10 +37,11 @@ def printed_projection(setting: Setting, z: np.ndarray, *, repaired: bool) -> tu
 
 @dataclass
 class OgaschedPrinted(Ogasched):
-    """OGASched with the printed projection, repaired only so far that it ends.
+    """OGASched with the printed projection, repaired only so far that it ends; ties: the smaller port.
 
-    Its decisions may be infeasible, and then its reward means nothing. Parameters as for :class:`Ogasched`;
-    the step is that of Table 1.
+    Only the first of the entries of a row is ever capped, in descending order of z; of equal ones, that of
+    the smaller port. Kinds tie as in :class:`Ogasched`. Its decisions may be infeasible, and then its reward
+    means nothing. Parameters as for :class:`Ogasched`; the step is that of Table 1.
     """
 
     step: str = "decay"

@@ -86,7 +86,7 @@ class _Drf(Heuristic):
 
 @dataclass
 class FifoFirstFit(_Fifo):
-    """FIFO-FirstFit: the oldest job first, on the machines by their index."""
+    """FIFO-FirstFit: the oldest job first, on the machines by their index; ties of jobs: file order."""
 
     name: str = field(default="fifo-firstfit", init=False)
     rule: ClassVar[int] = FIRST_FIT
@@ -94,9 +94,10 @@ class FifoFirstFit(_Fifo):
 
 @dataclass
 class FifoLoadBalance(_Fifo):
-    """FIFO-LoadBalance: the oldest job first, on the least loaded machines.
+    """FIFO-LoadBalance: the oldest job first, on the least loaded machines; ties: the lower index.
 
-    The load of a machine is the largest share of one of its resources that is in use.
+    Jobs of the same tick are tried in the order of the file. The load of a machine is the largest share of
+    one of its resources that is in use.
     """
 
     name: str = field(default="fifo-loadbalance", init=False)
@@ -105,7 +106,7 @@ class FifoLoadBalance(_Fifo):
 
 @dataclass
 class DrfFirstFit(_Drf):
-    """DRF-FirstFit: the job with the smallest dominant share first, on the machines by their index.
+    """DRF-FirstFit: the smallest dominant share first, on the machines by index; ties: the older job.
 
     The dominant share of a job is the largest share of all machines together that all of its instances need
     of any resource. Each job stands for itself: nobody knows whose jobs they are. Ties go to the older job.
@@ -117,9 +118,10 @@ class DrfFirstFit(_Drf):
 
 @dataclass
 class DrfLoadBalance(_Drf):
-    """DRF-LoadBalance: the job with the smallest dominant share first, on the least loaded machines.
+    """DRF-LoadBalance: the smallest dominant share first, on the least loaded; ties: older, lower index.
 
-    The share as in :class:`DrfFirstFit`, the load as in :class:`FifoLoadBalance`.
+    Ties go to the older job and to the machine with the lower index. The share as in :class:`DrfFirstFit`,
+    the load as in :class:`FifoLoadBalance`.
     """
 
     name: str = field(default="drf-loadbalance", init=False)
@@ -128,10 +130,11 @@ class DrfLoadBalance(_Drf):
 
 @dataclass
 class FifoConsolidate(_Fifo):
-    """FIFO-Consolidate: the oldest job first, on as few machines as hold it now.
+    """FIFO-Consolidate: the oldest job first, on as few machines as hold it now; ties: the lower index.
 
     The machines with room for the most of its instances come first, and among them those with the fewest free
-    GPUs, so that large gaps are kept for large jobs.
+    GPUs, so that large gaps are kept for large jobs; of equals, those with the lower index. Jobs of the same
+    tick are tried in the order of the file.
     """
 
     name: str = field(default="fifo-consolidate", init=False)
@@ -140,7 +143,7 @@ class FifoConsolidate(_Fifo):
 
 @dataclass
 class SjfConsolidate(Heuristic):
-    """SJF-Consolidate (clairvoyant): the shortest job first, by its true duration, on the fewest machines.
+    """SJF-Consolidate (clairvoyant): the shortest true duration first, consolidated; ties: the older job.
 
     No scheduler knows how long a job takes; this one is told, and shows what that would be worth. The
     duration is that of the job alone on the fewest machines that hold it; ties go to the older job. Machines
@@ -164,7 +167,7 @@ class SjfConsolidate(Heuristic):
 
 @dataclass
 class SjfEstimateConsolidate(SjfConsolidate):
-    """SJF-Estimate-Consolidate: the shortest job first, by its user's estimate, on the fewest machines.
+    """SJF-Estimate-Consolidate: the shortest user's estimate first, consolidated; ties: the older job.
 
     As :class:`SjfConsolidate`, with what a real scheduler has in the place of the true durations: what the
     user who submitted a job believes that it takes. The jobs of the instance need estimates.
@@ -182,7 +185,7 @@ class SjfEstimateConsolidate(SjfConsolidate):
 
 @dataclass
 class Tetris:
-    """Tetris: the job and machine with the largest dot product of what is needed and what is free first.
+    """Tetris: the largest dot product of what is needed and free first; ties: the older job, lower index.
 
     Both are counted in shares of the machine's capacity, so that every resource weighs the same. The dot
     product is that of one instance, over the machines that have room for one. For gangs the printed rule says

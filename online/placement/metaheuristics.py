@@ -229,12 +229,13 @@ class Planner(ABC):
 
 @dataclass
 class Mosa(Planner):
-    """MOSA: searches for order and placement by simulated annealing anew at every epoch, from estimates.
+    """MOSA: anneals order and placement anew at every epoch, from estimates; ties: fewer GPU-seconds.
 
-    The annealing begins with the best of the first plans. In turn, a job gets another key in the order, and
-    a job another rule. Objectives are in seconds per job and seconds per GPU asked for; a step that worsens
-    them by D (the sum over those that get worse) is taken with probability exp(-D / temperature), and the
-    temperature falls by a factor with every step. See the module for the rest.
+    Of plans that are equal in these as well, the one found first counts. The annealing begins with the best
+    of the first plans. In turn, a job gets another key in the order, and a job another rule. Objectives are
+    in seconds per job and seconds per GPU asked for; a step that worsens them by D (the sum over those that
+    get worse) is taken with probability exp(-D / temperature), and the temperature falls by a factor with
+    every step. See the module for the rest.
 
     Parameters
     ----------
@@ -270,8 +271,9 @@ class Mosa(Planner):
 
 @dataclass
 class Malo(Planner):
-    """MALO: searches for order and placement by an ant lion optimiser with differential evolution.
+    """MALO: order and placement by an ant lion optimiser and evolution; ties: fewer GPU-seconds.
 
+    The evolution is differential. Of plans that are equal in GPU-seconds as well, the one found first counts.
     Plans of the archive are the ant lions. In every iteration each ant goes to the mean of two random walks,
     one around an ant lion drawn with a chance inverse to its crowding in the archive, one around the elite,
     the plan with the least cost. The walks of iteration t of T reach w^(-t / T) far for w waiting jobs: at

@@ -17,10 +17,11 @@ _SEES_ARRIVALS = Traits(problem="selection", sees=frozenset({"arrivals"}))
 
 @dataclass
 class Cucb(IndexPolicy):
-    r"""CUCB: the best decision by the sum of upper confidence bounds v-hat + sqrt(1.5 ln t / n).
+    r"""CUCB: the best decision by sums of v-hat + sqrt(1.5 ln t / n); ties: the last decision stays.
 
-    Untried channels come first. Its expected regret is at most
-    4 sqrt(1.5 m \|E| T ln T) + m \|E| (1 + pi^2 / 3), whatever the arrivals:
+    These are upper confidence bounds. Untried channels come first; ties are those of
+    :class:`.index.IndexPolicy`. Its expected regret is at most 4 sqrt(1.5 m \|E| T ln T) + m \|E| (1 + pi^2 /
+    3), whatever the arrivals:
 
     - A slot with untried channels in its decision costs at most m, and there are at most \|E| of them.
     - In any other slot all channels in Omega(t) were tried. By Hoeffding and a union bound over n < t, one
@@ -49,7 +50,10 @@ class Cucb(IndexPolicy):
 
 @dataclass
 class Greedy(IndexPolicy):
-    """The best decision by the average net utilities so far; it explores nothing but untried channels."""
+    """The best decision by the average net utilities so far; ties: the last decision stays.
+
+    It explores nothing but untried channels, which come first; ties are those of :class:`.index.IndexPolicy`.
+    """
 
     name: str = field(default="greedy", init=False)
     traits: ClassVar[Traits] = _SEES_ARRIVALS
@@ -61,7 +65,7 @@ class Greedy(IndexPolicy):
 
 @dataclass
 class Thompson:
-    """Thompson sampling: the best decision by means drawn from a Beta posterior of every channel.
+    """Thompson sampling: the best decision by means drawn from Beta posteriors; ties: by what is drawn.
 
     The prior is Beta(1, 1), which needs no rule for untried channels. A net utility Z in [0, 1] is turned
     into a success with probability Z, and into a failure otherwise.

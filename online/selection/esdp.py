@@ -26,12 +26,13 @@ def scaled(mean: np.ndarray, spread: np.ndarray, xi: float) -> tuple[np.ndarray,
 
 @dataclass
 class Esdp(IndexPolicy):
-    """ESDP that sees the arrivals: the best decision by the rounded index, over the ports that have jobs.
+    """ESDP that sees the arrivals: the best decision by the rounded index; ties: the last decision stays.
 
-    In slot t it maximises Upsilon.x + sqrt(Sigma^2.x) over Omega(t) exactly, with the statistics of the slots
-    before t. That is what (21) selects: as S(t) covers max Upsilon.x, the maximum of s + sqrt(P4(s)) over s
-    is the maximum of this index over x, so no programme has to be solved for every s. m is the most channels
-    that fit at once, exactly. Untried channels come first.
+    It decides over the ports that have jobs; ties are those of :class:`.index.IndexPolicy`. In slot t it
+    maximises Upsilon.x + sqrt(Sigma^2.x) over Omega(t) exactly, with the statistics of the slots before t.
+    That is what (21) selects: as S(t) covers max Upsilon.x, the maximum of s + sqrt(P4(s)) over s is the
+    maximum of this index over x, so no programme has to be solved for every s. m is the most channels that
+    fit at once, exactly. Untried channels come first.
 
     Its decisions miss the largest exact index (that of :class:`Escb`) by at most delta(t) + sqrt(m) / xi(t).
     No bound on its expected regret is claimed: Theorem 2 needs delta(t) <= Delta_min / 4, which no horizon of
@@ -76,9 +77,9 @@ class Esdp(IndexPolicy):
 
 @dataclass
 class Escb(IndexPolicy):
-    """ESCB: the exact index v-hat.x + sqrt(sigma-hat^2.x), which ESDP rounds (P3 without delta).
+    """ESCB: the exact index v-hat.x + sqrt(sigma-hat^2.x), that ESDP rounds; ties: the last decision stays.
 
-    Untried channels come first.
+    This is P3 without delta. Untried channels come first; ties are those of :class:`.index.IndexPolicy`.
 
     Parameters
     ----------

@@ -19,13 +19,14 @@ from .statistics import DELTAS, GS, Statistics, check_name
 
 @dataclass
 class GangEsdp:
-    """ESDP for gangs: a confidence index over the decisions that run enough tasks of a job, or none.
+    """ESDP for gangs: the best decision by a confidence index; ties: late tasks rest, or take low servers.
 
     In every slot it maximises v-hat.x + sqrt(sigma-hat^2.x), exactly, over the gang set of the jobs that are
-    there; channels never used come first. Where the decisions of a slot are few, they are listed once for
-    all slots with the same jobs, otherwise 0/1 programs are solved. With a sequence ``delta`` both statistics
-    are rounded up to multiples of 1/xi and 1/xi^2 as in (16) to (18), where m is the most channels that can
-    be chosen at once.
+    there; channels never used come first. Where the decisions of a slot are few, they are listed once for all
+    slots with the same jobs, otherwise 0/1 programs are solved. Of listed decisions with the same index that
+    one counts whose last task on which they differ does not run, or runs on the smaller server; of others,
+    what HiGHS returns, by no simple rule. With a sequence ``delta`` both statistics are rounded up to
+    multiples of 1/xi and 1/xi^2 as in (16) to (18), where m is the most channels that can be chosen at once.
 
     Parameters
     ----------

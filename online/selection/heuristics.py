@@ -47,10 +47,10 @@ class _Ranked(ABC):
 
 @dataclass
 class Hswf(_Ranked):
-    """Ports with the largest sum of average net utilities first; HSWF and HAUF are one baseline.
+    """Ports with the largest sum of average net utilities first; ties: the smaller port.
 
-    A port counts with the sum of v-hat of (9) over its channels, untried ones as 0. Its channels are switched
-    on in index order; ties go to the smaller port.
+    HSWF and HAUF are one baseline. A port counts with the sum of v-hat of (9) over its channels, untried ones
+    as 0. Its channels are switched on in index order; ties go to the smaller port.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class Hswf(_Ranked):
 
 @dataclass
 class Lcf(_Ranked):
-    """Ports with the lowest sum of supply costs first.
+    """Ports with the lowest sum of supply costs first; ties: the smaller port.
 
     A port counts with the supply costs sum_k f_k(a) of all its channels. They are switched on in index order;
     ties go to the smaller port.
@@ -104,10 +104,11 @@ class Lcf(_Ranked):
 
 @dataclass
 class Lwtf(_Ranked):
-    """Ports that have waited longest first: the most slots since any of their channels was last switched on.
+    """Ports that have waited longest first; ties: the smaller port.
 
-    A port that was never served has waited since before the first slot. Its channels are switched on in index
-    order; ties go to the smaller port.
+    A port has waited for the slots since any of its channels was last switched on. A port that was never
+    served has waited since before the first slot. Its channels are switched on in index order; ties go to the
+    smaller port.
 
     Parameters
     ----------

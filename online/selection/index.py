@@ -24,6 +24,10 @@ class IndexPolicy(ABC):
     Channels never tried so far come before everything: a decision holds as many of them as any decision in
     Omega(t) can hold, and of those with as many it has the largest index. A channel that never fits, or
     whose port never has a job, delays nothing.
+
+    Ties: of decisions with the largest index, up to rounding, the last decision under the same arrivals stays
+    if it is one; otherwise, as while a channel is untried, the exact search returns one of them, the same in
+    every run, by no simple rule.
     """
 
     def start(self, setting: Setting, rng: np.random.Generator) -> None:

@@ -22,12 +22,14 @@ FORMS = ("printed", "values", "dropped")
 
 @dataclass
 class EsdpPrinted(Esdp):
-    r"""Algorithm 1 as printed: it decides for all ports and then drops the channels of ports without jobs.
+    r"""Algorithm 1 as printed: it decides for all ports, then drops idle ones; ties: the last decision stays.
 
-    It is repaired only where it cannot run: untried channels come first, in place of their infinite
-    sigma-hat of (10), and the programmes P4(s) are solved exactly. As printed, alpha \|E| stands for m in
-    (11), (18) and (19), so Upsilon.x counts at most as the largest s of S(t), floor(xi(t) alpha \|E|). Its
-    regret is linear in T wherever the capacity binds and ports are without jobs at times.
+    What it drops are the channels of ports without jobs; of decisions with the largest index the last one
+    made for all ports stays, if it is one and no channel is untried. It is repaired only where it cannot run:
+    untried channels come first, in place of their infinite sigma-hat of (10), and the programmes P4(s) are
+    solved exactly. As printed, alpha \|E| stands for m in (11), (18) and (19), so Upsilon.x counts at most as
+    the largest s of S(t), floor(xi(t) alpha \|E|). Its regret is linear in T wherever the capacity binds and
+    ports are without jobs at times.
 
     Parameters
     ----------

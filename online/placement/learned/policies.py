@@ -39,7 +39,7 @@ def members(name: str) -> list[int]:
 
 
 class Learned(ABC):
-    """A policy that lets networks decide.
+    """A policy that lets networks decide; ties: the older job, the machine with the lower index.
 
     Every decision is made on one thread of PyTorch, so that it does not depend on how many there are.
 
@@ -200,7 +200,7 @@ class Trained(Learned):
 
 @dataclass
 class Das(Trained):
-    """DAS: attention orders the jobs, a random walk Gaussian process ranks the machines.
+    """DAS: attention orders jobs, a Gaussian process on graphs ranks machines; ties: older, lower index.
 
     The design of Sec. 4 with the features of the paper, read so that it can work
     (:class:`.design.Readings`), and trained here.
@@ -211,7 +211,7 @@ class Das(Trained):
 
 @dataclass
 class Da(Trained):
-    """DA: DAS without messages and without the process (ablation).
+    """DA: DAS without messages and without the process (ablation); ties: older job, lower index.
 
     Attention orders the jobs; affinities to machines are independent.
     """
@@ -221,7 +221,7 @@ class Da(Trained):
 
 @dataclass
 class DaMc(Trained):
-    """DA+MC: DAS without the process (ablation).
+    """DA+MC: DAS without the process (ablation); ties: older job, lower index.
 
     Attention orders the jobs, into which the state of the cluster is fused; affinities are independent.
     """
@@ -231,14 +231,14 @@ class DaMc(Trained):
 
 @dataclass
 class DaRwgp(Trained):
-    """DA+RWGP: DAS without messages from the machines to the jobs (ablation)."""
+    """DA+RWGP: DAS without messages from machines to jobs (ablation); ties: older job, lower index."""
 
     name: str = field(default="da-rwgp", init=False)
 
 
 @dataclass
 class Dl2(Trained):
-    """DL2: a network orders the jobs, which go to the machines by their index (rival of the paper).
+    """DL2: a network orders jobs, machines go by index (rival of the paper); ties: the older job.
 
     It first imitates FIFO-Consolidate, then learns by reward.
     """
@@ -248,7 +248,7 @@ class Dl2(Trained):
 
 @dataclass
 class Rifling(Trained):
-    """RIFLING: the oldest job first, machines ranked by a network for its group (rival of the paper).
+    """RIFLING: the oldest job, machines ranked for its group (rival of the paper); ties: the lower index.
 
     Groups of jobs are formed by k-means before the networks learn.
     """
@@ -258,17 +258,21 @@ class Rifling(Trained):
 
 @dataclass
 class ClonePpo(Trained):
-    """Clone-then-PPO: DA+MC that first imitates FIFO-Consolidate, then learns by reward."""
+    """Clone-then-PPO: DA+MC that first imitates FIFO-Consolidate; ties: older job, lower index.
+
+    After that it learns by reward.
+    """
 
     name: str = field(default="clone-ppo", init=False)
 
 
 @dataclass
 class DaMcCapacity(Trained):
-    """DA+MC-Capacity: DA+MC that also sees where a job has room, and starts out from FIFO-Consolidate.
+    """DA+MC-Capacity: DA+MC that also sees where a job has room; ties: older job, lower index.
 
-    It also sees how much jobs contend: its features are those called "capacity" in :mod:`.features`. What is
-    learned is added to the order of submission and to the ranks of the machines under FIFO-Consolidate.
+    It starts out from FIFO-Consolidate. It also sees how much jobs contend: its features are those called
+    "capacity" in :mod:`.features`. What is learned is added to the order of submission and to the ranks of
+    the machines under FIFO-Consolidate.
     """
 
     name: str = field(default="da-mc-capacity", init=False)
@@ -276,7 +280,7 @@ class DaMcCapacity(Trained):
 
 @dataclass
 class DaMcEstimates(Trained):
-    """DA+MC-Estimates: DA+MC-Capacity that also sees what users believe that their jobs take.
+    """DA+MC-Estimates: DA+MC-Capacity that also sees estimates of users; ties: older job, lower index.
 
     It starts out from the shortest estimate first, on the machines of FIFO-Consolidate. The jobs of the
     instance need estimates.
@@ -288,7 +292,7 @@ class DaMcEstimates(Trained):
 
 @dataclass
 class Untrained(Learned):
-    """Untrained: the networks of a design as they are before training (control).
+    """Untrained: a design's networks before any training (control); ties: older job, lower index.
 
     Those of "rifling" have no groups of jobs yet, and all machines are alike to them.
 
