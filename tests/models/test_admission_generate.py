@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,12 @@ from clairvoyant.models.admission.machines import C4, P2_G3, drawn
 from clairvoyant.models.base import InputError
 
 DEFAULT = generate()
-MANY = generate(horizon=100, jobs=3000, fit="any")
-"""Enough jobs as they are drawn first to see the distributions."""
+
+
+@cache
+def many() -> AdmissionInstance:
+    """Return enough jobs as they are drawn first to see the distributions."""
+    return generate(horizon=100, jobs=3000, fit="any")
 
 
 def all_but(instance: AdmissionInstance, *names: str) -> dict[str, Any]:
@@ -62,7 +67,7 @@ def test_the_sizes_are_what_they_say() -> None:
     ],
 )
 def test_jobs_are_uniform_over_the_ranges_of_the_paper(name: str, low: float, high: float) -> None:
-    found = column(MANY, name)
+    found = column(many(), name)
     step = 1 if name in ("epochs", "chunks", "minibatches") else 0
     assert found.min() >= low - 1e-4
     assert found.max() <= high + 1e-4
@@ -70,31 +75,31 @@ def test_jobs_are_uniform_over_the_ranges_of_the_paper(name: str, low: float, hi
 
 
 def test_demands_are_uniform_and_hold_the_bandwidth() -> None:
-    workers = np.array([job.worker_demand for job in MANY.jobs])
-    servers = np.array([job.server_demand for job in MANY.jobs])
+    workers = np.array([job.worker_demand for job in many().jobs])
+    servers = np.array([job.server_demand for job in many().jobs])
     for r, (low, high) in enumerate([(0, 4), (1, 10), (2, 32), (5, 10)]):
         for side, least in ((workers, low), (servers, low if r else 0)):
             most = high if r or side is workers else 0
             counts = np.unique(side[:, r], return_counts=True)
             assert counts[0].tolist() == list(range(least, most + 1))
-            expected = len(MANY.jobs) / len(counts[0])
+            expected = len(many().jobs) / len(counts[0])
             assert np.abs(counts[1] - expected).max() <= 5 * math.sqrt(expected)
-    assert workers[:, 4].tolist() == column(MANY, "worker_bandwidth").tolist()
-    assert servers[:, 4].tolist() == column(MANY, "server_bandwidth").tolist()
+    assert workers[:, 4].tolist() == column(many(), "worker_bandwidth").tolist()
+    assert servers[:, 4].tolist() == column(many(), "server_bandwidth").tolist()
 
 
 def test_classes_have_the_shares_and_decays_of_the_paper() -> None:
-    kinds = [job.kind for job in MANY.jobs]
+    kinds = [job.kind for job in many().jobs]
     for kind, share in zip(CLASSES, (0.1, 0.55, 0.35), strict=True):
         assert kinds.count(kind) / 3000 == pytest.approx(share, abs=5 * math.sqrt(share * (1 - share) / 3000))
     for kind, low, high in (("sensitive", 0.01, 1.0), ("critical", 4.0, 6.0)):
-        decays = [job.decay for job in MANY.jobs if job.kind == kind]
+        decays = [job.decay for job in many().jobs if job.kind == kind]
         assert stats.kstest(decays, stats.uniform(low, high - low).cdf).statistic < 0.05
-    assert abs(np.corrcoef(column(MANY, "priority"), column(MANY, "epochs"))[0, 1]) < 5 / math.sqrt(3000)
+    assert abs(np.corrcoef(column(many(), "priority"), column(many(), "epochs"))[0, 1]) < 5 / math.sqrt(3000)
 
 
 def test_arrivals_follow_the_day_in_the_google_trace_and_leave_out_the_end() -> None:
-    arrivals = column(MANY, "arrival")
+    arrivals = column(many(), "arrival")
     assert (arrivals.min(), arrivals.max()) == (1, 90)
     weights = np.resize(module.HOURLY, 100)[:90]
     counts = np.bincount(arrivals - 1, minlength=90)

@@ -1,6 +1,7 @@
 """Generated placement instances: the published facts, the load, determinism, what changes what, origin."""
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,12 @@ from clairvoyant.models.placement.instance import PlacementInstance
 from clairvoyant.models.placement.slowdown import Slowdown
 
 DEFAULT = generate()
-MANY = generate("large", jobs=10_000)
-"""Enough jobs to see the distributions."""
+
+
+@cache
+def many() -> PlacementInstance:
+    """Return enough jobs to see the distributions."""
+    return generate("large", jobs=10_000)
 
 
 def jobs_of(instance: PlacementInstance) -> list[dict[str, Any]]:
@@ -136,15 +141,15 @@ def test_arrivals_follow_the_hour_of_the_day_and_are_as_bursty_as_those_of_the_t
 
 
 def test_intensities_are_uniform_hundredths() -> None:
-    hundredths = MANY.jobs.intensity / 10
+    hundredths = many().jobs.intensity / 10
     assert (hundredths == np.round(hundredths)).all()
     assert stats.kstest(hundredths / 100, "uniform").statistic < 0.02
 
 
 def test_every_job_fits_on_the_small_cluster_and_few_are_drawn_again() -> None:
-    assert (MANY.fewest <= 8).all()
-    assert MANY.jobs.instances.max() <= 64
-    (again,) = (text for text in MANY.origin.filled if "drawn again" in text)
+    assert (many().fewest <= 8).all()
+    assert many().jobs.instances.max() <= 64
+    (again,) = (text for text in many().origin.filled if "drawn again" in text)
     count, total = (int(word.replace(",", "")) for word in again.split()[:3:2])
     assert total == 10_000 + count
     assert 0.009 < count / total < 0.05  # over 64 instances: 0.9 %; and those with much per instance
