@@ -4,8 +4,10 @@ import doctest
 import inspect
 import json
 import re
+import runpy
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -344,6 +346,22 @@ def blocks(language: str, path: Path) -> list[str]:
     )
 
 
+@pytest.fixture
+def example(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[[int], str]:
+    """Return what runs an example of the README as a script, in this process, and returns what it prints."""
+
+    def run(number: int) -> str:
+        script = tmp_path / "example.py"
+        script.write_text(blocks("python", README)[number], encoding="utf-8")
+        monkeypatch.chdir(tmp_path)
+        runpy.run_path(str(script), run_name="__main__")
+        return capsys.readouterr().out
+
+    return run
+
+
 def test_the_first_example_of_the_readme_runs_and_has_ten_lines(tmp_path: Path) -> None:
     example = blocks("python", README)[0]
     assert len([row for row in example.splitlines() if row]) <= 10
@@ -358,8 +376,8 @@ def test_the_policy_of_the_readme_passes_the_checks(tmp_path: Path) -> None:
     assert float(python(blocks("python", README)[1], tmp_path)) > 0
 
 
-def test_the_selection_example_of_the_readme_is_true(tmp_path: Path) -> None:
-    printed = python(blocks("python", README)[2], tmp_path)
+def test_the_selection_example_of_the_readme_is_true(example: Callable[[int], str]) -> None:
+    printed = example(2)
     regret = {
         name: float(value) for name, value in re.findall(r"^(\S+): regret (\S+) of", printed, re.MULTILINE)
     }
@@ -368,16 +386,16 @@ def test_the_selection_example_of_the_readme_is_true(tmp_path: Path) -> None:
     assert max(regret, key=lambda name: regret[name]) == "esdp-printed"
 
 
-def test_the_admission_example_of_the_readme_is_true(tmp_path: Path) -> None:
-    printed = python(blocks("python", README)[3], tmp_path)
+def test_the_admission_example_of_the_readme_is_true(example: Callable[[int], str]) -> None:
+    printed = example(3)
     found = re.findall(r"^(\S+): (\S+) of at least (\S+) and at most (\S+)$", printed, re.MULTILINE)
     assert [name for name, *_ in found] == ["oasis", "oasis-printed", "fifo", "drf"]
     for total, value, bound in (map(float, numbers) for _, *numbers in found):
         assert 0 < total <= value <= bound
 
 
-def test_the_placement_example_of_the_readme_is_true(tmp_path: Path) -> None:
-    printed = python(blocks("python", README)[4], tmp_path)
+def test_the_placement_example_of_the_readme_is_true(example: Callable[[int], str]) -> None:
+    printed = example(4)
     found = re.findall(r"^(\S+): (\S+) s; nothing takes less than (\S+) s$", printed, re.MULTILINE)
     assert [name for name, *_ in found][::4] == ["fifo-firstfit", "sjf-consolidate"]
     assert len(found) == 5
@@ -385,8 +403,8 @@ def test_the_placement_example_of_the_readme_is_true(tmp_path: Path) -> None:
         assert 0 < bound <= total
 
 
-def test_the_environment_of_the_readme_plays(tmp_path: Path) -> None:
-    printed = python(blocks("python", README)[5], tmp_path)
+def test_the_environment_of_the_readme_plays(example: Callable[[int], str]) -> None:
+    printed = example(5)
     bound = cv.solve(cv.generate("placement", size="tiny", seed=1), time_limit=30).bound
     found = re.fullmatch(r"random: (\d+) s\n", printed)
     assert found is not None
@@ -394,8 +412,8 @@ def test_the_environment_of_the_readme_plays(tmp_path: Path) -> None:
     assert float(found[1]) >= bound - 0.5
 
 
-def test_the_learned_schedulers_of_the_readme_play(tmp_path: Path) -> None:
-    printed = python(blocks("python", README)[6], tmp_path)
+def test_the_learned_schedulers_of_the_readme_play(example: Callable[[int], str]) -> None:
+    printed = example(6)
     found = re.findall(r"^(\S+): mean completion time (\S+) min$", printed, re.MULTILINE)
     assert [name for name, _ in found] == ["fifo-firstfit", "fifo-consolidate", "das", "da-mc-capacity"]
     instance = generate(cluster="medium", jobs=100, seed=1)
