@@ -246,6 +246,13 @@ def test_drf_lets_small_jobs_pass_and_sjf_short_ones() -> None:
     assert order == {FifoFirstFit: [0, 1, 2, 3], DrfFirstFit: [0, 2, 3, 1], SjfConsolidate: [0, 3, 1, 2]}
 
 
+@pytest.mark.parametrize("kind", [DrfFirstFit, DrfLoadBalance])
+def test_drf_counts_shares_of_all_machines_together(kind: Any) -> None:
+    # 4 of 10 GPUs and 90 of 300 CPUs: of the largest machine alone, the second job asks for more.
+    instance = cluster([job(gpus=4), job(cpus=90)], gpus=(8, 1, 1))
+    assert [row[0] for row in starts(kind(), instance)[0]] == [1, 0]
+
+
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=6))
 @hypothesis_settings(max_examples=30, deadline=None)
 def test_shortest_first_is_best_on_one_gpu(durations: list[int]) -> None:
