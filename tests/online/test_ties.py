@@ -28,7 +28,9 @@ def decisions(policy: Any, instance: Any) -> Any:
 
 
 def test_every_summary_says_what_happens_to_ties() -> None:
-    listed = [row(name, policy) for name, policy in cv.list_policies().items()]
+    known = cv.list_policies().items()  # those of other distributions are none of our business
+    listed = [row(name, one) for name, one in known if one.__module__.startswith("clairvoyant.")]
+    assert len(listed) > 40
     assert [policy.name for policy in listed if "ties" not in policy.summary] == []
 
 
