@@ -199,6 +199,7 @@ def test_the_simulator_gets_the_same_rewards(tmp_path: Path, options: dict[str, 
 def test_the_simulator_finds_the_same_feasible(data: st.DataObject, instance: Any, good: bool) -> None:
     broken = [name for name in CONSTRAINTS if name not in ("slot", "work")]  # these two are none of a slot
     schedule = data.draw(schedules(instance)) if good else data.draw(faults(instance, broken))[1]
+    assert cv.AdmissionInstance.from_dict(as_read(instance)) == instance
     decisions = schedule.deployments(instance.setting.horizon)
     assert all(agree(instance, as_read(instance), decisions)) == good
 

@@ -5,6 +5,7 @@ import math
 import random
 from collections import defaultdict
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,7 @@ def agree(path: Path, policy: str, instance: Any) -> None:
     run = cv.play(policy, instance, seed=3, keep_decisions=True, enforce=policy != "ogasched-printed")
     data = shuffled(json.loads(path.read_text(encoding="utf-8")))
     path.write_text(json.dumps(data), encoding="utf-8")
+    assert cv.load(path) == instance
     assert run.decisions is not None
     plain = [decision.tolist() for decision in run.decisions]
     judged = [reward(data, y, x) for y, x in zip(plain, data["arrivals"], strict=True)]
@@ -161,6 +163,28 @@ def test_the_simulator_gets_the_same_rewards(tmp_path: Path, options: dict[str, 
 def test_the_simulator_gets_the_same_rewards_of_gangs(tmp_path: Path, options: dict[str, Any]) -> None:
     instance = cv.generate("allocation-gang", size="tiny", seed=2, slots=6, servers=2, ports=2, **options)
     agree(tmp_path / "file.json", "perturbed-leader", instance)
+
+
+class Draws:
+    """A policy that notes what it draws."""
+
+    name = "draws"
+    traits = cv.Traits(problem="allocation", randomised=True)
+
+    def start(self, setting: Any, rng: np.random.Generator) -> None:
+        """Draw once."""
+        self.shape, self.drawn = setting.shape, rng.random()
+
+    def decide(self, observation: Any) -> np.ndarray:
+        """Hold nothing."""
+        return np.zeros(self.shape)
+
+
+def test_a_policy_draws_from_the_generator_of_the_document() -> None:
+    policy = Draws()
+    cv.play(policy, cv.generate("allocation", size="tiny", slots=1), seed=7)
+    number = int.from_bytes(sha256(b"policy/7").digest(), "little")
+    assert policy.drawn == np.random.default_rng(number).random()
 
 
 def same_verdict(instance: Any, y: np.ndarray) -> bool:

@@ -280,6 +280,7 @@ def tried(data: st.DataObject, simulation: Simulation) -> Iterator[Rows]:
 @given(st.data(), odd_instances(windows=True))
 @hypothesis_settings(max_examples=60, deadline=None)
 def test_both_have_the_same_epochs_windows_verdicts_and_costs(data: st.DataObject, instance: Any) -> None:
+    assert PlacementInstance.from_dict(as_read(instance)) == instance
     lockstep(instance, lambda simulation: tried(data, simulation))
 
 

@@ -5,6 +5,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,12 @@ def is_feasible(data: dict[str, Any], x: Sequence[float], arrivals: Sequence[int
 
 def reward(data: dict[str, Any], x: Sequence[float]) -> float:
     return math.fsum(mean * value for mean, value in zip(in_order(data, data["mean"]), x, strict=True))
+
+
+def optimum(data: dict[str, Any]) -> float:
+    """Return the sum over all slots of the largest reward of a feasible decision, of few channels."""
+    every = list(product((0, 1), repeat=len(data["mean"])))
+    return sum(max(reward(data, x) for x in every if is_feasible(data, x, a)) for a in data["arrivals"])
 
 
 def clipped_mean(location: float, scale: float) -> float:
@@ -195,6 +202,12 @@ def test_the_simulator_finds_the_same_gangs_feasible(instance: Any, seed: int, s
             x[np.setdiff1d(np.arange(s.channels), once)] = False
             x &= s.open(instance.arrivals[slot])
     agree(instance, as_read(instance), [x.astype(float) for x in played])
+
+
+@given(selection.instances(max_channels=5, max_slots=3) | selection_gang.gang_instances(max_channels=5))
+@hypothesis_settings(max_examples=30)
+def test_the_optimum_is_that_of_the_document(instance: Any) -> None:
+    assert cv.solve(instance).value == pytest.approx(optimum(as_read(instance)), rel=1e-7, abs=1e-9)
 
 
 def test_means_at_the_ends_and_scales_of_0_leave_no_room_for_noise() -> None:
