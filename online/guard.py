@@ -145,18 +145,18 @@ class Watch:
             for kind in list(space.values())
             if isinstance(kind, type) and kind.__module__ == name
         }
-        self._values = list(self._spaces.values())
+        self._values = [space.values() for space in self._spaces.values()]  # which follow what changes
         self._keep()
         self._codes = [(part, part.__code__) for part in self._held if isinstance(part, FunctionType)]
         self._numpy = dict(vars(np))
 
     def _keep(self) -> None:
         self._before = {name: dict(space) for name, space in self._spaces.items()}
-        self._held = [*chain.from_iterable(space.values() for space in self._values)]
+        self._held = [*chain.from_iterable(self._values)]
 
     def broken(self) -> str | None:
         """Return the name of something that has been replaced or added; ``None`` if nothing has."""
-        now = chain.from_iterable([space.values() for space in self._values])
+        now = chain.from_iterable(self._values)
         if all(map(is_, now, self._held)) and sum(map(len, self._values)) == len(self._held):
             return None
         for name, space in self._spaces.items():
