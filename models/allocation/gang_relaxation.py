@@ -195,14 +195,8 @@ class Relaxation:
         # jobs: m u <= sum v, v <= u
         owner = np.searchsorted(self._port, setting.task_port[self._task])
         minimum = setting.minimum[self._port].astype(np.float64)
-        rows.add(
-            0.0,
-            np.inf,
-            len(self._port),
-            (owner, self._v, 1.0),
-            (np.arange(len(self._port)), self._u, -minimum),
-        )
-        each = np.arange(len(self._task))
+        job, each = np.arange(len(self._port)), np.arange(len(self._task))
+        rows.add(0.0, np.inf, len(job), (owner, self._v, 1.0), (job, self._u, -minimum))
         rows.add(-np.inf, 0.0, len(each), (each, self._v, 1.0), (each, self._u[owner], -1.0))
 
     def _first_tangents(self) -> list[np.ndarray]:

@@ -151,26 +151,7 @@ def keep_what_fits(x, demand, capacity):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def close_at_root(  # type: ignore[no-untyped-def]
-    values,
-    spread,
-    cap,
-    first,
-    goal,
-    demand,
-    capacity,
-    needs,
-    offsets,
-    like,
-    blocked,
-    digits,
-    rows,
-    width,
-    tables,
-    lines,
-    best,
-    tolerance,
-):
+def close_at_root(what, demand, capacity, grid, tables, lines, best, tolerance):  # type: ignore[no-untyped-def]
     r"""Look for a multiplier lambda whose bound proves a solution optimal; ``best`` is improved in place.
 
     For every lambda > 0, values.x + sqrt(spread.x) <= (values + spread / (2 lambda)).x + lambda / 2. The
@@ -183,14 +164,14 @@ def close_at_root(  # type: ignore[no-untyped-def]
 
     Parameters
     ----------
-    values, spread, cap
-        Of the objective min(values.x, cap) + sqrt(spread.x).
-    first, goal
-        Which items come first (1 or 0), and how many of them a set must hold, the most that is possible.
+    what
+        Values, spread and cap of the objective min(values.x, cap) + sqrt(spread.x); which items come first (1
+        or 0), and how many of them a set must hold, the most that is possible.
     demand, capacity
         The true constraints.
-    needs, offsets, like, blocked, digits, rows, width
-        Of the tables, which may be a relaxation; see :func:`layer` and :func:`best_of_patterns`.
+    grid
+        Needs, offsets, like, blocked, digits, rows and width of the tables, which may be a relaxation; see
+        :func:`layer` and :func:`best_of_patterns`.
     tables
         Room for tables, shape (at least 1, more than n, states); one is filled per lambda.
     lines
@@ -206,51 +187,25 @@ def close_at_root(  # type: ignore[no-untyped-def]
         Number of tables filled, the value of ``best``, the smallest bound (the value itself where the search
         was complete), and the nodes of the search.
     """
+    values, spread, cap, first, goal = what
     n = values.shape[0]
     top = tables.shape[2] - 1
-    floors = np.empty((n + 1, needs.shape[1]), dtype=np.int64)  # what the items before i leave at least
-    floors[0] = digits_of_top(digits, rows, width)
-    for i in range(n):
-        floors[i + 1] = np.maximum(floors[i] - needs[i], 0)
+    floors = _floors(grid)
     x = np.zeros(n, dtype=np.bool_)
-    worth = np.empty(n)
     value = score(best, values, spread, cap, first)[1]
     bound = np.inf
-    low_line, low_square, low = 0.0, 0.0, 0.0  # end of the bracket where lambda is too small,
-    high_line, high_square, high = 0.0, 0.0, np.inf  # and where it is too large
+    bracket = np.array([0.0, 0.0, 0.0, 0.0, 0.0, np.inf])
     lam = lines[0, 0]
-    twin = earlier_twins(values, spread, first, demand)
     place, choice = np.empty(3), np.empty(n + 1, dtype=np.int64)
     sums, left = np.empty((n + 1, 4)), np.empty((n + 1, capacity.shape[0]), dtype=np.int64)
+    walk = (earlier_twins(values, spread, first, demand), place, choice, sums, left)
     nodes, chunk = 0, n * (top + 1) // NODES_PER_TABLE
     for number in range(tables.shape[0]):
-        half = 0.5 / lam if lam > 0.0 else 0.0
-        everything = 0.0
-        for i in range(n):
-            worth[i] = values[i] + half * spread[i]
-            everything += worth[i]
-        bonus = 0.0
-        if goal > 0:  # above all others together; 1 where these are worth nothing
-            total = everything + 0.5 * lam
-            bonus = 2.0 ** (np.floor(np.log2(total)) + 1.0) if total > 0.0 else 1.0
-        for i in range(n):
-            worth[i] += bonus * first[i]
         table = tables[number]
-        table[n, :] = 0.0
-        for i in range(n - 1, -1, -1):
-            no = blocked[like[i]]
-            layer(table[i + 1], table[i], worth[i], offsets[i], no, floors[i], digits, rows, width)
+        bonus = _fill(table, lam, what, grid, floors)
         lines[number, 0], lines[number, 1] = lam, bonus
         bound = min(bound, table[0, top] - goal * bonus + 0.5 * lam)
-        state = top
-        held, line, square = 0, 0.0, 0.0
-        for i in range(n):
-            x[i] = table[i, state] > table[i + 1, state]
-            if x[i]:
-                state -= offsets[i]
-                held += first[i]
-                line += values[i]
-                square += spread[i]
+        held, line, square = _read_off(table, x, grid[1], what)
         keep_what_fits(x, demand, capacity)
         count, reached = score(x, values, spread, cap, first)
         if count == goal and reached > value:
@@ -262,41 +217,87 @@ def close_at_root(  # type: ignore[no-untyped-def]
             return number + 1, value, bound, nodes
         if number > 0:
             begin_search(place, choice, sums, left, value, top, capacity)
-            search(
-                values,
-                spread,
-                cap,
-                first,
-                goal,
-                demand,
-                offsets,
-                tables[: number + 1],
-                lines[: number + 1],
-                twin,
-                best,
-                tolerance,
-                place,
-                choice,
-                sums,
-                left,
-                chunk,
-            )
+            known = (tables[: number + 1], lines[: number + 1])
+            search(what, demand, grid[1], known, walk, best, tolerance, chunk)
             value = place[1]
             nodes += int(place[2])
             if place[0] < 0:
                 return number + 1, value, value, nodes
-        if square > lam * lam:
-            low_line, low_square, low = line, square, lam
-        else:
-            high_line, high_square, high = line, square, lam
-        lam = np.sqrt(square)
-        if not low < lam < high:
-            if low == 0.0 or high == np.inf or low_line >= high_line:
-                return number + 1, value, bound, nodes
-            lam = 0.5 * (low_square - high_square) / (high_line - low_line)
-            if not low < lam < high:
-                return number + 1, value, bound, nodes
+        lam = _next_lambda(bracket, lam, line, square)
+        if lam < 0.0:
+            return number + 1, value, bound, nodes
     return tables.shape[0], value, bound, nodes
+
+
+@njit(cache=True, error_model="numpy")
+def _floors(grid):  # type: ignore[no-untyped-def]
+    """Return what the items before each item leave of each kind at least, shape (n + 1, K)."""
+    needs, _, _, _, digits, rows, width = grid
+    floors = np.empty((needs.shape[0] + 1, needs.shape[1]), dtype=np.int64)
+    floors[0] = digits_of_top(digits, rows, width)
+    for i in range(needs.shape[0]):
+        floors[i + 1] = np.maximum(floors[i] - needs[i], 0)
+    return floors
+
+
+@njit(cache=True, error_model="numpy")
+def _fill(table, lam, what, grid, floors):  # type: ignore[no-untyped-def]
+    """Fill the table of a lambda, and return the bonus of the items that come first."""
+    values, spread, _, first, goal = what
+    _, offsets, like, blocked, digits, rows, width = grid
+    n = values.shape[0]
+    worth = np.empty(n)
+    half = 0.5 / lam if lam > 0.0 else 0.0
+    everything = 0.0
+    for i in range(n):
+        worth[i] = values[i] + half * spread[i]
+        everything += worth[i]
+    bonus = 0.0
+    if goal > 0:  # above all others together; 1 where these are worth nothing
+        total = everything + 0.5 * lam
+        bonus = 2.0 ** (np.floor(np.log2(total)) + 1.0) if total > 0.0 else 1.0
+    for i in range(n):
+        worth[i] += bonus * first[i]
+    table[n, :] = 0.0
+    for i in range(n - 1, -1, -1):
+        no = blocked[like[i]]
+        layer(table[i + 1], table[i], worth[i], offsets[i], no, floors[i], digits, rows, width)
+    return bonus
+
+
+@njit(cache=True, error_model="numpy")
+def _read_off(table, x, offsets, what):  # type: ignore[no-untyped-def]
+    """Set ``x`` to the best set of a table; return how many items come first, values.x and spread.x."""
+    values, spread, _, first, _ = what
+    state = table.shape[1] - 1
+    held, line, square = 0, 0.0, 0.0
+    for i in range(x.shape[0]):
+        x[i] = table[i, state] > table[i + 1, state]
+        if x[i]:
+            state -= offsets[i]
+            held += first[i]
+            line += values[i]
+            square += spread[i]
+    return held, line, square
+
+
+@njit(cache=True, error_model="numpy")
+def _next_lambda(bracket, lam, line, square):  # type: ignore[no-untyped-def]
+    """Return the multiplier to try next, or -1 if there is none; the bracket is made smaller.
+
+    ``bracket`` holds values.x, spread.x and lambda of its end where lambda is too small, and of the other.
+    """
+    low, high = bracket[:3], bracket[3:]
+    end = low if square > lam * lam else high
+    end[0], end[1], end[2] = line, square, lam
+    lam = np.sqrt(square)
+    if not low[2] < lam < high[2]:
+        if low[2] == 0.0 or high[2] == np.inf or low[0] >= high[0]:
+            return -1.0
+        lam = 0.5 * (low[1] - high[1]) / (high[0] - low[0])
+        if not low[2] < lam < high[2]:
+            return -1.0
+    return lam
 
 
 @njit(cache=True, error_model="numpy")
@@ -327,25 +328,7 @@ def begin_search(place, choice, sums, left, value, top, capacity):  # type: igno
 
 
 @njit(cache=True, error_model="numpy")
-def search(  # type: ignore[no-untyped-def]
-    values,
-    spread,
-    cap,
-    first,
-    goal,
-    demand,
-    offsets,
-    tables,
-    lines,
-    twin,
-    best,
-    tolerance,
-    place,
-    choice,
-    sums,
-    left,
-    chunk,
-):
+def search(what, demand, offsets, known, walk, best, tolerance, chunk):  # type: ignore[no-untyped-def]
     """Continue a depth-first search for a better set than ``best``, for at most ``chunk`` nodes.
 
     A node, at which items 0 to i - 1 are decided, is left if by some table nothing below it is worth more
@@ -353,19 +336,22 @@ def search(  # type: ignore[no-untyped-def]
 
     Parameters
     ----------
-    values, spread, cap, first, goal, demand, offsets, tables, lines, best, tolerance
-        As in :func:`close_at_root`; only the filled tables.
-    twin
-        See :func:`earlier_twins`.
-    place
-        [depth i, value of ``best``, nodes visited so far]; depth 0 to begin, below 0 at the end.
-    choice
-        What is to be done next at each depth.
-    sums, left
-        By depth: [values.x, spread.x, items that come first, state], and the capacities that are left.
+    what, demand, best, tolerance
+        As in :func:`close_at_root`.
+    offsets
+        How far each item moves a state.
+    known
+        The filled tables and their lines.
+    walk
+        The twins of :func:`earlier_twins`; the place: [depth i, value of ``best``, nodes visited so far],
+        depth 0 to begin, below 0 at the end; the choice: what is to be done next at each depth; and by depth
+        the sums: [values.x, spread.x, items that come first, state], and the capacities that are left.
     chunk
         Nodes after which to return.
     """
+    values, spread, cap, first, goal = what
+    tables, lines = known
+    twin, place, choice, sums, left = walk
     n = values.shape[0]
     i, value, visited = int(place[0]), place[1], 0
     while i >= 0 and visited < chunk:
@@ -417,23 +403,7 @@ def search(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def next_labels(  # type: ignore[no-untyped-def]
-    i,
-    state,
-    sums,
-    words,
-    values,
-    spread,
-    first,
-    goal,
-    offsets,
-    like,
-    blocked,
-    tables,
-    lines,
-    value,
-    tolerance,
-):
+def next_labels(i, state, sums, words, what, grid, known, value, tolerance):  # type: ignore[no-untyped-def]
     """Decide item ``i`` in every partial set, and keep those that may still lead to more than ``value``.
 
     Of partial sets in the same state only those are kept that no other one equals or exceeds in both values.x
@@ -445,8 +415,10 @@ def next_labels(  # type: ignore[no-untyped-def]
         The item.
     state, sums, words
         Of each partial set: its state, [values.x, spread.x, items that come first], and its items as bits.
-    values, spread, first, goal, offsets, like, blocked, tables, lines, tolerance
-        As in :func:`close_at_root`; the tables must be exact.
+    what, tolerance
+        As in :func:`close_at_root`.
+    grid, known
+        Offsets, like and blocked, and the filled tables, which must be exact, with their lines.
     value
         The best known value.
 
@@ -455,6 +427,9 @@ def next_labels(  # type: ignore[no-untyped-def]
     tuple of numpy.ndarray
         ``state``, ``sums`` and ``words`` of the partial sets that are kept.
     """
+    values, spread, _, first, goal = what
+    offsets, like, blocked = grid
+    tables, lines = known
     count = state.shape[0]
     new_state = np.empty(2 * count, dtype=np.int64)
     new_sums = np.empty((2 * count, 3))

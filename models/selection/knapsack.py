@@ -213,7 +213,7 @@ class Knapsack:
         what = (v, q, float(cap), first, goal)
         grid = (needs, offsets, like, self._blocked, *self._grid)
         count, value, bound, nodes = kernels.close_at_root(
-            *what, demand, self.capacity, *grid, room, lines, best, tolerance
+            what, demand, self.capacity, grid, room, lines, best, tolerance
         )
         known = (room[:count], lines[:count])
         bonus = goal * float(lines[:count, 1].max())
@@ -369,24 +369,25 @@ class _Search:
         place, choice = np.empty(3), np.empty(n + 1, dtype=np.int64)
         sums, left = np.empty((n + 1, 4)), np.empty((n + 1, len(self._capacity)), dtype=np.int64)
         kernels.begin_search(place, choice, sums, left, self.value, top, self._capacity)
-        depth = (twin, self.best, self._tolerance, place, choice, sums, left, CHUNK)
+        walk = (twin, place, choice, sums, left)
+        rest = (self._demand, self._offsets, self._known, walk, self.best, self._tolerance, CHUNK)
         while place[0] >= 0 and place[2] < most and not (stop is not None and stop()):
-            kernels.search(*self._what, self._demand, self._offsets, *self._known, *depth)
+            kernels.search(self._what, *rest)
         self.value, self.nodes, self.done = float(place[1]), int(place[2]), place[0] < 0
 
     def by_labels(self, top: int, stop: Callable[[], bool] | None) -> None:
         """Search breadth-first over partial sets that no other one dominates; needs exact tables."""
         kernels = _kernels()
-        v, q, cap, first, goal = self._what
+        v, _, cap, _, goal = self._what
         n = len(v)
         state, sums = np.array([top]), np.zeros((1, 3))
         words = np.zeros((1, n // 64 + 1), dtype=np.uint64)
-        grid = (self._offsets, self._like, self._blocked, *self._known)
+        grid = (self._offsets, self._like, self._blocked)
         for i in range(n):
             if stop is not None and stop():
                 return
             state, sums, words = kernels.next_labels(
-                i, state, sums, words, v, q, first, goal, *grid, self.value, self._tolerance
+                i, state, sums, words, self._what, grid, self._known, self.value, self._tolerance
             )
             self.nodes += len(state)
             reached = np.where(sums[:, 2] == goal, np.minimum(sums[:, 0], cap) + np.sqrt(sums[:, 1]), -1.0)
