@@ -16,7 +16,7 @@ from typing import Any
 
 from ..models.base import InputError, make_folder, things
 from ..models.draw import choose as name_one_of
-from .claim import Claim, Context, Finding, Table
+from .claim import Claim, Context, Finding
 from .findings import Partial, ReadInstance, check_id, from_dict, to_dict, write_files
 from .workers import TICK, side_by_side
 
@@ -110,22 +110,6 @@ def run_audit(
     finally:
         saved.close()
     return [(claim, audit.found[claim.id]) for claim in chosen]
-
-
-def verdict_table(findings: Sequence[tuple[Claim, Finding]]) -> Table:
-    """Return one row per claim: what it says, and what came out."""
-    rows = tuple(
-        (
-            claim.id,
-            claim.where,
-            claim.says,
-            finding.verdict.value,
-            "yes" if claim.as_expected(finding) else f"no, {claim.expected.value!r}",
-            finding.summary,
-        )
-        for claim, finding in findings
-    )
-    return Table("Verdicts", ("claim", "where", "says", "verdict", "as expected", "summary"), rows)
 
 
 def choose(

@@ -26,7 +26,6 @@ from clairvoyant.analysis.audit import (
     AuditInterrupted,
     CheckError,
     source_digest,
-    verdict_table,
 )
 from clairvoyant.analysis.claim import Claim, Context, Figure, Finding, Table, Verdict
 from clairvoyant.analysis.findings import check_id, to_dict
@@ -291,12 +290,9 @@ def test_two_audits_in_one_folder_are_refused(tmp_path: Path) -> None:
         audit(tmp_path, [claim("a/x", nested)])
 
 
-def test_the_verdict_table_marks_what_was_not_expected(tmp_path: Path) -> None:
+def test_a_finding_is_what_its_claim_expects_or_not(tmp_path: Path) -> None:
     found = audit(tmp_path, [claim("a/x", rich), claim("a/y", rich_without_files, Verdict.FAILS)])
-    table = verdict_table(found)
-    assert table.columns == ("claim", "where", "says", "verdict", "as expected", "summary")
-    assert table.rows[0] == ("a/x", "Theorem 1", "It holds.", "fails", "no, 'holds'", "no")
-    assert table.rows[1][3:5] == ("fails", "yes")
+    assert [(one.id, one.as_expected(finding)) for one, finding in found] == [("a/x", False), ("a/y", True)]
 
 
 def rich_without_files(_context: Context) -> Finding:
