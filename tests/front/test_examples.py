@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -134,3 +135,31 @@ def test_their_own_tests_pass_and_what_is_not_checked_is_said(stranger: Stranger
     for name in POLICIES:
         assert f"UncheckedWarning: {name}: degenerate_instances does not check all" in stranger.log
         assert f"{name}: no_peeking" not in stranger.log
+
+
+# The tutorial that builds the second one.
+
+TUTORIAL = ROOT / "docs" / "your-own-problem.md"
+
+
+def blocks(language: str) -> list[str]:
+    """The code of the tutorial in one language."""
+    text = TUTORIAL.read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def test_the_tutorial_shows_the_whole_example() -> None:
+    example = ROOT / "examples" / "one_way_trading"
+    module = "".join((example / "one_way_trading.py").read_text("utf-8").split())
+    shown = ["".join(block.split()) for block in blocks("python")]  # methods stand there without indentation
+    assert [block for block in shown if module.count(block) != 1] == []
+    assert sum(map(len, shown)) == len(module)
+    assert blocks("toml") == [(example / "pyproject.toml").read_text("utf-8")]
+
+
+def test_the_commands_of_the_tutorial_run(stranger: Stranger) -> None:
+    (commands,) = blocks("sh")
+    install, *others = commands.splitlines()
+    assert (ROOT / install.split()[-1] / "pyproject.toml").exists()
+    for command in others:
+        assert "one-way-trading" in stranger.run(*command.split())

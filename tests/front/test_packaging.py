@@ -141,11 +141,17 @@ def test_the_source_archive_holds_the_layers_the_tests_and_the_licence(dist: Pat
     sources = {name_of(path) for package in PACKAGES for path in folder(package).glob("*.py")}
     tests = {name_of(path) for kind in ("tests", "examples") for path in (ROOT / kind).rglob("*.py")}
     shown = {
-        *("docs/regret.svg", "docs/instance-files.md", "docs/policies.md", "docs/training.md"),
+        *(
+            "docs/regret.svg",
+            "docs/instance-files.md",
+            "docs/policies.md",
+            "docs/training.md",
+            "docs/your-own-problem.md",
+        ),
         "CONTRIBUTING.md",
     } | {
         f"notebooks/{name}.ipynb"
-        for name in ("allocation", "selection", "admission", "placement", "learning")
+        for name in ("allocation", "selection", "admission", "placement", "learning", "own-problem")
     }
     wanted = sources | tests | shown | {"LICENSE", "Makefile", "requirements.lock", "pyproject.toml"}
     assert wanted - names == set()
