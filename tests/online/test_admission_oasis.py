@@ -20,7 +20,7 @@ from clairvoyant.models.base import InputError
 from clairvoyant.online.admission.oasis import HIGHEST, Oasis, OasisPrinted
 from clairvoyant.online.play import play
 from clairvoyant.testing import policy_checks
-from clairvoyant.testing.admission import instances
+from clairvoyant.testing.admission import instances, ordinary
 
 CLOSE = 1e-9
 ONE_SLOT: dict[str, Any] = {
@@ -54,6 +54,18 @@ CHECKS = [
 @pytest.mark.parametrize("check", CHECKS)
 def test_the_contract(check: Any) -> None:
     check()
+
+
+def test_a_job_is_accepted_however_little_it_is_worth() -> None:
+    plain = ordinary()["ample machines"]
+    data = plain.to_dict()
+    for job in data["jobs"]:
+        job["utility"]["priority"] *= 2.0**-30
+    first, second = Oasis(), Oasis()
+    play(first, plain)
+    play(second, AdmissionInstance.from_dict(data))
+    assert second.plans.keys() == first.plans.keys() != set()
+    assert [2.0**30 * one for one in second.payoffs.values()] == pytest.approx([*first.payoffs.values()])
 
 
 @pytest.mark.parametrize(
