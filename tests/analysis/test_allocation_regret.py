@@ -32,6 +32,8 @@ def test_theorem_1_is_the_printed_expression() -> None:
     instance = theory.six_slot_example(1000)
     # D^2 = 2 a c = 2 and G^2 = 101 (0 + 1 * 1)
     assert regret.theorem_1(instance) == pytest.approx(np.sqrt(2 * 1000) * np.sqrt(101))
+    # D' = D and G' = G: D^2 / (2 eta) + T eta G^2 / 2 is D G sqrt(T) for the constant step.
+    assert regret.theorem_1_tightened(instance) == pytest.approx(regret.theorem_1(instance))
     assert regret.theorem_1(instance.with_arrivals(np.zeros((0, 101)))) == 0.0
 
 
