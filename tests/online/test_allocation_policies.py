@@ -39,7 +39,7 @@ from clairvoyant.online.allocation.printed import printed_projection
 from clairvoyant.online.base import Policy
 from clairvoyant.online.play import play, policy_stream
 from clairvoyant.oracles.allocation.optimum import dynamic, gang, stationary
-from clairvoyant.problems import policies
+from clairvoyant.problems import OURS, policies
 from clairvoyant.testing import allocation as kit
 from clairvoyant.testing import policy_checks
 
@@ -788,7 +788,7 @@ def test_a_name_that_two_problems_use() -> None:
             ),
         ),
         ("fairness", "selection", "policy: 'fairness' plays 'allocation', not 'selection'; there are drf"),
-        ("drf", "cooking", "problem: 'cooking' has no policies; there are some for allocation, selection"),
+        ("drf", "cooking", f"problem: 'cooking' is not one of {', '.join(one.name for one in OURS)}"),
         ("fairness:part=1", None, "policy fairness: setting 'part' is unknown; its settings are: share"),
         ("fairness:name=x", None, "policy fairness: setting 'name' is unknown; its settings are: share"),
         ("drf:x=1", "allocation", "policy drf: setting 'x' is unknown; its settings are: none"),
