@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-LAYERS = ("oracles", "online", "analysis", "src/clairvoyant", "benchmarks")
+LAYERS = ("models", "oracles", "online", "analysis", "src/clairvoyant", "benchmarks", "examples", ".ci")
 MOST = 80
 
 
