@@ -429,6 +429,31 @@ def need(data: Mapping[str, Any], key: str, prefix: str = "") -> Any:
     return data[key]
 
 
+def fields(data: Any, required: Iterable[str], optional: Iterable[str] = ()) -> dict[str, Any]:
+    """Return the fields of an instance's JSON form that are there, and its ``origin`` read.
+
+    Raises
+    ------
+    InputError
+        For a field that is not known, or one that must be there and is not.
+    """
+    known = (*required, *optional)
+    refuse_unknown(data, {*known, "problem", "version", "origin"})
+    found = {name: need(data, name) for name in known if name in data or name in required}
+    return found | ({"origin": Origin.from_dict(data["origin"])} if "origin" in data else {})
+
+
+def frozen(array: np.ndarray) -> np.ndarray:
+    """Make an array read-only and return it."""
+    array.setflags(write=False)
+    return array
+
+
+def frozen_copy(array: np.ndarray) -> np.ndarray:
+    """Return a read-only copy."""
+    return frozen(np.array(array, order="C"))
+
+
 def numbers(
     value: Any,
     field: str,

@@ -17,9 +17,9 @@ from ..base import (
     Instance,
     Origin,
     Violation,
-    need,
+    fields,
+    frozen,
     numbers,
-    refuse_unknown,
     things,
 )
 from ..draw import whole
@@ -27,7 +27,7 @@ from .episode import SlotEpisode
 from .jobs import LARGEST, UNIT, Job, units
 from .prices import price_range
 from .schedule import Deployment, Schedule
-from .setting import PriceRange, Setting, frozen
+from .setting import PriceRange, Setting
 
 MOST_SLOTS = 10_000
 
@@ -36,6 +36,9 @@ MOST_UNITS = 2**62
 
 MOST_TOLD = 10
 """How many of the jobs that can never finish are named."""
+
+
+FIELDS = ("horizon", "resources", "worker_servers", "parameter_servers", "jobs")
 
 
 class AdmissionInstance(Instance[Setting]):
@@ -304,13 +307,7 @@ class AdmissionInstance(Instance[Setting]):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Build an instance from its JSON form; see the class for what is refused."""
-        fields = {"horizon", "resources", "worker_servers", "parameter_servers", "jobs"}
-        refuse_unknown(data, fields | {"problem", "version", "origin", "announced"})
-        return cls(
-            **{name: need(data, name) for name in fields},
-            announced=data.get("announced"),
-            origin=Origin.from_dict(data["origin"]) if "origin" in data else None,
-        )
+        return cls(**fields(data, FIELDS, ("announced",)))
 
 
 def _names(resources: Any) -> tuple[str, ...]:

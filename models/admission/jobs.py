@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base import InputError, need, numbers, refuse_unknown
+from ..base import InputError, frozen, need, numbers, refuse_unknown
 from ..draw import real, whole
 
 MOST_CHUNKS = 10_000
@@ -117,7 +117,7 @@ class Job:
         ratio = exact(self.worker_bandwidth) / exact(self.server_bandwidth)
         p, q = ratio.numerator, ratio.denominator
         table = [min(-(-y * p // q), MOST_CHUNKS + 1) for y in range(self.chunks + 1)]
-        return _frozen(np.array(table, dtype=np.int64))
+        return frozen(np.array(table, dtype=np.int64))
 
     @cached_property
     def worker_units(self) -> np.ndarray:
@@ -210,9 +210,4 @@ def _positive(field: str, value: Any) -> float:
 def _amounts(field: str, value: Any, resources: int) -> np.ndarray:
     array = numbers(value, field, (resources,), high=LARGEST)
     units(array, field)
-    return array
-
-
-def _frozen(array: np.ndarray) -> np.ndarray:
-    array.setflags(write=False)
     return array

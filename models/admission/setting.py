@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base import InputError, need, refuse_unknown
+from ..base import InputError, frozen, need, refuse_unknown
 from ..draw import real
 from .jobs import UNIT, Job, units
 
@@ -115,12 +115,6 @@ def _room(capacity: np.ndarray, demand: np.ndarray, most: int) -> np.ndarray:
     fits = np.where(demand > 0, capacity // np.maximum(demand, 1), most)
     result: np.ndarray = np.minimum(fits.min(axis=1, initial=most), most)
     return result
-
-
-def frozen(array: np.ndarray) -> np.ndarray:
-    """Make an array read-only and return it."""
-    array.setflags(write=False)
-    return array
 
 
 _SIDES = ("workers", "servers")

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..base import DecisionError, Outcome
-from .setting import Feedback, Observation, frozen
+from ..base import DecisionError, Outcome, frozen_copy
+from .setting import Feedback, Observation
 
 
 class Slotted(Protocol):
@@ -37,7 +37,7 @@ class SlotEpisode:
         """Yield one observation per slot; each holds its own copy of the arrivals, never a view."""
         for slot in range(self._instance.setting.slots):
             self._slot = slot
-            shown = frozen(self._instance.arrivals[slot]) if self._sees_arrivals else None
+            shown = frozen_copy(self._instance.arrivals[slot]) if self._sees_arrivals else None
             yield Observation(slot, shown)
 
     def apply(self, decision: Any, *, enforce: bool = True) -> Outcome:
@@ -50,4 +50,4 @@ class SlotEpisode:
             more = f" and {len(broken) - 3} more" if len(broken) > 3 else ""
             message = f"slot {self._slot}: infeasible decision: {'; '.join(map(str, broken[:3]))}{more}"
             raise DecisionError(message, broken)
-        return Outcome(reward, feasible, Feedback(self._slot, frozen(arrivals), reward))
+        return Outcome(reward, feasible, Feedback(self._slot, frozen_copy(arrivals), reward))

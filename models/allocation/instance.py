@@ -15,6 +15,8 @@ from ..base import (
     Instance,
     Origin,
     Violation,
+    fields,
+    frozen_copy,
     need,
     numbers,
     refuse_unknown,
@@ -24,7 +26,7 @@ from ..graphs import bipartite
 from ..stopwatch import library
 from . import utility
 from .episode import SlotEpisode
-from .setting import Names, Setting, frozen
+from .setting import Names, Setting
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
 
 LARGEST = 1e50
 """The largest demand, capacity or scale; the smallest that is not 0 is its inverse."""
+
+
+FIELDS = ("edges", "demand", "capacity", "overhead", "utility", "arrivals")
 
 
 class AllocationInstance(Instance[Setting]):
@@ -138,7 +143,7 @@ class AllocationInstance(Instance[Setting]):
     @cached_property
     def arrival_counts(self) -> np.ndarray:
         """N_l: jobs per port over all slots, shape (L,). The stationary optimum depends on nothing else."""
-        return frozen(self.arrivals.sum(axis=0))
+        return frozen_copy(self.arrivals.sum(axis=0))
 
     def with_arrivals(self, arrivals: Any) -> AllocationInstance:
         """Return the same setting under other arrivals (and so maybe another horizon)."""
@@ -219,20 +224,13 @@ class AllocationInstance(Instance[Setting]):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Build an instance from its JSON form; see the class for what is refused."""
-        fields = {"edges", "demand", "capacity", "overhead", "utility", "arrivals"}
-        refuse_unknown(data, fields | {"problem", "version", "names", "origin", "copy_of"})
-        family = need(data, "utility")
+        given = fields(data, FIELDS, ("names", "copy_of"))
+        family = given.pop("utility")
         if not isinstance(family, Mapping):
             raise InputError(f"utility: {family!r} is not an object with kind and alpha")
         refuse_unknown(family, {"kind", "alpha"}, "utility.")
-        return cls(
-            **{name: need(data, name) for name in fields - {"utility"}},
-            utility_kind=need(family, "kind", "utility."),
-            alpha=need(family, "alpha", "utility."),
-            names=data.get("names"),
-            origin=Origin.from_dict(data["origin"]) if "origin" in data else None,
-            copy_of=data.get("copy_of"),
-        )
+        kind, alpha = (need(family, name, "utility.") for name in ("kind", "alpha"))
+        return cls(**given, utility_kind=kind, alpha=alpha)
 
     def to_networkx(self) -> nx.Graph:
         """Return the bipartite graph: nodes ("port", l) and ("server", r), problem data as attributes."""
@@ -310,7 +308,7 @@ def _edges(edges: Any, ports: int, servers: int) -> np.ndarray:
     for i in np.flatnonzero((np.diff(ordered, axis=0) == 0).all(axis=1))[:1]:
         port, server = ordered[i].tolist()
         raise InputError(f"edges[{int(order[i + 1])}]: [{port}, {server}] stands twice")
-    return frozen(ordered)
+    return frozen_copy(ordered)
 
 
 def _utilities(kind: Any, alpha: Any, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
@@ -330,4 +328,4 @@ def _utilities(kind: Any, alpha: Any, shape: tuple[int, int]) -> tuple[np.ndarra
             result[r, k] = codes[name]
             if codes[name] == utility.RECIPROCAL and scale[r, k] == 0:
                 raise InputError(f"utility.alpha[{r}][{k}]: 0 is not positive, as reciprocal needs")
-    return frozen(result), scale
+    return frozen_copy(result), scale

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base import InputError, Violation, refuse_unknown, things
+from ..base import InputError, Violation, frozen_copy, refuse_unknown, things
 from . import utility
 
 TOLERANCE = 1e-9
@@ -119,49 +119,49 @@ class Setting:
     @cached_property
     def port(self) -> np.ndarray:
         """Port of each edge, shape (E,)."""
-        return frozen(self.edges[:, 0])
+        return frozen_copy(self.edges[:, 0])
 
     @cached_property
     def server(self) -> np.ndarray:
         """Server of each edge, shape (E,)."""
-        return frozen(self.edges[:, 1])
+        return frozen_copy(self.edges[:, 1])
 
     @cached_property
     def server_start(self) -> np.ndarray:
         """Edges of server r are ``server_start[r]:server_start[r + 1]``."""
-        return frozen(np.searchsorted(self.server, np.arange(self.servers + 1)))
+        return frozen_copy(np.searchsorted(self.server, np.arange(self.servers + 1)))
 
     @cached_property
     def port_edges(self) -> np.ndarray:
         """Edge indices grouped by port, each group by server; see ``port_start``."""
-        return frozen(np.argsort(self.port, kind="stable"))
+        return frozen_copy(np.argsort(self.port, kind="stable"))
 
     @cached_property
     def port_start(self) -> np.ndarray:
         """Edges of port l are ``port_edges[port_start[l]:port_start[l + 1]]``."""
-        return frozen(np.searchsorted(self.port[self.port_edges], np.arange(self.ports + 1)))
+        return frozen_copy(np.searchsorted(self.port[self.port_edges], np.arange(self.ports + 1)))
 
     @cached_property
     def edge_demand(self) -> np.ndarray:
         """Upper limit a of every entry of a decision, shape (E, K)."""
-        return frozen(self.demand[self.port])
+        return frozen_copy(self.demand[self.port])
 
     @cached_property
     def edge_kind(self) -> np.ndarray:
         """Utility family of every entry of a decision, shape (E, K)."""
-        return frozen(self.kind[self.server])
+        return frozen_copy(self.kind[self.server])
 
     @cached_property
     def edge_alpha(self) -> np.ndarray:
         """Utility scale of every entry of a decision, shape (E, K)."""
-        return frozen(self.alpha[self.server])
+        return frozen_copy(self.alpha[self.server])
 
     @cached_property
     def server_demand(self) -> np.ndarray:
         """Sum of the demands of the ports of each server, sum_{l in L_r} a, shape (R, K)."""
         total = np.zeros((self.servers, self.kinds))
         np.add.at(total, self.server, self.edge_demand)
-        return frozen(total)
+        return frozen_copy(total)
 
     @cached_property
     def blocks(self) -> Blocks:
@@ -336,13 +336,6 @@ class Blocks:
         _kernels().project_all(packed, self.start, self.limit, self.cap, np.zeros_like(self.cap))
         result: np.ndarray = packed[self.position].reshape(z.shape)
         return result
-
-
-def frozen(array: np.ndarray) -> np.ndarray:
-    """Return a read-only copy."""
-    result = np.array(array, order="C")
-    result.setflags(write=False)
-    return result
 
 
 @dataclass(frozen=True)

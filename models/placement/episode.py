@@ -11,8 +11,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..base import DecisionError, InputError, Outcome
-from .jobs import Jobs, frozen, seconds
+from ..base import DecisionError, InputError, Outcome, frozen
+from .jobs import Jobs, seconds
 from .schedule import sorted_rows
 from .setting import Feedback, Observation
 from .simulator import MEANING, Simulator

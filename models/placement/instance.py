@@ -12,10 +12,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ..base import FORMAT_VERSION, InputError, Instance, Origin, Violation, need, refuse_unknown
+from ..base import FORMAT_VERSION, InputError, Instance, Origin, Violation, fields, frozen
 from ..draw import real, whole
 from .episode import JobEpisode
-from .jobs import AMOUNTS, TICKS, Jobs, amount, frozen, read_machines, scaled, seconds, write_machines
+from .jobs import AMOUNTS, TICKS, Jobs, amount, read_machines, scaled, seconds, write_machines
 from .schedule import Schedule
 from .setting import Setting
 from .simulator import Simulator, fewest_machines, rooms, table_of
@@ -339,14 +339,7 @@ class PlacementInstance(Instance[Setting]):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Build an instance from its JSON form; see the class for what is refused."""
-        fields = ("machines", "jobs", "price", "slowdown")
-        optional = ("gpu_weight", "window")
-        refuse_unknown(data, {*fields, *optional, "problem", "version", "origin"})
-        return cls(
-            **{name: need(data, name) for name in fields},
-            **{name: data[name] for name in optional if name in data},
-            origin=Origin.from_dict(data["origin"]) if "origin" in data else None,
-        )
+        return cls(**fields(data, ("machines", "jobs", "price", "slowdown"), ("gpu_weight", "window")))
 
 
 def taken_schedule(simulator: Simulator) -> Schedule:

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..base import InputError, need, refuse_unknown
+from ..base import InputError, frozen, need, refuse_unknown
 from ..draw import real, whole
 
 TICKS = 1000
@@ -178,9 +178,3 @@ def scaled(field: str, value: Any, low: float, high: float, unit: int) -> int:
     if result / unit != number:
         raise InputError(f"{field}: {value!r} has more than {len(str(unit)) - 1} decimals")
     return result
-
-
-def frozen(array: np.ndarray) -> np.ndarray:
-    """Make an array read-only and return it."""
-    array.setflags(write=False)
-    return array

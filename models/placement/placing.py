@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base import numbers
-from .jobs import frozen
+from ..base import frozen, numbers
 from .setting import Observation
 
 

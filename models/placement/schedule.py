@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base import MOST_WHOLE, numbers
-from .jobs import frozen
+from ..base import MOST_WHOLE, frozen, numbers
 
 
 @dataclass(frozen=True, eq=False)

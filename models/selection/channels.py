@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base import InputError, Violation
+from ..base import InputError, Violation, frozen_copy
 
 LARGEST = 2**31
 """The largest demand and capacity: sums of them are exact."""
@@ -59,12 +59,12 @@ class Channels:
     @cached_property
     def port(self) -> np.ndarray:
         """Port of each channel, ascending, shape (E,)."""
-        return frozen(self.edges[:, 0])
+        return frozen_copy(self.edges[:, 0])
 
     @cached_property
     def port_start(self) -> np.ndarray:
         """Channels of port l are ``port_start[l]:port_start[l + 1]``."""
-        return frozen(np.searchsorted(self.port, np.arange(self.ports + 1)))
+        return frozen_copy(np.searchsorted(self.port, np.arange(self.ports + 1)))
 
     def open(self, arrivals: np.ndarray) -> np.ndarray:
         """Return which channels belong to ports with a job, those that (4) lets one choose, shape (E,)."""
@@ -113,10 +113,3 @@ class Channels:
         if not (x[chosen] == 1.0).all() or not arrivals[self.port[chosen]].all():
             return False
         return bool((self.demand[chosen].sum(axis=0) <= self.capacity).all())
-
-
-def frozen(array: np.ndarray) -> np.ndarray:
-    """Return a read-only copy."""
-    result = np.array(array, order="C")
-    result.setflags(write=False)
-    return result

@@ -7,8 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..base import DecisionError, Outcome
-from .channels import frozen
+from ..base import DecisionError, Outcome, frozen_copy
 from .setting import Feedback, Observation
 
 
@@ -41,7 +40,7 @@ class SlotEpisode:
         """Yield one observation per slot; each holds its own copy of the arrivals, never a view."""
         for slot in range(self._instance.setting.slots):
             self._slot = slot
-            shown = frozen(self._instance.arrivals[slot]) if self._sees_arrivals else None
+            shown = frozen_copy(self._instance.arrivals[slot]) if self._sees_arrivals else None
             yield Observation(slot, shown)
 
     def apply(self, decision: Any, *, enforce: bool = True) -> Outcome:
@@ -55,6 +54,6 @@ class SlotEpisode:
             more = f" and {len(broken) - 3} more" if len(broken) > 3 else ""
             message = f"slot {self._slot}: infeasible decision: {'; '.join(map(str, broken[:3]))}{more}"
             raise DecisionError(message, broken)
-        chosen = frozen(np.flatnonzero(x != 0.0))
-        utility = frozen(instance.path[self._slot, chosen])
+        chosen = frozen_copy(np.flatnonzero(x != 0.0))
+        utility = frozen_copy(instance.path[self._slot, chosen])
         return Outcome(float(instance.mean @ x), feasible, Feedback(self._slot, chosen, utility))

@@ -9,11 +9,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ..base import FORMAT_VERSION, InputError, Origin, need, numbers, refuse_unknown
-from .channels import LARGEST, frozen
+from ..base import FORMAT_VERSION, InputError, Origin, fields, frozen_copy, numbers
+from .channels import LARGEST
 from .gang_channels import MOST_DEVICES, GangChannels
 from .gang_program import most_tasks
 from .instance import ChannelInstance, count_ports, edge_order, noise_fields
+
+FIELDS = ("channels", "task_port", "demand", "capacity", "minimum", "mean", "noise", "arrivals", "seed")
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +88,9 @@ class SelectionGangInstance(ChannelInstance):
         a = numbers(demand, "demand", (len(owner), c.shape[1]), integer=True, high=MOST_DEVICES)
         m = numbers(minimum, "minimum", (ports,), integer=True, high=LARGEST)
         self._hide(order, ports, mean=mean, noise=noise, scale=scale, arrivals=arrivals, seed=seed, path=path)
-        self.setting = SelectionGangSetting(frozen(pairs[order]), owner, a, c, m, ports, len(self.arrivals))
+        self.setting = SelectionGangSetting(
+            frozen_copy(pairs[order]), owner, a, c, m, ports, len(self.arrivals)
+        )
         self.origin = origin if origin is not None else Origin("given by hand")
 
     def __repr__(self) -> str:
@@ -137,17 +141,9 @@ class SelectionGangInstance(ChannelInstance):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Build an instance from its JSON form; see the class for what is refused."""
-        fields = {"channels", "task_port", "demand", "capacity", "minimum", "mean", "arrivals", "seed"}
-        optional = {"path", "ports"}
-        refuse_unknown(data, fields | optional | {"problem", "version", "noise", "origin"})
-        kind, scale = noise_fields(need(data, "noise"))
-        return cls(
-            **{name: need(data, name) for name in fields},
-            **{name: data[name] for name in optional & data.keys()},
-            noise=kind,
-            scale=scale,
-            origin=Origin.from_dict(data["origin"]) if "origin" in data else None,
-        )
+        given = fields(data, FIELDS, ("path", "ports"))
+        kind, scale = noise_fields(given.pop("noise"))
+        return cls(**given, noise=kind, scale=scale)
 
 
 def printed_counterexample() -> SelectionGangInstance:

@@ -20,8 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base import InputError, Violation
-from .channels import frozen
+from ..base import InputError, Violation, frozen_copy
 
 MOST_DEVICES = 10**6
 """The largest demand and capacity of a server: HiGHS loses optima over much smaller shares of a capacity."""
@@ -81,22 +80,22 @@ class GangChannels:
     @cached_property
     def task(self) -> np.ndarray:
         """Task of each channel, ascending, shape (E,)."""
-        return frozen(self.pairs[:, 0])
+        return frozen_copy(self.pairs[:, 0])
 
     @cached_property
     def server(self) -> np.ndarray:
         """Server of each channel, shape (E,)."""
-        return frozen(self.pairs[:, 1])
+        return frozen_copy(self.pairs[:, 1])
 
     @cached_property
     def port(self) -> np.ndarray:
         """Port of each channel, ascending, shape (E,)."""
-        return frozen(self.task_port[self.task])
+        return frozen_copy(self.task_port[self.task])
 
     @cached_property
     def fits(self) -> np.ndarray:
         """Whether the task of a channel fits on its server while that is empty, shape (E,)."""
-        return frozen((self.demand[self.task] <= self.capacity[self.server]).all(axis=1))
+        return frozen_copy((self.demand[self.task] <= self.capacity[self.server]).all(axis=1))
 
     def open(self, arrivals: np.ndarray) -> np.ndarray:
         """Return which channels belong to ports with a job, shape (E,)."""

@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import stopwatch
-from ..base import InputError, numbers
+from ..base import InputError, frozen_copy, numbers
 from ..program import CAREFUL, PyomoProgram, SolverError, power_of_two
 from ..stopwatch import library
-from .channels import frozen
 from .gang_channels import GangChannels
 
 EQUATIONS = (
@@ -397,7 +396,7 @@ def every_decision(setting: GangChannels, arrivals: np.ndarray, most: int = MOST
             return None
     running = np.zeros((len(x), setting.ports))
     np.add.at(running.T, setting.port, x.T)
-    return frozen(x[((running == 0) | (running >= setting.minimum)).all(axis=1)])
+    return frozen_copy(x[((running == 0) | (running >= setting.minimum)).all(axis=1)])
 
 
 def best_gang_index(

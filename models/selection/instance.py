@@ -15,6 +15,8 @@ from ..base import (
     Instance,
     Origin,
     Violation,
+    fields,
+    frozen_copy,
     need,
     numbers,
     refuse_unknown,
@@ -23,13 +25,16 @@ from ..base import (
 from ..draw import choose, whole
 from ..graphs import bipartite
 from ..stopwatch import library
-from .channels import LARGEST, frozen
+from .channels import LARGEST
 from .episode import SlotEpisode
 from .noise import NOISES, draw_path
 from .setting import Setting
 
 if TYPE_CHECKING:
     import networkx as nx
+
+
+FIELDS = ("edges", "demand", "capacity", "mean", "noise", "arrivals", "seed")
 
 
 class ChannelInstance(Instance):
@@ -59,14 +64,14 @@ class ChannelInstance(Instance):
     ) -> None:
         """Check what nature hides and keep it, with the channels put in ``order``."""
         count = len(order)
-        self.mean = frozen(numbers(mean, "mean", (count,), high=1.0)[order])
+        self.mean = frozen_copy(numbers(mean, "mean", (count,), high=1.0)[order])
         self.noise, self.scale = _noise(noise, scale, count, order)
         self.arrivals = numbers(arrivals, "arrivals", (None, ports), integer=True, high=1)
         self.seed = whole("seed", seed, 0)
         self.recorded = None
         if path is not None:
             shape = (len(self.arrivals), count)
-            self.recorded = frozen(numbers(path, "path", shape, high=1.0)[:, order])
+            self.recorded = frozen_copy(numbers(path, "path", shape, high=1.0)[:, order])
 
     def _hidden(self) -> Iterator[tuple[str, Any]]:
         """Yield the part of :meth:`content` that nature hides."""
@@ -115,7 +120,7 @@ class ChannelInstance(Instance):
         """
         if self.recorded is not None:
             return self.recorded
-        return frozen(draw_path(self.noise, self.mean, self.scale, self.setting.slots, self.seed))
+        return frozen_copy(draw_path(self.noise, self.mean, self.scale, self.setting.slots, self.seed))
 
     def episode(self, sees: frozenset[str]) -> SlotEpisode:
         """Return a fresh pass through the slots; ``sees`` may hold "arrivals"."""
@@ -211,7 +216,12 @@ class SelectionInstance(ChannelInstance):
         supply = np.zeros(count) if cost is None else numbers(cost, "cost", (count,))
         self._hide(order, ports, mean=mean, noise=noise, scale=scale, arrivals=arrivals, seed=seed, path=path)
         self.setting = Setting(
-            frozen(pairs[order]), frozen(a[order]), c, frozen(supply[order]), ports, len(self.arrivals)
+            frozen_copy(pairs[order]),
+            frozen_copy(a[order]),
+            c,
+            frozen_copy(supply[order]),
+            ports,
+            len(self.arrivals),
         )
         self.origin = origin if origin is not None else Origin("given by hand")
 
@@ -260,17 +270,9 @@ class SelectionInstance(ChannelInstance):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Build an instance from its JSON form; see the class for what is refused."""
-        fields = {"edges", "demand", "capacity", "mean", "arrivals", "seed"}
-        optional = {"cost", "path", "ports"}
-        refuse_unknown(data, fields | optional | {"problem", "version", "noise", "origin"})
-        kind, scale = noise_fields(need(data, "noise"))
-        return cls(
-            **{name: need(data, name) for name in fields},
-            **{name: data[name] for name in optional & data.keys()},
-            noise=kind,
-            scale=scale,
-            origin=Origin.from_dict(data["origin"]) if "origin" in data else None,
-        )
+        given = fields(data, FIELDS, ("cost", "path", "ports"))
+        kind, scale = noise_fields(given.pop("noise"))
+        return cls(**given, noise=kind, scale=scale)
 
     def to_networkx(self) -> nx.Graph:
         """Return the bipartite graph: nodes ("port", l) and ("server", r), an edge with data per channel.
@@ -374,9 +376,9 @@ def _noise(kind: Any, scale: Any, count: int, order: np.ndarray) -> tuple[str, n
     if scale is None:
         if kind == "clipped-normal":
             raise InputError("noise.scale: missing field; clipped-normal needs one number per channel")
-        return kind, frozen(np.zeros(count))
+        return kind, frozen_copy(np.zeros(count))
     values = numbers(scale, "noise.scale", (count,), high=1e6)
     if kind != "clipped-normal":
         for i in np.flatnonzero(values)[:1]:
             raise InputError(f"noise.scale[{i}]: {values[i]:g} has no meaning for {kind}")
-    return kind, frozen(values[order])
+    return kind, frozen_copy(values[order])

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base import InputError
+from ..base import InputError, frozen_copy
 from ..program import SolverError
-from .channels import Channels, frozen
+from .channels import Channels
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -116,25 +116,25 @@ class Knapsack:
         most = TABLE_BYTES if most_bytes is None else most_bytes
         self._port = setting.port
         self.demand, self.capacity = setting.demand, setting.capacity
-        self.fits = frozen(np.all(self.demand <= self.capacity, axis=1))
+        self.fits = frozen_copy(np.all(self.demand <= self.capacity, axis=1))
         demand, capacity = _reduced(self.demand, self.capacity, self.fits)
         count = len(demand) + 1
         self.full_states = math.prod(int(c) + 1 for c in capacity)
         self.table_bytes = 8 * self.full_states * count
         self.exact = self.table_bytes <= most
         step = _steps(capacity, max(1, most // (8 * count)))
-        self._needs = frozen(demand // step)
+        self._needs = frozen_copy(demand // step)
         levels = capacity // step + 1
         self.states = int(levels.prod())
         radix = np.concatenate([np.cumprod(levels[:0:-1])[::-1], [1]]).astype(np.int64)
-        self._offsets = frozen(self._needs @ radix)
+        self._offsets = frozen_copy(self._needs @ radix)
         rows, width = (int(n) for n in levels[-2:])
         blocks = np.arange(0, self.states, rows * width)[:, None] // radix[:-2] % levels[:-2]
-        self._grid = (frozen(blocks), rows, width)
-        self._top = frozen(levels - 1)
+        self._grid = (frozen_copy(blocks), rows, width)
+        self._top = frozen_copy(levels - 1)
         kinds_of_need, like = np.unique(self._needs, axis=0, return_inverse=True)
-        self._like = frozen(like.reshape(-1))
-        self._blocked = frozen(_blocked(kinds_of_need, levels, radix))
+        self._like = frozen_copy(like.reshape(-1))
+        self._blocked = frozen_copy(_blocked(kinds_of_need, levels, radix))
 
     def best(
         self,

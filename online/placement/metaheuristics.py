@@ -33,8 +33,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from ...models.base import frozen
 from ...models.draw import real, whole
-from ...models.placement.jobs import TICKS, Jobs, frozen
+from ...models.placement.jobs import TICKS, Jobs
 from ...models.placement.setting import Observation, Setting
 from ...models.placement.simulator import blank_state, fewest_machines
 from ...models.placement.state import ARRIVED, CONSOLIDATE, PENDING, SCALE, Table

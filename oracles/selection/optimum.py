@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ...models.base import InputError, numbers
+from ...models.base import InputError, frozen_copy, numbers
 from ...models.draw import choose
 from ...models.program import PyomoProgram, Solved, SolverError, power_of_two
-from ...models.selection.channels import frozen
 from ...models.selection.instance import SelectionInstance
 from ...models.selection.knapsack import Knapsack
 from ...models.selection.program import add_cut, check_lambda, index_program, slot_program, weigh
@@ -157,7 +156,7 @@ def clairvoyant(
     decision = x[patterns.index]
     value = float(instance.rewards(decision).sum())
     bound = math.fsum((patterns.repeats * bounds).tolist())
-    arrays = [frozen(array) for array in (patterns.arrivals, patterns.index, values, bounds, x)]
+    arrays = [frozen_copy(array) for array in (patterns.arrivals, patterns.index, values, bounds, x)]
     decision.setflags(write=False)
     return concluded(
         decision,
@@ -486,7 +485,7 @@ def index_optimum(
     bound = min(certificate.closed_by, *certificate.bounds, _everything(setting, value, spread, jobs))
     _check_bounds(name, np.array([reached]), np.array([bound]))
     most = rounding(ROUNDINGS * setting.channels, reached)
-    return concluded(frozen(x), reached, bound, budget, name, certificate, rounding=most)
+    return concluded(frozen_copy(x), reached, bound, budget, name, certificate, rounding=most)
 
 
 def _index_value(x: np.ndarray, v: np.ndarray, q: np.ndarray) -> float:

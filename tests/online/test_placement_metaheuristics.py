@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clairvoyant.models.base import InputError
+from clairvoyant.models.base import InputError, frozen
 from clairvoyant.models.placement import kernels
 from clairvoyant.models.placement.instance import PlacementInstance
-from clairvoyant.models.placement.jobs import frozen
 from clairvoyant.models.placement.setting import Observation
 from clairvoyant.models.placement.simulator import blank_state
 from clairvoyant.online.placement import search_kernels as search

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 
 from clairvoyant.api import make_policy, policy_table
 from clairvoyant.cli.commands import cli
-from clairvoyant.models.base import InputError
+from clairvoyant.models.base import InputError, frozen
 from clairvoyant.models.placement.generate import generate
 from clairvoyant.models.placement.instance import PlacementInstance
-from clairvoyant.models.placement.jobs import frozen
 from clairvoyant.models.placement.setting import Observation, Setting
 from clairvoyant.models.placement.slowdown import NO_SLOWDOWN
 from clairvoyant.online.placement import (
