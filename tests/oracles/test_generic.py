@@ -276,6 +276,21 @@ def test_a_program_that_is_not_that_of_the_instance_is_an_error(how: dict[str, A
         declared(Shop(WORTH, WEIGHT, 15.0, **how))
 
 
+def test_what_is_no_program_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Shop, "program", lambda _: "maximise worth")
+    with pytest.raises(InputError, match="its program is str, not one of Pyomo or CVXPY"):
+        declared(Shop(WORTH, WEIGHT, 15.0))
+
+
+def test_a_convex_program_that_is_cut_off_has_no_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    cut_off = Solved("user_limit", None, {})
+    monkeypatch.setattr(CvxpyProgram, "solve", lambda *_, **__: cut_off)
+    found = declared(
+        Shop(WORTH, WEIGHT, 15.0, library="cvxpy", whole=False), method="clarabel", time_limit=60.0
+    )
+    assert (found.value, found.bound, found.why_stopped) == (5.0, None, WhyStopped.TIME_LIMIT)
+
+
 def test_a_program_without_a_solution_is_an_error() -> None:
     for method in ("cp-sat", "highs"):
         with pytest.raises(OracleError, match="for a program that has an optimum"):

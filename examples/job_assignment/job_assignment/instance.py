@@ -61,8 +61,8 @@ class JobAssignment(base.Instance):
         draw.whole(f"{where}arrival", begin, 0)
         draw.whole(f"{where}duration", length, 1, self.setting.slots - begin)
         draw.real(f"{where}value", worth, self.setting.density * length * (1.0 - 1e-12), self.setting.worth)
-        most = len(self.setting.machines) - 1
-        known = base.numbers(fits, f"{where}fits", (None,), high=most, integer=True)
+        top = len(self.setting.machines) - 1
+        known = base.numbers(fits, f"{where}fits", (None,), high=top, integer=True)
         return Job(begin, length, float(worth), tuple(known.tolist()))
 
     def to_dict(self) -> dict[str, Any]:
@@ -103,12 +103,11 @@ class JobAssignment(base.Instance):
                 here = [m.x[i, h] for i in running if h in jobs[i].fits]
                 if len(here) > places:
                     m.places.add(sum(here) <= places)
-        rows = "sum_h x[i,h] <= 1 for all i,  sum_{i runs in t} x[i,h] <= c_h for all h, t"
         return PyomoProgram(
             m,
             {"x": (len(jobs), len(self.setting.machines))},
             title=f"The best assignment of {len(jobs)} jobs",
-            equations=("maximise    sum_i v_i sum_h x[i,h]", f"subject to  {rows}"),
+            equations=("max v.x", "sum_h x[i,h] <= 1 for i", "sum_{i runs in t} x[i,h] <= c_h for h, t"),
             decisions=lambda found: [int(x.argmax()) if x.any() else -1 for x in found["x"]],
         )
 

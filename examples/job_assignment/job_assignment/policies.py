@@ -49,10 +49,9 @@ class Prices(Greedy):
     """Accept a job if it is worth more than its slots cost on the cheapest machine.
 
     A slot with n of c places taken costs p(n) = d (m^(n/c) - 1), where d is the density, V the worth and
-    m = 1 + V / d: nothing when empty, and V when full, so that no job is put where there is no place. This is
-    the rule of Awerbuch, Azar and Plotkin (1993) for jobs of one place each. With k, the largest
-    c (m^(1/c) - 1) of all machines, nothing is worth more than k + max(k, 1) times what it earns. If all
-    c >= log2 m (jobs are small against capacities), k <= log2 m, as 2^x <= 1 + x from x = 0 to 1.
+    m = 1 + V / d: nothing if empty, V if full. With k, the largest c (m^(1/c) - 1) of all machines, no
+    schedule is worth more than k + max(k, 1) times what this earns. If all c >= log2 m (jobs are small
+    against capacities), k <= log2 m, as 2^x <= 1 + x from 0 to 1: Awerbuch, Azar and Plotkin (1993).
 
     Proof. By linear duality no schedule is worth more than D = sum of c p + sum of z, for any p >= 0 and
     z >= 0 with z_i >= v_i - (cost of i on h) for all i and its h. Take the last prices, and for z_i the value

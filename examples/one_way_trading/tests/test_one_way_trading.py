@@ -26,7 +26,7 @@ def test_the_optimum_is_the_highest_price_and_nobody_does_worse_than_promised(se
 def test_policy_and_linear_program_meet_at_the_ratio_of_the_theorem(high: float) -> None:
     c = tight(Setting(1.0, high))
     assert 0.97 * c <= least(high, 60) <= c
-    assert 0.97 * c <= worst(Threshold(), high, 60) <= c * (1 + 1e-6)
+    assert 0.97 * c <= worst(Threshold(), high, 25) <= c * (1 + 1e-6)
     assert tight(Setting(3.0, 3.0)) == pytest.approx(1.0)
 
 
