@@ -59,6 +59,13 @@ class DecisionError(ClairvoyantError):
         super().__init__(message)
         self.violations = violations
 
+    @classmethod
+    def at(cls, when: str, broken: list[Violation], told: Iterable[Any] | None = None) -> Self:
+        """Return the error for a decision at that time; ``told`` is what to say of each broken constraint."""
+        first = "; ".join(str(one) for one in list(broken if told is None else told)[:3])
+        more = f" and {len(broken) - 3} more" if len(broken) > 3 else ""
+        return cls(f"{when}: infeasible decision: {first}{more}", broken)
+
 
 @dataclass(frozen=True)
 class Violation:
@@ -441,6 +448,34 @@ def fields(data: Any, required: Iterable[str], optional: Iterable[str] = ()) -> 
     refuse_unknown(data, {*known, "problem", "version", "origin"})
     found = {name: need(data, name) for name in known if name in data or name in required}
     return found | ({"origin": Origin.from_dict(data["origin"])} if "origin" in data else {})
+
+
+def decided(decision: Any, shape: tuple[int, ...], axes: str = "", wanted: str = "") -> np.ndarray:
+    """Return a decision as a contiguous float array.
+
+    Parameters
+    ----------
+    decision
+        What a policy gave.
+    shape, axes
+        The shape it must have, and what its axes are.
+    wanted
+        What a policy that gave None should have given; by default that is refused as any other shape.
+
+    Raises
+    ------
+    InputError
+        For another shape or type.
+    """
+    if decision is None and wanted:
+        raise InputError(f"decision: None; decide() must return {wanted}")
+    try:
+        array = np.ascontiguousarray(decision, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"decision: not an array of numbers: {error}") from error
+    if array.shape != shape:
+        raise InputError(f"decision: shape {array.shape} does not fit, expected {shape}{axes}")
+    return array
 
 
 def frozen(array: np.ndarray) -> np.ndarray:

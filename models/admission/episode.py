@@ -63,9 +63,7 @@ class SlotEpisode:
         workers, servers = (read_rows("decision", side, 3) for side in _pair(decision))
         broken = instance.slot_violations(self._slot, workers, servers, self._done)
         if enforce and broken:
-            more = f" and {len(broken) - 3} more" if len(broken) > 3 else ""
-            message = f"slot {self._slot}: infeasible decision: {'; '.join(map(str, broken[:3]))}{more}"
-            raise DecisionError(message, broken)
+            raise DecisionError.at(f"slot {self._slot}", broken)
         before = self._done.copy()
         known = (workers[:, 0] >= 0) & (workers[:, 0] < len(before))
         np.add.at(self._done, workers[known, 0], workers[known, 2])

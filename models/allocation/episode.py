@@ -47,7 +47,5 @@ class SlotEpisode:
         reward, feasible = setting.evaluate(y, arrivals)
         if enforce and not feasible:
             broken = setting.violations(y)
-            more = f" and {len(broken) - 3} more" if len(broken) > 3 else ""
-            message = f"slot {self._slot}: infeasible decision: {'; '.join(map(str, broken[:3]))}{more}"
-            raise DecisionError(message, broken)
+            raise DecisionError.at(f"slot {self._slot}", broken)
         return Outcome(reward, feasible, Feedback(self._slot, frozen_copy(arrivals), reward))

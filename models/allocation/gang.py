@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ..base import InputError, Instance, Origin, Violation, need, numbers, refuse_unknown
+from ..base import InputError, Instance, Origin, Violation, decided, need, numbers, refuse_unknown
 from . import draw
 from .episode import SlotEpisode
 from .instance import AllocationInstance, magnitudes
@@ -92,15 +92,7 @@ class AllocationGangSetting:
 
     def check_shape(self, y: Any) -> np.ndarray:
         """Return a decision as a contiguous float array, or raise for a wrong shape or type."""
-        try:
-            array = np.ascontiguousarray(y, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"decision: not an array of numbers: {error}") from error
-        if array.shape != self.shape:
-            raise InputError(
-                f"decision: shape {array.shape} does not fit, expected {self.shape} (pairs, kinds)"
-            )
-        return array
+        return decided(y, self.shape, " (pairs, kinds)")
 
     def totals(self, y: np.ndarray) -> np.ndarray:
         """Return sum_q y, what each edge carries, shape (E, K)."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base import InputError, Violation, frozen_copy, refuse_unknown, things
+from ..base import InputError, Violation, decided, frozen_copy, refuse_unknown, things
 from . import utility
 
 TOLERANCE = 1e-9
@@ -170,17 +170,7 @@ class Setting:
 
     def check_shape(self, y: Any) -> np.ndarray:
         """Return a decision as a contiguous float array, or raise for a wrong shape or type."""
-        if y is None:
-            raise InputError("decision: None; decide() must return an array of shape (edges, kinds)")
-        try:
-            array = np.ascontiguousarray(y, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"decision: not an array of numbers: {error}") from error
-        if array.shape != self.shape:
-            raise InputError(
-                f"decision: shape {array.shape} does not fit, expected {self.shape} (edges, kinds)"
-            )
-        return array
+        return decided(y, self.shape, " (edges, kinds)", "an array of shape (edges, kinds)")
 
     def project(self, z: np.ndarray) -> np.ndarray:
         """Return the Euclidean projection of ``z`` onto the feasible set Y, exact up to rounding (11).

@@ -109,10 +109,8 @@ class JobEpisode:
         feasible, goes_on = simulator.step(rows)
         if not feasible:
             broken = simulator.violations(rows)
-            more = f" and {len(broken) - 3} more" if len(broken) > 3 else ""
-            told = "; ".join(f"{b} ({MEANING[b.constraint]})" for b in broken[:3])
-            message = f"time {seconds(simulator.now):g} s: infeasible decision: {told}{more}"
-            raise DecisionError(message, broken)
+            told = (f"{b} ({MEANING[b.constraint]})" for b in broken)
+            raise DecisionError.at(f"time {seconds(simulator.now):g} s", broken, told)
         self._more = goes_on
         cost = self._instance.weighted(simulator.waited - waited, simulator.used - used)
         return Outcome(cost, True, Feedback(cost))

@@ -51,9 +51,7 @@ class SlotEpisode:
         feasible = setting.feasible(x, arrivals)
         if enforce and not feasible:
             broken = setting.violations(x, arrivals)
-            more = f" and {len(broken) - 3} more" if len(broken) > 3 else ""
-            message = f"slot {self._slot}: infeasible decision: {'; '.join(map(str, broken[:3]))}{more}"
-            raise DecisionError(message, broken)
+            raise DecisionError.at(f"slot {self._slot}", broken)
         chosen = frozen_copy(np.flatnonzero(x != 0.0))
         utility = frozen_copy(instance.path[self._slot, chosen])
         return Outcome(float(instance.mean @ x), feasible, Feedback(self._slot, chosen, utility))

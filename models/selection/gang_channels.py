@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base import InputError, Violation, frozen_copy
+from ..base import Violation, decided, frozen_copy
 
 MOST_DEVICES = 10**6
 """The largest demand and capacity of a server: HiGHS loses optima over much smaller shares of a capacity."""
@@ -110,17 +110,7 @@ class GangChannels:
 
     def check_shape(self, x: Any) -> np.ndarray:
         """Return a decision as a contiguous float array, or raise for a wrong shape or type."""
-        if x is None:
-            raise InputError(
-                "decision: None; decide() must return an array of zeros and ones, one per channel"
-            )
-        try:
-            array = np.ascontiguousarray(x, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"decision: not an array of numbers: {error}") from error
-        if array.shape != (self.channels,):
-            raise InputError(f"decision: shape {array.shape} does not fit, expected ({self.channels},)")
-        return array
+        return decided(x, (self.channels,), wanted="an array of zeros and ones, one per channel")
 
     def violations(self, x: Any, arrivals: np.ndarray | None = None) -> list[Violation]:
         """List the broken constraints.
