@@ -57,6 +57,8 @@ class Shop(Instance):
         m.unused = pyo.Var(domain=pyo.Integers)
         total = sum(self.weight[i] * m.x[i] for i in n)
         m.limit = pyo.Constraint(expr=total >= self.limit if self.minimised else total <= self.limit)
+        if "count" in self.how:
+            m.count = pyo.Constraint(expr=sum(m.x.values()) == self.how["count"])
         worth = sum(self.how["factor"] * self.worth[i] * m.x[i] ** self.how.get("power", 1) for i in n) + 5.0
         m.total = pyo.Objective(expr=worth, sense=pyo.minimize if self.minimised else pyo.maximize)
         shapes = {"x": (len(n),), "unused": ()}
@@ -108,7 +110,7 @@ class Counter:
 
 
 def read(values: Values) -> list[float]:
-    assert np.isfinite(values.get("unused", 0.0))
+    assert values.get("unused", 0.0) == 0.0
     return [float(x) for x in values["x"]]
 
 
@@ -119,7 +121,8 @@ def best(shop: Shop) -> float:
     """The optimum, by enumeration."""
     count = len(shop.worth)
     sets = [[float(bits >> i & 1) for i in range(count)] for bits in range(2**count)]
-    sums = [5.0 + float(np.dot(x, shop.worth)) for x in sets if not shop.violations(x)]
+    sets = [x for x in sets if not shop.violations(x) and shop.how.get("count", sum(x)) == sum(x)]
+    sums = [5.0 + float(np.dot(x, shop.worth)) for x in sets]
     return min(sums) if shop.minimised else max(sums)
 
 
@@ -158,6 +161,33 @@ def test_other_programs_go_to_highs_and_are_not_called_proved(how: dict[str, Any
         conic = declared(shop, method="clarabel")
         assert conic.value == pytest.approx(found.value, rel=1e-6)
         assert conic.method.startswith("Clarabel")
+
+
+@pytest.mark.parametrize("method", ["cp-sat", "highs"])
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_an_equation_is_kept(method: str, count: int) -> None:
+    shop = Shop(WORTH, WEIGHT, 15.0, count=count)
+    found = declared(shop, method=method)
+    assert sum(found.decision) == count
+    assert found.value == pytest.approx(best(shop), rel=1e-12)
+    assert found.gap is not None
+    assert found.gap <= 1e-8
+
+
+def test_a_bound_that_rests_on_tolerances_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    value = best(Shop(WORTH, WEIGHT, 15.0))
+    taken = {"x": np.array(declared(Shop(WORTH, WEIGHT, 15.0)).decision), "unused": np.array(np.nan)}
+    near = Solved("convergenceCriteriaSatisfied", value, taken, bound=value * (1.0 - 1e-9 - 1e-15))
+    monkeypatch.setattr(PyomoProgram, "solve", lambda *_, **__: near)
+    found = declared(Shop(WORTH, WEIGHT, 15.0), gap=0.0)
+    assert (found.value, found.bound, found.why_stopped) == (value, value, WhyStopped.GAP_REACHED)
+
+
+def test_a_program_says_which_variables_are_whole() -> None:
+    assert Shop(WORTH, WEIGHT, 15.0).program().whole() == {"x", "unused"}
+    assert Shop(WORTH, WEIGHT, 15.0, whole=False).program().whole() == {"unused"}
+    assert Shop(WORTH, WEIGHT, 15.0, library="cvxpy").program().whole() == {"x"}
+    assert Shop(WORTH, WEIGHT, 15.0, library="cvxpy", whole=False).program().whole() == set()
 
 
 # The four problems: each oracle of theirs judges the generic one.
