@@ -3,6 +3,7 @@
 import itertools
 import math
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -121,6 +122,15 @@ def test_any_prices_prove_a_bound(instance: AdmissionInstance, data: st.DataObje
     bound, payoffs = lagrangian_bound(instance, prices[0], prices[1])
     assert bound >= optimum - 1e-9 * max(1.0, optimum)
     assert (payoffs >= 0.0).all()
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_rounding_takes_no_bound_below_its_terms(seed: int) -> None:
+    instance = generate("tiny", seed)
+    setting = instance.setting
+    free = [np.zeros((setting.horizon, *u.shape)) for u in (setting.worker_units, setting.server_units)]
+    bound, payoffs = lagrangian_bound(instance, free[0], free[1])
+    assert Fraction(bound) >= sum(map(Fraction, payoffs.tolist())) > 0
 
 
 def hull_and_exact(instance: AdmissionInstance, seed: int) -> tuple[np.ndarray, np.ndarray]:
