@@ -146,16 +146,16 @@ def plot_bands(
             raise InputError(
                 f"{name}: shapes {mean.shape}, {low.shape}, {high.shape} are not all {places.shape}"
             )
-        drawn = _place_of(name, ax)
+        sampled = _place_of(name, ax)
         step = max(1, places.size // 8)
         (line,) = ax.plot(
             places,
             mean,
             label=name,
-            color=PALETTE[drawn % len(PALETTE)],
-            linestyle=DASHES[drawn % len(DASHES)],
-            marker=MARKERS[drawn % len(MARKERS)],
-            markevery=(drawn % step, step),
+            color=PALETTE[sampled % len(PALETTE)],
+            linestyle=DASHES[sampled % len(DASHES)],
+            marker=MARKERS[sampled % len(MARKERS)],
+            markevery=(sampled % step, step),
         )
         if np.isfinite(high - low).any():
             ax.fill_between(places, low, high, color=line.get_color(), alpha=0.18, linewidth=0)

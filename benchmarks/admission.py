@@ -127,7 +127,7 @@ def schedules(horizon: int, machines: int, targets: tuple[float, float]) -> Iter
 
     The targets are for the median and the 99 % quantile, in ms.
     """
-    drawn = clairvoyant.generate(
+    sampled = clairvoyant.generate(
         "admission",
         size="large",
         seed=0,
@@ -137,7 +137,7 @@ def schedules(horizon: int, machines: int, targets: tuple[float, float]) -> Iter
         server_machines=machines,
     )
     watched = Watched(JOBS // OFFERS)
-    clairvoyant.play(watched, drawn)
+    clairvoyant.play(watched, sampled)
     label = f"OASiS per job, T={horizon}, {2 * machines} machines"
     offers = watched.offers
     ours = [1e3 * timed(lambda: cheapest_schedule(job, offer, 0.0)) for job, offer in offers]  # noqa: B023
@@ -170,7 +170,7 @@ def schedules(horizon: int, machines: int, targets: tuple[float, float]) -> Iter
 
 def all_ties(horizon: int, machines: int, target: float) -> Row:
     """Measure the best schedule where all machines and slots cost the same, by the slowest of some jobs."""
-    drawn = clairvoyant.generate(
+    sampled = clairvoyant.generate(
         "admission",
         size="large",
         seed=0,
@@ -180,9 +180,9 @@ def all_ties(horizon: int, machines: int, target: float) -> Row:
         server_machines=machines,
         fit="feasible",
     )
-    setting = drawn.setting
+    setting = sampled.setting
     spent = []
-    for job in drawn.jobs[:: max(1, JOBS // OFFERS)]:
+    for job in sampled.jobs[:: max(1, JOBS // OFFERS)]:
         slots = horizon - job.arrival + 1
         rooms = [np.tile(room, (slots, 1)) for room in (setting.worker_room(job), setting.server_room(job))]
         each = 0.5 * job.utility(job.shortest) / (2 * job.work)
@@ -195,16 +195,16 @@ def all_ties(horizon: int, machines: int, target: float) -> Row:
 def optima(machines: int, target: float, seeds: range) -> Iterator[Row]:
     """Measure the proof of the optimum of 10 jobs in 10 slots, beside each single method on the same ones."""
     half = machines // 2
-    drawn = [
+    sampled = [
         clairvoyant.generate("admission", seed=seed, worker_machines=half, server_machines=half)
         for seed in seeds
     ]
     found: dict[str, list[Any]] = {method: [] for method in METHODS}
     spent: dict[str, list[float]] = {method: [] for method in METHODS}
-    for (method, results), instance in itertools.product(found.items(), drawn):
+    for (method, results), instance in itertools.product(found.items(), sampled):
         solve = solver(instance, method, results)
         spent[method].append(timed(solve))
-    label = f"optimum of 10 jobs, T=10, {machines} machines: median of {len(drawn)}"
+    label = f"optimum of 10 jobs, T=10, {machines} machines: median of {len(sampled)}"
     ours = statistics.median(spent["auto"])
     for method in METHODS[1:]:
         proved = sum(o.gap is not None and o.gap <= 1e-6 for o in found[method])
@@ -217,7 +217,7 @@ def optima(machines: int, target: float, seeds: range) -> Iterator[Row]:
             target,
             method,
             statistics.median(spent[method]),
-            note=f"({proved} of {len(drawn)} proved within {SOLVE_SECONDS:.0f} s)",
+            note=f"({proved} of {len(sampled)} proved within {SOLVE_SECONDS:.0f} s)",
         )
 
 
@@ -239,7 +239,7 @@ def memory() -> Row:
 
 def at_scale(jobs: int, target: float) -> Iterator[Row]:
     """Measure certified bounds and the search at 100 slots and 100 machines, by volume method and columns."""
-    drawn = clairvoyant.generate(
+    sampled = clairvoyant.generate(
         "admission",
         size="large",
         seed=0,
@@ -250,8 +250,8 @@ def at_scale(jobs: int, target: float) -> Iterator[Row]:
         fit="short",
     )
     found: list[Priced] = []
-    ours = timed(lambda: found.append(volume(drawn, Budget(0.0, None))))
-    theirs = timed(lambda: found.append(columns(drawn, Budget(0.0, COLUMN_SECONDS))))
+    ours = timed(lambda: found.append(volume(sampled, Budget(0.0, None))))
+    theirs = timed(lambda: found.append(columns(sampled, Budget(0.0, COLUMN_SECONDS))))
     loose = 100.0 * (found[0].bound / found[1].bound - 1.0)
     yield Row(
         f"certified bound of {jobs} jobs, T=100, 100 machines, by the volume method",
@@ -263,7 +263,7 @@ def at_scale(jobs: int, target: float) -> Iterator[Row]:
     )
     value: list[float] = []
     limit = Budget(0.0, SOLVE_SECONDS)
-    spent = timed(lambda: value.append(drawn.rewards(search(drawn, found[0], limit, 0)).sum()))
+    spent = timed(lambda: value.append(sampled.rewards(search(sampled, found[0], limit, 0)).sum()))
     gap = 100.0 * (1.0 - value[0] / min(f.bound for f in found))
     yield Row(
         f"search for a schedule of {jobs} jobs, T=100, 100 machines",

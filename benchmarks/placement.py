@@ -62,44 +62,44 @@ def by_submission(instance: PlacementInstance) -> Simulator:
 def simulators() -> Iterator[Row]:
     """Measure the compiled simulator under FIFO-FirstFit beside SimPy with the same rules."""
     for cluster in CLUSTERS:
-        drawn = workload(JOBS, cluster)
-        ours = median_of(3, lambda: by_submission(drawn))  # noqa: B023
+        sampled = workload(JOBS, cluster)
+        ours = median_of(3, lambda: by_submission(sampled))  # noqa: B023
         found: list[Any] = []
-        theirs = timed(lambda: found.append(placement_simpy.simulate(drawn)))  # noqa: B023
-        schedule = taken_schedule(by_submission(drawn))
+        theirs = timed(lambda: found.append(placement_simpy.simulate(sampled)))  # noqa: B023
+        schedule = taken_schedule(by_submission(sampled))
         assert np.array_equal(found[0][0], schedule.start)
         assert np.array_equal(found[0][1], schedule.finish)
-        label = f"simulator, {JOBS} jobs, FIFO-FirstFit, {len(drawn.setting.capacity)} machines"
+        label = f"simulator, {JOBS} jobs, FIFO-FirstFit, {len(sampled.setting.capacity)} machines"
         yield Row(label, ours, 0.4, "SimPy", theirs)
 
 
 def heuristics() -> Iterator[Row]:
     """Measure whole runs of the heuristics, every decision checked, beside the core under one of them."""
     for cluster in CLUSTERS:
-        drawn = workload(JOBS, cluster)
+        sampled = workload(JOBS, cluster)
         spent = {
-            name: min(timed(lambda: clairvoyant.play(name, drawn)) for _ in range(2))  # noqa: B023
+            name: min(timed(lambda: clairvoyant.play(name, sampled)) for _ in range(2))  # noqa: B023
             for name in HEURISTICS
         }
         slowest = max(spent, key=lambda name: spent[name])
-        label = f"run of {JOBS} jobs, {len(drawn.setting.capacity)} machines"
+        label = f"run of {JOBS} jobs, {len(sampled.setting.capacity)} machines"
         yield Row(f"{label}: {slowest}, the slowest heuristic", spent[slowest], 0.4)
         yield Row(f"{label}: median heuristic", statistics.median(spent.values()), 0.4)
 
 
 def metaheuristics() -> Iterator[Row]:
     """Measure the searching policies beside FIFO-FirstFit on the same jobs."""
-    drawn = workload(SEARCH_JOBS, "small")
-    theirs = median_of(3, lambda: clairvoyant.play("fifo-firstfit", drawn))
+    sampled = workload(SEARCH_JOBS, "small")
+    theirs = median_of(3, lambda: clairvoyant.play("fifo-firstfit", sampled))
     for name in ("mosa", "malo"):
-        ours = timed(lambda: clairvoyant.play(name, drawn))  # noqa: B023
+        ours = timed(lambda: clairvoyant.play(name, sampled))  # noqa: B023
         yield Row(f"run of {SEARCH_JOBS} jobs, 8 machines: {name}", ours, None, "fifo-firstfit", theirs)
 
 
 def environment() -> Row:
     """Measure steps of the parallel environment with random priorities and affinities."""
-    drawn = workload(JOBS, "small")
-    env = ParallelEnvironment(drawn)
+    sampled = workload(JOBS, "small")
+    env = ParallelEnvironment(sampled)
     env.reset(seed=0)
     rng = np.random.default_rng(0)
     shapes = {agent: env.action_space(agent).shape for agent in env.possible_agents}
@@ -124,25 +124,25 @@ def ten_jobs(seed: int, machines: int, jobs: int, contention: float = 0.0) -> Pl
 
 def optima(jobs: int, machines: int, target: float | None, seeds: range) -> Iterator[Row]:
     """Measure proofs by CP-SAT without contention, beside branch and bound on the same instances."""
-    drawn = [ten_jobs(seed, machines, jobs) for seed in seeds]
-    label = f"optimum of {jobs} jobs, {machines} machines of 4 GPUs: median of {len(drawn)}"
-    yield from _beside(label, drawn, "cp-sat", "branch-and-bound", target)
+    sampled = [ten_jobs(seed, machines, jobs) for seed in seeds]
+    label = f"optimum of {jobs} jobs, {machines} machines of 4 GPUs: median of {len(sampled)}"
+    yield from _beside(label, sampled, "cp-sat", "branch-and-bound", target)
 
 
 def contended(jobs: int, machines: int, seeds: range) -> Iterator[Row]:
     """Measure proofs by branch and bound under contention, beside plain enumeration."""
-    drawn = [ten_jobs(seed, machines, jobs, 0.5) for seed in seeds]
-    label = f"optimum of {jobs} jobs under contention, {machines} machines: median of {len(drawn)}"
-    yield from _beside(label, drawn, "branch-and-bound", "enumeration", None)
+    sampled = [ten_jobs(seed, machines, jobs, 0.5) for seed in seeds]
+    label = f"optimum of {jobs} jobs under contention, {machines} machines: median of {len(sampled)}"
+    yield from _beside(label, sampled, "branch-and-bound", "enumeration", None)
 
 
 def _beside(
-    label: str, drawn: list[PlacementInstance], mine: str, other: str, target: float | None
+    label: str, sampled: list[PlacementInstance], mine: str, other: str, target: float | None
 ) -> Iterator[Row]:
     found: dict[str, list[Any]] = {mine: [], other: []}
     spent: dict[str, list[float]] = {mine: [], other: []}
     for method, results in found.items():
-        for instance in drawn:
+        for instance in sampled:
             spent[method].append(timed(solver(instance, method, results)))
     proved = {method: sum(o.gap is not None and o.gap <= 1e-6 for o in r) for method, r in found.items()}
     for first, second in zip(found[mine], found[other], strict=True):
@@ -154,7 +154,7 @@ def _beside(
         target,
         other,
         statistics.median(spent[other]),
-        note=f"({proved[mine]} and {proved[other]} of {len(drawn)} proved within {SOLVE_SECONDS:.0f} s)",
+        note=f"({proved[mine]} and {proved[other]} of {len(sampled)} proved within {SOLVE_SECONDS:.0f} s)",
     )
 
 
@@ -166,12 +166,12 @@ def solver(instance: PlacementInstance, method: str, results: list[Any]) -> Call
 def bounds(sizes: tuple[tuple[int, str, float | None], ...]) -> Iterator[Row]:
     """Measure the certified bound, and how far above it the best schedule found is."""
     for jobs, cluster, target in sizes:
-        drawn = workload(jobs, cluster)
+        sampled = workload(jobs, cluster)
         found: list[Any] = []
-        ours = timed(lambda: found.append(lower_bound(drawn, Budget(0.0, SOLVE_SECONDS))))  # noqa: B023
-        label = f"certified bound of {jobs} jobs, {len(drawn.setting.capacity)} machines"
+        ours = timed(lambda: found.append(lower_bound(sampled, Budget(0.0, SOLVE_SECONDS))))  # noqa: B023
+        label = f"certified bound of {jobs} jobs, {len(sampled.setting.capacity)} machines"
         yield Row(label, ours, target, note=f"({found[0].method})")
-        spent = timed(lambda: found.append(clairvoyant.solve(drawn, time_limit=SOLVE_SECONDS)))  # noqa: B023
+        spent = timed(lambda: found.append(clairvoyant.solve(sampled, time_limit=SOLVE_SECONDS)))  # noqa: B023
         gap = 100.0 * (found[1].value / found[1].bound - 1.0)
         yield Row(
             f"certified interval of the same, at most {SOLVE_SECONDS:.0f} s", spent, note=f"({gap:.1f} %)"

@@ -81,14 +81,14 @@ def steps() -> Iterator[Row]:
 def decisions() -> Iterator[Row]:
     """Measure whole runs of untrained networks through ``play``, by decision and, of DAS, by job."""
     for name, cluster, target in DECISIONS:
-        drawn = generate("large", 0, jobs=PLAYED_JOBS, cluster=cluster)
+        sampled = generate("large", 0, jobs=PLAYED_JOBS, cluster=cluster)
         policy, runs = Untrained(design=name), []
         spent = [
-            cpu(lambda: runs.append(clairvoyant.play(policy, drawn)))  # noqa: B023
+            cpu(lambda: runs.append(clairvoyant.play(policy, sampled)))  # noqa: B023
             for _ in range(PLAYS)
         ]
         total, count = 1000.0 * statistics.median(spent), len(runs[0].rewards)
-        label = f"{name}, {len(drawn.setting.capacity)} machines, 32 hidden units"
+        label = f"{name}, {len(sampled.setting.capacity)} machines, 32 hidden units"
         yield Row(f"decision, {label}", total / count, target, unit="ms")
         if name == "das":
             paper, rival = CLUSTERS[cluster], "Appendix F, another machine, 64 hidden units"
@@ -99,8 +99,8 @@ def side_by_side() -> Iterator[Row]:
     """Measure decisions on many instances at once, by means of the actions, as evaluations make them."""
     for name, target in (("da-mc", 0.4), ("das", 2.0)):
         actor, runs, spent = Untrained(design=name).networks(), [], []
-        drawn = [generate("large", seed, jobs=PLAYED_JOBS, cluster="small") for seed in range(EPISODES)]
-        known = [(one, reference(one)) for one in drawn]
+        sampled = [generate("large", seed, jobs=PLAYED_JOBS, cluster="small") for seed in range(EPISODES)]
+        known = [(one, reference(one)) for one in sampled]
         for _ in range(PLAYS):
             runs.clear()
             spent.append(cpu(lambda: runs.extend(trial(actor, known))))  # noqa: B023

@@ -110,12 +110,12 @@ def every_pattern(capacity: int, target: float) -> Iterator[Row]:
     """Measure the optima of all 256 arrival patterns, beside two solvers on every 16th pattern."""
     ports = 8
     patterns = np.array(list(itertools.product((0, 1), repeat=ports)))
-    drawn = clairvoyant.generate("selection", size=SIZES[capacity], seed=0, slots=1)
-    fresh = iter([drawn.with_arrivals(patterns) for _ in range(6)])  # each makes its tables anew
+    sampled = clairvoyant.generate("selection", size=SIZES[capacity], seed=0, slots=1)
+    fresh = iter([sampled.with_arrivals(patterns) for _ in range(6)])  # each makes its tables anew
     ours = median_of(5, lambda: clairvoyant.solve(next(fresh)))
     slots = clairvoyant.solve(next(fresh)).certificate.per_slot
     step = 16
-    few = drawn.with_arrivals(patterns[::step][1:])
+    few = sampled.with_arrivals(patterns[::step][1:])
     for method in ("highs", "cp-sat"):
         rival = timed(lambda method=method: clairvoyant.solve(few, method=method))
         assert np.isclose(clairvoyant.solve(few, method=method).value, slots[::step][1:, 0].sum())

@@ -384,7 +384,7 @@ def shares(items: Sequence[MachineType] | Sequence[RequestClass]) -> np.ndarray:
     return result
 
 
-def drawn(rng: np.random.Generator, items: Sequence[Item], count: int) -> list[Item]:
+def sampled(rng: np.random.Generator, items: Sequence[Item], count: int) -> list[Item]:
     """Draw types or classes by their shares; a larger count only adds to the list."""
     places = np.searchsorted(np.cumsum(shares(items)), rng.random(count), side="right")
     return [items[min(i, len(items) - 1)] for i in places]
@@ -395,7 +395,7 @@ def servers(
 ) -> list[MachineType]:
     """Draw types by their shares or, if ``exact``, in proportion (largest remainders) and random order."""
     if not exact:
-        return drawn(rng, types, count)
+        return sampled(rng, types, count)
     want = shares(types) * count
     number_of = np.floor(want).astype(np.int64)
     number_of[np.argsort(number_of - want, kind="stable")[: count - number_of.sum()]] += 1

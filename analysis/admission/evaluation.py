@@ -25,13 +25,13 @@ SHORT = 15
 
 
 def _check_ranges(context: Context) -> Finding:
-    drawn = seeds(context, 4, 10, 20)
+    sampled = seeds(context, 4, 10, 20)
     jobs, horizons = context.pick(300, 500, 2000), (10, 100, 300)
-    within = {limit: np.zeros(len(drawn)) for limit in (SHORT, *horizons)}
-    arrived = {limit: np.zeros(len(drawn)) for limit in horizons}
-    met = np.zeros(len(drawn))
+    within = {limit: np.zeros(len(sampled)) for limit in (SHORT, *horizons)}
+    arrived = {limit: np.zeros(len(sampled)) for limit in horizons}
+    met = np.zeros(len(sampled))
     again = True
-    for row, seed in track(context, enumerate(drawn)):
+    for row, seed in track(context, enumerate(sampled)):
         for T in horizons:
             made = generate("large", seed, jobs=jobs, horizon=T, fit="any")
             arrived[T][row] = 100.0 * (1.0 - len(made.never) / jobs)
@@ -49,7 +49,7 @@ def _check_ranges(context: Context) -> Finding:
         + "; fewer yet if they arrive later than slot 1. Our instances draw jobs again until they fit, and "
         "say how often that took.",
         {
-            "instances": len(drawn),
+            "instances": len(sampled),
             "jobs": jobs,
             **{f"done within {T} slots (%)": round(float(v.mean()), 3) for T, v in within.items()},
             **{f"done by T = {T} after arrival (%)": round(float(v.mean()), 3) for T, v in arrived.items()},
@@ -58,7 +58,7 @@ def _check_ranges(context: Context) -> Finding:
         tables=(
             Table(
                 f"Jobs that can be done alone in the empty cluster (%). {AS_DRAWN}, {jobs} jobs, "
-                f"{len(drawn)} instances",
+                f"{len(sampled)} instances",
                 ("within", "from slot 1", "from the arrival"),
                 (
                     (f"{SHORT} slots, the largest target", spread(within[SHORT], 2), "-"),
@@ -102,11 +102,11 @@ def no_gpu() -> AdmissionInstance:
 
 
 def _check_c4(context: Context) -> Finding:
-    drawn = seeds(context, 4, 10, 20)
+    sampled = seeds(context, 4, 10, 20)
     jobs = context.pick(300, 500, 2000)
-    able = np.zeros((len(drawn), 2))
-    asks = np.zeros(len(drawn))
-    for row, seed in track(context, enumerate(drawn)):
+    able = np.zeros((len(sampled), 2))
+    asks = np.zeros(len(sampled))
+    for row, seed in track(context, enumerate(sampled)):
         for column, swapped in enumerate((True, False)):
             made = generate("large", seed, jobs=jobs, fit="any", swapped=swapped)
             able[row, column] = 100.0 * np.mean([made.setting.most_workers(job) > 0 for job in made.jobs])
@@ -119,7 +119,7 @@ def _check_c4(context: Context) -> Finding:
         f"other way round, parameter servers on C4 and workers on P2 and G3, it is {spread(ours)} %; our "
         "instances do that.",
         {
-            "instances": len(drawn),
+            "instances": len(sampled),
             "jobs that want a GPU (%)": round(float(asks.mean()), 2),
             "jobs that can run a worker, as printed (%)": round(float(printed.mean()), 2),
             "jobs that can run a worker, swapped back (%)": round(float(ours.mean()), 2),
@@ -127,7 +127,7 @@ def _check_c4(context: Context) -> Finding:
         tables=(
             Table(
                 f"Jobs that can run a worker in the empty cluster (%). {AS_DRAWN}, {jobs} jobs, "
-                f"{len(drawn)} instances, 50 + 50 machines",
+                f"{len(sampled)} instances, 50 + 50 machines",
                 ("machines for workers", "machines for parameter servers", "jobs (%)"),
                 (("C4 (printed)", "P2, G3", spread(printed)), ("P2, G3", "C4", spread(ours))),
             ),
@@ -139,10 +139,10 @@ def _check_c4(context: Context) -> Finding:
 # --- Footnote 4: seconds per job -------------------------------------------------------------------------
 
 
-def seconds_per_job(policy: Policy, drawn: AdmissionInstance, seed: int) -> np.ndarray:
+def seconds_per_job(policy: Policy, sampled: AdmissionInstance, seed: int) -> np.ndarray:
     """Return the CPU seconds of decisions in slots with an arrival, over the jobs that arrive in the slot."""
-    policy.start(drawn.setting, policy_stream(seed))
-    episode = drawn.episode(policy.traits.sees)
+    policy.start(sampled.setting, policy_stream(seed))
+    episode = sampled.episode(policy.traits.sees)
     found = []
     for observation in episode:
         begin = time.process_time()
@@ -158,10 +158,10 @@ LIMIT = 1.0
 
 
 def _check_seconds(context: Context) -> Finding:
-    drawn = seeds(context, 2, 3, 10)
+    sampled = seeds(context, 2, 3, 10)
     setup = Setup(context.pick(20, 60, 100), 100, 40, 40, fit="short")
     median, slowest = [], []
-    for seed in track(context, drawn):
+    for seed in track(context, sampled):
         found = seconds_per_job(Oasis(), instance(setup, seed), policy_seed(seed))
         median.append(float(np.median(found)))
         slowest.append(float(found.max()))
@@ -172,14 +172,14 @@ def _check_seconds(context: Context) -> Finding:
         "CPU time on the machine of this audit, with exact schedules. Times are rounded up to a power of "
         "ten: that of another run differs.",
         {
-            "instances": len(drawn),
+            "instances": len(sampled),
             "jobs": setup.jobs,
             "median seconds per job, below": _up(middle),
             "most seconds per job, below": _up(most),
         },
         tables=(
             Table(
-                f"Seconds of OASiS per job, T = 100, 40 + 40 machines, {len(drawn)} instances. {NOTE}",
+                f"Seconds of OASiS per job, T = 100, 40 + 40 machines, {len(sampled)} instances. {NOTE}",
                 ("", "paper, below", "here, below"),
                 (("median", LIMIT, _up(middle)), ("most", "not said", _up(most))),
             ),
@@ -195,22 +195,22 @@ def _up(seconds: float) -> float:
 # --- Ties ------------------------------------------------------------------------------------------------
 
 
-def reordered(drawn: AdmissionInstance, rng: np.random.Generator) -> AdmissionInstance:
+def reordered(sampled: AdmissionInstance, rng: np.random.Generator) -> AdmissionInstance:
     """Return the same jobs and machines, the machines in another order."""
-    data = drawn.to_dict()
+    data = sampled.to_dict()
     for side in ("worker_servers", "parameter_servers"):
         data[side] = [data[side][i] for i in rng.permutation(len(data[side]))]
     return AdmissionInstance.from_dict(data)
 
 
 def _check_ties(context: Context) -> Finding:
-    drawn = seeds(context, 4, 6, 10)
+    sampled = seeds(context, 4, 6, 10)
     setup = context.pick(
         Setup(40, 40, 8, 8, "short"), Setup(100, 60, 15, 15, "short"), Setup(200, 100, 50, 50, "short")
     )
     orders = context.pick(6, 8, 20)
-    found = np.zeros((len(drawn), orders))
-    for row, seed in track(context, enumerate(drawn)):
+    found = np.zeros((len(sampled), orders))
+    for row, seed in track(context, enumerate(sampled)):
         rng = np.random.default_rng(policy_seed(seed))
         found[row, 0] = outcome(OASIS, setup, seed).total
         for column in range(1, orders):
@@ -225,7 +225,7 @@ def _check_ties(context: Context) -> Finding:
         f"{found[at].min():.1f} to {found[at].max():.1f}. Smaller differences between policies say nothing "
         "on one instance. We take machines in ascending order of price, then of number.",
         {
-            "instances": len(drawn),
+            "instances": len(sampled),
             "orders": orders,
             "range of the total (% of its mean)": round(float(wide.mean()), 2),
             "widest range (% of the mean)": round(float(wide.max()), 2),
@@ -237,7 +237,7 @@ def _check_ties(context: Context) -> Finding:
                 ("instance", "least", "mean", "most", "range (%)"),
                 tuple(
                     (seed, *(round(float(v), 1) for v in (row.min(), row.mean(), row.max(), w)))
-                    for seed, row, w in zip(drawn, found, wide, strict=True)
+                    for seed, row, w in zip(sampled, found, wide, strict=True)
                 ),
             ),
         ),
@@ -251,13 +251,13 @@ STATED = 1.5
 
 
 def _check_scale(context: Context) -> Finding:
-    drawn = seeds(context, 2, 2, 5)
+    sampled = seeds(context, 2, 2, 5)
     setup = context.pick(
         Setup(30, 40, 8, 8, "short"), Setup(60, 60, 15, 15, "short"), Setup(200, 100, 50, 50, "short")
     )
-    low, high = np.zeros(len(drawn)), np.zeros(len(drawn))
+    low, high = np.zeros(len(sampled)), np.zeros(len(sampled))
     rows = []
-    for i, seed in track(context, enumerate(drawn)):
+    for i, seed in track(context, enumerate(sampled)):
         _, value, limit = searched(setup, seed)
         ours = outcome(OASIS, setup, seed).total
         low[i], high[i] = value / ours, limit / ours
@@ -268,7 +268,7 @@ def _check_scale(context: Context) -> Finding:
         f"earns (schedules that have that value, checked), and at most {high.min():.2f} to {high.max():.2f} "
         "times (certified bounds).",
         {
-            "instances": len(drawn),
+            "instances": len(sampled),
             "OPT / OASiS at least, least": round(float(low.min()), 3),
             "OPT / OASiS at least, most": round(float(low.max()), 3),
             "OPT / OASiS at most, most": round(float(high.max()), 3),

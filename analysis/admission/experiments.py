@@ -115,10 +115,10 @@ class Outcome:
 @cache
 def outcome(who: Contender, place: Place, seed: int) -> Outcome:
     """Return what a contender does on the instance of this seed; each run is made once per process."""
-    drawn = instance(place, seed)
-    run = play(who.make(), drawn, policy_seed(seed), keep_decisions=True)
+    sampled = instance(place, seed)
+    run = play(who.make(), sampled, policy_seed(seed), keep_decisions=True)
     schedule = Schedule.of_deployments(run.decisions)
-    return Outcome(run.total, shares(drawn, schedule), timeliness(drawn, schedule), schedule)
+    return Outcome(run.total, shares(sampled, schedule), timeliness(sampled, schedule), schedule)
 
 
 BOUND_ROUNDS, SEARCH_ROUNDS = 300, 3000
@@ -149,17 +149,17 @@ def searched(place: Place, seed: int) -> Enclosed:
     from ...oracles.admission.search import search
     from ...oracles.base import Budget
 
-    drawn = instance(place, seed)
-    prices = volume(drawn, Budget(0.0, None), rounds=2 * BOUND_ROUNDS)
-    schedule = search(drawn, prices, Budget(0.0, None), policy_seed(seed), iterations=SEARCH_ROUNDS)
-    if broken := drawn.violations(schedule):
+    sampled = instance(place, seed)
+    prices = volume(sampled, Budget(0.0, None), rounds=2 * BOUND_ROUNDS)
+    schedule = search(sampled, prices, Budget(0.0, None), policy_seed(seed), iterations=SEARCH_ROUNDS)
+    if broken := sampled.violations(schedule):
         raise RuntimeError(f"the search returned an infeasible schedule: {broken[0]}")
-    return Enclosed(schedule, total_utility(drawn, schedule), prices.bound)
+    return Enclosed(schedule, total_utility(sampled, schedule), prices.bound)
 
 
-def totals(who: Contender, places: Sequence[Place], drawn: Sequence[int]) -> np.ndarray:
+def totals(who: Contender, places: Sequence[Place], sampled: Sequence[int]) -> np.ndarray:
     """Return the total utility on each instance seed and place, shape (seeds, places)."""
-    return np.array([[outcome(who, place, seed).total for place in places] for seed in drawn])
+    return np.array([[outcome(who, place, seed).total for place in places] for seed in sampled])
 
 
 # --- Pictures of one schedule ----------------------------------------------------------------------------
@@ -169,40 +169,40 @@ MOST_ROWS = 30
 
 
 def gantt(
-    name: str, caption: str, drawn: AdmissionInstance, panels: Mapping[str, tuple[Schedule, str]]
+    name: str, caption: str, sampled: AdmissionInstance, panels: Mapping[str, tuple[Schedule, str]]
 ) -> Figure:
     """Return a figure of when jobs run and with how many, one panel per schedule and side.
 
     ``panels[what]`` holds a schedule and its side, "workers" or "servers"; ``what`` is counted. Rows are the
     first :data:`MOST_ROWS` jobs by arrival that run in one of the panels, and the caption says so.
     """
-    tables = {what: getattr(counts(drawn, schedule), side) for what, (schedule, side) in panels.items()}
+    tables = {what: getattr(counts(sampled, schedule), side) for what, (schedule, side) in panels.items()}
     busy = np.flatnonzero(np.any([table.any(axis=1) for table in tables.values()], axis=0))
     rows = busy[:MOST_ROWS].tolist()
-    kinds = [drawn.jobs[i].kind for i in rows]
+    kinds = [sampled.jobs[i].kind for i in rows]
     figure, axes = new_figure(len(panels), height=1.1 + 0.17 * max(5, len(rows)))
     for ax, (what, table) in zip(np.atleast_1d(np.array(axes, dtype=object)), tables.items(), strict=True):
         plot_gantt(ax, [str(i) for i in rows], table[rows], kinds, what)
     shown = f"all {len(rows)}" if len(rows) == len(busy) else f"the first {len(rows)} of {len(busy)}"
-    text = f"{caption} Rows: {shown} jobs that run ({len(drawn.jobs)} arrive). {NOTE}."
+    text = f"{caption} Rows: {shown} jobs that run ({len(sampled.jobs)} arrive). {NOTE}."
     return Figure(f"admission-{name}", text, to_svg(figure))
 
 
 def utilisation_figure(
-    name: str, caption: str, place: Place, players: Sequence[Contender], drawn: Sequence[int]
+    name: str, caption: str, place: Place, players: Sequence[Contender], sampled: Sequence[int]
 ) -> Figure:
     """Return how full the machines are over time: the mean over the resources, with bands over seeds."""
     panels: dict[str, dict[str, np.ndarray]] = {}
     for side, name_of in (("workers", "workers"), ("servers", "parameter servers")):
         panels[f"use (%), {name_of}"] = {
-            who.label: np.array([_used(place, seed, who, side) for seed in drawn]) for who in players
+            who.label: np.array([_used(place, seed, who, side) for seed in sampled]) for who in players
         }
-    slots = np.arange(1, instance(place, drawn[0]).setting.horizon + 1)
+    slots = np.arange(1, instance(place, sampled[0]).setting.horizon + 1)
     return curves(name, caption, slots, panels, "slot")
 
 
 def _used(place: Place, seed: int, who: Contender, side: str) -> np.ndarray:
-    drawn = instance(place, seed)
-    used = getattr(utilisation(drawn, outcome(who, place, seed).schedule), side)
+    sampled = instance(place, seed)
+    used = getattr(utilisation(sampled, outcome(who, place, seed).schedule), side)
     result: np.ndarray = 100.0 * np.nanmean(used[:, ~np.isnan(used[0])], axis=1)
     return result

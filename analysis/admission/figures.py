@@ -132,7 +132,7 @@ def _earned(jobs: int, found: Mapping[str, Mapping[str, np.ndarray]], at: int) -
 
 
 def _check_figure_3(context: Context) -> Finding:
-    drawn = seeds(context, 5, 5, 10)
+    sampled = seeds(context, 5, 5, 10)
     levels = context.pick((15, 70), (10, 60, 150), (20, 50, 100, 200, 300, 400))
     T, machines = context.pick((50, 12), (100, 25), (300, 50))
     checked = context.pick(1, 2, 3)
@@ -141,10 +141,10 @@ def _check_figure_3(context: Context) -> Finding:
     limits: dict[str, np.ndarray] = {}
     for fit in track(context, FITS):
         places = [Setup(jobs, T, machines, machines, fit) for jobs in levels]
-        found[fit] = {who.label: totals(who, places, drawn) for who in (OASIS, *QUICK_BASELINES)}
+        found[fit] = {who.label: totals(who, places, sampled) for who in (OASIS, *QUICK_BASELINES)}
         if context.mode != "quick":
-            dorm[fit] = totals(DORM, places[:1], drawn)
-        limits[fit] = np.array([[bound(place, seed) for place in places] for seed in drawn[:checked]])
+            dorm[fit] = totals(DORM, places[:1], sampled)
+        limits[fit] = np.array([[bound(place, seed) for place in places] for seed in sampled[:checked]])
     heads = [f"{jobs} jobs" for jobs in levels]
     statements = _ahead(levels, found, dorm)
     last = {fit: {label: values[:, -1] for label, values in table.items()} for fit, table in found.items()}
@@ -152,7 +152,7 @@ def _check_figure_3(context: Context) -> Finding:
         verdict(statements),
         " ".join(_earned(levels[at], found, at) for at in (0, -1)) + " " + counted(statements),
         {
-            "instances": len(drawn),
+            "instances": len(sampled),
             "horizon": T,
             "machines of each kind": machines,
             **{
@@ -198,9 +198,9 @@ def _check_figure_3(context: Context) -> Finding:
                 f"Use of the machines, mean over the resources, {levels[-1]} short jobs.",
                 Setup(levels[-1], T, machines, machines, "short"),
                 (OASIS, *QUICK_BASELINES),
-                drawn,
+                sampled,
             ),
-            *_of_one_run(Setup(levels[-1], T, machines, machines, "short"), drawn[0]),
+            *_of_one_run(Setup(levels[-1], T, machines, machines, "short"), sampled[0]),
         ),
     )
 
@@ -248,14 +248,16 @@ def _on_testbed(context: Context) -> tuple[range, tuple[Contender, ...]]:
     return seeds(context, 25, 80, 300), context.pick((OASIS, *QUICK_BASELINES), PAPER, PAPER)
 
 
-def _played(who: Contender, drawn: range) -> range:
+def _played(who: Contender, sampled: range) -> range:
     """Return on which instances a contender plays."""
-    return drawn[:DORM_INSTANCES] if who == DORM else drawn
+    return sampled[:DORM_INSTANCES] if who == DORM else sampled
 
 
 def _check_figure_8(context: Context) -> Finding:
-    drawn, players = _on_testbed(context)
-    found = {who.label: totals(who, [TESTBED], _played(who, drawn))[:, 0] for who in track(context, players)}
+    sampled, players = _on_testbed(context)
+    found = {
+        who.label: totals(who, [TESTBED], _played(who, sampled))[:, 0] for who in track(context, players)
+    }
     ours = found[OASIS.label]
     gaps = {label: ours[: len(theirs)] - theirs for label, theirs in found.items() if label != OASIS.label}
     statements = [
@@ -275,7 +277,7 @@ def _check_figure_8(context: Context) -> Finding:
         + ". The testbed itself is not at hand. "
         + counted(statements),
         {
-            "instances": len(drawn),
+            "instances": len(sampled),
             **{label: round(float(values.mean()), 2) for label, values in found.items()},
         },
         tables=(
@@ -297,9 +299,9 @@ RESAMPLED = 1000
 """How often the jobs are drawn again, with replacement, for an interval."""
 
 
-def _late(who: Contender, place: Place, drawn: Sequence[int], kind: str) -> np.ndarray:
+def _late(who: Contender, place: Place, sampled: Sequence[int], kind: str) -> np.ndarray:
     """Return completion - arrival - target of the jobs of a class that are done, on all instances."""
-    return np.concatenate([outcome(who, place, seed).timeliness[kind].late for seed in drawn])
+    return np.concatenate([outcome(who, place, seed).timeliness[kind].late for seed in sampled])
 
 
 def _distance(late: np.ndarray) -> np.ndarray:
@@ -331,7 +333,7 @@ def _mostly(statements: Sequence[Statement]) -> bool:
 def _timeliness_finding(
     name: str,
     places: Mapping[str, Place],
-    drawn: range,
+    sampled: range,
     players: Sequence[Contender],
     text: str,
     note: str = NOTE,
@@ -340,10 +342,12 @@ def _timeliness_finding(
     statements, tables, numbers, done = [], [], {}, []
     for title, place in places.items():
         for kind in (SENSITIVE, CRITICAL):
-            late = {who: _late(who, place, _played(who, drawn), kind) for who in players}
+            late = {who: _late(who, place, _played(who, sampled), kind) for who in players}
             share = {
                 who: 100.0
-                * np.array([outcome(who, place, seed).timeliness[kind].done for seed in _played(who, drawn)])
+                * np.array(
+                    [outcome(who, place, seed).timeliness[kind].done for seed in _played(who, sampled)]
+                )
                 for who in players
             }
             for measure, what in ((_distance, "mean closest to zero"), (_deviation, "smallest deviation")):
@@ -359,7 +363,7 @@ def _timeliness_finding(
             tables.append(
                 Table(
                     f"Completion - arrival - target (slots) of time-{kind} jobs that are done, {title}, "
-                    f"{len(drawn)} instances. {note}",
+                    f"{len(sampled)} instances. {note}",
                     ("", "mean", "standard deviation", "jobs done (%)", "jobs done"),
                     tuple(
                         (
@@ -383,13 +387,13 @@ def _timeliness_finding(
         holds_if(verdict(statements) is Verdict.HOLDS and _mostly(statements)),
         f"{text} A job that is never done has no completion time and counts in the share alone. OASiS gets "
         f"done: {'; '.join(done)}. " + counted(statements),
-        {"instances": len(drawn), **numbers},
+        {"instances": len(sampled), **numbers},
         tables=(
             statement_table(statements, note=f"Brackets: 95 % over the jobs, as if independent. {note}"),
             *tables,
         ),
         figures=tuple(
-            _late_figure(f"{name}{letter}", title, place, drawn, players, note)
+            _late_figure(f"{name}{letter}", title, place, sampled, players, note)
             for letter, (title, place) in zip("ab", places.items(), strict=False)
         ),
     )
@@ -402,32 +406,32 @@ def _known(samples: np.ndarray) -> str:
 
 
 def _late_figure(
-    name: str, title: str, place: Place, drawn: range, players: Sequence[Contender], note: str
+    name: str, title: str, place: Place, sampled: range, players: Sequence[Contender], note: str
 ) -> Figure:
     figure, ax = new_figure(height=1.0 + 0.5 * len(players))
     series = {}
     for kind in (SENSITIVE, CRITICAL):
-        late = [_late(who, place, _played(who, drawn), kind) for who in players]
+        late = [_late(who, place, _played(who, sampled), kind) for who in players]
         mean = np.array([v.mean() if len(v) else 0.0 for v in late])
         half = np.array([v.std(ddof=1) if len(v) > 1 else np.nan for v in late])
         series[kind] = (mean, mean - half, mean + half)
     plot_bars(ax, [who.label for who in players], series, band="standard deviation of the jobs")
     ax.set_xlabel("completion - arrival - target (slots)")
     text = (
-        f"How well targets are met by the jobs that are done, {title}, {len(drawn)} instances; no bar: no "
+        f"How well targets are met by the jobs that are done, {title}, {len(sampled)} instances; no bar: no "
         f"job is done. {note}."
     )
     return Figure(f"admission-{name}", text, to_svg(figure))
 
 
 def _check_figure_4(context: Context) -> Finding:
-    drawn = seeds(context, 6, 5, 10)
+    sampled = seeds(context, 6, 5, 10)
     jobs, T, machines = context.pick((80, 60, 20), (150, 100, 40), (200, 100, 50))
     places = {f"{fit} jobs": Setup(jobs, T, machines, machines, fit, classes=(0.0, 0.5, 0.5)) for fit in FITS}
     return _timeliness_finding(
         "figure-4",
         places,
-        drawn,
+        sampled,
         (OASIS, *QUICK_BASELINES),
         f"{jobs} jobs, half of them time-sensitive and half time-critical, T = {T}, {machines} + {machines} "
         "machines; without Dorm, whose programs take too long at this size.",
@@ -435,11 +439,11 @@ def _check_figure_4(context: Context) -> Finding:
 
 
 def _check_figure_9(context: Context) -> Finding:
-    drawn, players = _on_testbed(context)
+    sampled, players = _on_testbed(context)
     return _timeliness_finding(
         "figure-9",
         {"12 jobs": TESTBED},
-        drawn,
+        sampled,
         players,
         "In simulation, with 12 jobs, 10 slots and 7 + 2 machines like those of the testbed, which is not at "
         "hand.",
@@ -507,7 +511,7 @@ def _beside_the_best(place: Setup, seed: int) -> Figure:
 
 
 def _check_figure_5(context: Context) -> Finding:
-    drawn = seeds(context, 3, 3, 5)
+    sampled = seeds(context, 3, 3, 5)
     machines = context.pick((10, 20), (10, 20), (10, 20, 40, 80))
     ranges = context.pick(((1.0, 100.0),), ((1.0, 10.0), (1.0, 100.0)), RANGES)
     places = {
@@ -516,7 +520,8 @@ def _check_figure_5(context: Context) -> Finding:
         for low, high in ranges
     }
     found = {
-        key: np.array([ratio(place, seed) for seed in drawn]) for key, place in track(context, places.items())
+        key: np.array([ratio(place, seed) for seed in sampled])
+        for key, place in track(context, places.items())
     }
     every = np.concatenate(list(found.values()))
     proved = every[:, 2] - every[:, 1] <= 1e-2 * every[:, 2]
@@ -563,7 +568,7 @@ def _check_figure_5(context: Context) -> Finding:
         tables=(
             statement_table(statements),
             Table(
-                f"Best schedule found over OASiS, 10 jobs, T = 10, {len(drawn)} instances each. {NOTE}",
+                f"Best schedule found over OASiS, 10 jobs, T = 10, {len(sampled)} instances each. {NOTE}",
                 (
                     "machines",
                     "priority up to",
@@ -578,7 +583,7 @@ def _check_figure_5(context: Context) -> Finding:
         ),
         figures=(
             _ratio_figure(found, machines, [high for _, high in ranges]),
-            _beside_the_best(next(iter(places.values())), drawn[0]),
+            _beside_the_best(next(iter(places.values())), sampled[0]),
         ),
     )
 
@@ -659,7 +664,7 @@ def _noticeable(gain: np.ndarray) -> bool | None:
 
 
 def _check_figure_6(context: Context) -> Finding:
-    drawn = seeds(context, 10, 10, 20)
+    sampled = seeds(context, 10, 10, 20)
     levels = (1, 10, 100, 1_000, 10_000)
     jobs, horizon = context.pick((200, 100), (200, 100), (400, 300))
     printed, with_floor = ("short", False), ("short", True)
@@ -669,7 +674,7 @@ def _check_figure_6(context: Context) -> Finding:
     found = {}
     for fit, floor in track(context, kinds):
         place = Setup(jobs, horizon, 50, 50, fit)
-        runs = [totals(scaled(x, floor), [place], drawn) for x in levels]
+        runs = [totals(scaled(x, floor), [place], sampled) for x in levels]
         label = f"{fit} jobs, " + ("with a floor on L" if floor else "L as printed")
         found[label] = np.concatenate(runs, axis=1)
     middle = levels.index(100)
@@ -687,14 +692,14 @@ def _check_figure_6(context: Context) -> Finding:
     ]
     heads = [f"{x:g} %" for x in levels]
     shown = "; ".join(f"{spread(gain, 1, True)} % ({label})" for label, gain in gains.items())
-    ranges = instance(Setup(jobs, horizon, 50, 50, "short"), drawn[0]).announced
+    ranges = instance(Setup(jobs, horizon, 50, 50, "short"), sampled[0]).announced
     return Finding(
         verdict(statements),
         f"With {jobs} jobs, U / L underestimated (mean of {', '.join(heads[:middle])}) earns more than "
         f"overestimated ({', '.join(heads[middle + 1 :])}) by {shown}. f(T - a) of critical jobs makes U / L "
         "as printed so large that factors of it hardly matter. " + counted(statements),
         {
-            "instances": len(drawn),
+            "instances": len(sampled),
             **{
                 f"under- over overestimated (%), {label}": round(float(g.mean()), 2)
                 for label, g in gains.items()

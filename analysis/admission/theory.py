@@ -92,10 +92,10 @@ def random_instance(seed: int) -> AdmissionInstance:
         utilities.sort()
     jobs = []
     for arrival, utility in zip(np.sort(rng.integers(1, slots + 1, count)), utilities, strict=True):
-        drawn = _job(0.0, 0.0, float(utility), int(rng.integers(1, 4)))
+        sampled = _job(0.0, 0.0, float(utility), int(rng.integers(1, 4)))
         kind = float(rng.choice([0.0, 0.5, 5.0]))
         jobs.append(
-            drawn
+            sampled
             | {
                 "arrival": int(arrival),
                 "minibatch_time": float(rng.choice([0.5, 1.0, 1.7])),

@@ -111,32 +111,32 @@ def optimum(setup: Setup, seed: int) -> float:
     """Return the reward per slot of the best stationary allocation in hindsight."""
     from ...oracles.allocation.optimum import stationary
 
-    drawn = instance(setup, seed)
-    return float(stationary(drawn).value) / drawn.setting.slots
+    sampled = instance(setup, seed)
+    return float(stationary(sampled).value) / sampled.setting.slots
 
 
-def averages(who: Contender, setup: Setup, drawn: Sequence[int]) -> np.ndarray:
+def averages(who: Contender, setup: Setup, sampled: Sequence[int]) -> np.ndarray:
     """Return the average reward per slot on each instance seed."""
-    return np.array([rewards(who, setup, seed).mean() for seed in drawn])
+    return np.array([rewards(who, setup, seed).mean() for seed in sampled])
 
 
-def optima(setup: Setup, drawn: Sequence[int]) -> np.ndarray:
+def optima(setup: Setup, sampled: Sequence[int]) -> np.ndarray:
     """Return the stationary optimum per slot on each instance seed."""
-    return np.array([optimum(setup, seed) for seed in drawn])
+    return np.array([optimum(setup, seed) for seed in sampled])
 
 
-def by_horizon(who: Contender, setup: Setup, drawn: Sequence[int], lengths: Sequence[int]) -> np.ndarray:
+def by_horizon(who: Contender, setup: Setup, sampled: Sequence[int], lengths: Sequence[int]) -> np.ndarray:
     """Return average rewards for several horizons, shape (seeds, lengths).
 
     The first slots of a longer instance are those of the shorter one, so one run serves all lengths unless
     the policy knows T.
     """
     if who.knows_horizon:
-        return np.stack([averages(who, replace(setup, slots=n), drawn) for n in lengths], axis=1)
+        return np.stack([averages(who, replace(setup, slots=n), sampled) for n in lengths], axis=1)
     longest = replace(setup, slots=max(lengths))
-    return np.array([[rewards(who, longest, seed)[:n].mean() for n in lengths] for seed in drawn])
+    return np.array([[rewards(who, longest, seed)[:n].mean() for n in lengths] for seed in sampled])
 
 
-def strongest(among: Iterable[Contender], setup: Setup, drawn: Sequence[int]) -> Contender:
+def strongest(among: Iterable[Contender], setup: Setup, sampled: Sequence[int]) -> Contender:
     """Return the contender with the largest average reward over the seeds."""
-    return max(among, key=lambda who: float(averages(who, setup, drawn).mean()))
+    return max(among, key=lambda who: float(averages(who, setup, sampled).mean()))

@@ -47,9 +47,9 @@ OPTIMUM = "stationary optimum"
 CONTENTION = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
 
 
-def _running_means(who: Contender, setup: Setup, drawn: range, points: np.ndarray) -> np.ndarray:
+def _running_means(who: Contender, setup: Setup, sampled: range, points: np.ndarray) -> np.ndarray:
     """Return average rewards until each slot, shape (seeds, points)."""
-    return np.array([np.cumsum(rewards(who, setup, seed))[points - 1] / points for seed in drawn])
+    return np.array([np.cumsum(rewards(who, setup, seed))[points - 1] / points for seed in sampled])
 
 
 def _points(slots: int) -> np.ndarray:
@@ -57,8 +57,8 @@ def _points(slots: int) -> np.ndarray:
     return np.unique(np.geomspace(1, slots, 60).round().astype(np.int64))
 
 
-def _ahead(who: Contender, rival: Contender, setup: Setup, drawn: range, at: str) -> Statement:
-    gap = lead(averages(who, setup, drawn), averages(rival, setup, drawn))
+def _ahead(who: Contender, rival: Contender, setup: Setup, sampled: range, at: str) -> Statement:
+    gap = lead(averages(who, setup, sampled), averages(rival, setup, sampled))
     return Statement(
         f"{who.label} is ahead of {rival.label} {at}", f"{spread(gap, 1, True)} %", positive(gap)
     )
@@ -71,14 +71,14 @@ def _fails(statements: list[Statement]) -> int:
 # --- Fig. 2 and 5: over time -----------------------------------------------------------------------------
 
 
-def _over_time(context: Context, name: str, setup: Setup, drawn: range) -> Finding:
+def _over_time(context: Context, name: str, setup: Setup, sampled: range) -> Finding:
     slots = setup.slots or 0
     points = _points(slots)
-    means = {who: _running_means(who, setup, drawn, points) for who in track(context, EVERYONE)}
+    means = {who: _running_means(who, setup, sampled, points) for who in track(context, EVERYONE)}
     early = int(np.searchsorted(points, min(10, slots)))
     late = int(np.searchsorted(points, slots // 8))
     ratio = {(who, other): means[who] / means[other] for who in OGASCHED for other in HEURISTICS}
-    statements = [_ahead(who, other, setup, drawn, "at the end") for who in OGASCHED for other in BASELINES]
+    statements = [_ahead(who, other, setup, sampled, "at the end") for who in OGASCHED for other in BASELINES]
     for who in OGASCHED:
         rise = 100 * (ratio[who, FAIRNESS][:, -1] - ratio[who, FAIRNESS][:, late])
         statements.append(
@@ -100,7 +100,7 @@ def _over_time(context: Context, name: str, setup: Setup, drawn: range) -> Findi
             )
     end = {who: [lead(means[who][:, -1], means[other][:, -1]) for other in HEURISTICS] for who in OGASCHED}
     fairness = HEURISTICS.index(FAIRNESS)
-    best = strongest(HEURISTICS, setup, drawn)
+    best = strongest(HEURISTICS, setup, sampled)
     return Finding(
         verdict(statements),
         f"After {slots} slots OGASched stands at {spread(end[CONSTANT][fairness], 1, True)} % (constant "
@@ -110,7 +110,7 @@ def _over_time(context: Context, name: str, setup: Setup, drawn: range) -> Findi
         f"{sum(s.agrees is None for s in statements)} are undecided.",
         {
             "slots": slots,
-            "instances": len(drawn),
+            "instances": len(sampled),
             **{
                 f"lead of {who.label} over {other.label} (%)": round(float(end[who][i].mean()), 2)
                 for who in OGASCHED
@@ -120,7 +120,7 @@ def _over_time(context: Context, name: str, setup: Setup, drawn: range) -> Findi
         tables=(
             statement_table(statements),
             Table(
-                f"Lead of OGASched after {slots} slots (%), 95 % half widths over {len(drawn)} instances. "
+                f"Lead of OGASched after {slots} slots (%), 95 % half widths over {len(sampled)} instances. "
                 f"{WHO_SEES}. {STEPS}.",
                 ("over", "printed (of Fig. 2)", *(who.label for who in OGASCHED)),
                 tuple(
@@ -133,7 +133,7 @@ def _over_time(context: Context, name: str, setup: Setup, drawn: range) -> Findi
                 ),
             ),
             Table(
-                f"Average reward until slot t, 95 % half widths over {len(drawn)} instances. {WHO_SEES}",
+                f"Average reward until slot t, 95 % half widths over {len(sampled)} instances. {WHO_SEES}",
                 ("algorithm", "decides", *(f"t = {points[i]}" for i in _few(points))),
                 tuple(
                     (who.label, who.decides, *(spread(means[who][:, i], 0) for i in _few(points)))
@@ -201,11 +201,11 @@ def _check_figure_5(context: Context) -> Finding:
 # --- Fig. 3, 6, 7: sweeps --------------------------------------------------------------------------------
 
 
-def _sweep(setups: list[Setup], drawn: range) -> dict[str, np.ndarray]:
+def _sweep(setups: list[Setup], sampled: range) -> dict[str, np.ndarray]:
     """Return rewards per slot by label, the stationary optimum first, shape (seeds, setups)."""
-    found = {OPTIMUM: np.stack([optima(setup, drawn) for setup in setups], axis=1)}
+    found = {OPTIMUM: np.stack([optima(setup, sampled) for setup in setups], axis=1)}
     for who in EVERYONE:
-        found[who.label] = np.stack([averages(who, setup, drawn) for setup in setups], axis=1)
+        found[who.label] = np.stack([averages(who, setup, sampled) for setup in setups], axis=1)
     return found
 
 
@@ -257,7 +257,7 @@ def _of_contention(
 
 
 def _check_figure_3(context: Context) -> Finding:
-    drawn = seeds(context, 3, 4, 10)
+    sampled = seeds(context, 3, 4, 10)
     slots = context.pick(60, 300, 2000)
     servers = context.pick((16, 32, 64), (32, 64, 128, 256, 512), (32, 64, 128, 256, 512, 1024))
     ports = context.pick((5, 20), (5, 10, 20, 40), (5, 10, 20, 40, 80))
@@ -272,7 +272,7 @@ def _check_figure_3(context: Context) -> Finding:
             [Setup(slots=slots, contention=c, **fewer) for c in levels],
         ),
     }
-    found = {of: _sweep(setups, drawn) for of, (_, _, setups) in track(context, sweeps.items())}
+    found = {of: _sweep(setups, sampled) for of, (_, _, setups) in track(context, sweeps.items())}
     groups = {of: [f"{head} {x:g}" for x in xs] for of, (head, xs, _) in sweeps.items()}
     statements = [_least_lead(who, found[of], groups[of], f"{of} is") for of in sweeps for who in OGASCHED]
     by_servers, by_ports, by_level = found.values()
@@ -307,7 +307,7 @@ def _check_figure_3(context: Context) -> Finding:
         "so the stationary optimum cannot fall with it.",
         {
             "slots": slots,
-            "instances": len(drawn),
+            "instances": len(sampled),
             "exponent of |R|": str(power["|R|"]),
             "exponent of |L| (density fixed)": str(power["|L|"]),
             **{
@@ -352,15 +352,15 @@ def _slopes(sizes: tuple[int, ...], found: dict[str, np.ndarray]) -> np.ndarray:
 
 
 def _check_figure_6(context: Context) -> Finding:
-    drawn = seeds(context, 3, 3, 10)
+    sampled = seeds(context, 3, 3, 10)
     levels = context.pick((1.0, 5.0, 20.0), CONTENTION, CONTENTION)
     players = (*OGASCHED, DRF, FAIRNESS)
     parts = {
-        (who, what): np.zeros((len(drawn), len(levels))) for who in players for what in ("gain", "penalty")
+        (who, what): np.zeros((len(sampled), len(levels))) for who in players for what in ("gain", "penalty")
     }
     for column, level in track(context, enumerate(levels)):
         setup = Setup(slots=context.pick(60, 300, 2000), contention=level)
-        for row, seed in enumerate(drawn):
+        for row, seed in enumerate(sampled):
             drawn_instance = instance(setup, seed)
             s, x = drawn_instance.setting, drawn_instance.arrivals
             for who in players:
@@ -397,7 +397,7 @@ def _check_figure_6(context: Context) -> Finding:
         f"{spread(slope[CONSTANT, 'gain'], 2)}, {spread(slope[TABLE_1, 'gain'], 2)} and "
         f"{spread(slope[FAIRNESS, 'gain'], 2)}.",
         {
-            "instances": len(drawn),
+            "instances": len(sampled),
             **{
                 f"exponent of the {what}, {who.label}": round(float(slope[who, what].mean()), 3)
                 for who, what in parts
@@ -430,13 +430,13 @@ def _check_figure_6(context: Context) -> Finding:
 
 
 def _check_figure_7(context: Context) -> Finding:
-    drawn = seeds(context, 3, 3, 20)
+    sampled = seeds(context, 3, 3, 20)
     slots = context.pick(80, 1000, 2000)
     families = ["linear", "log", "reciprocal", "poly"]
     found: dict[str, np.ndarray] = {}
     for column, family in track(context, enumerate(families)):
-        for label, values in _sweep([Setup(slots=slots, utility=family)], drawn).items():
-            found.setdefault(label, np.zeros((len(drawn), len(families))))[:, column] = values[:, 0]
+        for label, values in _sweep([Setup(slots=slots, utility=family)], sampled).items():
+            found.setdefault(label, np.zeros((len(sampled), len(families))))[:, column] = values[:, 0]
     linear, rest = found[CONSTANT.label][:, 0], found[CONSTANT.label][:, 1:].max(axis=1)
     statements = [
         Statement(
@@ -463,7 +463,7 @@ def _check_figure_7(context: Context) -> Finding:
         f"is {statements[3].finds} and {statements[4].finds}.",
         {
             "slots": slots,
-            "instances": len(drawn),
+            "instances": len(sampled),
             "linear against the next family (times)": round(float(np.mean(linear / rest)), 2),
         },
         tables=(
@@ -486,7 +486,7 @@ def _check_figure_7(context: Context) -> Finding:
 
 
 def _check_figure_4(context: Context) -> Finding:
-    drawn = seeds(context, 3, 3, 10)
+    sampled = seeds(context, 3, 3, 10)
     slots = context.pick(200, 1000, 8000)
     setup = Setup(slots=slots)
     initial = (0.1, 1.0, 5.0, 25.0, 100.0)
@@ -494,8 +494,8 @@ def _check_figure_4(context: Context) -> Finding:
     by_start = {f"eta0 {eta:g}": with_step(eta, 0.9999) for eta in initial}
     by_decay = {f"decay {decay:g}": with_step(25.0, decay) for decay in decays}
     everyone = dict.fromkeys([*by_start.values(), *by_decay.values()])
-    mean = {who: averages(who, setup, drawn) for who in track(context, everyone)}
-    constant = averages(CONSTANT, setup, drawn)
+    mean = {who: averages(who, setup, sampled) for who in track(context, everyone)}
+    constant = averages(CONSTANT, setup, sampled)
     inside = max(
         (with_step(25.0, d) for d in decays if 0.995 <= d <= 0.9999), key=lambda who: float(mean[who].mean())
     )
@@ -506,8 +506,10 @@ def _check_figure_4(context: Context) -> Finding:
     direction = lead(mean[with_step(25.0, 0.9999)], mean[with_step(25.0, 1.0001)])
     range_lead = lead(mean[inside], mean[outside])
     harsh = replace(setup, utility="reciprocal", slots=min(slots, 1000))
-    negative = np.array([100 * (rewards(with_step(100.0, 0.9999), harsh, seed) < 0).mean() for seed in drawn])
-    mild = np.array([100 * (rewards(worst, setup, seed) < 0).mean() for seed in drawn])
+    negative = np.array(
+        [100 * (rewards(with_step(100.0, 0.9999), harsh, seed) < 0).mean() for seed in sampled]
+    )
+    mild = np.array([100 * (rewards(worst, setup, seed) < 0).mean() for seed in sampled])
     statements = [
         Statement(
             "a wrong step costs much",
@@ -539,7 +541,7 @@ def _check_figure_4(context: Context) -> Finding:
         "grid.",
         {
             "slots": slots,
-            "instances": len(drawn),
+            "instances": len(sampled),
             "worst against best (%)": round(float(-loss.mean()), 2),
             "0.9999 against 1.0001 (%)": round(float(direction.mean()), 3),
             "best of the stated range against the best below it (%)": round(float(range_lead.mean()), 2),
@@ -551,7 +553,7 @@ def _check_figure_4(context: Context) -> Finding:
         tables=(
             statement_table(statements),
             Table(
-                f"Reward per slot of OGASched by step, {slots} slots, 95 % half widths over {len(drawn)} "
+                f"Reward per slot of OGASched by step, {slots} slots, 95 % half widths over {len(sampled)} "
                 "instances. OGASched decides before it sees the slot's arrivals; all start from the fair "
                 "share",
                 ("step", "reward per slot", "against the constant step (%)"),
@@ -561,11 +563,11 @@ def _check_figure_4(context: Context) -> Finding:
                 ),
             ),
         ),
-        figures=_step_curves(setup, drawn, decays),
+        figures=_step_curves(setup, sampled, decays),
     )
 
 
-def _step_curves(setup: Setup, drawn: range, decays: tuple[float, ...]) -> tuple[Figure, ...]:
+def _step_curves(setup: Setup, sampled: range, decays: tuple[float, ...]) -> tuple[Figure, ...]:
     """Return accumulated rewards over time by the first step, and by its decay."""
     points = _points(setup.slots or 0)
     groups = (
@@ -579,7 +581,7 @@ def _step_curves(setup: Setup, drawn: range, decays: tuple[float, ...]) -> tuple
             points,
             {
                 "accumulated reward": {
-                    who.label: _running_means(who, setup, drawn, points) * points
+                    who.label: _running_means(who, setup, sampled, points) * points
                     for who in (*group, CONSTANT)
                 }
             },

@@ -118,10 +118,10 @@ def _near(limit: float) -> Callable[[Paired], bool | None]:
     return rule
 
 
-def _play_all(context: Context, cells: Iterable[tuple[Contender, Setup]], drawn: Sequence[int]) -> None:
+def _play_all(context: Context, cells: Iterable[tuple[Contender, Setup]], sampled: Sequence[int]) -> None:
     """Make all runs first, so that progress is told."""
     for who, setup in track(context, cells):
-        for seed in drawn:
+        for seed in sampled:
             outcome(who, setup, seed)
 
 
@@ -131,11 +131,11 @@ CLOSE = 4.0
 """All fees of heuristics on one cluster are within so many per cent in Table 1 (3.7 at most)."""
 
 
-def _order_and_placing(places: Mapping[str, Setup], drawn: Sequence[int]) -> list[Statement]:
+def _order_and_placing(places: Mapping[str, Setup], sampled: Sequence[int]) -> list[Statement]:
     """Return the statements about the heuristic rows of Table 1."""
 
     def compare(a: Contender, b: Contender, cluster: str, measure: str) -> dict[str, Paired]:
-        return {label: versus(a, b, s.on(cluster), drawn, measure) for label, s in places.items()}
+        return {label: versus(a, b, s.on(cluster), sampled, measure) for label, s in places.items()}
 
     return [
         judged(
@@ -168,38 +168,38 @@ def _order_and_placing(places: Mapping[str, Setup], drawn: Sequence[int]) -> lis
                 "; ".join(f"{label}: {shown(_furthest(of_fee))} at most" for label, of_fee in pairs.items()),
                 everywhere(_all_near(of_fee) for of_fee in pairs.values()),
             )
-            for cluster, pairs in _fees_apart(places, drawn).items()
+            for cluster, pairs in _fees_apart(places, sampled).items()
         ),
     ]
 
 
 def _against_fifo(
-    players: Iterable[Contender], setups: Collection[Setup], drawn: Sequence[int]
+    players: Iterable[Contender], setups: Collection[Setup], sampled: Sequence[int]
 ) -> dict[str, np.ndarray]:
     """Return by how many per cent JCTs are above those of FIFO-FirstFit, shape (instances, setups)."""
     return {
         who.label: np.column_stack(
-            [excess(*(samples(w, s, drawn, JCT) for w in (who, FIFO_FF))) for s in setups]
+            [excess(*(samples(w, s, sampled, JCT) for w in (who, FIFO_FF))) for s in setups]
         )
         for who in players
     }
 
 
 def _check_heuristics(context: Context) -> Finding:
-    drawn = seeds(context, 10, 10, 20)
+    sampled = seeds(context, 10, 10, 20)
     places = settings(context, context.pick(120, 300, 4000))
     crowded = Setup(context.pick(200, 1000, 4000), rho=context.pick(4.0, 2.0, 1.2))
     orders = ((DRF_FF, FIFO_FF), (DRF_LB, FIFO_LB))
     cells = [(w, s.on(c)) for s in places.values() for c in CLUSTERS for w in HEURISTICS]
     cells += [(w, crowded) for pair in orders for w in pair] + [(FIFO_FF, crowded.on("large"))]
-    _play_all(context, cells, drawn)
-    small, large = (samples(FIFO_FF, setup, drawn, JCT) for setup in (crowded, crowded.on("large")))
+    _play_all(context, cells, sampled)
+    small, large = (samples(FIFO_FF, setup, sampled, JCT) for setup in (crowded, crowded.on("large")))
     longer = float(small.mean() / large.mean())
 
-    statements = _order_and_placing(places, drawn)
+    statements = _order_and_placing(places, sampled)
     first = places["rho 2"]
-    lb = versus(FIFO_LB, FIFO_FF, first, drawn, JCT)
-    drf = versus(DRF_FF, FIFO_FF, crowded, drawn, JCT)
+    lb = versus(FIFO_LB, FIFO_FF, first, sampled, JCT)
+    drf = versus(DRF_FF, FIFO_FF, crowded, sampled, JCT)
     printed = TABLE_1["FIFO-FirstFit"].jct
     return Finding(
         settled(statements),
@@ -212,7 +212,7 @@ def _check_heuristics(context: Context) -> Finding:
         f"where we have {longer:.1f} times (rho {crowded.rho:g}, {crowded.jobs} jobs) DRF has {shown(drf)}. "
         f"{left_open(statements)} {NOT_CHECKABLE}",
         {
-            "instances": len(drawn),
+            "instances": len(sampled),
             "jobs": first.jobs,
             "JCT on Small over that on Large, where crowded": round(longer, 2),
             "DRF over FIFO, FirstFit, JCT on Small, where crowded (%)": round(drf.difference.mean, 2),
@@ -221,12 +221,12 @@ def _check_heuristics(context: Context) -> Finding:
         },
         tables=(
             statement_table(statements),
-            *(_table_1(label, setup, drawn, HEURISTICS) for label, setup in places.items()),
+            *(_table_1(label, setup, sampled, HEURISTICS) for label, setup in places.items()),
             paired_table(
                 f"Small, rho {crowded.rho:g}, {crowded.jobs} jobs, {longer:.1f} times the JCT of Large",
                 orders,
                 crowded,
-                drawn,
+                sampled,
             ),
             paired_table(
                 "Small cluster, rho 2",
@@ -235,7 +235,7 @@ def _check_heuristics(context: Context) -> Finding:
                     *((TETRIS, FIFO_FF), (TETRIS, DRF_FF)),
                 ),
                 first,
-                drawn,
+                sampled,
             ),
         ),
         figures=(
@@ -244,7 +244,7 @@ def _check_heuristics(context: Context) -> Finding:
                 "JCT of the heuristics of Table 1 against that of FIFO-FirstFit; negative is better. "
                 f"{first.jobs} jobs, rho 2 on Small.",
                 [c.capitalize() for c in CLUSTERS],
-                _against_fifo(HEURISTICS[1:], [first.on(c) for c in CLUSTERS], drawn),
+                _against_fifo(HEURISTICS[1:], [first.on(c) for c in CLUSTERS], sampled),
                 "JCT against FIFO-FirstFit (%)",
             ),
         ),
@@ -257,11 +257,11 @@ def _printed(a: str, b: str, cluster: int, measure: int) -> float:
     return above(ours, theirs)
 
 
-def _fees_apart(places: Mapping[str, Setup], drawn: Sequence[int]) -> dict[str, dict[str, list[Paired]]]:
+def _fees_apart(places: Mapping[str, Setup], sampled: Sequence[int]) -> dict[str, dict[str, list[Paired]]]:
     """Compare the fees of each two heuristics, by cluster and setting."""
     return {
         cluster: {
-            label: [versus(a, b, s.on(cluster), drawn, FEE) for a, b in combinations(HEURISTICS, 2)]
+            label: [versus(a, b, s.on(cluster), sampled, FEE) for a, b in combinations(HEURISTICS, 2)]
             for label, s in places.items()
         }
         for cluster in CLUSTERS
@@ -278,7 +278,7 @@ def _all_near(found: Sequence[Paired]) -> bool | None:
     return all_of([_near(CLOSE)(of) for of in found])
 
 
-def _table_1(label: str, setup: Setup, drawn: Sequence[int], players: Sequence[Contender]) -> Table:
+def _table_1(label: str, setup: Setup, sampled: Sequence[int], players: Sequence[Contender]) -> Table:
     """Return JCT and fee on the three clusters, and what is printed."""
     rows = []
     for who in players:
@@ -286,11 +286,11 @@ def _table_1(label: str, setup: Setup, drawn: Sequence[int], players: Sequence[C
         for at, cluster in enumerate(CLUSTERS):
             row = TABLE_1[who.label]
             for printed, measure in ((row.jct[at], JCT), (row.fee[at], FEE)):
-                cells.append(f"{spread(samples(who, setup.on(cluster), drawn, measure))} ({printed:.1f})")
+                cells.append(f"{spread(samples(who, setup.on(cluster), sampled, measure))} ({printed:.1f})")
         rows.append((who.label, *cells))
     columns = [f"{c.capitalize()}, {m}" for c in CLUSTERS for m in (JCT, FEE)]
     return Table(
-        f"Table 1 here and, in brackets, in the paper: {label}, {setup.jobs} jobs, {len(drawn)} instances, "
+        f"Table 1 here and, in brackets, in the paper: {label}, {setup.jobs} jobs, {len(sampled)} instances, "
         f"mean ± 95 % half width. {NOTE}",
         ("policy", *columns),
         tuple(rows),
@@ -300,29 +300,31 @@ def _table_1(label: str, setup: Setup, drawn: Sequence[int], players: Sequence[C
 # --- Sec. 5.2: the size of the cluster ---------------------------------------------------------------------
 
 
-def _apart(a: Contender, b: Contender, setup: Setup, drawn: Sequence[int]) -> np.ndarray:
+def _apart(a: Contender, b: Contender, setup: Setup, sampled: Sequence[int]) -> np.ndarray:
     """Return by how many per cent the JCT of two contenders differ, seed by seed."""
-    return abs(excess(samples(a, setup, drawn, JCT), samples(b, setup, drawn, JCT)))
+    return abs(excess(samples(a, setup, sampled, JCT), samples(b, setup, sampled, JCT)))
 
 
 def _check_cluster_size(context: Context) -> Finding:
-    drawn = seeds(context, 10, 10, 20)
+    sampled = seeds(context, 10, 10, 20)
     places = settings(context, context.pick(120, 300, 4000))
     players = (FIFO_FF, FIFO_LB, DRF_FF)
-    _play_all(context, [(w, s.on(c)) for s in places.values() for c in CLUSTERS for w in players], drawn)
+    _play_all(context, [(w, s.on(c)) for s in places.values() for c in CLUSTERS for w in players], sampled)
     falls = {
         f"{label}, {cluster}": relative(
-            samples(FIFO_FF, setup.on(cluster), drawn, JCT), samples(FIFO_FF, setup, drawn, JCT)
+            samples(FIFO_FF, setup.on(cluster), sampled, JCT), samples(FIFO_FF, setup, sampled, JCT)
         )
         for label, setup in places.items()
         for cluster in CLUSTERS[1:]
     }
-    order = {label: _shrinks(DRF_FF, FIFO_FF, setup, drawn) for label, setup in places.items()}
-    rule = {label: versus(FIFO_LB, FIFO_FF, setup.on("large"), drawn, JCT) for label, setup in places.items()}
+    order = {label: _shrinks(DRF_FF, FIFO_FF, setup, sampled) for label, setup in places.items()}
+    rule = {
+        label: versus(FIFO_LB, FIFO_FF, setup.on("large"), sampled, JCT) for label, setup in places.items()
+    }
     smaller = judged("the same jobs have a smaller JCT on a larger cluster than on Small", falls, less)
     same_order = judged(
         "on Large the order of jobs hardly matters: DRF and FIFO are within 2 % in JCT",
-        {label: versus(DRF_FF, FIFO_FF, setup.on("large"), drawn, JCT) for label, setup in places.items()},
+        {label: versus(DRF_FF, FIFO_FF, setup.on("large"), sampled, JCT) for label, setup in places.items()},
         _near(2.0),
     )
     by_order = Statement(
@@ -340,8 +342,8 @@ def _check_cluster_size(context: Context) -> Finding:
     ]
     rest = [by_order, *by_rule]
     statements = [smaller, same_order, *rest]
-    far = {c: _apart(FIFO_LB, FIFO_FF, places["rho 2"].on(c), drawn) for c in CLUSTERS}
-    near = {c: _apart(DRF_FF, FIFO_FF, places["rho 2"].on(c), drawn) for c in CLUSTERS}
+    far = {c: _apart(FIFO_LB, FIFO_FF, places["rho 2"].on(c), sampled) for c in CLUSTERS}
+    near = {c: _apart(DRF_FF, FIFO_FF, places["rho 2"].on(c), sampled) for c in CLUSTERS}
     return Finding(
         as_amended([smaller, same_order], rest),
         "How far apart two policies are in JCT on the same jobs (rho 2): DRF and FIFO, which order them "
@@ -350,7 +352,7 @@ def _check_cluster_size(context: Context) -> Finding:
         f"{spread(far['small'])} % on Small and "
         f"{spread(far['large'])} % on Large. {left_open(statements)}",
         {
-            "instances": len(drawn),
+            "instances": len(sampled),
             **{f"DRF and FIFO apart on {c} (%)": round(float(v.mean()), 2) for c, v in near.items()},
             **{
                 f"LoadBalance and FirstFit apart on {c} (%)": round(float(v.mean()), 2)
@@ -374,9 +376,9 @@ def _check_cluster_size(context: Context) -> Finding:
     )
 
 
-def _shrinks(a: Contender, b: Contender, setup: Setup, drawn: Sequence[int]) -> Paired:
+def _shrinks(a: Contender, b: Contender, setup: Setup, sampled: Sequence[int]) -> Paired:
     """Compare how far apart two contenders are: in points of per cent, on Large less on Small."""
-    return paired(_apart(a, b, setup.on("large"), drawn), _apart(a, b, setup.on("small"), drawn))
+    return paired(_apart(a, b, setup.on("large"), sampled), _apart(a, b, setup.on("small"), sampled))
 
 
 def _points(found: Mapping[str, Paired]) -> str:
@@ -394,12 +396,12 @@ STATED_LEAD = -above(TABLE_1["DAS"].jct[0], TABLE_1["FIFO-LoadBalance"].jct[0])
 
 
 def _below_fifo(
-    places: Mapping[str, Setup], slowed: Sequence[str], drawn: Sequence[int]
+    places: Mapping[str, Setup], slowed: Sequence[str], sampled: Sequence[int]
 ) -> tuple[list[Statement], list[Statement]]:
     """Return the statements that are judged, and those beside them."""
 
     def compare(a: Contender, b: Contender, measure: str, where: Iterable[str]) -> dict[str, Paired]:
-        return {label: versus(a, b, places[label], drawn, measure) for label in where}
+        return {label: versus(a, b, places[label], sampled, measure) for label in where}
 
     statements = [
         judged(
@@ -430,16 +432,16 @@ def _below_fifo(
 
 
 def _check_stronger(context: Context) -> Finding:
-    drawn = seeds(context, 10, 10, 20)
+    sampled = seeds(context, 10, 10, 20)
     places = settings(context, context.pick(120, 400, 4000))
     players = (*HEURISTICS, *OURS)
-    _play_all(context, [(w, s) for s in places.values() for w in players], drawn)
+    _play_all(context, [(w, s) for s in places.values() for w in players], sampled)
 
     slowed = [label for label, setup in places.items() if setup.contention]
-    statements, beside = _below_fifo(places, slowed, drawn)
+    statements, beside = _below_fifo(places, slowed, sampled)
     first = places["rho 2"]
-    fifo, sjf = (versus(who, FIFO_FF, first, drawn, JCT) for who in OURS)
-    best = [versus(who, FIFO_LB, first, drawn, JCT) for who in OURS]
+    fifo, sjf = (versus(who, FIFO_FF, first, sampled, JCT) for who in OURS)
+    best = [versus(who, FIFO_LB, first, sampled, JCT) for who in OURS]
     words = {True: "ahead", False: "not ahead", None: "undecided"}
     return Finding(
         settled(statements),
@@ -451,7 +453,7 @@ def _check_stronger(context: Context) -> Finding:
         f"{words[beside[2].agrees]} in fee, SJF-Consolidate {words[beside[1].agrees]} in JCT. "
         f"{left_open([*statements, *beside])}",
         {
-            "instances": len(drawn),
+            "instances": len(sampled),
             "FIFO-Consolidate over FIFO-FirstFit, JCT (%)": round(fifo.difference.mean, 2),
             "SJF-Consolidate over FIFO-FirstFit, JCT (%)": round(sjf.difference.mean, 2),
             "FIFO-Consolidate over FIFO-LoadBalance, JCT (%)": round(best[0].difference.mean, 2),
@@ -464,7 +466,7 @@ def _check_stronger(context: Context) -> Finding:
                 measure_table(
                     f"Small cluster, {label}, {setup.jobs} jobs",
                     "policy",
-                    {w.label: [outcome(w, setup, seed).measures for seed in drawn] for w in players},
+                    {w.label: [outcome(w, setup, seed).measures for seed in sampled] for w in players},
                 )
                 for label, setup in places.items()
             ),
@@ -473,7 +475,7 @@ def _check_stronger(context: Context) -> Finding:
                     f"Small cluster, {label}",
                     [(a, b) for a in OURS for b in HEURISTICS],
                     places[label],
-                    drawn,
+                    sampled,
                 )
                 for label in slowed
             ),
@@ -483,7 +485,7 @@ def _check_stronger(context: Context) -> Finding:
                 "stronger-baselines",
                 f"JCT against that of FIFO-FirstFit; negative is better. Small cluster, {first.jobs} jobs.",
                 list(places),
-                _against_fifo(players[1:], places.values(), drawn),
+                _against_fifo(players[1:], places.values(), sampled),
                 "JCT against FIFO-FirstFit (%)",
             ),
         ),
@@ -515,8 +517,8 @@ def _by_rate(
     )
 
 
-def _queue(players: Sequence[Contender], setup: Setup, drawn: Sequence[int]) -> Figure:
-    time, waits = queue_over_time(players, setup, drawn)
+def _queue(players: Sequence[Contender], setup: Setup, sampled: Sequence[int]) -> Figure:
+    time, waits = queue_over_time(players, setup, sampled)
     return curves(
         "queue",
         f"Jobs that wait, over time, at High load, Small cluster, {setup.jobs} jobs.",
@@ -527,13 +529,13 @@ def _queue(players: Sequence[Contender], setup: Setup, drawn: Sequence[int]) -> 
 
 
 def _check_figure_7(context: Context) -> Finding:
-    drawn = seeds(context, 10, 12, 20)
+    sampled = seeds(context, 10, 12, 20)
     base = Setup(context.pick(200, 500, 4000), rho=2.0)
     levels = {name: replace(base, rho=base.rho * rate) for name, rate in RATES.items()}
     players = (FIFO_FF, FIFO_LB, FIFO_C, SJF_C)
-    _play_all(context, [(w, s) for s in levels.values() for w in players], drawn)
-    jct = {who: np.array([samples(who, s, drawn, JCT) for s in levels.values()]) for who in players}
-    fee = {who: np.array([samples(who, s, drawn, FEE) for s in levels.values()]) for who in players}
+    _play_all(context, [(w, s) for s in levels.values() for w in players], sampled)
+    jct = {who: np.array([samples(who, s, sampled, JCT) for s in levels.values()]) for who in players}
+    fee = {who: np.array([samples(who, s, sampled, FEE) for s in levels.values()]) for who in players}
     names = list(levels)
 
     def lead(table: Mapping[Contender, np.ndarray], a: Contender, b: Contender) -> np.ndarray:
@@ -575,7 +577,7 @@ def _check_figure_7(context: Context) -> Finding:
         f"heuristics stand for better ordering and better placing, and the order is clairvoyant. That the "
         f"fee is improved the most at Normal is {_seen(rest[1:])}. {left_open(statements)}",
         {
-            "instances": len(drawn),
+            "instances": len(sampled),
             **{
                 f"JCT of {FIFO_FF.label}, {n} (min)": round(float(jct[FIFO_FF][i].mean()), 1)
                 for i, n in enumerate(names)
@@ -592,14 +594,14 @@ def _check_figure_7(context: Context) -> Finding:
                 measure_table(
                     f"{name} load ({setup.rho:g}), Small cluster, {setup.jobs} jobs",
                     "policy",
-                    {w.label: [outcome(w, setup, seed).measures for seed in drawn] for w in players},
+                    {w.label: [outcome(w, setup, seed).measures for seed in sampled] for w in players},
                 )
                 for name, setup in levels.items()
             ),
         ),
         figures=(
             _by_rate(base, players, {"JCT": jct, "fee": fee}),
-            _queue(players, levels["High"], drawn),
+            _queue(players, levels["High"], sampled),
         ),
     )
 
@@ -639,15 +641,15 @@ LEAD = -above(
 
 
 def _check_metaheuristics(context: Context) -> Finding:
-    drawn = seeds(context, 10, 10, 20)
+    sampled = seeds(context, 10, 10, 20)
     jobs = context.pick(50, 100, 1000)
     places = {"rho 0.8": Setup(jobs), "rho 2": Setup(jobs, rho=2.0)}
     searches = ((MALO, MALO_0), (MOSA, MOSA_0))
     players = (*HEURISTICS, FIFO_C, *(who for pair in searches for who in pair))
-    _play_all(context, [(w, s) for s in places.values() for w in players], drawn)
+    _play_all(context, [(w, s) for s in places.values() for w in players], sampled)
 
     def compare(who: Contender, other: Contender) -> dict[str, Paired]:
-        return {label: versus(who, other, setup, drawn, JCT) for label, setup in places.items()}
+        return {label: versus(who, other, setup, sampled, JCT) for label, setup in places.items()}
 
     better = [
         judged(f"{who.label} has a lower JCT than {other.label} on Small", compare(who, other), less)
@@ -666,11 +668,11 @@ def _check_metaheuristics(context: Context) -> Finding:
     statements = [*better, *by_search]
     first = places["rho 0.8"]
     against = {
-        (who, other): versus(who, other, first, drawn, JCT)
+        (who, other): versus(who, other, first, sampled, JCT)
         for who, without in searches
         for other in (without, FIFO_FF, FIFO_LB)
     }
-    seeding = versus(MOSA_0, FIFO_FF, first, drawn, JCT)
+    seeding = versus(MOSA_0, FIFO_FF, first, sampled, JCT)
     texts = (
         f"{who.label} {shown(against[who, without])} against itself without search, "
         f"{shown(against[who, FIFO_FF])} against FIFO-FirstFit and {shown(against[who, FIFO_LB])} against "
@@ -685,7 +687,7 @@ def _check_metaheuristics(context: Context) -> Finding:
         "Both estimate durations and foresee no arrivals. MALO plays with 10 solutions and 10 iterations, "
         f"not with the 50 and 100 of Table 2; MOSA with its 50. {left_open(statements)}",
         {
-            "instances": len(drawn),
+            "instances": len(sampled),
             "jobs": jobs,
             **{
                 f"{who.label} over {other.label}, JCT (%)": round(found.difference.mean, 2)
@@ -699,7 +701,7 @@ def _check_metaheuristics(context: Context) -> Finding:
                 measure_table(
                     f"Small cluster, {label}, {jobs} jobs",
                     "policy",
-                    {w.label: [outcome(w, setup, seed).measures for seed in drawn] for w in players},
+                    {w.label: [outcome(w, setup, seed).measures for seed in sampled] for w in players},
                 )
                 for label, setup in places.items()
             ),
@@ -708,7 +710,7 @@ def _check_metaheuristics(context: Context) -> Finding:
                     f"Small cluster, {label}",
                     [(who, b) for who, without in searches for b in (without, *HEURISTICS, FIFO_C)],
                     setup,
-                    drawn,
+                    sampled,
                 )
                 for label, setup in places.items()
             ),
@@ -742,11 +744,11 @@ MUCH = 10.0
 """How many times slower is "much less efficient" (a threshold of ours)."""
 
 
-def seconds_per_decision(policy: Policy, drawn: PlacementInstance, seed: int) -> float:
+def seconds_per_decision(policy: Policy, sampled: PlacementInstance, seed: int) -> float:
     """Return the mean CPU seconds of the decisions of a run."""
-    policy.start(drawn.setting, policy_stream(seed))
+    policy.start(sampled.setting, policy_stream(seed))
     spent, count = 0.0, 0
-    episode = drawn.episode(policy.traits.sees)
+    episode = sampled.episode(policy.traits.sees)
     for observation in episode:
         begin = time.process_time()
         decision = policy.decide(observation)
@@ -757,13 +759,13 @@ def seconds_per_decision(policy: Policy, drawn: PlacementInstance, seed: int) ->
 
 
 def _check_search_cost(context: Context) -> Finding:
-    drawn = seeds(context, 2, 3, 10)
+    sampled = seeds(context, 2, 3, 10)
     setup = Setup(context.pick(30, 60, 300), rho=2.0)
     for who in (FIFO_FF, *PRINTED_BUDGETS):
         play(who.make(), generate("tiny", 0, jobs=4))  # compiles
     found: dict[str, np.ndarray] = {}
     for who in track(context, (FIFO_FF, *PRINTED_BUDGETS)):
-        made = [seconds_per_decision(who.make(), instance(setup, s), policy_seed(s)) for s in drawn]
+        made = [seconds_per_decision(who.make(), instance(setup, s), policy_seed(s)) for s in sampled]
         found[who.label] = np.array(made)
     base = found[FIFO_FF.label]
     least = {who.label: float((found[who.label] / base).min()) for who in PRINTED_BUDGETS}
@@ -783,7 +785,7 @@ def _check_search_cost(context: Context) -> Finding:
         + '. That they are "about 50 times slower than DAS" needs DAS. Times are not stored: another run has '
         "others.",
         {
-            "instances": len(drawn),
+            "instances": len(sampled),
             "jobs": setup.jobs,
             **{f"{label}: at least {MUCH:g} times": times >= MUCH for label, times in least.items()},
         },
@@ -831,8 +833,8 @@ def bound(setup: Setup, seed: int) -> float:
     """Return a certified lower bound of the mean JCT in minutes, after a number of rounds and not a time."""
     from ...oracles.placement.bound import lower_bound
 
-    drawn = instance(setup, seed)
-    return lower_bound(drawn).jct / (60.0 * len(drawn.jobs))
+    sampled = instance(setup, seed)
+    return lower_bound(sampled).jct / (60.0 * len(sampled.jobs))
 
 
 def _gap(who: Contender, setup: Setup, seed: int) -> float:
@@ -862,19 +864,21 @@ def _tiny_table(
 
 def _check_sub_optimal(context: Context) -> Finding:
     players = (*HEURISTICS, *OURS)
-    drawn = seeds(context, 16, 20, 30)
+    sampled = seeds(context, 16, 20, 30)
     tiny = Setup(context.pick(6, 6, 8), None, 3.0, size="tiny")
     many = seeds(context, 3, 6, 20)
     base = Setup(context.pick(60, 300, 1000), rho=2.0)
-    items = [("tiny", seed) for seed in drawn] + [(c, seed) for c in CLUSTERS for seed in many]
+    items = [("tiny", seed) for seed in sampled] + [(c, seed) for c in CLUSTERS for seed in many]
     for cluster, seed in track(context, items):
         if cluster == "tiny":
             optimum(tiny, seed)
         else:
             bound(base.on(cluster), seed)
-    best = [optimum(tiny, seed) for seed in drawn]
+    best = [optimum(tiny, seed) for seed in sampled]
     intervals = {
-        who: np.array([ratio(o, outcome(who, tiny, seed).cost) for o, seed in zip(best, drawn, strict=True)])
+        who: np.array(
+            [ratio(o, outcome(who, tiny, seed).cost) for o, seed in zip(best, sampled, strict=True)]
+        )
         for who in players
     }
     proved = sum(o.gap == 0.0 for o in best)
@@ -883,10 +887,10 @@ def _check_sub_optimal(context: Context) -> Finding:
     statements = [
         Statement(
             f"{who.label} is more than 1 % above the optimum on more than {100 * OFTEN:g} % of them",
-            f"on {counts[who]} of {len(drawn)}, so on at least "
-            f"{100 * share_above(counts[who], len(drawn)):.0f} % (exact, one-sided 95 %); "
+            f"on {counts[who]} of {len(sampled)}, so on at least "
+            f"{100 * share_above(counts[who], len(sampled)):.0f} % (exact, one-sided 95 %); "
             f"total / optimum {_range(intervals[who][:, 0])}",
-            _often(counts[who], len(drawn)),
+            _often(counts[who], len(sampled)),
         )
         for who in HEURISTICS
     ]
@@ -894,7 +898,7 @@ def _check_sub_optimal(context: Context) -> Finding:
     shortest = min(players, key=lambda who: float(gaps[who][:, 0].mean()))
     return Finding(
         settled(statements),
-        f"On {len(drawn)} instances of {tiny.jobs} jobs on 2 machines of 4 GPUs (optimum over the decision "
+        f"On {len(sampled)} instances of {tiny.jobs} jobs on 2 machines of 4 GPUs (optimum over the decision "
         f"epochs proved on {proved}) FIFO-FirstFit costs {intervals[FIFO_FF][:, 0].mean():.2f} times the "
         f"optimum in the mean, {intervals[FIFO_FF][:, 0].max():.2f} times at most. With {base.jobs} jobs at "
         f"rho 2 the JCT of FIFO-FirstFit is {spread(gaps[FIFO_FF][:, 0])} % above a certified bound on "
@@ -902,7 +906,7 @@ def _check_sub_optimal(context: Context) -> Finding:
         "more. Optimum and bound know all jobs and durations beforehand, so the gap is in "
         "part the price of not knowing.",
         {
-            "tiny instances": len(drawn),
+            "tiny instances": len(sampled),
             "proved": proved,
             **{
                 f"{who.label}, total / optimum": round(float(found[:, 0].mean()), 3)
@@ -915,7 +919,7 @@ def _check_sub_optimal(context: Context) -> Finding:
         },
         tables=(
             statement_table(statements),
-            _tiny_table(tiny.jobs, intervals, counts, len(drawn)),
+            _tiny_table(tiny.jobs, intervals, counts, len(sampled)),
             Table(
                 f"JCT above a certified bound (%), {base.jobs} jobs, rho 2 on Small, {len(many)} instances, "
                 f"mean ± 95 % half width. {NOTE}",
@@ -931,7 +935,7 @@ def _check_sub_optimal(context: Context) -> Finding:
                 {who.label: found for who, found in gaps.items()},
                 "JCT above the bound (%)",
             ),
-            _gantt(tiny, drawn[worst], best[worst]),
+            _gantt(tiny, sampled[worst], best[worst]),
         ),
     )
 
@@ -942,16 +946,16 @@ def _range(values: np.ndarray) -> str:
 
 def _gantt(setup: Setup, seed: int, best: Optimum) -> Figure:
     """Return charts of the optimum and of FIFO-FirstFit on one instance."""
-    drawn = instance(setup, seed)
+    sampled = instance(setup, seed)
     share = outcome(FIFO_FF, setup, seed).cost / best.value
     name = "Optimum" if best.gap == 0.0 else "Best schedule found"
     panels = {name: best.decision, FIFO_FF.label: outcome(FIFO_FF, setup, seed).schedule}
     text = (
         f"{name} and FIFO-FirstFit on the instance where that is furthest from it ({share:.2f} times the "
-        f"JCT): {len(drawn.jobs)} jobs, numbered by submission, on 2 machines of 4 GPUs; below each chart, "
+        f"JCT): {len(sampled.jobs)} jobs, numbered by submission, on 2 machines of 4 GPUs; below each chart, "
         f"how many jobs wait. {NOTE}."
     )
-    return Figure("placement-gantt", text, to_svg(gantt_panels(drawn, panels)))
+    return Figure("placement-gantt", text, to_svg(gantt_panels(sampled, panels)))
 
 
 # --- Sec. 5.2: JCT and fee over the baselines --------------------------------------------------------------
@@ -965,16 +969,16 @@ def _tau(pairs: np.ndarray) -> float:
 
 
 def _check_correlation(context: Context) -> Finding:
-    drawn = seeds(context, 10, 10, 20)
+    sampled = seeds(context, 10, 10, 20)
     jobs = context.pick(120, 300, 4000)
     places = {"rho 0.8": Setup(jobs), "rho 2": Setup(jobs, rho=2.0)}
     players = (*HEURISTICS, *OURS)
-    _play_all(context, [(w, s) for s in places.values() for w in players], drawn)
+    _play_all(context, [(w, s) for s in places.values() for w in players], sampled)
     taus = {
         (of, label): np.array(
             [
                 _tau(np.array([[outcome(w, setup, s).measures[m] for m in (JCT, FEE)] for w in who]))
-                for s in drawn
+                for s in sampled
             ]
         )
         for who, of in ((HEURISTICS, "the five heuristics of the paper"), (players, "these and our two"))
@@ -999,7 +1003,7 @@ def _check_correlation(context: Context) -> Finding:
         + ". In a trade-off it would be negative; but what is placed on fewer machines runs shorter, costs "
         "less and frees its GPUs sooner. Five baselines are few, and learned ones are not among them.",
         {
-            "instances": len(drawn),
+            "instances": len(sampled),
             **{
                 f"mean Kendall's tau, {of}, {label}": round(float(v.mean()), 3)
                 for (of, label), v in taus.items()
@@ -1016,10 +1020,10 @@ FEW, BIG = 4, 32
 
 
 def _check_figure_4(context: Context) -> Finding:
-    drawn = seeds(context, 4, 10, 20)
+    sampled = seeds(context, 4, 10, 20)
     jobs = context.pick(500, 2000, 4000)
-    few, big, short, peak = (np.zeros(len(drawn)) for _ in range(4))
-    for row, seed in track(context, enumerate(drawn)):
+    few, big, short, peak = (np.zeros(len(sampled)) for _ in range(4))
+    for row, seed in track(context, enumerate(sampled)):
         made = instance(Setup(jobs), seed)
         gpus, ticks = made.jobs.gpus, made.jobs.duration
         few[row] = 100.0 * (gpus <= FEW).mean()
@@ -1056,7 +1060,7 @@ def _check_figure_4(context: Context) -> Finding:
         "The laws are fitted to public traces of the same clusters; the paper's own list of jobs is not "
         "published.",
         {
-            "instances": len(drawn),
+            "instances": len(sampled),
             "jobs": jobs,
             f"at most {FEW} GPUs (%)": round(float(few.mean()), 2),
             f"more than {BIG} GPUs (%)": round(float(big.mean()), 2),
@@ -1098,11 +1102,11 @@ LEVEL = 0.05
 def _check_wilcoxon(context: Context) -> Finding:
     from scipy import stats
 
-    drawn = seeds(context, 20, 20, 30)
+    sampled = seeds(context, 20, 20, 30)
     setup = Setup(context.pick(100, 150, 1000), rho=2.0)
     pairs = context.pick(3, 4, 10)
-    found = {"JCT": np.zeros(len(drawn)), "fee": np.zeros(len(drawn))}
-    for row, seed in track(context, enumerate(drawn)):
+    found = {"JCT": np.zeros(len(sampled)), "fee": np.zeros(len(sampled))}
+    for row, seed in track(context, enumerate(sampled)):
         made = instance(setup, seed)
         for pair in range(pairs):
             runs = [
@@ -1131,9 +1135,9 @@ def _check_wilcoxon(context: Context) -> Finding:
         f"trace finds p < {LEVEL:g} in {spread(found['JCT'])} % of the pairs for the JCT, and in "
         f"{spread(found['fee'])} % for the fee. What is compared must be paired over traces.",
         {
-            "instances": len(drawn),
+            "instances": len(sampled),
             "jobs": setup.jobs,
-            "pairs of runs": len(drawn) * pairs,
+            "pairs of runs": len(sampled) * pairs,
             **{f"p < {LEVEL:g}, {name} (% of pairs)": round(float(v.mean()), 1) for name, v in found.items()},
         },
         tables=(statement_table(statements),),

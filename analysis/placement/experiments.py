@@ -106,17 +106,17 @@ class Outcome:
 @cache
 def outcome(who: Contender, setup: Setup, seed: int) -> Outcome:
     """Return what a contender does on the instance of this seed; each run is made once per process."""
-    drawn = instance(setup, seed)
-    run = play(who.make(), drawn, policy_seed(seed), keep_decisions=True)
+    sampled = instance(setup, seed)
+    run = play(who.make(), sampled, policy_seed(seed), keep_decisions=True)
     if run.decisions is None:
         raise RuntimeError("the decisions of a run that keeps them are missing")
-    schedule = followed(drawn, run.decisions)
-    return Outcome(run.total, measures_of(drawn, schedule), schedule)
+    schedule = followed(sampled, run.decisions)
+    return Outcome(run.total, measures_of(sampled, schedule), schedule)
 
 
-def followed(drawn: PlacementInstance, decisions: Iterable[Any]) -> Schedule:
+def followed(sampled: PlacementInstance, decisions: Iterable[Any]) -> Schedule:
     """Return the schedule of the decisions of a run, which are feasible, without observing every epoch."""
-    simulator = drawn.simulator()
+    simulator = sampled.simulator()
     for decision in decisions:
         simulator.advance()
         simulator.begin(read_starts(decision))
@@ -125,14 +125,14 @@ def followed(drawn: PlacementInstance, decisions: Iterable[Any]) -> Schedule:
     return taken_schedule(simulator)
 
 
-def samples(who: Contender, setup: Setup, drawn: Iterable[int], measure: str) -> np.ndarray:
+def samples(who: Contender, setup: Setup, sampled: Iterable[int], measure: str) -> np.ndarray:
     """Return a measure on each instance seed, shape (seeds,)."""
-    return np.array([outcome(who, setup, seed).measures[measure] for seed in drawn])
+    return np.array([outcome(who, setup, seed).measures[measure] for seed in sampled])
 
 
-def versus(a: Contender, b: Contender, setup: Setup, drawn: Sequence[int], measure: str) -> Paired:
+def versus(a: Contender, b: Contender, setup: Setup, sampled: Sequence[int], measure: str) -> Paired:
     """Compare two contenders on the same instances: a less b, in per cent of b."""
-    return relative(samples(a, setup, drawn, measure), samples(b, setup, drawn, measure))
+    return relative(samples(a, setup, sampled, measure), samples(b, setup, sampled, measure))
 
 
 def excess(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -202,28 +202,28 @@ def measure_table(
 
 
 def paired_table(
-    title: str, pairs: Iterable[tuple[Contender, Contender]], setup: Setup, drawn: Sequence[int]
+    title: str, pairs: Iterable[tuple[Contender, Contender]], setup: Setup, sampled: Sequence[int]
 ) -> Table:
     """Return a comparison per pair: mean difference of JCT and fee in per cent, with p values."""
     rows = []
     for a, b in pairs:
         cells = []
         for measure in (JCT, FEE):
-            found = versus(a, b, setup, drawn, measure)
+            found = versus(a, b, setup, sampled, measure)
             mean, low, high = found.difference
             cells += [f"{mean:+.2f} [{low:+.2f}, {high:+.2f}]", p_value(found.p)]
         rows.append((f"{a.label} - {b.label}", *cells))
     columns = ("policies", "JCT (%)", "p (JCT)", "fee (%)", "p (fee)")
     return Table(
         f"{title}: mean difference with its 95 % interval (t) and p of the Wilcoxon signed-rank test, paired "
-        f"over {len(drawn)} instances. {NOTE}",
+        f"over {len(sampled)} instances. {NOTE}",
         columns,
         tuple(rows),
     )
 
 
 def queue_over_time(
-    players: Sequence[Contender], setup: Setup, drawn: Sequence[int], bins: int = 24
+    players: Sequence[Contender], setup: Setup, sampled: Sequence[int], bins: int = 24
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Return how many jobs wait in each part of the time until the last submission.
 
@@ -236,7 +236,7 @@ def queue_over_time(
     found: dict[str, np.ndarray] = {}
     for who in players:
         rows = []
-        for seed in drawn:
+        for seed in sampled:
             drawn_one = instance(setup, seed)
             edges = np.linspace(0.0, float(drawn_one.jobs.submit[-1]), bins + 1)
             rows.append(queue_length(drawn_one, outcome(who, setup, seed).schedule).averages(edges))

@@ -71,14 +71,14 @@ def _check_history(context: Context) -> Finding:
     das = trained("das", "DAS", context)
     if (missing := too_few([das])) is not None:
         return missing
-    drawn = seeds(context, 1, 2, 5)
+    sampled = seeds(context, 1, 2, 5)
     small = Setup(context.pick(20, 60, 400), rho=2.0)
-    made = [instance(small, seed) for seed in drawn]
+    made = [instance(small, seed) for seed in sampled]
     same, count = 0, 0
     for who in track(context, das.members):
         shipped = [
             play(who.make(), one, policy_seed(seed), keep_decisions=True)
-            for one, seed in zip(made, drawn, strict=True)
+            for one, seed in zip(made, sampled, strict=True)
         ]
         own = [one.schedule_of(run.decisions or ()) for one, run in zip(made, shipped, strict=True)]
         for tau in (1, *TAUS):
@@ -92,7 +92,13 @@ def _check_history(context: Context) -> Finding:
         "past actions are what was expected, and the process learns nothing from them "
         "(placement/mean-actions). JCT and fee at play do not depend on tau; Figure 5(c, d) can show "
         "trainings with other taus, or sampled actions.",
-        {"instances": len(drawn), "jobs": small.jobs, **trainings([das]), "schedules": count, "equal": same},
+        {
+            "instances": len(sampled),
+            "jobs": small.jobs,
+            **trainings([das]),
+            "schedules": count,
+            "equal": same,
+        },
     )
 
 
@@ -301,10 +307,10 @@ def _check_decision_time(context: Context) -> Finding:
     share: dict[str, float] = {}
     slower: dict[str, float] = {}
     for at, (cluster, setup) in track(context, enumerate(places.items())):
-        drawn = instance(setup, seed)
-        per_job = _seconds_per_job(who, drawn, seed)
+        sampled = instance(setup, seed)
+        per_job = _seconds_per_job(who, sampled, seed)
         jct = 60.0 * outcomes(who, setup, [seed])[0].measures[JCT]
-        search = {one.label: _seconds_per_job(one, drawn, seed) for one in PRINTED_BUDGETS}
+        search = {one.label: _seconds_per_job(one, sampled, seed) for one in PRINTED_BUDGETS}
         share[cluster] = 100.0 * per_job / jct
         slower[cluster] = max(search.values()) / per_job
         rows.append(
@@ -364,16 +370,16 @@ def _check_decision_time(context: Context) -> Finding:
     )
 
 
-def _seconds_per_job(who: Contender, drawn: PlacementInstance, seed: int) -> float:
+def _seconds_per_job(who: Contender, sampled: PlacementInstance, seed: int) -> float:
     """Return the CPU seconds of all decisions of a run, by the number of jobs."""
     epochs = 0
     policy = who.make()
-    policy.start(drawn.setting, policy_stream(policy_seed(seed)))
-    episode = drawn.episode(policy.traits.sees)
+    policy.start(sampled.setting, policy_stream(policy_seed(seed)))
+    episode = sampled.episode(policy.traits.sees)
     for observation in episode:
         epochs += 1
         episode.apply(policy.decide(observation))
-    return seconds_per_decision(who.make(), drawn, policy_seed(seed)) * epochs / len(drawn.jobs)
+    return seconds_per_decision(who.make(), sampled, policy_seed(seed)) * epochs / len(sampled.jobs)
 
 
 # --- The distance to the optimum ---------------------------------------------------------------------------
@@ -388,17 +394,17 @@ def _check_gap(context: Context) -> Finding:
     if not groups:
         return lacking(asked)
     groups += [alone(FIFO_FF), FIFO, alone(SJF_C), alone(SJF_E)]
-    drawn, many = seeds(context, 3, 12, 30), seeds(context, 2, 8, 20)
+    sampled, many = seeds(context, 3, 12, 30), seeds(context, 2, 8, 20)
     tiny = Setup(context.pick(5, 6, 8), None, 3.0, size="tiny", estimate_error=ESTIMATES)
     base = replace(Setup(context.pick(20, 100, 1000)), estimate_error=ESTIMATES)
-    best = [optimum(tiny, seed) for seed in drawn]
+    best = [optimum(tiny, seed) for seed in sampled]
     least = np.array([bound(base, seed) for seed in many])
     play_all(context, [(group, base) for group in groups], many)
     gaps = {g.label: excess(values(g, base, many, JCT), least) for g in groups}
     found = {
         g.label: np.array(
             [
-                [ratio(o, one.cost)[0] for o, one in zip(best, outcomes(who, tiny, drawn), strict=True)]
+                [ratio(o, one.cost)[0] for o, one in zip(best, outcomes(who, tiny, sampled), strict=True)]
                 for who in g.members
             ]
         )
@@ -424,11 +430,11 @@ def _check_gap(context: Context) -> Finding:
         f"With {base.jobs} jobs on Small the JCT of FIFO-Consolidate is {np.median(above):.1f} % above a "
         f"certified bound in the median of {len(many)} instances ({above.min():.1f} to {above.max():.1f} %). "
         f"On tiny instances (optimum over the decision epochs proved on {int(proved.sum())} of "
-        f"{len(drawn)}) FIFO-Consolidate costs {found[FIFO.label].mean():.2f} times the optimum. Optimum "
+        f"{len(sampled)}) FIFO-Consolidate costs {found[FIFO.label].mean():.2f} times the optimum. Optimum "
         "and bound know all jobs and durations beforehand.",
         {
             "instances with a bound": len(many),
-            "tiny instances": len(drawn),
+            "tiny instances": len(sampled),
             "proved": int(proved.sum()),
             **{
                 f"{label}, above the bound, median (%)": round(float(np.median(v.mean(0))), 1)
@@ -440,7 +446,7 @@ def _check_gap(context: Context) -> Finding:
             statement_table(statements),
             Table(
                 f"JCT above a certified bound ({len(many)} instances of {base.jobs} jobs on Small), and "
-                f"total over optimum ({len(drawn)} instances of {tiny.jobs} jobs on 2 x 4 GPUs); SJF knows "
+                f"total over optimum ({len(sampled)} instances of {tiny.jobs} jobs on 2 x 4 GPUs); SJF knows "
                 f"durations, and the two with estimates know those with an error of sigma {ESTIMATES:g}. "
                 f"{NOTE}",
                 (

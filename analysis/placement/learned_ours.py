@@ -67,11 +67,11 @@ def _check_capacity(context: Context) -> Finding:
     ours = trained("da-mc-capacity", "DA+MC-Capacity", context)
     if (missing := too_few([ours])) is not None:
         return missing
-    drawn, small = traces(context, 20, 40), base_setup(context)
+    sampled, small = traces(context, 20, 40), base_setup(context)
     places = {cluster: small.on(cluster) for cluster in CLUSTERS}
     beside = [alone(who) for who in (*HEURISTICS, SJF_C)]
-    play_all(context, [(group, s) for s in places.values() for group in (ours, *beside, FIFO)], drawn)
-    found = {(c, m): compare(ours, FIFO, s, drawn, m) for c, s in places.items() for m in MEASURES}
+    play_all(context, [(group, s) for s in places.values() for group in (ours, *beside, FIFO)], sampled)
+    found = {(c, m): compare(ours, FIFO, s, sampled, m) for c, s in places.items() for m in MEASURES}
     statements = [
         claimed(
             f"{c.capitalize()}: {ours.label} is below FIFO-Consolidate in {WORD[m]}", {c.capitalize(): one}
@@ -82,9 +82,9 @@ def _check_capacity(context: Context) -> Finding:
         f"{c.capitalize()} " + ", ".join(f"{WORD[m]} {_brief(found[c, m])}" for m in MEASURES) for c in places
     )
     balance = alone(FIFO_LB)
-    rule = "; ".join(f"{c.capitalize()} {compare(ours, balance, s, drawn, JCT)}" for c, s in places.items())
+    rule = "; ".join(f"{c.capitalize()} {compare(ours, balance, s, sampled, JCT)}" for c, s in places.items())
     home = [s for s in statements if not s.says.startswith("Small")]
-    blind = {c: _without_beta(ours, s, drawn) for c, s in places.items() if c != "small"}
+    blind = {c: _without_beta(ours, s, sampled) for c, s in places.items() if c != "small"}
     without = "; ".join(
         f"{c.capitalize()} " + ", ".join(f"{WORD[m]} {_brief(one)}" for m, one in found_blind.items())
         for c, found_blind in blind.items()
@@ -97,7 +97,7 @@ def _check_capacity(context: Context) -> Finding:
         f"from the same networks (0.5 in its place): {without}. "
         f"JCT against FIFO-LoadBalance: {rule} (placement/beats-every-rule says more).",
         {
-            "instances": len(drawn),
+            "instances": len(sampled),
             "jobs": small.jobs,
             **trainings([ours]),
             **{
@@ -111,24 +111,24 @@ def _check_capacity(context: Context) -> Finding:
                 for m, v in both.items()
             },
         },
-        tables=_ours_tables(statements, ours, beside, places, drawn),
+        tables=_ours_tables(statements, ours, beside, places, sampled),
         figures=tuple(
-            chart(f"capacity-{c}", f"{ours.label} on {c.capitalize()}.", [ours, *beside], FIFO, s, drawn)
+            chart(f"capacity-{c}", f"{ours.label} on {c.capitalize()}.", [ours, *beside], FIFO, s, sampled)
             for c, s in places.items()
         ),
     )
 
 
-def _without_beta(ours: Group, setup: Setup, drawn: Sequence[int]) -> dict[str, Versus]:
+def _without_beta(ours: Group, setup: Setup, sampled: Sequence[int]) -> dict[str, Versus]:
     """Compare networks that are not told how much jobs contend with FIFO-Consolidate."""
-    made = [instance(setup, seed) for seed in drawn]
+    made = [instance(setup, seed) for seed in sampled]
     taken = [side_by_side(who, made, contention=False) for who in ours.members]
     told = [[measures_of(one, s) for one, s in zip(made, each, strict=True)] for each in taken]
-    against = {m: values(FIFO, setup, drawn, m) for m in MEASURES}
+    against = {m: values(FIFO, setup, sampled, m) for m in MEASURES}
     return {
         m: contrast(
             excess(np.array([[one[m] for one in each] for each in told]), against[m][0]),
-            np.zeros((1, len(drawn))),
+            np.zeros((1, len(sampled))),
         )
         for m in MEASURES
     }
@@ -145,14 +145,14 @@ def _ours_tables(
     ours: Group,
     beside: Sequence[Group],
     places: Mapping[str, Setup],
-    drawn: Sequence[int],
+    sampled: Sequence[int],
 ) -> tuple[Table, ...]:
     """Return the statements, and for each place the levels and the comparisons."""
     tables = [statement_table(statements)]
     for name, setup in places.items():
-        tables.append(level_table(name.capitalize(), [ours, *beside, FIFO], setup, drawn))
+        tables.append(level_table(name.capitalize(), [ours, *beside, FIFO], setup, sampled))
         pairs = [*((ours, b) for b in (FIFO, *beside)), *((a, FIFO) for a in beside)]
-        tables.append(versus_table(name.capitalize(), pairs, setup, drawn))
+        tables.append(versus_table(name.capitalize(), pairs, setup, sampled))
     return tuple(tables)
 
 
@@ -160,23 +160,23 @@ def _check_every_rule(context: Context) -> Finding:
     ours = trained("da-mc-capacity", "DA+MC-Capacity", context)
     if (missing := too_few([ours])) is not None:
         return missing
-    drawn, small = traces(context, 20, 40), base_setup(context)
+    sampled, small = traces(context, 20, 40), base_setup(context)
     places = {cluster: small.on(cluster) for cluster in CLUSTERS}
     rules = [*(alone(who) for who in HEURISTICS), FIFO]
-    play_all(context, [(group, s) for s in places.values() for group in (ours, *rules)], drawn)
-    statements = [below_all(ours, rules, c, s, drawn, m) for c, s in places.items() for m in MEASURES]
+    play_all(context, [(group, s) for s in places.values() for group in (ours, *rules)], sampled)
+    statements = [below_all(ours, rules, c, s, sampled, m) for c, s in places.items() for m in MEASURES]
     best = {
-        c: min(rules, key=lambda rule: float(values(rule, s, drawn, JCT).mean())) for c, s in places.items()
+        c: min(rules, key=lambda rule: float(values(rule, s, sampled, JCT).mean())) for c, s in places.items()
     }
-    found = {c: compare(ours, best[c], s, drawn, JCT) for c, s in places.items()}
+    found = {c: compare(ours, best[c], s, sampled, JCT) for c, s in places.items()}
     told = "; ".join(f"{c.capitalize()} {best[c].label}, {one}" for c, one in found.items())
     return Finding(
         settled(statements),
         f"The rule with the least mean JCT that knows no durations, and {ours.label} against it: {told}. Of "
         f"{len(statements)} statements that it is below all {len(rules)} rules, {counted(statements)}. "
-        f"Surely not above it: {refuting(ours, dict.fromkeys(places.values(), rules), drawn)}.",
+        f"Surely not above it: {refuting(ours, dict.fromkeys(places.values(), rules), sampled)}.",
         {
-            "instances": len(drawn),
+            "instances": len(sampled),
             "jobs": small.jobs,
             **trainings([ours]),
             **{f"{c.capitalize()}: least JCT of a rule": best[c].label for c in places},
@@ -189,7 +189,10 @@ def _check_every_rule(context: Context) -> Finding:
         },
         tables=(
             statement_table(statements),
-            *(versus_table(c.capitalize(), [(ours, b) for b in rules], s, drawn) for c, s in places.items()),
+            *(
+                versus_table(c.capitalize(), [(ours, b) for b in rules], s, sampled)
+                for c, s in places.items()
+            ),
         ),
     )
 
@@ -198,13 +201,13 @@ def _check_estimates(context: Context) -> Finding:
     ours = trained("da-mc-estimates", "DA+MC-Estimates", context)
     if (missing := too_few([ours])) is not None:
         return missing
-    drawn, small = traces(context, 20, 40), base_setup(context)
+    sampled, small = traces(context, 20, 40), base_setup(context)
     errors = (ESTIMATES, WORSE_ESTIMATES)
     places = {f"Small, sigma {sigma:g}": replace(small, estimate_error=sigma) for sigma in errors}
     rival, known = alone(SJF_E), alone(SJF_C)
-    play_all(context, [(group, s) for s in places.values() for group in (ours, rival, known, FIFO)], drawn)
+    play_all(context, [(group, s) for s in places.values() for group in (ours, rival, known, FIFO)], sampled)
     found = {
-        (name, b.label, m): compare(ours, b, s, drawn, m)
+        (name, b.label, m): compare(ours, b, s, sampled, m)
         for name, s in places.items()
         for b in (FIFO, rival)
         for m in MEASURES
@@ -227,7 +230,7 @@ def _check_estimates(context: Context) -> Finding:
         "against FIFO-Consolidate. SJF by the same estimates is the fair rival: FIFO-Consolidate does not "
         "use them.",
         {
-            "instances": len(drawn),
+            "instances": len(sampled),
             "jobs": small.jobs,
             **trainings([ours]),
             **{
@@ -235,9 +238,9 @@ def _check_estimates(context: Context) -> Finding:
                 for (name, b, m), v in found.items()
             },
         },
-        tables=_ours_tables(statements, ours, [rival, known], places, drawn),
+        tables=_ours_tables(statements, ours, [rival, known], places, sampled),
         figures=tuple(
-            chart(f"estimates-{n}", f"{ours.label}, {name}.", [ours, rival, known], FIFO, s, drawn)
+            chart(f"estimates-{n}", f"{ours.label}, {name}.", [ours, rival, known], FIFO, s, sampled)
             for n, (name, s) in enumerate(places.items())
         ),
     )
@@ -275,16 +278,16 @@ def _check_ladder(context: Context) -> Finding:
     steps = [(there[a], there[b], what) for a, b, what in ADDED if a in there and b in there]
     if not steps:
         return lacking([groups[a] for a, _, _ in ADDED])
-    drawn, small = traces(context), base_setup(context)
+    sampled, small = traces(context), base_setup(context)
     blank = untrained("da-mc", "untrained DA+MC", context.pick(2, CONTROLS, 10))
     everyone = [*there.values(), blank, FIFO]
-    play_all(context, [(group, small) for group in everyone], drawn)
+    play_all(context, [(group, small) for group in everyone], sampled)
     statements = [
-        claimed(f"{what}: less {WORD[m]}", {f"{a.label} against {b.label}": compare(a, b, small, drawn, m)})
+        claimed(f"{what}: less {WORD[m]}", {f"{a.label} against {b.label}": compare(a, b, small, sampled, m)})
         for a, b, what in steps
         for m in MEASURES
     ]
-    told = "; ".join(f"{group.label} {compare(group, FIFO, small, drawn, JCT)}" for group in there.values())
+    told = "; ".join(f"{group.label} {compare(group, FIFO, small, sampled, JCT)}" for group in there.values())
     absent = [label for name, label in LADDER.items() if name not in there]
     return Finding(
         settled(statements),
@@ -292,12 +295,12 @@ def _check_ladder(context: Context) -> Finding:
         "a "
         f"metric, {counted(statements)}." + (f" Not there: {', '.join(absent)}." if absent else ""),
         {
-            "instances": len(drawn),
+            "instances": len(sampled),
             "jobs": small.jobs,
             **trainings(everyone),
             **{
                 f"{group.label} over FIFO-Consolidate, {WORD[m]} (%)": round(
-                    compare(group, FIFO, small, drawn, m).over_traces.difference.mean, 2
+                    compare(group, FIFO, small, sampled, m).over_traces.difference.mean, 2
                 )
                 for group in there.values()
                 for m in MEASURES
@@ -305,15 +308,15 @@ def _check_ladder(context: Context) -> Finding:
         },
         tables=(
             statement_table(statements),
-            level_table("Small, rho 0.8", everyone, small, drawn),
+            level_table("Small, rho 0.8", everyone, small, sampled),
             versus_table(
                 "Small, rho 0.8",
                 [*((a, b) for a, b, _ in steps), *((a, FIFO) for a in everyone[:-1])],
                 small,
-                drawn,
+                sampled,
             ),
         ),
-        figures=(chart("ladder", "What was added to DA+MC, on Small.", everyone[:-1], FIFO, small, drawn),),
+        figures=(chart("ladder", "What was added to DA+MC, on Small.", everyone[:-1], FIFO, small, sampled),),
     )
 
 
@@ -321,41 +324,42 @@ def _check_reward(context: Context) -> Finding:
     printed, aligned = (trained(name, LADDER[name], context) for name in ("da-mc-printed", "da-mc"))
     if (missing := too_few([printed, aligned])) is not None:
         return missing
-    drawn, small = traces(context, 20, 40), base_setup(context)
+    sampled, small = traces(context, 20, 40), base_setup(context)
     blank = untrained("da-mc", "untrained DA+MC", context.pick(2, CONTROLS, 10))
     everyone = [printed, aligned, blank, FIFO]
-    play_all(context, [(group, small) for group in everyone], drawn)
+    play_all(context, [(group, small) for group in everyone], sampled)
     effective = [
         claimed(
             f"training by reward (3) lowers the {WORD[m]}",
-            {"against untrained": compare(printed, blank, small, drawn, m)},
+            {"against untrained": compare(printed, blank, small, sampled, m)},
         )
         for m in MEASURES
     ]
     better = [
         claimed(
             f"training by the aligned reward gives a lower {WORD[m]} than by reward (3) (beside)",
-            {"Small": compare(aligned, printed, small, drawn, m)},
+            {"Small": compare(aligned, printed, small, sampled, m)},
         )
         for m in MEASURES
     ]
     return Finding(
         settled(effective),
         f"DA+MC trained by reward (3), against {len(blank)} untrained networks: JCT "
-        f"{compare(printed, blank, small, drawn, JCT)}; fee {compare(printed, blank, small, drawn, FEE)}. "
+        f"{compare(printed, blank, small, sampled, JCT)}; fee "
+        f"{compare(printed, blank, small, sampled, FEE)}. "
         "Trained by the aligned reward, against that: JCT "
-        f"{compare(aligned, printed, small, drawn, JCT)}; fee "
-        f"{compare(aligned, printed, small, drawn, FEE)}. Besides the reward they differ in that the aligned "
-        "one is cut and has a control variate.",
-        {"instances": len(drawn), "jobs": small.jobs, **trainings(everyone)},
+        f"{compare(aligned, printed, small, sampled, JCT)}; fee "
+        f"{compare(aligned, printed, small, sampled, FEE)}. Besides the reward they differ in that the "
+        "aligned one is cut and has a control variate.",
+        {"instances": len(sampled), "jobs": small.jobs, **trainings(everyone)},
         tables=(
             statement_table([*effective, *better]),
-            level_table("Small, rho 0.8", everyone, small, drawn),
+            level_table("Small, rho 0.8", everyone, small, sampled),
             versus_table(
                 "Small, rho 0.8",
                 [(printed, blank), (aligned, blank), (aligned, printed), *((a, FIFO) for a in everyone[:-1])],
                 small,
-                drawn,
+                sampled,
             ),
         ),
     )

@@ -101,17 +101,17 @@ def _check_table_1(context: Context) -> Finding:
     blank = untrained("das", "untrained DAS", context.pick(2, CONTROLS, 10))
     rivals = [*simple, *searches, dl2, rifling]
     everyone = [*rivals, *list(paper.values())[:4], *beside, blank, FIFO]
-    drawn, small = traces(context), base_setup(context)
+    sampled, small = traces(context), base_setup(context)
     places = {cluster: small.on(cluster) for cluster in CLUSTERS}
     few = [*simple, dl2, rifling, das, FIFO]
     field = {c: everyone if c == "small" or context.mode == "full" else few for c in CLUSTERS}
-    play_all(context, [(group, places[c]) for c in CLUSTERS for group in field[c]], drawn)
+    play_all(context, [(group, places[c]) for c in CLUSTERS for group in field[c]], sampled)
 
     def each(a: Group, b: Group, measure: str) -> dict[str, Versus]:
-        return {c.capitalize(): compare(a, b, setup, drawn, measure) for c, setup in places.items()}
+        return {c.capitalize(): compare(a, b, setup, sampled, measure) for c, setup in places.items()}
 
     there = {c: [b for b in rivals if b in field[c]] for c in CLUSTERS}
-    best = [below_all(das, there[c], c, places[c], drawn, m) for c in CLUSTERS for m in MEASURES]
+    best = [below_all(das, there[c], c, places[c], sampled, m) for c in CLUSTERS for m in MEASURES]
     learned, rules = joined("the learned baselines", [dl2, rifling]), joined("the heuristics", simple)
     rest = [
         claimed(
@@ -121,8 +121,8 @@ def _check_table_1(context: Context) -> Finding:
     ]
     rest += [claimed("RIFLING has a lower fee than DL2", each(rifling, dl2, FEE))]
     rest += [claimed("DL2 has a lower JCT than RIFLING", each(dl2, rifling, JCT))]
-    ours = {m: compare(das, FIFO, small, drawn, m) for m in MEASURES}
-    to_rifling = {m: compare(das, rifling, small, drawn, m) for m in MEASURES}
+    ours = {m: compare(das, FIFO, small, sampled, m) for m in MEASURES}
+    to_rifling = {m: compare(das, rifling, small, sampled, m) for m in MEASURES}
     printed = above(TABLE_1["DAS"].jct[0], TABLE_1["RIFLING"].jct[0])
     refused = {places[c]: group for c, group in there.items()}
     return Finding(
@@ -130,10 +130,10 @@ def _check_table_1(context: Context) -> Finding:
         f"Of {len(best)} statements that DAS is below all of its rivals in a column of Table 1, "
         f"{counted(best)}. On Small, DAS against RIFLING: JCT {to_rifling[JCT]}, printed {printed:.1f} %; "
         f"fee {to_rifling[FEE]}. DAS against FIFO-Consolidate, which the paper does not compare with: JCT "
-        f"{ours[JCT]}; fee {ours[FEE]}. Surely not above DAS: {refuting(das, refused, drawn)}. The networks "
-        "were trained for minutes of one processor core; the paper does not say for how long.",
+        f"{ours[JCT]}; fee {ours[FEE]}. Surely not above DAS: {refuting(das, refused, sampled)}. The "
+        "networks were trained for minutes of one processor core; the paper does not say for how long.",
         {
-            "instances": len(drawn),
+            "instances": len(sampled),
             "jobs": small.jobs,
             **trainings(everyone),
             **{
@@ -144,13 +144,16 @@ def _check_table_1(context: Context) -> Finding:
         },
         tables=(
             statement_table([*best, *rest]),
-            *(level_table(f"{c.capitalize()}, {s.jobs} jobs", field[c], s, drawn) for c, s in places.items()),
+            *(
+                level_table(f"{c.capitalize()}, {s.jobs} jobs", field[c], s, sampled)
+                for c, s in places.items()
+            ),
             *(
                 versus_table(
                     f"{c.capitalize()}, DAS and its rivals, and all against FIFO-Consolidate",
                     [*((das, b) for b in there[c]), *((a, FIFO) for a in field[c][:-1])],
                     s,
-                    drawn,
+                    sampled,
                 )
                 for c, s in places.items()
             ),
@@ -162,7 +165,7 @@ def _check_table_1(context: Context) -> Finding:
                 field[c][:-1],
                 FIFO,
                 s,
-                drawn,
+                sampled,
             )
             for c, s in places.items()
         ),
@@ -179,26 +182,28 @@ def _check_ablation(context: Context) -> Finding:
     paper = _paper(context)
     if (missing := too_few(list(paper.values()))) is not None:
         return missing
-    drawn, small = traces(context), base_setup(context)
-    play_all(context, [(group, small) for group in (*paper.values(), FIFO)], drawn)
+    sampled, small = traces(context), base_setup(context)
+    play_all(context, [(group, small) for group in (*paper.values(), FIFO)], sampled)
     pairs = [(paper[a], paper[b]) for a, b in STEPS]
-    found = {(a.label, b.label, m): compare(a, b, small, drawn, m) for a, b in pairs for m in MEASURES}
+    found = {(a.label, b.label, m): compare(a, b, small, sampled, m) for a, b in pairs for m in MEASURES}
     statements = [
         claimed(f"{a} is below {b} in {WORD[m]}", {"Small": one}) for (a, b, m), one in found.items()
     ]
     agents = [(paper["DA"], paper[name]) for name in ("DL2", "RIFLING")]
     beside = [
-        claimed(f"{a.label} is below {b.label} in JCT (beside)", {"Small": compare(a, b, small, drawn, JCT)})
+        claimed(
+            f"{a.label} is below {b.label} in JCT (beside)", {"Small": compare(a, b, small, sampled, JCT)}
+        )
         for a, b in agents
     ]
     return Finding(
         as_amended(statements, []),
         f"On Small, of {len(statements)} statements that a module improves a metric, {counted(statements)}. "
-        f"DAS against DA: JCT {compare(paper['DAS'], paper['DA'], small, drawn, JCT)}. When means of the "
+        f"DAS against DA: JCT {compare(paper['DAS'], paper['DA'], small, sampled, JCT)}. When means of the "
         "actions are played the process changes no decision (placement/mean-actions), so what it adds can "
         "only come from what it did to the training. The paper does not say how many trainings it averages.",
         {
-            "instances": len(drawn),
+            "instances": len(sampled),
             "jobs": small.jobs,
             **trainings(list(paper.values())),
             **{
@@ -208,12 +213,12 @@ def _check_ablation(context: Context) -> Finding:
         },
         tables=(
             statement_table([*statements, *beside]),
-            level_table("Small, rho 0.8", [*paper.values(), FIFO], small, drawn),
+            level_table("Small, rho 0.8", [*paper.values(), FIFO], small, sampled),
             versus_table(
                 "Small, rho 0.8",
                 [*pairs, *agents, *((group, FIFO) for group in paper.values())],
                 small,
-                drawn,
+                sampled,
             ),
         ),
     )
@@ -226,15 +231,15 @@ def _check_table_3(context: Context) -> Finding:
     das, rifling = trained("das", "DAS", context), trained("rifling", "RIFLING", context)
     if (missing := too_few([das, rifling])) is not None:
         return missing
-    drawn, small = seeds(context, 6, 20, 30), Setup(context.pick(60, 150, 1000))
-    play_all(context, [(group, small) for group in (das, rifling, FIFO)], drawn)
+    sampled, small = seeds(context, 6, 20, 30), Setup(context.pick(60, 150, 1000))
+    play_all(context, [(group, small) for group in (das, rifling, FIFO)], sampled)
     tests = {
         "two trainings of DAS": list(combinations(das.members, 2)),
         "two trainings of RIFLING": list(combinations(rifling.members, 2)),
         "a training of DAS and one of RIFLING": [(a, b) for a in das.members for b in rifling.members],
     }
     rates = {
-        (name, of): np.array([_share_significant(pairs, small, seed, of) for seed in drawn])
+        (name, of): np.array([_share_significant(pairs, small, seed, of) for seed in sampled])
         for name, pairs in tests.items()
         for of in ("JCT", "fee")
     }
@@ -248,7 +253,7 @@ def _check_table_3(context: Context) -> Finding:
         for (name, of), found in rates.items()
         if name.startswith("two")
     ]
-    over = {m: compare(das, rifling, small, drawn, m) for m in MEASURES}
+    over = {m: compare(das, rifling, small, sampled, m) for m in MEASURES}
     told = "; ".join(f"{name} in {spread(rates[name, 'JCT'])} %" for name in tests)
     return Finding(
         settled(statements),
@@ -257,7 +262,7 @@ def _check_table_3(context: Context) -> Finding:
         "method: what the test finds between two designs may be seeds alone. Over traces, all trainings "
         f"in, DAS against RIFLING: JCT {over[JCT]}; fee {over[FEE]}.",
         {
-            "instances": len(drawn),
+            "instances": len(sampled),
             "jobs": small.jobs,
             **trainings([das, rifling]),
             **{
@@ -270,7 +275,7 @@ def _check_table_3(context: Context) -> Finding:
         tables=(
             statement_table(statements),
             Table(
-                f"How often the Wilcoxon test over the jobs of a trace finds p < {LEVEL:g}, {len(drawn)} "
+                f"How often the Wilcoxon test over the jobs of a trace finds p < {LEVEL:g}, {len(sampled)} "
                 f"instances of {small.jobs} jobs. {NOTE}",
                 ("between", "pairs per instance", "JCT (% of the pairs)", "fee (% of the pairs)"),
                 tuple(
@@ -278,7 +283,7 @@ def _check_table_3(context: Context) -> Finding:
                     for name, pairs in tests.items()
                 ),
             ),
-            versus_table("Small, rho 0.8", [(das, rifling), (das, FIFO), (rifling, FIFO)], small, drawn),
+            versus_table("Small, rho 0.8", [(das, rifling), (das, FIFO), (rifling, FIFO)], small, sampled),
         ),
     )
 
@@ -313,11 +318,11 @@ def _check_untrained(context: Context) -> Finding:
     das = trained("das", "DAS", context)
     if (missing := too_few([das])) is not None:
         return missing
-    drawn, small = traces(context), base_setup(context)
+    sampled, small = traces(context), base_setup(context)
     blank = untrained("das", "untrained DAS", context.pick(3, 10, 20))
     groups, places = (das, blank, FIFO), {cluster: small.on(cluster) for cluster in CLUSTERS}
-    play_all(context, [(group, s) for s in places.values() for group in groups], drawn)
-    wide = {(g.label, c): _width(g, s, drawn) for c, s in places.items() for g in (das, blank)}
+    play_all(context, [(group, s) for s in places.values() for group in groups], sampled)
+    wide = {(g.label, c): _width(g, s, sampled) for c, s in places.items() for g in (das, blank)}
     printed = {c: _lead_in_print(at) for at, c in enumerate(CLUSTERS)}
     statements = [
         Statement(
@@ -331,11 +336,13 @@ def _check_untrained(context: Context) -> Finding:
     beside = [
         claimed(
             f"training on Small lowers the {WORD[m]} (beside)",
-            {c.capitalize(): compare(das, blank, s, drawn, m) for c, s in places.items()},
+            {c.capitalize(): compare(das, blank, s, sampled, m) for c, s in places.items()},
         )
         for m in MEASURES
     ]
-    against = "; ".join(f"{c.capitalize()} {compare(blank, FIFO, s, drawn, JCT)}" for c, s in places.items())
+    against = "; ".join(
+        f"{c.capitalize()} {compare(blank, FIFO, s, sampled, JCT)}" for c, s in places.items()
+    )
     told = {g.label: ", ".join(spread(wide[g.label, c]) for c in CLUSTERS) for g in (das, blank)}
     return Finding(
         as_amended(statements[1:], statements[:1]),
@@ -345,7 +352,7 @@ def _check_untrained(context: Context) -> Finding:
         f"{', '.join(f'{gain:.1f}' for gain in printed.values())} %, with one training for all we know. JCT "
         f"of untrained networks against FIFO-Consolidate: {against}.",
         {
-            "instances": len(drawn),
+            "instances": len(sampled),
             "jobs": small.jobs,
             **trainings([das, blank]),
             **{
@@ -356,18 +363,18 @@ def _check_untrained(context: Context) -> Finding:
         },
         tables=(
             statement_table([*statements, *beside]),
-            *(level_table(c.capitalize(), groups, s, drawn) for c, s in places.items()),
+            *(level_table(c.capitalize(), groups, s, sampled) for c, s in places.items()),
             *(
-                versus_table(c.capitalize(), [(das, blank), (das, FIFO), (blank, FIFO)], s, drawn)
+                versus_table(c.capitalize(), [(das, blank), (das, FIFO), (blank, FIFO)], s, sampled)
                 for c, s in places.items()
             ),
         ),
     )
 
 
-def _width(group: Group, setup: Setup, drawn: Sequence[int]) -> np.ndarray:
+def _width(group: Group, setup: Setup, sampled: Sequence[int]) -> np.ndarray:
     """Return how far the worst training is above the best in JCT, in per cent of FIFO-Consolidate's."""
-    return width(excess(values(group, setup, drawn, JCT), values(FIFO, setup, drawn, JCT)[0]))
+    return width(excess(values(group, setup, sampled, JCT), values(FIFO, setup, sampled, JCT)[0]))
 
 
 def _reaches(found: np.ndarray, limit: float) -> bool | None:
@@ -390,42 +397,42 @@ def _check_heads(context: Context) -> Finding:
     rifling = trained("rifling", "RIFLING", context)
     if (missing := too_few([*groups.values(), rifling])) is not None:
         return missing
-    drawn, small = traces(context), base_setup(context)
+    sampled, small = traces(context), base_setup(context)
     everyone = [*groups.values(), rifling, FIFO]
-    play_all(context, [(group, small) for group in everyone], drawn)
+    play_all(context, [(group, small) for group in everyone], sampled)
     statements = [
         claimed(
             "the fee is the lowest with 4 heads",
-            {f"against {h}": compare(groups[4], groups[h], small, drawn, FEE) for h in (1, 2, 8)},
+            {f"against {h}": compare(groups[4], groups[h], small, sampled, FEE) for h in (1, 2, 8)},
         ),
         claimed(
             "the JCT is the highest with 4 heads",
-            {f"{h} against 4": compare(groups[h], groups[4], small, drawn, JCT) for h in (1, 2, 8)},
+            {f"{h} against 4": compare(groups[h], groups[4], small, sampled, JCT) for h in (1, 2, 8)},
         ),
         *(
             claimed(
                 f"the {WORD[m]} is below that of RIFLING with any number of heads",
-                {str(h): compare(group, rifling, small, drawn, m) for h, group in groups.items()},
+                {str(h): compare(group, rifling, small, sampled, m) for h, group in groups.items()},
             )
             for m in MEASURES
         ),
     ]
-    own = {m: compare(groups[4], FIFO, small, drawn, m).by_seed for m in MEASURES}
+    own = {m: compare(groups[4], FIFO, small, sampled, m).by_seed for m in MEASURES}
     return Finding(
         settled(statements),
         f"DA+MC with 1, 2, 4 and 8 heads on Small: {counted(statements)}. The trainings with 4 heads alone "
         f"are from {ends(own[JCT], 1, '+')} % in JCT and {ends(own[FEE], 1, '+')} % in fee against "
         "FIFO-Consolidate. Figure 5 shows DAS, averaged over three clusters; the paper does not say of how "
         "many trainings.",
-        {"instances": len(drawn), "jobs": small.jobs, **trainings(everyone)},
+        {"instances": len(sampled), "jobs": small.jobs, **trainings(everyone)},
         tables=(
             statement_table(statements),
-            level_table("Small, rho 0.8", everyone, small, drawn),
+            level_table("Small, rho 0.8", everyone, small, sampled),
             versus_table(
                 "Small, rho 0.8",
                 [(a, b) for a, b in combinations(groups.values(), 2)] + [(a, FIFO) for a in groups.values()],
                 small,
-                drawn,
+                sampled,
             ),
         ),
     )
@@ -438,14 +445,15 @@ def _check_figure_7(context: Context) -> Finding:
     das, rifling = trained("das", "DAS", context), trained("rifling", "RIFLING", context)
     if (missing := too_few([das, rifling])) is not None:
         return missing
-    drawn, base = traces(context), base_setup(context)
+    sampled, base = traces(context), base_setup(context)
     levels = {name: replace(base, rho=base.rho * rate) for name, rate in RATES.items()}
-    play_all(context, [(group, s) for s in levels.values() for group in (das, rifling, FIFO)], drawn)
+    play_all(context, [(group, s) for s in levels.values() for group in (das, rifling, FIFO)], sampled)
     at = {
-        m: {name: compare(das, rifling, setup, drawn, m) for name, setup in levels.items()} for m in MEASURES
+        m: {name: compare(das, rifling, setup, sampled, m) for name, setup in levels.items()}
+        for m in MEASURES
     }
     more = {
-        m: {name: _excess_of(das, rifling, setup, drawn, m) for name, setup in levels.items()}
+        m: {name: _excess_of(das, rifling, setup, sampled, m) for name, setup in levels.items()}
         for m in MEASURES
     }
     grows = {
@@ -471,7 +479,7 @@ def _check_figure_7(context: Context) -> Finding:
         + f". Of {len(statements)} statements of Appendix E, {counted(statements)}. The networks were "
         "trained at Normal alone.",
         {
-            "instances": len(drawn),
+            "instances": len(sampled),
             "jobs": base.jobs,
             **trainings([das, rifling]),
             **{
@@ -483,12 +491,12 @@ def _check_figure_7(context: Context) -> Finding:
         tables=(
             statement_table(statements),
             *(
-                level_table(f"{n} load (rho {s.rho:g})", [das, rifling, FIFO], s, drawn)
+                level_table(f"{n} load (rho {s.rho:g})", [das, rifling, FIFO], s, sampled)
                 for n, s in levels.items()
             ),
             *(
                 versus_table(
-                    f"{n} load (rho {s.rho:g})", [(das, rifling), (das, FIFO), (rifling, FIFO)], s, drawn
+                    f"{n} load (rho {s.rho:g})", [(das, rifling), (das, FIFO), (rifling, FIFO)], s, sampled
                 )
                 for n, s in levels.items()
             ),
@@ -497,10 +505,10 @@ def _check_figure_7(context: Context) -> Finding:
 
 
 def _excess_of(
-    ours: Group, theirs: Group, setup: Setup, drawn: Sequence[int], measure: str
+    ours: Group, theirs: Group, setup: Setup, sampled: Sequence[int], measure: str
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return by how many per cent two groups are above the mean of the second, (members, seeds) each."""
-    a, b = (values(group, setup, drawn, measure) for group in (ours, theirs))
+    a, b = (values(group, setup, sampled, measure) for group in (ours, theirs))
     return excess(a, b.mean(0)), excess(b, b.mean(0))
 
 

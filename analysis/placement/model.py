@@ -289,12 +289,12 @@ def backfill() -> PlacementInstance:
 def _check_window(context: Context) -> Finding:
     sizes = context.pick((2, 8, 64), (2, 8, 24, 64, 256), (2, 8, 24, 64, 256, 512))
     jobs = context.pick(150, 400, 800)
-    drawn = [generate("default", seed, jobs=jobs, rho=4.0) for seed in seeds(context, 3, 12, 20)]
+    sampled = [generate("default", seed, jobs=jobs, rho=4.0) for seed in seeds(context, 3, 12, 20)]
     rules = {"FIFO-FirstFit": kernels.FIRST_FIT, "FIFO-Consolidate": kernels.CONSOLIDATE}
     found: dict[str, np.ndarray] = {}
     for name, rule in rules.items():
-        table = np.empty((len(drawn), len(sizes)))
-        for row, i in enumerate(track(context, drawn)):
+        table = np.empty((len(sampled), len(sizes)))
+        for row, i in enumerate(track(context, sampled)):
             order = np.arange(jobs)
             all_of_them = i.completion_times(by_keys(i, order, rule, jobs)).mean()
             for c, window in enumerate(sizes):
@@ -314,7 +314,7 @@ def _check_window(context: Context) -> Finding:
         {
             "three jobs: N = 1 (min)": pair[0],
             "three jobs: all (min)": pair[1],
-            "workloads": len(drawn),
+            "workloads": len(sampled),
             **{
                 f"{name}: JCT with N = {w} / with all, mean": float(t[:, c].mean())
                 for name, t in found.items()
@@ -330,7 +330,7 @@ def _check_window(context: Context) -> Finding:
                 "N (jobs)",
                 log="x",
                 problem="placement",
-                note=f"{len(drawn)} generated workloads of {jobs} jobs, rho = 4",
+                note=f"{len(sampled)} generated workloads of {jobs} jobs, rho = 4",
             ),
         ),
         counterexample=tiny,

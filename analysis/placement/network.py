@@ -659,12 +659,12 @@ def rows_back(seen: list[list[int]], lag: int) -> Rows:
 def _check_history(context: Context) -> Finding:
     lines = []
     for rho in track(context, (0.8, 2.0)):
-        drawn = [
+        samples = [
             windows(generate("default", seed, jobs=context.pick(80, 300, 1000), rho=rho))
             for seed in seeds(context, 2, 5, 20)
         ]
         for lag in (1, 8):
-            parts = [rows_back(seen, lag) for seen in drawn]
+            parts = [rows_back(seen, lag) for seen in samples]
             total = Rows(*(sum(column) for column in zip(*parts, strict=True)))
             shares = [100.0 * n / total.rows for n in (total.same, total.known)]
             lines.append((rho, lag, total.rows, *shares))

@@ -292,8 +292,10 @@ def _check_lazy_jct(context: Context) -> Finding:
     known = [s for some in survey(context).values() for s in some]
     relative = np.array([s.lazy[0] / s.points[:, 0].max() for s in known])
     best = sum(bool(s.lazy[0] == s.least[0]) for s in known)
-    drawn = [generate("default", seed, jobs=context.pick(60, 150, 400)) for seed in seeds(context, 3, 8, 20)]
-    times = np.array([[_mean_jct(policy, i) for policy in (Lazy(), FifoConsolidate())] for i in drawn])
+    sampled = [
+        generate("default", seed, jobs=context.pick(60, 150, 400)) for seed in seeds(context, 3, 8, 20)
+    ]
+    times = np.array([[_mean_jct(policy, i) for policy in (Lazy(), FifoConsolidate())] for i in sampled])
     factor = times[:, 0] / times[:, 1]
     small = solve_all(in_order())
     return Finding(

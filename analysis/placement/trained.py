@@ -166,20 +166,20 @@ decides the same (placement/figure-5-history plays several), and the shortest is
 _KNOWN: dict[tuple[Contender, Setup], dict[int, Outcome]] = defaultdict(dict)
 
 
-def outcomes(who: Contender, setup: Setup, drawn: Sequence[int]) -> list[Outcome]:
+def outcomes(who: Contender, setup: Setup, sampled: Sequence[int]) -> list[Outcome]:
     """Return what a contender does on each instance; networks play what is new to them side by side."""
     if not issubclass(POLICIES[who.policy], policies.Learned):
-        return [outcome(who, setup, seed) for seed in drawn]
+        return [outcome(who, setup, seed) for seed in sampled]
     known = _KNOWN[who, setup]
-    rest = [seed for seed in drawn if seed not in known]
+    rest = [seed for seed in sampled if seed not in known]
     made = [instance(setup, seed) for seed in rest]
     for seed, one, schedule in zip(rest, made, side_by_side(who, made), strict=True):
         known[seed] = Outcome(one.cost(schedule), measures_of(one, schedule), schedule)
-    return [known[seed] for seed in drawn]
+    return [known[seed] for seed in sampled]
 
 
 def side_by_side(
-    who: Contender, drawn: Sequence[PlacementInstance], tau: int = AT_PLAY, *, contention: bool = True
+    who: Contender, sampled: Sequence[PlacementInstance], tau: int = AT_PLAY, *, contention: bool = True
 ) -> list[Schedule]:
     """Return the schedules of a learned policy, epoch by epoch on all instances of equally many machines.
 
@@ -192,9 +192,9 @@ def side_by_side(
     actor = with_history(policy.networks(), tau)
     if actor.design.draws_jobs:
         raise InputError(f"{who.label}: draws jobs at random, which is not played side by side")
-    eyes = [Eyes(one.setting, actor.design.sees_estimates) for one in drawn]
-    episodes = [one.episode(policy.traits.sees) for one in drawn]
-    memories = [Memory() for _ in drawn]
+    eyes = [Eyes(one.setting, actor.design.sees_estimates) for one in sampled]
+    episodes = [one.episode(policy.traits.sees) for one in sampled]
+    memories = [Memory() for _ in sampled]
     streams = [iter(episode) for episode in episodes]
 
     def look(at: Iterable[int]) -> dict[int, Scene]:
@@ -203,7 +203,7 @@ def side_by_side(
         return {k: eyes[k].look(observation) for k, observation in known}
 
     with one_thread():
-        scenes = look(range(len(drawn)))
+        scenes = look(range(len(sampled)))
         while scenes:
             moves = act(actor, list(scenes.values()), [memories[k] for k in scenes], None)
             for k, move in zip(scenes, moves, strict=True):
@@ -234,16 +234,16 @@ def with_history(actor: Actor, tau: int) -> Actor:
     return changed
 
 
-def play_all(context: Context, cells: Iterable[tuple[Group, Setup]], drawn: Sequence[int]) -> None:
+def play_all(context: Context, cells: Iterable[tuple[Group, Setup]], sampled: Sequence[int]) -> None:
     """Make all runs first, so that progress is told."""
     for who, setup in track(context, [(w, setup) for group, setup in cells for w in group.members]):
-        outcomes(who, setup, drawn)
+        outcomes(who, setup, sampled)
 
 
-def values(group: Group, setup: Setup, drawn: Sequence[int], measure: str) -> np.ndarray:
+def values(group: Group, setup: Setup, sampled: Sequence[int], measure: str) -> np.ndarray:
     """Return a measure of each training on each instance, shape (members, seeds)."""
     return np.array(
-        [[found.measures[measure] for found in outcomes(who, setup, drawn)] for who in group.members]
+        [[found.measures[measure] for found in outcomes(who, setup, sampled)] for who in group.members]
     )
 
 
@@ -312,9 +312,9 @@ def contrast(ours: np.ndarray, theirs: np.ndarray) -> Versus:
     )
 
 
-def compare(a: Group, b: Group, setup: Setup, drawn: Sequence[int], measure: str) -> Versus:
+def compare(a: Group, b: Group, setup: Setup, sampled: Sequence[int], measure: str) -> Versus:
     """Compare two groups on the same instances: a less b, in per cent of b's mean on each of them."""
-    ours, theirs = (values(group, setup, drawn, measure) for group in (a, b))
+    ours, theirs = (values(group, setup, sampled, measure) for group in (a, b))
     base = theirs.mean(0)
     return contrast(excess(ours, base), excess(theirs, base))
 
@@ -347,10 +347,10 @@ def claimed(says: str, found: Mapping[str, Versus]) -> Statement:
 
 
 def below_all(
-    ours: Group, rivals: Sequence[Group], cluster: str, setup: Setup, drawn: Sequence[int], measure: str
+    ours: Group, rivals: Sequence[Group], cluster: str, setup: Setup, sampled: Sequence[int], measure: str
 ) -> Statement:
     """Return the statement that a group is below all rivals; it tells of those that are not surely above."""
-    found = {b.label: compare(ours, b, setup, drawn, measure) for b in rivals}
+    found = {b.label: compare(ours, b, setup, sampled, measure) for b in rivals}
     signs = {label: below(one) for label, one in found.items()}
     told = [f"against {label}: {found[label]}" for label, sign in signs.items() if sign is not True]
     ahead = sum(sign is True for sign in signs.values())
@@ -368,17 +368,17 @@ WORD = {JCT: "JCT", FEE: "fee"}
 """What measures are called in sentences."""
 
 
-def level_table(title: str, groups: Sequence[Group], setup: Setup, drawn: Sequence[int]) -> Table:
+def level_table(title: str, groups: Sequence[Group], setup: Setup, sampled: Sequence[int]) -> Table:
     """Return JCT and fee of each group, and how far its trainings are apart."""
     rows = []
     for group in groups:
         cells: list[str | int] = [group.label, len(group) if len(group) > 1 else "-"]
         for measure in MEASURES:
-            found = values(group, setup, drawn, measure)
+            found = values(group, setup, sampled, measure)
             cells += [spread(found.mean(0), 2), ends(found.mean(1), 2)]
         rows.append(tuple(cells))
     return Table(
-        f"{title}: means over {len(drawn)} instances (± 95 % half width), and the least and the largest "
+        f"{title}: means over {len(sampled)} instances (± 95 % half width), and the least and the largest "
         f"mean of a seed, of its training or, where there was none, of its first weights. {NOTE}",
         ("policy", "seeds", "JCT (min)", "JCT by seed (min)", "fee ($)", "fee by seed ($)"),
         tuple(rows),
@@ -386,14 +386,14 @@ def level_table(title: str, groups: Sequence[Group], setup: Setup, drawn: Sequen
 
 
 def versus_table(
-    title: str, pairs: Iterable[tuple[Group, Group]], setup: Setup, drawn: Sequence[int]
+    title: str, pairs: Iterable[tuple[Group, Group]], setup: Setup, sampled: Sequence[int]
 ) -> Table:
     """Return a comparison per pair: traces, test and trainings, of JCT and fee."""
     rows = []
     for a, b in pairs:
         cells: list[str] = [f"{a.label} - {b.label}"]
         for measure in MEASURES:
-            found = compare(a, b, setup, drawn, measure)
+            found = compare(a, b, setup, sampled, measure)
             mean, low, high = found.over_traces.difference
             ahead = "-" if len(a) == 1 else f"{found.ahead} of {len(a)}"
             cells += [
@@ -406,7 +406,7 @@ def versus_table(
     columns = (f"{word} {what}" for word in WORD.values() for what in ("(%)", "p", "by seed (%)", "ahead"))
     return Table(
         f"{title}: mean difference with its 95 % interval (t) and p of the Wilcoxon signed-rank test, of "
-        f"means over the seeds of the networks, paired over {len(drawn)} instances; the least and the "
+        f"means over the seeds of the networks, paired over {len(sampled)} instances; the least and the "
         f"largest mean difference of a seed, and how many are below. {NOTE}",
         ("policies", *columns),
         tuple(rows),
@@ -414,14 +414,14 @@ def versus_table(
 
 
 def chart(
-    name: str, caption: str, groups: Sequence[Group], base: Group, setup: Setup, drawn: Sequence[int]
+    name: str, caption: str, groups: Sequence[Group], base: Group, setup: Setup, sampled: Sequence[int]
 ) -> Figure:
     """Return bars of JCT and fee against a base, with intervals over instances; a point per seed."""
     figure, ax = new_figure(height=max(3.3, 0.45 * len(groups)))
     series, points = {}, []
     for index, (label, measure) in enumerate((("JCT", JCT), ("fee", FEE))):
-        against = values(base, setup, drawn, measure).mean(0)
-        found = [excess(values(group, setup, drawn, measure), against) for group in groups]
+        against = values(base, setup, sampled, measure).mean(0)
+        found = [excess(values(group, setup, sampled, measure), against) for group in groups]
         bands = mean_band(np.column_stack([one.mean(0) for one in found]))
         series[label] = bands
         at = [row - 0.2 + 0.4 * index for row in range(len(groups))]
@@ -434,8 +434,8 @@ def chart(
     ax.set_xlabel(f"against {base.label} (%)")
     return Figure(
         f"placement-{name}",
-        f"{caption} JCT and fee against those of {base.label}; negative is better. {len(drawn)} instances of "
-        f"{setup.jobs} jobs. {NOTE}.",
+        f"{caption} JCT and fee against those of {base.label}; negative is better. {len(sampled)} instances "
+        f"of {setup.jobs} jobs. {NOTE}.",
         to_svg(figure),
     )
 
@@ -466,12 +466,12 @@ def trainings(groups: Iterable[Group]) -> dict[str, float | int | str | bool]:
     return {f"seeds of {group.label}": len(group) for group in groups if len(group) > 1}
 
 
-def refuting(ours: Group, rivals: Mapping[Setup, Sequence[Group]], drawn: Sequence[int]) -> str:
+def refuting(ours: Group, rivals: Mapping[Setup, Sequence[Group]], sampled: Sequence[int]) -> str:
     """Return the rivals that a group is not below, by setup and measure, as text."""
     told = []
     for setup, there in rivals.items():
         for measure in MEASURES:
-            found = [b.label for b in there if below(compare(ours, b, setup, drawn, measure)) is False]
+            found = [b.label for b in there if below(compare(ours, b, setup, sampled, measure)) is False]
             if found:
                 told.append(f"{(setup.cluster or 'tiny').capitalize()}, {WORD[measure]}: {', '.join(found)}")
     return "; ".join(told) or "none"

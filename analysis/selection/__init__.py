@@ -18,7 +18,7 @@ CLAIMS: list[Claim] = [
 def facts(mode: str, seed: int) -> list[Table]:
     """Return the facts about the instances that the claims start from."""
     sizes = ("tiny", "default") if mode == "quick" else ("tiny", "default", "large")
-    drawn = {size: generate(size, seed) for size in sizes}
-    columns = ("size", *next(iter(drawn.values())).facts(), "digest", "origin")
-    rows = tuple((size, *i.facts().values(), i.digest(), str(i.origin)) for size, i in drawn.items())
+    sampled = {size: generate(size, seed) for size in sizes}
+    columns = ("size", *next(iter(sampled.values())).facts(), "digest", "origin")
+    rows = tuple((size, *i.facts().values(), i.digest(), str(i.origin)) for size, i in sampled.items())
     return [Table("Generated selection instances", columns, rows)]

@@ -48,17 +48,17 @@ SYNTHETIC = "Synthetic instances with the distributions of Table 3"
 
 
 def _check_table_3(context: Context) -> Finding:
-    drawn = seeds(context, 10, 30, 100)
-    made = [instance(Setup(capacity=2), seed) for seed in track(context, drawn)]
+    sampled = seeds(context, 10, 30, 100)
+    made = [instance(Setup(capacity=2), seed) for seed in track(context, sampled)]
     first, policy = made[0].setting, EsdpPrinted()
     demand = np.concatenate([i.setting.demand.ravel() for i in made])
     mu = np.concatenate([i.scale for i in made]) / SPREAD
     arrived = np.array([i.arrivals.mean() for i in made])
     preset = SIZES["default"]
     density = np.array([i.setting.channels / (preset.ports * preset.servers) for i in made])
-    price = np.concatenate([generate(seed=s, kinds=1, cost_scale=1.0).setting.cost for s in drawn])
+    price = np.concatenate([generate(seed=s, kinds=1, cost_scale=1.0).setting.cost for s in sampled])
     most = np.array([i.setting.most_channels for i in made])
-    default = np.array([instance(Setup(slots=0), s).setting.most_channels for s in drawn])
+    default = np.array([instance(Setup(slots=0), s).setting.most_channels for s in sampled])
     grown = statistics.delta(policy.delta, 1.0), statistics.g(policy.g, 1.0, 16.0)
     says = (1 / (np.log(np.log(2) + 1) + 1), np.log(2) + 4 * np.log(np.log(2) + 1) * 16)
 
@@ -105,7 +105,7 @@ def _check_table_3(context: Context) -> Finding:
         "default, and c = 2 is kept beside it. The scale of the costs is a second amendment, with a claim of "
         "its own.",
         {
-            "instances": len(drawn),
+            "instances": len(sampled),
             "parameters": len(rows),
             "reproduced": kept,
             "most channels at once, c = 2": int(most.max()),
@@ -122,13 +122,13 @@ def _check_table_3(context: Context) -> Finding:
 
 
 def _check_alpha(context: Context) -> Finding:
-    drawn = seeds(context, 20, 50, 200)
-    exact = np.zeros((len(drawn), len(CAPACITIES)))
+    sampled = seeds(context, 20, 50, 200)
+    exact = np.zeros((len(sampled), len(CAPACITIES)))
     for column, c in track(context, enumerate(CAPACITIES)):
         exact[:, column] = [
-            instance(Setup(slots=0, capacity=c), seed).setting.most_channels for seed in drawn
+            instance(Setup(slots=0, capacity=c), seed).setting.most_channels for seed in sampled
         ]
-    half = np.array([0.5 * instance(Setup(slots=0), seed).setting.channels for seed in drawn])[:, None]
+    half = np.array([0.5 * instance(Setup(slots=0), seed).setting.channels for seed in sampled])[:, None]
     below, above = half < exact, half > exact
     ratio = half / exact
     return Finding(
@@ -139,7 +139,7 @@ def _check_alpha(context: Context) -> Finding:
         f"small on {below[:, 2].mean():.0%} of the instances at c = 24, where S(t) can then end below max "
         "Upsilon.x.",
         {
-            "instances": len(drawn),
+            "instances": len(sampled),
             **{
                 f"{what}, c = {c}": round(float(values[:, i].mean()), 3)
                 for i, c in enumerate(CAPACITIES)
@@ -153,7 +153,7 @@ def _check_alpha(context: Context) -> Finding:
         },
         tables=(
             Table(
-                f"alpha |E| against the exact m = max ||x||_1. {SYNTHETIC}, {len(drawn)} of them",
+                f"alpha |E| against the exact m = max ||x||_1. {SYNTHETIC}, {len(sampled)} of them",
                 ("capacity", "m", "alpha |E|", "alpha |E| / m", "too small on (%)", "too large on (%)"),
                 tuple(
                     (
@@ -185,10 +185,10 @@ def all_negative() -> SelectionInstance:
 
 
 def _check_costs(context: Context) -> Finding:
-    drawn = seeds(context, 20, 100, 400)
+    sampled = seeds(context, 20, 100, 400)
     scales = (1.0, 0.5, 0.2, 0.1, 0.0)
-    negative, best, clipped = (np.zeros((len(drawn), len(scales))) for _ in range(3))
-    for row, seed in track(context, enumerate(drawn)):
+    negative, best, clipped = (np.zeros((len(sampled), len(scales))) for _ in range(3))
+    for row, seed in track(context, enumerate(sampled)):
         for column, scale in enumerate(scales):
             made = instance(Setup(slots=0, cost_scale=scale), seed)
             plain = made.scale / SPREAD - made.setting.cost
@@ -205,7 +205,7 @@ def _check_costs(context: Context) -> Finding:
         f"noise alone. With a tenth of the costs {spread(negative[:, default], 1)} % are negative and the "
         f"optimum is {spread(clipped[:, default], 2)}.",
         {
-            "instances": len(drawn),
+            "instances": len(sampled),
             "instances where doing nothing is best, costs as printed (%)": round(idle, 2),
             **{
                 f"channels with a negative mean, costs times {scale:g} (%)": round(float(v.mean()), 3)
@@ -214,8 +214,8 @@ def _check_costs(context: Context) -> Finding:
         },
         tables=(
             Table(
-                f"Costs and what they leave, capacity 12, all ports with jobs. {SYNTHETIC}, {len(drawn)} of "
-                "them",
+                f"Costs and what they leave, capacity 12, all ports with jobs. {SYNTHETIC}, {len(sampled)} "
+                "of them",
                 (
                     "costs times",
                     "channels with a negative mean before clipping (%)",
@@ -247,12 +247,12 @@ def _share_table(
     oracle: dict[int, np.ndarray],
     slots: dict[int, int],
     players: Sequence[Contender],
-    drawn: range,
+    sampled: range,
 ) -> Table:
     """Return what everyone earns per slot, and the share of what the oracle does."""
     heads = [f"c = {c}, T = {n}" for c, n in slots.items()]
     return Table(
-        f"Average AOU per slot, and its share of the oracle's, 95 % half widths over {len(drawn)} "
+        f"Average AOU per slot, and its share of the oracle's, 95 % half widths over {len(sampled)} "
         f"instances. {NOTE}",
         ("algorithm", *(f"{head}{what}" for head in heads for what in ("", ", share (%)"))),
         (
@@ -276,7 +276,7 @@ def _share_table(
 
 
 def _check_improvements(context: Context) -> Finding:
-    drawn = seeds(context, 8, 6, 10)
+    sampled = seeds(context, 8, 6, 10)
     slots = context.pick({2: 60, 12: 200}, {2: 300, 12: 300, 24: 100}, {2: 8000, 12: 8000, 24: 2000})
     setups = {c: Setup(slots=n, capacity=c) for c, n in slots.items()}
     players = context.pick((PRINTED, ESDP, *BASELINES, GREEDY), EVERYONE, EVERYONE)
@@ -285,12 +285,12 @@ def _check_improvements(context: Context) -> Finding:
     mean: dict[tuple[int, Contender], np.ndarray] = {}
     for c, setup in track(context, setups.items()):
         for who in players:
-            mean[c, who] = averages(who, setup, drawn)
+            mean[c, who] = averages(who, setup, sampled)
     leads = {(c, who, other): lead(mean[c, who], mean[c, other]) for c, who in mean for other in rivals}
     printed, default = (
         [positive(leads[c, PRINTED, other]) for other in BASELINES] for c in (CAPACITIES[0], CAPACITIES[1])
     )
-    oracle = {c: optima(setup, drawn) for c, setup in setups.items()}
+    oracle = {c: optima(setup, sampled) for c, setup in setups.items()}
     heads = [f"c = {c}, T = {n}" for c, n in slots.items()]
     behind = sum(positive(leads[12, PRINTED, other]) is False for other in bandits)
 
@@ -306,7 +306,7 @@ def _check_improvements(context: Context) -> Finding:
         f"that the paper does not compare with ({', '.join(who.label for who in bandits)}) {behind} are "
         f"clearly ahead of {PRINTED.label} at c = 12.",
         {
-            "instances": len(drawn),
+            "instances": len(sampled),
             **{f"slots, c = {c}": n for c, n in slots.items()},
             **{
                 f"{who.label} over {other.label}, c = {c} (%)": round(float(leads[c, who, other].mean()), 2)
@@ -318,7 +318,7 @@ def _check_improvements(context: Context) -> Finding:
         },
         tables=(
             Table(
-                f"Lead of ESDP over each baseline (%), 95 % half widths over {len(drawn)} instances; the "
+                f"Lead of ESDP over each baseline (%), 95 % half widths over {len(sampled)} instances; the "
                 f"paper has 'up to 73, 36, 28' without saying which is which. {NOTE}",
                 ("ESDP", "over", *heads),
                 tuple(
@@ -327,7 +327,7 @@ def _check_improvements(context: Context) -> Finding:
                     for other in rivals
                 ),
             ),
-            _share_table(mean, oracle, slots, players, drawn),
+            _share_table(mean, oracle, slots, players, sampled),
         ),
         figures=(
             bars(
@@ -344,15 +344,15 @@ def _check_improvements(context: Context) -> Finding:
     )
 
 
-def _decisions(who: Contender, drawn: SelectionInstance, seed: int) -> np.ndarray:
-    return np.array(play(who.make(), drawn, policy_seed(seed), keep_decisions=True).decisions)
+def _decisions(who: Contender, sampled: SelectionInstance, seed: int) -> np.ndarray:
+    return np.array(play(who.make(), sampled, policy_seed(seed), keep_decisions=True).decisions)
 
 
 def _check_baselines(context: Context) -> Finding:
-    drawn = seeds(context, 4, 10, 20)
+    sampled = seeds(context, 4, 10, 20)
     slots = context.pick(100, 300, 2000)
-    differ = {who: np.zeros(len(drawn)) for who in BASELINES}
-    for row, seed in track(context, enumerate(drawn)):
+    differ = {who: np.zeros(len(sampled)) for who in BASELINES}
+    for row, seed in track(context, enumerate(sampled)):
         made = instance(Setup(slots=slots), seed)
         data = made.to_dict()
         other = SelectionInstance.from_dict(data | {"seed": data["seed"] + 1})
@@ -370,7 +370,7 @@ def _check_baselines(context: Context) -> Finding:
         "that it 'does not adjust its strategy' (Sec. 4.1) contradicts its definition. Ranking by x_(l,r)(t) "
         "before x is chosen is circular; all channels of a port are taken to count.",
         {
-            "instances": len(drawn),
+            "instances": len(sampled),
             "slots": slots,
             **{
                 f"slots decided differently, {who.label} (%)": round(float(values.mean()), 2)
@@ -380,7 +380,7 @@ def _check_baselines(context: Context) -> Finding:
         tables=(
             Table(
                 f"Slots decided differently on another sample path of the same instance, {slots} slots, 95 % "
-                f"half widths over {len(drawn)} instances. {NOTE}",
+                f"half widths over {len(sampled)} instances. {NOTE}",
                 ("baseline", "slots decided differently (%)", "uses what it observes"),
                 tuple(
                     (who.label, spread(values), "yes" if learns[who] else "no")

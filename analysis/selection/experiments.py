@@ -113,17 +113,19 @@ def optimum(setup: Setup, seed: int) -> np.ndarray:
     return result
 
 
-def averages(who: Contender, setup: Setup, drawn: Sequence[int]) -> np.ndarray:
+def averages(who: Contender, setup: Setup, sampled: Sequence[int]) -> np.ndarray:
     """Return the average AOU per slot on each instance seed."""
-    return np.array([rewards(who, setup, seed).mean() for seed in drawn])
+    return np.array([rewards(who, setup, seed).mean() for seed in sampled])
 
 
-def optima(setup: Setup, drawn: Sequence[int]) -> np.ndarray:
+def optima(setup: Setup, sampled: Sequence[int]) -> np.ndarray:
     """Return the clairvoyant optimum per slot on each instance seed."""
-    return np.array([optimum(setup, seed).mean() for seed in drawn])
+    return np.array([optimum(setup, seed).mean() for seed in sampled])
 
 
-def running_means(who: Contender | str, setup: Setup, drawn: Sequence[int], points: np.ndarray) -> np.ndarray:
+def running_means(
+    who: Contender | str, setup: Setup, sampled: Sequence[int], points: np.ndarray
+) -> np.ndarray:
     """Return average AOU until each slot, of a contender or of the oracle, shape (seeds, points)."""
-    paths = [optimum(setup, seed) if isinstance(who, str) else rewards(who, setup, seed) for seed in drawn]
+    paths = [optimum(setup, seed) if isinstance(who, str) else rewards(who, setup, seed) for seed in sampled]
     return np.array([np.cumsum(path)[points - 1] / points for path in paths])

@@ -83,11 +83,11 @@ def _few(points: np.ndarray) -> list[int]:
     return sorted({int(i) for i in np.linspace(0, len(points) - 1, 6)})
 
 
-def _over_time(context: Context, setup: Setup, drawn: range, points: np.ndarray) -> dict[str, np.ndarray]:
+def _over_time(context: Context, setup: Setup, sampled: range, points: np.ndarray) -> dict[str, np.ndarray]:
     """Return averages until each point by label, the oracle first, shape (seeds, points)."""
-    found = {OPTIMUM: running_means(OPTIMUM, setup, drawn, points)}
+    found = {OPTIMUM: running_means(OPTIMUM, setup, sampled, points)}
     for who in track(context, _players(context)):
-        found[who.label] = running_means(who, setup, drawn, points)
+        found[who.label] = running_means(who, setup, sampled, points)
     return found
 
 
@@ -107,11 +107,11 @@ def _long(context: Context) -> tuple[Setup, range]:
 
 def changes_its_mind(who: Contender, setup: Setup, seed: int) -> bool:
     """Tell whether a policy decides differently under the same arrivals in two slots."""
-    drawn = instance(setup, seed)
+    sampled = instance(setup, seed)
     first: dict[bytes, bytes] = {}
     return any(
         first.setdefault(arrivals.tobytes(), x.tobytes()) != x.tobytes()
-        for arrivals, x in zip(drawn.arrivals, played(who, setup, seed), strict=True)
+        for arrivals, x in zip(sampled.arrivals, played(who, setup, seed), strict=True)
     )
 
 
@@ -152,16 +152,16 @@ def _early_and_late(
 
 
 def _check_figure_2(context: Context) -> Finding:
-    setup, drawn = _long(context)
+    setup, sampled = _long(context)
     slots = setup.slots or 0
     points = np.unique(np.append(_points(slots), [10, 20, slots // 4]))
-    found = _over_time(context, setup, drawn, points)
+    found = _over_time(context, setup, sampled, points)
     ours, theirs = found[PRINTED.label], found[HSWF.label]
     at = {t: int(np.searchsorted(points, t)) for t in (10, 20, slots // 4)}
     early = {t: lead(theirs[:, i], ours[:, i]) for t, i in at.items()}
     signs = [positive(values) for values in early.values()]
     widens = (ours - theirs)[:, -1] - (ours - theirs)[:, at[slots // 4]]
-    changed = [changes_its_mind(HSWF, setup, seed) for seed in drawn]
+    changed = [changes_its_mind(HSWF, setup, seed) for seed in sampled]
     first = {True: "clearly ahead", None: "not clearly ahead", False: "clearly behind"}
     opening = True if True in signs else signs[-1]
     end = {other: lead(ours[:, -1], found[other.label][:, -1]) for other in BASELINES}
@@ -184,7 +184,7 @@ def _check_figure_2(context: Context) -> Finding:
         "instances it re-ranks its ports. " + counted(statements),
         {
             "slots": slots,
-            "instances": len(drawn),
+            "instances": len(sampled),
             **{
                 f"lead over {other.label}, {PRINTED.label} (%)": round(float(gap.mean()), 2)
                 for other, gap in end.items()
@@ -220,10 +220,10 @@ def _check_figure_2(context: Context) -> Finding:
 
 
 def _check_figure_3(context: Context) -> Finding:
-    setup, drawn = _long(context)
+    setup, sampled = _long(context)
     slots = setup.slots or 0
     points = np.unique(np.append(_points(slots), slots // 10))
-    found = _over_time(context, setup, drawn, points)
+    found = _over_time(context, setup, sampled, points)
     early = int(np.searchsorted(points, slots // 10))
     ratio = {
         who: {other.label: found[who.label] / found[other.label] for other in BASELINES}
@@ -255,7 +255,7 @@ def _check_figure_3(context: Context) -> Finding:
         + counted(statements),
         {
             "slots": slots,
-            "instances": len(drawn),
+            "instances": len(sampled),
             **{
                 f"rise of {who.label} / {label}": round(float(values.mean()), 3)
                 for who, over in rise.items()
@@ -285,8 +285,8 @@ def ceiling(setup: Setup, seed: int) -> float:
     If x was chosen before, the ports with jobs make of it rho v~.x in expectation, at most rho times the
     optimum over all ports.
     """
-    drawn = instance(setup, seed)
-    return setup.arrival_probability * float(drawn.setting.knapsack.best(drawn.mean).value)
+    sampled = instance(setup, seed)
+    return setup.arrival_probability * float(sampled.setting.knapsack.best(sampled.mean).value)
 
 
 def turns(path: np.ndarray) -> float:
@@ -321,21 +321,21 @@ CONVERGES = {
 
 
 def _check_figure_4(context: Context) -> Finding:
-    setup, drawn = _long(context)
+    setup, sampled = _long(context)
     slots = setup.slots or 0
     points = np.unique(np.append(_points(slots), [slots // 20, slots // 2]))
-    found = _over_time(context, setup, drawn, points)
+    found = _over_time(context, setup, sampled, points)
     early, middle = (int(np.searchsorted(points, t)) for t in (slots // 20, slots // 2))
     rise = {who: found[who.label][:, -1] - found[who.label][:, early] for who in (PRINTED, *BASELINES)}
     ours = found[PRINTED.label]
     slow = 2 * ours[:, middle] - ours[:, early] - ours[:, -1]
-    below = optima(setup, drawn) - np.array([ceiling(setup, seed) for seed in drawn])
+    below = optima(setup, sampled) - np.array([ceiling(setup, seed) for seed in sampled])
     short = {who: found[OPTIMUM][:, -1] - found[who.label][:, -1] for who in ESDPS if who.label in found}
     late = found[ESDP.label][:, -1] - found[ESDP.label][:, middle]
     sign = positive(below)
     reachable = None if sign is None else not sign
     begun = max(slots // 20, 20)
-    turned = np.array([turns(rewards(PRINTED, setup, seed)[:begun]) for seed in drawn])
+    turned = np.array([turns(rewards(PRINTED, setup, seed)[:begun]) for seed in sampled])
     statements = [
         Statement(
             f"the average AOU of {PRINTED.label} rises",
@@ -369,8 +369,8 @@ def _check_figure_4(context: Context) -> Finding:
         ),
     ]
     table = {
-        "oracle": optima(setup, drawn),
-        "most that can be had without the arrivals": optima(setup, drawn) - below,
+        "oracle": optima(setup, sampled),
+        "most that can be had without the arrivals": optima(setup, sampled) - below,
         **{who.label: found[who.label][:, -1] for who in short},
     }
     return Finding(
@@ -381,7 +381,7 @@ def _check_figure_4(context: Context) -> Finding:
         f"{spread(late, 2, True)} in the second half. " + counted(statements),
         {
             "slots": slots,
-            "instances": len(drawn),
+            "instances": len(sampled),
             "oracle less the ceiling without arrivals": round(float(below.mean()), 4),
             **{f"oracle less {who.label} at the end": round(float(v.mean()), 4) for who, v in short.items()},
         },
@@ -409,43 +409,43 @@ def programmes(delta: str, slots: np.ndarray, channels: int) -> np.ndarray:
     return result
 
 
-def dense_cells(drawn: SelectionInstance, slot: int) -> float:
+def dense_cells(sampled: SelectionInstance, slot: int) -> float:
     """Return how often Algorithm 2 runs its innermost step in a slot, for every s, c' and i."""
-    s = drawn.setting
+    s = sampled.setting
     return float(
         programmes("loglog", np.array([slot]), s.channels)[0] * s.channels * np.prod(s.capacity + 1.0)
     )
 
 
-def search_cells(drawn: SelectionInstance, slots: Sequence[int]) -> float:
+def search_cells(sampled: SelectionInstance, slots: Sequence[int]) -> float:
     """Return the mean number of table cells and nodes by which the exact search selects in these slots.
 
     The statistics are those along a run of :class:`Esdp`; the search begins without an earlier decision.
     """
-    s = drawn.setting
-    decisions = np.array(play(ESDP.make(), drawn, keep_decisions=True).decisions, dtype=np.float64)
+    s = sampled.setting
+    decisions = np.array(play(ESDP.make(), sampled, keep_decisions=True).decisions, dtype=np.float64)
     xi = scaling(statistics.delta("loglog", np.arange(1.0, s.slots + 1)), s.most_channels)
     width = 0.5 * statistics.g("full", np.arange(1.0, s.slots + 1), s.most_channels)
     work = []
     for slot in slots:
         known = statistics.Statistics(s.channels)
         known.count = decisions[:slot].sum(axis=0).astype(np.int64)
-        known.total = (decisions[:slot] * drawn.path[:slot]).sum(axis=0)
+        known.total = (decisions[:slot] * sampled.path[:slot]).sum(axis=0)
         values, spreads = scaled(known.mean, known.spread(width[slot]), xi[slot])
-        allowed = s.open(drawn.arrivals[slot])
+        allowed = s.open(sampled.arrivals[slot])
         found = s.knapsack.best(values, spreads, allowed, first=known.untried)
         work.append(len(found.lambdas) * (allowed.sum() + 1) * s.knapsack.states + found.nodes)
     return float(np.mean(work))
 
 
 def _check_figure_5(context: Context) -> Finding:
-    drawn = seeds(context, 6, 10, 20)
+    sampled = seeds(context, 6, 10, 20)
     slots = context.pick(100, 300, 2000)
     at = np.linspace(slots // 2, slots - 1, 10).astype(int).tolist()
     scales = context.pick(((6, 30), (8, 40)), *(((6, 30), (8, 40), (10, 50)),) * 2)
-    size, dense, ours = (np.zeros((len(drawn), len(scales))) for _ in range(3))
+    size, dense, ours = (np.zeros((len(sampled), len(scales))) for _ in range(3))
     for column, (ports, servers) in track(context, enumerate(scales)):
-        for row, seed in enumerate(drawn):
+        for row, seed in enumerate(sampled):
             made = instance(Setup(slots=slots, ports=ports, servers=servers), seed)
             size[row, column] = made.setting.channels
             dense[row, column] = dense_cells(made, slots)
@@ -473,7 +473,7 @@ def _check_figure_5(context: Context) -> Finding:
         "gives no numbers; wall-clock times are in the benchmarks.",
         {
             "slots": slots,
-            "instances": len(drawn),
+            "instances": len(sampled),
             "exponent of |E|, dense table": round(float(slope.mean()), 3),
             **{
                 f"dense cells over ours, {n[0]} ports, {n[1]} servers": round(float(less[:, i].mean()), 1)
@@ -483,7 +483,7 @@ def _check_figure_5(context: Context) -> Finding:
         tables=(
             statement_table(statements),
             Table(
-                f"Work to decide one slot, counted, means over {len(drawn)} instances. {NOTE}",
+                f"Work to decide one slot, counted, means over {len(sampled)} instances. {NOTE}",
                 (
                     "ports, servers",
                     "channels",
@@ -518,18 +518,18 @@ def _check_figure_5(context: Context) -> Finding:
 
 
 def _check_figure_7(context: Context) -> Finding:
-    setup, drawn = Setup(slots=context.pick(150, 400, 8000)), seeds(context, 4, 5, 10)
+    setup, sampled = Setup(slots=context.pick(150, 400, 8000)), seeds(context, 4, 5, 10)
     slots = setup.slots or 0
     points = _points(slots)
     found = {
         who: {
-            text: running_means(variant(who, delta=name), setup, drawn, points)
+            text: running_means(variant(who, delta=name), setup, sampled, points)
             for name, text in DELTA.items()
         }
         for who in track(context, (PRINTED, ESDP))
     }
     many = {
-        text: np.array([programmes(name, points, instance(setup, seed).setting.channels) for seed in drawn])
+        text: np.array([programmes(name, points, instance(setup, seed).setting.channels) for seed in sampled])
         for name, text in DELTA.items()
     }
 
@@ -566,7 +566,7 @@ def _check_figure_7(context: Context) -> Finding:
         "solves no P4(s), so delta has no bearing on the size of its tables.",
         {
             "slots": slots,
-            "instances": len(drawn),
+            "instances": len(sampled),
             **{
                 f"largest difference in AOU, {who.label} (%)": round(float(abs(v).mean()), 3)
                 for who, (_, v) in effect.items()
@@ -601,20 +601,20 @@ def _check_figure_7(context: Context) -> Finding:
 
 def greed(who: Contender, setup: Setup, seed: int, slots: Sequence[int]) -> float:
     """Return what the decisions in these slots are worth by the averages known then, over the best so (%)."""
-    drawn = instance(setup, seed)
+    sampled = instance(setup, seed)
     decisions = played(who, setup, seed).astype(np.float64)
     shares = []
     for slot in slots:
         count = decisions[:slot].sum(axis=0)
-        known = (decisions[:slot] * drawn.path[:slot]).sum(axis=0) / np.maximum(count, 1.0)
-        best = drawn.setting.knapsack.best(known, open=drawn.setting.open(drawn.arrivals[slot])).value
+        known = (decisions[:slot] * sampled.path[:slot]).sum(axis=0) / np.maximum(count, 1.0)
+        best = sampled.setting.knapsack.best(known, open=sampled.setting.open(sampled.arrivals[slot])).value
         if best > 0.0:
             shares.append(known @ decisions[slot] / best)
     return 100.0 * float(np.mean(shares))
 
 
 def _check_figure_8(context: Context) -> Finding:
-    setup, drawn = Setup(slots=context.pick(150, 400, 8000)), seeds(context, 4, 5, 10)
+    setup, sampled = Setup(slots=context.pick(150, 400, 8000)), seeds(context, 4, 5, 10)
     slots = setup.slots or 0
     points = _points(slots)
     shorter = replace(setup, slots=min(slots, 1000))
@@ -623,8 +623,8 @@ def _check_figure_8(context: Context) -> Finding:
     exploits: dict[str, np.ndarray] = {}
     for name, text in track(context, G.items()):
         for who in found:
-            found[who][text] = running_means(variant(who, g=name), setup, drawn, points)
-        exploits[text] = np.array([greed(variant(ESDP, g=name), shorter, seed, at) for seed in drawn])
+            found[who][text] = running_means(variant(who, g=name), setup, sampled, points)
+        exploits[text] = np.array([greed(variant(ESDP, g=name), shorter, seed, at) for seed in sampled])
     first, second, third = G.values()
 
     def gain(who: Contender, other: str) -> np.ndarray:
@@ -648,7 +648,7 @@ def _check_figure_8(context: Context) -> Finding:
             ),
         ),
     ]
-    oracle = running_means(OPTIMUM, setup, drawn, points)
+    oracle = running_means(OPTIMUM, setup, sampled, points)
     return Finding(
         verdict(statements),
         f"After {slots} slots g = ln(t+1) earns {spread(gain(PRINTED, first), 1)} % more than the default g "
@@ -658,7 +658,7 @@ def _check_figure_8(context: Context) -> Finding:
         f"{spread(exploits[first])} %. " + counted(statements),
         {
             "slots": slots,
-            "instances": len(drawn),
+            "instances": len(sampled),
             **{
                 f"third over {nth}, {who.label} (%)": round(float(gain(who, text).mean()), 2)
                 for who in found
@@ -696,14 +696,14 @@ def _check_figure_8(context: Context) -> Finding:
 
 
 def _sweep(
-    context: Context, setups: Sequence[Setup], drawn: range, players: Sequence[Contender] | None = None
+    context: Context, setups: Sequence[Setup], sampled: range, players: Sequence[Contender] | None = None
 ) -> dict[str, np.ndarray]:
     """Return AOU per slot by label, the oracle first, shape (seeds, setups)."""
     players = _players(context) if players is None else players
     columns = [
         {
-            OPTIMUM: optima(setup, drawn),
-            **{who.label: averages(who, setup, drawn) for who in players},
+            OPTIMUM: optima(setup, sampled),
+            **{who.label: averages(who, setup, sampled) for who in players},
         }
         for setup in track(context, setups)
     ]
@@ -717,7 +717,7 @@ def _swept(
     places: Sequence[float],
     found: dict[str, np.ndarray],
     statements: Sequence[Statement],
-    drawn: range,
+    sampled: range,
     summary: str,
     *,
     slots: int,
@@ -741,7 +741,7 @@ def _swept(
         f"{summary} {counted(statements)}",
         {
             "slots": slots,
-            "instances": len(drawn),
+            "instances": len(sampled),
             **{
                 f"{name}, {of} {x} (%)": round(float(leads[name][:, i].mean()), 2)
                 for name in (f"{PRINTED.label} over {other.label}" for other in BASELINES)
@@ -767,10 +767,10 @@ def _rises(found: Mapping[str, np.ndarray], who: str, low: int = 0, high: int = 
 
 
 def _check_figure_6(context: Context) -> Finding:
-    drawn = seeds(context, 6, 6, 10)
+    sampled = seeds(context, 6, 6, 10)
     slots = context.pick(120, 250, 2000)
     levels = context.pick((2, 6, 12), (2, 4, 8, 12, 16), (2, 4, 8, 12, 16, 20, 24))
-    found = _sweep(context, [Setup(slots=slots, capacity=c) for c in levels], drawn)
+    found = _sweep(context, [Setup(slots=slots, capacity=c) for c in levels], sampled)
     grows = {label: values[:, -1] - values[:, 0] for label, values in found.items()}
     statements = [
         *(
@@ -790,7 +790,7 @@ def _check_figure_6(context: Context) -> Finding:
             for other in BASELINES
         ),
     ]
-    shape = instance(Setup(slots=slots), drawn[0]).setting.demand.T.shape
+    shape = instance(Setup(slots=slots), sampled[0]).setting.demand.T.shape
     return _swept(
         "figure-6",
         "capacity",
@@ -798,7 +798,7 @@ def _check_figure_6(context: Context) -> Finding:
         levels,
         found,
         statements,
-        drawn,
+        sampled,
         f"The x axis of the figure, the norm of A^-1 x, is not defined: A has {shape[0]} rows and {shape[1]} "
         f"columns. Over the capacity, from c = {levels[0]} to {levels[-1]}, {PRINTED.label} "
         f"gains {spread(grows[PRINTED.label], 2)} per slot, "
@@ -810,10 +810,10 @@ def _check_figure_6(context: Context) -> Finding:
 
 
 def _check_figure_9(context: Context) -> Finding:
-    drawn = seeds(context, 6, 6, 10)
+    sampled = seeds(context, 6, 6, 10)
     slots = context.pick(120, 200, 2000)
     levels = context.pick((0.2, 0.8, 1.0), (0.2, 0.4, 0.6, 0.8, 1.0), (0.2, 0.4, 0.6, 0.7, 0.8, 0.9, 1.0))
-    found = _sweep(context, [Setup(slots=slots, arrival_probability=rho) for rho in levels], drawn)
+    found = _sweep(context, [Setup(slots=slots, arrival_probability=rho) for rho in levels], sampled)
     at = levels.index(0.8)
     last = {who: _rises(found, who.label, at) for who in (PRINTED, ESDP, LWTF)}
     turn = {True: "clearly gains", None: "neither clearly gains nor loses", False: "clearly loses"}
@@ -843,7 +843,7 @@ def _check_figure_9(context: Context) -> Finding:
         levels,
         found,
         statements,
-        drawn,
+        sampled,
         f"From rho = 0.8 to 1 {PRINTED.label} {turn[positive(last[PRINTED])]} "
         f"({spread(last[PRINTED], 1, True)} %; {ESDP.label}: {spread(last[ESDP], 1, True)} %, "
         f"{LWTF.label}: {spread(last[LWTF], 1, True)} %): with more jobs fewer of its channels are dropped. "
@@ -864,12 +864,12 @@ def _behind(found: Mapping[str, np.ndarray], column: int, who: Contender = PRINT
 
 
 def _check_figure_10(context: Context) -> Finding:
-    drawn = seeds(context, 6, 6, 10)
+    sampled = seeds(context, 6, 6, 10)
     slots = context.pick(120, 200, 2000)
     levels = context.pick((0.05, 0.12), (0.05, 0.08, 0.11, 0.15), (0.05, 0.1, 0.15, 0.2, 0.25))
     setups = [Setup(slots=slots, density=d) for d in levels]
-    found = _sweep(context, setups, drawn)
-    size = np.array([[instance(setup, seed).setting.channels for setup in setups] for seed in drawn])
+    found = _sweep(context, setups, sampled)
+    size = np.array([[instance(setup, seed).setting.channels for setup in setups] for seed in sampled])
     missing = {who: 100.0 * (1.0 - found[who.label] / found[OPTIMUM]) for who in ESDPS if who.label in found}
     harder = {who: v[:, -1] - v[:, 0] for who, v in missing.items()}
     more = size[:, -1] / size[:, 0]
@@ -901,7 +901,7 @@ def _check_figure_10(context: Context) -> Finding:
         levels,
         found,
         statements,
-        drawn,
+        sampled,
         f"From density {levels[0]:g} to {levels[-1]:g} what {PRINTED.label} misses of the oracle's AOU over "
         f"{slots} slots changes by {spread(harder[PRINTED], 1, True)} points, what {ESDP.label} misses, "
         f"which plans for the ports with jobs, by {spread(harder[ESDP], 1, True)}.",
@@ -911,14 +911,14 @@ def _check_figure_10(context: Context) -> Finding:
 
 
 def _check_figure_11(context: Context) -> Finding:
-    drawn = seeds(context, 6, 6, 10)
+    sampled = seeds(context, 6, 6, 10)
     slots = context.pick(120, 250, 2000)
     levels = context.pick((8, 12), (4, 8, 12), (4, 8, 12, 16))
     factor = levels[-1] / 8
-    found = _sweep(context, [Setup(slots=slots, ports=n) for n in levels], drawn)
+    found = _sweep(context, [Setup(slots=slots, ports=n) for n in levels], sampled)
     by_servers = Setup(slots=slots, servers=round(40 * factor))
     change = _rises(found, PRINTED.label, levels.index(8))
-    theirs = lead(averages(PRINTED, by_servers, drawn), found[PRINTED.label][:, levels.index(8)])
+    theirs = lead(averages(PRINTED, by_servers, sampled), found[PRINTED.label][:, levels.index(8)])
     apart = abs(change - theirs)
     statements = [
         Statement(
@@ -943,7 +943,7 @@ def _check_figure_11(context: Context) -> Finding:
         levels,
         found,
         statements,
-        drawn,
+        sampled,
         f"From 8 to {levels[-1]} ports the AOU of {PRINTED.label} changes by {spread(change, 1, True)} %; "
         f"the same factor of servers changes it by {spread(theirs, 1, True)} %.",
         slots=slots,
@@ -964,11 +964,11 @@ def _least(found: Mapping[str, np.ndarray], other: Contender, heads: Sequence[st
 
 
 def _check_figure_12(context: Context) -> Finding:
-    drawn = seeds(context, 10, 8, 10)
+    sampled = seeds(context, 10, 8, 10)
     slots = context.pick(160, 200, 2000)
     levels = context.pick((20, 80), (20, 60, 80), (20, 40, 60, 80, 100))
     players = context.pick((PRINTED, *BASELINES), PAPER, PAPER)
-    found = _sweep(context, [Setup(slots=slots, servers=n) for n in levels], drawn, players)
+    found = _sweep(context, [Setup(slots=slots, servers=n) for n in levels], sampled, players)
     at = levels.index(80)
     ahead = lead(found[HSWF.label][:, at], found[PRINTED.label][:, at])
     statements = [
@@ -1001,7 +1001,7 @@ def _check_figure_12(context: Context) -> Finding:
         levels,
         found,
         statements,
-        drawn,
+        sampled,
         f"The text says both that ESDP leads at every |R| and that HAUF earns more at 80 servers. Here HAUF "
         f"(which is {HSWF.label}) is at {spread(ahead, 1, True)} % against {PRINTED.label} there. Servers "
         "bring channels, not devices: the capacity (2) belongs to the cluster.",
@@ -1022,7 +1022,7 @@ def in_turn(slots: int) -> SelectionInstance:
 
 
 def _check_figure_13(context: Context) -> Finding:
-    drawn = seeds(context, 6, 6, 10)
+    sampled = seeds(context, 6, 6, 10)
     slots = context.pick(120, 400, 8000)
     short = context.pick(60, 150, 1000)
     setup = Setup(slots=slots)
@@ -1038,10 +1038,10 @@ def _check_figure_13(context: Context) -> Finding:
         "60 servers": Setup(slots=short, servers=60),
     }
     situations = context.pick(basic, basic | more_of_them, basic | more_of_them)
-    found = {OPTIMUM: running_means(OPTIMUM, setup, drawn, lengths)}
+    found = {OPTIMUM: running_means(OPTIMUM, setup, sampled, lengths)}
     for who in _players(context):
-        found[who.label] = running_means(who, setup, drawn, lengths)
-    elsewhere = _sweep(context, list(situations.values()), drawn)
+        found[who.label] = running_means(who, setup, sampled, lengths)
+    elsewhere = _sweep(context, list(situations.values()), sampled)
     gains = _rises(found, PRINTED.label)
     small = in_turn(8)
     totals = {who.label: play(who.make(), small).total for who in PAPER}
@@ -1078,7 +1078,7 @@ def _check_figure_13(context: Context) -> Finding:
         lengths.tolist(),
         found,
         statements,
-        drawn,
+        sampled,
         f"Over T the AOU per slot of {PRINTED.label} grows by {spread(gains, 1)} %, but it is clearly behind "
         f"a baseline in {len(behind)} of {len(situations)} other settings ({', '.join(behind) or 'none'}), "
         f"{ESDP.label} in {len(aware)}. With two ports that take turns at one device {PRINTED.label} earns "

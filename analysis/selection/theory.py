@@ -60,9 +60,9 @@ def _runs(context: Context) -> tuple[Setup, range]:
     return setup, seeds(context, 3, 4, 10)
 
 
-def _curves(who: Contender, setup: Setup, drawn: range) -> RegretCurves:
+def _curves(who: Contender, setup: Setup, sampled: range) -> RegretCurves:
     points = checkpoints(int(setup.slots or 0))
-    regret = np.array([regret_of(who, setup, seed)[points - 1] for seed in drawn])
+    regret = np.array([regret_of(who, setup, seed)[points - 1] for seed in sampled])
     return RegretCurves(who.label, points, regret, {})
 
 
@@ -80,7 +80,7 @@ def printed_probability(ports: int, rho: float) -> float:
 
 
 def index_errors(
-    drawn: SelectionInstance, decisions: np.ndarray, m: float, count: int
+    sampled: SelectionInstance, decisions: np.ndarray, m: float, count: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return by how much decisions miss the largest exact index over Omega(t), in some slots.
 
@@ -98,16 +98,16 @@ def index_errors(
     tuple of numpy.ndarray
         The slots, the error in each, and delta(t).
     """
-    s = drawn.setting
+    s = sampled.setting
     t = np.arange(1, s.slots + 1)
-    past = History.of(drawn, decisions)
+    past = History.of(sampled, decisions)
     spread_of = past.spread(0.5 * statistics.g("full", t, m))
     known = np.flatnonzero((past.count > 0).all(axis=1))
     slots = known[np.unique(np.linspace(0, len(known) - 1, min(count, len(known))).astype(np.int64))]
     errors = []
     for slot in slots.tolist():
         v, q = past.mean[slot], spread_of[slot]
-        best = s.knapsack.best(v, q, s.open(drawn.arrivals[slot]), guess=decisions[slot]).value
+        best = s.knapsack.best(v, q, s.open(sampled.arrivals[slot]), guess=decisions[slot]).value
         errors.append(best - float(v @ decisions[slot] + math.sqrt(q @ decisions[slot])))
     return slots, np.array(errors), statistics.delta("loglog", slots + 1)
 
@@ -128,12 +128,12 @@ def one_port() -> SelectionInstance:
 
 def _check_theorem_1(context: Context) -> Finding:
     slots = int(context.pick(150, 600, 2000))
-    drawn = seeds(context, 3, 4, 10)
+    sampled = seeds(context, 3, 4, 10)
     looked = int(context.pick(100, 300, 1000))
     claimed, exact = printed_probability(PORTS, RHO), RHO**PORTS
     lines = []
     shares: dict[int, list[float]] = {}
-    cells = list(product((12, 400), drawn))
+    cells = list(product((12, 400), sampled))
     for capacity, seed in track(context, cells):
         setup = Setup(slots=slots, capacity=capacity)
         here = instance(setup, seed)
@@ -272,25 +272,25 @@ def _covered(who: Contender, setup: Setup, seed: int) -> tuple[int, int, float]:
     """
     from ...oracles.selection.optimum import clairvoyant
 
-    drawn, x = instance(setup, seed), played(who, setup, seed)
-    t = np.arange(1, drawn.setting.slots + 1)
-    past = History.of(drawn, x)
-    width = 0.5 * statistics.g("log" if who == ESDP_LN else "full", t, drawn.setting.most_channels)
+    sampled, x = instance(setup, seed), played(who, setup, seed)
+    t = np.arange(1, sampled.setting.slots + 1)
+    past = History.of(sampled, x)
+    width = 0.5 * statistics.g("log" if who == ESDP_LN else "full", t, sampled.setting.most_channels)
     spread_of = past.spread(width)
     kept = looked = 0
-    for sets in (x, clairvoyant(drawn).decision):
+    for sets in (x, clairvoyant(sampled).decision):
         tried = sets.any(axis=1) & ~((past.count == 0) & sets).any(axis=1)
-        kept += int((~misses(drawn, past, spread_of, sets))[tried].sum())
+        kept += int((~misses(sampled, past, spread_of, sets))[tried].sum())
         looked += int(tried.sum())
     tried = x.any(axis=1) & ~((past.count == 0) & x).any(axis=1)
-    off = abs(((drawn.mean - past.mean) * x).sum(axis=1))[tried]
+    off = abs(((sampled.mean - past.mean) * x).sum(axis=1))[tried]
     return kept, looked, float((off / np.sqrt((spread_of * x).sum(axis=1)[tried])).mean())
 
 
 def _check_inequality_15(context: Context) -> Finding:
-    setup, drawn = _runs(context)
+    setup, sampled = _runs(context)
     lines = []
-    for who, seed in track(context, product((ESDP, ESDP_LN), drawn)):
+    for who, seed in track(context, product((ESDP, ESDP_LN), sampled)):
         kept, looked, distance = _covered(who, setup, seed)
         lines.append((who.label, seed, looked, looked - kept, 100 * kept / looked, distance))
     least = min(line[4] for line in lines)
@@ -402,10 +402,10 @@ def _check_index_error(context: Context) -> Finding:
     found = np.array(
         [_random_error(rng) for _ in track(context, range(parts)) for _ in range(count // parts)]
     )
-    setup, drawn = _runs(context)
-    here = instance(setup, drawn[0])
+    setup, sampled = _runs(context)
+    here = instance(setup, sampled[0])
     m = here.setting.most_channels
-    _, usual, slack = index_errors(here, played(ESDP, setup, drawn[0]), m, context.pick(50, 200, 1000))
+    _, usual, slack = index_errors(here, played(ESDP, setup, sampled[0]), m, context.pick(50, 200, 1000))
     largest = max(float(found[:, 1].max()), float((errors / allowed).max()))
     over = 100 * float((found[:, 0] > 1 + TIE).mean())
     return Finding(
@@ -430,10 +430,10 @@ def _check_index_error(context: Context) -> Finding:
 
 def _known_means(setup: Setup, seed: int) -> float:
     """Return the regret per slot of deciding for all ports with the means known, and dropping the rest."""
-    drawn = instance(setup, seed)
-    best = drawn.setting.knapsack.best(drawn.mean).x
-    decisions = best & (drawn.arrivals[:, drawn.setting.port] > 0)
-    return float(over_time(drawn, drawn.rewards(decisions))[-1]) / drawn.setting.slots
+    sampled = instance(setup, seed)
+    best = sampled.setting.knapsack.best(sampled.mean).x
+    decisions = best & (sampled.arrivals[:, sampled.setting.port] > 0)
+    return float(over_time(sampled, sampled.rewards(decisions))[-1]) / sampled.setting.slots
 
 
 def two_ports(slots: int, seed: int) -> SelectionInstance:
@@ -450,9 +450,9 @@ def two_ports(slots: int, seed: int) -> SelectionInstance:
 
 
 def _check_printed_regret(context: Context) -> Finding:
-    setup, drawn = _runs(context)
+    setup, sampled = _runs(context)
     lines, slopes = [], []
-    for seed in track(context, drawn):
+    for seed in track(context, sampled):
         regret = regret_of(PRINTED, setup, seed)
         slots = len(regret)
         late = float(regret[-1] - regret[slots // 2 - 1]) / (slots - slots // 2)
@@ -460,7 +460,7 @@ def _check_printed_regret(context: Context) -> Finding:
         slopes.append(slope)
         sound = float(regret_of(ESDP, setup, seed)[-1])
         lines.append((seed, slope, _known_means(setup, seed), late, float(regret[-1]), sound))
-    printed, aware = _curves(PRINTED, setup, drawn), _curves(ESDP, setup, drawn)
+    printed, aware = _curves(PRINTED, setup, sampled), _curves(ESDP, setup, sampled)
     fit = fit_growth(printed.slots, printed.regret)
     line = np.array(slopes)[:, None] * printed.slots
     printed.bounds["ESDP (printed), least expected"] = line
@@ -521,8 +521,8 @@ def _check_printed_regret(context: Context) -> Finding:
 
 
 def _check_aware_regret(context: Context) -> Finding:
-    setup, drawn = _runs(context)
-    curves = [_curves(who, setup, drawn) for who in track(context, (ESDP, ESDP_LN))]
+    setup, sampled = _runs(context)
+    curves = [_curves(who, setup, sampled) for who in track(context, (ESDP, ESDP_LN))]
     fits = {c.policy: fit_growth(c.slots, c.regret) for c in curves}
     late = [c.slots >= (setup.slots or 0) / 4 for c in curves]
     exponents = {
@@ -559,8 +559,8 @@ def _check_aware_regret(context: Context) -> Finding:
         },
         tables=(
             Table(
-                f"Laws a f(t) + b, T = {setup.slots}, {len(drawn)} instances: fitted to all slots; error of "
-                "predicting the second half from the first, relative to the regret at T (95 % intervals)",
+                f"Laws a f(t) + b, T = {setup.slots}, {len(sampled)} instances: fitted to all slots; error "
+                "of predicting the second half from the first, relative to the regret at T (95 % intervals)",
                 ("policy", "f(t)", "a", "b", "error of prediction"),
                 tuple(
                     (name, law, str(found.slope[law]), str(found.offset[law]), str(found.error[law]))
@@ -586,21 +586,21 @@ def _small_certificates(context: Context) -> tuple[int, float, float]:
     count = context.pick(10, 60, 400)
     plain = strict = -math.inf
     for n in range(count):
-        drawn = generate("tiny", SEEDS_APART * context.seed + n, slots=80, noise="bernoulli")
-        run = play(Esdp(g="log"), drawn, keep_decisions=True)
-        regret = over_time(drawn, run.rewards)
-        found = certificate(drawn, np.array(run.decisions), g="log")
+        sampled = generate("tiny", SEEDS_APART * context.seed + n, slots=80, noise="bernoulli")
+        run = play(Esdp(g="log"), sampled, keep_decisions=True)
+        regret = over_time(sampled, run.rewards)
+        found = certificate(sampled, np.array(run.decisions), g="log")
         plain = max(plain, float((regret - np.cumsum(found.per_slot)).max()))
         strict = max(strict, float((regret - np.cumsum(found.strict_per_slot)).max()))
     return count, plain, strict
 
 
 def _check_certificate(context: Context) -> Finding:
-    setup, drawn = _runs(context)
+    setup, sampled = _runs(context)
     lines, plain, strict = [], -math.inf, -math.inf
     proven: dict[str, list[np.ndarray]] = {ESDP.label: [], ESDP_LN.label: []}
     points = checkpoints(int(setup.slots or 0))
-    for who, seed in track(context, product((ESDP, ESDP_LN), drawn)):
+    for who, seed in track(context, product((ESDP, ESDP_LN), sampled)):
         regret, found = regret_of(who, setup, seed), certificate_of(who, setup, seed)
         proven[who.label].append(np.cumsum(found.per_slot)[points - 1])
         plain = max(plain, float((regret - np.cumsum(found.per_slot)).max()))
@@ -612,7 +612,7 @@ def _check_certificate(context: Context) -> Finding:
             )
         )
     small, small_plain, small_strict = _small_certificates(context)
-    curves = [_curves(who, setup, drawn) for who in (ESDP, ESDP_LN)]
+    curves = [_curves(who, setup, sampled) for who in (ESDP, ESDP_LN)]
     for curve in curves:
         curve.bounds[f"{curve.policy}, certificate"] = np.array(proven[curve.policy])
     slack = TIE * points[-1]
@@ -670,9 +670,9 @@ def escb_bound(channels: int, m: int, gap: float, slots: int) -> float:
 def _check_condition(context: Context) -> Finding:
     horizon = 8000
     capacities = context.pick((2, 12), (2, 12, 24), (2, 12, 24))
-    drawn = seeds(context, 1, 3, 10)
+    sampled = seeds(context, 1, 3, 10)
     lines = []
-    for capacity, seed in track(context, list(product(capacities, drawn))):
+    for capacity, seed in track(context, list(product(capacities, sampled))):
         here = generate("default", seed, slots=0, capacity=capacity)
         s, gap = here.setting, smallest_gap(here)
         most = s.knapsack.best(here.mean).value
@@ -722,9 +722,9 @@ def _check_condition(context: Context) -> Finding:
 
 def _check_symbols(context: Context) -> Finding:
     lines = []
-    usual, drawn = _runs(context)
+    usual, sampled = _runs(context)
     slots = int(usual.slots or 0)
-    for size, seed in track(context, product(("tiny", "default"), drawn)):
+    for size, seed in track(context, product(("tiny", "default"), sampled)):
         setup = replace(usual, size=size)
         found = certificate_of(ESDP_LN, setup, seed)
         here = instance(setup, seed)
@@ -769,11 +769,11 @@ def _check_symbols(context: Context) -> Finding:
 def _check_unit_interval(context: Context) -> Finding:
     from scipy.special import ndtr
 
-    drawn = seeds(context, 5, 20, 100)
+    sampled = seeds(context, 5, 20, 100)
     lines = []
     for scale in (1.0, 0.1):
         below, above, idle = [], [], []
-        for seed in drawn:
+        for seed in sampled:
             here = generate("default", seed, slots=0, cost_scale=scale)
             mean = 2.0 * here.scale - here.setting.cost  # mu less the costs, before clipping
             below.append(float((mean < 0).mean()))
@@ -805,7 +805,7 @@ def _check_unit_interval(context: Context) -> Finding:
         },
         tables=(
             Table(
-                f"Default instances before clipping, {len(drawn)} seeds",
+                f"Default instances before clipping, {len(sampled)} seeds",
                 (
                     *("costs times", "channels with negative mean (%)", "observations above 1 (%)"),
                     "instances without a positive mean (%)",
@@ -817,12 +817,12 @@ def _check_unit_interval(context: Context) -> Finding:
 
 
 def _check_cucb(context: Context) -> Finding:
-    setup, drawn = _runs(context)
+    setup, sampled = _runs(context)
     paths = context.pick(2, 3, 5)
     points = checkpoints(int(setup.slots or 0))
     lines, mean_curves, curve_bounds = [], [], []
     ratio = single = 0.0
-    for seed in track(context, drawn):
+    for seed in track(context, sampled):
         here = instance(setup, seed)
         proven = cucb_curve([here], points)[0]
         found = []
@@ -874,11 +874,11 @@ def _check_cucb(context: Context) -> Finding:
     )
 
 
-def certificate_optimum(drawn: SelectionInstance) -> float:
+def certificate_optimum(sampled: SelectionInstance) -> float:
     """Return what the clairvoyant optimum earns in all slots."""
     from ...oracles.selection.optimum import clairvoyant
 
-    return clairvoyant(drawn).value
+    return clairvoyant(sampled).value
 
 
 def _check_arrival_aware(context: Context) -> Finding:

@@ -16,7 +16,7 @@ from ..base import InputError, Origin, things
 from ..draw import choose, given, interval, real, streams, takes, truth, whole
 from .instance import MOST_SLOTS, AdmissionInstance
 from .jobs import LARGEST, Job
-from .machines import C4, P2_G3, RESOURCES, STORAGE, Types, drawn, spread
+from .machines import C4, P2_G3, RESOURCES, STORAGE, Types, sampled, spread
 from .setting import Setting
 
 stream = streams("workers", "servers", "arrivals", "jobs", "utility")
@@ -146,7 +146,7 @@ def generate(size: str = "default", seed: int = 0, **options: Unpack[GenerateOpt
     plan = planned(size, seed, options)
     types = (C4, P2_G3) if truth("swapped", options["swapped"]) else (P2_G3, C4)
     workers, servers = (
-        drawn(stream(plan.seed, side), kind, count)
+        sampled(stream(plan.seed, side), kind, count)
         for side, kind, count in zip(("workers", "servers"), types, plan.machines, strict=True)
     )
     return assemble(
@@ -287,8 +287,8 @@ def draw_arrivals(seed: int, count: int, weights: np.ndarray) -> list[int]:
     total = np.cumsum(weights[: last_arrival(len(weights))])
     if count > 0 and total[-1] <= 0.0:
         raise InputError("arrivals: no job arrives in these slots")
-    luck = stream(seed, "arrivals").random(count) * total[-1]
-    slots: list[int] = (np.searchsorted(total, luck, side="right") + 1).tolist()
+    uniforms = stream(seed, "arrivals").random(count) * total[-1]
+    slots: list[int] = (np.searchsorted(total, uniforms, side="right") + 1).tolist()
     return slots
 
 
@@ -376,9 +376,9 @@ def _candidates(
     low, high = ranges.minibatch_time
     start, batch = 0, 16
     while start < MOST_DRAWS:
-        luck = rng.random((batch, 1 + len(limits)))
-        time = np.round(low + luck[:, 0] * (high - low), 4)
-        values = spread(luck[:, 1:], limits[:, 0], limits[:, 1])
+        uniforms = rng.random((batch, 1 + len(limits)))
+        time = np.round(low + uniforms[:, 0] * (high - low), 4)
+        values = spread(uniforms[:, 1:], limits[:, 0], limits[:, 1])
         epochs, chunks, minibatches = values[:, :3].astype(np.int64).T
         gradient = np.round(values[:, 3] * MEGABIT / slot_seconds, 4)
         length = epochs * minibatches * (time + 2.0 * gradient / values[:, 8])
@@ -470,8 +470,8 @@ def _testbed_candidates(rng: np.random.Generator, setting: Setting) -> Iterator[
     """Yield draws of a job whose time per mini-batch follows from how long it runs alone."""
     limits = np.array([*TESTBED_CONTAINER, (0, 0), *TESTBED_CONTAINER[1:], (4, 30), GRADIENT, TESTBED_RUN])
     for tried in range(1, MOST_DRAWS + 1):
-        drawn = spread(rng.random(len(limits)), limits[:, 0], limits[:, 1]).tolist()
-        worker, server, (epochs, megabytes, slots) = drawn[:5], drawn[5:10], drawn[10:]
+        sampled = spread(rng.random(len(limits)), limits[:, 0], limits[:, 1]).tolist()
+        worker, server, (epochs, megabytes, slots) = sampled[:5], sampled[5:10], sampled[10:]
         images = 20 if rng.random() < 0.5 else 30
         fields = {
             "epochs": int(epochs),

@@ -40,23 +40,23 @@ P2_G3: Types = {
 }
 
 
-def spread(luck: np.ndarray, low: Any, high: Any) -> np.ndarray:
+def spread(uniforms: np.ndarray, low: Any, high: Any) -> np.ndarray:
     """Turn numbers from [0, 1) into whole numbers from ``low`` to ``high``, each equally likely."""
-    result: np.ndarray = low + np.floor(luck * (high - low + 1))
+    result: np.ndarray = low + np.floor(uniforms * (high - low + 1))
     return result
 
 
-def equipped(devices: Sequence[Sequence[float]], luck: np.ndarray) -> np.ndarray:
+def equipped(devices: Sequence[Sequence[float]], uniforms: np.ndarray) -> np.ndarray:
     """Give machines with (GPU, vCPU, memory) storage and, by luck in [0, 1), a bandwidth, shape (n, 5)."""
     result = np.zeros((len(devices), len(RESOURCES)))
     result[:, :3] = np.array(devices, dtype=np.float64).reshape(-1, 3)
     result[:, 3] = STORAGE
-    result[:, 4] = 1000.0 * spread(luck, *NIC)
+    result[:, 4] = 1000.0 * spread(uniforms, *NIC)
     return result
 
 
-def drawn(rng: np.random.Generator, types: Types, count: int) -> np.ndarray:
+def sampled(rng: np.random.Generator, types: Types, count: int) -> np.ndarray:
     """Draw machines, every type equally likely, shape (count, 5); a larger count only adds rows."""
-    luck = rng.random((count, 2))
+    uniforms = rng.random((count, 2))
     known = list(types.values())
-    return equipped([known[int(k)] for k in spread(luck[:, 0], 0, len(known) - 1)], luck[:, 1])
+    return equipped([known[int(k)] for k in spread(uniforms[:, 0], 0, len(known) - 1)], uniforms[:, 1])

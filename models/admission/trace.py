@@ -14,7 +14,7 @@ from ..draw import choose, real, takes
 from ..sources import Folder, MachineType
 from .generate import SLOT_SECONDS, DrawnOptions, assemble, planned, stream
 from .instance import AdmissionInstance
-from .machines import C4, P2_G3, RESOURCES, drawn, equipped
+from .machines import C4, P2_G3, RESOURCES, equipped, sampled
 from .setting import Setting
 
 MACHINES = ("ec2", "pai-2020", "gpu-2023")
@@ -100,7 +100,7 @@ def _machines(
     rngs = [stream(seed, side) for side in ("workers", "servers")]
     if name == "ec2":
         real_parts = ("machines: GPU, vCPU and memory of EC2 P2 and G3 (workers) and C4 (parameter servers)",)
-        return drawn(rngs[0], P2_G3, workers), drawn(rngs[1], C4, servers), real_parts
+        return sampled(rngs[0], P2_G3, workers), sampled(rngs[1], C4, servers), real_parts
     types = sources.machine_types(folder, name)
     with_gpu, without = ([t for t in types if (t.gpu > 0) == wanted] for wanted in (True, False))
     for what, count, found in (("with", workers, with_gpu), ("without", servers, without)):
@@ -111,6 +111,6 @@ def _machines(
 
 
 def _of_trace(rng: np.random.Generator, types: list[MachineType], count: int) -> np.ndarray:
-    found = sources.drawn(rng, types, count)
+    found = sources.sampled(rng, types, count)
     devices = [[sources.amount(item, kind) for kind in ("GPU", "CPU", "MEM")] for item in found]
     return equipped(devices, rng.random(count))

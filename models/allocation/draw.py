@@ -78,17 +78,17 @@ def edges(rng: np.random.Generator, allowed: np.ndarray, count: int) -> np.ndarr
         (port, server) pairs, shape (at most ``count``, 2).
     """
     ports, servers = allowed.shape
-    luck = np.where(allowed, rng.random(allowed.shape), np.inf)
-    rank = luck + 2.0  # the covering pairs are moved before all others
+    uniforms = np.where(allowed, rng.random(allowed.shape), np.inf)
+    rank = uniforms + 2.0  # the covering pairs are moved before all others
     has_port = np.zeros(servers, dtype=bool)
     for place, port in enumerate(np.argsort(rng.random(ports)).tolist()):
-        server = int(np.argmin(luck[port] + has_port))
+        server = int(np.argmin(uniforms[port] + has_port))
         if allowed[port, server]:
             has_port[server] = True
             rank[port, server] = place / ports
     for server in np.flatnonzero(~has_port).tolist():
-        port = int(np.argmin(luck[:, server]))
-        rank[port, server] = 1.0 + luck[port, server]
+        port = int(np.argmin(uniforms[:, server]))
+        rank[port, server] = 1.0 + uniforms[port, server]
     order = np.argsort(rank, axis=None, kind="stable")[: min(count, int(allowed.sum()))]
     return np.stack(np.unravel_index(order, allowed.shape), axis=1)
 
@@ -109,8 +109,8 @@ def capacity(rng: np.random.Generator, types: Sequence[MachineType], names: Sequ
         if name in FILLED:
             fill = FILLED[name]
             share = np.cumsum(fill.weights) / sum(fill.weights)
-            drawn = np.searchsorted(share, spare[name], side="right")
-            result[:, k] = np.array(fill.capacities)[np.minimum(drawn, len(share) - 1)]
+            sampled = np.searchsorted(share, spare[name], side="right")
+            result[:, k] = np.array(fill.capacities)[np.minimum(sampled, len(share) - 1)]
         else:
             result[:, k] = [amount(item, name) / UNITS[name][0] for item in types]
     return result
@@ -182,10 +182,10 @@ def arrivals(
     fano
         Variance / mean of the counts, at least 1.
     """
-    luck = rng.random(shape)
+    uniforms = rng.random(shape)
     none = np.power(1.0 - probability, rate)[:, None]  # probability of no job
     tail = 1.0 - none  # probability of more than j jobs, here j = 0
-    x = (luck < tail).astype(np.int64)
+    x = (uniforms < tail).astype(np.int64)
     if not counts:
         return x
     scale = 1.0 if fano == 1.0 else (fano - 1.0) / math.log(fano)
@@ -195,5 +195,5 @@ def arrivals(
         j += 1
         chance = chance * (mean + (j - 1) * (fano - 1.0)) / (j * fano)
         tail = tail - chance
-        x += luck < tail
+        x += uniforms < tail
     return x

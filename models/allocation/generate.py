@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base import InputError, Origin
 from ..draw import choose, given, interval, real, takes, truth, whole
-from ..sources import UNITS, MachineType, RequestClass, drawn
+from ..sources import UNITS, MachineType, RequestClass, sampled
 from . import draw, profile
 from .instance import LARGEST, AllocationInstance
 from .setting import Names
@@ -114,7 +114,7 @@ def generate(size: str = "default", seed: int = 0, **options: Unpack[GenerateOpt
     plan = planned(size, seed, options)
     arrivals, told = _arrivals(plan, options)
     machines, requests = options["machines"], options["requests"]
-    types = drawn(draw.stream(plan.seed, "machines"), profile.machine_types(machines), plan.servers)
+    types = sampled(draw.stream(plan.seed, "machines"), profile.machine_types(machines), plan.servers)
     asked = draw.classes(draw.stream(plan.seed, "requests"), profile.request_classes(requests), plan.ports)
     facts = profile.load()
     real = (

@@ -339,16 +339,18 @@ def instances_held(need: np.ndarray, machine: Mapping[str, float], machines: int
 def _candidates(rng: np.random.Generator, laws: Size) -> np.ndarray:
     """Draw a batch of jobs: duration, instances, and GPUs, cores and GB of each instance."""
     normal = rng.standard_normal((BATCH, 4))
-    luck = rng.random((BATCH, 2))
+    uniforms = rng.random((BATCH, 2))
     sizes, cumulated = gang_law(laws.shares)
     place = np.searchsorted(cumulated, ndtr(normal[:, 0]), side="right")
     instances = sizes[np.minimum(place, len(sizes) - 1)]
     mean, spread = laws.log_duration
     duration = 10.0 ** (mean + spread * _joined(normal[:, 0], normal[:, 1], GANG_CORRELATION))
     gpus = np.array(list(GPUS))[
-        np.minimum(np.searchsorted(np.cumsum(list(GPUS.values())), luck[:, 0], side="right"), len(GPUS) - 1)
+        np.minimum(
+            np.searchsorted(np.cumsum(list(GPUS.values())), uniforms[:, 0], side="right"), len(GPUS) - 1
+        )
     ]
-    kind = np.where((gpus == 1) & (luck[:, 1] < FRACTION), 0, gpus)
+    kind = np.where((gpus == 1) & (uniforms[:, 1] < FRACTION), 0, gpus)
     ranks = ndtr(np.column_stack([normal[:, 2], _joined(normal[:, 2], normal[:, 3], LOG_CORRELATION)]))
     amounts = np.empty((BATCH, 2))
     for which in CPUS:

@@ -139,7 +139,7 @@ class PlacementInstance(Instance[Setting]):
         return int(self.jobs.submit.max(initial=0)) + int(total) + 2 * len(self.jobs)
 
     @property
-    def dearest(self) -> int:
+    def costliest(self) -> int:
         """A cost that no schedule exceeds, in whole millionths of a second."""
         gpus = sum(self.setting.capacity[:, 0].tolist())
         return self.units_of_cost(self.latest * len(self.jobs), self.latest * gpus)

@@ -137,7 +137,7 @@ def _filled(
             fits,
             ("GPUs: a share of one is counted as a whole one",),
         )
-    luck = stream(seed, "pods").random((len(found.gpus), 2))
+    uniforms = stream(seed, "pods").random((len(found.gpus), 2))
     pods = {
         gpus: _sorted_pods(gpus, shapes, preset, machines)
         for gpus, shapes in sources.pod_shapes(folder).items()
@@ -146,7 +146,7 @@ def _filled(
     if 1 not in pods:
         raise InputError(f"{sources.JOBS['gpu-2023'].file}: no pod with one GPU")
     law = GPUS if source == "pai-2020" else {1: 1.0}
-    gpus = _gpus_of_instances(found.gpus, law, pods, luck[:, 0])
+    gpus = _gpus_of_instances(found.gpus, law, pods, uniforms[:, 0])
     fits = gpus > 0
     instances = found.gpus // np.maximum(gpus, 1)
     need = np.zeros((len(gpus), 3))
@@ -154,7 +154,7 @@ def _filled(
     for g, (held, shapes) in pods.items():
         mine = np.flatnonzero(gpus == g)
         choices = np.searchsorted(-held, -instances[mine], side="right")
-        need[mine, 1:] = shapes[(luck[mine, 1] * choices).astype(np.int64)]
+        need[mine, 1:] = shapes[(uniforms[mine, 1] * choices).astype(np.int64)]
     split = (
         "GPUs of an instance: 1, 2, 4 or 8, by how likely they and the number of instances are"
         if source == "pai-2020"
@@ -172,7 +172,10 @@ def _sorted_pods(gpus: int, shapes: np.ndarray, preset: Size, machines: int) -> 
 
 
 def _gpus_of_instances(
-    total: np.ndarray, law: dict[int, float], pods: dict[int, tuple[np.ndarray, np.ndarray]], luck: np.ndarray
+    total: np.ndarray,
+    law: dict[int, float],
+    pods: dict[int, tuple[np.ndarray, np.ndarray]],
+    uniforms: np.ndarray,
 ) -> np.ndarray:
     """Draw the GPUs of each instance given those of the job; 0 if it does not fit, shape (n,).
 
@@ -187,7 +190,7 @@ def _gpus_of_instances(
         possible = (total % g == 0) & (instances <= (pods[g][0][0] if g in pods else 0))
         weights[row, possible] = probability * (share[instances[possible]] if len(law) > 1 else 1.0)
     cumulated = np.cumsum(weights, axis=0)
-    place = (luck * cumulated[-1] >= cumulated).sum(axis=0)
+    place = (uniforms * cumulated[-1] >= cumulated).sum(axis=0)
     result: np.ndarray = np.array([*law, 0])[np.where(cumulated[-1] > 0.0, place, len(law))]
     return result
 

@@ -112,7 +112,7 @@ def generate(
     least, most = whole_interval("capacity", given(options["capacity"], preset.capacity), MOST_DEVICES)
     rho = real("arrival_probability", options["arrival_probability"], 0.0, 1.0)
     rank = stream(seed, "graph").random((L, R)).argsort(axis=1).argsort(axis=1)
-    luck = stream(seed, "capacity").random((R, K))
+    uniforms = stream(seed, "capacity").random((R, K))
     minimum, noise = options["minimum"], options["noise"]
     filled = (
         f"channels: every task of a port on the same {min(near, R)} servers, drawn",
@@ -127,7 +127,7 @@ def generate(
         (rank < near)[owner],
         (minimum, noise),
         demand=stream(seed, "demand").integers(low, high, (len(owner), K), endpoint=True),
-        capacity=least + np.floor(luck * (most - least + 1)),
+        capacity=least + np.floor(uniforms * (most - least + 1)),
         arrivals=(stream(seed, "arrivals").random((T, L)) < rho).astype(np.int64),
         path_seed=int(stream(seed, "path").integers(2**53)),
         origin=Origin(f"synthetic ({size}, seed {seed})", filled=filled),
@@ -263,8 +263,8 @@ def _minimum(seed: int, owner: np.ndarray, ports: int, minimum: int | None) -> n
     if minimum is not None:
         return np.full(ports, whole("minimum", minimum, 0, LARGEST))
     count = np.bincount(owner, minlength=ports)
-    luck = stream(seed, "minimum").random(ports)
-    return np.minimum(1 + np.floor(luck * count), count)
+    uniforms = stream(seed, "minimum").random(ports)
+    return np.minimum(1 + np.floor(uniforms * count), count)
 
 
 def _minimum_words(minimum: int | None) -> str:

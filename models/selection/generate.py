@@ -116,7 +116,7 @@ def generate(size: str = "default", seed: int = 0, **options: Unpack[GenerateOpt
     c = _capacity(given(options["capacity"], plan.preset.capacity), K)
     rho = real("arrival_probability", options["arrival_probability"], 0.0, 1.0)
     low, high = whole_interval("demand", options["demand"], LARGEST)
-    luck = stream(seed, "demand").random((K, L, R))
+    uniforms = stream(seed, "demand").random((K, L, R))
     filled = (
         f"edges: each (port, server) pair with probability {plan.density:g}",
         f"demand: uniform on {low} to {high}",
@@ -126,7 +126,7 @@ def generate(size: str = "default", seed: int = 0, **options: Unpack[GenerateOpt
     return assemble(
         plan,
         channels=draw_channels(plan, np.ones((L, R), dtype=bool)),
-        demand=(low + np.floor(luck * (high - low + 1))).transpose(1, 2, 0),
+        demand=(low + np.floor(uniforms * (high - low + 1))).transpose(1, 2, 0),
         capacity=c,
         arrivals=stream(seed, "arrivals").random((T, L)) < rho,
         origin=Origin(f"synthetic ({size}, seed {seed})", filled=filled),

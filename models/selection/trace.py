@@ -145,7 +145,7 @@ def _held(types: Sequence[MachineType], names: Sequence[str]) -> np.ndarray:
 def _with_gpus(seed: int, folder: Folder, asked: Sequence[RequestClass]) -> tuple[RequestClass, ...]:
     """Give each class the cards of a pod drawn by its share."""
     pods = sources.requests(folder, PODS).classes
-    lent = sources.drawn(stream(seed, "requests"), pods, len(asked))
+    lent = sources.sampled(stream(seed, "requests"), pods, len(asked))
     return tuple(replace(item, gpu=pod.gpu) for item, pod in zip(asked, lent, strict=True))
 
 

@@ -155,8 +155,8 @@ class Baseline(ABC):
 
     def draw_workers(self, job: Job) -> int:
         """Return a number drawn from 1 to 30, at most N and at most what the empty machines hold."""
-        drawn = int(self._rng.integers(1, MOST_WORKERS + 1))
-        return min(drawn, self._setting.most_workers(job))
+        sampled = int(self._rng.integers(1, MOST_WORKERS + 1))
+        return min(sampled, self._setting.most_workers(job))
 
     def _work(self) -> None:
         """Count the work of this slot, and forget the jobs that are done."""

@@ -365,8 +365,8 @@ class SingleEnvironment(gymnasium.Env[Any, np.ndarray]):
     ) -> tuple[Seen, dict[str, Any]]:
         """Begin an episode, see :class:`ParallelEnvironment`. There are no options."""
         super().reset(seed=seed)
-        drawn = int(self.np_random.integers(2**32)) if seed is None else seed
-        return self.stage.reset(drawn), self.stage.told()
+        sampled = int(self.np_random.integers(2**32)) if seed is None else seed
+        return self.stage.reset(sampled), self.stage.told()
 
     def step(self, action: Any) -> tuple[Seen, float, bool, bool, dict[str, Any]]:
         """Carry out the scores and go on to the next epoch.

@@ -81,8 +81,8 @@ class Thompson:
 
     def decide(self, observation: Observation) -> np.ndarray:
         """Return the best decision by one draw of all means."""
-        drawn = self._rng.beta(self._won, self._lost)
-        return self._setting.knapsack.best(drawn, open=self._setting.open(shown(observation))).x
+        sampled = self._rng.beta(self._won, self._lost)
+        return self._setting.knapsack.best(sampled, open=self._setting.open(shown(observation))).x
 
     def learn(self, feedback: Feedback) -> None:
         """Turn what the chosen channels have shown into successes and failures."""

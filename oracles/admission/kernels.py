@@ -124,21 +124,21 @@ def heap_cost(slope, length, size, held, work):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def settle(curves, vertices, corners, last, work, dearest, counts):  # type: ignore[no-untyped-def]
+def settle(curves, vertices, corners, last, work, costliest, counts):  # type: ignore[no-untyped-def]
     """Write the workers of the slots up to ``last``: segments below a slope, and as many of it as needed."""
     left = work
     for s in range(last + 1):
         counts[s] = 0
         for j in range(1, corners[s]):
             a, b = vertices[s, j - 1], vertices[s, j]
-            if (curves[s, b] - curves[s, a]) / (b - a) >= dearest:
+            if (curves[s, b] - curves[s, a]) / (b - a) >= costliest:
                 break
             counts[s] = b
         left -= counts[s]
     for s in range(last + 1):
         for j in range(1, corners[s]):
             a, b = vertices[s, j - 1], vertices[s, j]
-            if left > 0 and a == counts[s] and (curves[s, b] - curves[s, a]) / (b - a) <= dearest:
+            if left > 0 and a == counts[s] and (curves[s, b] - curves[s, a]) / (b - a) <= costliest:
                 take = min(left, b - a)
                 counts[s] += take
                 left -= take
@@ -202,7 +202,7 @@ def price_jobs(jobs, sides, worker_price, server_price, used_workers, used_serve
     for i in range(work.shape[0]):
         needs = tables[start[i] : start[i] + chunks[i] + 1]
         view = (worker_room[i], cost, order, server_room[i], server_cost, server_order)
-        best, last, dearest, size, held = 0.0, -1, 0.0, 0, 0
+        best, last, costliest, size, held = 0.0, -1, 0.0, 0, 0
         for s in range(slots - first[i]):
             t = first[i] + s
             if utility[i, t] <= best:
@@ -217,11 +217,11 @@ def price_jobs(jobs, sides, worker_price, server_price, used_workers, used_serve
             if held >= work[i]:
                 payoff = utility[i, t] - heap_cost(slope, length, size, held, work[i])
                 if payoff > best:
-                    best, last, dearest = payoff, s, slope[0]
+                    best, last, costliest = payoff, s, slope[0]
         payoffs[i] = best
         if last < 0:
             continue
-        settle(curves, vertices, corners, last, work[i], dearest, counts)
+        settle(curves, vertices, corners, last, work[i], costliest, counts)
         for s in range(last + 1):
             if counts[s] == 0:
                 continue
@@ -329,7 +329,7 @@ def insert(job, scale, free, needs, members, prices, costs, rows, scratch):  # t
     first, work, chunks, table, utility = job
     curves, vertices, corners, counts, slope, length = scratch[:6]
     order, server_order, room, server_room, rooms, server_rooms = scratch[6:]
-    best, last, dearest, bill, size, held = 0.0, -1, 0.0, 0.0, 0, 0
+    best, last, costliest, bill, size, held = 0.0, -1, 0.0, 0.0, 0, 0
     for t in range(first, utility.shape[0]):
         if utility[t] <= best:
             break
@@ -348,10 +348,10 @@ def insert(job, scale, free, needs, members, prices, costs, rows, scratch):  # t
         if held >= work:
             cost = heap_cost(slope, length, size, held, work)
             if utility[t] - scale * cost > best:
-                best, last, dearest, bill = utility[t] - scale * cost, s, slope[0], cost
+                best, last, costliest, bill = utility[t] - scale * cost, s, slope[0], cost
     if last < 0:
         return 0, 0, -1, 0.0
-    settle(curves, vertices, corners, last, work, dearest, counts)
+    settle(curves, vertices, corners, last, work, costliest, counts)
     end, server_end, done = 0, 0, -1
     for s in range(last + 1):
         if counts[s] > 0:

@@ -107,23 +107,25 @@ def offline(
     choose(method, METHODS, "method")
     start, alone = (Schedule.empty(), "nothing runs"), without_prices(instance)
     proof = alone.bound, alone.method, alone
-    held = _Incumbent(instance, budget, progress, start, proof, terms=len(instance.jobs))
-    held.offer(search(instance, alone, Budget(gap, None), SEED, iterations=0), "greedy")
+    incumbent = _Incumbent(instance, budget, progress, start, proof, terms=len(instance.jobs))
+    incumbent.offer(search(instance, alone, Budget(gap, None), SEED, iterations=0), "greedy")
     small = method == AUTO and _small(instance)
-    if small and not held.over:
+    if small and not incumbent.over:
         first = budget.part(FIRST_SHARE, FIRST_SECONDS)
-        _take(held, by_highs(instance, first, held.report(0.0, 0.1), held.decision))
-    if method in (AUTO, LAGRANGIAN) and not held.over:
-        _by_prices(held, brief=small)
-    if small and not held.over:
-        _by_programs(held)
-    if method in (HIGHS, CP_SAT) and not held.over:
+        _take(incumbent, by_highs(instance, first, incumbent.report(0.0, 0.1), incumbent.decision))
+    if method in (AUTO, LAGRANGIAN) and not incumbent.over:
+        _by_prices(incumbent, brief=small)
+    if small and not incumbent.over:
+        _by_programs(incumbent)
+    if method in (HIGHS, CP_SAT) and not incumbent.over:
         solve = by_highs if method == HIGHS else by_cp_sat
-        _take(held, solve(instance, budget, held.report(0.0, 1.0), held.decision))
+        _take(incumbent, solve(instance, budget, incumbent.report(0.0, 1.0), incumbent.decision))
     if method in (AUTO, LAGRANGIAN):
-        return held.optimum(WhyStopped.ROUNDS)
+        return incumbent.optimum(WhyStopped.ROUNDS)
     # a solver may also end early because its program is too large for the time
-    return held.optimum(WhyStopped.TIME_LIMIT if math.isfinite(budget.time_limit) else WhyStopped.STALLED)
+    return incumbent.optimum(
+        WhyStopped.TIME_LIMIT if math.isfinite(budget.time_limit) else WhyStopped.STALLED
+    )
 
 
 def _small(instance: AdmissionInstance) -> bool:
@@ -134,56 +136,69 @@ def _small(instance: AdmissionInstance) -> bool:
     return slots * (len(setting.worker_units) + len(setting.server_units)) <= SMALL
 
 
-def _by_prices(held: _Incumbent, *, brief: bool) -> None:
+def _by_prices(incumbent: _Incumbent, *, brief: bool) -> None:
     """Bound by prices, and search at them; ``brief`` leaves most of the time to the programs."""
-    instance, setting = held.instance, held.instance.setting
+    instance, setting = incumbent.instance, incumbent.instance.setting
     jobs = [job for job in instance.jobs if job.index not in instance.never]
     slots = sum(setting.horizon - job.arrival + 1 for job in jobs)
     steps = sum((setting.horizon - job.arrival + 1) * job.chunks for job in jobs)
     rounds = int(min(2000, max(50, VOLUME_WORK // steps)))
-    _price(held, volume(instance, held.budget.part(0.1 if brief else 0.4), held.report(0.1, 0.3), rounds))
+    _price(
+        incumbent,
+        volume(instance, incumbent.budget.part(0.1 if brief else 0.4), incumbent.report(0.1, 0.3), rounds),
+    )
     few = slots * len(setting.resources) <= COLUMN_SIZE and all(quick(job, setting.horizon) for job in jobs)
-    if few and not held.over:
-        budget = held.budget.part(0.1 if brief else 0.3, COLUMN_SECONDS)
-        _price(held, columns(instance, budget, held.report(0.3, 0.4), held.certificate))
-    if not held.over:
-        _search(held, held.budget.part(0.1 if brief else 1.0), 0.4, 0.5 if brief else 1.0)
+    if few and not incumbent.over:
+        budget = incumbent.budget.part(0.1 if brief else 0.3, COLUMN_SECONDS)
+        _price(incumbent, columns(instance, budget, incumbent.report(0.3, 0.4), incumbent.certificate))
+    if not incumbent.over:
+        _search(incumbent, incumbent.budget.part(0.1 if brief else 1.0), 0.4, 0.5 if brief else 1.0)
 
 
-def _search(held: _Incumbent, budget: Budget, low: float, high: float) -> None:
+def _search(incumbent: _Incumbent, budget: Budget, low: float, high: float) -> None:
     """Search at the best prices: until the time is up, or without a limit for a number of rounds."""
-    setting, able = held.instance.setting, len(held.instance.jobs) - len(held.instance.never)
+    setting, able = incumbent.instance.setting, len(incumbent.instance.jobs) - len(incumbent.instance.never)
     machines = len(setting.worker_units) + len(setting.server_units)
     rounds = min(ROUNDS_PER_JOB * able, max(200, int(SEARCH_WORK // (setting.horizon * machines))))
-    if held.budget.time_limit < math.inf:
+    if incumbent.budget.time_limit < math.inf:
         rounds = UNTIL_TIME
-    found = search(held.instance, held.certificate, budget, SEED, held.report(low, high), rounds)
-    held.offer(found, "ruin and recreate")
+    found = search(
+        incumbent.instance, incumbent.certificate, budget, SEED, incumbent.report(low, high), rounds
+    )
+    incumbent.offer(found, "ruin and recreate")
 
 
-def _by_programs(held: _Incumbent) -> None:
+def _by_programs(incumbent: _Incumbent) -> None:
     """Solve the integer program with pooled machines for a bound, then that of the machines themselves."""
-    most = EXACT_SECONDS if held.budget.left == math.inf else held.budget.left
-    if not held.over:
-        found = pooled_bound(held.instance, held.budget.part(1.0, POOLED_SHARE * most), held.report(0.5, 0.6))
-        _take(held, found)
-    if not held.over:
-        _take(
-            held, by_highs(held.instance, held.budget.part(0.8, most), held.report(0.6, 0.9), held.decision)
+    most = EXACT_SECONDS if incumbent.budget.left == math.inf else incumbent.budget.left
+    if not incumbent.over:
+        found = pooled_bound(
+            incumbent.instance, incumbent.budget.part(1.0, POOLED_SHARE * most), incumbent.report(0.5, 0.6)
         )
-    if not held.over:
-        _search(held, held.budget.part(), 0.9, 1.0)
+        _take(incumbent, found)
+    if not incumbent.over:
+        _take(
+            incumbent,
+            by_highs(
+                incumbent.instance,
+                incumbent.budget.part(0.8, most),
+                incumbent.report(0.6, 0.9),
+                incumbent.decision,
+            ),
+        )
+    if not incumbent.over:
+        _search(incumbent, incumbent.budget.part(), 0.9, 1.0)
 
 
-def _price(held: _Incumbent, found: Priced) -> None:
-    held.limit(found.bound, found.method, found)
+def _price(incumbent: _Incumbent, found: Priced) -> None:
+    incumbent.limit(found.bound, found.method, found)
 
 
-def _take(held: _Incumbent, found: Part) -> None:
+def _take(incumbent: _Incumbent, found: Part) -> None:
     if found.schedule is not None:
-        held.offer(found.schedule, found.method)
+        incumbent.offer(found.schedule, found.method)
     if found.bound is not None:
-        held.limit(found.bound, found.method)
+        incumbent.limit(found.bound, found.method)
 
 
 ORACLES = {

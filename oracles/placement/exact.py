@@ -112,7 +112,7 @@ def by_enumeration(
             f"instance: {n} jobs on {machines} machines are too many to enumerate (at most {MOST_TINY})"
         )
     report = Report(progress)
-    best, schedule, why = instance.dearest + 1, None, WhyStopped.PROVED
+    best, schedule, why = instance.costliest + 1, None, WhyStopped.PROVED
     try:
         for leaf, end in enumerate(_ends(instance.simulator(), budget), 1):
             if leaf > MOST_LEAVES:
@@ -630,10 +630,10 @@ def root_bound(instance: PlacementInstance) -> int:
 
 def refuse_dear(instance: PlacementInstance) -> None:
     """Raise InputError if a cost in millionths of a second could leave what 64 bits hold."""
-    if instance.dearest > MOST_SUM:
+    if instance.costliest > MOST_SUM:
         raise InputError(
-            f"instance: a schedule could cost {instance.dearest / MILLION:.3g} s, too much for exact methods "
-            f"(at most {MOST_SUM / MILLION:.3g} s)"
+            f"instance: a schedule could cost {instance.costliest / MILLION:.3g} s, too much for exact "
+            f"methods (at most {MOST_SUM / MILLION:.3g} s)"
         )
 
 

@@ -115,47 +115,49 @@ def offline(
     choose(method, METHODS, "method")
     start, trivial = (list_schedule(instance), "shortest first"), sum_of_durations(instance)
     proof = trivial.units, trivial.method, trivial.certificate
-    held = _Incumbent(instance, budget, progress, start, proof, unavoidable=instance.unavoidable)
+    incumbent = _Incumbent(instance, budget, progress, start, proof, unavoidable=instance.unavoidable)
     last = WhyStopped.ROUNDS
     if method in EXACT:
-        if not held.over:
-            last = _take(held, EXACT[method](instance, budget.part(), held.report(0.0, 1.0)))
+        if not incumbent.over:
+            last = _take(incumbent, EXACT[method](instance, budget.part(), incumbent.report(0.0, 1.0)))
     else:
-        _by_prices_and_search(held, exact=method == AUTO and _few(instance))
-    return held.optimum(last)
+        _by_prices_and_search(incumbent, exact=method == AUTO and _few(instance))
+    return incumbent.optimum(last)
 
 
 def _few(instance: PlacementInstance) -> bool:
     """Return whether the branch and bound is worth a try, and can count the costs."""
     contends = instance.setting.slowdown.contention > 0.0
     few = len(instance.jobs) <= (FEW_CONTENDING if contends else FEW_JOBS)
-    return few and instance.dearest <= MOST_SUM
+    return few and instance.costliest <= MOST_SUM
 
 
-def _by_prices_and_search(held: _Incumbent, *, exact: bool) -> None:
+def _by_prices_and_search(incumbent: _Incumbent, *, exact: bool) -> None:
     """Bound by prices and search; with ``exact``, branch and bound between a short search and a long one."""
-    instance, budget = held.instance, held.budget
-    if not held.over:
+    instance, budget = incumbent.instance, incumbent.budget
+    if not incumbent.over:
         part = budget.part(BRIEF_SHARE if exact else BOUND_SHARE)
-        found = lower_bound(instance, part, held.report(0.0, 0.2), schedule=held.decision)
-        held.limit(found.units, found.method, found.certificate)
-    if exact and not held.over:
+        found = lower_bound(instance, part, incumbent.report(0.0, 0.2), schedule=incumbent.decision)
+        incumbent.limit(found.units, found.method, found.certificate)
+    if exact and not incumbent.over:
         part = budget.part(BRIEF_SHARE)
-        held.offer(*search(instance, part, held.report(0.2, 0.3), rounds=BRIEF_ROUNDS, bound=held.bound))
-    if exact and not held.over:
+        incumbent.offer(
+            *search(instance, part, incumbent.report(0.2, 0.3), rounds=BRIEF_ROUNDS, bound=incumbent.bound)
+        )
+    if exact and not incumbent.over:
         most = EXACT_SECONDS if math.isinf(budget.left) else math.inf
-        _take(held, by_branch_and_bound(instance, budget.part(0.8, most), held.report(0.3, 0.8)))
-    if not held.over:
+        _take(incumbent, by_branch_and_bound(instance, budget.part(0.8, most), incumbent.report(0.3, 0.8)))
+    if not incumbent.over:
         low = 0.8 if exact else 0.2
-        held.offer(*search(instance, budget.part(), held.report(low, 1.0), bound=held.bound))
+        incumbent.offer(*search(instance, budget.part(), incumbent.report(low, 1.0), bound=incumbent.bound))
 
 
-def _take(held: _Incumbent, found: Exact) -> WhyStopped:
+def _take(incumbent: _Incumbent, found: Exact) -> WhyStopped:
     """Take what an exact method found, and return why it stopped."""
     if found.schedule is not None:
-        held.offer(found.schedule, found.method)
+        incumbent.offer(found.schedule, found.method)
     if found.units is not None:
-        held.limit(found.units, found.method)
+        incumbent.limit(found.units, found.method)
     return found.why_stopped
 
 

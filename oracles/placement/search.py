@@ -313,7 +313,7 @@ class _Chain:
         places: tuple[np.ndarray, np.ndarray],
         first: int,
     ) -> None:
-        self.held, self.tried = (tuple(array.copy() for array in genome) for _ in range(2))
+        self.incumbent, self.tried = (tuple(array.copy() for array in genome) for _ in range(2))
         self.places, self.heats = places, cooling(first, WARM, COLD)
         self.cost = best.run(genome, places, math.inf)
         self.state = best.instance.simulator().state
@@ -325,7 +325,7 @@ class _Chain:
         costs = np.array([self.cost, best.cost])
         states = (best.blank, self.state, best.other, best.best)
         kernels.search_rounds(
-            best.table, states, best.setting, self.held, self.tried, self.places, costs, draws, heats,
+            best.table, states, best.setting, self.incumbent, self.tried, self.places, costs, draws, heats,
             float(best.instance.unavoidable),
         )  # fmt: skip
         self.cost = float(costs[0])

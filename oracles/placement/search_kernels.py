@@ -346,7 +346,7 @@ def _change(draw, table, state, by_start, keys, release, style):  # type: ignore
 
 
 @njit(cache=True)
-def search_rounds(table, states, setting, held, tried, places, costs, draws, heats, paid):  # type: ignore[no-untyped-def]
+def search_rounds(table, states, setting, incumbent, tried, places, costs, draws, heats, paid):  # type: ignore[no-untyped-def]
     """Change keys, releases and styles at random, and keep what costs no more, or only a little.
 
     Parameters
@@ -383,9 +383,9 @@ def search_rounds(table, states, setting, held, tried, places, costs, draws, hea
             table, blank, other, contention, window, tried[0], tried[1], tried[2], rows, spans, weight, limit
         )
         if cost <= limit:
-            held[0][:] = tried[0]
-            held[1][:] = tried[1]
-            held[2][:] = tried[2]
+            incumbent[0][:] = tried[0]
+            incumbent[1][:] = tried[1]
+            incumbent[2][:] = tried[2]
             costs[0] = cost
             copy_state(other, current)
             by_start = np.argsort(current.start, kind="mergesort")
@@ -393,6 +393,6 @@ def search_rounds(table, states, setting, held, tried, places, costs, draws, hea
                 costs[1] = cost
                 copy_state(other, best)
         else:
-            tried[0][:] = held[0]
-            tried[1][:] = held[1]
-            tried[2][:] = held[2]
+            tried[0][:] = incumbent[0]
+            tried[1][:] = incumbent[1]
+            tried[2][:] = incumbent[2]

@@ -45,21 +45,21 @@ def test_claims_belong_to_placement_and_have_names_of_their_own() -> None:
 
 def test_an_outcome_is_what_play_measures() -> None:
     setup = Setup(30, rho=2.0)
-    drawn = generate("large", 5, jobs=30, cluster="small", rho=2.0)
-    assert experiments.instance(setup, 5) == drawn
-    run = play(SJF_C.make(), drawn, 0, keep_decisions=True)
+    sampled = generate("large", 5, jobs=30, cluster="small", rho=2.0)
+    assert experiments.instance(setup, 5) == sampled
+    run = play(SJF_C.make(), sampled, 0, keep_decisions=True)
     found = experiments.outcome(SJF_C, setup, 5)
     assert found.cost == pytest.approx(run.total)
-    assert found.measures == measures(drawn, run.decisions or ())
-    assert drawn.violations(found.schedule) == []
+    assert found.measures == measures(sampled, run.decisions or ())
+    assert sampled.violations(found.schedule) == []
 
 
 def test_decisions_that_end_too_early_are_refused() -> None:
-    drawn = experiments.instance(Setup(5), 0)
-    run = play(FIFO_FF.make(), drawn, 0, keep_decisions=True)
+    sampled = experiments.instance(Setup(5), 0)
+    run = play(FIFO_FF.make(), sampled, 0, keep_decisions=True)
     assert run.decisions is not None
     with pytest.raises(RuntimeError, match="end before"):
-        experiments.followed(drawn, run.decisions[:-1])
+        experiments.followed(sampled, run.decisions[:-1])
 
 
 def test_the_same_jobs_arrive_on_every_cluster() -> None:
@@ -70,18 +70,18 @@ def test_the_same_jobs_arrive_on_every_cluster() -> None:
 
 
 def test_random_placing_is_feasible_and_depends_on_the_seed_alone() -> None:
-    drawn = experiments.instance(Setup(40, rho=2.0), 1)
-    first, again, other = (play(evaluation.RandomFit(), drawn, seed).total for seed in (0, 0, 1))
+    sampled = experiments.instance(Setup(40, rho=2.0), 1)
+    first, again, other = (play(evaluation.RandomFit(), sampled, seed).total for seed in (0, 0, 1))
     assert first == again != other
 
 
 def test_queue_over_time_is_the_mean_number_of_jobs_that_wait() -> None:
-    setup, drawn = Setup(40, rho=2.0), range(2)
-    at, found = experiments.queue_over_time(OURS, setup, drawn, bins=4)
+    setup, sampled = Setup(40, rho=2.0), range(2)
+    at, found = experiments.queue_over_time(OURS, setup, sampled, bins=4)
     assert at.tolist() == [12.5, 37.5, 62.5, 87.5]
     for who in OURS:
         assert found[who.label].shape == (2, 4)
-        for row, seed in zip(found[who.label], drawn, strict=True):
+        for row, seed in zip(found[who.label], sampled, strict=True):
             jobs = experiments.instance(setup, seed).jobs
             start = experiments.outcome(who, setup, seed).schedule.start
             last = int(jobs.submit[-1])
@@ -218,7 +218,7 @@ def test_printed_table_by_hand() -> None:
 
 
 def test_a_clearly_worse_policy_is_found_worse() -> None:
-    setup, drawn = Setup(40, rho=4.0), range(8)
-    assert experiments.less(experiments.versus(FIFO_FF, FIFO_FF, setup, drawn, JCT)) is False
-    mine = experiments.samples(FIFO_C, setup, drawn, JCT)
+    setup, sampled = Setup(40, rho=4.0), range(8)
+    assert experiments.less(experiments.versus(FIFO_FF, FIFO_FF, setup, sampled, JCT)) is False
+    mine = experiments.samples(FIFO_C, setup, sampled, JCT)
     assert experiments.less(experiments.relative(mine, 1.5 * mine)) is True

@@ -227,10 +227,10 @@ def test_without_the_extra_a_wrong_verdict_is_still_wrong() -> None:
 @pytest.mark.usefixtures("shipped")
 def test_side_by_side_is_what_play_does(name: str) -> None:
     who = trained.trained(name, name, Context("quick")).members[1]
-    setup, drawn = Setup(30, rho=2.0, estimate_error=0.5), range(3)
-    made = [instance(setup, seed) for seed in drawn]
+    setup, sampled = Setup(30, rho=2.0, estimate_error=0.5), range(3)
+    made = [instance(setup, seed) for seed in sampled]
     for one, schedule, found in zip(
-        made, trained.side_by_side(who, made), trained.outcomes(who, setup, drawn), strict=True
+        made, trained.side_by_side(who, made), trained.outcomes(who, setup, sampled), strict=True
     ):
         run = play(who.make(), one, policy_seed(0), keep_decisions=True)
         expected = one.schedule_of(run.decisions or ())
@@ -357,9 +357,9 @@ def test_rivals_that_refute_a_lead_are_named() -> None:
 @pytest.mark.parametrize("seed", [0, 999, 1000, 2000, 10**6, 10**9])
 def test_no_instance_is_one_that_networks_were_chosen_by(seed: int) -> None:
     found = trained.apart(Context("full", seed))
-    drawn = trained.traces(found, 20, 40)
+    sampled = trained.traces(found, 20, 40)
     for part in (VALIDATION, TEST):
-        assert drawn[-1] < part or drawn[0] >= part + MOST_INSTANCES
+        assert sampled[-1] < part or sampled[0] >= part + MOST_INSTANCES
     assert (found.seed == seed) == (seed < 1000)
 
 

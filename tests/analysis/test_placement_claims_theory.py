@@ -118,8 +118,8 @@ def test_lazy_in_the_other_reading_starts_all_that_fit() -> None:
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=30))
-def test_the_front_is_what_nothing_dominates(drawn: list[tuple[int, int]]) -> None:
-    points = 1000 * np.array(drawn)
+def test_the_front_is_what_nothing_dominates(sampled: list[tuple[int, int]]) -> None:
+    points = 1000 * np.array(sampled)
     front = theory.pareto_front(points)
     naive = {
         tuple(p)

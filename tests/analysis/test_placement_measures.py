@@ -230,13 +230,13 @@ def test_bars_cover_the_lanes_once(given: tuple[PlacementInstance, Schedule]) ->
     for _, k, lane in numbered.others.tolist():
         extra[k] = max(extra[k], lane + 1)
     assert len(laid.names) == instance.setting.capacity[:, 0].sum() + sum(extra.values()) == laid.tops[-1]
-    drawn = sorted((bar.job, row) for bar in laid.bars for row in range(bar.first, bar.last + 1))
+    sampled = sorted((bar.job, row) for bar in laid.bars for row in range(bar.first, bar.last + 1))
     expected = [(i, laid.tops[k] + gpu) for i, k, gpu in numbered.gpus.tolist()]
     expected += [
         (i, laid.tops[k] + int(instance.setting.capacity[k, 0]) + lane)
         for i, k, lane in numbered.others.tolist()
     ]
-    assert drawn == sorted(expected)
+    assert sampled == sorted(expected)
 
 
 def test_figure_names_jobs_rows_and_unit() -> None:

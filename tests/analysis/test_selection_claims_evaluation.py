@@ -152,15 +152,15 @@ class TestEvidence:
         assert figures.programmes("loglog", np.array([1.0]), 4).tolist() == [9.0]
 
     def test_dense_cells_are_those_of_the_three_loops(self) -> None:
-        drawn = experiments.instance(SMALL, 0)
-        channels, states = drawn.setting.channels, int(np.prod(drawn.setting.capacity + 1))
-        assert figures.dense_cells(drawn, 3) == channels * states * figures.programmes(
+        sampled = experiments.instance(SMALL, 0)
+        channels, states = sampled.setting.channels, int(np.prod(sampled.setting.capacity + 1))
+        assert figures.dense_cells(sampled, 3) == channels * states * figures.programmes(
             "loglog", np.array([3.0]), channels
         )
 
     def test_two_ports_in_turn_cost_the_printed_algorithm_what_others_earn(self) -> None:
-        drawn = figures.in_turn(20)
-        totals = {who: play(who.make(), drawn).total for who in (PRINTED, ESDP, *BASELINES)}
+        sampled = figures.in_turn(20)
+        totals = {who: play(who.make(), sampled).total for who in (PRINTED, ESDP, *BASELINES)}
         assert totals[PRINTED] < 0.8 * totals[ESDP]
         assert totals[ESDP] == totals[HSWF] == 10.0
 

@@ -49,16 +49,16 @@ def test_drawn_instances_keep_their_limits(instance: AdmissionInstance) -> None:
 
 
 def test_most_drawn_instances_have_jobs_that_can_finish() -> None:
-    drawn = []
+    sampled = []
 
     @given(kit.instances(min_jobs=1))
     @hypothesis_settings(max_examples=150, deadline=None, derandomize=True, database=None)
     def draw(instance: AdmissionInstance) -> None:
-        drawn.append(len(instance.jobs) - len(instance.never))
+        sampled.append(len(instance.jobs) - len(instance.never))
 
     draw()
-    assert sum(n > 0 for n in drawn) > 0.5 * len(drawn)
-    assert sum(n > 1 for n in drawn) > 0.1 * len(drawn)
+    assert sum(n > 0 for n in sampled) > 0.5 * len(sampled)
+    assert sum(n > 1 for n in sampled) > 0.1 * len(sampled)
 
 
 def broken(instance: AdmissionInstance, schedule: Schedule) -> set[str]:

@@ -610,15 +610,15 @@ def test_drawn_gang_instances_can_be_written_and_read(instance: AllocationGangIn
 
 @given(kit.settings().flatmap(lambda s: kit.decisions(s).map(lambda y: (s, y))))
 @hypothesis_settings(max_examples=80, deadline=None)
-def test_feasible_decisions_are_feasible(drawn: tuple[Setting, np.ndarray]) -> None:
-    setting, y = drawn
+def test_feasible_decisions_are_feasible(sampled: tuple[Setting, np.ndarray]) -> None:
+    setting, y = sampled
     assert setting.violations(y) == []
 
 
 @given(kit.settings(min_edges=1).flatmap(lambda s: kit.decisions(s, feasible=False).map(lambda y: (s, y))))
 @hypothesis_settings(max_examples=80, deadline=None)
-def test_infeasible_decisions_are_infeasible(drawn: tuple[Setting, np.ndarray]) -> None:
-    setting, y = drawn
+def test_infeasible_decisions_are_infeasible(sampled: tuple[Setting, np.ndarray]) -> None:
+    setting, y = sampled
     assert setting.violations(y)
 
 

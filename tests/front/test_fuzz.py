@@ -90,7 +90,7 @@ def test_a_campaign_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: py
 
 
 def test_the_same_seed_draws_the_same_cases(monkeypatch: pytest.MonkeyPatch) -> None:
-    def drawn(seed: int) -> list[bytes]:
+    def sampled(seed: int) -> list[bytes]:
         texts: list[bytes] = []
 
         def keep(text: bytes, _packed: bool) -> str:
@@ -101,7 +101,7 @@ def test_the_same_seed_draws_the_same_cases(monkeypatch: pytest.MonkeyPatch) -> 
         fuzz.run_chunk("files", "selection", seed=seed, chunk=0, cases=10)
         return texts
 
-    assert drawn(1) == drawn(1) != drawn(2)
+    assert sampled(1) == sampled(1) != sampled(2)
 
 
 def test_the_exit_status_says_whether_something_failed(

@@ -70,8 +70,8 @@ def broken(setting: Setting, x: np.ndarray, arrivals: np.ndarray) -> set[tuple[s
 
 @given(slots_with(feasible=True))
 @hypothesis_settings(max_examples=80, deadline=None)
-def test_feasible_decisions_break_nothing(drawn: tuple[Setting, np.ndarray, np.ndarray]) -> None:
-    setting, arrivals, x = drawn
+def test_feasible_decisions_break_nothing(sampled: tuple[Setting, np.ndarray, np.ndarray]) -> None:
+    setting, arrivals, x = sampled
     assert setting.violations(x, arrivals) == []
     assert setting.feasible(x, arrivals)
     assert broken(setting, x, arrivals) == set()
@@ -81,9 +81,9 @@ def test_feasible_decisions_break_nothing(drawn: tuple[Setting, np.ndarray, np.n
 @hypothesis_settings(max_examples=80, deadline=None)
 @pytest.mark.filterwarnings("ignore:invalid value encountered")  # zero devices times infinity
 def test_infeasible_decisions_break_something_in_the_right_place(
-    drawn: tuple[Setting, np.ndarray, np.ndarray],
+    sampled: tuple[Setting, np.ndarray, np.ndarray],
 ) -> None:
-    setting, arrivals, x = drawn
+    setting, arrivals, x = sampled
     violations = setting.violations(x, arrivals)
     assert violations
     assert {(one.constraint, *one.index) for one in violations} == broken(setting, x, arrivals)
@@ -93,7 +93,7 @@ def test_infeasible_decisions_break_something_in_the_right_place(
 def first_drawn(feasible: bool, condition: Callable[[Setting, np.ndarray, np.ndarray], bool]) -> Any:
     """Return a draw that meets a condition."""
     only = hypothesis_settings(phases=[Phase.generate], max_examples=1000, derandomize=True)
-    return find(slots_with(feasible=feasible), lambda drawn: condition(*drawn), settings=only)
+    return find(slots_with(feasible=feasible), lambda sampled: condition(*sampled), settings=only)
 
 
 @pytest.mark.parametrize("constraint", ["binary", "arrival", "capacity"])

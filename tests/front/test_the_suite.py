@@ -33,7 +33,7 @@ def test_loads_a_module_with_numbers():
 NUMBERS = "FIRST = [" + ", ".join(str(10**9 + 7 * n) for n in range(300)) + "]\n"
 
 
-def drawn(folder: Path, *tests: str, profile: str | None = None) -> str:
+def sampled(folder: Path, *tests: str, profile: str | None = None) -> str:
     """Return what Hypothesis drew, in a fresh process that a shell began in the background."""
     folder.mkdir()
     (folder / "conftest.py").write_text(CONFTEST.read_text())
@@ -63,13 +63,13 @@ def drawn(folder: Path, *tests: str, profile: str | None = None) -> str:
 
 
 def test_examples_hang_neither_on_the_run_nor_on_the_tests_before(tmp_path: Path) -> None:
-    alone = drawn(tmp_path / "alone", "test_draws.py")
-    assert drawn(tmp_path / "after_another", "test_loads.py", "test_draws.py") == alone
+    alone = sampled(tmp_path / "alone", "test_draws.py")
+    assert sampled(tmp_path / "after_another", "test_loads.py", "test_draws.py") == alone
     # In a folder of this name Hypothesis takes no numbers from the source.
-    assert drawn(tmp_path / "tests", "test_loads.py", "test_draws.py") == alone
+    assert sampled(tmp_path / "tests", "test_loads.py", "test_draws.py") == alone
 
 
 def test_the_profile_fuzz_draws_fresh_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CI", "true")  # where Hypothesis draws no fresh ones by itself
-    first, second = (drawn(tmp_path / name, "test_draws.py", profile="fuzz") for name in ("one", "two"))
+    first, second = (sampled(tmp_path / name, "test_draws.py", profile="fuzz") for name in ("one", "two"))
     assert first != second

@@ -18,7 +18,7 @@ from clairvoyant.models.admission import generate as module
 from clairvoyant.models.admission.generate import SIZES, generate
 from clairvoyant.models.admission.instance import AdmissionInstance
 from clairvoyant.models.admission.jobs import CLASSES
-from clairvoyant.models.admission.machines import C4, P2_G3, drawn
+from clairvoyant.models.admission.machines import C4, P2_G3, sampled
 from clairvoyant.models.base import InputError
 
 DEFAULT = generate()
@@ -236,7 +236,7 @@ def test_more_machines_only_add_machines() -> None:
     assert many.worker_servers[:3].tolist() == few.worker_servers.tolist()
     assert many.parameter_servers[:6].tolist() == few.parameter_servers.tolist()
     rng = np.random.default_rng
-    assert drawn(rng(1), C4, 9)[:4].tolist() == drawn(rng(1), C4, 4).tolist()
+    assert sampled(rng(1), C4, 9)[:4].tolist() == sampled(rng(1), C4, 4).tolist()
 
 
 def test_fit_keeps_arrivals_and_utilities_and_the_jobs_that_fit() -> None:

@@ -142,10 +142,10 @@ def test_the_jobs_are_drawn_as_those_of_the_generator(folder: Path) -> None:
     one, other = from_trace(folder, fit="any", seed=7), generate(fit="any", seed=7)
     assert one.setting.worker_servers.tolist() == other.setting.worker_servers.tolist()
     assert one.setting.parameter_servers.tolist() == other.setting.parameter_servers.tolist()
-    drawn, wanted = (
+    sampled, wanted = (
         sorted(json.dumps({**job.to_dict(), "arrival": 0}) for job in x.jobs) for x in (one, other)
     )
-    assert drawn == wanted
+    assert sampled == wanted
 
 
 def test_a_trace_instance_is_decided_by_its_seed(folder: Path, tmp_path: Path) -> None:

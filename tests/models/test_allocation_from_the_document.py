@@ -173,7 +173,7 @@ class Draws:
 
     def start(self, setting: Any, rng: np.random.Generator) -> None:
         """Draw once."""
-        self.shape, self.drawn = setting.shape, rng.random()
+        self.shape, self.sampled = setting.shape, rng.random()
 
     def decide(self, observation: Any) -> np.ndarray:
         """Hold nothing."""
@@ -184,7 +184,7 @@ def test_a_policy_draws_from_the_generator_of_the_document() -> None:
     policy = Draws()
     cv.play(policy, cv.generate("allocation", size="tiny", slots=1), seed=7)
     number = int.from_bytes(sha256(b"policy/7").digest(), "little")
-    assert policy.drawn == np.random.default_rng(number).random()
+    assert policy.sampled == np.random.default_rng(number).random()
 
 
 def same_verdict(instance: Any, y: np.ndarray) -> bool:

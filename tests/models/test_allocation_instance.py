@@ -470,8 +470,8 @@ def literal_reward(data: dict[str, Any], y: dict[tuple[int, int], list[float]], 
 
 @given(instances_and_points())
 @settings(max_examples=80, deadline=None)
-def test_reward_equals_the_formula(drawn: tuple[AllocationInstance, np.ndarray, np.ndarray]) -> None:
-    instance, y, _ = drawn
+def test_reward_equals_the_formula(sampled: tuple[AllocationInstance, np.ndarray, np.ndarray]) -> None:
+    instance, y, _ = sampled
     data = instance.to_dict()
     by_edge = {(p, r): y[e].tolist() for e, (p, r) in enumerate(data["edges"])}
     want = [literal_reward(data, by_edge, x) for x in data["arrivals"]]
@@ -486,10 +486,10 @@ def test_reward_equals_the_formula(drawn: tuple[AllocationInstance, np.ndarray, 
 @given(instances_and_points())
 @settings(max_examples=80, deadline=None)
 def test_supergradient_bounds_the_reward_everywhere(
-    drawn: tuple[AllocationInstance, np.ndarray, np.ndarray],
+    sampled: tuple[AllocationInstance, np.ndarray, np.ndarray],
 ) -> None:
     """Concavity: q(z) <= q(y) + g (z - y) for every y and z, also where the maximum of (10) has ties."""
-    instance, y, z = drawn
+    instance, y, z = sampled
     setting = instance.setting
     for x in [*instance.arrivals, np.ones(setting.ports, dtype=np.int64)]:
         for at in (y, np.zeros_like(y)):
@@ -500,9 +500,9 @@ def test_supergradient_bounds_the_reward_everywhere(
 @given(instances_and_points())
 @settings(max_examples=40, deadline=None)
 def test_supergradient_is_the_derivative_where_there_is_one(
-    drawn: tuple[AllocationInstance, np.ndarray, np.ndarray],
+    sampled: tuple[AllocationInstance, np.ndarray, np.ndarray],
 ) -> None:
-    instance, y, z = drawn
+    instance, y, z = sampled
     setting, h = instance.setting, 1e-6
     x = np.arange(1, setting.ports + 1)
     middle, direction = 0.5 * (y + z) + 0.1, y - z
@@ -563,9 +563,9 @@ def test_not_a_number_breaks_every_limit() -> None:
 @given(instances_and_points(), st.floats(0.5, 2.0))
 @settings(max_examples=40, deadline=None)
 def test_the_compiled_check_agrees_with_the_list_of_violations(
-    drawn: tuple[AllocationInstance, np.ndarray, np.ndarray], factor: float
+    sampled: tuple[AllocationInstance, np.ndarray, np.ndarray], factor: float
 ) -> None:
-    instance, y, _ = drawn
+    instance, y, _ = sampled
     for decision in (y, y * factor, y - 1e-3, y + 1e-3):
         _, feasible = instance.setting.evaluate(decision, np.zeros(instance.setting.ports, dtype=np.int64))
         assert feasible == (instance.violations(decision) == [])
@@ -640,10 +640,10 @@ def test_a_port_without_arrivals_keeps_one_copy() -> None:
 @given(instances_and_points())
 @settings(max_examples=30, deadline=None)
 def test_equal_copies_earn_what_the_port_earns(
-    drawn: tuple[AllocationInstance, np.ndarray, np.ndarray],
+    sampled: tuple[AllocationInstance, np.ndarray, np.ndarray],
 ) -> None:
     """A port with n jobs that each hold y earns n q(y): so do n copies that hold y each."""
-    instance, y, _ = drawn
+    instance, y, _ = sampled
     copies = instance.copies()
     origin = copies.setting.copy_of
     assert origin is not None

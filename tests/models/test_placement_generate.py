@@ -62,13 +62,13 @@ def test_on_tiny_instances_jobs_are_in_each_others_way(seed: int) -> None:
 # --- the facts of the traces --------------------------------------------------------------------------------
 
 
-def drawn(batches: int = 60) -> np.ndarray:
+def sampled(batches: int = 60) -> np.ndarray:
     """Return rows (duration, instances, GPUs, cores, GB) as they are drawn, whether they fit or not."""
     rng = np.random.default_rng(5)
     return np.concatenate([module._candidates(rng, SIZES["large"]) for _ in range(batches)])
 
 
-DRAWN = drawn()
+DRAWN = sampled()
 
 
 @pytest.mark.parametrize(

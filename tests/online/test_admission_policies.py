@@ -160,10 +160,10 @@ def test_fifo_goes_on_after_the_machine_that_it_used_last_in_any_slot() -> None:
 
 def test_fifo_draws_from_1_to_30() -> None:
     instance = cluster([job(chunks=90, epochs=2) for _ in range(300)], workers=(10**6,), horizon=9)
-    drawn = counts(Fifo(), instance).max(axis=0)
-    assert drawn.min() == 1
-    assert drawn.max() == MOST_WORKERS
-    assert drawn.mean() == pytest.approx(15.5, abs=4 * math.sqrt(899 / 12 / 300))
+    sampled = counts(Fifo(), instance).max(axis=0)
+    assert sampled.min() == 1
+    assert sampled.max() == MOST_WORKERS
+    assert sampled.mean() == pytest.approx(15.5, abs=4 * math.sqrt(899 / 12 / 300))
 
 
 # ------------------------------------------------------------------ DRF

@@ -409,8 +409,8 @@ def test_a_plan_is_drawn_with_a_chance_inverse_to_its_crowding() -> None:
     for keys, (waited, used) in enumerate(((0, 10**6), (1, 10**6 - 1), (10**6, 0))):
         search.keep(archive, np.full(2, 0.1 * keys), waited, used, 1.0)
     assert search.crowding(archive).tolist() == [2, 2, 1]
-    drawn = np.bincount([search._roulette(archive, rng) for _ in range(4000)]) / 4000
-    assert drawn == pytest.approx([0.25, 0.25, 0.5], abs=0.04)
+    sampled = np.bincount([search._roulette(archive, rng) for _ in range(4000)]) / 4000
+    assert sampled == pytest.approx([0.25, 0.25, 0.5], abs=0.04)
 
 
 def judged(outlook: Outlook, archive: Archive, plan: np.ndarray) -> tuple[int, int]:

@@ -74,11 +74,11 @@ class Drawn:
         return found
 
 
-drawn = st.builds(Drawn, SEEDS, st.integers(1, 3), st.integers(1, 5))
+sampled = st.builds(Drawn, SEEDS, st.integers(1, 3), st.integers(1, 5))
 
 
 @settings(max_examples=20, deadline=None)
-@given(drawn)
+@given(sampled)
 def test_log_densities_and_entropies_are_those_of_torch(one: Drawn) -> None:
     diagonal = Independent(Gaussian(one.independent.mean, one.independent.variance.sqrt()), 1)
     whole = MultivariateNormal(one.dependent.mean, one.covariance)
@@ -90,7 +90,7 @@ def test_log_densities_and_entropies_are_those_of_torch(one: Drawn) -> None:
 
 
 @settings(max_examples=20, deadline=None)
-@given(drawn, st.booleans())
+@given(sampled, st.booleans())
 def test_what_does_not_count_is_left_out(one: Drawn, dependent: bool) -> None:
     made = one.dependent if dependent else one.independent
     found = mappo.log_density(made, one.action, one.counts)
@@ -103,7 +103,7 @@ def test_what_does_not_count_is_left_out(one: Drawn, dependent: bool) -> None:
 
 
 @settings(max_examples=20, deadline=None)
-@given(drawn)
+@given(sampled)
 def test_log_density_of_independent_actions_is_the_plain_one(one: Drawn) -> None:
     found = mappo.log_density(one.independent, one.action)
     for i, action in enumerate(one.action.numpy()):
@@ -112,7 +112,7 @@ def test_log_density_of_independent_actions_is_the_plain_one(one: Drawn) -> None
 
 
 @settings(max_examples=20, deadline=None)
-@given(drawn)
+@given(sampled)
 def test_printed_density_is_the_plain_one(one: Drawn) -> None:
     found = mappo.printed_log_density(one.independent, one.action)
     some = mappo.printed_log_density(one.independent, one.action, one.counts)
@@ -124,7 +124,7 @@ def test_printed_density_is_the_plain_one(one: Drawn) -> None:
 
 
 @settings(max_examples=20, deadline=None)
-@given(drawn)
+@given(sampled)
 def test_printed_density_of_dependent_actions_has_the_determinant_of_what_counts(one: Drawn) -> None:
     off = (one.action - one.dependent.mean).numpy()
     found = mappo.printed_log_density(one.dependent, one.action)
@@ -375,8 +375,8 @@ def busy(seed: int, jobs: int = 16) -> PlacementInstance:
 
 
 def tracks(one: Design, count: int = 2) -> list[Track]:
-    drawn = [busy(seed) for seed in range(count)]
-    return [Track(each, reference(each), one, np.random.default_rng(0)) for each in drawn]
+    sampled = [busy(seed) for seed in range(count)]
+    return [Track(each, reference(each), one, np.random.default_rng(0)) for each in sampled]
 
 
 def taught(one: Design, seed: int = 0, **changes: Any) -> Learner:

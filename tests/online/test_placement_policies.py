@@ -283,8 +283,8 @@ def test_true_estimates_are_as_good_as_the_durations(instance: PlacementInstance
 
 @pytest.mark.parametrize("seed", range(3))
 def test_users_who_never_err_are_as_good_as_the_durations(seed: int) -> None:
-    drawn = generate(seed=seed, jobs=150, rho=2, estimate_error=0)
-    assert starts(SjfEstimateConsolidate(), drawn) == starts(SjfConsolidate(), drawn)
+    sampled = generate(seed=seed, jobs=150, rho=2, estimate_error=0)
+    assert starts(SjfEstimateConsolidate(), sampled) == starts(SjfConsolidate(), sampled)
 
 
 def test_the_shortest_estimate_comes_first_though_the_job_is_the_longest() -> None:

@@ -228,13 +228,13 @@ def test_imitation_needs_something_that_learns_by_it() -> None:
 def test_the_parts_share_no_instance() -> None:
     plan = Plan.of(data(jobs={"size": "default", "clusters": ["small", "medium"]}))
     rng = np.random.default_rng(0)
-    drawn = [one for i in range(20) for one in plan.lesson(i, rng)]
+    sampled = [one for i in range(20) for one in plan.lesson(i, rng)]
     judged = [
         one
         for part, trial in ((VALIDATION, plan.validation), (TEST, plan.test))
         for one in plan.judged(part, trial)
     ]
-    digests = [one.digest() for one in (*drawn, *judged)]
+    digests = [one.digest() for one in (*sampled, *judged)]
     assert len(set(digests)) == len(digests) == 40 + 4 + 4
     assert [len(one.setting.capacity) for one in judged] == [8, 8, 16, 16] * 2
     # whatever the plan says
@@ -329,9 +329,9 @@ def test_training_on_traces_goes_through(traces: Path, tmp_path: Path) -> None:
 
 @settings(max_examples=30, deadline=None)
 @given(st.data())
-def test_the_reference_knows_its_cost_at_any_time(drawn: st.DataObject) -> None:
-    one = drawn.draw(instances(min_jobs=1))
-    taken = drawn.draw(schedules(one))
+def test_the_reference_knows_its_cost_at_any_time(sampled: st.DataObject) -> None:
+    one = sampled.draw(instances(min_jobs=1))
+    taken = sampled.draw(schedules(one))
     known = Reference(one, taken)
     submit, gpus, weight = one.jobs.submit, one.jobs.gpus, one.setting.gpu_weight
     assert known.total == pytest.approx(one.cost(taken), rel=1e-12)

@@ -209,8 +209,8 @@ def test_thompson_plays_the_best_response_to_its_draw(instance: SelectionInstanc
         assert means @ x == pytest.approx(best, rel=1e-9)
         feedback = episode.apply(x).feedback
         policy.learn(feedback)
-        luck = rng.random(len(feedback.channels))
-        for e, utility, below in zip(feedback.channels, feedback.utility, luck, strict=True):
+        uniforms = rng.random(len(feedback.channels))
+        for e, utility, below in zip(feedback.channels, feedback.utility, uniforms, strict=True):
             won[e] += below < utility
             lost[e] += below >= utility
 

@@ -137,8 +137,8 @@ def hull_and_exact(instance: AdmissionInstance, seed: int) -> tuple[np.ndarray, 
     market = Market(instance)
     market.pack()
     rng = np.random.default_rng(seed)
-    drawn = [30.0 * rng.random(shape) * (rng.random(shape) < 0.5) for shape in market.shapes]
-    prices = (drawn[0], drawn[1])
+    sampled = [30.0 * rng.random(shape) * (rng.random(shape) < 0.5) for shape in market.shapes]
+    prices = (sampled[0], sampled[1])
     exact = []
     for i, job in enumerate(market.jobs):
         payoffs = job.utilities(instance.setting.horizon) - deadline_costs(job, market.offer(i, prices))

@@ -178,10 +178,10 @@ def test_a_bound_is_never_below_the_optimum(
 
 @given(instances(max_jobs=3), st.randoms(use_true_random=False))
 @hypothesis_settings(max_examples=15, deadline=None)
-def test_the_order_of_jobs_and_machines_does_not_count(instance: AdmissionInstance, luck: Any) -> None:
+def test_the_order_of_jobs_and_machines_does_not_count(instance: AdmissionInstance, uniforms: Any) -> None:
     data = instance.to_dict()
     for name in ("jobs", "worker_servers", "parameter_servers"):
-        luck.shuffle(data[name])
+        uniforms.shuffle(data[name])
     other = AdmissionInstance.from_dict(data)
     for solver in SOLVERS:
         first, second = (value_of(i, solver(i, exactly())) for i in (instance, other))

@@ -127,12 +127,12 @@ def test_products_that_underflow_never_lower_the_bound(
     least: float, size: float, data: st.DataObject, instance: AllocationInstance
 ) -> None:
     """Nothing is gained, and prices of next to nothing are paid for small capacities."""
-    drawn = data.draw(st.composite(proof)(instance))
-    price = np.ceil(drawn.price) * least
+    sampled = data.draw(st.composite(proof)(instance))
+    price = np.ceil(sampled.price) * least
     s = instance.setting
     setting = replace(s, alpha=np.zeros(s.alpha.shape), demand=s.demand * size, capacity=s.capacity * size)
-    bound = certificate_bound(setting, drawn.weights, drawn.w, price)
-    assert Fraction(bound) >= in_rationals(setting, Certificate(drawn.weights, drawn.w, price))
+    bound = certificate_bound(setting, sampled.weights, sampled.w, price)
+    assert Fraction(bound) >= in_rationals(setting, Certificate(sampled.weights, sampled.w, price))
 
 
 def test_a_tie_of_gain_and_cost_is_not_lost_to_rounding() -> None:

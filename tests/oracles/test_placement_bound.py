@@ -328,8 +328,8 @@ def test_the_certificate_gives_the_same_bound_again(
     seed: int, durations: list[float], submits: list[float]
 ) -> None:
     rng = np.random.default_rng(seed)
-    drawn = rng.choice(durations, 14), rng.integers(3, 9, 14), rng.choice(submits, 14)
-    columns = (column.tolist() for column in drawn)
+    sampled = rng.choice(durations, 14), rng.integers(3, 9, 14), rng.choice(submits, 14)
+    columns = (column.tolist() for column in sampled)
     instance = alike([job(d, g, submit=s) for d, g, s in zip(*columns, strict=True)], machines=1 + seed % 2)
     bound = lower_bound(instance)
     assert check_certificate(instance, bound.certificate).value == bound.value

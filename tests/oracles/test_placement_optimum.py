@@ -264,7 +264,7 @@ def test_costs_beyond_64_bits_are_left_to_the_search(slowdown: dict[str, Any]) -
     ]
     huge = {"gpus": 3 * 10**5, "cpus": 1, "memory": 1}
     instance = PlacementInstance(machines=[huge], jobs=jobs, gpu_weight=1e6, **slowdown)
-    assert instance.dearest > 2**63
+    assert instance.costliest > 2**63
     check(instance, offline(instance, gap=0.0))
     for method in ("branch-and-bound", "cp-sat"):
         with pytest.raises(InputError, match="too much for exact methods"):

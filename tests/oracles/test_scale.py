@@ -100,10 +100,10 @@ CASES = {
 
 def both(case: Case, data: st.DataObject, factor: float) -> tuple[Optimum, Optimum]:
     """Return the optima of an instance and of the same with other rewards."""
-    drawn = data.draw(case.instances)
-    if hasattr(drawn, "mean"):  # a multiple of a smaller one might be no normal number
-        assume(not ((drawn.mean > 0.0) & (drawn.mean < 1e-9)).any())
-    instance = scaled(drawn, SMALL if factor > 1.0 else 1.0)
+    sampled = data.draw(case.instances)
+    if hasattr(sampled, "mean"):  # a multiple of a smaller one might be no normal number
+        assume(not ((sampled.mean > 0.0) & (sampled.mean < 1e-9)).any())
+    instance = scaled(sampled, SMALL if factor > 1.0 else 1.0)
     return case.oracle(instance), case.oracle(scaled(instance, factor))
 
 

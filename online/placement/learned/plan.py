@@ -343,8 +343,8 @@ class Plan:
 
     def lesson(self, iteration: int, rng: np.random.Generator) -> list[PlacementInstance]:
         """Return the instances of an iteration, drawn anew."""
-        drawn = rng.integers(2**40, size=self.training.episodes).tolist()
-        return [self.instance(TRAINING, seed, self.training.jobs, iteration) for seed in drawn]
+        sampled = rng.integers(2**40, size=self.training.episodes).tolist()
+        return [self.instance(TRAINING, seed, self.training.jobs, iteration) for seed in sampled]
 
 
 def _read_numbers(part: Training | Trial, needed: int) -> None:

@@ -402,7 +402,9 @@ def secrets(instance: AdmissionInstance) -> Iterator[np.ndarray]:
 
 
 SEEN = frozenset({"announced"})
-KIT = Kit("admission", ordinary, degenerate, SEEN, alter, secrets, long=long, drawn=partial(generate, "tiny"))
+KIT = Kit(
+    "admission", ordinary, degenerate, SEEN, alter, secrets, long=long, sampled=partial(generate, "tiny")
+)
 
 
 def scaled(data: dict[str, Any], factor: float) -> dict[str, Any]:

@@ -283,7 +283,7 @@ def secrets(instance: AllocationInstance | AllocationGangInstance) -> tuple[np.n
 
 SEEN = frozenset({"arrivals"})
 KIT = Kit(
-    "allocation", ordinary, degenerate, SEEN, alter, secrets, long=long, drawn=partial(generate, "tiny")
+    "allocation", ordinary, degenerate, SEEN, alter, secrets, long=long, sampled=partial(generate, "tiny")
 )
 GANG_KIT = Kit(
     "allocation-gang",
@@ -293,7 +293,7 @@ GANG_KIT = Kit(
     alter,
     secrets,
     long=long_gangs,
-    drawn=partial(generate_gangs, "tiny"),
+    sampled=partial(generate_gangs, "tiny"),
 )
 
 

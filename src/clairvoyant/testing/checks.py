@@ -67,9 +67,9 @@ class Subject:
 
     def generated(self, seeds: Iterable[int]) -> Mapping[str, Instance]:
         """Return what the generator makes of these seeds, unless others were given or there is none."""
-        if self.given is not None or self.kit.drawn is None:
+        if self.given is not None or self.kit.sampled is None:
             return {}
-        return {f"generated, tiny, seed {seed}": self.kit.drawn(seed) for seed in seeds}
+        return {f"generated, tiny, seed {seed}": self.kit.sampled(seed) for seed in seeds}
 
     def play(self, policy: Any, instance: Instance, where: str, seed: int | None = None) -> Run:
         """Play, keeping the decisions; whatever goes wrong becomes an explanation."""

@@ -76,7 +76,7 @@ def generic_kit(problem: str, generate: Callable[..., Instance]) -> Kit:
         alter,
         _secrets,
         long=partial(_long, generate),
-        drawn=tiny,
+        sampled=tiny,
         unchecked=unchecked,
     )
 

@@ -52,7 +52,7 @@ class Kit:
     long
         Returns instances by name, made afresh by every call, with at least :data:`LONG` events, so that who
         peeks late is found; they are altered only in their last tenth.
-    drawn
+    sampled
         Returns what anybody gets who generates a tiny instance from a seed; ``None`` where there is no
         generator.
     unchecked
@@ -67,7 +67,7 @@ class Kit:
     secrets: Callable[[Any], Iterable[np.ndarray]]
     shown: Callable[[Any], int] = _one
     long: Callable[[], Mapping[str, Instance]] = _none
-    drawn: Callable[[int], Instance] | None = None
+    sampled: Callable[[int], Instance] | None = None
     unchecked: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -259,7 +259,9 @@ def secrets(instance: ChannelInstance) -> Iterator[np.ndarray]:
 
 
 SEEN = frozenset({"arrivals"})
-KIT = Kit("selection", ordinary, degenerate, SEEN, alter, secrets, long=long, drawn=partial(generate, "tiny"))
+KIT = Kit(
+    "selection", ordinary, degenerate, SEEN, alter, secrets, long=long, sampled=partial(generate, "tiny")
+)
 GANG_KIT = Kit(
     "selection-gang",
     gang.ordinary_gangs,
@@ -268,7 +270,7 @@ GANG_KIT = Kit(
     gang.alter_gangs,
     gang.gang_secrets,
     long=gang.long_gangs,
-    drawn=partial(generate_gangs, "tiny"),
+    sampled=partial(generate_gangs, "tiny"),
 )
 
 
