@@ -29,7 +29,7 @@ class OracleError(ClairvoyantError):
 
 
 class WhyStopped(enum.Enum):
-    """Why an oracle stopped; apart from what it holds."""
+    """Why an oracle stopped; apart from its incumbent."""
 
     PROVED = "proved"
     GAP_REACHED = "gap reached"

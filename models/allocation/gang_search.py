@@ -195,7 +195,7 @@ class _Search:
         return total[setting.pair_edge] * part[setting.pair_task]
 
     def result(self) -> BestGang:
-        """Return what is held."""
+        """Return the incumbent."""
         leaves = (p for p, choice in zip(self.proven, self.branch, strict=True) if choice < 0)
         bound, terms, rounding = max(leaves, key=lambda proven: proven.bound)
         bound = max(0.0, bound)

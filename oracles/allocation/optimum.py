@@ -149,7 +149,7 @@ def stationary(
     gap
         Relative gap at which to stop.
     time_limit
-        Seconds; a method that runs out returns what it holds, with a bound. CVXPY's own translation and the
+        Seconds; a method that runs out returns its incumbent, with a bound. CVXPY's own translation and the
         first compilation of the kernels cannot be interrupted.
     progress
         Called with the fraction done and a text.

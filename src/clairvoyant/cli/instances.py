@@ -135,7 +135,9 @@ def generate(
     "--oracle", metavar="NAME", shell_complete=completes(oracle_names), help="See `clairvoyant oracles`."
 )
 @click.option("--gap", type=float, help="Relative gap between value and bound to stop at.")
-@click.option("--time-limit", type=float, help="Seconds after which to stop with what is held.")
+@click.option(
+    "--time-limit", type=float, help="Seconds after which to stop, with the incumbent and its bound."
+)
 @click.option("--method", help="Solver or method, where the oracle has several.")
 @click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="Any other option, by name.")
 @click.option("--out", "target", type=FILE, help="File to write the decision to, as JSON.")
@@ -157,7 +159,7 @@ def solve(
         try:
             optimum = api.solve(instance, name, progress=report, **chosen)
         except KeyboardInterrupt:
-            return interrupted(described, report, as_json, "with --time-limit you get what is held by then")
+            return interrupted(described, report, as_json, "with --time-limit you get the incumbent")
     found = rendering.decision_facts(instance, optimum)
     described |= rendering.optimum_facts(optimum) | found
     if target is not None:

@@ -24,7 +24,7 @@ from ..problems import problems
 from .kit import Target
 
 ORACLE_SECONDS = 0.5
-"""Time limit of an oracle; what it holds by then is judged as well."""
+"""Time limit of an oracle; the incumbent is judged as well."""
 
 ROUNDING = 1e-9
 """By how much of its size a value may be off when it is computed in another order."""
