@@ -47,7 +47,7 @@ def make(
         raise InputError(f"policy: {name!r} {_why_not(name, problem, all_there_are())}; {there}")
     kind = known[name]
     hints = get_type_hints(kind)
-    allowed = {f.name: hints[f.name] for f in dataclasses.fields(kind) if f.init}
+    allowed = {f.name: hints[f.name] for f in _settings(kind)}
     chosen: dict[str, Any] = {}
     for part in rest.split(",") if colon else []:
         key, equals, value = part.partition("=")
@@ -68,6 +68,11 @@ def make(
         raise InputError(f"policy {name}: {error}") from error
     policy.name = text
     return policy
+
+
+def _settings(kind: type[Any]) -> list[dataclasses.Field[Any]]:
+    """Return the settings of a policy: the fields of a dataclass, and none of any other class."""
+    return [f for f in dataclasses.fields(kind) if f.init] if dataclasses.is_dataclass(kind) else []
 
 
 def _why_not(name: str, problem: str | None, all_there_are: list[type[Any]]) -> str:
@@ -136,7 +141,7 @@ def row(name: str, policy: type[Any]) -> PolicyRow:
         name=name,
         problem=traits.problem,
         summary=(policy.__doc__ or "").strip().partition("\n")[0],
-        settings={f.name: f.default for f in dataclasses.fields(policy) if f.init},
+        settings={f.name: f.default for f in _settings(policy)},
         sees=tuple(sorted(traits.sees)),
         randomised=traits.randomised,
         guarantee=traits.guarantee,

@@ -11,24 +11,34 @@ from __future__ import annotations
 
 import logging
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib import import_module
+from multiprocessing import parent_process
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .models.base import ClairvoyantError, InputError, Instance
 from .models.draw import choose
+from .online.base import Traits
+from .oracles.base import OracleEntry
 from .oracles.generic import oracles as generic_oracles
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
     from .analysis.claim import Claim, Table
-    from .oracles.base import OracleEntry
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 """What a problem may be called: names become names of files."""
+
+TAKEN = {"problem", "size", "seed", "trace", "option", "options", "out", "target", "json", "as_json", "help"}
+"""Names that options of ``clairvoyant generate`` have already."""
+
+LONGEST = 500
+"""Most characters of what a warning says of an error."""
 
 log = logging.getLogger(__package__)
 
@@ -316,8 +326,7 @@ def oracles(name: str) -> dict[str, OracleEntry]:
     record = find(name)
     known = record.part("oracles") if record.has("oracles") else generic_oracles(name)
     listed = {key: one for key, one in known.items() if one.problem == name}
-    added = {key: one for key, one in _added("oracles").items() if one.problem == name}
-    return _joined(listed, added, f"an oracle of {name!r}")
+    return _joined(listed, _added("oracles").get(name, {}), f"an oracle of {name!r}")
 
 
 def policies(name: str | None = None) -> dict[str, type[Any]]:
@@ -342,16 +351,14 @@ def policies(name: str | None = None) -> dict[str, type[Any]]:
 
 def _policies_of(name: str) -> dict[str, type[Any]]:
     listed = {key: one for key, one in find(name).part("policies").items() if one.traits.problem == name}
-    added = {one.name: one for one in _added("policies").values() if one.traits.problem == name}
-    return _joined(listed, added, f"a policy of {name!r}")
+    return _joined(listed, _added("policies").get(name, {}), f"a policy of {name!r}")
 
 
 def claims() -> list[Claim]:
     """Return the claims of all problems, in the order of the problems."""
     listed = [claim for problem in problems().values() for claim in problem.part("claims")]
-    known = {claim.id: claim for claim in listed}
-    added = {claim.id: claim for claim in _added("claims").values()}
-    return list(_joined(known, added, "a claim").values()) if added else listed
+    added = {name: one for of_problem in _added("claims").values() for name, one in of_problem.items()}
+    return list(_joined({claim.id: claim for claim in listed}, added, "a claim").values())
 
 
 def facts(findings: Iterable[tuple[Claim, Any]], mode: str, seed: int) -> list[Table]:
@@ -397,14 +404,12 @@ def _joined(listed: Mapping[str, Any], added: Mapping[str, Any], what: str) -> d
 def _others() -> dict[str, Problem]:
     """Return the problems of other distributions that can be used."""
     found: dict[str, Problem] = {}
-    for entry in _entries("problems"):
-        try:
-            problem = entry.load()
-            _check(problem, {**_known(), **found})
-        except Exception as error:  # noqa: BLE001 - whatever the code of others does while it loads
-            _left_out(entry, error)
-        else:
-            found[problem.name] = problem
+
+    def take(_name: str, problem: Any) -> None:
+        _check(problem, {**_known(), **found})
+        found[problem.name] = problem
+
+    _take_all("problems", take)
     return found
 
 
@@ -417,32 +422,84 @@ def _check(problem: Any, taken: Mapping[str, Problem]) -> None:
     if problem.name in taken:
         raise PluginError(f"name: there is a problem {problem.name!r} already")
     for part in fields(problem):
-        if problem.has(part.name) and part.name != "benchmark":
+        if problem.has(part.name) and part.name not in {"kit", "target", "benchmark"}:  # these are for tests
             problem.part(part.name)
     kind = problem.part("instance")
     if not (isinstance(kind, type) and issubclass(kind, Instance)):
         raise PluginError(f"instance: {kind!r} is no subclass of clairvoyant.Instance")
     if kind.problem != problem.name:
         raise PluginError(f"instance: {kind.__name__} is of the problem {kind.problem!r}")
+    for name, option in problem.options.items():
+        if not isinstance(option, Option) or name in TAKEN or not name.isidentifier():
+            raise PluginError(f"options: {name!r} is taken, or no name of a clairvoyant.problems.Option")
+    for policy in problem.part("policies").values():
+        _place_of_policy("", policy)
+    for name, oracle in problem.part("oracles").items() if problem.has("oracles") else ():
+        _place_of_oracle(name, oracle)
+    ids = [_place_of_claim("", claim) for claim in problem.part("claims")]
+    for place in ids:
+        if place[0] != problem.name or ids.count(place) > 1:
+            raise PluginError(f"claims: {place[1]!r} is there twice, or of another problem")
+
+
+def _place_of_policy(_name: str, policy: Any) -> tuple[str, str]:
+    """Return problem and name of a class of policies; raise an error for what is none."""
+    members: dict[str, Any] = {"name": str, "traits": Traits, "start": Callable, "decide": Callable}
+    lacks = [name for name, kind in members.items() if not isinstance(getattr(policy, name, None), kind)]
+    if lacks:
+        raise PluginError(f"{policy!r} is no policy: it lacks {', '.join(lacks)}")
+    if not isinstance(policy, type):
+        raise PluginError(f"{policy!r} is an object; give its class")
+    found: Any = policy
+    return found.traits.problem, found.name
+
+
+def _place_of_oracle(name: str, oracle: Any) -> tuple[str, str]:
+    """Return problem and name of an oracle; raise an error for what is none."""
+    if not isinstance(oracle, OracleEntry):
+        raise PluginError(
+            f"an oracle is a {type(oracle).__name__}, not a clairvoyant.oracles.base.OracleEntry"
+        )
+    return oracle.problem, name
+
+
+def _place_of_claim(_name: str, claim: Any) -> tuple[str, str]:
+    """Return problem and id of a claim; raise an error for what is none."""
+    from .analysis.claim import Claim
+
+    if not isinstance(claim, Claim):
+        raise PluginError(f"a claim is a {type(claim).__name__}, not a clairvoyant.Claim")
+    if not NAME.fullmatch(claim.id.partition("/")[2]):
+        raise PluginError(f"{claim.id!r} is not of the form problem/name")
+    return claim.problem, claim.id
 
 
 @cache
-def _added(what: str) -> dict[str, Any]:
-    """Return the policies, oracles or claims that other distributions add to problems."""
-    member = {"policies": "traits", "oracles": "problem", "claims": "problem"}[what]
-    found: dict[str, Any] = {}
+def _added(what: str) -> dict[str, dict[str, Any]]:
+    """Return the policies, oracles or claims that other distributions add, by problem and name."""
+    places = {"policies": _place_of_policy, "oracles": _place_of_oracle, "claims": _place_of_claim}
+    found: dict[str, dict[str, Any]] = {}
+
+    def take(name: str, thing: Any) -> None:
+        problem, key = places[what](name, thing)
+        if key in found.setdefault(find(problem).name, {}):
+            raise PluginError(f"another distribution adds {key!r} to {problem!r} already")
+        found[problem][key] = thing
+
+    _take_all(what, take)
+    return found
+
+
+def _take_all(what: str, take: Callable[[str, Any], None]) -> None:
+    """Load what other distributions offer, and take it by its name; what raises is left out."""
     for entry in _entries(what):
         try:
-            thing = entry.load()
-            if not hasattr(thing, member):
-                raise PluginError(f"{thing!r} has no {member}")
-            of = thing.traits.problem if what == "policies" else thing.problem
-            find(of)
-        except Exception as error:  # noqa: BLE001 - whatever the code of others does while it loads
+            with redirect_stdout(sys.stderr):  # which belongs to the results of commands
+                take(entry.name, entry.load())
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever the code of others does while it loads
             _left_out(entry, error)
-        else:
-            found[entry.name] = thing
-    return found
 
 
 def _entries(what: str) -> Iterable[EntryPoint]:
@@ -451,12 +508,15 @@ def _entries(what: str) -> Iterable[EntryPoint]:
     return sorted(entry_points(group=f"{__package__}.{what}"), key=lambda entry: entry.name)
 
 
-def _left_out(entry: EntryPoint, error: Exception) -> None:
+def _left_out(entry: EntryPoint, error: BaseException) -> None:
     whose = entry.dist.name if entry.dist is not None else entry.value
-    text = " ".join(str(error).split()) or type(error).__name__
-    _warn_once(f"{entry.name!r} of {whose} is left out: {text}")
+    kind = "" if isinstance(error, ClairvoyantError) else f"{type(error).__name__}: "
+    text = " ".join(f"{kind}{error}".split())
+    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text[:LONGEST])
+    _warn_once(f"{entry.name!r} of {whose} is left out: {shown}")
 
 
 @cache
 def _warn_once(message: str) -> None:
-    log.warning("%s", message)
+    if parent_process() is None:  # worker processes find the same again
+        log.warning("%s", message)

@@ -2,6 +2,7 @@
 
 import inspect
 import logging
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -11,12 +12,13 @@ import pytest
 import clairvoyant as cv
 from clairvoyant import api
 from clairvoyant import problems as module
+from clairvoyant.analysis.claim import Claim, Finding, Verdict
 from clairvoyant.models.allocation.instance import AllocationInstance
 from clairvoyant.models.base import InputError
 from clairvoyant.online.allocation import POLICIES
 from clairvoyant.online.base import Traits
 from clairvoyant.oracles.allocation import ORACLES
-from clairvoyant.problems import OURS, PluginError, Problem, find
+from clairvoyant.problems import OURS, Option, PluginError, Problem, find
 
 
 class Dist:
@@ -34,7 +36,8 @@ class Entry:
         self.name, self.thing = name, thing
 
     def load(self) -> Any:
-        if isinstance(self.thing, Exception):
+        print("loading")
+        if isinstance(self.thing, BaseException):
             raise self.thing
         return self.thing
 
@@ -46,7 +49,7 @@ class Theirs(AllocationInstance):
 
 
 class Lazy:
-    """A policy for allocation that another distribution brings."""
+    """A policy for allocation that another distribution brings; it is no dataclass."""
 
     name = "lazy"
     traits = Traits(problem="allocation")
@@ -63,6 +66,14 @@ GOOD = Problem(
     instance=Theirs,
     oracles={"best": replace(ORACLES["stationary"], problem="theirs"), "other": ORACLES["dynamic"]},
 )
+
+
+CLAIM = Claim(
+    "allocation/c", "Sec. 1", "It is so.", "Look.", Verdict.HOLDS, lambda _: Finding(Verdict.HOLDS, "")
+)
+
+
+ODD: Any = Dist()
 
 
 def forget() -> None:
@@ -146,8 +157,10 @@ def test_a_problem_of_another_distribution_is_one_of_all(entries: dict[str, list
 @pytest.mark.parametrize(
     ("thing", "why"),
     [
-        (ImportError("no module\nnamed x"), "no module named x"),
-        (ZeroDivisionError(), "ZeroDivisionError"),
+        (ImportError("no module\nnamed x"), "ImportError: no module named x$"),
+        (ZeroDivisionError(), "ZeroDivisionError:$"),
+        (SystemExit(3), "SystemExit: 3$"),
+        (GeneratorExit("\x1b[31mred" + 1000 * "x"), r"GeneratorExit: \\x1b\[31mredx{477}$"),
         (3, "it is a int, not a clairvoyant.problems.Problem"),
         (replace(GOOD, name="a/b"), "name: 'a/b' is not made of"),
         (replace(GOOD, name="selection"), "there is a problem 'selection' already"),
@@ -157,10 +170,25 @@ def test_a_problem_of_another_distribution_is_one_of_all(entries: dict[str, list
         ),
         (replace(GOOD, instance="logging:Logger"), "instance: .* is no subclass of clairvoyant.Instance"),
         (replace(GOOD, instance=AllocationInstance), "is of the problem 'allocation'"),
+        (replace(GOOD, policies={"lazy": Dist}), "Dist.*is no policy: it lacks traits, start, decide"),
+        (
+            replace(GOOD, oracles={"best": ODD}),
+            "an oracle is a Dist, not a clairvoyant.oracles.base.OracleEntry",
+        ),
+        (replace(GOOD, claims=[ODD]), "a claim is a Dist, not a clairvoyant.Claim"),
+        (replace(GOOD, claims=[replace(CLAIM, id="theirs/a b")]), "'theirs/a b' is not of the form"),
+        (replace(GOOD, claims=[CLAIM]), "claims: 'allocation/c' is there twice, or of another problem"),
+        (replace(GOOD, claims=2 * [replace(CLAIM, id="theirs/c")]), "claims: 'theirs/c' is there twice"),
+        (replace(GOOD, options={"out": Option("Taken.")}), "options: 'out' is taken"),
+        (replace(GOOD, options={"jobs": ODD}), "options: 'jobs' is taken, or no name of a"),
     ],
 )
 def test_a_broken_problem_is_left_out_with_one_warning(
-    thing: object, why: str, entries: dict[str, list[Entry]], caplog: pytest.LogCaptureFixture
+    thing: object,
+    why: str,
+    entries: dict[str, list[Entry]],
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     entries["problems"] = [Entry("broken", thing), Entry("theirs", replace(GOOD, name="theirs"))]
     with caplog.at_level(logging.WARNING, "clairvoyant"):
@@ -171,6 +199,7 @@ def test_a_broken_problem_is_left_out_with_one_warning(
     message = record.getMessage()
     assert message.startswith("'broken' of stranger is left out: ")
     assert len(message.splitlines()) == 1
+    assert "loading" not in capsys.readouterr().out
     with pytest.raises(AssertionError, match=why):
         raise AssertionError(message)
 
@@ -183,10 +212,18 @@ def test_policies_oracles_and_claims_are_added_to_what_is_there(
         Entry("lazy", Lazy),
         Entry("drf", POLICIES["drf"]),
         Entry("no-policy", Dist),
+        Entry("no-traits", type("Odd", (Lazy,), {"traits": Dist})),
+        Entry("no-name", type("Odd", (Lazy,), {"name": None})),
+        Entry("object", Lazy()),
         Entry("of-nothing", type("Lost", (Lazy,), {"traits": Traits(problem="chess")})),
+        Entry("twice", type("Again", (Lazy,), {})),
     ]
-    entries["oracles"] = [Entry("again", replace(ORACLES["stationary"]))]
-    entries["claims"] = [Entry("ours-too", replace(here[0], id="allocation/of-a-stranger"))]
+    entries["oracles"] = [Entry("again", replace(ORACLES["stationary"])), Entry("no-oracle", GOOD)]
+    entries["claims"] = [
+        Entry("no-claim", GOOD),
+        Entry("no-id", replace(CLAIM, id="allocation")),
+        Entry("ours-too", replace(here[0], id="allocation/of-a-stranger")),
+    ]
     forget()
     with caplog.at_level(logging.WARNING, "clairvoyant"):
         assert cv.list_policies("allocation")["lazy"] is Lazy
@@ -194,10 +231,45 @@ def test_policies_oracles_and_claims_are_added_to_what_is_there(
         assert "lazy" in cv.list_policies()
         assert list(cv.list_oracles("allocation")) == ["stationary", "dynamic", "again"]
         assert [claim.id for claim in module.claims()] == [*(c.id for c in here), "allocation/of-a-stranger"]
-    told = sorted(record.getMessage() for record in caplog.records)
-    assert len(told) == 3
-    assert told[0].startswith(
-        "'drf' of another distribution is left out: a policy of 'allocation' has this name"
-    )
-    assert told[1].startswith("'no-policy' of stranger is left out: ")
-    assert told[2].startswith("'of-nothing' of stranger is left out: problem: 'chess' is not one of")
+    assert [re.sub(r"<.*>", "It", message.replace(" of stranger", "")) for message in caplog.messages] == [
+        "'no-policy' is left out: It is no policy: it lacks traits, start, decide",
+        "'no-traits' is left out: It is no policy: it lacks traits",
+        "'no-name' is left out: It is no policy: it lacks name",
+        "'object' is left out: It is an object; give its class",
+        f"'of-nothing' is left out: problem: 'chess' is not one of {', '.join(one.name for one in OURS)}",
+        "'twice' is left out: another distribution adds 'lazy' to 'allocation' already",
+        "'drf' of another distribution is left out: a policy of 'allocation' has this name already",
+        "'no-oracle' is left out: an oracle is a Problem, not a clairvoyant.oracles.base.OracleEntry",
+        "'no-claim' is left out: a claim is a Problem, not a clairvoyant.Claim",
+        "'no-id' is left out: 'allocation' is not of the form problem/name",
+    ]
+
+
+def test_a_policy_that_is_no_dataclass_has_no_settings(entries: dict[str, list[Entry]]) -> None:
+    entries["policies"] = [Entry("lazy", Lazy)]
+    assert isinstance(cv.make_policy("lazy", "allocation"), Lazy)
+    (row,) = (row for row in api.policy_table("allocation") if row.name == "lazy")
+    assert row.settings == {}
+    with pytest.raises(InputError, match=r"^policy lazy: setting 'step' is unknown; its settings are: none$"):
+        cv.make_policy("lazy:step=1")
+
+
+def test_a_kit_is_loaded_when_it_is_used(entries: dict[str, list[Entry]]) -> None:
+    entries["problems"] = [Entry("theirs", replace(GOOD, kit="nowhere:KIT"))]
+    with pytest.raises(PluginError, match="problem 'theirs': kit: 'nowhere:KIT' cannot be loaded"):
+        find("theirs").part("kit")
+
+
+def test_a_worker_process_does_not_warn_again(
+    entries: dict[str, list[Entry]], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries["problems"] = [Entry("broken", 3)]
+    monkeypatch.setattr(module, "parent_process", object)
+    module.problems()
+    assert not caplog.records
+
+
+def test_an_interrupt_while_others_load_is_not_their_fault(entries: dict[str, list[Entry]]) -> None:
+    entries["problems"] = [Entry("slow", KeyboardInterrupt())]
+    with pytest.raises(KeyboardInterrupt):
+        module.problems()
