@@ -122,7 +122,8 @@ def stub() -> str:
     parts = [HEAD + "".join(sorted(imports)), f"\nProblemName = Literal[{names}]\n"]
     parts += [of_problem("generate", problem.part("generate"), problem) for problem in OURS]
     parts += [of_problem("from_trace", problem.part("from_trace"), problem, "folder") for problem in OURS]
-    parts += [*map(loading, OURS), overload("load", [], "path: str | os.PathLike[str]", "Instance")]
+    parts += [*map(loading, OURS)]
+    parts += [overload("load", [], "path: str | os.PathLike[str], problem: None = None", "Instance")]
     parts += [text for problem in OURS for text in solving(problem)]
     parts += [SOLVE, other("play"), other("make_policy")]
     return "\n".join(parts)

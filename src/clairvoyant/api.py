@@ -56,9 +56,10 @@ def load(path: str | os.PathLike[str], problem: str | None = None) -> Instance:
         If the file cannot be read, or is no valid instance, naming the field, the index and the value; if it
         is an instance of another problem.
     """
+    wanted = None if problem is None else find(problem).name
     data = read_object(path_of("path", path))
     try:
-        if problem is not None and data.get("problem") != find(problem).name:
+        if wanted is not None and data.get("problem") != wanted:
             raise InputError(f"problem: {data.get('problem')!r} is not {problem!r}")
         return read_instance(data)
     except InputError as error:

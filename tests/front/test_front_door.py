@@ -430,6 +430,20 @@ def test_the_instance_files_of_the_documents_are_valid(tmp_path: Path) -> None:
         assert cv.load(path).problem == json.loads(text)["problem"]
 
 
+def test_a_file_of_another_problem_is_refused_and_so_is_an_unknown_problem(tmp_path: Path) -> None:
+    path = tmp_path / "selection.json"
+    api.generate("selection", size="tiny").save(path)
+    assert api.load(path, "selection") == api.load(path)
+    with pytest.raises(cv.InputError, match=r"selection\.json: problem: 'selection' is not 'admission'$"):
+        api.load(path, "admission")
+    for problem in ("chess", 3):
+        with pytest.raises(cv.InputError, match=rf"^problem: {problem!r} is not one of"):
+            api.load(tmp_path / "no-file", problem)  # type: ignore[arg-type]
+    path.write_text("{}", encoding="utf-8")
+    with pytest.raises(cv.InputError, match=r"selection\.json: problem: None is not 'admission'$"):
+        api.load(path, "admission")
+
+
 def test_the_documents_name_every_field_of_an_instance() -> None:
     document = (ROOT / "docs" / "instance-files.md").read_text(encoding="utf-8")
     for problem in (problem.name for problem in problems.OURS):

@@ -19,6 +19,7 @@ def instances_are_those_of_the_problem() -> None:
     assert_type(cv.from_trace("admission", "folder", jobs=3), cv.AdmissionInstance)
     assert_type(cv.load("file", "placement"), cv.PlacementInstance)
     assert_type(cv.load("file").digest(), str)
+    assert_type(cv.load("file", problem=None).digest(), str)
     assert_type(cv.generate("placement").setting, PlacementSetting)
 
 
