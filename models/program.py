@@ -142,6 +142,11 @@ class Program(ABC):
     def declaration(self) -> str:
         """Return the model as the modelling library prints it."""
 
+    @property
+    @abstractmethod
+    def maximised(self) -> bool:
+        """Whether more of the objective is better."""
+
     @abstractmethod
     def zeros(self) -> dict[str, np.ndarray]:
         """Return every variable of a solution by its name, all of them 0."""
@@ -228,6 +233,11 @@ class CvxpyProgram(Program):
         self.curved = curved
         self.decisions = decisions
 
+    @property
+    def maximised(self) -> bool:
+        """Whether more of the objective is better."""
+        return type(self.problem.objective).__name__ == "Maximize"
+
     def zeros(self) -> dict[str, np.ndarray]:
         """Return every variable by its name, all of them 0."""
         return {name: np.zeros(variable.shape) for name, variable in self.variables.items()}
@@ -286,8 +296,7 @@ class CvxpyProgram(Program):
         finished = self.problem.status in ("optimal", "optimal_inaccurate")
         if not math.isfinite(told) or not (finished or (solver == "HIGHS" and self.whole())):
             return None  # a simplex or an interior point that is cut off may be on either side
-        maximise = type(self.problem.objective).__name__ == "Maximize"
-        return (-1.0 if maximise else 1.0) * float(told + inverse["offset"])
+        return (-1.0 if self.maximised else 1.0) * float(told + inverse["offset"])
 
     def _write(self, path: Path) -> None:
         cvxpy = library("cvxpy")
@@ -295,8 +304,7 @@ class CvxpyProgram(Program):
         if not self.linear:
             raise InputError(f"{path.suffix} files hold linear programs only, and {self.curved}")
         data, _, inverse = self.problem.get_problem_data(cvxpy.HIGHS)
-        maximise = isinstance(self.problem.objective, cvxpy.Maximize)
-        sign = -1.0 if maximise else 1.0  # CVXPY hands over a minimisation
+        sign = -1.0 if self.maximised else 1.0  # CVXPY hands over a minimisation
         matrix = data["A"].tocsc()
         equal = data["dims"].zero
         lower = np.full(matrix.shape[0], -np.inf)
@@ -309,7 +317,7 @@ class CvxpyProgram(Program):
             (lower, data["b"]),
             (low, high),
             {},
-            maximise=maximise,
+            maximise=self.maximised,
             offset=sign * inverse[-1]["offset"],
             names=_column_names(data["param_prob"].variables),
         )
@@ -361,6 +369,15 @@ class PyomoProgram(Program):
         self.highs_options = {} if highs_options is None else dict(highs_options)
         self.decisions = decisions
 
+    @property
+    def maximised(self) -> bool:
+        """Whether more of the objective is better."""
+        return bool(self._objective().sense == library("pyomo.environ").maximize)
+
+    def _objective(self) -> Any:
+        kind = library("pyomo.environ").Objective
+        return next(self.model.component_data_objects(kind, active=True))
+
     def zeros(self) -> dict[str, np.ndarray]:
         """Return every variable by its name, all of them 0."""
         return {name: np.zeros(shape) for name, shape in self.variables.items()}
@@ -397,8 +414,7 @@ class PyomoProgram(Program):
         except (RuntimeError, ValueError) as error:
             raise SolverError(f"{solver}: {error}") from error
         status = str(results.solver.termination_condition)
-        objective = next(self.model.component_data_objects(pyo.Objective, active=True))
-        return Solved(status, float(pyo.value(objective)), self.values())
+        return Solved(status, float(pyo.value(self._objective())), self.values())
 
     def _solve_with_highs(self, time_limit: float | None, options: dict[str, Any]) -> Solved:
         Highs = library("pyomo.contrib.solver.solvers.highs").Highs
@@ -421,6 +437,9 @@ class PyomoProgram(Program):
             load_solutions=False,
             raise_exception_on_nonoptimal_result=False,
         )
+        if self._highs._solver_model.getModelStatus() == library("highspy").HighsModelStatus.kModelEmpty:
+            value = float(library("pyomo.environ").value(self._objective()))
+            return Solved("convergenceCriteriaSatisfied", value, self.values(), bound=value)
         status = result.termination_condition.name
         bound = result.objective_bound
         if bound is not None and not np.isfinite(bound):

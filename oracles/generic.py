@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -132,6 +133,11 @@ def _program(instance: Any) -> Program:
         raise InputError(f"instance: its program is {type(program).__name__}, not one of Pyomo or CVXPY")
     if program.decisions is None:
         raise InputError("instance: its program has no `decisions`, which make decisions of a solution")
+    if program.maximised == instance.minimised:
+        does, should = ("max", "min") if program.maximised else ("min", "max")
+        raise InputError(
+            f"instance: its program {does}imises, and its rewards are to be {should}imised; see `minimised`"
+        )
     return program
 
 
@@ -146,18 +152,22 @@ def _replayed(instance: Instance, decisions: Sequence[Any], found: _Found) -> li
     """Return the reward of every event, or raise if the instance does not take the decisions."""
     rewards: list[float] = []
     episode = instance.episode(frozenset())
-    try:
-        for _, decision in zip(episode, decisions, strict=True):
-            rewards.append(float(episode.apply(decision).reward))
-    except (DecisionError, InputError) as error:
-        if found.variables is None:
+    missing = object()
+    for event, (seen, decision) in enumerate(zip_longest(episode, decisions, fillvalue=missing)):
+        if decision is missing or seen is missing:
             raise OracleError(
-                f"{found.method}: found nothing, and all variables 0 are no decision"
-            ) from error
-        raise OracleError(f"{found.method}: event {len(rewards)}: {error}") from error
-    except ValueError as error:
-        message = f"the program has {len(decisions)} decisions, one for each event, and the episode has not"
-        raise OracleError(message) from error
+                f"the program has {len(decisions)} decisions, one for each event, and the episode has not"
+            )
+        try:
+            rewards.append(float(episode.apply(decision).reward))
+        except (DecisionError, InputError) as error:
+            if found.variables is None:
+                raise OracleError(
+                    f"{found.method}: found nothing, and all variables 0 are no decision"
+                ) from error
+            raise OracleError(f"{found.method}: event {event}: {error}") from error
+        if not math.isfinite(rewards[-1]):
+            raise OracleError(f"event {event}: the instance pays {rewards[-1]!r}, which is no finite number")
     return rewards
 
 

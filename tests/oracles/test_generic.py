@@ -35,7 +35,8 @@ class Shop(Instance):
 
     def __init__(self, worth: Sequence[float], weight: Sequence[float], limit: float, **how: Any) -> None:
         self.worth, self.weight, self.limit = list(worth), list(weight), limit
-        self.how: dict[str, Any] = {"library": "pyomo", "whole": True, "factor": 1.0} | how
+        usual = {"library": "pyomo", "whole": True, "factor": 1.0, "sense": -1 if not self.minimised else 1}
+        self.how: dict[str, Any] = usual | how
         self.setting, self.origin = limit, Origin("test")
 
     def episode(self, sees: frozenset[str]) -> Any:
@@ -60,7 +61,7 @@ class Shop(Instance):
         if "count" in self.how:
             m.count = pyo.Constraint(expr=sum(m.x.values()) == self.how["count"])
         worth = sum(self.how["factor"] * self.worth[i] * m.x[i] ** self.how.get("power", 1) for i in n) + 5.0
-        m.total = pyo.Objective(expr=worth, sense=pyo.minimize if self.minimised else pyo.maximize)
+        m.total = pyo.Objective(expr=worth, sense=self.how["sense"])
         shapes = {"x": (len(n),), "unused": ()}
         return PyomoProgram(m, shapes, title="Shop", equations=(), decisions=self.how.get("read", read))
 
@@ -105,7 +106,11 @@ class Counter:
         broken = self.shop.violations(self.picked)
         if broken:
             raise DecisionError(f"too much: {broken[0]}", broken)
-        reward = decision * self.shop.worth[len(self.picked) - 1] + 5.0 * (len(self.picked) == 1)
+        reward = (
+            self.shop.how.get("reward", 0.0)
+            + decision * self.shop.worth[len(self.picked) - 1]
+            + 5.0 * (len(self.picked) == 1)
+        )
         return Outcome(reward, True, None)
 
 
@@ -304,6 +309,39 @@ def test_what_a_method_cannot_take_is_refused_by_name(shop: Instance, method: st
 def test_a_program_that_is_not_that_of_the_instance_is_an_error(how: dict[str, Any], message: str) -> None:
     with pytest.raises(OracleError, match=message):
         declared(Shop(WORTH, WEIGHT, 15.0, **how))
+
+
+@pytest.mark.parametrize(("kind", "does"), [(Shop, "minimises"), (Cover, "maximises")])
+def test_a_program_of_the_other_sense_is_refused(kind: type[Shop], does: str) -> None:
+    wrong = kind(WORTH, WEIGHT, 15.0, sense=1 if kind is Shop else -1)
+    with pytest.raises(InputError, match=f"its program {does}, and its rewards are to be"):
+        declared(wrong)
+
+
+@pytest.mark.parametrize("reward", [math.nan, math.inf])
+def test_an_episode_that_does_not_pay_a_finite_number_is_an_error(reward: float) -> None:
+    with pytest.raises(OracleError, match=r"event 0: the instance pays (nan|inf), which is no finite number"):
+        declared(Shop(WORTH, WEIGHT, 15.0, reward=reward))
+
+
+def test_an_error_of_an_episode_is_not_taken_for_a_wrong_number_of_decisions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Counter, "apply", lambda *_, **__: Outcome("much", True, None))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="could not convert string to float: 'much'"):
+        declared(Shop(WORTH, WEIGHT, 15.0))
+
+
+def test_a_program_without_variables_is_worth_its_constant(monkeypatch: pytest.MonkeyPatch) -> None:
+    import pyomo.environ as pyo
+
+    m = pyo.ConcreteModel()
+    m.x = pyo.Var(range(0))
+    m.total = pyo.Objective(expr=0.0, sense=pyo.maximize)
+    program = PyomoProgram(m, {"x": (0,)}, title="Nothing", equations=(), decisions=read)
+    monkeypatch.setattr(Shop, "program", lambda _: program)
+    found = declared(Shop([], [], 1.0))
+    assert (found.value, found.decision, found.bound) == (0.0, [], 1e-9)
 
 
 def test_what_is_no_program_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
