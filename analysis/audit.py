@@ -120,7 +120,7 @@ def choose(
     Raises
     ------
     InputError
-        For an unknown problem or claim, listing the known ones.
+        For an unknown claim, and a problem without claims, listing the known ones.
     """
     known: dict[str, Claim] = {}
     for claim in catalogue:

@@ -437,10 +437,10 @@ class PyomoProgram(Program):
             load_solutions=False,
             raise_exception_on_nonoptimal_result=False,
         )
-        if self._highs._solver_model.getModelStatus() == library("highspy").HighsModelStatus.kModelEmpty:
+        status = result.termination_condition.name
+        if status == "unknown" and self._empty():
             value = float(library("pyomo.environ").value(self._objective()))
             return Solved("convergenceCriteriaSatisfied", value, self.values(), bound=value)
-        status = result.termination_condition.name
         bound = result.objective_bound
         if bound is not None and not np.isfinite(bound):
             bound = None
@@ -448,6 +448,11 @@ class PyomoProgram(Program):
             return Solved(status, None, {}, bound=bound)
         result.solution_loader.load_vars()
         return Solved(status, float(result.incumbent_objective), self.values(), bound=bound)
+
+    def _empty(self) -> bool:
+        """Whether HiGHS was handed no variables and no rows: it has no word for the optimum of that."""
+        status = self._highs._solver_model.getModelStatus()
+        return bool(status == library("highspy").HighsModelStatus.kModelEmpty)
 
     def values(self) -> dict[str, np.ndarray]:
         """Return what the variables of the model hold; not a number where a solver has not met one."""

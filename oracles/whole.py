@@ -34,6 +34,7 @@ class WholeModel(NamedTuple):
 def whole_model(program: PyomoProgram) -> WholeModel | str:
     """Return a program for CP-SAT, or why it is none."""
     cp_model, pyo = library("ortools.sat.python.cp_model"), library("pyomo.environ")
+    library("scipy.stats")  # Pyomo loads it, and most of scipy, with its first matrix: not in anybody's time
     compiler = library("pyomo.repn.plugins.standard_form").LinearStandardFormCompiler()
 
     try:
@@ -43,14 +44,17 @@ def whole_model(program: PyomoProgram) -> WholeModel | str:
     for column in form.columns:
         if not (column.is_integer() and column.has_lb() and column.has_ub()):
             return f"variable {column.name} is not whole or has no limits"
+        if math.ceil(column.lb) > math.floor(column.ub):
+            return f"variable {column.name} has no whole number within its limits"
     model = cp_model.CpModel()
     x = [model.new_int_var(math.ceil(c.lb), math.floor(c.ub), "") for c in form.columns]
     most = [max(abs(c.lb), abs(c.ub)) for c in form.columns]
-    matrix = form.A.tocsr()
+    matrix, fixed = form.A.tocsr(), {j for j, top in enumerate(most) if top == 0}
     for row, (entry, limit) in enumerate(zip(form.rows, map(float, form.rhs), strict=True)):
         here = slice(*matrix.indptr[row : row + 2])
         columns = matrix.indices[here].tolist()
-        scaled = [math.ldexp(number, EXACT_BITS) for number in (*matrix.data[here].tolist(), limit)]
+        entries = [0.0 if j in fixed else n for j, n in zip(columns, matrix.data[here].tolist(), strict=True)]
+        scaled = [math.ldexp(number, EXACT_BITS) for number in (*entries, limit)]
         reach = sum(abs(n) * most[j] for n, j in zip(scaled, columns, strict=False)) + abs(scaled[-1])
         if not (all(number.is_integer() for number in scaled) and reach <= LARGEST_ROW):
             return f"constraint {entry.constraint.name} has numbers that are not whole, or too large"
@@ -61,9 +65,11 @@ def whole_model(program: PyomoProgram) -> WholeModel | str:
         total = sum(n * x[j] for n, j in zip(numbers, columns, strict=True))
         model.add_linear_constraint(total, low, high)
     costs = form.c.toarray()[0].tolist() if form.columns else []
+    costs = [0.0 if j in fixed else cost for j, cost in enumerate(costs)]
     reach = math.fsum(abs(cost) * top for cost, top in zip(costs, most, strict=True))
     bits, offset = cp_sat.BITS - math.frexp(reach)[1], float(form.c_offset[0])
-    if reach < 2.0**32 and all(math.ldexp(cost, EXACT_BITS).is_integer() for cost in costs):
+    exact = all(math.ldexp(number, EXACT_BITS).is_integer() for number in (*costs, offset))
+    if exact and reach + abs(offset) < 2.0**32:
         bits = EXACT_BITS  # the bound is then exact as a float
     whole = [round(math.ldexp(cost, bits)) for cost in costs]
     for number, cost, top in zip(whole, costs, most, strict=True):

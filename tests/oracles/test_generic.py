@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -342,6 +343,38 @@ def test_a_program_without_variables_is_worth_its_constant(monkeypatch: pytest.M
     monkeypatch.setattr(Shop, "program", lambda _: program)
     found = declared(Shop([], [], 1.0))
     assert (found.value, found.decision, found.bound) == (0.0, [], 1e-9)
+
+
+def lone(cost: float, limits: tuple[float, float], offset: float = 0.0) -> Shop:
+    """A shop whose program has two whole variables: one that is 0, and one within these limits."""
+    import pyomo.environ as pyo
+
+    m = pyo.ConcreteModel()
+    m.nil = pyo.Var(domain=pyo.Integers, bounds=(0, 0))
+    m.x = pyo.Var(domain=pyo.Integers, bounds=limits)
+    m.row = pyo.Constraint(expr=1e30 * m.nil + m.x <= 7)
+    m.total = pyo.Objective(expr=1e6 * m.nil + cost * m.x + offset, sense=pyo.maximize)
+    shapes: dict[str, tuple[int, ...]] = {"x": ()}
+    program = PyomoProgram(m, shapes, title="One", equations=(), decisions=lambda x: [float(x["x"])])
+    shop = Shop([cost], [1.0], 7.0, reward=offset - 5.0)
+    shop.program = lambda: program  # type: ignore[method-assign]
+    return shop
+
+
+def test_a_variable_that_is_0_has_no_say_in_what_cp_sat_can_take() -> None:
+    found = declared(lone(0.03, (0, 3)), method="cp-sat")
+    assert (found.value, found.why_stopped) == (pytest.approx(0.09), WhyStopped.PROVED)
+
+
+def test_a_variable_without_a_whole_number_is_named() -> None:
+    with pytest.raises(InputError, match="variable x has no whole number within its limits"):
+        declared(lone(1.0, (0.2, 0.8)), method="cp-sat")
+
+
+def test_the_bound_of_cp_sat_holds_for_an_offset_that_is_lost_in_the_sum() -> None:
+    found = declared(lone(4.0, (0, 1000), 1e-16), method="cp-sat")
+    assert found.bound is not None
+    assert Fraction(found.bound) >= 28 + Fraction(1e-16)
 
 
 def test_what_is_no_program_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
