@@ -439,7 +439,7 @@ def test_a_file_of_another_problem_is_refused_and_so_is_an_unknown_problem(tmp_p
     for problem in ("chess", 3):
         with pytest.raises(cv.InputError, match=rf"^problem: {problem!r} is not one of"):
             api.load(tmp_path / "no-file", problem)  # type: ignore[arg-type]
-    path.write_text("{}", encoding="utf-8")
+    path.write_text('{"version": 1}', encoding="utf-8")
     with pytest.raises(cv.InputError, match=r"selection\.json: problem: None is not 'admission'$"):
         api.load(path, "admission")
 
