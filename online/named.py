@@ -66,7 +66,7 @@ def make(
         policy = kind(**chosen)
     except InputError as error:
         raise InputError(f"policy {name}: {error}") from error
-    policy.name = text
+    object.__setattr__(policy, "name", text)  # one that remembers nothing may be frozen
     return policy
 
 

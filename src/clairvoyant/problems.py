@@ -9,6 +9,7 @@ warning.
 
 from __future__ import annotations
 
+import inspect
 import logging
 import re
 import sys
@@ -450,6 +451,7 @@ def _place_of_policy(_name: str, policy: Any) -> tuple[str, str]:
         raise PluginError(f"{policy!r} is no policy: it lacks {', '.join(lacks)}")
     if not isinstance(policy, type):
         raise PluginError(f"{policy!r} is an object; give its class")
+    inspect.signature(policy).bind()  # raises an error if it cannot be made without settings
     found: Any = policy
     return found.traits.problem, found.name
 
@@ -505,15 +507,22 @@ def _take_all(what: str, take: Callable[[str, Any], None]) -> None:
 def _entries(what: str) -> Iterable[EntryPoint]:
     from importlib.metadata import entry_points
 
-    return sorted(entry_points(group=f"{__package__}.{what}"), key=lambda entry: entry.name)
+    try:
+        return sorted(entry_points(group=f"{__package__}.{what}"), key=lambda entry: entry.name)
+    except Exception as error:  # noqa: BLE001 - a file of some distribution that holds no entry points
+        _warn_once(f"all other distributions are left out: entry points: {_one_line(error)}")
+        return ()
 
 
 def _left_out(entry: EntryPoint, error: BaseException) -> None:
     whose = entry.dist.name if entry.dist is not None else entry.value
+    _warn_once(f"{entry.name!r} of {whose} is left out: {_one_line(error)}")
+
+
+def _one_line(error: BaseException) -> str:
     kind = "" if isinstance(error, ClairvoyantError) else f"{type(error).__name__}: "
     text = " ".join(f"{kind}{error}".split())
-    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text[:LONGEST])
-    _warn_once(f"{entry.name!r} of {whose} is left out: {shown}")
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text[:LONGEST])
 
 
 @cache

@@ -4,7 +4,8 @@ import inspect
 import logging
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import make_dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -215,6 +216,7 @@ def test_policies_oracles_and_claims_are_added_to_what_is_there(
         Entry("no-traits", type("Odd", (Lazy,), {"traits": Dist})),
         Entry("no-name", type("Odd", (Lazy,), {"name": None})),
         Entry("object", Lazy()),
+        Entry("no-default", make_dataclass("Odd", [("setting", int)], bases=(Lazy,))),
         Entry("of-nothing", type("Lost", (Lazy,), {"traits": Traits(problem="chess")})),
         Entry("twice", type("Again", (Lazy,), {})),
     ]
@@ -236,6 +238,7 @@ def test_policies_oracles_and_claims_are_added_to_what_is_there(
         "'no-traits' is left out: It is no policy: it lacks traits",
         "'no-name' is left out: It is no policy: it lacks name",
         "'object' is left out: It is an object; give its class",
+        "'no-default' is left out: TypeError: missing a required argument: 'setting'",
         f"'of-nothing' is left out: problem: 'chess' is not one of {', '.join(one.name for one in OURS)}",
         "'twice' is left out: another distribution adds 'lazy' to 'allocation' already",
         "'drf' of another distribution is left out: a policy of 'allocation' has this name already",
@@ -252,6 +255,28 @@ def test_a_policy_that_is_no_dataclass_has_no_settings(entries: dict[str, list[E
     assert row.settings == {}
     with pytest.raises(InputError, match=r"^policy lazy: setting 'step' is unknown; its settings are: none$"):
         cv.make_policy("lazy:step=1")
+
+
+def test_a_policy_may_be_frozen(entries: dict[str, list[Entry]]) -> None:
+    entries["policies"] = [Entry("lazy", make_dataclass("Lazy", [], bases=(Lazy,), frozen=True))]
+    assert cv.make_policy("allocation/lazy", "allocation").name == "allocation/lazy"
+
+
+def test_a_file_that_holds_no_entry_points_is_said_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / "odd-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Name: odd\nVersion: 1.0\n", encoding="utf-8")
+    (folder / "entry_points.txt").write_text("[clairvoyant.problems]\nno equals sign\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    forget()
+    assert list(module.problems()) == [one.name for one in OURS]
+    module.claims()
+    monkeypatch.undo()
+    forget()
+    (message,) = caplog.messages
+    assert message.startswith("all other distributions are left out: entry points: ")
 
 
 def test_a_kit_is_loaded_when_it_is_used(entries: dict[str, list[Entry]]) -> None:
