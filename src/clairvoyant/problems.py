@@ -451,8 +451,10 @@ def _place_of_policy(_name: str, policy: Any) -> tuple[str, str]:
         raise PluginError(f"{policy!r} is no policy: it lacks {', '.join(lacks)}")
     if not isinstance(policy, type):
         raise PluginError(f"{policy!r} is an object; give its class")
-    inspect.signature(policy).bind()  # raises an error if it cannot be made without settings
     found: Any = policy
+    if not NAME.fullmatch(found.name):
+        raise PluginError(f"name: {found.name!r} is not made of letters, digits, dots and hyphens")
+    inspect.signature(found).bind()  # raises an error if it cannot be made without settings
     return found.traits.problem, found.name
 
 

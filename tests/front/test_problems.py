@@ -14,6 +14,7 @@ import clairvoyant as cv
 from clairvoyant import api
 from clairvoyant import problems as module
 from clairvoyant.analysis.claim import Claim, Finding, Verdict
+from clairvoyant.cli.commands import main
 from clairvoyant.models.allocation.instance import AllocationInstance
 from clairvoyant.models.base import InputError
 from clairvoyant.online.allocation import POLICIES
@@ -215,6 +216,7 @@ def test_policies_oracles_and_claims_are_added_to_what_is_there(
         Entry("no-policy", Dist),
         Entry("no-traits", type("Odd", (Lazy,), {"traits": Dist})),
         Entry("no-name", type("Odd", (Lazy,), {"name": None})),
+        Entry("odd-name", type("Odd", (Lazy,), {"name": "lazy:no"})),
         Entry("object", Lazy()),
         Entry("no-default", make_dataclass("Odd", [("setting", int)], bases=(Lazy,))),
         Entry("of-nothing", type("Lost", (Lazy,), {"traits": Traits(problem="chess")})),
@@ -237,6 +239,7 @@ def test_policies_oracles_and_claims_are_added_to_what_is_there(
         "'no-policy' is left out: It is no policy: it lacks traits, start, decide",
         "'no-traits' is left out: It is no policy: it lacks traits",
         "'no-name' is left out: It is no policy: it lacks name",
+        "'odd-name' is left out: name: 'lazy:no' is not made of letters, digits, dots and hyphens",
         "'object' is left out: It is an object; give its class",
         "'no-default' is left out: TypeError: missing a required argument: 'setting'",
         f"'of-nothing' is left out: problem: 'chess' is not one of {', '.join(one.name for one in OURS)}",
@@ -255,6 +258,27 @@ def test_a_policy_that_is_no_dataclass_has_no_settings(entries: dict[str, list[E
     assert row.settings == {}
     with pytest.raises(InputError, match=r"^policy lazy: setting 'step' is unknown; its settings are: none$"):
         cv.make_policy("lazy:step=1")
+
+
+def test_nothing_is_said_while_the_shell_completes(
+    entries: dict[str, list[Entry]],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    caplog.set_level(logging.WARNING, "clairvoyant")  # and as it was, after the test
+    entries["problems"] = [Entry("broken", 3), Entry("theirs", GOOD)]
+    asked = {
+        "_CLAIRVOYANT_COMPLETE": "bash_complete",
+        "COMP_WORDS": "clairvoyant generate t",
+        "COMP_CWORD": "2",
+    }
+    for name, value in asked.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SystemExit):
+        main([])
+    assert capsys.readouterr().out == "plain,theirs\n"
+    assert not caplog.records
 
 
 def test_a_policy_may_be_frozen(entries: dict[str, list[Entry]]) -> None:

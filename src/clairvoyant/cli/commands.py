@@ -8,6 +8,7 @@ away.
 from __future__ import annotations
 
 import errno
+import os
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
@@ -19,7 +20,7 @@ import click
 from . import auditing, instances, listing, playing, training
 from . import output as out
 from .interrupt import INTERRUPTED, OVER, Interruptible, ctrl_c
-from .parts import BAD_INPUT, BUG, DONE, FAILED, NO_READER
+from .parts import BAD_INPUT, BUG, COMPLETE, DONE, FAILED, NO_READER
 
 LONGEST = 2000
 """Most characters of an error message."""
@@ -86,11 +87,13 @@ for _command in (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status."""
     words = sys.argv[1:] if arguments is None else arguments
+    if COMPLETE in os.environ:  # a warning would stand in the middle of the line that is being typed
+        import logging
+
+        logging.getLogger("clairvoyant").setLevel(logging.ERROR)
     with Interruptible():
         try:
-            status = cli.main(
-                words, prog_name="clairvoyant", complete_var="_CLAIRVOYANT_COMPLETE", standalone_mode=False
-            )
+            status = cli.main(words, prog_name="clairvoyant", complete_var=COMPLETE, standalone_mode=False)
         except (KeyboardInterrupt, click.Abort):
             return _interrupted_somewhere("--json" in words)
         except click.UsageError as error:

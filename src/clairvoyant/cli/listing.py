@@ -10,7 +10,7 @@ from click.shell_completion import get_completion_class
 from . import output as out
 from . import rendering
 from .interrupt import INTERRUPTED
-from .parts import DONE, Command, as_json, of_problem
+from .parts import COMPLETE, DONE, Command, as_json, of_problem
 
 
 @click.command(cls=Command, short_help="Compile all kernels, so that nobody waits later.", example="warmup")
@@ -118,5 +118,5 @@ def completion(shell: str) -> int:
     kind, whole = get_completion_class(shell), click.get_current_context().find_root().command
     if kind is None:
         raise click.UsageError(f"click knows no completion for {shell}")
-    click.echo(kind(whole, {}, "clairvoyant", "_CLAIRVOYANT_COMPLETE").source())
+    click.echo(kind(whole, {}, "clairvoyant", COMPLETE).source())
     return DONE

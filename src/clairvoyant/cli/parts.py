@@ -16,6 +16,9 @@ from .interrupt import INTERRUPTED
 DONE, FAILED, BAD_INPUT, BUG, NO_READER = 0, 1, 2, 3, 141
 """Exit statuses."""
 
+COMPLETE = "_CLAIRVOYANT_COMPLETE"
+"""The variable by which a shell asks for completion."""
+
 
 class Command(click.Command):
     """A command whose help ends with an example."""
