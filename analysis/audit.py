@@ -129,7 +129,7 @@ def choose(
             raise InputError(f"claim: {claim.id!r} is there twice")
     valid = sorted({claim.problem for claim in catalogue})
     for problem in problems or ():
-        name_one_of(problem, valid, "problem")
+        name_one_of(problem, valid, "problem with claims")
     for name in claims or ():
         name_one_of(name, known, "claim")
     return [

@@ -232,7 +232,7 @@ def test_two_claims_must_not_share_the_name_of_a_figure(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"problems": ["nowhere"]}, "problem: 'nowhere' is not one of a, b"),
+        ({"problems": ["nowhere"]}, "problem with claims: 'nowhere' is not one of a, b"),
         ({"claims": ["a/9"]}, "claim: 'a/9' is not one of a/0, a/1, b/0"),
         ({"mode": "huge"}, "mode: 'huge' is not one of quick, default, full"),
         ({"workers": 0}, "workers: 0"),

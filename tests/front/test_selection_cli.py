@@ -350,7 +350,10 @@ def test_bad_files_are_refused_in_one_line_naming_field_index_and_value(
         ("generate selection --capacity many --out OUT", "capacity: 'many' is not a whole number"),
         ("generate selection --capacity 1,2 --out OUT", r"capacity: \[1, 2\] has not one number for each"),
         ("generate selection --capacity 1,x,3 --out OUT", r"capacity\[1\]: 'x' is not a whole number"),
-        ("generate selection --option capacity=3 --out OUT", "capacity is not given in this way"),
+        (
+            "generate selection --option capacity=3 --out OUT",
+            "not given in this way, but as --capacity",
+        ),
         ("generate selection --density 3 --out OUT", r"density: 3\.0 is not at least 0 and at most 1"),
         ("generate selection --utility log --out OUT", "utility: generate 'selection' takes no such option"),
         ("generate selection --option demand=[2,1] --out OUT", r"demand: \[2, 1\] does not increase"),

@@ -107,6 +107,7 @@ def chosen_options(named: dict[str, Any], options: Sequence[str], taken: set[str
         if not (key and equals):
             raise click.UsageError(f"--option {option}: is not of the form KEY=VALUE")
         if key in taken or key in named:
-            raise click.UsageError(f"--option {option}: {key} is not given in this way")
+            other = f", but as --{key.replace('_', '-')}" if key in named else ""
+            raise click.UsageError(f"--option {option}: {key} is not given in this way{other}")
         chosen[key] = read_value(value)
     return chosen
