@@ -94,6 +94,38 @@ def in_highs(
     return highs
 
 
+def supported(bound: float | None, lp: Any, duals: Any) -> float | None:
+    """Return the bound that HiGHS reports of a linear program that is minimised, if its multipliers bear it.
+
+    By weak duality they prove a bound of their own. HiGHS takes reduced costs within an absolute tolerance
+    for 0, whatever the range of the variable is: where that matters, the own bound takes the place of the
+    reported one, or nothing does, if a reduced cost of the wrong sign meets a variable without a limit.
+
+    Parameters
+    ----------
+    bound
+        What HiGHS reports.
+    lp
+        Cost, the matrix in sparse columns, and (lower, upper) of rows and of columns.
+    duals
+        Of the rows, at least 0 for a lower limit.
+    """
+    cost, matrix, rows, columns = lp
+    if bound is None or len(duals) != len(rows[0]):
+        return None
+    y = np.where(np.isfinite(np.where(np.asarray(duals) > 0.0, *rows)), duals, 0.0)
+    reduced, gross = cost - matrix.T @ y, np.abs(cost) + abs(matrix).T @ np.abs(y)
+    reduced = np.where(np.abs(reduced) <= 2.0**-45 * gross, 0.0, reduced)
+    parts = []
+    for factor, limits in ((y, rows), (reduced, columns)):
+        used = factor != 0.0
+        parts += [factor[used] * np.where(factor > 0.0, *limits)[used]]
+    proven = math.fsum(np.concatenate(parts))
+    if not math.isfinite(proven):
+        return None
+    return proven if proven < bound - 1e-9 * max(1.0, abs(bound)) else bound
+
+
 @dataclass(frozen=True, eq=False)
 class Solved:
     """What a solver reported; nothing here is checked, that is the oracles' work.
@@ -272,7 +304,7 @@ class CvxpyProgram(Program):
                 self.problem.unpack_results(raw, chain, inverse)
         except (cvxpy.error.SolverError, ValueError) as error:  # ValueError: an answer that CVXPY cannot read
             raise SolverError(f"{chosen}: {str(error).splitlines()[0]}") from error
-        bound = self._bound(chosen, raw, inverse[-1])
+        bound = self._bound(chosen, data, raw, inverse[-1])
         if any(variable.value is None for variable in self.variables.values()):
             return Solved(self.problem.status, None, {}, bound=bound)
         duals = {name: part.dual_value for name, part in self.constraints.items()}
@@ -284,7 +316,7 @@ class CvxpyProgram(Program):
             bound=bound,
         )
 
-    def _bound(self, solver: str, raw: Any, inverse: Any) -> float | None:
+    def _bound(self, solver: str, data: Any, raw: Any, inverse: Any) -> float | None:
         """Return the bound that HiGHS or Clarabel reports, of what CVXPY hands over: a minimisation."""
         if solver == "HIGHS":
             info = raw["info"]
@@ -296,7 +328,9 @@ class CvxpyProgram(Program):
         finished = self.problem.status in ("optimal", "optimal_inaccurate")
         if not math.isfinite(told) or not (finished or (solver == "HIGHS" and self.whole())):
             return None  # a simplex or an interior point that is cut off may be on either side
-        return (-1.0 if self.maximised else 1.0) * float(told + inverse["offset"])
+        if solver == "HIGHS" and not self.whole():
+            told = supported(told, _rows_and_columns(data), raw["solution"].row_dual)
+        return None if told is None else (-1.0 if self.maximised else 1.0) * float(told + inverse["offset"])
 
     def _write(self, path: Path) -> None:
         cvxpy = library("cvxpy")
@@ -305,17 +339,12 @@ class CvxpyProgram(Program):
             raise InputError(f"{path.suffix} files hold linear programs only, and {self.curved}")
         data, _, inverse = self.problem.get_problem_data(cvxpy.HIGHS)
         sign = -1.0 if self.maximised else 1.0  # CVXPY hands over a minimisation
-        matrix = data["A"].tocsc()
-        equal = data["dims"].zero
-        lower = np.full(matrix.shape[0], -np.inf)
-        lower[:equal] = data["b"][:equal]
-        limits = ((data["lower_bounds"], -np.inf), (data["upper_bounds"], np.inf))
-        low, high = (np.full(matrix.shape[1], free) if given is None else given for given, free in limits)
+        cost, matrix, rows, columns = _rows_and_columns(data)
         highs = in_highs(
-            sign * data["c"],
+            sign * cost,
             (matrix.indptr, matrix.indices, matrix.data),
-            (lower, data["b"]),
-            (low, high),
+            rows,
+            columns,
             {},
             maximise=self.maximised,
             offset=sign * inverse[-1]["offset"],
@@ -323,6 +352,16 @@ class CvxpyProgram(Program):
         )
         if highs.writeModel(str(path)) == library("highspy").HighsStatus.kError:
             raise SolverError("HiGHS could not write the model")
+
+
+def _rows_and_columns(data: Any) -> tuple[Any, Any, tuple[Any, Any], tuple[Any, Any]]:
+    """Return cost, matrix, and limits of rows and columns of what CVXPY hands over: a minimisation."""
+    matrix, equal = data["A"].tocsc(), data["dims"].zero
+    lower = np.full(matrix.shape[0], -np.inf)
+    lower[:equal] = data["b"][:equal]
+    limits = ((data["lower_bounds"], -np.inf), (data["upper_bounds"], np.inf))
+    low, high = (np.full(matrix.shape[1], free) if given is None else given for given, free in limits)
+    return data["c"], matrix, (lower, data["b"]), (low, high)
 
 
 def _column_names(variables: Any) -> list[str]:
@@ -444,10 +483,30 @@ class PyomoProgram(Program):
         bound = result.objective_bound
         if bound is not None and not np.isfinite(bound):
             bound = None
+        if status == "convergenceCriteriaSatisfied" and bound is not None:
+            bound = self._supported(bound)
         if result.incumbent_objective is None:
             return Solved(status, None, {}, bound=bound)
         result.solution_loader.load_vars()
         return Solved(status, float(result.incumbent_objective), self.values(), bound=bound)
+
+    def _supported(self, bound: float) -> float | None:
+        """Return the bound of HiGHS, if it is of a linear program only as far as the multipliers bear it."""
+        highs = self._highs._solver_model
+        lp, kinds = highs.getLp(), library("highspy")
+        if any(kind != kinds.HighsVarType.kContinuous for kind in lp.integrality_):
+            return bound
+        sign, offset, a = -1.0 if lp.sense_ == kinds.ObjSense.kMaximize else 1.0, lp.offset_, lp.a_matrix_
+        entries = (np.array(a.value_), np.array(a.index_), np.array(a.start_))
+        shape = (lp.num_row_, lp.num_col_)
+        columns = a.format_ == kinds.MatrixFormat.kColwise
+        sparse = library("scipy.sparse")
+        matrix = (sparse.csc_array if columns else sparse.csr_array)(entries, shape=shape)
+        rows, limits = (lp.row_lower_, lp.row_upper_), (lp.col_lower_, lp.col_upper_)
+        duals = sign * np.array(highs.getSolution().row_dual)
+        program = (sign * np.array(lp.col_cost_), matrix, rows, limits)
+        proven = supported(sign * (bound - offset), program, duals)
+        return None if proven is None else sign * proven + offset
 
     def _empty(self) -> bool:
         """Whether HiGHS was handed no variables and no rows: it has no word for the optimum of that."""

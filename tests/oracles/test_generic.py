@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 from ortools.sat.python import cp_model
+from scipy.sparse import csc_array
 
 import clairvoyant as cv
 from clairvoyant.models.admission.instance import AdmissionInstance
@@ -18,7 +19,7 @@ from clairvoyant.models.allocation.program import stationary_program
 from clairvoyant.models.base import DecisionError, InputError, Instance, Origin, Outcome, Violation
 from clairvoyant.models.placement.instance import PlacementInstance
 from clairvoyant.models.placement.program import placement_program
-from clairvoyant.models.program import CvxpyProgram, Program, PyomoProgram, Solved
+from clairvoyant.models.program import CvxpyProgram, Program, PyomoProgram, Solved, supported
 from clairvoyant.models.selection.instance import SelectionInstance
 from clairvoyant.models.selection.program import slot_program
 from clairvoyant.online.play import Replay, play
@@ -363,7 +364,8 @@ def lone(cost: float, limits: tuple[float, float], offset: float = 0.0) -> Shop:
 
 def test_a_variable_that_is_0_has_no_say_in_what_cp_sat_can_take() -> None:
     found = declared(lone(0.03, (0, 3)), method="cp-sat")
-    assert (found.value, found.why_stopped) == (pytest.approx(0.09), WhyStopped.PROVED)
+    assert found.value == pytest.approx(0.09)
+    assert found.why_stopped is WhyStopped.PROVED
 
 
 def test_a_variable_without_a_whole_number_is_named() -> None:
@@ -375,6 +377,46 @@ def test_the_bound_of_cp_sat_holds_for_an_offset_that_is_lost_in_the_sum() -> No
     found = declared(lone(4.0, (0, 1000), 1e-16), method="cp-sat")
     assert found.bound is not None
     assert Fraction(found.bound) >= 28 + Fraction(1e-16)
+
+
+def pennies(library: str, most: float) -> Shop:
+    """A shop with 1e9 goods of one kind, each worth 1e-10: a number that HiGHS takes for 0."""
+    import cvxpy as cp
+    import pyomo.environ as pyo
+
+    model, x = pyo.ConcreteModel(), cp.Variable(1, name="x")
+    model.x = pyo.Var(range(1), bounds=(0, None if math.isinf(most) else most))
+    model.row = pyo.Constraint(expr=model.x[0] <= 1e9)
+    model.total = pyo.Objective(expr=1e-10 * model.x[0] + 5.0, sense=pyo.maximize)
+    rows = [x >= 0, x <= 1e9]
+    about: dict[str, Any] = {"title": "Pennies", "equations": (), "decisions": lambda _: [0.0]}
+    by_cvxpy = CvxpyProgram(cp.Problem(cp.Maximize(1e-10 * x[0] + 5.0), rows), {"x": x}, {}, **about)
+    by_pyomo = PyomoProgram(model, {"x": (1,)}, **about)
+    shop = Shop([1e-10], [1.0], 1e9)
+    shop.program = lambda: by_pyomo if library == "pyomo" else by_cvxpy  # type: ignore[method-assign]
+    return shop
+
+
+@pytest.mark.parametrize(
+    ("library", "most"), [("pyomo", 1e9), ("pyomo", 2e9), ("pyomo", math.inf), ("cvxpy", 1e9)]
+)
+def test_a_bound_that_the_multipliers_do_not_bear_is_none(library: str, most: float) -> None:
+    found = declared(pennies(library, most), method="highs")
+    assert found.bound is None or found.bound >= 5.1
+
+
+def test_weak_duality_bears_a_bound_or_takes_its_place() -> None:
+    def bears(bound: float, dual: float, top: float) -> float | None:
+        matrix = csc_array(np.array([[1.0]]))
+        limits = (np.array([-math.inf]), np.array([3.0])), (np.array([0.0]), np.array([top]))
+        return supported(bound, (np.array([-2.0]), matrix, *limits), np.array([dual]))
+
+    assert bears(-6.0, -2.0, math.inf) == -6.0
+    assert bears(-6.0, 0.0, 3.0) == -6.0
+    assert bears(-5.0, 0.0, 4.0) == -8.0
+    assert bears(-5.0, -2.0, math.inf) == -6.0
+    assert bears(-5.0, 1.0, 4.0) == -8.0  # a multiplier for a limit that is not there
+    assert bears(-6.0, -1.0, math.inf) is None
 
 
 def test_what_is_no_program_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
