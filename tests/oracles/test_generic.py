@@ -405,6 +405,17 @@ def test_a_bound_that_the_multipliers_do_not_bear_is_none(library: str, most: fl
     assert found.bound is None or found.bound >= 5.1
 
 
+def test_a_bound_of_clarabel_is_widened_by_what_its_multipliers_leave() -> None:
+    import cvxpy as cp
+
+    x = cp.Variable(2, name="x", nonneg=True)
+    problem = cp.Problem(cp.Maximize(1e-10 * x[0] + 2e-10 * x[1]), [x[0] + x[1] <= 1e9])
+    program = CvxpyProgram(problem, {"x": x}, {}, title="Pennies", equations=())
+    bound = program.solve(solver="clarabel").bound
+    assert bound is not None
+    assert bound >= 0.2
+
+
 def test_weak_duality_bears_a_bound_or_takes_its_place() -> None:
     def bears(bound: float, dual: float, top: float) -> float | None:
         matrix = csc_array(np.array([[1.0]]))
