@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -94,7 +95,8 @@ def play(
     Raises
     ------
     InputError
-        If the policy is for another problem, or is to be isolated and cannot be pickled.
+        If the policy is for another problem, or is to be isolated and cannot be pickled, or if the episode
+        pays what is no finite number.
     DecisionError
         If a decision is infeasible, naming the constraints it breaks.
     TamperError
@@ -146,6 +148,9 @@ def _play(
         if progress is not None:
             progress(len(rewards))
     refuse(policy, "one of its methods", None, watch.broken_at_last())
+    for event, reward in enumerate(rewards):
+        if not math.isfinite(reward):
+            raise InputError(f"instance: event {event} pays {float(reward)!r}, which is no finite number")
     return Run(
         policy=policy.name,
         seed=seed,

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,10 @@ import clairvoyant as cv
 from clairvoyant.analysis.audit import AuditInterrupted
 from clairvoyant.cli import commands, output
 from clairvoyant.cli.interrupt import Interruptible
+from clairvoyant.cli.playing import _beyond
 from clairvoyant.models.base import DecisionError
+from clairvoyant.online.play import Run as Played
+from clairvoyant.oracles.base import Optimum, WhyStopped
 
 COMMANDS = sorted(commands.cli.commands)
 Run = Callable[..., "Printed"]
@@ -886,3 +890,17 @@ def test_elsewhere_lines_are_printed_now_and_then(
     with output.progress("solving") as report:
         report(0.5, "half")
     assert capfd.readouterr().err == " 50% half\n"
+
+
+@pytest.mark.parametrize(("minimised", "beyond"), [(False, ["more"]), (True, ["less"])])
+def test_who_is_beyond_the_bound_by_feasible_decisions_is_named(minimised: bool, beyond: list[str]) -> None:
+    def run(total: float, infeasible: int = 0) -> Played:
+        return Played("policy", 0, "digest", np.array([total]), infeasible)
+
+    runs = {"more": [run(1.0), run(2.1)], "same": [run(2.0)], "less": [run(1.9)], "none": [run(9.0, 1)]}
+    runs |= {"under": [run(-9.0, 1)]}
+    if minimised:
+        runs["more"] = [run(2.1)]
+    optimum = Optimum(2.0, 2.0, None, WhyStopped.PROVED, "program", 0.0, minimised=minimised)
+    assert _beyond(runs, optimum) == beyond
+    assert _beyond(runs, replace(optimum, bound=None)) == []

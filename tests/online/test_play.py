@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from clairvoyant.models.allocation.episode import SlotEpisode
 from clairvoyant.models.allocation.instance import AllocationInstance
 from clairvoyant.models.allocation.setting import Feedback, Observation, Setting
-from clairvoyant.models.base import DecisionError, InputError
+from clairvoyant.models.base import DecisionError, InputError, Outcome
 from clairvoyant.online.allocation import Fairness, Ogasched
 from clairvoyant.online.base import Policy, Traits
 from clairvoyant.online.play import Replay, Run, play, policy_stream
@@ -137,6 +138,15 @@ def test_without_enforcement_infeasible_decisions_are_counted_and_rewarded() -> 
 def test_a_decision_of_the_wrong_shape_or_type(decision: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         play(Replay([decision], "allocation"), instance())
+
+
+@pytest.mark.parametrize("reward", [float("nan"), float("-inf")])
+def test_a_reward_that_is_no_finite_number_is_an_error(
+    reward: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SlotEpisode, "apply", lambda *_, **__: Outcome(reward, True, None))
+    with pytest.raises(InputError, match=r"event 0 pays (nan|-inf), which is no finite number"):
+        play(Constant(), instance())
 
 
 def test_the_wrong_problem() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -98,6 +98,9 @@ def play(
                 if done
             )
             out.log(f"interrupted: finished and printed are the runs of {finished or 'no policy'}")
+    if optimum is not None and not problem.has("oracles"):  # what own oracles optimise may be less than all
+        for spec in _beyond(runs, optimum):
+            out.log(f"warning: {spec} is beyond the bound: the program is not that of the instance")
     ratio = problem.part("ratio") if problem.has("ratio") else None
     described |= {
         "interrupted": interrupted,
@@ -119,6 +122,16 @@ def play(
 
 def _tell_of_optimum(report: out.Reporter, _fraction: float, note: str) -> None:
     report(0.0, f"optimum: {note}")
+
+
+def _beyond(runs: Mapping[str, Sequence[Run]], optimum: Optimum) -> list[str]:
+    """Return what did better, by decisions that are all feasible, than an oracle says is possible."""
+    sign, bound = -1.0 if optimum.minimised else 1.0, optimum.bound
+    if bound is None:
+        return []
+    slack = 1e-9 * abs(bound)
+    done = {spec: [run.total for run in of if not run.infeasible] for spec, of in runs.items()}
+    return [spec for spec, totals in done.items() if any(sign * (one - bound) > slack for one in totals)]
 
 
 def _needed(player: Any, seeds: Sequence[int]) -> Sequence[int]:
