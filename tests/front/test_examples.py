@@ -116,6 +116,12 @@ def test_the_audit_has_their_claims_and_keeps_a_counterexample(stranger: Strange
         assert scores[POLICIES[problem][0]]["optimum"] >= 100 * scores[POLICIES[problem][0]]["total"]
 
 
+def test_they_are_warmed_up_whatever_methods_their_programs_take(stranger: Stranger) -> None:
+    use = "from clairvoyant._warmup import exercise, rooms\n"
+    (stranger.folder / "warm.py").write_text(f"{use}for room in rooms()[:2]: exercise(room); print(room)")
+    assert stranger.run("warm").split() == ["one", "job"]
+
+
 def test_their_own_tests_pass_and_what_is_not_checked_is_said(stranger: Stranger) -> None:
     for example in EXAMPLES:
         tests = stranger.folder / "source" / example.name / "tests"
