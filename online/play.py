@@ -96,7 +96,7 @@ def play(
     ------
     InputError
         If the policy is for another problem, or is to be isolated and cannot be pickled, or if the episode
-        pays what is no finite number.
+        pays what is no finite number for a feasible decision.
     DecisionError
         If a decision is infeasible, naming the constraints it breaks.
     TamperError
@@ -137,6 +137,10 @@ def _play(
         decision = plain(policy.decide(observation))
         refuse(policy, "decide", event, sealed.broken() or seen.broken() or watch.broken())
         outcome = episode.apply(decision, enforce=enforce)
+        if outcome.feasible and not math.isfinite(outcome.reward):
+            raise InputError(
+                f"instance: event {event} pays {float(outcome.reward)!r}, which is no finite number"
+            )
         rewards.append(outcome.reward)
         infeasible += not outcome.feasible
         if keep_decisions:
@@ -148,9 +152,6 @@ def _play(
         if progress is not None:
             progress(len(rewards))
     refuse(policy, "one of its methods", None, watch.broken_at_last())
-    for event, reward in enumerate(rewards):
-        if not math.isfinite(reward):
-            raise InputError(f"instance: event {event} pays {float(reward)!r}, which is no finite number")
     return Run(
         policy=policy.name,
         seed=seed,

@@ -34,26 +34,13 @@ from clairvoyant.online.play import Replay, play
 from clairvoyant.online.selection.gang import GangEsdp
 from clairvoyant.oracles.base import OracleError, WhyStopped
 from clairvoyant.oracles.selection.gang import METHODS, gang
-from clairvoyant.testing import policy_checks, register_kit
-from clairvoyant.testing.kit import Kit
+from clairvoyant.testing import policy_checks
 from clairvoyant.testing.selection_gang import (
-    alter_gangs,
     degenerate_gangs,
     gang_instances,
-    gang_secrets,
     ordinary_gangs,
 )
 
-register_kit(
-    Kit(
-        "selection-gang",
-        ordinary_gangs,
-        degenerate_gangs,
-        frozenset({"arrivals"}),
-        alter_gangs,
-        gang_secrets,
-    )
-)
 PROBLEM = "selection-gang"
 BINDING = ordinary_gangs()["capacity binds"]
 MIDDLE = generate("default", 3, slots=6)
