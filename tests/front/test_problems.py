@@ -266,7 +266,6 @@ def test_nothing_is_said_while_the_shell_completes(
     caplog: pytest.LogCaptureFixture,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    caplog.set_level(logging.WARNING, "clairvoyant")  # and as it was, after the test
     entries["problems"] = [Entry("broken", 3), Entry("theirs", GOOD)]
     asked = {
         "_CLAIRVOYANT_COMPLETE": "bash_complete",
@@ -279,6 +278,7 @@ def test_nothing_is_said_while_the_shell_completes(
         main([])
     assert capsys.readouterr().out == "plain,theirs\n"
     assert not caplog.records
+    assert logging.getLogger("clairvoyant").isEnabledFor(logging.WARNING)
 
 
 def test_a_policy_may_be_frozen(entries: dict[str, list[Entry]]) -> None:

@@ -87,11 +87,7 @@ for _command in (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status."""
     words = sys.argv[1:] if arguments is None else arguments
-    if COMPLETE in os.environ:  # a warning would stand in the middle of the line that is being typed
-        import logging
-
-        logging.getLogger("clairvoyant").setLevel(logging.ERROR)
-    with Interruptible():
+    with Interruptible(), _quiet_while_completing():
         try:
             status = cli.main(words, prog_name="clairvoyant", complete_var=COMPLETE, standalone_mode=False)
         except (KeyboardInterrupt, click.Abort):
@@ -105,6 +101,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # A library that is interrupted while it loads may say that it is broken.
             return _interrupted_somewhere("--json" in words) if ctrl_c.came else _status_of(error)
     return int(status or DONE)
+
+
+@contextmanager
+def _quiet_while_completing() -> Iterator[None]:
+    """Tell no warnings where a shell completes: they would stand in the middle of the line that is typed."""
+    if COMPLETE not in os.environ:
+        yield
+        return
+    import logging
+
+    logger = logging.getLogger("clairvoyant")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
 
 
 def _interrupted_somewhere(as_json: bool) -> int:
