@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -246,7 +247,7 @@ def checked(instance: Any, schedule: Decision) -> Decision:
 Number = TypeVar("Number", bound=float)
 
 
-class Incumbent(Generic[Decision, Number]):
+class Incumbent(ABC, Generic[Decision, Number]):
     """The best decision and the dual bound so far, what made them, and the budget to improve them in.
 
     Parameters
@@ -286,9 +287,9 @@ class Incumbent(Generic[Decision, Number]):
         self.value = self.worth(self.decision)
         self.offer(*start)
 
+    @abstractmethod
     def worth(self, decision: Decision) -> Number:
         """Return the value of a decision."""
-        raise NotImplementedError
 
     @property
     def method(self) -> str:

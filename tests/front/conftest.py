@@ -1,22 +1,48 @@
-"""What tests of the benchmarks share."""
+"""What the tests of the command line share: one way to run it in this process."""
 
+import json
 from collections.abc import Callable
-from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from clairvoyant.cli import commands
+
+
+class Printed:
+    """Exit status and what a command printed."""
+
+    def __init__(self, status: int, out: str, err: str) -> None:
+        self.status, self.out, self.err = status, out, err
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The one JSON object that is all of standard output; refuses NaN and Infinity, which are no JSON."""
+
+        def refuse(constant: str) -> None:
+            raise AssertionError(f"{constant} is no JSON")
+
+        data = json.loads(self.out, parse_constant=refuse)
+        assert isinstance(data, dict)
+        assert self.out.count("\n") == 1
+        return data
+
 
 @pytest.fixture
-def benchmark(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
-    """Return what loads the benchmarks of a problem, with constants changed so that they are small."""
-    monkeypatch.syspath_prepend(Path(__file__).parents[2])
+def columns() -> int:
+    """Return the width of tables; a module may want another."""
+    return 160
 
-    def load(name: str, **constants: Any) -> Any:
-        module = import_module(f"benchmarks.{name}")
-        for constant, value in constants.items():
-            monkeypatch.setattr(module, constant, value)
-        return module
 
-    return load
+@pytest.fixture
+def run(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int
+) -> Callable[..., Printed]:
+    monkeypatch.setenv("COLUMNS", str(columns))
+
+    def call(*arguments: object) -> Printed:
+        capfd.readouterr()
+        status = commands.main([str(argument) for argument in arguments])
+        return Printed(status, *capfd.readouterr())
+
+    return call

@@ -11,39 +11,11 @@ from typing import Any
 import pytest
 
 import clairvoyant as cv
-from clairvoyant.cli import commands
 from clairvoyant.models.admission.generate import generate
 from clairvoyant.models.admission.instance import AdmissionInstance
 from clairvoyant.models.admission.schedule import Schedule
 
-Run = Callable[..., "Printed"]
-
-
-class Printed:
-    """Exit status and what a command printed."""
-
-    def __init__(self, status: int, out: str, err: str) -> None:
-        self.status, self.out, self.err = status, out, err
-
-    @property
-    def json(self) -> dict[str, Any]:
-        """The one JSON object that is all of standard output."""
-        data = json.loads(self.out)
-        assert isinstance(data, dict)
-        assert self.out.count("\n") == 1
-        return data
-
-
-@pytest.fixture
-def run(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    monkeypatch.setenv("COLUMNS", "160")
-
-    def call(*arguments: object) -> Printed:
-        capfd.readouterr()
-        status = commands.main([str(argument) for argument in arguments])
-        return Printed(status, *capfd.readouterr())
-
-    return call
+Run = Callable[..., Any]  # of tests/front/conftest.py
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +41,7 @@ def load(path: Path) -> AdmissionInstance:
     return instance
 
 
-def assert_refused(printed: Printed, message: str) -> None:
+def assert_refused(printed: Any, message: str) -> None:
     assert (printed.status, printed.out) == (2, "")
     assert re.fullmatch(r"error: .*\n", printed.err), printed.err  # one line, no traceback
     assert re.search(message, printed.err), printed.err

@@ -26,37 +26,7 @@ from clairvoyant.online.play import Run as Played
 from clairvoyant.oracles.base import Optimum, WhyStopped
 
 COMMANDS = sorted(commands.cli.commands)
-Run = Callable[..., "Printed"]
-
-
-class Printed:
-    """Exit status and what a command printed."""
-
-    def __init__(self, status: int, out: str, err: str) -> None:
-        self.status, self.out, self.err = status, out, err
-
-    @property
-    def json(self) -> dict[str, Any]:
-        """The one JSON object on standard output; refuses NaN and Infinity, which are no JSON."""
-
-        def refuse(constant: str) -> None:
-            raise AssertionError(f"{constant} is no JSON")
-
-        data = json.loads(self.out, parse_constant=refuse)
-        assert isinstance(data, dict)
-        return data
-
-
-@pytest.fixture
-def run(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    monkeypatch.setenv("COLUMNS", "160")
-
-    def call(*arguments: object) -> Printed:
-        capfd.readouterr()
-        status = commands.main([str(argument) for argument in arguments])
-        return Printed(status, *capfd.readouterr())
-
-    return call
+Run = Callable[..., Any]  # of tests/front/conftest.py
 
 
 @pytest.fixture(scope="module")
@@ -525,7 +495,7 @@ def broken_files(folder: Path) -> Iterator[tuple[str, bytes, str]]:
     (folder / "folder.json").mkdir()
 
 
-def assert_refused(printed: Printed, message: str) -> None:
+def assert_refused(printed: Any, message: str) -> None:
     assert printed.status == 2
     assert printed.out == ""
     assert re.fullmatch(r"error: .*\n", printed.err), printed.err  # one line, no traceback
@@ -773,7 +743,7 @@ def test_ctrl_c_prints_the_runs_that_were_finished(json_too: bool, gangs: Path) 
     assert finished is not None, err
     assert int(finished[1]) >= 3
     if json_too:
-        data = Printed(130, out, err).json
+        data = json.loads(out)
         assert data["interrupted"] is True
         assert list(data["policies"]) == [drawing]
         scores = data["policies"][drawing]
@@ -790,7 +760,7 @@ def test_ctrl_c_during_an_audit_says_what_is_saved_and_the_same_command_goes_on(
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=600)
     assert process.returncode == 130, err
-    data = Printed(130, out, err).json
+    data = json.loads(out)
     assert data["interrupted"] is True
     assert data["saved"] < data["total"]
     assert f"saved: {data['saved']} of {data['total']} findings" in err.splitlines()[-1]

@@ -10,39 +10,16 @@ from typing import Any
 import pytest
 
 import clairvoyant as cv
-from clairvoyant.cli import commands
 from clairvoyant.models.placement.instance import PlacementInstance
 from clairvoyant.models.placement.schedule import Schedule
 from clairvoyant.problems import problems
 
-Run = Callable[..., "Printed"]
-
-
-class Printed:
-    """Exit status and what a command printed."""
-
-    def __init__(self, status: int, out: str, err: str) -> None:
-        self.status, self.out, self.err = status, out, err
-
-    @property
-    def json(self) -> dict[str, Any]:
-        """The one JSON object that is all of standard output."""
-        data = json.loads(self.out)
-        assert isinstance(data, dict)
-        assert self.out.count("\n") == 1
-        return data
+Run = Callable[..., Any]  # of tests/front/conftest.py
 
 
 @pytest.fixture
-def run(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def call(*arguments: object) -> Printed:
-        capfd.readouterr()
-        status = commands.main([str(argument) for argument in arguments])
-        return Printed(status, *capfd.readouterr())
-
-    return call
+def columns() -> int:
+    return 200
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +36,7 @@ def load(path: Path) -> PlacementInstance:
     return instance
 
 
-def assert_refused(printed: Printed, message: str) -> None:
+def assert_refused(printed: Any, message: str) -> None:
     assert (printed.status, printed.out) == (2, "")
     assert re.fullmatch(r"error: .*\n", printed.err), printed.err  # one line, no traceback
     assert re.search(message, printed.err), printed.err
