@@ -58,7 +58,7 @@ def declared(
     """Return the best decisions by the program that the instance declares, checked and paid by the instance.
 
     The decisions are applied to an episode one by one: a broken constraint is an error, and the value is the
-    sum of the rewards. The bound is the solver's.
+    sum of the rewards. The bound is the solver's, of linear programs as far as its multipliers bear it.
 
     Parameters
     ----------
