@@ -1,7 +1,9 @@
-"""What the tests of the command line share: one way to run it in this process."""
+"""What the tests of the command line and of the benchmarks share: one way to run each in this process."""
 
 import json
 from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -46,3 +48,17 @@ def run(
         return Printed(status, *capfd.readouterr())
 
     return call
+
+
+@pytest.fixture
+def benchmark(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """Return what loads the benchmarks of a problem, with constants changed so that they are small."""
+    monkeypatch.syspath_prepend(Path(__file__).parents[2])
+
+    def load(name: str, **constants: Any) -> Any:
+        module = import_module(f"benchmarks.{name}")
+        for constant, value in constants.items():
+            monkeypatch.setattr(module, constant, value)
+        return module
+
+    return load
