@@ -67,7 +67,7 @@ def import_time() -> Row:
 
 
 def peak_memory(prepare: str, job: str) -> tuple[float, float]:
-    """Return the peak memory of a new process before and after a job, in GB (Linux tells it in /proc).
+    """Return the peak memory of a new process before and after a job, in GB (Linux reports it in /proc).
 
     Parameters
     ----------

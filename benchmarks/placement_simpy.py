@@ -72,10 +72,10 @@ class Job:
 
     def total_work(self) -> int:
         """Return the work of the job on the machines where it is placed."""
-        held, fewest = 0, 0
+        fitting, fewest = 0, 0
         for room in sorted(self.rooms(self.cluster.capacity), reverse=True):
-            held, fewest = held + room, fewest + 1
-            if held >= self.instances:
+            fitting, fewest = fitting + room, fewest + 1
+            if fitting >= self.instances:
                 break
         slower = self.factor(len(self.placed)) / self.factor(fewest)
         return math.floor(self.duration * slower + 0.5) * SCALE
@@ -112,7 +112,7 @@ class Cluster:
         self.env.schedule(turn, priority=LAST)
 
     def schedule(self) -> None:
-        """Start the jobs of the window that fit, the oldest first, and tell those whose speed has changed."""
+        """Start the jobs of the window that fit, the oldest first, and notify all whose speed changed."""
         self.looking = False
         for job in self.pending[: self.instance.setting.window]:
             rooms = job.rooms(self.free)
@@ -143,7 +143,7 @@ class Cluster:
         self.pending.remove(job)
 
     def leave(self, job: Job) -> None:
-        """Free what a job has held."""
+        """Free the resources of a job."""
         for k, count in job.placed.items():
             self.free[k] = [has + count * n for has, n in zip(self.free[k], job.need, strict=True)]
             self.here[k].remove(job)

@@ -29,16 +29,16 @@ class Clock:
         if start is None:
             first = np.quantile(found.time, 0.0 if found.bin else 0.05)
             start = float(first // self.seconds * self.seconds)
-        held = max(0, int((found.time.max() + found.bin - start) // self.seconds))
-        if held == 0:
+        available = max(0, int((found.time.max() + found.bin - start) // self.seconds))
+        if available == 0:
             raise InputError(
                 f"slot_seconds: from {start:g} s the trace holds no whole slot of {self.seconds:g} s"
             )
-        if self.slots is not None and self.slots > held:
+        if self.slots is not None and self.slots > available:
             raise InputError(
-                f"slots: {self.slots} is more than the {held} of {self.seconds:g} s that the trace holds"
+                f"slots: {self.slots} is more than the {available} of {self.seconds:g} s that the trace holds"
             )
-        return start, min(self.most, held) if self.slots is None else self.slots
+        return start, min(self.most, available) if self.slots is None else self.slots
 
 
 def arrivals(

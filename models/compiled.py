@@ -1,9 +1,9 @@
-"""How kernels are declared: numba loads and compiles them while the clock stands, and that is told.
+"""How kernels are declared: numba loads and compiles them while the clock is stopped, and says so.
 
-The first time that a process compiles is told once, as a warning of the logger "clairvoyant": without any
+The first compilation in a process is announced once, by a warning of the logger "clairvoyant": without any
 set-up of :mod:`logging` that is a line on standard error, and
 ``logging.getLogger("clairvoyant").setLevel(logging.ERROR)`` silences it. Kernels in numba's cache are only
-loaded, and nothing is said.
+loaded, and nothing is announced.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ class _StopTheClock(event.Listener):
         stopwatch.end()
 
 
-class _Tell(event.Listener):
-    """Tells of the first compilation in this process."""
+class _Announce(event.Listener):
+    """Warns of the first compilation in this process."""
 
-    told = False
+    announced = False
 
     def on_start(self, event: Any) -> None:
-        if not self.told:
-            self.told = True
+        if not self.announced:
+            self.announced = True
             logging.getLogger("clairvoyant").warning(MESSAGE)
 
     def on_end(self, event: Any) -> None:
@@ -62,4 +62,4 @@ class _Tell(event.Listener):
 
 
 event.register("numba:compiler_lock", _StopTheClock())  # type: ignore[no-untyped-call]
-event.register("numba:compile", _Tell())  # type: ignore[no-untyped-call]
+event.register("numba:compile", _Announce())  # type: ignore[no-untyped-call]

@@ -63,7 +63,7 @@ def in_highs(
     rows, columns
         Lower and upper limits, possibly infinite.
     options
-        What else HiGHS is told, by name.
+        Further options of HiGHS, by name.
     maximise, whole
         Whether more is better, and whether all columns are whole numbers.
     names
@@ -320,19 +320,19 @@ class CvxpyProgram(Program):
         """Return the bound that HiGHS or Clarabel reports, of what CVXPY hands over: a minimisation."""
         if solver == "HIGHS":
             info = raw["info"]
-            told = info.mip_dual_bound if self.whole() else info.objective_function_value
+            bound = info.mip_dual_bound if self.whole() else info.objective_function_value
         elif solver == "CLARABEL":
             x = np.array(raw.x)
             left = data["A"].T @ np.array(raw.z) + data["c"] + (data["P"] @ x if "P" in data else 0.0)
-            told = raw.obj_val_dual - 2.0 * float(np.abs(left) @ np.abs(x))  # if no x is twice as large
+            bound = raw.obj_val_dual - 2.0 * float(np.abs(left) @ np.abs(x))  # if no x is twice as large
         else:
             return None
         finished = self.problem.status in ("optimal", "optimal_inaccurate")
-        if not math.isfinite(told) or not (finished or (solver == "HIGHS" and self.whole())):
+        if not math.isfinite(bound) or not (finished or (solver == "HIGHS" and self.whole())):
             return None  # a simplex or an interior point that is cut off may be on either side
         if solver == "HIGHS" and not self.whole():
-            told = supported(told, _rows_and_columns(data), raw["solution"].row_dual)
-        return None if told is None else (-1.0 if self.maximised else 1.0) * float(told + inverse["offset"])
+            bound = supported(bound, _rows_and_columns(data), raw["solution"].row_dual)
+        return None if bound is None else (-1.0 if self.maximised else 1.0) * float(bound + inverse["offset"])
 
     def _write(self, path: Path) -> None:
         cvxpy = library("cvxpy")
@@ -387,7 +387,7 @@ class PyomoProgram(Program):
     title, equations
         For people to read.
     highs_options
-        What HiGHS is told unless ``solve`` is told otherwise.
+        Options of HiGHS, unless ``solve`` is given others.
     decisions
         See :class:`Program`.
     """

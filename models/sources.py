@@ -295,8 +295,8 @@ def _spot_machine(row: dict[str, str], where: str) -> tuple[str, float, float | 
 def _kept(found: JobList, which: np.ndarray, dropped: str | None = None) -> JobList:
     """Return some of the jobs: a mask or their places."""
     asked = None if found.requests is None else found.requests[which]
-    told = found.dropped if dropped is None else (*found.dropped, dropped)
-    return JobList(found.submit[which], found.duration[which], found.gpus[which], asked, told)
+    left_out = found.dropped if dropped is None else (*found.dropped, dropped)
+    return JobList(found.submit[which], found.duration[which], found.gpus[which], asked, left_out)
 
 
 def _cards(row: dict[str, str], title: str, where: str, low: int) -> int:

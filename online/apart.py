@@ -276,6 +276,6 @@ def serve() -> None:
                 answer = getattr(policy, method)(*arguments)
             reply = _written((False, plain(answer) if method == "decide" else None))
         except Exception as error:  # noqa: BLE001 - it is raised again where it was asked
-            told = (isinstance(error, InputError), type(error).__name__, str(error), traceback.format_exc())
-            reply = _written((True, told))
+            raised = (isinstance(error, InputError), type(error).__name__, str(error), traceback.format_exc())
+            reply = _written((True, raised))
         _send(answers, reply)

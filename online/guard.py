@@ -83,22 +83,22 @@ class Seal:
                 parts += [(path + key, f"[{i}]", inner) for i, inner in enumerate(part)]
             elif is_dataclass(part) and hasattr(part, "__dict__"):
                 caches = caches_of(type(part))  # type: ignore[arg-type]  # a class can be hashed
-                held = {key: value for key, value in vars(part).items() if key not in caches}
-                self._objects.append((path + key, part, type(part), held, caches))
+                before = {key: value for key, value in vars(part).items() if key not in caches}
+                self._objects.append((path + key, part, type(part), before, caches))
                 path = f"{path}{key}."
-                parts += [(path, name, value) for name, value in held.items() if type(value) not in ATOMS]
+                parts += [(path, name, value) for name, value in before.items() if type(value) not in ATOMS]
         self._bytes = [array.tobytes() for array in self._arrays]
 
     def broken(self) -> str | None:
         """Return the path of a part that is not as it was; ``None`` if all are."""
-        for path, part, kind, held, caches in self._objects:
+        for path, part, kind, before, caches in self._objects:
             if type(part) is not kind:
                 return f"the class of {path}"
             now = vars(part)
-            same = all(map(is_, now.values(), held.values())) and len(now) >= len(held)
-            if not same or not caches.issuperset(islice(now, len(held), None)):
-                for key in [*held, *now.keys() - caches]:
-                    if now.get(key, self) is not held.get(key, self):
+            same = all(map(is_, now.values(), before.values())) and len(now) >= len(before)
+            if not same or not caches.issuperset(islice(now, len(before), None)):
+                for key in [*before, *now.keys() - caches]:
+                    if now.get(key, self) is not before.get(key, self):
                         return f"{path}.{key}"
         now_bytes = [array.tobytes() for array in self._arrays]
         if now_bytes != self._bytes:
@@ -147,17 +147,17 @@ class Watch:
         }
         self._values = [space.values() for space in self._spaces.values()]  # which follow what changes
         self._keep()
-        self._codes = [(part, part.__code__) for part in self._held if isinstance(part, FunctionType)]
+        self._codes = [(part, part.__code__) for part in self._contents if isinstance(part, FunctionType)]
         self._numpy = dict(vars(np))
 
     def _keep(self) -> None:
         self._before = {name: dict(space) for name, space in self._spaces.items()}
-        self._held = [*chain.from_iterable(self._values)]
+        self._contents = [*chain.from_iterable(self._values)]
 
     def broken(self) -> str | None:
         """Return the name of something that has been replaced or added; ``None`` if nothing has."""
         now = chain.from_iterable(self._values)
-        if all(map(is_, now, self._held)) and sum(map(len, self._values)) == len(self._held):
+        if all(map(is_, now, self._contents)) and sum(map(len, self._values)) == len(self._contents):
             return None
         for name, space in self._spaces.items():
             before = self._before[name]

@@ -19,7 +19,7 @@ def make(
 ) -> Any:
     """Make a policy from ``name`` or ``name:setting=value,setting=value``.
 
-    The policy's ``name`` becomes the text, so that two settings of one policy can be told apart in a table.
+    The policy's ``name`` becomes the text, so that two settings of one policy differ in a table.
 
     Parameters
     ----------

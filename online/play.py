@@ -146,9 +146,9 @@ def _play(
         if keep_decisions:
             decisions.append(instance.kept(decision))
         if learn is not None:
-            told = Seal("feedback", outcome.feedback)
+            shown = Seal("feedback", outcome.feedback)
             learn(outcome.feedback)
-            refuse(policy, "learn", event, sealed.broken() or told.broken())
+            refuse(policy, "learn", event, sealed.broken() or shown.broken())
         if progress is not None:
             progress(len(rewards))
     refuse(policy, "one of its methods", None, watch.broken_at_last())
@@ -166,19 +166,19 @@ def _play(
 def _keep_caches(instance: Instance, mine: Instance, setting: Any) -> None:
     """Have what a run computed when it was first used for the next run, too.
 
-    What it computed on the setting that the policy held is computed anew: the policy may have changed it.
+    What it computed on the setting that the policy had is computed anew: the policy may have changed it.
     """
     for key in caches_of(type(instance)) & vars(mine).keys():
         vars(instance).setdefault(key, vars(mine)[key])
-    held = caches_of(type(setting))  # type: ignore[arg-type]  # a class can be hashed
-    for key in held & getattr(setting, "__dict__", {}).keys():  # a tuple has none
+    caches = caches_of(type(setting))  # type: ignore[arg-type]  # a class can be hashed
+    for key in caches & getattr(setting, "__dict__", {}).keys():  # a tuple has none
         getattr(instance.setting, key)
 
 
 def policy_stream(seed: int) -> np.random.Generator:
     """Return the generator a policy gets for a seed.
 
-    The seed is hashed first: the generator must not tell it, or a policy could draw the instance of the same
+    The seed is hashed first: the generator must not show it, or a policy could draw the instance of the same
     seed again and so know the future.
     """
     hashed = hashlib.sha256(f"policy/{seed}".encode()).digest()

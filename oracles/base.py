@@ -134,11 +134,11 @@ def why_stopped(
     Parameters
     ----------
     value, bound
-        What is held and what nothing exceeds. Where less is better, hand over both with the other sign.
+        The incumbent's value and the dual bound. Where less is better, both with the other sign.
     budget
         Gap and time limit.
     rounding
-        What rounding explains of the distance: of the sums that ``value`` and ``bound`` are made of, see
+        The part of the distance that is rounding: in the sums that ``value`` and ``bound`` are made of, see
         :func:`rounding`.
     otherwise
         What else ended the search, if neither a gap nor the time did.
@@ -203,7 +203,7 @@ class Budget:
 
 
 class Report:
-    """Tells progress from within a solver; what that raises waits until the solver has ended."""
+    """Reports progress from within a solver; an error raised by the callback waits until the solver ends."""
 
     def __init__(self, progress: ProgressCallback | None) -> None:
         self._progress = progress
@@ -228,7 +228,7 @@ class Report:
         return self(low / high if known else 0.0, f"{text}value {value:.6g}, bound {bound:.6g}")
 
     def finish(self) -> None:
-        """Raise what the report raised."""
+        """Raise the error of the callback, if there was one."""
         if self._raised is not None:
             raise self._raised
 
@@ -338,10 +338,10 @@ class Incumbent(ABC, Generic[Decision, Number]):
 
     def report(self, low: float, high: float) -> ProgressCallback | None:
         """Return a callback that maps 0 to 1 onto a part of the progress."""
-        tell = self.progress
-        if tell is None:
+        progress = self.progress
+        if progress is None:
             return None
-        return lambda done, text: tell(low + (high - low) * min(1.0, max(0.0, done)), text)
+        return lambda done, text: progress(low + (high - low) * min(1.0, max(0.0, done)), text)
 
     def optimum(self, otherwise: WhyStopped) -> Optimum:
         """Return the incumbent, and why the search stopped: ``otherwise`` unless gap or time say so."""

@@ -43,7 +43,7 @@ class Patterns:
     arrivals
         Those of each slot, shape (T, L).
     budget, progress
-        The time to keep, and who is told of each pattern that is done.
+        The time limit, and the callback for every pattern that is done.
     """
 
     def __init__(self, arrivals: np.ndarray, budget: Budget, progress: ProgressCallback | None) -> None:
@@ -62,9 +62,9 @@ class Patterns:
             if self.budget.over:
                 return
             yield i
-            self.tell(1)
+            self.report(1)
 
-    def tell(self, count: int) -> None:
+    def report(self, count: int) -> None:
         """Report that so many more are done."""
         self.done += count
         if self.progress is not None:

@@ -25,9 +25,9 @@ class WholeModel(NamedTuple):
     bits: int
     offset: float
 
-    def objective(self, told: float) -> float:
+    def objective(self, bound: float) -> float:
         """Return the least objective of the program that is surely not below one of the model."""
-        above = math.ldexp(told, -self.bits) + self.offset
+        above = math.ldexp(bound, -self.bits) + self.offset
         return above if self.bits == EXACT_BITS else above + rounding(0, abs(above) + abs(self.offset))
 
 

@@ -55,15 +55,15 @@ def lanes(instance: PlacementInstance, schedule: Schedule) -> Lanes:
     free = [list(range(int(gpus))) for gpus in instance.setting.capacity[:, 0]]
     spare: list[list[int]] = [[] for _ in range(machines)]
     opened = [0] * machines
-    held: dict[int, list[tuple[list[int], int]]] = {}
+    in_use: dict[int, list[tuple[list[int], int]]] = {}
     gpus: list[tuple[int, int, int]] = []
     others: list[tuple[int, int, int]] = []
     for job, starts in _events(schedule):
         if not starts:
-            for heap, number in held.pop(job):
+            for heap, number in in_use.pop(job):
                 heapq.heappush(heap, number)
             continue
-        held[job] = []
+        in_use[job] = []
         for k, count in schedule.of_job(job).tolist():
             wanted = count * int(instance.jobs.need[job, 0])
             if wanted > len(free[k]):
@@ -75,7 +75,7 @@ def lanes(instance: PlacementInstance, schedule: Schedule) -> Lanes:
                 opened[k] += 1
             heap, into = (free[k], gpus) if wanted else (spare[k], others)
             taken = [heapq.heappop(heap) for _ in range(max(1, wanted))]
-            held[job] += [(heap, number) for number in taken]
+            in_use[job] += [(heap, number) for number in taken]
             into += [(job, k, number) for number in taken]
     return Lanes(*(np.array(rows, dtype=np.int64).reshape(-1, 3) for rows in (gpus, others)))
 

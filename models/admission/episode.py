@@ -48,13 +48,13 @@ class SlotEpisode:
 
     def __iter__(self) -> Iterator[Observation]:
         """Yield an observation per slot, with copies of its jobs; what is announced is copied once."""
-        jobs, first, told = self._instance.jobs, 0, copied(self._announced)
+        jobs, first, announced = self._instance.jobs, 0, copied(self._announced)
         for slot in range(1, self._instance.setting.horizon + 1):
             self._slot = slot
             last = first
             while last < len(jobs) and jobs[last].arrival == slot:
                 last += 1
-            yield Observation(slot, copied(jobs[first:last]), told)
+            yield Observation(slot, copied(jobs[first:last]), announced)
             first = last
 
     def apply(self, decision: Any, *, enforce: bool = True) -> Outcome:

@@ -84,7 +84,7 @@ def from_trace(folder: str | os.PathLike[str], **options: Unpack[TraceOptions]) 
 
 
 def _arrivals(folder: Folder, name: str, clock: Clock) -> tuple[np.ndarray, str]:
-    """Count arrivals per slot; a trace that is too short is told with the name of our argument."""
+    """Count arrivals per slot; the error for a trace that is too short names our argument."""
     try:
         return total_arrivals(folder, name, clock)
     except InputError as error:
@@ -106,8 +106,8 @@ def _machines(
     for what, count, found in (("with", workers, with_gpu), ("without", servers, without)):
         if count > 0 and not found:
             raise InputError(f"machines: {name} has no machine {what} GPU")
-    told = f"machines: GPU, cores and memory of {sources.MACHINES[name].file}, drawn by share"
-    return _of_trace(rngs[0], with_gpu, workers), _of_trace(rngs[1], without, servers), (told,)
+    real = f"machines: GPU, cores and memory of {sources.MACHINES[name].file}, drawn by share"
+    return _of_trace(rngs[0], with_gpu, workers), _of_trace(rngs[1], without, servers), (real,)
 
 
 def _of_trace(rng: np.random.Generator, types: list[MachineType], count: int) -> np.ndarray:

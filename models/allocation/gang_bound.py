@@ -65,8 +65,8 @@ class AllocationGangCertificate:
     prices: tuple[Prices | None, ...]
 
 
-class Reach(NamedTuple):
-    """A gang set without what no best allocation holds, and with floors lowered by rounding.
+class Reduced(NamedTuple):
+    """A gang set after presolve: without what no best allocation uses, and with floors lowered by rounding.
 
     A demand is at most what the servers of its port have, and what its job can gain over beta_k: a port that
     loses is better left alone.
@@ -107,8 +107,8 @@ class Reach(NamedTuple):
         return float(self.weights[base.port] @ gain)
 
 
-def reach(setting: AllocationGangSetting, weights: Any) -> Reach:
-    """Return the part of the gang set where the best allocation is.
+def presolve(setting: AllocationGangSetting, weights: Any) -> Reduced:
+    """Return the gang set reduced to where the best allocation is.
 
     Raises
     ------
@@ -126,7 +126,7 @@ def reach(setting: AllocationGangSetting, weights: Any) -> Reach:
         able = able & (floor <= demand).all(axis=1)
         enough = np.bincount(setting.task_port, weights=able, minlength=setting.ports) >= setting.minimum
         able &= enough[setting.task_port]
-        found = Reach(setting, n, demand, floor, able)
+        found = Reduced(setting, n, demand, floor, able)
         gain = utility.value(base.edge_kind, base.edge_alpha, found.limits(able)).sum(axis=1)
         most = np.bincount(base.port, weights=gain, minlength=setting.ports) * (1.0 + ROUNDING)
         cap = np.divide(
@@ -140,7 +140,7 @@ def reach(setting: AllocationGangSetting, weights: Any) -> Reach:
 
 
 class Proven(NamedTuple):
-    """What prices prove of a leaf.
+    """The bound that prices prove of a leaf.
 
     Attributes
     ----------
@@ -149,7 +149,7 @@ class Proven(NamedTuple):
     terms
         The sum of all that is added and taken off in it, without signs.
     rounding
-        What of that counts as rounding; it is in the bound.
+        The part of the bound that allows for rounding.
     """
 
     bound: float
@@ -157,14 +157,14 @@ class Proven(NamedTuple):
     rounding: float
 
 
-def bound_of(held: Reach, fixed: np.ndarray, prices: Prices) -> Proven:
-    """Return what no allocation exceeds that keeps what is ``fixed``, shape (G + L,): tasks, then jobs.
+def bound_of(reduced: Reduced, fixed: np.ndarray, prices: Prices) -> Proven:
+    """Return an upper bound of all allocations with the ``fixed`` choices, shape (G + L,): tasks, then jobs.
 
     Rounding is added; where a product is beyond all numbers, nothing is proved. ``empty`` prices prove that
     there is no such allocation, or nothing at all.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        exact, terms = _summed(held, fixed, prices)
+        exact, terms = _summed(reduced, fixed, prices)
         rounding = (64 + len(fixed)) * 2.0**-52 * terms
     if math.isnan(exact) or not math.isfinite(terms):
         return Proven(math.inf, 0.0, 0.0)
@@ -172,14 +172,14 @@ def bound_of(held: Reach, fixed: np.ndarray, prices: Prices) -> Proven:
     return Proven(bound if not prices.empty else -math.inf if bound < 0.0 else math.inf, terms, rounding)
 
 
-def _summed(held: Reach, fixed: np.ndarray, prices: Prices) -> tuple[float, float]:
+def _summed(reduced: Reduced, fixed: np.ndarray, prices: Prices) -> tuple[float, float]:
     """Return the sum that bounds a leaf, and the sum of all its parts without signs."""
-    setting, base = held.setting, held.setting.base
+    setting, base = reduced.setting, reduced.setting.base
     tasks, jobs = np.split(fixed, [len(setting.task_port)])
-    open_ = held.able & (tasks != OFF) & (jobs != OFF)[setting.task_port]
-    n = np.zeros(setting.ports) if prices.empty else held.weights
+    open_ = reduced.able & (tasks != OFF) & (jobs != OFF)[setting.task_port]
+    n = np.zeros(setting.ports) if prices.empty else reduced.weights
     least = np.full((setting.ports, setting.kinds), np.inf)
-    takes = np.where(open_[:, None] & (held.demand > 0.0), prices.worth, np.inf)
+    takes = np.where(open_[:, None] & (reduced.demand > 0.0), prices.worth, np.inf)
     np.minimum.at(least, setting.task_port, takes)
     least[np.isinf(least)] = 0.0
     sums = prices.w.sum(axis=1)
@@ -188,22 +188,22 @@ def _summed(held: Reach, fixed: np.ndarray, prices: Prices) -> tuple[float, floa
     parts = (charge[base.port], prices.price[base.server], least[base.port])
     # Lowered by more than rounding: where a linear gain equals its cost, it decides.
     cost = sum(parts) - 2.0**-48 * sum(np.abs(part) for part in parts)
-    limit = held.limits(open_)
+    limit = reduced.limits(open_)
     weight = n[base.port][:, None]
     y = utility.best_response(base.edge_kind, base.edge_alpha, weight, cost, limit)
     gained = weight * utility.value(base.edge_kind, base.edge_alpha, y)
-    chosen, size = _choices(held, tasks == ON, jobs == ON, open_, prices.worth)
+    chosen, size = _choices(reduced, tasks == ON, jobs == ON, open_, prices.worth)
     paid = prices.price * base.capacity
     exact = float(np.sum(paid) + np.sum(gained - cost * y) + chosen)
     return exact, float(np.sum(paid) + np.sum(gained) + np.sum(np.abs(cost) * y) + size)
 
 
 def _choices(
-    held: Reach, must: np.ndarray, runs: np.ndarray, open_: np.ndarray, worth: np.ndarray
+    reduced: Reduced, must: np.ndarray, runs: np.ndarray, open_: np.ndarray, worth: np.ndarray
 ) -> tuple[float, float]:
     """Return sum_l max over v of sum_q v_q G_q, and the sum of all parts of it without signs."""
-    setting = held.setting
-    parts = np.where(worth >= 0.0, held.demand * worth, held.floor * worth)
+    setting = reduced.setting
+    parts = np.where(worth >= 0.0, reduced.demand * worth, reduced.floor * worth)
     gain = np.where(open_, parts.sum(axis=1), -np.inf)
     order = np.lexsort((-gain, ~must, setting.task_port))  # jobs stay where they are
     rank = np.arange(len(order)) - np.searchsorted(setting.task_port, setting.task_port)
@@ -223,7 +223,7 @@ def gang_bound(setting: AllocationGangSetting, certificate: AllocationGangCertif
     InputError
         If the tree is none, or a number in it does not fit.
     """
-    held = reach(setting, certificate.weights)
+    reduced = presolve(setting, certificate.weights)
     choices, nodes = len(setting.task_port) + setting.ports, len(certificate.prices)
     branch = numbers(certificate.branch, "branch", (nodes,), low=-1, high=choices - 1, integer=True)
     child = numbers(certificate.child, "child", (nodes, 2), high=max(0, nodes - 1), integer=True)
@@ -235,7 +235,7 @@ def gang_bound(setting: AllocationGangSetting, certificate: AllocationGangCertif
         at, fixed = waiting.pop()
         if branch[at] < 0:
             prices = _checked(setting, certificate.prices[at], at)
-            bound = max(bound, bound_of(held, fixed, prices).bound)
+            bound = max(bound, bound_of(reduced, fixed, prices).bound)
             continue
         for choice in (OFF, ON):
             below = fixed.copy()

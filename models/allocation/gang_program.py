@@ -81,9 +81,9 @@ def gang_program(setting: AllocationGangSetting, weights: Any) -> PyomoProgram:
             if len(edges_on[r]):
                 m.capacity.add(sum(m.Y[e, k] for e in edges_on[r]) <= float(base.capacity[r, k]))
         for g, rows in enumerate(of_task):
-            held = sum(m.y[i, k] for i in rows)
-            m.task.add(held - float(setting.task_demand[g, k]) * m.v[g] <= 0.0)
-            m.task.add(held - float(setting.task_floor[g, k]) * m.v[g] >= 0.0)
+            total = sum(m.y[i, k] for i in rows)
+            m.task.add(total - float(setting.task_demand[g, k]) * m.v[g] <= 0.0)
+            m.task.add(total - float(setting.task_floor[g, k]) * m.v[g] >= 0.0)
     for p in range(setting.ports):
         m.job.add(sum(m.v[g] for g in tasks_of[p]) >= int(setting.minimum[p]) * m.u[p])
         for g in tasks_of[p]:

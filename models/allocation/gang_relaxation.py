@@ -16,7 +16,7 @@ import numpy as np
 from ..program import CAREFUL, SolverError, in_highs
 from ..stopwatch import library
 from . import utility
-from .gang_bound import FREE, ROUNDING, Prices, Reach
+from .gang_bound import FREE, ROUNDING, Prices, Reduced
 
 TANGENTS = 8
 """Tangent points per concave utility before the first solve."""
@@ -74,31 +74,31 @@ class Relaxation:
 
     Parameters
     ----------
-    held
+    reduced
         The gang set and the weights.
     late
         Says whether the time is up: what is not ready by then is left, and ``ready`` is false.
     """
 
-    def __init__(self, held: Reach, late: Callable[[], bool]) -> None:
-        self.held = held
+    def __init__(self, reduced: Reduced, late: Callable[[], bool]) -> None:
+        self.reduced = reduced
         self.ready = False
-        setting, base = held.setting, held.setting.base
-        most = np.where(held.able[:, None], held.demand, 0.0)[setting.pair_task]
+        setting, base = reduced.setting, reduced.setting.base
+        most = np.where(reduced.able[:, None], reduced.demand, 0.0)[setting.pair_task]
         most = np.minimum(most, base.capacity[base.server[setting.pair_edge]])
-        limit = held.limits(held.able)
+        limit = reduced.limits(reduced.able)
         self._pair = np.nonzero(most > 0.0)
         self._entry = np.nonzero(limit > 0.0)
         self._limit = limit[self._entry]
         self._y_unit, self._unit = most[self._pair], self._limit
         edge, kind = self._entry
         self._family, self._alpha = base.edge_kind[edge, kind], base.edge_alpha[edge, kind]
-        self._weight = held.weights[base.port[edge]]
+        self._weight = reduced.weights[base.port[edge]]
         gain = self._weight * utility.value(self._family, self._alpha, self._limit)
         self._worth = float(gain.max(initial=0.0)) or 1.0
         self._curved = np.flatnonzero((self._family != utility.LINEAR) & (gain > 0.0))
         self._z_unit = gain[self._curved]
-        self._task = np.flatnonzero(held.able)
+        self._task = np.flatnonzero(reduced.able)
         self._port = np.unique(setting.task_port[self._task])
         sizes = [
             len(self._y_unit),
@@ -125,7 +125,7 @@ class Relaxation:
 
     def _declare(self, rows: _Rows) -> None:
         """Declare all rows but the tangents."""
-        held, setting, base = self.held, self.held.setting, self.held.setting.base
+        reduced, setting, base = self.reduced, self.reduced.setting, self.reduced.setting.base
         (pair, pair_kind), (edge, kind) = self._pair, self._entry
         number = np.zeros(base.shape, dtype=np.int64)
         number[edge, kind] = np.arange(len(edge))
@@ -170,7 +170,7 @@ class Relaxation:
         column[self._task] = self._v
         which, row = np.unique(setting.pair_task[pair] * setting.kinds + pair_kind, return_inverse=True)
         task, k = self._demand = np.divmod(which, setting.kinds)
-        demand, floor = held.demand[task, k], held.floor[task, k]
+        demand, floor = reduced.demand[task, k], reduced.floor[task, k]
         self._demand_rows = rows.add(
             -np.inf,
             0.0,
@@ -253,7 +253,7 @@ class Relaxation:
         highspy = library("highspy")
 
         known = highspy.HighsModelStatus
-        choice = np.concatenate([fixed[len(self.held.able) + self._port], fixed[self._task]])
+        choice = np.concatenate([fixed[len(self.reduced.able) + self._port], fixed[self._task]])
         column = np.concatenate([self._u, self._v]).astype(np.int32)
         low, high = np.where(choice == FREE, 0.0, choice), np.where(choice == FREE, 1.0, choice)
         highs = self._highs
@@ -274,7 +274,7 @@ class Relaxation:
         self._values = np.asarray(found.col_value)
         if not (found.value_valid and np.isfinite(self._values).all()):
             return Answer(prices)
-        v, y = np.zeros(len(self.held.able)), np.zeros(self.held.setting.shape)
+        v, y = np.zeros(len(self.reduced.able)), np.zeros(self.reduced.setting.shape)
         v[self._task] = self._values[self._v]
         y[self._pair] = self._values[self._y] * self._y_unit
         return Answer(prices, v, y)
@@ -288,16 +288,16 @@ class Relaxation:
         """Turn multipliers of a minimisation into prices in the instance's units."""
         if not np.isfinite(dual).all():
             return None
-        setting, base = self.held.setting, self.held.setting.base
+        setting, base = self.reduced.setting, self.reduced.setting.base
         w = np.zeros((setting.ports, setting.kinds))
         price, worth = np.zeros(base.capacity.shape), np.zeros(setting.task_demand.shape)
         if not empty:
             at, scale = self._overhead
             w[at] = np.maximum(0.0, dual[self._overhead_rows]) * scale
             w[w.sum(axis=1) <= 0.0] = 1.0
-            w *= (self.held.weights / w.sum(axis=1))[:, None]
+            w *= (self.reduced.weights / w.sum(axis=1))[:, None]
         price[self._capacity] = np.maximum(0.0, -dual[self._capacity_rows]) / base.capacity[self._capacity]
-        worth[self._demand] = np.maximum(0.0, -dual[self._demand_rows]) / self.held.demand[self._demand]
+        worth[self._demand] = np.maximum(0.0, -dual[self._demand_rows]) / self.reduced.demand[self._demand]
         worth[self._floor] -= np.maximum(0.0, dual[self._floor_rows]) / self._floor_unit
         return Prices(w, price * self._worth, worth * self._worth, empty)
 

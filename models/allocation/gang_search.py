@@ -18,7 +18,7 @@ from .. import stopwatch
 from ..program import SolverError
 from . import utility
 from .gang import AllocationGangSetting
-from .gang_bound import FREE, OFF, ON, AllocationGangCertificate, Prices, Proven, Reach, bound_of, reach
+from .gang_bound import FREE, OFF, ON, AllocationGangCertificate, Prices, Proven, Reduced, bound_of, presolve
 from .gang_relaxation import Answer, Relaxation
 from .setting import TOLERANCE
 
@@ -87,7 +87,7 @@ def best_gang(
     gap
         Relative gap (bound - value) / max(scale, bound) to reach, as far as rounding lets it.
     time_limit
-        Seconds. What runs out returns the best allocation so far (at worst to hold nothing) and a bound.
+        Seconds. A search that runs out of them returns its incumbent (at worst no device) and its bound.
     report
         Called with the number of programs solved and the gap.
 
@@ -99,23 +99,23 @@ def best_gang(
         If HiGHS fails.
     """
     end = math.inf if time_limit is None else stopwatch.now() + time_limit
-    search = _Search(reach(setting, weights), gap, end, report)
+    search = _Search(presolve(setting, weights), gap, end, report)
     search.begin()
     search.go_on()
     return search.result()
 
 
 class _Search:
-    """The tree, by lists with an entry per node, the best allocation, and a heap of nodes that are open."""
+    """The tree, as lists with an entry per node, the incumbent, and a heap of open nodes."""
 
     def __init__(
-        self, held: Reach, gap: float, end: float, report: Callable[[int, float], None] | None
+        self, reduced: Reduced, gap: float, end: float, report: Callable[[int, float], None] | None
     ) -> None:
-        self.held = held
+        self.reduced = reduced
         self.gap = gap
         self.end = end
         self.report = report
-        self.y, self.value = np.zeros(held.setting.shape), 0.0
+        self.y, self.value = np.zeros(reduced.setting.shape), 0.0
         self.fixed: list[np.ndarray] = []
         self.proven: list[Proven] = []
         self.prices: list[Prices | None] = []
@@ -140,21 +140,21 @@ class _Search:
 
     def begin(self) -> None:
         """Make the root, bounded without any program, and try the allocation of jobs that are alone."""
-        setting, n = self.held.setting, self.held.weights
+        setting, n = self.reduced.setting, self.reduced.weights
         free = np.full(len(setting.task_port) + setting.ports, FREE)
         even = np.repeat(n[:, None] / setting.kinds, setting.kinds, axis=1)
         zero = Prices(even, np.zeros(setting.base.capacity.shape), np.zeros(setting.task_demand.shape))
-        root = self._add(free, bound_of(self.held, free, zero), zero)
+        root = self._add(free, bound_of(self.reduced, free, zero), zero)
         if self.proven[root].bound > 0.0:  # however near: where gains and charges cancel, much may be near
-            for total in (self.held.limits(self.held.able), self._alone(root, zero)):
-                self._take(self.held.able, self._shared(total))
+            for total in (self.reduced.limits(self.reduced.able), self._alone(root, zero)):
+                self._take(self.reduced.able, self._shared(total))
         self._wait(root)
 
     def go_on(self) -> None:
         """Solve nodes: that with the largest bound, then below it the one closest to HiGHS's answer."""
         relaxation = None
         while self.open and not self.done(self.open[0][1]) and not self.late():
-            relaxation = relaxation or Relaxation(self.held, self.late)
+            relaxation = relaxation or Relaxation(self.reduced, self.late)
             node: int | None = heapq.heappop(self.open)[1]
             while node is not None:
                 node = self._explore(relaxation, node)
@@ -165,16 +165,16 @@ class _Search:
         It is as if every job had all servers to itself and paid for the mean overhead of all kinds. The
         price of its devices of a kind is the least at which it wants no more than its tasks can hold.
         """
-        held, base = self.held, self.held.setting.base
-        weight = held.weights[base.port][:, None]
+        reduced, base = self.reduced, self.reduced.setting.base
+        weight = reduced.weights[base.port][:, None]
         charge = weight * base.overhead / base.kinds
-        limit = held.limits(held.able)
+        limit = reduced.limits(reduced.able)
 
         def carried(price: np.ndarray) -> np.ndarray:
             cost = charge + price[base.port]
             return utility.best_response(base.edge_kind, base.edge_alpha, weight, cost, limit)
 
-        wanted = held.port_sum(np.where(held.able[:, None], held.demand, 0.0))
+        wanted = reduced.port_sum(np.where(reduced.able[:, None], reduced.demand, 0.0))
         low, high = np.zeros_like(wanted), np.zeros_like(wanted)
         np.maximum.at(high, base.port, weight * utility.slope_at_zero(base.edge_kind, base.edge_alpha))
         high[base.port_sums(carried(low)) <= wanted] = 0.0
@@ -184,13 +184,13 @@ class _Search:
             middle = 0.5 * (low + high)
             much = base.port_sums(carried(middle)) > wanted
             low, high = np.where(much, middle, low), np.where(much, high, middle)
-        self._improve(root, zero._replace(worth=high[held.setting.task_port]))
+        self._improve(root, zero._replace(worth=high[reduced.setting.task_port]))
         return carried(low)
 
     def _shared(self, total: np.ndarray) -> np.ndarray:
         """Divide what the edges carry among tasks by their demands; return y (pairs, K)."""
-        setting, demand = self.held.setting, np.where(self.held.able[:, None], self.held.demand, 0.0)
-        whole = self.held.port_sum(demand)[setting.task_port]
+        setting, demand = self.reduced.setting, np.where(self.reduced.able[:, None], self.reduced.demand, 0.0)
+        whole = self.reduced.port_sum(demand)[setting.task_port]
         part = np.divide(demand, whole, out=np.zeros_like(demand), where=whole > 0.0)
         return total[setting.pair_edge] * part[setting.pair_task]
 
@@ -199,12 +199,12 @@ class _Search:
         leaves = (p for p, choice in zip(self.proven, self.branch, strict=True) if choice < 0)
         bound, terms, rounding = max(leaves, key=lambda proven: proven.bound)
         bound = max(0.0, bound)
-        if bound < self.value - TOLERANCE * self.held.gross():
+        if bound < self.value - TOLERANCE * self.reduced.gross():
             raise SolverError(f"the bound {bound!r} is below the value {self.value!r}")
         tree = np.array(self.branch), np.array(self.child), tuple(self.prices)
-        certificate = AllocationGangCertificate(self.held.weights, *tree)
-        setting, total = self.held.setting.base, self.held.setting.totals(self.y)
-        gross = float(self.held.weights @ (setting.gains(total) + setting.penalties(total)))
+        certificate = AllocationGangCertificate(self.reduced.weights, *tree)
+        setting, total = self.reduced.setting.base, self.reduced.setting.totals(self.y)
+        gross = float(self.reduced.weights @ (setting.gains(total) + setting.penalties(total)))
         rounding *= min(ROUNDINGS, SUMS * gross / terms) if terms > 0.0 else 0.0
         return BestGang(self.y, self.value, max(bound, self.value), SCALE * terms, rounding, certificate)
 
@@ -221,14 +221,14 @@ class _Search:
         heapq.heappush(self.open, (-self.proven[node].bound, node))
 
     def _improve(self, node: int, prices: Prices | None) -> None:
-        """Take prices that prove a lower bound of a node."""
+        """Take prices that tighten the bound of a node."""
         if prices is not None:
-            proven = bound_of(self.held, self.fixed[node], prices)
+            proven = bound_of(self.reduced, self.fixed[node], prices)
             if proven.bound < self.proven[node].bound:
                 self.proven[node], self.prices[node] = proven, prices
 
     def _explore(self, relaxation: Relaxation, node: int) -> int | None:
-        """Bound a node, and split it unless that is enough; return the child to go on with."""
+        """Bound a node, and branch unless that is enough; return the child to go on with."""
         if self.done(node):
             return None
         before, answer = math.inf, Answer(None)
@@ -242,7 +242,7 @@ class _Search:
             self._improve(node, answer.prices)
             if answer.y is not None:
                 self._take(answer.v > 0.5, answer.y)
-            self._tell(node)
+            self._report_progress(node)
             if self.done(node):
                 return None
             if answer.y is None:
@@ -257,15 +257,15 @@ class _Search:
         return self._split(node, answer)
 
     def _split(self, node: int, answer: Answer) -> int | None:
-        """Decide upon the least decided job, or else task; return the child to go on with, if any."""
-        setting, tasks = self.held.setting, len(self.held.able)
+        """Branch on the most fractional job, or else task; return the child to go on with, if any."""
+        setting, tasks = self.reduced.setting, len(self.reduced.able)
         part = np.full(tasks + setting.ports, 0.5)
         if answer.y is not None:
             part[:tasks], part[tasks:] = answer.v, 0.0
             np.maximum.at(part[tasks:], setting.task_port, answer.v)
         free = self.fixed[node] == FREE
-        free[:tasks] &= self.held.able
-        free[tasks:] &= np.bincount(setting.task_port, self.held.able, setting.ports) > 0
+        free[:tasks] &= self.reduced.able
+        free[tasks:] &= np.bincount(setting.task_port, self.reduced.able, setting.ports) > 0
         if not free.any():  # nothing is left to decide, and still the bound is too far
             return None
         apart = np.where(free, np.minimum(part, 1.0 - part), -1.0)
@@ -284,30 +284,30 @@ class _Search:
         return below[near]
 
     def _take(self, on: np.ndarray, y: np.ndarray) -> None:
-        """Take the tasks ``on`` of an allocation, made feasible, if that is the best so far."""
-        y = _settled(self.held, on, y)
-        value = float(self.held.weights @ self.held.setting.port_rewards(y))
-        if value > self.value and not self.held.setting.violations(y):
+        """Take the tasks ``on`` of an allocation, made feasible, as the incumbent if they are better."""
+        y = _settled(self.reduced, on, y)
+        value = float(self.reduced.weights @ self.reduced.setting.port_rewards(y))
+        if value > self.value and not self.reduced.setting.violations(y):
             self.y, self.value = y, value
 
-    def _tell(self, node: int) -> None:
+    def _report_progress(self, node: int) -> None:
         self.solved += 1
         if self.report is not None:
             bound, terms, _ = max(self.proven[at] for at in (node, *(other for _, other in self.open[:1])))
             self.report(self.solved, max(0.0, bound - self.value) / (max(SCALE * terms, bound) or 1.0))
 
 
-def _settled(held: Reach, on: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _settled(reduced: Reduced, on: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return y within all limits, with tasks ``on`` that keep floors, without jobs that gain nothing."""
-    setting = held.setting
+    setting = reduced.setting
     y = _only(setting, on, np.maximum(y, 0.0))
     sums = setting.task_sums(y)
-    y = y * _ratio(np.clip(sums, held.floor, held.demand), sums)[setting.pair_task]
+    y = y * _ratio(np.clip(sums, reduced.floor, reduced.demand), sums)[setting.pair_task]
     used = setting.base.server_sums(setting.totals(y))
     room = np.minimum(1.0, _ratio(setting.base.capacity, used))
     y = y * room[setting.base.server[setting.pair_edge]]
-    short = (setting.task_sums(y) < held.floor * (1.0 - TOLERANCE)).any(axis=1)
-    on = on & held.able & ~short
+    short = (setting.task_sums(y) < reduced.floor * (1.0 - TOLERANCE)).any(axis=1)
+    on = on & reduced.able & ~short
     on &= (np.bincount(setting.task_port, on, setting.ports) >= setting.minimum)[setting.task_port]
     y = _only(setting, on, y)
     return _only(setting, (setting.port_rewards(y) > 0.0)[setting.task_port], y)

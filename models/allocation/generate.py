@@ -112,7 +112,7 @@ def generate(size: str = "default", seed: int = 0, **options: Unpack[GenerateOpt
         Naming the argument and its value.
     """
     plan = planned(size, seed, options)
-    arrivals, told = _arrivals(plan, options)
+    arrivals, arrived = _arrivals(plan, options)
     machines, requests = options["machines"], options["requests"]
     types = sampled(draw.stream(plan.seed, "machines"), profile.machine_types(machines), plan.servers)
     asked = draw.classes(draw.stream(plan.seed, "requests"), profile.request_classes(requests), plan.ports)
@@ -123,7 +123,7 @@ def generate(size: str = "default", seed: int = 0, **options: Unpack[GenerateOpt
     )
     source = f"synthetic ({size}, seed {plan.seed})"
     everywhere = np.ones((plan.ports, plan.servers), dtype=bool)
-    return assemble(plan, types, asked, everywhere, arrivals, Origin(source, real, (told,)))
+    return assemble(plan, types, asked, everywhere, arrivals, Origin(source, real, (arrived,)))
 
 
 class Plan(NamedTuple):

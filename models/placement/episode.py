@@ -109,8 +109,8 @@ class JobEpisode:
         feasible, goes_on = simulator.step(rows)
         if not feasible:
             broken = simulator.violations(rows)
-            told = (f"{b} ({MEANING[b.constraint]})" for b in broken)
-            raise DecisionError.at(f"time {seconds(simulator.now):g} s", broken, told)
+            texts = (f"{b} ({MEANING[b.constraint]})" for b in broken)
+            raise DecisionError.at(f"time {seconds(simulator.now):g} s", broken, texts)
         self._more = goes_on
         cost = self._instance.weighted(simulator.waited - waited, simulator.used - used)
         return Outcome(cost, True, Feedback(cost))

@@ -315,7 +315,7 @@ def draw_jobs(seed: int, count: int, laws: Size, machines: int) -> tuple[list[di
     draws = last = 0
     while len(found) < count:
         table = _candidates(rng, laws)
-        fits = instances_held(table[:, 2:], laws.machine, machines) >= table[:, 1]
+        fits = instances_that_fit(table[:, 2:], laws.machine, machines) >= table[:, 1]
         for k in np.flatnonzero(fits)[: count - len(found)].tolist():
             duration, instances, gpus, cpus, memory = table[k].tolist()
             job = {"duration": duration, "instances": int(instances), "gpus": int(gpus)}
@@ -327,13 +327,13 @@ def draw_jobs(seed: int, count: int, laws: Size, machines: int) -> tuple[list[di
     return found, last
 
 
-def instances_held(need: np.ndarray, machine: Mapping[str, float], machines: int) -> np.ndarray:
+def instances_that_fit(need: np.ndarray, machine: Mapping[str, float], machines: int) -> np.ndarray:
     """Return how many instances fit on so many empty machines, for rows of GPUs, cores and GB, shape (n,)."""
     asked = np.rint(need * UNITS).astype(np.int64)
     capacity = np.rint(np.array([machine[name] for name in RESOURCES]) * UNITS).astype(np.int64)
     room = np.where(asked > 0, capacity // np.maximum(asked, 1), np.iinfo(np.int64).max)
-    held: np.ndarray = machines * np.minimum(room.min(axis=1), int(LARGEST))
-    return held
+    result: np.ndarray = machines * np.minimum(room.min(axis=1), int(LARGEST))
+    return result
 
 
 def _candidates(rng: np.random.Generator, laws: Size) -> np.ndarray:
@@ -402,7 +402,7 @@ def draw_estimates(
     return [{"estimate": estimate / TICKS} for estimate in np.clip(ticks, 1.0, LONGEST * TICKS).tolist()]
 
 
-def told_estimates(sigma: float | None) -> tuple[str, ...]:
+def origin_of_estimates(sigma: float | None) -> tuple[str, ...]:
     """Return what to say of the estimates, as filled."""
     return () if sigma is None else (f"estimates: the duration times a lognormal error of sigma {sigma:g}",)
 
@@ -435,15 +435,15 @@ def stretched(times: Sequence[float] | np.ndarray, last: float) -> list[float]:
 
 
 def _origin(size: str, seed: int, preset: Size, rho: float, found: Workload, sigma: float | None) -> Origin:
-    real_parts, assumed = told_machines(preset)
+    real_parts, assumed = origin_of_machines(preset)
     return Origin(
         f"synthetic ({size}, seed {seed})",
         real=real_parts,
-        filled=(*assumed, *_filled(preset, rho, found), *told_estimates(sigma), *ASSUMED),
+        filled=(*assumed, *_filled(preset, rho, found), *origin_of_estimates(sigma), *ASSUMED),
     )
 
 
-def told_machines(preset: Size) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def origin_of_machines(preset: Size) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return what to say of the machines of a size, as real and as filled."""
     if preset.machine is MACHINE:
         return ("machines: GPUs, cores and memory of a V100 machine of PAI (2020)",), ()

@@ -112,13 +112,13 @@ class PlacementInstance(Instance[Setting]):
         if not len(lost):
             return
         i = int(lost[0])
-        held = int(rooms(capacity, jobs.need[i], int(jobs.instances[i])).sum())
+        fitting = int(rooms(capacity, jobs.need[i], int(jobs.instances[i])).sum())
         short = [r for r in range(3) if (jobs.need[i, r] > capacity[:, r]).all()]
         why = [
             f"an instance needs {amount(jobs.need[i, r], r):g} {AMOUNTS[r]}, the largest machine has "
             f"{amount(capacity[:, r].max(), r):g}"
             for r in short
-        ] or [f"the empty machines hold {held} of {jobs.instances[i]} instances"]
+        ] or [f"the empty machines hold {fitting} of {jobs.instances[i]} instances"]
         more = f"; other jobs that do not fit either: {len(lost) - 1}" if len(lost) > 1 else ""
         place = sorted(range(len(given)), key=lambda k: given[k]["submit"])[i]
         raise InputError(

@@ -314,20 +314,20 @@ def running_rows(state):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def observe(table, state, window, told):  # type: ignore[no-untyped-def]
+def observe(table, state, window, known):  # type: ignore[no-untyped-def]
     """Return what there is to see now, as new arrays.
 
     The waiting jobs of the window, their submissions, instances, needs and intensities, what is free, the
     rows of the running jobs, and the rows (job, start, finish) of the jobs that have ended, but for the first
-    ``told`` of them.
+    ``known`` of them.
     """
     jobs = state.pending[: min(window, state.clock[PENDING])].copy()
     need = np.empty((jobs.size, 3), dtype=np.int64)
     for p in range(jobs.size):
         need[p] = table.need[jobs[p]]
-    ended = np.empty((state.clock[DONE] - told, 3), dtype=np.int64)
+    ended = np.empty((state.clock[DONE] - known, 3), dtype=np.int64)
     for e in range(ended.shape[0]):
-        job = state.ended[told + e]
+        job = state.ended[known + e]
         ended[e, 0], ended[e, 1], ended[e, 2] = job, state.start[job], state.finish[job]
     columns = table.submit[jobs], table.instances[jobs], need, table.intensity[jobs]
     return jobs, columns, state.free.copy(), running_rows(state), ended

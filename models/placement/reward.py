@@ -126,8 +126,8 @@ def _steps(instance: PlacementInstance, schedule: Schedule) -> Iterator[tuple[Si
     """Yield a simulation at every epoch of a schedule and what starts there, which the caller carries out."""
     broken = instance.violations(schedule)
     if broken:
-        told = "; ".join(map(str, broken[:3]))
-        raise DecisionError(f"schedule: infeasible: {told}", broken)
+        first = "; ".join(map(str, broken[:3]))
+        raise DecisionError(f"schedule: infeasible: {first}", broken)
     decisions = instance.decisions(schedule)
     simulator = instance.simulator()
     meter = Meter(instance, simulator)

@@ -40,8 +40,8 @@ def fewest_machines(capacity: np.ndarray, jobs: Jobs) -> np.ndarray:
     kinds, kind = np.unique(np.column_stack([jobs.need, jobs.instances]), axis=0, return_inverse=True)
     result = np.empty(len(kinds), dtype=np.int64)
     for i, (*need, instances) in enumerate(kinds.tolist()):
-        held = np.cumsum(np.sort(rooms(capacity, np.array(need), instances))[::-1])
-        result[i] = np.searchsorted(held, instances) + 1
+        fitting = np.cumsum(np.sort(rooms(capacity, np.array(need), instances))[::-1])
+        result[i] = np.searchsorted(fitting, instances) + 1
     return result[kind.reshape(-1)]
 
 

@@ -19,13 +19,13 @@ from .generate import (
     draw_estimates,
     draw_intensities,
     gang_law,
-    instances_held,
+    instances_that_fit,
+    origin_of_estimates,
+    origin_of_machines,
     planned,
     span,
     stream,
     stretched,
-    told_estimates,
-    told_machines,
 )
 from .instance import PlacementInstance
 from .jobs import RESOURCES
@@ -94,12 +94,12 @@ def from_trace(folder: str | os.PathLike[str], **options: Unpack[TraceOptions]) 
         )
     mine = kept[begin : begin + count]
     submits, scaled = _submissions(found.submit[mine], _gpu_seconds(found, mine), preset, plan.rho)
-    (real_machines, assumed), told = told_machines(preset), told_estimates(plan.sigma)
+    (real_machines, assumed), notes = origin_of_machines(preset), origin_of_estimates(plan.sigma)
     which = f"jobs {begin} to {begin + count - 1}" if count else "no jobs"
     origin = Origin(
         f"trace ({source}, {which}, seed {seed})",
         real=(*real_machines, f"jobs: {REAL[source]} of {sources.JOBS[source].file}"),
-        filled=(*assumed, *filled.told, *_left_out(found, kept), *scaled, *told, *ASSUMED),
+        filled=(*assumed, *filled.notes, *_left_out(found, kept), *scaled, *notes, *ASSUMED),
     )
     return plan.instance(_rows(found, filled, mine, submits, seed, plan.sigma), origin)
 
@@ -113,7 +113,7 @@ REAL = {
 
 
 class Filled(NamedTuple):
-    """Instances and their needs of all jobs of a source, whether they fit, and what to say of them.
+    """Instances and their needs of all jobs of a source, whether they fit, and what ``origin`` says of them.
 
     ``instances`` and ``fits`` have shape (n,), ``need`` (GPUs, cores and GB of each instance) has (n, 3).
     """
@@ -121,7 +121,7 @@ class Filled(NamedTuple):
     instances: np.ndarray
     need: np.ndarray
     fits: np.ndarray
-    told: tuple[str, ...]
+    notes: tuple[str, ...]
 
 
 def _filled(
@@ -130,7 +130,7 @@ def _filled(
     """Return what each instance of each job needs."""
     if found.requests is not None:
         need = np.column_stack([found.gpus, found.requests])
-        fits = instances_held(need, preset.machine, machines) >= 1
+        fits = instances_that_fit(need, preset.machine, machines) >= 1
         return Filled(
             np.ones(len(need), dtype=np.int64),
             need,
@@ -151,9 +151,9 @@ def _filled(
     instances = found.gpus // np.maximum(gpus, 1)
     need = np.zeros((len(gpus), 3))
     need[:, 0] = gpus
-    for g, (held, shapes) in pods.items():
+    for g, (most, shapes) in pods.items():
         mine = np.flatnonzero(gpus == g)
-        choices = np.searchsorted(-held, -instances[mine], side="right")
+        choices = np.searchsorted(-most, -instances[mine], side="right")
         need[mine, 1:] = shapes[(uniforms[mine, 1] * choices).astype(np.int64)]
     split = (
         "GPUs of an instance: 1, 2, 4 or 8, by how likely they and the number of instances are"
@@ -166,9 +166,9 @@ def _filled(
 
 def _sorted_pods(gpus: int, shapes: np.ndarray, preset: Size, machines: int) -> tuple[np.ndarray, np.ndarray]:
     """Return how many instances like each pod fit, the most first, and cores and GB of each."""
-    held = instances_held(np.column_stack([np.full(len(shapes), gpus), shapes]), preset.machine, machines)
-    order = np.argsort(-held, kind="stable")
-    return held[order], shapes[order]
+    most = instances_that_fit(np.column_stack([np.full(len(shapes), gpus), shapes]), preset.machine, machines)
+    order = np.argsort(-most, kind="stable")
+    return most[order], shapes[order]
 
 
 def _gpus_of_instances(
@@ -202,15 +202,15 @@ def _gpu_seconds(found: JobList, mine: np.ndarray) -> float:
 def _submissions(
     times: np.ndarray, gpu_seconds: float, preset: Size, rho: float | None
 ) -> tuple[list[float], tuple[str, ...]]:
-    """Return the times of submission from 0 on, scaled to a load if one is given, and what to say of it."""
+    """Return the times of submission from 0 on, scaled to a given load if any, and what ``origin`` says."""
     since = times - times[:1]
     if rho is None or not len(since):
         return stretched(since, float(since[-1]) if len(since) else 0.0), ()
     last = span(gpu_seconds, preset.machines * preset.machine["gpus"], rho)
     if since[-1] == 0.0 or last == 0.0:
         raise InputError(f"rho: {rho!r}: the load of these jobs cannot be set: they take no GPUs or no time")
-    told = f"submissions: times {last / since[-1]:.4g}, such that the load on {preset.machines} machines is "
-    return stretched(since, last), (f"{told}{rho:g}",)
+    text = f"submissions: times {last / since[-1]:.4g}, such that the load on {preset.machines} machines is "
+    return stretched(since, last), (f"{text}{rho:g}",)
 
 
 def _left_out(found: JobList, kept: np.ndarray) -> tuple[str, ...]:

@@ -311,7 +311,7 @@ def best_gang(
     gap
         Relative gap (bound - value) / |bound| to reach, beyond the margin.
     time_limit
-        Seconds. What runs out returns the best decision held (at worst none) and the best bound.
+        Seconds. A search that runs out of them returns the incumbent (at worst none) and its bound.
 
     Raises
     ------
@@ -426,7 +426,7 @@ def best_gang_index(
         The gang set.
     v, q
         Estimated mean >= 0 and squared width >= 0 of each channel, shape (E,); ignored where untried. A width
-        is 0 or at least ``LEAST_SPREAD`` of the largest: HiGHS tells no smaller ones apart.
+        is 0 or at least ``LEAST_SPREAD`` of the largest: HiGHS does not distinguish smaller ones.
     arrivals
         1_l(t), shape (L,).
     untried

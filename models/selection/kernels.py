@@ -205,13 +205,13 @@ def close_at_root(what, demand, capacity, grid, tables, lines, best, tolerance):
         bonus = _fill(table, lam, what, grid, floors)
         lines[number, 0], lines[number, 1] = lam, bonus
         bound = min(bound, table[0, top] - goal * bonus + 0.5 * lam)
-        held, line, square = _read_off(table, x, grid[1], what)
+        leading, line, square = _read_off(table, x, grid[1], what)
         keep_what_fits(x, demand, capacity)
         count, reached = score(x, values, spread, cap, first)
         if count == goal and reached > value:
             value = reached
             best[:] = x
-        if held == goal and line == 0.0 and square == 0.0:  # nothing fits beside what comes first
+        if leading == goal and line == 0.0 and square == 0.0:  # nothing fits beside what comes first
             return number + 1, value, value, nodes
         if bound - value <= tolerance * (value + goal * bonus) or lam == 0.0:
             return number + 1, value, bound, nodes
@@ -270,15 +270,15 @@ def _read_off(table, x, offsets, what):  # type: ignore[no-untyped-def]
     """Set ``x`` to the best set of a table; return how many items come first, values.x and spread.x."""
     values, spread, _, first, _ = what
     state = table.shape[1] - 1
-    held, line, square = 0, 0.0, 0.0
+    leading, line, square = 0, 0.0, 0.0
     for i in range(x.shape[0]):
         x[i] = table[i, state] > table[i + 1, state]
         if x[i]:
             state -= offsets[i]
-            held += first[i]
+            leading += first[i]
             line += values[i]
             square += spread[i]
-    return held, line, square
+    return leading, line, square
 
 
 @njit(cache=True, error_model="numpy")
@@ -442,18 +442,18 @@ def next_labels(i, state, sums, words, what, grid, known, value, tolerance):  # 
                 continue
             s -= take * offsets[i]
             line, square = sums[j, 0] + take * values[i], sums[j, 1] + take * spread[i]
-            held = sums[j, 2] + take * first[i]
+            leading = sums[j, 2] + take * first[i]
             hopeless = False
             for number in range(tables.shape[0]):
                 lam, bonus = lines[number, 0], lines[number, 1]
                 half = 0.5 / lam if lam > 0.0 else 0.0
-                rest = tables[number, i + 1, s] + bonus * (held - goal)
+                rest = tables[number, i + 1, s] + bonus * (leading - goal)
                 if line + half * square + 0.5 * lam + rest <= value + tolerance * (value + goal * bonus):
                     hopeless = True
                     break
             if not hopeless:
                 new_state[made] = s
-                new_sums[made, 0], new_sums[made, 1], new_sums[made, 2] = line, square, held
+                new_sums[made, 0], new_sums[made, 1], new_sums[made, 2] = line, square, leading
                 parent[made] = j if take == 0 else -1 - j
                 made += 1
     order = np.argsort(-new_sums[:made, 1], kind="mergesort")

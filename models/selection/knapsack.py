@@ -158,7 +158,7 @@ class Knapsack:
         first
             Channels that come first, shape (E,): among the feasible sets with the most of these, the best one
             is wanted. Their own values and spread should be 0 (never give them huge values instead: many
-            equal sets would have to be told apart).
+            equal sets would have to be distinguished).
         guess
             A set to begin with, such as the last decision under the same arrivals, shape (E,); what is not
             feasible in it is left out.
@@ -332,10 +332,10 @@ class Knapsack:
     def _tables(self, rows: int) -> np.ndarray:
         """Return room for the tables: the same memory for every search in this thread."""
         size = TABLES * rows * self.states
-        held: np.ndarray = getattr(_room, "held", np.empty(0))
-        if held.size < size:
-            held = _room.held = np.empty(size)
-        return held[:size].reshape(TABLES, rows, self.states)
+        memory: np.ndarray = getattr(_room, "memory", np.empty(0))
+        if memory.size < size:
+            memory = _room.memory = np.empty(size)
+        return memory[:size].reshape(TABLES, rows, self.states)
 
 
 class _Search:

@@ -88,9 +88,9 @@ def from_trace(folder: str | os.PathLike[str], **options: Unpack[TraceOptions]) 
     names = _kinds(options["kinds"])
     slots, requests, seconds = plan.preset.slots, options["requests"], options["slot_seconds"]
     read = ports.read(folder, plan.shape, slots, stream, options, requests=requests, slot_seconds=seconds)
-    lent = "GPU" in names and requests in WITHOUT_GPU
-    asked = _with_gpus(plan.seed, folder, read.asked) if lent else read.asked
-    level, held = _levels(asked, names, steps), _held(read.types, names)
+    without_gpus = "GPU" in names and requests in WITHOUT_GPU
+    asked = _with_gpus(plan.seed, folder, read.asked) if without_gpus else read.asked
+    level, totals = _levels(asked, names, steps), _totals(read.types, names)
     channels = draw_channels(plan, ports.allowed(read.types, asked, options["constraints"]))
     changes = [*read.changes, "at most one per port and slot"]
     changes += [f"each kept with probability {keep:g}"] if keep < 1.0 else []
@@ -99,14 +99,14 @@ def from_trace(folder: str | os.PathLike[str], **options: Unpack[TraceOptions]) 
         plan,
         channels=channels,
         demand=np.broadcast_to(level[:, None, :], (*channels.shape, len(names))),
-        capacity=_capacity(held, channels.sum(axis=1) @ level, tight),
+        capacity=_capacity(totals, channels.sum(axis=1) @ level, tight),
         arrivals=(read.arrivals > 0) & kept,
         origin=Origin(
             f"trace ({options['machines']} machines, {requests} requests, seed {plan.seed})",
-            real=(*_real_columns(names, read, plan.shape[0], lent), *read.arrived),
+            real=(*_real_columns(names, read, plan.shape[0], without_gpus), *read.arrived),
             filled=(
                 f"edges: each allowed pair with probability {plan.density:g}",
-                *_lent_columns(lent),
+                *_lent_columns(without_gpus),
                 f"demand: in {steps} steps up to the largest of the ports",
                 f"capacity: scaled to {tight:g} of what all channels take, in the mean of the kinds",
                 *(f"arrivals: {change}" for change in changes),
@@ -137,7 +137,7 @@ def _real_columns(names: Sequence[str], read: ports.Traced, count: int, lent: bo
     )
 
 
-def _held(types: Sequence[MachineType], names: Sequence[str]) -> np.ndarray:
+def _totals(types: Sequence[MachineType], names: Sequence[str]) -> np.ndarray:
     """Return what all machines have of each kind, shape (K,)."""
     return np.array([sum(sources.amount(item, name) for item in types) / UNITS[name][0] for name in names])
 
@@ -145,8 +145,8 @@ def _held(types: Sequence[MachineType], names: Sequence[str]) -> np.ndarray:
 def _with_gpus(seed: int, folder: Folder, asked: Sequence[RequestClass]) -> tuple[RequestClass, ...]:
     """Give each class the cards of a pod drawn by its share."""
     pods = sources.requests(folder, PODS).classes
-    lent = sources.sampled(stream(seed, "requests"), pods, len(asked))
-    return tuple(replace(item, gpu=pod.gpu) for item, pod in zip(asked, lent, strict=True))
+    chosen = sources.sampled(stream(seed, "requests"), pods, len(asked))
+    return tuple(replace(item, gpu=pod.gpu) for item, pod in zip(asked, chosen, strict=True))
 
 
 def _levels(asked: Sequence[RequestClass], names: Sequence[str], steps: int) -> np.ndarray:
@@ -158,10 +158,10 @@ def _levels(asked: Sequence[RequestClass], names: Sequence[str], steps: int) -> 
     return result
 
 
-def _capacity(held: np.ndarray, needed: np.ndarray, tightness: float) -> np.ndarray:
+def _capacity(totals: np.ndarray, needed: np.ndarray, tightness: float) -> np.ndarray:
     """Scale what the machines hold to c, shape (K,), such that c / needed is ``tightness`` in the mean."""
-    both = (held > 0) & (needed > 0)
-    factor = tightness / (held[both] / needed[both]).mean() if both.any() else 0.0
-    c = np.clip(np.rint(factor * held), 1, np.maximum(needed, 1))
-    result: np.ndarray = np.where(held > 0, c, 0).astype(np.int64)
+    both = (totals > 0) & (needed > 0)
+    factor = tightness / (totals[both] / needed[both]).mean() if both.any() else 0.0
+    c = np.clip(np.rint(factor * totals), 1, np.maximum(needed, 1))
+    result: np.ndarray = np.where(totals > 0, c, 0).astype(np.int64)
     return result

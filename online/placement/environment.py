@@ -162,8 +162,8 @@ class Stage:
             return self._meter.aligned(), cost
         return self._meter.printed(np.setdiff1d(waiting, rows[:, 0])), cost
 
-    def told(self, cost: float = 0.0) -> dict[str, float]:
-        """Return what is told besides: the cost of the step and what time it is, in seconds."""
+    def info(self, cost: float = 0.0) -> dict[str, float]:
+        """Return the info of a step: its cost and the time now, in seconds."""
         return {"cost": cost, "time": seconds(self._playing()[0].now)}
 
     def seen_space(self) -> spaces.Dict:
@@ -249,7 +249,7 @@ class ParallelEnvironment(ParallelEnv):  # type: ignore[misc]
 
     In the paper the one sees the jobs and the other the machines, and the rest reaches them as messages; here
     both see both. ``ordering`` answers with priorities, shape (N,), and ``placement`` with affinities, shape
-    (N, M); only their order counts. Each is told the "cost" of the step and the "time", in seconds.
+    (N, M); only their order counts. The info of each has the "cost" of the step and the "time", in seconds.
 
     ``reset(seed=s)`` plays the instance of seed s; without a seed, that of a seed drawn from the generator
     that the last one given has set up. Parameters, attributes and errors are those of :class:`Stage`.
@@ -289,7 +289,7 @@ class ParallelEnvironment(ParallelEnv):  # type: ignore[misc]
             self._rng = np.random.default_rng(seed)
         seen = self.stage.reset(seed)
         self.agents = list(AGENTS)
-        return self._each(seen), {agent: self.stage.told() for agent in AGENTS}
+        return self._each(seen), {agent: self.stage.info() for agent in AGENTS}
 
     def step(
         self, actions: dict[str, Any]
@@ -317,7 +317,7 @@ class ParallelEnvironment(ParallelEnv):  # type: ignore[misc]
             dict.fromkeys(AGENTS, reward),
             dict.fromkeys(AGENTS, over),
             dict.fromkeys(AGENTS, False),
-            {agent: self.stage.told(cost) for agent in AGENTS},
+            {agent: self.stage.info(cost) for agent in AGENTS},
         )
 
     @staticmethod
@@ -330,7 +330,7 @@ class ParallelEnvironment(ParallelEnv):  # type: ignore[misc]
 class SingleEnvironment(gymnasium.Env[Any, np.ndarray]):
     """One agent that decides on order, placement or both.
 
-    It sees and is told what each agent of :class:`ParallelEnvironment` does, with the same seeds.
+    It gets the observations, rewards and infos of :class:`ParallelEnvironment`, with the same seeds.
 
     Parameters
     ----------
@@ -366,7 +366,7 @@ class SingleEnvironment(gymnasium.Env[Any, np.ndarray]):
         """Begin an episode, see :class:`ParallelEnvironment`. There are no options."""
         super().reset(seed=seed)
         sampled = int(self.np_random.integers(2**32)) if seed is None else seed
-        return self.stage.reset(sampled), self.stage.told()
+        return self.stage.reset(sampled), self.stage.info()
 
     def step(self, action: Any) -> tuple[Seen, float, bool, bool, dict[str, Any]]:
         """Carry out the scores and go on to the next epoch.
@@ -385,4 +385,4 @@ class SingleEnvironment(gymnasium.Env[Any, np.ndarray]):
         else:
             priorities, affinities = scores[:, 0], scores[:, 1:]
         reward, cost = self.stage.step(priorities, affinities)
-        return self.stage.observe(), reward, self.stage.over, False, self.stage.told(cost)
+        return self.stage.observe(), reward, self.stage.over, False, self.stage.info(cost)

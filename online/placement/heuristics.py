@@ -145,7 +145,7 @@ class FifoConsolidate(_Fifo):
 class SjfConsolidate(Heuristic):
     """SJF-Consolidate (clairvoyant): the shortest true duration first, consolidated; ties: the older job.
 
-    No scheduler knows how long a job takes; this one is told, and shows what that would be worth. The
+    No scheduler knows how long a job takes; this one does, and shows what that would be worth. The
     duration is that of the job alone on the fewest machines that hold it; ties go to the older job. Machines
     as in :class:`FifoConsolidate`.
     """

@@ -238,10 +238,10 @@ def by_cp_sat(
     sides = _cp_sat_model(model, instance, bits)
     _hint(model, sides, first)
 
-    def tell(value: float, above: float) -> bool:
+    def follow(value: float, above: float) -> bool:
         return report.gap(math.ldexp(value, -bits), math.ldexp(above, -bits))
 
-    solver, _ = cp_sat.run(model, budget, tell, relative_gap_limit=0.5 * budget.gap)
+    solver, _ = cp_sat.run(model, budget, follow, relative_gap_limit=0.5 * budget.gap)
     report.finish()
     found, bound = None, ceiling
     if solver is not None:
@@ -309,9 +309,9 @@ def _cp_sat_capacities(model: Any, x: dict[Any, Any], capacity: np.ndarray, need
 def _hint(model: Any, sides: list[dict[Any, Any]], first: Schedule) -> None:
     """Tell CP-SAT the schedule to begin with."""
     for side, rows in zip(sides, (first.workers, first.servers), strict=True):
-        held = {(t, i, h): count for t, i, h, count in rows.tolist()}
+        hinted = {(t, i, h): count for t, i, h, count in rows.tolist()}
         for key, x in side.items():
-            model.add_hint(x, held.get(key, 0))
+            model.add_hint(x, hinted.get(key, 0))
 
 
 def _start(instance: AdmissionInstance, schedule: Schedule) -> dict[tuple[Any, ...], float]:

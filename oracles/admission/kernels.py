@@ -89,7 +89,7 @@ def sink(slope, length, size, at):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def absorb(slope, length, size, held, work, curve, vertex, corners):  # type: ignore[no-untyped-def]
+def absorb(slope, length, size, covered, work, curve, vertex, corners):  # type: ignore[no-untyped-def]
     """Add the segments of a slot to the heap of the cheapest that hold the work; return its size and length.
 
     Those that are not needed any more drop out.
@@ -97,27 +97,27 @@ def absorb(slope, length, size, held, work, curve, vertex, corners):  # type: ig
     for j in range(1, corners):
         n = vertex[j] - vertex[j - 1]
         new = (curve[vertex[j]] - curve[vertex[j - 1]]) / n
-        if held >= work and new >= slope[0]:
+        if covered >= work and new >= slope[0]:
             break
         at = size
         size += 1
-        held += n
+        covered += n
         while at > 0 and slope[(at - 1) // 2] < new:
             slope[at], length[at] = slope[(at - 1) // 2], length[(at - 1) // 2]
             at = (at - 1) // 2
         slope[at], length[at] = new, n
-        while held - length[0] >= work:
-            held -= length[0]
+        while covered - length[0] >= work:
+            covered -= length[0]
             size -= 1
             slope[0], length[0] = slope[size], length[size]
             sink(slope, length, size, 0)
-    return size, held
+    return size, covered
 
 
 @njit(cache=True, error_model="numpy")
-def heap_cost(slope, length, size, held, work):  # type: ignore[no-untyped-def]
+def heap_cost(slope, length, size, covered, work):  # type: ignore[no-untyped-def]
     """Return what the cheapest segments that hold the work cost; the dearest counts in part."""
-    total = slope[0] * (length[0] - (held - work))
+    total = slope[0] * (length[0] - (covered - work))
     for j in range(1, size):
         total += slope[j] * length[j]
     return total
@@ -202,7 +202,7 @@ def price_jobs(jobs, sides, worker_price, server_price, used_workers, used_serve
     for i in range(work.shape[0]):
         needs = tables[start[i] : start[i] + chunks[i] + 1]
         view = (worker_room[i], cost, order, server_room[i], server_cost, server_order)
-        best, last, costliest, size, held = 0.0, -1, 0.0, 0, 0
+        best, last, costliest, size, covered = 0.0, -1, 0.0, 0, 0
         for s in range(slots - first[i]):
             t = first[i] + s
             if utility[i, t] <= best:
@@ -213,9 +213,9 @@ def price_jobs(jobs, sides, worker_price, server_price, used_workers, used_serve
             ascending(server_cost, server_order)
             top = slot_curve(curves[s], chunks[i], view, needs)
             corners[s] = lower_hull(curves[s], top, vertices[s])
-            size, held = absorb(slope, length, size, held, work[i], curves[s], vertices[s], corners[s])
-            if held >= work[i]:
-                payoff = utility[i, t] - heap_cost(slope, length, size, held, work[i])
+            size, covered = absorb(slope, length, size, covered, work[i], curves[s], vertices[s], corners[s])
+            if covered >= work[i]:
+                payoff = utility[i, t] - heap_cost(slope, length, size, covered, work[i])
                 if payoff > best:
                     best, last, costliest = payoff, s, slope[0]
         payoffs[i] = best
@@ -329,7 +329,7 @@ def insert(job, scale, free, needs, members, prices, costs, rows, scratch):  # t
     first, work, chunks, table, utility = job
     curves, vertices, corners, counts, slope, length = scratch[:6]
     order, server_order, room, server_room, rooms, server_rooms = scratch[6:]
-    best, last, costliest, bill, size, held = 0.0, -1, 0.0, 0.0, 0, 0
+    best, last, costliest, bill, size, covered = 0.0, -1, 0.0, 0.0, 0, 0
     for t in range(first, utility.shape[0]):
         if utility[t] <= best:
             break
@@ -344,9 +344,9 @@ def insert(job, scale, free, needs, members, prices, costs, rows, scratch):  # t
         view = (room, costs[0][t], order, server_room, costs[1][t], server_order)
         top = slot_curve(curves[s], chunks, view, table)
         corners[s] = lower_hull(curves[s], top, vertices[s])
-        size, held = absorb(slope, length, size, held, work, curves[s], vertices[s], corners[s])
-        if held >= work:
-            cost = heap_cost(slope, length, size, held, work)
+        size, covered = absorb(slope, length, size, covered, work, curves[s], vertices[s], corners[s])
+        if covered >= work:
+            cost = heap_cost(slope, length, size, covered, work)
             if utility[t] - scale * cost > best:
                 best, last, costliest, bill = utility[t] - scale * cost, s, slope[0], cost
     if last < 0:

@@ -86,7 +86,7 @@ class _Search:
         slots, most = setting.horizon, max(job.chunks for job in self.jobs)
         self.rows = tuple(np.empty((slots * min(len(c), most), 3), dtype=np.int64) for c in capacities)
         self.scratch = self._workspace(slots, most)
-        self.held: list[_Placed | None] = [None] * len(self.jobs)
+        self.placements: list[_Placed | None] = [None] * len(self.jobs)
         self.value = 0.0
         self.rank, self.span = self._ranks()
 
@@ -119,7 +119,7 @@ class _Search:
         )
         if done >= 0:
             worth = float(given[4][done])
-            self.held[i] = _Placed(self.rows[0][:end].copy(), self.rows[1][:server_end].copy(), worth)
+            self.placements[i] = _Placed(self.rows[0][:end].copy(), self.rows[1][:server_end].copy(), worth)
             self.value += worth
         return float(cost)
 
@@ -128,7 +128,7 @@ class _Search:
         needs = self.given[i][1]
         kernels.move(self.free[0], needs[0], placed.workers, sign)
         kernels.move(self.free[1], needs[1], placed.servers, sign)
-        self.held[i] = None if sign > 0 else placed
+        self.placements[i] = None if sign > 0 else placed
         self.value -= sign * placed.worth
 
     def _ranks(self) -> tuple[np.ndarray, np.ndarray]:
@@ -136,7 +136,7 @@ class _Search:
         rank, span = np.empty(len(self.jobs)), np.empty((len(self.jobs), 2), dtype=np.int64)
         for i, job in enumerate(self.jobs):
             cost = self.insert(i, 0.5)
-            placed = self.held[i]
+            placed = self.placements[i]
             if placed is None:
                 rank[i], span[i] = -50.0, (job.arrival - 1, job.arrival - 1)
                 continue
@@ -154,10 +154,12 @@ class _Search:
     def round(self, heat: float) -> None:
         """Take some jobs out, try these and rejected ones again, and undo it all if too much is lost."""
         rng, before = self.rng, self.value
-        inside = np.array([i for i, placed in enumerate(self.held) if placed is not None], dtype=np.int64)
+        inside = np.array(
+            [i for i, placed in enumerate(self.placements) if placed is not None], dtype=np.int64
+        )
         outside = np.setdiff1d(np.arange(len(self.jobs)), inside)
         victims, wanted = self._victims(inside, outside)
-        undone = [(i, self.held[i]) for i in victims.tolist()]
+        undone = [(i, self.placements[i]) for i in victims.tolist()]
         for i, placed in undone:
             self.move(i, placed, 1)
         scale = SCALES[rng.integers(len(SCALES))]
@@ -169,8 +171,8 @@ class _Search:
         self.recreate(tried, scale, NOISE[rng.integers(len(NOISE))])
         if self.value < before + heat * math.log(max(rng.random(), 1e-300)):
             for i in [*tried.tolist(), wanted]:
-                if i >= 0 and self.held[i] is not None:
-                    self.move(i, self.held[i], 1)
+                if i >= 0 and self.placements[i] is not None:
+                    self.move(i, self.placements[i], 1)
             for i, placed in undone:
                 self.move(i, placed, -1)
             self.value = before
@@ -193,10 +195,10 @@ class _Search:
         keys = gap + 3.0 * rng.random(len(inside)) + (self.rank[inside] if rng.random() < 0.5 else 0.0)
         return inside[np.argsort(keys, kind="stable")[:count]], wanted
 
-    def schedule(self, held: list[_Placed | None]) -> Schedule:
+    def schedule(self, placements: list[_Placed | None]) -> Schedule:
         """Return the schedule of placed jobs."""
         sides: list[list[np.ndarray]] = [[np.zeros((0, 4), np.int64)], [np.zeros((0, 4), np.int64)]]
-        for job, placed in zip(self.jobs, held, strict=True):
+        for job, placed in zip(self.jobs, placements, strict=True):
             if placed is not None:
                 for side, rows in zip(sides, (placed.workers, placed.servers), strict=True):
                     number = np.full(len(rows), job.index)
@@ -239,15 +241,17 @@ def search(
         return Schedule.empty()
     state = _Search(instance, prices, seed)
     state.recreate(np.arange(len(state.jobs)), 1.0, 0.0)
-    state.recreate(np.array([i for i, p in enumerate(state.held) if p is None], dtype=np.int64), 0.0, 0.0)
-    best, value = list(state.held), state.value
+    state.recreate(
+        np.array([i for i, p in enumerate(state.placements) if p is None], dtype=np.int64), 0.0, 0.0
+    )
+    best, value = list(state.placements), state.value
     heats = cooling(FIRST, WARM, COLD)
     for k in range(iterations):
         if budget.over or relative_gap(value, prices.bound) <= budget.gap:
             break
         state.round(value * next(heats))
         if state.value > value:
-            best, value = list(state.held), state.value
+            best, value = list(state.placements), state.value
         if progress is not None and k % 100 == 0:
             done = max(k / iterations, budget.seconds / budget.time_limit)
             progress(done, f"search round {k}, value {value:.6g}")

@@ -299,9 +299,9 @@ def _start(rows: Rows) -> Point:
     weight = rows.weight[rows.port]
     v = weight * utility.slope(np.repeat(rows.family, counts), np.repeat(rows.alpha, counts), y)
     mu = float(np.mean((v + weight * rows.overhead[kind]) * rows.limit))
-    held = np.zeros((len(rows.weight), kinds))
-    np.add.at(held, (rows.port, kind), y)
-    paid = held * rows.overhead
+    totals = np.zeros((len(rows.weight), kinds))
+    np.add.at(totals, (rows.port, kind), y)
+    paid = totals * rows.overhead
     p = paid.max(axis=1) + mu * kinds / rows.weight
     t = p[:, None] - paid
     w = 1.0 / t
@@ -385,7 +385,7 @@ def _bounds(rows, point):  # type: ignore[no-untyped-def]
     A port that loses counts as 0: it may hold nothing.
     """
     kinds = len(rows.overhead)
-    held = np.zeros(point.w.shape)
+    totals = np.zeros(point.w.shape)
     gain = np.zeros(len(rows.weight))
     value = 0.0
     bound = 0.0
@@ -400,7 +400,7 @@ def _bounds(rows, point):  # type: ignore[no-untyped-def]
                 port = rows.port[i]
                 weight = rows.weight[port]
                 y = point.y[i]
-                held[port, k] += y
+                totals[port, k] += y
                 gain[port] += weight * _gain(rows.family[r], rows.alpha[r], y)
                 cost = price + beta * point.w[port, k]
                 payoff, parts = _respond(rows.family[r], rows.alpha[r], weight, cost, rows.limit[i])
@@ -409,7 +409,7 @@ def _bounds(rows, point):  # type: ignore[no-untyped-def]
     for port in range(len(rows.weight)):
         worst = 0.0
         for k in range(kinds):
-            worst = max(worst, rows.overhead[k] * held[port, k])
+            worst = max(worst, rows.overhead[k] * totals[port, k])
         value += max(0.0, gain[port] - rows.weight[port] * worst)
     return value, bound, gross
 

@@ -97,11 +97,11 @@ def _certified(setting: Setting, weights: Any, w: Any, price: Any) -> tuple[floa
         raise InputError(f"w[{port}]: the sum {sums[port]:g} is not the weight {n[port]:g}")
     charge *= np.divide(n, sums, out=np.zeros_like(n), where=sums > 0)[:, None]
     with np.errstate(over="ignore", invalid="ignore"):
-        held = float(np.sum(cost * setting.capacity))
+        capacity_cost = float(np.sum(cost * setting.capacity))
         gained, paid = _responses(setting, n, charge, cost)
-        gross = held + float(np.sum(gained)) + float(np.sum(paid))
+        gross = capacity_cost + float(np.sum(gained)) + float(np.sum(paid))
         tiny = math.ulp(0.0) * float(np.count_nonzero(cost) + np.count_nonzero(gained))
-        return held + float(np.sum(gained - paid)) + 2.0**-47 * gross + tiny, gross
+        return capacity_cost + float(np.sum(gained - paid)) + 2.0**-47 * gross + tiny, gross
 
 
 def _responses(
@@ -339,7 +339,7 @@ def prefix_optima(
 class SlotDecisions(Sequence[np.ndarray]):
     """One allocation per slot, equal for slots with equal arrivals; read-only.
 
-    At most ``KEPT_BYTES`` of allocations are held. The others are solved for again when asked for, which
+    At most ``KEPT_BYTES`` of allocations are kept. The others are solved for again when asked for, which
     gives the same numbers, since the method is deterministic.
     """
 
@@ -397,7 +397,7 @@ def dynamic(
     budget = Budget(gap, time_limit)
     setting, patterns = instance.setting, Patterns(instance.arrivals, budget, progress)
     weights = patterns.arrivals.astype(np.float64)
-    held, values, bounds = _fallback(instance, weights, budget)
+    fallback, values, bounds = _fallback(instance, weights, budget)
     gross, scales = np.zeros(len(patterns)), np.zeros(len(patterns))
     decisions: dict[int, np.ndarray] = {}
     late = set(range(len(patterns)))
@@ -413,12 +413,12 @@ def dynamic(
             if room >= 0 or found.why is WhyStopped.TIME_LIMIT:
                 decisions[i] = _frozen(checked.y)
         else:
-            decisions[i] = held
+            decisions[i] = fallback
         bounds[i] = min(bounds[i], math.inf if checked.bound is None else checked.bound)
 
     def again(pattern: int) -> np.ndarray:
         if pattern in late:
-            return held
+            return fallback
         found = _by_interior_point(setting, weights[pattern], Budget(gap, None), None)
         return _frozen(_checked(setting, weights[pattern], found).y)
 
@@ -430,7 +430,7 @@ def dynamic(
         budget,
         "structured interior point method, once per arrival pattern",
         SlotCertificate(patterns.arrivals, patterns.index, values, bounds),
-        rounding=rounding(held.size + setting.slots, float(patterns.repeats @ gross)),
+        rounding=rounding(fallback.size + setting.slots, float(patterns.repeats @ gross)),
         scale=float(patterns.repeats @ scales),
     )
 

@@ -152,12 +152,12 @@ def counted(instance: PlacementInstance, row: Row) -> tuple[np.ndarray, int]:
         largest = max(1, int(capacity[:, row.resource].max()))
         count = np.maximum(0, ((row.level + 1) * count - 1) // largest)
     machines, machine = np.unique(capacity, axis=0, return_inverse=True)
-    holds = [_held(row, kinds, count, units) for units in machines]
-    total = sum(holds[k] for k in machine.reshape(-1).tolist())
+    most = [_most_counted(row, kinds, count, units) for units in machines]
+    total = sum(most[k] for k in machine.reshape(-1).tolist())
     return jobs.instances * count[kind.reshape(-1)], total
 
 
-def _held(row: Row, kinds: np.ndarray, count: np.ndarray, units: np.ndarray) -> int:
+def _most_counted(row: Row, kinds: np.ndarray, count: np.ndarray, units: np.ndarray) -> int:
     """Return the most that instances on one machine can count in a row together."""
     able = (kinds <= units).all(axis=1)
     needs, counts, most = kinds[able, row.resource], count[able], int(units[row.resource])
@@ -349,8 +349,8 @@ def lower_bound(
             rounds += 1
             work += len(instance.jobs) * len(method.times)
         if progress is not None:
-            told = f"volume round {rounds}, {len(method.times) - 1} intervals: {method.bound / TICKS:.6g}"
-            progress(min(1.0, work / VOLUME_WORK), told)
+            text = f"volume round {rounds}, {len(method.times) - 1} intervals: {method.bound / TICKS:.6g}"
+            progress(min(1.0, work / VOLUME_WORK), text)
         enough = _bound(instance, method.bound, "", trivial.certificate).units
         near = gap(instance, cost, enough) <= budget.gap
         if near or budget.over or work > VOLUME_WORK or not method.refine():

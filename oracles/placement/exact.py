@@ -34,7 +34,7 @@ TOLERANCE = 1e-6
 """What HiGHS's bound is lowered by, in steps of the cost and relative to what it is beyond what all pay."""
 
 ROUNDING = 2.0**-50
-"""What it is lowered by besides, relative to all of it, because it is told in floating point."""
+"""What it is lowered by besides, relative to all of it, because it is a floating-point number."""
 
 MOST_TINY = 100
 MOST_LEAVES = 2_000_000
@@ -51,7 +51,7 @@ MOST_BYTES = 2**30
 """What the branch and bound may take for its path."""
 
 MOST_PAIRS = 1_000
-"""Up to so many pairs of jobs, times machines, CP-SAT is told why each job starts when it does."""
+"""Up to so many pairs of jobs, times machines, CP-SAT gets the constraints that every job starts early."""
 
 
 class Exact(NamedTuple):
@@ -442,13 +442,13 @@ class _CpModel:
 
     def _hint(self, first: Schedule) -> None:
         """Tell CP-SAT the schedule to begin with."""
-        held = {(i, k): count for i, k, count in first.rows.tolist()}
+        hinted = {(i, k): count for i, k, count in first.rows.tolist()}
         for i, start in enumerate(self.start):
             self.model.add_hint(start, int(first.start[i]) // self.unit)
         for key, count in self.counts.items():
-            self.model.add_hint(self.on[key], int(key in held))
+            self.model.add_hint(self.on[key], int(key in hinted))
             if count is not self.on[key]:
-                self.model.add_hint(count, held.get(key, 0))
+                self.model.add_hint(count, hinted.get(key, 0))
 
     def solve(
         self, progress: ProgressCallback | None
@@ -524,9 +524,9 @@ def by_program(
         best = min(first, schedule, key=instance.units)
     if solved.bound is not None:
         step = math.gcd(WEIGHT_UNIT, instance.units_of_cost(0, 1)) * steps(instance)
-        told = solved.bound * MILLION
-        beyond = told - instance.unavoidable
-        margin = TOLERANCE * (abs(beyond) + step) + ROUNDING * abs(told)
+        bound = solved.bound * MILLION
+        beyond = bound - instance.unavoidable
+        margin = TOLERANCE * (abs(beyond) + step) + ROUNDING * abs(bound)
         units = instance.unavoidable + math.ceil(beyond - margin)
         least = max(least, -(-units // step) * step)
     ended = WhyStopped.TIME_LIMIT if solved.status == "maxTimeLimit" else WhyStopped.STALLED
@@ -548,7 +548,7 @@ def by_branch_and_bound(
 ) -> Exact:
     r"""Search all decisions at the decision epochs, with contention, depth first.
 
-    Equal machines with equal jobs on them, and equal jobs, are not told apart; without contention (and if the
+    Equal machines with equal jobs on them, and equal jobs, are exchangeable; without contention (and if the
     window holds all jobs), no job starts later than it could on the same machines. What is left at an epoch
     costs at least as much as :func:`.placement_kernels.least_cost` says.
 

@@ -98,7 +98,7 @@ class Tree(NamedTuple):
     free
         What is free when the search comes to a place, shape (D, n + 1, M, 3).
     alike
-        For each machine the first one that cannot be told from it then, shape (D, n + 1, M).
+        For each machine the first one that is equal to it then, shape (D, n + 1, M).
     order
         The machines in the order in which the spreads at a place fill them, shape (D, n, M).
     chosen
@@ -297,7 +297,7 @@ def least_cost(table, state, costs, limit):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _refine(alike, counts, result):  # type: ignore[no-untyped-def]
-    """Write which machines cannot be told apart any more once they have these counts of a job."""
+    """Write which machines are still equal once they have these counts of a job."""
     for k in range(alike.size):
         first = alike[k]
         while alike[first] != alike[k] or counts[first] != counts[k]:
@@ -340,11 +340,11 @@ def _open_level(table, tree, costs, window, same):  # type: ignore[no-untyped-de
 def _rank_machines(free, need, most, order):  # type: ignore[no-untyped-def]
     """Write the machines in the order of CONSOLIDATE: most instances first, then fewest free GPUs."""
     for k in range(order.size):
-        held = room(free[k], need, most)
+        fitting = room(free[k], need, most)
         q = k
         while q > 0:
             other = room(free[order[q - 1]], need, most)
-            if other > held or (other == held and free[order[q - 1], 0] <= free[k, 0]):
+            if other > fitting or (other == fitting and free[order[q - 1], 0] <= free[k, 0]):
                 break
             order[q] = order[q - 1]
             q -= 1

@@ -223,7 +223,7 @@ class _Search:
         """Whether the time is up or the bound is near enough."""
         return self.budget.over or gap(self.instance, int(self.best.cost), self.bound) <= self.budget.gap
 
-    def tell(self, done: float) -> None:
+    def report(self, done: float) -> None:
         """Report progress."""
         if self.progress is not None:
             self.progress(done, f"{self.best.maker}: {self.best.cost / (TICKS * WEIGHT_UNIT):.6g}")
@@ -236,7 +236,7 @@ class _Search:
                     if self.best.maker and self.over:
                         return
                     self.best.by_list(keys, rule, strict, f"{name}{placing}{', strictly' if strict else ''}")
-                    self.tell(0.0)
+                    self.report(0.0)
 
     def _keys(self) -> Iterator[tuple[np.ndarray, str]]:
         for exponent in EXPONENTS:
@@ -257,7 +257,7 @@ class _Search:
                 for obeyed in (True, False):
                     how = "planned" if obeyed else "ordered by plan"
                     self.best.by_plan(*planned, obeyed, f"{name}, {how} with {factor:g} x duration")
-                self.tell(0.1)
+                self.report(0.1)
 
     def _plan(
         self, keys: np.ndarray, factor: float
@@ -292,7 +292,7 @@ class _Search:
             count = min(batch, rounds - done)
             chain.go(self.best, rng.random((count, 6)))
             done += count
-            self.tell(0.2 + 0.8 * max(done / rounds, self.budget.seconds / self.budget.time_limit))
+            self.report(0.2 + 0.8 * max(done / rounds, self.budget.seconds / self.budget.time_limit))
 
     def _chains(self, first: int) -> list[_Chain]:
         """Return the best as it was made, and as it ran if that is another one: so it is if made strictly."""

@@ -357,7 +357,7 @@ def search_rounds(table, states, setting, incumbent, tried, places, costs, draws
         Blank, current and another state, and the best one.
     setting
         Contention, window and ``weight``, as in :func:`run_plan`.
-    held, tried
+    incumbent, tried
         Keys, releases and styles of the last accepted round, kept up to date, and the same once more.
     places
         ``rows`` and ``spans`` of :func:`run_plan`.

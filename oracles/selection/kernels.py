@@ -85,14 +85,14 @@ def add_channel(  # type: ignore[no-untyped-def]
     new_level = np.empty(2 * points, dtype=np.int64)
     new_value = np.empty(2 * points, dtype=np.int64)
     new_sets = np.empty((2 * points, words), dtype=np.uint64)
-    held, end = 0, 0
+    kept, end = 0, 0
     p = 0
     q = next_fitting(states, 0, demand, stride, capacity)
     while p < n or q < n:
         plain = p < n and (q >= n or states[p] <= states[q] + step)
         shifted = q < n and (p >= n or states[q] + step <= states[p])
-        new_states[held] = states[p] if plain else states[q] + step
-        new_start[held] = end
+        new_states[kept] = states[p] if plain else states[q] + step
+        new_start[kept] = end
         a, a_end = (start[p], start[p + 1]) if plain else (0, 0)
         b, b_end = (start[q], start[q + 1]) if shifted else (0, 0)
         last = np.int64(-1)
@@ -120,14 +120,14 @@ def add_channel(  # type: ignore[no-untyped-def]
                         new_sets[end, w] = sets[a, w]
                     end += 1
                 a += 1
-        held += 1
+        kept += 1
         p += plain
         if shifted:
             q = next_fitting(states, q + 1, demand, stride, capacity)
-    new_start[held] = end
+    new_start[kept] = end
     return (
-        new_states[:held],
-        new_start[: held + 1],
+        new_states[:kept],
+        new_start[: kept + 1],
         new_level[:end],
         new_value[:end],
         new_sets[:end],

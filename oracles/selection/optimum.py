@@ -270,7 +270,7 @@ def _by_dp(knapsack: Knapsack, _setting: Setting, values: np.ndarray, patterns: 
         which = patterns.order[start : start + step]
         x, _, bounds = knapsack.best_of_patterns(values, patterns.arrivals[which])
         yield which, x, bounds
-        patterns.tell(len(which))
+        patterns.report(len(which))
 
 
 def _by_highs(setting: Setting, values: np.ndarray, patterns: Patterns) -> Answers:
@@ -516,7 +516,7 @@ def _certificate(
 
 
 def _stop(budget: Budget) -> Callable[[], bool] | None:
-    """Return what tells a search that the time is up, ``None`` if there is no limit."""
+    """Return a function that says whether the time is up, ``None`` if there is no limit."""
     return None if math.isinf(budget.time_limit) else lambda: budget.over
 
 

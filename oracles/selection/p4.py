@@ -51,7 +51,7 @@ class BudgetOptima:
     s_max
         The last s; s above ``reach[-1]`` are unattainable.
     points
-        The most corners that were held at once, over all vectors of used devices.
+        The most corners that were kept at once, over all vectors of used devices.
     """
 
     reach: np.ndarray

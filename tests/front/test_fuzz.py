@@ -72,7 +72,7 @@ def test_a_crash_of_a_reader_is_found_and_made_small(monkeypatch: pytest.MonkeyP
 
 def test_a_campaign_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = partial(fuzz.fuzz, tmp_path, seed=1, instances=1, problems=("selection",), workers=1)
-    lines = asked(files=3, tell=lambda _: None)
+    lines = asked(files=3, report=lambda _: None)
     log = tmp_path / "fuzz.jsonl"
     log.write_text(log.read_text() + '{"campaign": "files", "prob')  # a line that was being written
 
@@ -82,9 +82,9 @@ def test_a_campaign_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: py
     told: list[str] = []
     with monkeypatch.context() as patch:
         patch.setattr(ProcessPoolExecutor, "submit", refuse)
-        assert asked(files=3, tell=told.append) == lines
+        assert asked(files=3, report=told.append) == lines
     assert told == ["2 chunks of up to 50 cases, 2 of them done before"]
-    more = asked(files=53, tell=told.append)
+    more = asked(files=53, report=told.append)
     assert [line["cases"] for line in more] == [50, 3, 1]
     assert told[1] == "3 chunks of up to 50 cases, 1 of them done before"
 

@@ -29,7 +29,7 @@ from clairvoyant.models.allocation.gang_bound import (
     Proven,
     bound_of,
     gang_bound,
-    reach,
+    presolve,
 )
 from clairvoyant.models.allocation.gang_relaxation import Answer, Relaxation
 from clairvoyant.models.allocation.gang_search import best_gang
@@ -436,7 +436,7 @@ def test_an_infeasible_answer_is_an_error(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_the_presolve_of_highs_is_off() -> None:
-    relaxation = Relaxation(reach(SCARCE.setting, SCARCE.arrival_counts), lambda: False)
+    relaxation = Relaxation(presolve(SCARCE.setting, SCARCE.arrival_counts), lambda: False)
     assert relaxation._highs.getOptionValue("presolve")[1] == "off"
 
 
@@ -483,7 +483,7 @@ def test_no_allocation_of_a_leaf_is_above_the_bound_of_any_prices(
 ) -> None:
     instance, fixed, prices = leaf
     s, n = instance.setting, instance.arrival_counts
-    bound = bound_of(reach(s, n), fixed, prices).bound
+    bound = bound_of(presolve(s, n), fixed, prices).bound
     best = None
     for choice in product([0.0, 1.0], repeat=len(s.task_port)):
         on = np.array(choice)
@@ -497,13 +497,13 @@ def test_no_allocation_of_a_leaf_is_above_the_bound_of_any_prices(
 
 def test_a_ray_proves_that_nothing_is_feasible_only_where_nothing_is() -> None:
     instance = two_ports(capacity=3.0)  # each of the two jobs needs 2
-    held = reach(instance.setting, instance.arrival_counts)
+    reduced = presolve(instance.setting, instance.arrival_counts)
     ray = Prices(np.zeros((2, 1)), np.ones((1, 1)), -np.ones((4, 1)), empty=True)
     both, one = np.array([ON] * 4 + [FREE] * 2), np.array([ON, ON, FREE, FREE, FREE, FREE])
-    assert bound_of(held, both, ray).bound == -np.inf
-    assert bound_of(held, one, ray).bound == np.inf
+    assert bound_of(reduced, both, ray).bound == -np.inf
+    assert bound_of(reduced, one, ray).bound == np.inf
     jobs = np.array([FREE] * 4 + [ON] * 2)
-    assert bound_of(held, jobs, ray).bound == -np.inf
+    assert bound_of(reduced, jobs, ray).bound == -np.inf
 
 
 @given(instance=gang_instances())

@@ -158,11 +158,11 @@ def test_only_what_is_outside_of_all_stops_counts(steps: list[str]) -> None:
 
 def test_compilation_is_told_once_and_can_be_silenced(caplog: pytest.LogCaptureFixture) -> None:
     for level, told in ((logging.ERROR, []), (logging.WARNING, [compiled.MESSAGE])):
-        teller = compiled._Tell()
-        with caplog.at_level(level, "clairvoyant"), event.install_listener("numba:compile", teller):
+        listener = compiled._Announce()
+        with caplog.at_level(level, "clairvoyant"), event.install_listener("numba:compile", listener):
             for number in (1, 2):
                 with event.trigger_event("numba:compile", data={"nth": number}):
                     pass
-        own = compiled._Tell.told
-        assert own is False  # of the class: each process has one teller that remembers
+        own = compiled._Announce.announced
+        assert own is False  # of the class: each process has one listener that remembers
         assert [r.getMessage() for r in caplog.records if r.name == "clairvoyant"][-1:] == told

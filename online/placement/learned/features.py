@@ -1,7 +1,7 @@
 """What the networks see: numbers made of an observation, and of what was seen before.
 
 A policy and the training of it make them by the same code, from the observations that a policy gets. Nothing
-in them tells how long a job takes; estimates are there only for those that declare to see them.
+in them shows how long a job takes; estimates are there only for those that declare to see them.
 """
 
 from __future__ import annotations

@@ -47,10 +47,10 @@ def look_at_jobs(now, capacity, free, submit, instances, need, intensity, estima
         result[p, 5] = np.log1p(gpus) / np.log1p(max(total, 1))
         result[p, 6] = fit[p]
         result[p, 7] = min(gpus / max(left, 1), 2.0) / 2.0
-        held = 0
+        able = 0
         for k in range(machines):
-            held += room(free[k], need[p], instances[p]) == instances[p]
-        result[p, 8] = held / machines
+            able += room(free[k], need[p], instances[p]) == instances[p]
+        result[p, 8] = able / machines
         result[p, 9] = intensity[p] / THOUSAND
         result[p, 10] = p / 32.0
         result[p, 11] = np.log1p(waiting) / 6.0
@@ -91,11 +91,11 @@ def look_at_pairs(capacity, free, instances, need, intensity, load):  # type: ig
         ranked = machine_order(CONSOLIDATE, free, capacity, need[p], instances[p])
         for place in range(machines):
             k = ranked[place]
-            held = room(free[k], need[p], instances[p])
+            fitting = room(free[k], need[p], instances[p])
             top = max(capacity[k, 0], 1)
-            result[p, k, 0] = held / instances[p]
-            result[p, k, 1] = held == instances[p]
-            result[p, k, 2] = (free[k, 0] - held * need[p, 0]) / top
+            result[p, k, 0] = fitting / instances[p]
+            result[p, k, 1] = fitting == instances[p]
+            result[p, k, 2] = (free[k, 0] - fitting * need[p, 0]) / top
             result[p, k, 3] = intensity[p] / THOUSAND * load[k, 0] / top
             result[p, k, 4] = 1.0 - place / machines
     return result

@@ -185,7 +185,7 @@ class Learner:
             target = gain + worth
             if len(gain) > 1:
                 gain = (gain - gain.mean()) / (gain.std() + 1e-8)
-        told: dict[str, float] = {}
+        losses: dict[str, float] = {}
         literal = self.design.readings.literal("updates")
         for _ in range(1 if literal else self.settings.epochs):
             for turn, chosen in enumerate(self._parts(tracks, rng)):
@@ -193,8 +193,8 @@ class Learner:
                 if literal and turn % 2 == 0:
                     copied = copy.deepcopy(self.actor)
                 before = self._before(copied, part) if literal else old[chosen]
-                told = self._descend(part, before, gain[chosen], target[chosen])
-        return told
+                losses = self._descend(part, before, gain[chosen], target[chosen])
+        return losses
 
     @staticmethod
     @torch.no_grad()
@@ -245,16 +245,16 @@ class Learner:
         self.optimiser.zero_grad()
         (loss + error).backward()
         norm = torch.nn.utils.clip_grad_norm_([*self.actor.parameters(), *self.critic.parameters()], 1.0)
-        told = {"objective": -float(loss.detach()), "critic": float(error.detach()), "norm": float(norm)}
+        losses = {"objective": -float(loss.detach()), "critic": float(error.detach()), "norm": float(norm)}
         refuse_endless(
             {
-                "the objective of the agents": told["objective"],
-                "the loss of the critic": told["critic"],
-                "the norm of the gradient": told["norm"],
+                "the objective of the agents": losses["objective"],
+                "the loss of the critic": losses["critic"],
+                "the norm of the gradient": losses["norm"],
             }
         )
         self.optimiser.step()
-        return told
+        return losses
 
     def imitate(self, tracks: Sequence[Track], rng: np.random.Generator) -> float:
         """Learn to answer as FIFO-Consolidate would in the same scenes; return the error of the last step.

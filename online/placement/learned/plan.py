@@ -53,7 +53,7 @@ class Training:
     imitation
         In how many of the iterations they learn to decide as FIFO-Consolidate, before they learn by reward.
     variate
-        What the reward is told less of. "ahead": at every decision, what all would cost in the end if
+        What is subtracted from the reward. "ahead": at every decision, what all would cost in the end if
         FIFO-Consolidate took over, or with the prior "estimates" the shortest estimate first. "accrued": what
         FIFO-Consolidate has cost on the same jobs up to the same time. "none": nothing. All add up to the
         same, but for a constant of the instance.

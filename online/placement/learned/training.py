@@ -32,7 +32,7 @@ LAST, BEST, RESULT, LOG = "last.pt", "best.pt", "result.json", "progress.jsonl"
 
 
 class Progress(NamedTuple):
-    """What is told after an iteration.
+    """Progress after an iteration.
 
     Attributes
     ----------
@@ -267,7 +267,7 @@ def iterations_done(plan: Plan, folder: Path) -> int:
     return done
 
 
-def train(plan: Plan, folder: Path, tell: Callable[[Progress], None] | None = None) -> dict[str, Any]:
+def train(plan: Plan, folder: Path, report: Callable[[Progress], None] | None = None) -> dict[str, Any]:
     """Train by a plan, or go on where a training by the same plan in the same folder has stopped.
 
     Going on, on the same machine, gives the same as never having stopped. A training that is finished is not
@@ -280,7 +280,7 @@ def train(plan: Plan, folder: Path, tell: Callable[[Progress], None] | None = No
         What to do.
     folder
         Where its files are; made if there is none.
-    tell
+    report
         Called after every iteration.
 
     Raises
@@ -305,15 +305,15 @@ def train(plan: Plan, folder: Path, tell: Callable[[Progress], None] | None = No
             return _result(plan, folder / RESULT)
         _shorten(folder / LOG, done)
         while trainer.iteration < plan.training.iterations:
-            told = trainer.iterate()
+            progress = trainer.iterate()
             last = trainer.iteration == plan.training.iterations
             if last or trainer.iteration % plan.validation.every == 0:
-                told = _validated(trainer, told, folder)
+                progress = _validated(trainer, progress, folder)
             # The log first: what it says of an iteration that is not saved then is taken back later.
-            _note(folder / LOG, told)
+            _note(folder / LOG, progress)
             checkpoint.write(folder / LAST, trainer.state())
-            if tell is not None:
-                tell(told)
+            if report is not None:
+                report(progress)
         result = evaluate(plan, checkpoint.restored(folder / BEST))
     write_whole(folder / RESULT, (json.dumps(result, indent=1) + "\n").encode())
     return result
@@ -331,7 +331,7 @@ def _result(plan: Plan, path: Path) -> dict[str, Any]:
 
 
 def _shorten(path: Path, iteration: int) -> None:
-    """Leave in the log what was told up to an iteration; what stands behind was not saved."""
+    """Cut the log after an iteration: the networks of later ones were not saved."""
     if not path.exists():
         return
     kept = []
@@ -347,16 +347,16 @@ def _shorten(path: Path, iteration: int) -> None:
     write_whole(path, "".join(kept).encode())
 
 
-def _note(path: Path, told: Progress) -> None:
+def _note(path: Path, progress: Progress) -> None:
     """Add a line to the log."""
     try:
         with path.open("a", encoding="utf-8") as log:
-            log.write(json.dumps(told._asdict()) + "\n")
+            log.write(json.dumps(progress._asdict()) + "\n")
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
-def _validated(trainer: Trainer, told: Progress, folder: Path) -> Progress:
+def _validated(trainer: Trainer, progress: Progress, folder: Path) -> Progress:
     """Validate, and keep the networks if they are the best so far."""
     found = trainer.validate()
     if trainer.best is None or found < trainer.best:
@@ -364,7 +364,7 @@ def _validated(trainer: Trainer, told: Progress, folder: Path) -> Progress:
         state = trainer.state()
         kept = ("plan", "design", "iteration", "steps", "best", "actor")
         checkpoint.write(folder / BEST, {name: state[name] for name in kept})
-    return told._replace(validation=found, best=trainer.best)
+    return progress._replace(validation=found, best=trainer.best)
 
 
 def evaluate(plan: Plan, actor: Actor) -> dict[str, Any]:
@@ -373,9 +373,9 @@ def evaluate(plan: Plan, actor: Actor) -> dict[str, Any]:
     rows = []
     for track in trial(actor, judged):
         one = track.instance
-        told = {"digest": one.digest(), "machines": len(one.setting.capacity)}
+        facts = {"digest": one.digest(), "machines": len(one.setting.capacity)}
         taken = taken_schedule(track.episode.simulator)
-        rows.append(told | measured(one, taken) | {"reference": measured(one, track.reference.schedule)})
+        rows.append(facts | measured(one, taken) | {"reference": measured(one, track.reference.schedule)})
     return {"plan": plan.to_dict(), "test": rows}
 
 

@@ -121,7 +121,7 @@ def _quiet_while_completing() -> Iterator[None]:
 
 
 def _interrupted_somewhere(as_json: bool) -> int:
-    """Say that a command was interrupted before it had anything to tell, or while it printed that."""
+    """Say that a command was interrupted before it had any result, or while it printed one."""
     ctrl_c.phase = OVER
     out.log("interrupted")
     if as_json:

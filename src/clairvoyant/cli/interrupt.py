@@ -17,8 +17,8 @@ class CtrlC:
     """What a Ctrl-C does, which depends on how far the command is.
 
     While libraries are loaded, which may take a KeyboardInterrupt for an error of their own, it ends the
-    process at once: there is nothing to save yet. Then it raises KeyboardInterrupt, and ``came`` tells those
-    who are asked later, for much code of others swallows the exception. When the result is being printed it
+    process at once: there is nothing to save yet. Then it raises KeyboardInterrupt, and ``came`` is for those
+    who ask later, for much third-party code swallows the exception. When the result is being printed it
     does nothing any more.
     """
 
@@ -44,7 +44,7 @@ class CtrlC:
         return self.came and self.phase == AT_WORK
 
     def take_over(self) -> bool:
-        """Handle Ctrl-C from now on, if it raises KeyboardInterrupt now; tell whether that was so."""
+        """Handle Ctrl-C from now on, if it raises KeyboardInterrupt now; return whether it did."""
         if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
             return False
         try:

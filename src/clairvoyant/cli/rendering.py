@@ -1,4 +1,4 @@
-"""What is told of instances, optima, policies and claims: as facts for JSON, and as text for people."""
+"""Instances, optima, policies and claims described: as facts for JSON, and as text for people."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ def print_instance(described: Mapping[str, Any]) -> None:
 
 
 def decision_facts(instance: Instance, optimum: Optimum) -> dict[str, Any]:
-    """Return what is told of the decision of an optimum besides its value."""
+    """Return the facts of an optimum's decision besides its value."""
     return {} if optimum.decision is None else instance.decision_facts(optimum.decision)
 
 
 def print_decision(facts: Mapping[str, Any]) -> None:
-    """Print what is told of a decision; empty lists are left out."""
+    """Print the facts of a decision; empty lists are left out."""
     texts = {
         name.replace("_", " "): ", ".join(map(str, value)) if isinstance(value, list) else out.number(value)
         for name, value in facts.items()
@@ -102,7 +102,7 @@ def policy_scores(
     ratio: Callable[[Optimum, float], tuple[float, float]] | None,
     measured: Sequence[Mapping[str, float]] = (),
 ) -> dict[str, Any]:
-    """Return what is told of one policy; its total is the mean over the seeds, and so is what was measured.
+    """Return the results of one policy; its total and its measurements are means over the seeds.
 
     It is compared with the optimum by ``ratio``, which gives the interval of optimum / total (total / optimum
     where less is better), or by regret.
@@ -205,20 +205,20 @@ def _print_measures(policies: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 MEASURED = {"jct": "JCT (min)", "fee": "fee ($)", "cost": "cost (s)"}
-"""What a training tells of each test instance."""
+"""The columns of a training's test table, by the names in its result."""
 
 
-def training_note(told: Progress) -> str:
+def training_note(progress: Progress) -> str:
     """Return how far a training is, and how much more than FIFO-Consolidate the networks cost."""
-    note = f"iteration {told.iteration}/{told.iterations}, {told.steps:,} steps, {told.speed:,.0f}/s, "
-    note += f"against FIFO-Consolidate: cost {told.objective:+.2f} %"
-    if told.validation is not None:
-        note += f", validation {told.validation:+.2f} %"
-    return note if told.best is None else f"{note}, best {told.best:+.2f} %"
+    note = f"iteration {progress.iteration}/{progress.iterations}, {progress.steps:,} steps, "
+    note += f"{progress.speed:,.0f}/s, against FIFO-Consolidate: cost {progress.objective:+.2f} %"
+    if progress.validation is not None:
+        note += f", validation {progress.validation:+.2f} %"
+    return note if progress.best is None else f"{note}, best {progress.best:+.2f} %"
 
 
 def training_facts(folder: Path, result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is told of a finished training: on each cluster the means, and the paired differences.
+    """Return the results of a finished training: on each cluster the means, and the paired differences.
 
     The differences are those of the networks less FIFO-Consolidate, in the unit of the measure and in per
     cent of what FIFO-Consolidate has on the same instance (None if that is 0 on any).

@@ -46,12 +46,12 @@ def train(file: Path, folder: Path | None, seed: int | None, as_json: bool) -> i
         out.log(f"note: goes on after iteration {done} of {total} in {folder}")
     with out.progress("train") as report:
 
-        def follow(told: Progress) -> None:
+        def follow(progress: Progress) -> None:
             nonlocal done
-            done = told.iteration
-            note = rendering.training_note(told)
+            done = progress.iteration
+            note = rendering.training_note(progress)
             report(done / total, note)
-            if told.validation is not None:
+            if progress.validation is not None:
                 report.finished(note)
 
         try:

@@ -354,14 +354,16 @@ def alter(
     """Yield instances with the same setting that differ in what was not shown when ``event`` is decided.
 
     These are the jobs that arrive in later slots: none, others in another order, or one more. Who sees
-    "announced" is told the same U and L in all of them; for others these may change, also alone.
+    "announced" is given the same U and L in all of them; for others these may change, also alone.
     """
     data, slot = instance.to_dict(), event + 1
     if "announced" in sees:
         data["announced"] = instance.announced.to_dict()
     else:
-        told = {name: _more(value) for name, value in instance.announced.to_dict().items()}
-        yield AdmissionInstance.from_dict({**data, "announced": {**told, "share": 1.0 - told["share"] / 4}})
+        changed = {name: _more(value) for name, value in instance.announced.to_dict().items()}
+        yield AdmissionInstance.from_dict(
+            {**data, "announced": {**changed, "share": 1.0 - changed["share"] / 4}}
+        )
     shown, later = (
         [job for job in data["jobs"] if (job["arrival"] > slot) == late] for late in (False, True)
     )

@@ -44,7 +44,7 @@ MEMORY = 6 << 30
 """Bytes that a worker may hold: a damaged file may ask for a horizon of a billion slots."""
 
 CASE_SECONDS = 120
-"""Seconds after which a case counts as too long; it is told apart from failures."""
+"""Seconds after which a case counts as too long, which is no failure."""
 
 
 class TooLongError(Exception):
@@ -149,7 +149,7 @@ def fuzz(
     instances: int,
     problems: tuple[str, ...] = tuple(TARGETS),
     workers: int = 2,
-    tell: Callable[[str], None] = click.echo,
+    report: Callable[[str], None] = click.echo,
 ) -> list[dict[str, Any]]:
     """Run the campaigns, as many cases of each per problem, and return a line for every chunk.
 
@@ -165,7 +165,7 @@ def fuzz(
     path = folder / "fuzz.jsonl"
     lines = done_chunks(path)
     left = [key for key in wanted if key not in lines]
-    tell(f"{len(wanted)} chunks of up to {CHUNK} cases, {len(wanted) - len(left)} of them done before")
+    report(f"{len(wanted)} chunks of up to {CHUNK} cases, {len(wanted) - len(left)} of them done before")
     spawn = multiprocessing.get_context("spawn")
     with path.open("a", encoding="utf-8") as log, ProcessPoolExecutor(workers, spawn, _begin_worker) as pool:
         log.write("\n")  # ends a torn line
@@ -178,7 +178,7 @@ def fuzz(
                 log.flush()
                 os.fsync(log.fileno())
                 failed = "" if line["failure"] is None else ", FAILED"
-                tell(f"{number} of {len(left)}: {line['campaign']}, {line['problem']}{failed}")
+                report(f"{number} of {len(left)}: {line['campaign']}, {line['problem']}{failed}")
         except BaseException:  # Ctrl-C too: what has not begun is dropped, and the error is raised again
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -211,8 +211,8 @@ def main(
         for problem in chosen:
             here = [line for line in lines if (line["campaign"], line["problem"]) == (campaign, problem)]
             counts = sum((Counter(line["counts"]) for line in here), Counter())
-            told = ", ".join(f"{n} {how}" for how, n in counts.most_common()) or "nothing"
-            click.echo(f"{campaign}, {problem}: {told}")
+            text = ", ".join(f"{n} {how}" for how, n in counts.most_common()) or "nothing"
+            click.echo(f"{campaign}, {problem}: {text}")
     failed = [line for line in lines if line["failure"] is not None]
     for line in failed:
         out.line()

@@ -119,12 +119,12 @@ class Snapshot:
     """The state of everything reachable from an object, to be compared with its state later."""
 
     def __init__(self, root: Any, name: str) -> None:
-        self._held = [(path, thing, _state(thing)) for path, thing in reachable(root, name)]
+        self._states = [(path, thing, _state(thing)) for path, thing in reachable(root, name)]
 
     def changes(self) -> list[str]:
         """Return the paths of what has changed since, new attributes included unless they are caches."""
         found = []
-        for path, thing, before in self._held:
+        for path, thing, before in self._states:
             after = _state(thing)
             for key in before.keys() | after.keys():
                 new_cache = key not in before and hasattr(type(thing), key)

@@ -104,11 +104,11 @@ def _jobs(
         "cpus": draw(st.sampled_from([1, 0.5, 2, largest["cpus"]] + ([0] if gpus else []))),
         "memory": draw(st.sampled_from([1, 2, 4, largest["memory"], 0])),
     }
-    held = sum(_room(machine, job) for machine in machines)
+    fitting = sum(_room(machine, job) for machine in machines)
     return {
         "submit": draw(SUBMITS),
         "duration": draw(TIMES),
-        "instances": draw(st.integers(1, min(max_instances, held))),
+        "instances": draw(st.integers(1, min(max_instances, fitting))),
         **job,
         "intensity": draw(st.sampled_from([1, 0.5, 0, 0.25])),
         **({"estimate": draw(TIMES)} if estimates else {}),
@@ -173,11 +173,11 @@ def faults(
         case "gang":
             rows[at][2] = count + draw(st.sampled_from([1, 1, -1] if count > 1 else [1]))
         case "capacity":
-            held = [[_held(has, need) for has in capacity] for need in instance.jobs.need]
-            least = np.array(held).reshape(len(held), len(capacity)).min(axis=1)
+            fitting = [[_fitting(has, need) for has in capacity] for need in instance.jobs.need]
+            least = np.array(fitting).reshape(len(fitting), len(capacity)).min(axis=1)
             job = draw(st.sampled_from([-1, *np.flatnonzero(least < instance.jobs.instances).tolist()]))
             assume(job >= 0)
-            k = draw(st.sampled_from(np.flatnonzero(np.array(held[job]) == least[job]).tolist()))
+            k = draw(st.sampled_from(np.flatnonzero(np.array(fitting[job]) == least[job]).tolist()))
             rows = [row for row in rows if row[0] != job]
             rows.append([job, k, int(instance.jobs.instances[job])])
         case "window":
@@ -193,7 +193,7 @@ def faults(
     return constraint, Schedule(start, finish, np.array(rows))
 
 
-def _held(has: np.ndarray, need: np.ndarray) -> int:
+def _fitting(has: np.ndarray, need: np.ndarray) -> int:
     """Return how many instances with a need fit on a machine."""
     asked = need > 0
     return int((has[asked] // need[asked]).min())
@@ -225,12 +225,12 @@ def _random(
     for i, submit in enumerate(submits.tolist()):
         has = largest[i % 3]
         need = (int(rng.integers(has[0] > 0, has[0] // 2 + 1)), *rng.integers(1, 6, 2).tolist())
-        held = sum(min(have // n for have, n in zip(other, need, strict=True) if n) for other in machines)
+        fitting = sum(min(have // n for have, n in zip(other, need, strict=True) if n) for other in machines)
         listed.append(
             {
                 "submit": submit,
                 "duration": round(float(rng.lognormal(3.0, 0.8)), 3) + 1.0,
-                "instances": min(held, int(rng.choice([1, 1, 1, 2, 3, 5]))),
+                "instances": min(fitting, int(rng.choice([1, 1, 1, 2, 3, 5]))),
                 **dict(zip(names, need, strict=True)),
                 "intensity": round(float(rng.uniform(0.2, 1.0)), 3),
             }
