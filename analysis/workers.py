@@ -19,11 +19,11 @@ TICK = 0.2
 
 
 @contextmanager
-def side_by_side(count: int, begin: Callable[..., None], *shared: Any) -> Iterator[ProcessPoolExecutor]:
-    """Offer processes that call ``begin(*shared)`` first; what leaves the block by an exception ends them."""
+def side_by_side(count: int, initialise: Callable[..., None], *shared: Any) -> Iterator[ProcessPoolExecutor]:
+    """Offer processes that first call ``initialise(*shared)``; an exception in the block ends them."""
     spawn = multiprocessing.get_context("spawn")  # safe with the threads of numba and OpenMP
     others = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(count, spawn, _begin, (begin, shared))
+    pool = ProcessPoolExecutor(count, spawn, _begin_worker, (initialise, shared))
     try:
         with _as_workers():
             for _ in range(count):
@@ -37,7 +37,7 @@ def side_by_side(count: int, begin: Callable[..., None], *shared: Any) -> Iterat
         pool.shutdown(cancel_futures=True)
 
 
-def _begin(begin: Callable[..., None], shared: tuple[Any, ...]) -> None:
+def _begin_worker(initialise: Callable[..., None], shared: tuple[Any, ...]) -> None:
     """Leave Ctrl-C to the main process, and end when it ends, however that happens."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
@@ -47,7 +47,7 @@ def _begin(begin: Callable[..., None], shared: tuple[Any, ...]) -> None:
         # Nothing forks here. But locks that libraries make on import (Pyomo does) then have no name in the
         # system, which would outlive a worker that is ended early.
         multiprocessing.set_start_method("fork", force=True)
-    begin(*shared)
+    initialise(*shared)
 
 
 def _end_with(parent: BaseProcess) -> None:

@@ -51,16 +51,16 @@ class Watched(Oasis):
         for job in observation.jobs:
             if job.index % self._every == 0 and setting_allows(self, job):
                 self.offers.append((job, self.offer(job)))
-        begin = time.perf_counter()
+        start = time.perf_counter()
         deployment = super().decide(observation)
-        spent = time.perf_counter() - begin
+        spent = time.perf_counter() - start
         self.seconds += [spent / len(observation.jobs) for _ in observation.jobs]
         return deployment
 
 
 def setting_allows(policy: Oasis, job: Job) -> bool:
     """Tell whether a job can finish at all."""
-    return policy.books.setting.why_never(job) is None
+    return policy.usage.setting.why_never(job) is None
 
 
 def milp(job: Job, offer: Offer) -> tuple[float, bool]:
@@ -123,7 +123,7 @@ def best(job: Job, offer: Offer) -> float:
 
 
 def schedules(horizon: int, machines: int, targets: tuple[float, float]) -> Iterator[Row]:
-    """Measure OASiS per job along a run, beside the printed programme and a MILP on some of the same offers.
+    """Measure OASiS per job along a run, beside the printed program and a MILP on some of the same offers.
 
     The targets are for the median and the 99 % quantile, in ms.
     """
@@ -156,7 +156,7 @@ def schedules(horizon: int, machines: int, targets: tuple[float, float]) -> Iter
     yield Row(f"{label}: 99 % quantile", float(np.quantile(spent, 0.99)), targets[1], unit="ms")
     ours_here, theirs = statistics.fmean(ours), statistics.fmean(printed)
     label = f"best schedule alone, T={horizon}, {2 * machines} machines: mean"
-    yield Row(label, ours_here, None, f"printed programme ({len(offers)} jobs)", theirs, "ms")
+    yield Row(label, ours_here, None, f"printed program ({len(offers)} jobs)", theirs, "ms")
     yield Row(
         label,
         ours_here,

@@ -47,9 +47,9 @@ class Row:
 
 def timed(job: Callable[[], Any]) -> float:
     """Return the wall-clock seconds of a job."""
-    begin = time.perf_counter()
+    start = time.perf_counter()
     job()
-    return time.perf_counter() - begin
+    return time.perf_counter() - start
 
 
 def median_of(times: int, job: Callable[[], Any]) -> float:

@@ -51,9 +51,9 @@ DECISIONS = (("da-mc", "small", 0.4), ("das", "small", 2.0), ("das", "medium", N
 
 def cpu(job: Callable[[], Any]) -> float:
     """Return the CPU seconds of a job."""
-    begin = time.process_time()
+    start = time.process_time()
     job()
-    return time.process_time() - begin
+    return time.process_time() - start
 
 
 def steps() -> Iterator[Row]:

@@ -117,7 +117,7 @@ class Cluster:
         for job in self.pending[: self.instance.setting.window]:
             rooms = job.rooms(self.free)
             if sum(rooms) >= job.instances:
-                self.begin(job, rooms)
+                self.start(job, rooms)
         near = {job.index: job for k in self.touched for job in self.here[k]}
         self.touched.clear()
         for job in near.values():
@@ -128,7 +128,7 @@ class Cluster:
             elif speed != job.speed:
                 job.process.interrupt(speed)
 
-    def begin(self, job: Job, rooms: list[int]) -> None:
+    def start(self, job: Job, rooms: list[int]) -> None:
         """Start a job on the first machines with room."""
         left = job.instances
         for k, room in enumerate(rooms):

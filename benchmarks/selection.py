@@ -53,9 +53,9 @@ class Watched(Esdp):
 
     def decide(self, observation: Observation) -> np.ndarray:
         """Decide by the clock."""
-        begin = time.perf_counter()
+        start = time.perf_counter()
         x = super().decide(observation)
-        self.seconds.append(time.perf_counter() - begin)
+        self.seconds.append(time.perf_counter() - start)
         untried = self._statistics.untried[self._setting.open(observation.arrivals)]
         if observation.slot in self._keep and not untried.any():
             upsilon, sigma2 = self.index(observation.slot)
@@ -66,9 +66,9 @@ class Watched(Esdp):
 
     def learn(self, feedback: Feedback) -> None:
         """Learn by the clock."""
-        begin = time.perf_counter()
+        start = time.perf_counter()
         super().learn(feedback)
-        self.seconds[-1] += time.perf_counter() - begin
+        self.seconds[-1] += time.perf_counter() - start
 
 
 def dense(setting: Setting, seen: Seen) -> float:

@@ -41,10 +41,10 @@ class _StopTheClock(event.Listener):
     """Stops the clock while numba loads or compiles, and while it waits for another thread that does."""
 
     def on_start(self, event: Any) -> None:
-        stopwatch.begin()
+        stopwatch.pause()
 
     def on_end(self, event: Any) -> None:
-        stopwatch.end()
+        stopwatch.resume()
 
 
 class _Announce(event.Listener):

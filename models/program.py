@@ -460,12 +460,12 @@ class PyomoProgram(Program):
     def _solve_with_highs(self, time_limit: float | None, options: dict[str, Any]) -> Solved:
         Highs = library("pyomo.contrib.solver.solvers.highs").Highs
 
-        begin = stopwatch.now()
+        start = stopwatch.now()
         if self._highs is None:
             self._highs = Highs()
             self._highs.set_instance(self.model)
         if time_limit is not None:  # the translation counts
-            time_limit -= stopwatch.now() - begin
+            time_limit -= stopwatch.now() - start
             if time_limit <= 0.0:
                 return Solved("maxTimeLimit", None, {})
         gap = options.pop("gap", None)

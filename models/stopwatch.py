@@ -28,11 +28,11 @@ def now() -> float:
     """Return the seconds of a clock of this process that stands still while anything loads or compiles."""
     with _guard:
         while _depth.get(threading.get_ident()):  # an interrupt hid the end of a stop: who asks is not in one
-            end()
+            resume()
         return (_since if _depth else time.perf_counter()) - _stood
 
 
-def begin() -> None:
+def pause() -> None:
     """Stop the clock, until :func:`end`; stops may be nested, and those of several threads overlap."""
     global _since
     with _guard:
@@ -42,7 +42,7 @@ def begin() -> None:
         _depth[me] = _depth.get(me, 0) + 1
 
 
-def end() -> None:
+def resume() -> None:
     """Let the clock go on, if this ends the outermost stop of the last thread that is in one."""
     global _stood
     with _guard:
@@ -57,11 +57,11 @@ def end() -> None:
 @contextmanager
 def stopped() -> Iterator[None]:
     """Stop the clock for the time of a block."""
-    begin()
+    pause()
     try:
         yield
     finally:
-        end()
+        resume()
 
 
 def library(module: str) -> Any:

@@ -66,15 +66,15 @@ class Seal:
 
     Parameters
     ----------
-    name, thing
+    name, obj
         What it is called in errors, and the thing itself.
     """
 
-    def __init__(self, name: str, thing: Any) -> None:
+    def __init__(self, name: str, obj: Any) -> None:
         self._objects: list[tuple[str, Any, type, dict[str, Any], frozenset[str]]] = []
         self._names: list[tuple[str, str]] = []
         self._arrays: list[np.ndarray] = []
-        parts = [("", name, thing)]
+        parts = [("", name, obj)]
         for path, key, part in parts:  # which grow
             if isinstance(part, np.ndarray):
                 self._names.append((path, key))
@@ -134,7 +134,7 @@ class Watch:
 
     def __init__(self, instance: Instance, *others: Any) -> None:
         room = type(instance).__module__.rpartition(".")[0]
-        kinds = {kind for thing in (instance, *others) for kind in type(thing).__mro__}
+        kinds = {kind for obj in (instance, *others) for kind in type(obj).__mro__}
         names = {kind.__module__ for kind in kinds if kind.__module__.rpartition(".")[0] == room} | ALWAYS
         if room.startswith(OURS):
             names |= {name for name in sys.modules if name.startswith(f"{room}.")}

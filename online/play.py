@@ -14,9 +14,9 @@ import numpy as np
 from ..models import stopwatch
 from ..models.base import DecisionType, InputError, Instance
 from ..models.copying import copied
-from .apart import Apart
 from .base import Policy, Traits
 from .guard import Seal, Watch, caches_of, plain, refuse
+from .isolated import Isolated
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +106,7 @@ def play(
     """
     check_member(policy, instance.problem)
     mine, setting = copied(instance), copied(instance.setting)
-    with Apart(policy) if isolated else nullcontext(policy) as player:
+    with Isolated(policy) if isolated else nullcontext(policy) as player:
         run = _play(player, mine, setting, seed, keep_decisions, enforce, progress)
     _keep_caches(instance, mine, setting)
     return run
@@ -122,7 +122,7 @@ def _play(
     progress: Callable[[int], None] | None,
 ) -> Run:
     """Play on an instance that nobody else has; ``setting`` is the copy for the policy."""
-    begin = stopwatch.now()
+    start = stopwatch.now()
     digest = instance.digest()
     episode = instance.episode(policy.traits.sees)
     sealed, watch = Seal("setting", setting), Watch(instance, instance.setting, episode)
@@ -159,7 +159,7 @@ def _play(
         rewards=np.array(rewards, dtype=np.float64),
         infeasible=infeasible,
         decisions=tuple(decisions) if keep_decisions else None,
-        seconds=stopwatch.now() - begin,
+        seconds=stopwatch.now() - start,
     )
 
 

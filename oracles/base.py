@@ -30,7 +30,7 @@ class OracleError(ClairvoyantError):
 
 
 class WhyStopped(enum.Enum):
-    """Why an oracle stopped; apart from its incumbent."""
+    """Why an oracle stopped, whatever its incumbent is."""
 
     PROVED = "proved"
     GAP_REACHED = "gap reached"

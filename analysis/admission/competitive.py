@@ -60,7 +60,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...models.admission.cluster import Books
+from ...models.admission.cluster import Usage
 from ...models.admission.instance import AdmissionInstance
 from ...models.admission.jobs import Job
 from ...models.admission.prices import price_range
@@ -122,16 +122,16 @@ class Step:
     largest: float
 
 
-def prices(found: PriceRange, books: Books, *, floor: bool = False, steep: bool = False) -> Prices:
-    """Return the prices of a range at these books, per share of all capacity: (22), or the steep ones.
+def prices(found: PriceRange, usage: Usage, *, floor: bool = False, steep: bool = False) -> Prices:
+    """Return the prices of a range at this usage, per share of all capacity: (22), or the steep ones.
 
     What no job demands has the price 0. For x = 1 the steep price is U as soon as anything is taken.
     """
-    s, share = books.setting, found.share if steep else 0.0
+    s, share = usage.setting, found.share if steep else 0.0
     result = []
     for taken, has, upper, lower in (
-        (books.workers, s.worker_units, found.upper_workers, found.lower(floor)[0]),
-        (books.servers, s.server_units, found.upper_servers, found.lower(floor)[1]),
+        (usage.workers, s.worker_units, found.upper_workers, found.lower(floor)[0]),
+        (usage.servers, s.server_units, found.upper_servers, found.lower(floor)[1]),
     ):
         asked = np.isfinite(upper) & math.isfinite(lower)
         low = lower if math.isfinite(lower) else 0.0
@@ -176,10 +176,10 @@ def payoffs_at(instance: AdmissionInstance, at: Prices) -> np.ndarray:
 def duals(instance: AdmissionInstance, policy: Oasis) -> Duals:
     """Return the dual objectives of OASiS (``scale`` 1) after it has played the instance."""
     s = instance.setting
-    final = _prices(policy, policy.books)
+    final = _prices(policy, policy.usage)
     payoffs = sum(policy.payoffs.values())
     return Duals(
-        start=dual(s, 0.0, _prices(policy, Books(s))),
+        start=dual(s, 0.0, _prices(policy, Usage(s))),
         printed=dual(s, payoffs, final),
         raised=dual(s, payoffs, raised_prices(policy)),
         repaired=dual(s, float(payoffs_at(instance, final).sum()), final),
@@ -188,12 +188,12 @@ def duals(instance: AdmissionInstance, policy: Oasis) -> Duals:
 
 def raised_prices(policy: Oasis) -> Prices:
     """Return the final prices, U where the largest job may not fit; see the module."""
-    s, r, books = policy.books.setting, policy.range, policy.books
+    s, r, usage = policy.usage.setting, policy.range, policy.usage
     result = []
-    workers, servers = _prices(policy, books)
+    workers, servers = _prices(policy, usage)
     for taken, has, upper, price in (
-        (books.workers, s.worker_units, r.upper_workers, workers),
-        (books.servers, s.server_units, r.upper_servers, servers),
+        (usage.workers, s.worker_units, r.upper_workers, workers),
+        (usage.servers, s.server_units, r.upper_servers, servers),
     ):
         tight = (taken > 0) & (taken >= (1.0 - r.share) * has * (1.0 - 1e-12))
         result.append(np.where(tight & np.isfinite(upper), np.maximum(price, np.exp(upper)), price))
@@ -203,17 +203,17 @@ def raised_prices(policy: Oasis) -> Prices:
 def steps(instance: AdmissionInstance, policy: Oasis) -> Iterator[Step]:
     """Yield what every accepted job did to primal and dual, from the plans of a finished run."""
     s = instance.setting
-    books = Books(s)
-    before = _prices(policy, books)
+    usage = Usage(s)
+    before = _prices(policy, usage)
     for i in sorted(policy.plans):
         job, plan = instance.jobs[i], policy.plans[i]
-        taken = books.workers.copy(), books.servers.copy()
-        books.book(job, plan.schedule)
-        after = _prices(policy, books)
+        taken = usage.workers.copy(), usage.servers.copy()
+        usage.add(job, plan.schedule)
+        after = _prices(policy, usage)
         relation = largest = 0.0
         for old, new, g, now, has in (
-            (before[0], after[0], taken[0], books.workers, s.worker_units),
-            (before[1], after[1], taken[1], books.servers, s.server_units),
+            (before[0], after[0], taken[0], usage.workers, s.worker_units),
+            (before[1], after[1], taken[1], usage.servers, s.server_units),
         ):
             share = (now - g) / np.maximum(has, 1)
             dearer = new > old
@@ -312,9 +312,9 @@ def _shares(has: np.ndarray) -> np.ndarray:
     return result
 
 
-def _prices(policy: Oasis, books: Books) -> Prices:
-    """Return the prices of the policy's range and settings at these books."""
-    return prices(policy.range, books, floor=policy.floor, steep=policy.steep)
+def _prices(policy: Oasis, usage: Usage) -> Prices:
+    """Return the prices of the policy's range and settings at this usage."""
+    return prices(policy.range, usage, floor=policy.floor, steep=policy.steep)
 
 
 def _log_expm1(value: float) -> float:

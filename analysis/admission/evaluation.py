@@ -145,10 +145,10 @@ def seconds_per_job(policy: Policy, sampled: AdmissionInstance, seed: int) -> np
     episode = sampled.episode(policy.traits.sees)
     found = []
     for observation in episode:
-        begin = time.process_time()
+        start = time.process_time()
         decision = policy.decide(observation)
         if observation.jobs:
-            found.append((time.process_time() - begin) / len(observation.jobs))
+            found.append((time.process_time() - start) / len(observation.jobs))
         episode.apply(decision)
     return np.array(found)
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ...models.admission.cluster import Books
+from ...models.admission.cluster import Usage
 from ...models.admission.generate import generate
 from ...models.admission.instance import AdmissionInstance
 from ...models.admission.jobs import Job
@@ -547,7 +547,7 @@ def _check_lemma_2(context: Context) -> Finding:
 
 
 def _check_lemma_3(context: Context) -> Finding:
-    books = Books(by_hand(*HAND[0]).setting)
+    usage = Usage(by_hand(*HAND[0]).setting)
     rng = np.random.default_rng(context.seed)
     worst, count = -math.inf, context.pick(200, 2000, 10000)
     for _ in range(count):
@@ -556,8 +556,8 @@ def _check_lemma_3(context: Context) -> Finding:
         taken = int(rng.integers(1, 10**7))
         values = []
         for units in (taken - 1, taken, taken + 1):  # of the 10^7 that the machine has
-            books.workers[:] = units
-            values.append(float(competitive.prices(found, books)[0][0, 0, 0]))
+            usage.workers[:] = units
+            values.append(float(competitive.prices(found, usage)[0][0, 0, 0]))
         slope = (values[2] - values[0]) / 2e-7  # c dp / dg
         worst = max(worst, slope / values[1] - max(1.0, span))
     return Finding(
@@ -689,14 +689,14 @@ def _check_server_volume(_context: Context) -> Finding:
 def by_prices_alone(instance: AdmissionInstance) -> float:
     """Admit jobs by price only, without (30) and (31), and return the largest load / capacity."""
     s, r = instance.setting, instance.announced
-    books = Books(s)
+    usage = Usage(s)
     for job in instance.jobs:
-        at = competitive.prices(r, books)
+        at = competitive.prices(r, usage)
         if job.index not in instance.never:
             plan = cheapest_schedule(job, competitive.empty_offer(s, job, at))
             if plan is not None and plan.payoff > 0.0:
-                books.book(job, plan.schedule)
-    sides = ((books.workers, s.worker_units), (books.servers, s.server_units))
+                usage.add(job, plan.schedule)
+    sides = ((usage.workers, s.worker_units), (usage.servers, s.server_units))
     return max(float((taken / np.maximum(has, 1)).max(initial=0.0)) for taken, has in sides)
 
 
@@ -722,7 +722,7 @@ def _check_exhausted(context: Context) -> Finding:
     both = other_resource()
     policy = Oasis(floor=False)
     earned = play(policy, both).total
-    full = bool((policy.books.workers[0, :, 0] == both.setting.worker_units[:, 0]).all())
+    full = bool((policy.usage.workers[0, :, 0] == both.setting.worker_units[:, 0]).all())
     return Finding(
         holds_if(not (full and len(policy.plans) == 2) and alone <= 1.0 and bool((loads <= 1.0).all())),
         "A job that needs the exhausted resource has no positive payoff, as U is at least its worth per "
@@ -754,7 +754,7 @@ def _empty_margins(instance: AdmissionInstance) -> list[tuple[float, float]]:
         volumes = [job.work * float(getattr(s, name)(job).sum()) for job in found]
         asked = [v for v in volumes if v > 0.0]
         part += 0.25 * min(asked) / (s.horizon * kinds) if asked else 0.0
-    at = competitive.prices(r, Books(s))
+    at = competitive.prices(r, Usage(s))
     margins = []
     for job in found:
         plan = cheapest_schedule(job, competitive.empty_offer(s, job, at))

@@ -750,9 +750,9 @@ def seconds_per_decision(policy: Policy, sampled: PlacementInstance, seed: int) 
     spent, count = 0.0, 0
     episode = sampled.episode(policy.traits.sees)
     for observation in episode:
-        begin = time.process_time()
+        start = time.process_time()
         decision = policy.decide(observation)
-        spent += time.process_time() - begin
+        spent += time.process_time() - start
         count += 1
         episode.apply(decision)
     return spent / count

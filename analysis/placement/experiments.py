@@ -119,7 +119,7 @@ def followed(sampled: PlacementInstance, decisions: Iterable[Any]) -> Schedule:
     simulator = sampled.simulator()
     for decision in decisions:
         simulator.advance()
-        simulator.begin(read_starts(decision))
+        simulator.start(read_starts(decision))
     if simulator.advance():
         raise RuntimeError("the decisions of a run end before the instance does")
     return taken_schedule(simulator)

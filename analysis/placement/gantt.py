@@ -137,11 +137,11 @@ def _bars(rows: np.ndarray, top: int) -> list[Bar]:
     ordered = rows[np.lexsort((rows[:, 2], rows[:, 0]))]
     new = np.ones(len(ordered), dtype=bool)
     new[1:] = (np.diff(ordered[:, 0]) != 0) | (np.diff(ordered[:, 2]) != 1)
-    begin = np.flatnonzero(new)
-    end = np.append(begin[1:], len(ordered))[: len(begin)]
+    start = np.flatnonzero(new)
+    end = np.append(start[1:], len(ordered))[: len(start)]
     return [
         Bar(int(ordered[a, 0]), top + int(ordered[a, 2]), top + int(ordered[b - 1, 2]))
-        for a, b in zip(begin, end, strict=True)
+        for a, b in zip(start, end, strict=True)
     ]
 
 

@@ -112,9 +112,9 @@ class Steps(NamedTuple):
         return result
 
 
-def _count(begin: np.ndarray, end: np.ndarray, size: np.ndarray) -> Steps:
+def _count(start: np.ndarray, end: np.ndarray, size: np.ndarray) -> Steps:
     """Return the sum of the sizes of what has begun and not ended yet."""
-    times, place = np.unique(np.concatenate([begin, end]), return_inverse=True)
+    times, place = np.unique(np.concatenate([start, end]), return_inverse=True)
     change = np.zeros(len(times), dtype=np.int64)
     np.add.at(change, place, np.concatenate([size, -size]))
     return Steps(times, np.cumsum(change))

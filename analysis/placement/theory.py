@@ -160,7 +160,7 @@ def every_end(instance: PlacementInstance) -> Iterator[tuple[Simulator, bool]]:
         for rows, full in every_decision(instance, simulator):
             branch = instance.simulator()
             kernels.copy_state(simulator.state, branch.state)
-            branch.begin(rows)
+            branch.start(rows)
             yield from visit(branch, eager and full)
 
     return visit(instance.simulator(), True)
@@ -607,7 +607,7 @@ def rewards_of(instance: PlacementInstance, decisions: Sequence[np.ndarray]) -> 
     simulator.advance()
     for rows in decisions:
         failed = np.setdiff1d(simulator.pending, rows[:, 0])
-        simulator.begin(rows)
+        simulator.start(rows)
         simulator.advance()
         for unit, meter in meters.items():
             sums[unit] += meter.printed(failed, unit=unit)

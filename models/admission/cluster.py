@@ -1,4 +1,4 @@
-"""What is taken on every machine in every slot: the books that policies and oracles keep."""
+"""The usage of every machine in every slot, as policies and oracles track it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .schedule import Schedule
 from .setting import Setting
 
 
-class Books:
+class Usage:
     """Amounts taken on the machines, in whole multiples of 1e-6.
 
     Attributes
@@ -25,7 +25,7 @@ class Books:
         self.workers = np.zeros((setting.horizon, *setting.worker_units.shape), dtype=np.int64)
         self.servers = np.zeros((setting.horizon, *setting.server_units.shape), dtype=np.int64)
 
-    def book(self, job: Job, schedule: Schedule, sign: int = 1) -> None:
+    def add(self, job: Job, schedule: Schedule, sign: int = 1) -> None:
         """Add what a job's schedule takes, or with ``sign=-1`` take it off again."""
         sides = (
             (self.workers, schedule.workers, job.worker_units),

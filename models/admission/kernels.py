@@ -5,10 +5,10 @@ All of them stand in this one file, because compiled code is cached by file.
 How the best schedule is found (:func:`best_counts`): the cost of a slot is a curve over how many workers run.
 The lower hulls of the curves, merged by slope, give a Lagrangian bound on the cost for every deadline. The
 deadlines are then solved in descending order of the payoff that their bound promises, until no bound promises
-more than what was found. A deadline is solved by a programme over deviations from the Lagrangian solution,
+more than what was found. A deadline is solved by a program over deviations from the Lagrangian solution,
 restricted to choices whose reduced cost is within a budget: if it finds anything, that is optimal, because
 whatever it left out has a larger reduced cost. Where many slots cost the same, sums of deviations count
-modulo the width of what is tied. If all that takes too long, the programme over all worker-slots solves the
+modulo the width of what is tied. If all that takes too long, the program over all worker-slots solves the
 deadlines that are left at once.
 
 An ``offer`` is a tuple of the arrays of :class:`.schedule.Offer` and of the parameter servers that y workers
@@ -24,10 +24,10 @@ from ..compiled import njit
 TINY = 1e-13  # of the utility: promises of less than that are rounding
 ROUNDING = 1e-13  # differences of costs that are equal but for rounding
 TRIES = 3  # budgets for a deadline
-STEPS = 200_000  # of a programme over deviations
+STEPS = 200_000  # of a program over deviations
 TILE = 2048  # states that fit into the fastest memory
 MOST_ENTRIES = 10**8  # of a table
-MOST_STEPS = 10**11  # of the programme over all worker-slots, half a minute
+MOST_STEPS = 10**11  # of the program over all worker-slots, half a minute
 
 
 @njit(cache=True, error_model="numpy")
@@ -129,18 +129,18 @@ def _slot_curve(offer, s, curve):  # type: ignore[no-untyped-def]
 def slot_curves(offer):  # type: ignore[no-untyped-def]
     """Return the curves of all slots, [slot][y], and the largest y of each."""
     slots = offer[0].shape[0]
-    curves, mosts = np.empty((slots, offer[4].size)), np.empty(slots, dtype=np.int64)
+    curves, limits = np.empty((slots, offer[4].size)), np.empty(slots, dtype=np.int64)
     for s in range(slots):
-        mosts[s] = _slot_curve(offer, s, curves[s])
-    return curves, mosts
+        limits[s] = _slot_curve(offer, s, curves[s])
+    return curves, limits
 
 
 @njit(cache=True, error_model="numpy")
-def _reveal(offer, curves, mosts, unit, limit, slots):  # type: ignore[no-untyped-def]
+def _reveal(offer, curves, limits, unit, limit, slots):  # type: ignore[no-untyped-def]
     """Work out the curves of the slots that may cost no more than ``limit`` a worker, if they are unknown."""
     for s in range(slots):
-        if mosts[s] < 0 and unit[s] <= limit:
-            mosts[s] = _slot_curve(offer, s, curves[s])
+        if limits[s] < 0 and unit[s] <= limit:
+            limits[s] = _slot_curve(offer, s, curves[s])
 
 
 @njit(cache=True, error_model="numpy")
@@ -224,43 +224,43 @@ def _advance(before, now, curve, most, low, high):  # type: ignore[no-untyped-de
 
 
 @njit(cache=True, error_model="numpy")
-def all_costs(curves, mosts, work):  # type: ignore[no-untyped-def]
+def all_costs(curves, limits, work):  # type: ignore[no-untyped-def]
     """Return the least cost of ``work`` worker-slots by each slot (28), O(S W N); infinite if impossible."""
     slots = curves.shape[0]
     costs, before, now = np.full(slots, np.inf), np.full(work + 1, np.inf), np.full(work + 1, np.inf)
     before[0] = 0.0
     reach = 0
     for s in range(slots):
-        reach = min(work, reach + mosts[s])
-        _advance(before, now, curves[s], mosts[s], 0, reach)
+        reach = min(work, reach + limits[s])
+        _advance(before, now, curves[s], limits[s], 0, reach)
         before, now = now, before
         costs[s] = before[work]
     return costs
 
 
 @njit(cache=True, error_model="numpy")
-def all_counts(curves, mosts, work, first, last, utilities):  # type: ignore[no-untyped-def]
+def all_counts(curves, limits, work, first, last, utilities):  # type: ignore[no-untyped-def]
     """Return the largest payoff of the deadlines first, ..., last and its workers, by all worker-slots.
 
     Of equal payoffs the earliest deadline counts, and work is done as early as possible.
     """
     best = np.empty((last + 2, work + 1))
-    best[0, 0], best[0, 1 : mosts[0] + 1] = 0.0, np.inf
+    best[0, 0], best[0, 1 : limits[0] + 1] = 0.0, np.inf
     rest = np.zeros(last + 2, dtype=np.int64)  # what the slots s, ..., last can do at most
     for s in range(last, -1, -1):
-        rest[s] = rest[s + 1] + mosts[s]
+        rest[s] = rest[s + 1] + limits[s]
     reach, payoff, deadline = 0, -np.inf, -1
     for s in range(last + 1):
-        reach = min(work, reach + mosts[s])
-        _advance(best[s], best[s + 1], curves[s], mosts[s], max(0, work - rest[s + 1]), reach)
+        reach = min(work, reach + limits[s])
+        _advance(best[s], best[s + 1], curves[s], limits[s], max(0, work - rest[s + 1]), reach)
         if s < last:
-            best[s + 1, reach + 1 : reach + mosts[s + 1] + 1] = np.inf
+            best[s + 1, reach + 1 : reach + limits[s + 1] + 1] = np.inf
         if s >= first and utilities[s] - best[s + 1, work] > payoff:
             payoff, deadline = utilities[s] - best[s + 1, work], s
     counts = np.zeros(last + 1, dtype=np.int64)
     left = work
     for s in range(deadline, -1, -1):
-        for y in range(min(left, mosts[s]) + 1):
+        for y in range(min(left, limits[s]) + 1):
             if best[s, left - y] + curves[s, y] == best[s + 1, left]:
                 counts[s] = y
                 left -= y
@@ -269,7 +269,7 @@ def all_counts(curves, mosts, work, first, last, utilities):  # type: ignore[no-
 
 
 @njit(cache=True, error_model="numpy")
-def _choices(curves, mosts, base, price, budget):  # type: ignore[no-untyped-def]
+def _choices(curves, limits, base, price, budget):  # type: ignore[no-untyped-def]
     """Return what slots may deviate from ``base`` by, with reduced cost at ``price`` within the budget.
 
     Returns the slots that can deviate, where their choices begin (and end), the changes in workers with 0
@@ -281,12 +281,12 @@ def _choices(curves, mosts, base, price, budget):  # type: ignore[no-untyped-def
     delta, cost = np.empty(size, dtype=np.int64), np.empty(size)
     for s in range(slots):
         zero, here = curves[s, base[s]] - price * base[s], n
-        if n + mosts[s] + 1 > size:
-            size = 2 * (n + mosts[s] + 1)
+        if n + limits[s] + 1 > size:
+            size = 2 * (n + limits[s] + 1)
             wider, dearer = np.empty(size, dtype=np.int64), np.empty(size)
             wider[:n], dearer[:n] = delta[:n], cost[:n]
             delta, cost = wider, dearer
-        for y in range(mosts[s] + 1):
+        for y in range(limits[s] + 1):
             reduced = curves[s, y] - price * y - zero
             if reduced <= budget or y == base[s]:
                 delta[n], cost[n] = y - base[s], max(0.0, reduced)
@@ -358,7 +358,7 @@ def _within(base, slot, begin, delta, cost, budget, missing, counts):  # type: i
 
 @njit(cache=True, error_model="numpy")
 def _modulo(  # type: ignore[no-untyped-def]
-    curves, mosts, base, slot, begin, delta, cost, budget, missing, price, width, counts
+    curves, limits, base, slot, begin, delta, cost, budget, missing, price, width, counts
 ):
     """Find the cheapest choices that add ``missing`` workers but for a multiple of ``width``, and mend that.
 
@@ -410,7 +410,7 @@ def _modulo(  # type: ignore[no-untyped-def]
                 state = source
                 break
     for s in range(counts.size):
-        while missing >= width and counts[s] + width <= mosts[s]:
+        while missing >= width and counts[s] + width <= limits[s]:
             if curves[s, counts[s] + width] - curves[s, counts[s]] > price * width * (1.0 + ROUNDING):
                 break
             counts[s] += width
@@ -425,7 +425,7 @@ def _modulo(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def _bounds(offer, unit, work, utilities, curves, mosts, hull, corners):  # type: ignore[no-untyped-def]
+def _bounds(offer, unit, work, utilities, curves, limits, hull, corners):  # type: ignore[no-untyped-def]
     """Return the Lagrangian price and the payoff that it promises for every deadline.
 
     One pass over the slots keeps the cheapest ``work`` worker-slots of all hulls. The curves and hulls of the
@@ -438,11 +438,11 @@ def _bounds(offer, unit, work, utilities, curves, mosts, hull, corners):  # type
     for s in range(slots):
         if total < work or unit[s] < slopes[0]:
             if s and corners[s - 1] and _alike(offer, s):
-                mosts[s], corners[s] = mosts[s - 1], corners[s - 1]
+                limits[s], corners[s] = limits[s - 1], corners[s - 1]
                 curves[s], hull[s] = curves[s - 1], hull[s - 1]
             else:
-                mosts[s] = _slot_curve(offer, s, curves[s])
-                corners[s] = _hull(curves[s], mosts[s], hull[s])
+                limits[s] = _slot_curve(offer, s, curves[s])
+                corners[s] = _hull(curves[s], limits[s], hull[s])
             if size + corners[s] > capacity:
                 capacity = 2 * (size + corners[s])
                 more, wider = np.empty(capacity), np.empty(capacity, dtype=np.int64)
@@ -507,24 +507,24 @@ def _lagrangian(curves, hull, corners, price, work, base):  # type: ignore[no-un
 
 
 @njit(cache=True, error_model="numpy")
-def _repair(offer, unit, price, missing, width, curves, mosts, corners, base, counts):  # type: ignore[no-untyped-def]
+def _repair(offer, unit, price, missing, width, curves, limits, corners, base, counts):  # type: ignore[no-untyped-def]
     """Add the missing workers to ``base`` at the least cost; return whether that succeeded, and the tries.
 
     The workers are written into ``counts``. All of them in one slot give the budget to start from.
     """
     gap = np.inf
     for s in range(base.size):
-        if corners[s] and base[s] + missing <= mosts[s]:
+        if corners[s] and base[s] + missing <= limits[s]:
             gap = min(gap, curves[s, base[s] + missing] - curves[s, base[s]] - price * missing)
     gap = max(0.0, gap) * (1.0 + 1e-9) + 10.0 * ROUNDING * price * curves.shape[1]
     budget = gap / 16.0 if gap < np.inf else price * missing
     for tries in range(1, TRIES + 1):
-        _reveal(offer, curves, mosts, unit, price + budget, base.size)
-        slot, begin, delta, cost = _choices(curves, mosts, base, price, budget)
+        _reveal(offer, curves, limits, unit, price + budget, base.size)
+        slot, begin, delta, cost = _choices(curves, limits, base, price, budget)
         state = _within(base, slot, begin, delta, cost, budget, missing, counts)
         if state < 0 and width > 0:
             state = _modulo(
-                curves, mosts, base, slot, begin, delta, cost, budget, missing, price, width, counts
+                curves, limits, base, slot, begin, delta, cost, budget, missing, price, width, counts
             )
         if state or budget >= gap:
             return state > 0, tries
@@ -537,8 +537,8 @@ def best_counts(offer, ratio, work, utilities, least):  # type: ignore[no-untype
     """Return payoff, cost and workers in every slot of the schedule with the largest payoff above ``least``.
 
     Without one there are no workers. ``ratio`` is at most the parameter servers per worker, b / B. Also
-    returns how the result came about: how often a programme over deviations was solved, and 1 if the one over
-    all worker-slots was needed, -1 if a table or that programme would be too large, so that nothing is known.
+    returns how the result came about: how often a program over deviations was solved, and 1 if the one over
+    all worker-slots was needed, -1 if a table or that program would be too large, so that nothing is known.
     """
     slots, most, useful, low = utilities.size, offer[4].size - 1, 0, np.inf
     unit = np.empty(slots)  # no more than what a worker costs in the slot
@@ -552,9 +552,9 @@ def best_counts(offer, ratio, work, utilities, least):  # type: ignore[no-untype
         return least, np.inf, np.zeros(0, dtype=np.int64), 0, -1
     curves = np.empty((slots, most + 1))
     curves[:, 0] = 0.0
-    mosts = np.full(slots, -1, dtype=np.int64)  # -1: the curve has not been needed
+    limits = np.full(slots, -1, dtype=np.int64)  # -1: the curve has not been needed
     hull, corners = np.empty((slots, most + 1), dtype=np.int64), np.zeros(slots, dtype=np.int64)
-    prices, promise = _bounds(offer, unit, work, utilities, curves, mosts, hull, corners)
+    prices, promise = _bounds(offer, unit, work, utilities, curves, limits, hull, corners)
     payoff, outlay, counts, tries = least, np.inf, np.zeros(0, dtype=np.int64), 0
     base = np.zeros(slots, dtype=np.int64)
     while True:
@@ -569,7 +569,7 @@ def best_counts(offer, ratio, work, utilities, least):  # type: ignore[no-untype
         found, solved = here.copy(), missing == 0
         if not solved:
             solved, tried = _repair(
-                offer, unit, prices[last], missing, width, curves, mosts, corners, here, found
+                offer, unit, prices[last], missing, width, curves, limits, corners, here, found
             )
             tries += tried
         if not solved:
@@ -586,8 +586,8 @@ def best_counts(offer, ratio, work, utilities, least):  # type: ignore[no-untype
             first, last = min(first, s), max(last, s)
     if (last + 1) * work > MOST_ENTRIES or (last + 1) * work * most > MOST_STEPS:
         return payoff, outlay, counts, tries, -1
-    _reveal(offer, curves, mosts, unit, np.inf, last + 1)
-    found = all_counts(curves, mosts, work, first, last, utilities)
+    _reveal(offer, curves, limits, unit, np.inf, last + 1)
+    found = all_counts(curves, limits, work, first, last, utilities)
     spent, worth = _worth(curves, found, utilities)
     if worth > payoff:
         payoff, outlay, counts = worth, spent, found

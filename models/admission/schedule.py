@@ -15,7 +15,7 @@ from ..base import InputError, numbers
 from .jobs import LARGEST, Job
 
 MOST_ENTRIES = 10**8
-"""What the table of the printed programme may hold."""
+"""What the table of the printed program may hold."""
 
 
 class Deployment(NamedTuple):
@@ -148,7 +148,7 @@ class Plan:
 def deadline_costs(job: Job, offer: Offer) -> np.ndarray:
     """Return the least cost (28) of doing the job's work by each slot a, ..., T; infinite if it cannot be.
 
-    One programme over all worker-slots serves all deadlines, O(S W N).
+    One program over all worker-slots serves all deadlines, O(S W N).
 
     Raises
     ------
@@ -163,8 +163,8 @@ def deadline_costs(job: Job, offer: Offer) -> np.ndarray:
     slots = len(offer.worker_room)
     if slots * job.chunks > kernels.MOST_ENTRIES or slots * job.work * job.chunks > kernels.MOST_STEPS:
         raise _too_large(job, slots)
-    curves, mosts = kernels.slot_curves(_arrays(job, offer))
-    costs: np.ndarray = kernels.all_costs(curves, mosts, job.work)
+    curves, limits = kernels.slot_curves(_arrays(job, offer))
+    costs: np.ndarray = kernels.all_costs(curves, limits, job.work)
     return costs
 
 
@@ -223,7 +223,7 @@ def printed_schedule(job: Job, offer: Offer) -> Plan | None:
     Raises
     ------
     InputError
-        For a job with so many chunks that the table of the programme has more than :data:`MOST_ENTRIES`.
+        For a job with so many chunks that the table of the program has more than :data:`MOST_ENTRIES`.
     """
     from . import kernels
 
@@ -233,7 +233,7 @@ def printed_schedule(job: Job, offer: Offer) -> Plan | None:
     if _hopeless(job, offer) or chunks > int(takes[-1]) * slots:
         return None
     if slots * chunks > MOST_ENTRIES:
-        what = f"{chunks} chunks in {slots} slots are more than the printed programme can handle"
+        what = f"{chunks} chunks in {slots} slots are more than the printed program can handle"
         raise InputError(f"jobs[{job.index}].epochs: {job.epochs!r}: {what}")
     curves = kernels.slot_curves(_arrays(job, offer))[0]
     costs, choice = kernels.fill_chunks(curves, takes, chunks)
@@ -267,7 +267,7 @@ def _plan(job: Job, offer: Offer, counts: np.ndarray, cost: float, payoff: float
 
 
 def _too_large(job: Job, slots: int) -> InputError:
-    what = f"{job.work} worker-slots of work in {slots} slots are more than the exact programme can handle"
+    what = f"{job.work} worker-slots of work in {slots} slots are more than the exact program can handle"
     return InputError(f"jobs[{job.index}].chunks: {job.chunks!r}: {what}")
 
 

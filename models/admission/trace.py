@@ -106,8 +106,8 @@ def _machines(
     for what, count, found in (("with", workers, with_gpu), ("without", servers, without)):
         if count > 0 and not found:
             raise InputError(f"machines: {name} has no machine {what} GPU")
-    real = f"machines: GPU, cores and memory of {sources.MACHINES[name].file}, drawn by share"
-    return _of_trace(rngs[0], with_gpu, workers), _of_trace(rngs[1], without, servers), (real,)
+    described = f"machines: GPU, cores and memory of {sources.MACHINES[name].file}, drawn by share"
+    return _of_trace(rngs[0], with_gpu, workers), _of_trace(rngs[1], without, servers), (described,)
 
 
 def _of_trace(rng: np.random.Generator, types: list[MachineType], count: int) -> np.ndarray:

@@ -100,8 +100,8 @@ def best_gang(
     """
     end = math.inf if time_limit is None else stopwatch.now() + time_limit
     search = _Search(presolve(setting, weights), gap, end, report)
-    search.begin()
-    search.go_on()
+    search.start()
+    search.run()
     return search.result()
 
 
@@ -138,7 +138,7 @@ class _Search:
         bound, terms, rounding = self.proven[node]
         return bound - self.value <= max(self.gap * max(SCALE * terms, bound), ROUNDINGS * rounding)
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Make the root, bounded without any program, and try the allocation of jobs that are alone."""
         setting, n = self.reduced.setting, self.reduced.weights
         free = np.full(len(setting.task_port) + setting.ports, FREE)
@@ -150,7 +150,7 @@ class _Search:
                 self._take(self.reduced.able, self._shared(total))
         self._wait(root)
 
-    def go_on(self) -> None:
+    def run(self) -> None:
         """Solve nodes: that with the largest bound, then below it the one closest to HiGHS's answer."""
         relaxation = None
         while self.open and not self.done(self.open[0][1]) and not self.late():
@@ -268,9 +268,9 @@ class _Search:
         free[tasks:] &= np.bincount(setting.task_port, self.reduced.able, setting.ports) > 0
         if not free.any():  # nothing is left to decide, and still the bound is too far
             return None
-        apart = np.where(free, np.minimum(part, 1.0 - part), -1.0)
-        apart[tasks:] += apart[tasks:] > WHOLE
-        choice = int(np.argmax(apart))
+        fractionality = np.where(free, np.minimum(part, 1.0 - part), -1.0)
+        fractionality[tasks:] += fractionality[tasks:] > WHOLE
+        choice = int(np.argmax(fractionality))
         below = []
         for decided in (OFF, ON):
             fixed = self.fixed[node].copy()

@@ -243,7 +243,7 @@ class PlacementInstance(Instance[Setting]):
             decisions.append(frozen(rows))
             if not simulator.feasible(rows):
                 return decisions, simulator.violations(rows), simulator
-            simulator.begin(rows)
+            simulator.start(rows)
         return decisions, [], simulator
 
     def decisions(self, schedule: Schedule) -> tuple[np.ndarray, ...]:
@@ -346,6 +346,6 @@ def taken_schedule(simulator: Simulator) -> Schedule:
     """Return the schedule of a simulation that has come to its end."""
     state = simulator.state
     job = np.repeat(np.arange(len(state.start)), state.spans)
-    begin = np.repeat(state.first - np.cumsum(state.spans) + state.spans, state.spans)
-    rows = state.rows[begin + np.arange(len(job))]
+    first = np.repeat(state.first - np.cumsum(state.spans) + state.spans, state.spans)
+    rows = state.rows[first + np.arange(len(job))]
     return Schedule(state.start.copy(), state.finish.copy(), np.column_stack([job, rows]))

@@ -164,7 +164,7 @@ def _remove(jobs, count, job):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def begin(table, state, contention, rows):  # type: ignore[no-untyped-def]
+def start_rows(table, state, contention, rows):  # type: ignore[no-untyped-def]
     """Start jobs now; ``rows`` are (job, machine, count), feasible, those of a job one after the other."""
     clock = state.clock
     touched = np.zeros(state.free.shape[0], dtype=np.bool_)
@@ -341,7 +341,7 @@ def step(table, state, contention, window, rows):  # type: ignore[no-untyped-def
     """
     if not is_feasible(table, state, window, rows):
         return False, True
-    begin(table, state, contention, rows)
+    start_rows(table, state, contention, rows)
     return True, advance(table, state, contention, window)
 
 
@@ -416,4 +416,4 @@ def run_by_keys(table, state, contention, window, keys, rule, strict):  # type: 
         order = np.argsort(keys[jobs], kind="mergesort")
         instances, need = table.instances[jobs], table.need[jobs]
         rows = start_by_rule(table.capacity, state.free, jobs, instances, need, order, rule, strict)
-        begin(table, state, contention, rows)
+        start_rows(table, state, contention, rows)

@@ -69,15 +69,15 @@ def placement_program(instance: PlacementInstance) -> PyomoProgram:
     n, machines, step = len(jobs), len(capacity), steps(instance)
     duration = instance.table.duration // step
     room = {i: rooms(capacity, jobs.need[i], int(jobs.instances[i])).tolist() for i in range(n)}
-    begin = (jobs.submit // step).tolist()
+    release = (jobs.submit // step).tolist()
     horizon = int(jobs.submit.max(initial=0)) // step + int(duration.max(axis=1, initial=0).sum())
     m = pyo.ConcreteModel("placement")
     places = [(i, k) for i in range(n) for k in range(machines) if room[i][k]]
     pairs = list(itertools.permutations(range(n), 2))
     spans = [(i, K) for i in range(n) for K in range(1, duration.shape[1]) if duration[i, K] > 0]
     here = [(i, j, k) for i, j in pairs for k in range(machines) if room[i][k] and room[j][k]]
-    m.s = pyo.Var(range(n), bounds=lambda _, i: (begin[i], horizon))
-    m.e = pyo.Var(range(n), bounds=lambda _, i: (begin[i], horizon))
+    m.s = pyo.Var(range(n), bounds=lambda _, i: (release[i], horizon))
+    m.e = pyo.Var(range(n), bounds=lambda _, i: (release[i], horizon))
     m.c = pyo.Var(places, domain=pyo.NonNegativeIntegers, bounds=lambda _, i, k: (0, room[i][k]))
     m.p = pyo.Var(places, domain=pyo.Binary)
     m.z = pyo.Var(spans, domain=pyo.Binary)

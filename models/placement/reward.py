@@ -103,7 +103,7 @@ def printed_rewards(
         if attempted is not None:
             tried = _tried(attempted, len(result), tried)
         failed = np.setdiff1d(tried, rows[:, 0])
-        simulator.begin(rows)
+        simulator.start(rows)
         simulator.advance()
         result.append(meter.printed(failed, rate, second))
     if attempted is not None and len(attempted) > len(result):
@@ -203,7 +203,7 @@ def aligned_rewards(instance: PlacementInstance, schedule: Schedule) -> np.ndarr
     """
     result = []
     for simulator, meter, rows in _steps(instance, schedule):
-        simulator.begin(rows)
+        simulator.start(rows)
         simulator.advance()
         result.append(meter.aligned())
     return np.array(result, dtype=np.float64)

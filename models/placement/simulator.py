@@ -107,11 +107,11 @@ class Simulator:
 
         return bool(advance(self.table, self.state, self.contention, self.window))
 
-    def begin(self, rows: np.ndarray) -> None:
+    def start(self, rows: np.ndarray) -> None:
         """Start jobs now; ``rows`` (job, machine, count), sorted, must be feasible."""
-        from .kernels import begin
+        from .kernels import start_rows
 
-        begin(self.table, self.state, self.contention, rows)
+        start_rows(self.table, self.state, self.contention, rows)
 
     def feasible(self, rows: np.ndarray) -> bool:
         """Tell whether these sorted rows break nothing now; fast."""

@@ -84,18 +84,18 @@ def from_trace(folder: str | os.PathLike[str], **options: Unpack[TraceOptions]) 
     """
     plan = planned(options["size"], options["seed"], options)
     source, seed, preset, count = options["source"], plan.seed, plan.preset, plan.jobs
-    begin = whole("first", options["first"], 0)
+    start = whole("first", options["first"], 0)
     found = sources.job_list(folder, source)
     filled = _filled(folder, source, found, seed, preset, min(plan.machines, preset.machines))
     kept = np.flatnonzero(filled.fits)
-    if begin + count > len(kept):
+    if start + count > len(kept):
         raise InputError(
-            f"jobs: {count} from number {begin} on are more than the {len(kept)} of {source} that fit"
+            f"jobs: {count} from number {start} on are more than the {len(kept)} of {source} that fit"
         )
-    mine = kept[begin : begin + count]
+    mine = kept[start : start + count]
     submits, scaled = _submissions(found.submit[mine], _gpu_seconds(found, mine), preset, plan.rho)
     (real_machines, assumed), notes = origin_of_machines(preset), origin_of_estimates(plan.sigma)
-    which = f"jobs {begin} to {begin + count - 1}" if count else "no jobs"
+    which = f"jobs {start} to {start + count - 1}" if count else "no jobs"
     origin = Origin(
         f"trace ({source}, {which}, seed {seed})",
         real=(*real_machines, f"jobs: {REAL[source]} of {sources.JOBS[source].file}"),

@@ -1,6 +1,6 @@
 """Compiled kernels of the selection problem: knapsack tables, all arrival patterns at once, and the search.
 
-A *table* is a dynamic programme over capacity states: entry [i][state] is the most that items i, i + 1, ...
+A *table* is a dynamic program over capacity states: entry [i][state] is the most that items i, i + 1, ...
 can be worth within the remaining capacity of the state. States are mixed-radix numbers of the remaining
 devices of each kind, the last kind running fastest; an item moves a state down by its ``offset``.
 

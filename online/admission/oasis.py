@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...models.admission.cluster import Books
+from ...models.admission.cluster import Usage
 from ...models.admission.jobs import UNIT, Job
 from ...models.admission.prices import price_range
 from ...models.admission.schedule import Deployment, Offer, Plan, cheapest_schedule, printed_schedule
@@ -77,7 +77,7 @@ class Oasis:
         mu_i of every job that has arrived, at its arrival; 0 if rejected.
     plans
         What was accepted, by job.
-    books
+    usage
         What is taken of the machines.
     range
         The U and L that are in use, before scaling.
@@ -136,12 +136,12 @@ class Oasis:
         return self._servers.prices.transpose(0, 2, 1)
 
     @property
-    def books(self) -> Books:
-        """What is taken of the machines, as books of their own."""
-        books = Books(self._setting)
-        books.workers[:] = self._workers.taken.transpose(0, 2, 1)
-        books.servers[:] = self._servers.taken.transpose(0, 2, 1)
-        return books
+    def usage(self) -> Usage:
+        """The amounts taken on the machines, as a copy."""
+        usage = Usage(self._setting)
+        usage.workers[:] = self._workers.taken.transpose(0, 2, 1)
+        usage.servers[:] = self._servers.taken.transpose(0, 2, 1)
+        return usage
 
     def decide(self, observation: Observation) -> Deployment:
         """Accept or reject the jobs that have arrived, and return what runs in this slot."""
@@ -201,15 +201,15 @@ class Oasis:
         sides = (plan.schedule.workers, plan.schedule.servers)
         starts = [np.searchsorted(rows[:, 0], slots).tolist() for rows in sides]
         self._running.append(Running(plan, job.arrival, starts))
-        self._workers.book(plan.schedule.workers, job.worker_units)
-        self._servers.book(plan.schedule.servers, job.server_units)
+        self._workers.add(plan.schedule.workers, job.worker_units)
+        self._servers.add(plan.schedule.servers, job.server_units)
 
 
 @dataclass
 class OasisPrinted(Oasis):
     """OASiS with schedules from Alg. 2 as printed, which are not always optimal; ties: rejects the job.
 
-    Of equally good deadlines its chunk programme takes the earliest, of machines of equal cost those with
+    Of equally good deadlines its chunk program takes the earliest, of machines of equal cost those with
     smaller numbers. Settings and attributes are those of :class:`Oasis`; that one's guarantee is not claimed.
     """
 
@@ -221,7 +221,7 @@ class OasisPrinted(Oasis):
             self.traits = ANNOUNCED
 
     def plan(self, job: Job, offer: Offer) -> Plan | None:
-        """Return the schedule of the printed programme."""
+        """Return the schedule of the printed program."""
         return printed_schedule(job, offer)
 
 
@@ -326,7 +326,7 @@ class Market:
         taken = self.taken.transpose(0, 2, 1)
         self.prices.transpose(0, 2, 1)[:] = curve(taken, self._capacity)
 
-    def book(self, rows: np.ndarray, need: np.ndarray) -> None:
+    def add(self, rows: np.ndarray, need: np.ndarray) -> None:
         """Take what rows (slot, job, machine, count) of one job need, and raise the prices there."""
         slots, machines = rows[:, 0] - 1, rows[:, 2]
         taken = self.taken[slots, :, machines] + rows[:, 3:] * need

@@ -155,7 +155,7 @@ class Stage:
             ranked = np.argsort(-affinities[:w], axis=1, kind="stable")
             rows = kernels.start_by_rank(free, waiting, sizes, needs, order, ranked, strict=False)
         waited, used = simulator.waited, simulator.used
-        simulator.begin(rows)
+        simulator.start(rows)
         self.over = not simulator.advance()
         cost = instance.weighted(simulator.waited - waited, simulator.used - used)
         if self._reward == "aligned":

@@ -2,7 +2,7 @@
 
 What both do at an epoch
 ------------------------
-*Outlook.* The policy sets up a simulation that begins now and holds what it knows: the machines, the running
+*Forecast.* The policy sets up a simulation that begins now and holds what it knows: the machines, the running
 jobs where they are, the waiting jobs of the window, and the slowdown. Nobody else arrives. In the place of
 durations stand estimates from the jobs that have ended, see :func:`._search_kernels.remaining`: the mean over
 jobs with as many GPUs, to which the mean over all jobs is added as one more; of a running job, the mean of
@@ -40,7 +40,7 @@ from ...models.placement.setting import Observation, Setting
 from ...models.placement.simulator import blank_state, fewest_machines
 from ...models.placement.state import ARRIVED, CONSOLIDATE, PENDING, SCALE, Table
 from ..base import Traits
-from .plans import RULES, Archive, Outlook
+from .plans import RULES, Archive, Forecast
 
 ARCHIVE = 64
 """The most plans in an archive."""
@@ -88,7 +88,7 @@ class Records:
         if len(observation.ended):
             self._learn(observation.ended)
 
-    def begin(self, rows: np.ndarray, time: int) -> None:
+    def start(self, rows: np.ndarray, time: int) -> None:
         """Remember that jobs start now, as rows (job, machine, count)."""
         jobs, spans = np.unique(rows[:, 0], return_counts=True)
         self.facts[jobs, 5], self.facts[jobs, 6] = time, spans
@@ -134,12 +134,12 @@ class Records:
         return result
 
 
-def look_ahead(records: Records, observation: Observation) -> tuple[Outlook, np.ndarray, np.ndarray]:
+def look_ahead(records: Records, observation: Observation) -> tuple[Forecast, np.ndarray, np.ndarray]:
     """Return what is known now as a simulation, the number of each job in it, and its estimate in ticks.
 
     The running jobs come first, in the order in which they started, then the waiting ones.
     """
-    from ...models.placement.kernels import begin
+    from ...models.placement.kernels import start_rows
 
     setting, rows = records.setting, observation.running.copy()
     new = np.flatnonzero(np.diff(rows[:, 0], prepend=-1))
@@ -159,9 +159,9 @@ def look_ahead(records: Records, observation: Observation) -> tuple[Outlook, np.
     now, contention = blank_state(table), setting.slowdown.contention
     now.pending[:] = np.arange(len(jobs))
     now.clock[ARRIVED] = now.clock[PENDING] = len(jobs)
-    begin(table, now, contention, rows)
+    start_rows(table, now, contention, rows)
     gpus = int((facts[:, 0] * facts[:, 1]).sum())
-    outlook = Outlook(
+    forecast = Forecast(
         table=table,
         now=now,
         work=blank_state(table),
@@ -170,7 +170,7 @@ def look_ahead(records: Records, observation: Observation) -> tuple[Outlook, np.
         weight=setting.gpu_weight,
         scale=np.array([1.0 / (TICKS * len(jobs)), 1.0 / (TICKS * max(1, gpus))]),
     )
-    return outlook, jobs, estimate
+    return forecast, jobs, estimate
 
 
 def first_plans(estimate: np.ndarray) -> np.ndarray:
@@ -194,7 +194,7 @@ def blank_archive(waiting: int) -> Archive:
 
 @dataclass
 class Planner(ABC):
-    """What MOSA and MALO share: the outlook, the first plans and the decision; see the module."""
+    """The common part of MOSA and MALO: the forecast, the first plans and the decision; see the module."""
 
     name: str = field(default="", init=False)
     traits: ClassVar[Traits] = Traits(problem="placement", randomised=True)
@@ -210,21 +210,21 @@ class Planner(ABC):
 
         records = self._records
         records.note(observation)
-        outlook, jobs, estimate = look_ahead(records, observation)
+        forecast, jobs, estimate = look_ahead(records, observation)
         waiting = len(observation.jobs)
         plans = first_plans(estimate[-waiting:])
         chosen = plans[0]
-        if how_many_fit(outlook.table, outlook.now) > 1:
+        if how_many_fit(forecast.table, forecast.now) > 1:
             archive = blank_archive(waiting)
-            self._search(outlook, archive, plans)
-            chosen = archive.keys[best(archive, outlook.weight)]
-        rows: np.ndarray = first_starts(outlook, chosen)
+            self._search(forecast, archive, plans)
+            chosen = archive.keys[best(archive, forecast.weight)]
+        rows: np.ndarray = first_starts(forecast, chosen)
         rows[:, 0] = jobs[rows[:, 0]]
-        records.begin(rows, observation.time)
+        records.start(rows, observation.time)
         return frozen(rows)
 
     @abstractmethod
-    def _search(self, outlook: Outlook, archive: Archive, plans: np.ndarray) -> None:
+    def _search(self, forecast: Forecast, archive: Archive, plans: np.ndarray) -> None:
         """Fill the archive, beginning with these plans."""
 
 
@@ -264,10 +264,10 @@ class Mosa(Planner):
         self.temperature = real("temperature", self.temperature, SMALLEST)
         self.cooling = real("cooling", self.cooling, SMALLEST, 1.0)
 
-    def _search(self, outlook: Outlook, archive: Archive, plans: np.ndarray) -> None:
+    def _search(self, forecast: Forecast, archive: Archive, plans: np.ndarray) -> None:
         from .search_kernels import anneal
 
-        anneal(outlook, archive, plans, self._rng, self.iterations, self.temperature, self.cooling)
+        anneal(forecast, archive, plans, self._rng, self.iterations, self.temperature, self.cooling)
 
 
 @dataclass
@@ -305,7 +305,7 @@ class Malo(Planner):
         self.iterations = whole("iterations", self.iterations, 0, MOST_ITERATIONS)
         self.population = whole("population", self.population, 2, MOST_ITERATIONS)
 
-    def _search(self, outlook: Outlook, archive: Archive, plans: np.ndarray) -> None:
+    def _search(self, forecast: Forecast, archive: Archive, plans: np.ndarray) -> None:
         from .search_kernels import hunt
 
-        hunt(outlook, archive, plans, self._rng, self.iterations, self.population)
+        hunt(forecast, archive, plans, self._rng, self.iterations, self.population)

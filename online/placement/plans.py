@@ -1,4 +1,4 @@
-"""What the metaheuristics search with: an outlook to value plans, and an archive of the good ones.
+"""The data of the metaheuristics: a forecast to evaluate plans on, and an archive of the good ones.
 
 Nothing here is compiled, so that policies can be listed without loading a compiler.
 """
@@ -15,7 +15,7 @@ RULES = 3
 """How many placing rules a plan chooses from."""
 
 
-class Outlook(NamedTuple):
+class Forecast(NamedTuple):
     """What is known at an epoch, as a simulation that can be run from now on.
 
     Attributes

@@ -18,11 +18,11 @@ from ...models.placement.kernels import (
     USED,
     WAITED,
     advance,
-    begin,
     copy_state,
     fill,
     fits,
     machine_order,
+    start_rows,
 )
 from .plans import RULES
 
@@ -71,9 +71,9 @@ def how_many_fit(table, state):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _queue(outlook, keys):  # type: ignore[no-untyped-def]
+def _queue(forecast, keys):  # type: ignore[no-untyped-def]
     """Make ``work`` the state now, with the waiting jobs in the order of a plan; return the rules by job."""
-    now, work = outlook.now, outlook.work
+    now, work = forecast.now, forecast.work
     copy_state(now, work)
     w = now.clock[PENDING]
     rules = np.zeros(now.start.size, dtype=np.int64)
@@ -85,35 +85,35 @@ def _queue(outlook, keys):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _starts(outlook, rules):  # type: ignore[no-untyped-def]
+def _starts(forecast, rules):  # type: ignore[no-untyped-def]
     """Write the rows that start now into ``rows`` and return how many; who does not fit is passed over."""
-    table, state = outlook.table, outlook.work
+    table, state = forecast.table, forecast.work
     free, at = state.free.copy(), 0
     for p in range(state.clock[PENDING]):
         job = state.pending[p]
         need, instances = table.need[job], table.instances[job]
         if fits(free, need, instances):
             ranked = machine_order(rules[job], free, table.capacity, need, instances)
-            at = fill(free, need, instances, ranked, job, outlook.rows, at)
+            at = fill(free, need, instances, ranked, job, forecast.rows, at)
     return at
 
 
 @njit(cache=True)
-def first_starts(outlook, keys):  # type: ignore[no-untyped-def]
+def first_starts(forecast, keys):  # type: ignore[no-untyped-def]
     """Return the rows (job, machine, count) that a plan starts now."""
-    rules = _queue(outlook, keys)
-    return outlook.rows[: _starts(outlook, rules)].copy()
+    rules = _queue(forecast, keys)
+    return forecast.rows[: _starts(forecast, rules)].copy()
 
 
 @njit(cache=True)
-def rollout(outlook, keys):  # type: ignore[no-untyped-def]
+def rollout(forecast, keys):  # type: ignore[no-untyped-def]
     """Return the job-ticks in the system and the GPU-ticks in use from now on if a plan is carried out."""
-    rules = _queue(outlook, keys)
-    work = outlook.work
+    rules = _queue(forecast, keys)
+    work = forecast.work
     going = True
     while going:
-        begin(outlook.table, work, outlook.contention, outlook.rows[: _starts(outlook, rules)])
-        going = advance(outlook.table, work, outlook.contention, work.pending.size)
+        start_rows(forecast.table, work, forecast.contention, forecast.rows[: _starts(forecast, rules)])
+        going = advance(forecast.table, work, forecast.contention, work.pending.size)
     return work.clock[WAITED], work.clock[USED]
 
 
@@ -186,10 +186,10 @@ def keep(archive, keys, waited, used, weight):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _judge(outlook, archive, keys):  # type: ignore[no-untyped-def]
+def _judge(forecast, archive, keys):  # type: ignore[no-untyped-def]
     """Value a plan, keep it if it is worth it, and return its two objectives in ticks."""
-    waited, used = rollout(outlook, keys)
-    keep(archive, keys, waited, used, outlook.weight)
+    waited, used = rollout(forecast, keys)
+    keep(archive, keys, waited, used, forecast.weight)
     return waited, used
 
 
@@ -201,26 +201,26 @@ def acceptance(waited, used, scale, temperature):  # type: ignore[no-untyped-def
 
 
 @njit(cache=True)
-def anneal(outlook, archive, seeds, rng, iterations, temperature, cooling):  # type: ignore[no-untyped-def]
+def anneal(forecast, archive, seeds, rng, iterations, temperature, cooling):  # type: ignore[no-untyped-def]
     """Fill the archive by simulated annealing, beginning with the best of the seeds.
 
     In turn, a job gets another key in the order, and one another rule.
     """
     for i in range(seeds.shape[0]):
-        _judge(outlook, archive, seeds[i])
-    at = best(archive, outlook.weight)
+        _judge(forecast, archive, seeds[i])
+    at = best(archive, forecast.weight)
     current, w = archive.keys[at].copy(), seeds.shape[1] // 2
     waited, used = archive.values[at, 0], archive.values[at, 1]
     for t in range(iterations):
         candidate = current.copy()
         p, change = int(w * rng.random()), rng.random()
-        if t % 2 and outlook.table.capacity.shape[0] > 1:
+        if t % 2 and forecast.table.capacity.shape[0] > 1:
             moved = current[w + p] + (1.0 + np.floor((RULES - 1) * change)) / RULES
             candidate[w + p] = moved - np.floor(moved)
         else:
             candidate[p] = change
-        then = _judge(outlook, archive, candidate)
-        chance = acceptance(then[0] - waited, then[1] - used, outlook.scale, temperature)
+        then = _judge(forecast, archive, candidate)
+        chance = acceptance(then[0] - waited, then[1] - used, forecast.scale, temperature)
         if rng.random() < chance:
             current, waited, used = candidate, then[0], then[1]
         temperature *= cooling
@@ -265,7 +265,7 @@ def _refine(archive, ants, rng):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def hunt(outlook, archive, seeds, rng, iterations, population):  # type: ignore[no-untyped-def]
+def hunt(forecast, archive, seeds, rng, iterations, population):  # type: ignore[no-untyped-def]
     """Fill the archive by ants that walk around its plans, and by differential evolution of its plans.
 
     The seeds and random plans are the first ants. In iteration t of T, each ant goes to the mean of a walk
@@ -273,7 +273,7 @@ def hunt(outlook, archive, seeds, rng, iterations, population):  # type: ignore[
     the archive's plans as there are ants over five, at least one, are refined.
     """
     for i in range(seeds.shape[0]):
-        _judge(outlook, archive, seeds[i])
+        _judge(forecast, archive, seeds[i])
     if iterations == 0:
         return
     size, w = seeds.shape[1], seeds.shape[1] // 2
@@ -284,16 +284,16 @@ def hunt(outlook, archive, seeds, rng, iterations, population):  # type: ignore[
         else:
             for d in range(size):
                 ants[i, d] = rng.random()
-            _judge(outlook, archive, ants[i])
+            _judge(forecast, archive, ants[i])
     for t in range(1, iterations + 1):
         reach = float(w) ** (-t / iterations)
-        elite = archive.keys[best(archive, outlook.weight)].copy()
+        elite = archive.keys[best(archive, forecast.weight)].copy()
         for i in range(population):
             lion = archive.keys[_roulette(archive, rng)].copy()
             for d in range(size):
                 near = walk(lion[d], reach, t, iterations, rng)
                 ants[i, d] = 0.5 * (near + walk(elite[d], reach, t, iterations, rng))
-            _judge(outlook, archive, ants[i])
+            _judge(forecast, archive, ants[i])
         for _ in range(max(1, population // 5)):
             trial = _refine(archive, ants, rng)
-            _judge(outlook, archive, trial)
+            _judge(forecast, archive, trial)

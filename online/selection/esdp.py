@@ -31,7 +31,7 @@ class Esdp(IndexPolicy):
     It decides over the ports that have jobs; ties are those of :class:`.index.IndexPolicy`. In slot t it
     maximises Upsilon.x + sqrt(Sigma^2.x) over Omega(t) exactly, with the statistics of the slots before t.
     That is what (21) selects: as S(t) covers max Upsilon.x, the maximum of s + sqrt(P4(s)) over s is the
-    maximum of this index over x, so no programme has to be solved for every s. m is the most channels that
+    maximum of this index over x, so no program has to be solved for every s. m is the most channels that
     fit at once, exactly. Untried channels come first.
 
     Its decisions miss the largest exact index (that of :class:`Escb`) by at most delta(t) + sqrt(m) / xi(t).

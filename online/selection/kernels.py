@@ -34,7 +34,7 @@ def take_in_turn(order, arrivals, port_start, demand, capacity, skip):  # type: 
 
 @njit(cache=True, error_model="numpy")
 def _radix(capacity):  # type: ignore[no-untyped-def]
-    """Return how far apart capacity states are that differ by one device of a kind, and their number."""
+    """Return the stride of capacity states that differ by one device of each kind, and their number."""
     radix = np.empty(capacity.shape[0], dtype=np.int64)
     states = 1
     for k in range(capacity.shape[0] - 1, -1, -1):

@@ -392,9 +392,9 @@ def fluid_prices(market: Market, times: np.ndarray, schedule: Schedule, budget: 
         return None
     job = np.repeat(np.arange(len(jobs)), count)
     interval = np.arange(len(job)) - np.repeat(np.cumsum(count) - count - first, count)
-    begin, end = np.maximum(times[interval], jobs.submit[job]), times[interval + 1]
+    low, high = np.maximum(times[interval], jobs.submit[job]), times[interval + 1]
     duration, share = jobs.duration[job].astype(np.float64), market.share[market.kind[job]]
-    cost = (begin + end) / 2.0 - jobs.submit[job]
+    cost = (low + high) / 2.0 - jobs.submit[job]
     scale = float(cost.mean())  # half a tick at least
     lower = np.concatenate([np.ones(len(jobs)), np.full(len(length) * rows, -np.inf)])
     taken = share > 0.0
@@ -411,7 +411,7 @@ def fluid_prices(market: Market, times: np.ndarray, schedule: Schedule, budget: 
         cost / scale,
         (start.astype(np.int32), index, value),
         (lower, np.ones(len(lower))),
-        (np.zeros(len(job)), np.minimum(1.0, (end - begin) / duration)),
+        (np.zeros(len(job)), np.minimum(1.0, (high - low) / duration)),
         {"solver": "simplex", "time_limit": min(1e9, FLUID_SHARE * budget.left)},
     )
     highs.run()

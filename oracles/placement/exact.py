@@ -148,7 +148,7 @@ def _ends(simulator: Simulator, budget: Budget) -> Iterator[Simulator]:
         _look(budget)
         if simulator.feasible(rows):
             after = _copy(simulator)
-            after.begin(rows)
+            after.start(rows)
             yield from _ends(after, budget)
 
 
@@ -298,9 +298,9 @@ class _CpModel:
             self.on[i, k], self.counts[i, k] = on, count
         model.add(sum(self.counts[i, k] for k in machines) == total)
         size: Any = self._declare_span(i, [self.on[i, k] for k in machines])
-        begin = int(jobs.submit[i]) // unit
-        start = model.new_int_var(begin, latest - min(self.durations[i].values()) // unit, f"s_{i}")
-        end = model.new_int_var(begin + min(self.durations[i].values()) // unit, latest, f"e_{i}")
+        release = int(jobs.submit[i]) // unit
+        start = model.new_int_var(release, latest - min(self.durations[i].values()) // unit, f"s_{i}")
+        end = model.new_int_var(release + min(self.durations[i].values()) // unit, latest, f"e_{i}")
         self.start.append(start)
         self.size.append(size)
         self.end.append(end)
@@ -577,7 +577,7 @@ def by_branch_and_bound(
     OracleError
         If a schedule does not survive the instance's own check.
     """
-    refuse_dear(instance)
+    refuse_too_large(instance)
     first = list_schedule(instance, budget)
     method = "branch and bound over the decision epochs"
     if not _relaxations(instance):
@@ -622,13 +622,13 @@ def root_bound(instance: PlacementInstance) -> int:
     InputError
         If costs are too large for 64 bits.
     """
-    refuse_dear(instance)
+    refuse_too_large(instance)
     simulator = instance.simulator()
     simulator.advance()
     return int(least_cost(instance.table, simulator.state, _costs(instance), 2**62))
 
 
-def refuse_dear(instance: PlacementInstance) -> None:
+def refuse_too_large(instance: PlacementInstance) -> None:
     """Raise InputError if a cost in millionths of a second could leave what 64 bits hold."""
     if instance.costliest > MOST_SUM:
         raise InputError(
@@ -775,7 +775,7 @@ def _simulated(instance: PlacementInstance, start: np.ndarray, rows: np.ndarray)
                 order.remove(i)
             elif i >= arrived:
                 break
-        simulator.begin(chosen[np.lexsort((chosen[:, 1], chosen[:, 0]))])
+        simulator.start(chosen[np.lexsort((chosen[:, 1], chosen[:, 0]))])
     return taken_schedule(simulator)
 
 

@@ -24,10 +24,10 @@ from ...models.placement.kernels import (
     WAITED,
     State,
     advance,
-    begin,
     copy_state,
     fits,
     room,
+    start_rows,
 )
 
 LEVEL, PLACE, FRESH, NODES, BEST, CUT, STEPS = range(7)
@@ -157,9 +157,9 @@ def _running_ends(state, ends, jobs):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _earliest(total, free, ends, running, count, job, begin):  # type: ignore[no-untyped-def]
+def _earliest(total, free, ends, running, count, job, earliest):  # type: ignore[no-untyped-def]
     """Return when a job can start at the earliest if all machines were one."""
-    when = begin
+    when = earliest
     for r in range(3):
         left = free[r]
         p = 0
@@ -352,12 +352,12 @@ def _rank_machines(free, need, most, order):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _spread(free, need, alike, order, counts, begin, left):  # type: ignore[no-untyped-def]
-    """Fill machines from place ``begin`` of the order on; return what is left over.
+def _spread(free, need, alike, order, counts, first, left):  # type: ignore[no-untyped-def]
+    """Fill machines from place ``first`` of the order on; return what is left over.
 
     A machine takes no more than the one before it that is like it.
     """
-    for p in range(begin, order.size):
+    for p in range(first, order.size):
         k = order[p]
         count = room(free[k], need, left)
         for q in range(p - 1, -1, -1):
@@ -463,7 +463,7 @@ def _descend(table, tree, costs, contention, window, slack, same):  # type: igno
     if rows.shape[0] == 0 and idle:
         return False
     copy_state(before, state)
-    begin(table, state, contention, rows)
+    start_rows(table, state, contention, rows)
     more = advance(table, state, contention, window)
     cursor[NODES] += 1
     if not more:

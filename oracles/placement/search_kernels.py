@@ -17,11 +17,11 @@ from ...models.placement.kernels import (
     USED,
     WAITED,
     advance,
-    begin,
     copy_state,
     fits,
     machine_order,
     room,
+    start_rows,
 )
 
 
@@ -313,7 +313,7 @@ def run_plan(table, blank, state, contention, window, keys, release, style, rows
                     for r in range(3):
                         free[chosen[i, 0], r] -= chosen[i, 1] * table.need[job, r]
                     at += 1
-        begin(table, state, contention, begun[:at])
+        start_rows(table, state, contention, begun[:at])
     return 1000.0 * clock[WAITED] + weight * clock[USED]
 
 
@@ -369,7 +369,7 @@ def search_rounds(table, states, setting, incumbent, tried, places, costs, draws
         The increase of the cost that is accepted with probability 1/e, shape (rounds,), relative to
         what the best costs beyond ``paid``.
     paid
-        What every schedule costs, apart from what is searched.
+        The part of the cost that all schedules have.
     """
     blank, current, other, best = states
     contention, window, weight = setting

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from .models.placement.instance import PlacementInstance
     from .models.selection.gang import SelectionGangInstance
     from .models.selection.instance import SelectionInstance
-    from .online.apart import PolicyError
     from .online.base import Policy, Traits
     from .online.guard import TamperError
+    from .online.isolated import PolicyError
     from .online.play import Run
     from .oracles.base import Optimum, OracleError, WhyStopped
 
@@ -50,7 +50,7 @@ _HOMES = {
     "SelectionGangInstance": "models.selection.gang",
     **dict.fromkeys(("Optimum", "OracleError", "WhyStopped"), "oracles.base"),
     **dict.fromkeys(("Policy", "Traits"), "online.base"),
-    "PolicyError": "online.apart",
+    "PolicyError": "online.isolated",
     "TamperError": "online.guard",
     "Run": "online.play",
     **dict.fromkeys(("Claim", "Finding", "Verdict"), "analysis.claim"),

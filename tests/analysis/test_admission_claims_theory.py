@@ -188,7 +188,7 @@ def test_prices_alone_overfill_a_machine() -> None:
 def test_a_job_without_the_exhausted_resource_is_admitted() -> None:
     policy = Oasis(floor=False)
     play(policy, theory.other_resource())
-    assert policy.books.workers[0, 0].tolist() == [10_000_000, 1_000_000]
+    assert policy.usage.workers[0, 0].tolist() == [10_000_000, 1_000_000]
 
 
 def test_jobs_that_can_never_finish_must_not_count() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clairvoyant.analysis.admission import competitive, theory
-from clairvoyant.models.admission.cluster import Books
+from clairvoyant.models.admission.cluster import Usage
 from clairvoyant.models.admission.instance import AdmissionInstance
 from clairvoyant.online.admission.oasis import Oasis
 from clairvoyant.online.play import play
@@ -41,7 +41,7 @@ def played(instance: AdmissionInstance, steep: bool) -> tuple[Oasis, float]:
 def test_prices_from_the_books_are_those_of_the_policy(instance: AdmissionInstance, steep: bool) -> None:
     policy, _ = played(instance, steep)
     if instance.jobs:
-        workers, servers = competitive.prices(policy.range, policy.books, steep=steep)
+        workers, servers = competitive.prices(policy.range, policy.usage, steep=steep)
         np.testing.assert_allclose(workers, policy.worker_prices, rtol=1e-9)
         np.testing.assert_allclose(servers, policy.server_prices, rtol=1e-9)
 
@@ -274,11 +274,11 @@ def test_least_share_counts_only_jobs_that_can_finish() -> None:
 
 def test_prices_of_an_empty_cluster_are_l_and_of_a_full_one_u() -> None:
     instance = theory.by_hand(10.0, 10.0)
-    books = Books(instance.setting)
+    usage = Usage(instance.setting)
     for steep in (False, True):
-        books.workers[:] = 0
-        assert competitive.prices(instance.announced, books, steep=steep)[0].item() == pytest.approx(0.25)
-        books.workers[:] = instance.setting.worker_units
-        assert competitive.prices(instance.announced, books, steep=steep)[0].item() == pytest.approx(10 / 0.6)
-    books.workers[:] = instance.setting.worker_units * 4 // 10  # all but the share of a job
-    assert competitive.prices(instance.announced, books, steep=True)[0].item() == pytest.approx(10 / 0.6)
+        usage.workers[:] = 0
+        assert competitive.prices(instance.announced, usage, steep=steep)[0].item() == pytest.approx(0.25)
+        usage.workers[:] = instance.setting.worker_units
+        assert competitive.prices(instance.announced, usage, steep=steep)[0].item() == pytest.approx(10 / 0.6)
+    usage.workers[:] = instance.setting.worker_units * 4 // 10  # all but the share of a job
+    assert competitive.prices(instance.announced, usage, steep=True)[0].item() == pytest.approx(10 / 0.6)

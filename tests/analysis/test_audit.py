@@ -516,7 +516,7 @@ def test_a_worker_tells_how_far_it_is() -> None:
     fractions = [0.0, 0.0]
     before, method = signal.getsignal(signal.SIGINT), multiprocessing.get_start_method()
     try:
-        workers._begin(module._begin_worker, (fractions,))
+        workers._begin_worker(module._begin_worker, (fractions,))
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)

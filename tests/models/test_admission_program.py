@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from clairvoyant.models.admission.cluster import Books
+from clairvoyant.models.admission.cluster import Usage
 from clairvoyant.models.admission.generate import generate
 from clairvoyant.models.admission.instance import AdmissionInstance
 from clairvoyant.models.admission.jobs import Job, exact
@@ -35,8 +35,8 @@ SMALL = generate("tiny", 0)
 
 def offer(instance: AdmissionInstance, job: Job, cost: float) -> Offer:
     """The empty cluster, where everything costs the same."""
-    books = Books(instance.setting)
-    rooms = (books.worker_room(job), books.server_room(job))
+    usage = Usage(instance.setting)
+    rooms = (usage.worker_room(job), usage.server_room(job))
     return Offer(rooms[0], np.full(rooms[0].shape, cost), rooms[1], np.full(rooms[1].shape, cost))
 
 

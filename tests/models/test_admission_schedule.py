@@ -310,8 +310,8 @@ def test_with_all_costs_alike_the_largest_payoff_is_found(
 @settings(deadline=None, max_examples=60)
 @given(jobs(max_chunks=8), offers(max_slots=6, max_machines=4))
 def test_the_programme_over_all_worker_slots_finds_the_same_payoff(job: Job, offer: Offer) -> None:
-    curves, mosts = kernels.slot_curves(arrays(job, offer))
-    costs = kernels.all_costs(curves, mosts, job.work)
+    curves, limits = kernels.slot_curves(arrays(job, offer))
+    costs = kernels.all_costs(curves, limits, job.work)
     np.testing.assert_allclose(costs, plain_costs(job, offer), rtol=CLOSE, atol=CLOSE)
     able = np.flatnonzero(np.isfinite(costs))
     if not able.size:
@@ -319,7 +319,7 @@ def test_the_programme_over_all_worker_slots_finds_the_same_payoff(job: Job, off
     utilities = job.utilities(job.arrival + len(costs) - 1)
     for first in {int(able[0]), int(able[-1])}:
         last = int(able[-1])
-        counts = kernels.all_counts(curves, mosts, job.work, first, last, utilities)
+        counts = kernels.all_counts(curves, limits, job.work, first, last, utilities)
         assert counts.sum() == job.work
         spent = sum(curves[s, y] for s, y in enumerate(counts))
         best = (utilities - costs)[first : last + 1].max()

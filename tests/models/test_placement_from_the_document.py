@@ -392,7 +392,7 @@ def test_the_order_of_operations_is_that_of_the_format() -> None:
     )
     simulator = instance.simulator()
     assert simulator.advance()
-    simulator.begin(np.array([[i, 0, 1] for i in range(3)]))
+    simulator.start(np.array([[i, 0, 1] for i in range(3)]))
     assert simulator.state.speed[0] == 691655
     assert not simulator.advance()
     schedule = taken_schedule(simulator)

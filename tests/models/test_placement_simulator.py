@@ -176,7 +176,7 @@ def run(instance: PlacementInstance, *decisions: np.ndarray) -> Simulator:
     for decision in decisions:
         assert simulator.advance()
         assert simulator.feasible(decision)
-        simulator.begin(decision)
+        simulator.start(decision)
     assert not simulator.advance()
     return simulator
 
@@ -201,7 +201,7 @@ def test_the_core_follows_the_definition_to_the_tick(data: st.DataObject) -> Non
         starting = placements(schedule, slow.now)
         rows = rows_of(*((i, k, c) for i, placed in starting.items() for k, c in placed.items()))
         assert core.feasible(rows)
-        core.begin(rows)
+        core.start(rows)
         slow.begin(starting)
     assert not core.advance()
     ours = taken_schedule(core)
@@ -430,14 +430,14 @@ def test_a_copy_of_a_state_goes_on_as_the_state_does(data: st.DataObject) -> Non
     first = instance.simulator()
     for decision in decisions[:half]:
         first.advance()
-        first.begin(decision)
+        first.start(decision)
     second = instance.simulator()
     second.state = blank_state(instance.table)
     kernels.copy_state(first.state, second.state)
     for simulator in (first, second):
         for decision in decisions[half:]:
             assert simulator.advance()
-            simulator.begin(decision)
+            simulator.start(decision)
         assert not simulator.advance()
         again = taken_schedule(simulator)
         assert np.array_equal(again.finish, schedule.finish)
@@ -477,7 +477,7 @@ def test_the_fast_check_and_the_list_of_violations_agree(data: st.DataObject) ->
         assert simulator.violations(decision) == []
         tried = rows_of(*corrupt(data, decision.tolist(), instance))
         assert simulator.feasible(tried) == (simulator.violations(tried) == [])
-        simulator.begin(decision)
+        simulator.start(decision)
 
 
 @pytest.mark.parametrize(

@@ -128,13 +128,13 @@ def test_the_clock_stands_until_the_last_thread_goes_on(clock: SimpleNamespace) 
 def test_a_stop_that_an_interrupt_left_open_ends_when_its_thread_asks_for_the_time(
     clock: SimpleNamespace,
 ) -> None:
-    stopwatch.begin()
-    stopwatch.begin()
+    stopwatch.pause()
+    stopwatch.pause()
     clock.seconds += HOUR
     assert stopwatch.now() == 0.0
     clock.seconds += 1.0
     assert stopwatch.now() == 1.0
-    stopwatch.end()  # an end without its beginning changes nothing
+    stopwatch.resume()  # an end without its beginning changes nothing
     clock.seconds += 1.0
     assert stopwatch.now() == 2.0
 
@@ -148,10 +148,10 @@ def test_only_what_is_outside_of_all_stops_counts(steps: list[str]) -> None:
                 clock.seconds += 1.0
                 outside += not deep
             elif step == "begin":
-                stopwatch.begin()
+                stopwatch.pause()
                 deep += 1
             elif deep:
-                stopwatch.end()
+                stopwatch.resume()
                 deep -= 1
         assert stopwatch.now() == outside
 

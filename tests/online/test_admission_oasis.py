@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from clairvoyant.models.admission.cluster import Books
+from clairvoyant.models.admission.cluster import Usage
 from clairvoyant.models.admission.generate import generate
 from clairvoyant.models.admission.instance import AdmissionInstance
 from clairvoyant.models.admission.jobs import Job, exact
@@ -121,12 +121,12 @@ def price(
     return math.exp(lower + (upper - lower) * part)
 
 
-def every_price(policy: Oasis, setting: Setting, books: Books, options: dict[str, Any]) -> list[np.ndarray]:
-    """Return all prices of both sides for these books, one by one."""
+def every_price(policy: Oasis, setting: Setting, usage: Usage, options: dict[str, Any]) -> list[np.ndarray]:
+    """Return all prices of both sides at this usage, one by one."""
     result = []
     lowers = policy.range.lower(options.get("floor", True))
     uppers = (policy.range.upper_workers, policy.range.upper_servers)
-    sides = ((setting.worker_units, books.workers), (setting.server_units, books.servers))
+    sides = ((setting.worker_units, usage.workers), (setting.server_units, usage.servers))
     for (capacity, taken), lower, upper in zip(sides, lowers, uppers, strict=True):
         prices = np.zeros(taken.shape)
         for t, h, r in np.ndindex(*taken.shape):
@@ -146,10 +146,10 @@ def slot_choices(job: Job, worker_room: np.ndarray, server_room: np.ndarray) -> 
                 yield y, z
 
 
-def best_payoff(job: Job, books: Books, prices: list[np.ndarray]) -> float:
+def best_payoff(job: Job, usage: Usage, prices: list[np.ndarray]) -> float:
     """Return the largest payoff of the schedules that fit, by trying all of them; 0 if none is positive."""
-    setting = books.setting
-    rooms = (books.worker_room(job), books.server_room(job))
+    setting = usage.setting
+    rooms = (usage.worker_room(job), usage.server_room(job))
     shares = (setting.worker_share(job), setting.server_share(job))
     unit = [
         (p[job.arrival - 1 :] * np.where(np.isfinite(share), share, 0.0)).sum(axis=2)
@@ -175,21 +175,21 @@ def check_every_decision(instance: AdmissionInstance, options: dict[str, Any]) -
     """Replay a run job by job with prices and best schedules of the test's own."""
     policy = Oasis(**options)
     run = play(policy, instance, keep_decisions=True)
-    setting, books = instance.setting, Books(instance.setting)
+    setting, usage = instance.setting, Usage(instance.setting)
     estimated = options.get("bounds") == "estimated"
     ranges = policy.range
     for job in instance.jobs:
         if estimated:
             policy.range = price_range(setting, instance.jobs[: job.index + 1])
-        prices = every_price(policy, setting, books, options)
+        prices = every_price(policy, setting, usage, options)
         scale = max(job.utility(0), 1e-300)
-        wanted = best_payoff(job, books, prices)
+        wanted = best_payoff(job, usage, prices)
         assert policy.payoffs[job.index] == pytest.approx(wanted, rel=1e-7, abs=1e-9 * scale)
         assert (job.index in policy.plans) == (policy.payoffs[job.index] > 0.0)
         if job.index in policy.plans:
             plan = policy.plans[job.index]
             assert plan.payoff == policy.payoffs[job.index]
-            books.book(job, plan.schedule)
+            usage.add(job, plan.schedule)
     policy.range = ranges
     accepted = Schedule.join([plan.schedule for plan in policy.plans.values()])
     assert instance.violations(accepted) == []
@@ -202,11 +202,11 @@ def check_every_decision(instance: AdmissionInstance, options: dict[str, Any]) -
             instance.jobs[i].utility(p.completion - instance.jobs[i].arrival) for i, p in policy.plans.items()
         )
     )
-    assert (policy.books.workers == books.workers).all()
-    assert (policy.books.servers == books.servers).all()
+    assert (policy.usage.workers == usage.workers).all()
+    assert (policy.usage.servers == usage.servers).all()
     for found, expected in zip(
         (policy.worker_prices, policy.server_prices),
-        every_price(policy, setting, books, options),
+        every_price(policy, setting, usage, options),
         strict=True,
     ):
         has = expected > 0.0
@@ -232,8 +232,8 @@ def test_prices_stay_between_l_and_u_and_reach_them(seed: int) -> None:
         play(policy, instance)
         lower, lower_servers = exact_range.lower(floor=True)
         for prices, low, upper, taken, capacity in (
-            (policy.worker_prices, lower, exact_range.upper_workers, policy.books.workers, 0),
-            (policy.server_prices, lower_servers, exact_range.upper_servers, policy.books.servers, 1),
+            (policy.worker_prices, lower, exact_range.upper_workers, policy.usage.workers, 0),
+            (policy.server_prices, lower_servers, exact_range.upper_servers, policy.usage.servers, 1),
         ):
             has = (instance.setting.worker_units, instance.setting.server_units)[capacity] > 0
             here = np.broadcast_to(has & np.isfinite(upper), prices.shape)
@@ -296,8 +296,8 @@ def optimum(instance: AdmissionInstance) -> float:
     """Return the largest utility of all schedules, by trying all of them."""
     setting = instance.setting
 
-    def schedules(job: Job, books: Books) -> Iterator[tuple[float, Schedule]]:
-        rooms = (books.worker_room(job), books.server_room(job))
+    def schedules(job: Job, usage: Usage) -> Iterator[tuple[float, Schedule]]:
+        rooms = (usage.worker_room(job), usage.server_room(job))
 
         def extend(s: int, done: int, rows: list[Any]) -> Iterator[tuple[float, Schedule]]:
             if done >= job.work:
@@ -318,18 +318,18 @@ def optimum(instance: AdmissionInstance) -> float:
 
         yield from extend(0, 0, [])
 
-    def best(i: int, books: Books) -> float:
+    def best(i: int, usage: Usage) -> float:
         if i == len(instance.jobs):
             return 0.0
         job = instance.jobs[i]
-        found = best(i + 1, books)
-        for utility, schedule in schedules(job, books):
-            books.book(job, schedule)
-            found = max(found, utility + best(i + 1, books))
-            books.book(job, schedule, sign=-1)
+        found = best(i + 1, usage)
+        for utility, schedule in schedules(job, usage):
+            usage.add(job, schedule)
+            found = max(found, utility + best(i + 1, usage))
+            usage.add(job, schedule, sign=-1)
         return found
 
-    return best(0, Books(setting))
+    return best(0, Usage(setting))
 
 
 def dual(policy: Oasis, setting: Setting) -> float:

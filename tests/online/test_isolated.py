@@ -15,8 +15,8 @@ import clairvoyant as cv
 from clairvoyant import api
 from clairvoyant.models.base import ClairvoyantError, DecisionError, InputError
 from clairvoyant.models.copying import copied
-from clairvoyant.online import apart
-from clairvoyant.online.apart import Apart, PolicyError
+from clairvoyant.online import isolated
+from clairvoyant.online.isolated import Isolated, PolicyError
 from clairvoyant.testing.graph import canonical
 
 MODULE = '''
@@ -241,7 +241,7 @@ def test_a_process_that_ends_is_one_clear_error(mine: Any, kind: str, how: str) 
 
 
 def test_a_process_that_closes_its_files(mine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apart, "PATIENCE", 0.0)
+    monkeypatch.setattr(isolated, "PATIENCE", 0.0)
     with pytest.raises(PolicyError, match="its process closed its way to answer in decide"):
         cv.play(mine.Closing(), tiny(), isolated=True)
 
@@ -353,7 +353,7 @@ def test_a_path_among_the_folders_of_modules(mine: Any, monkeypatch: pytest.Monk
 
 
 def test_an_error_here_ends_the_process(mine: Any) -> None:
-    policy = Apart(mine.Idle())
+    policy = Isolated(mine.Idle())
     with pytest.raises(RuntimeError, match="mine"), policy:
         raise RuntimeError("mine")
     assert policy._process.returncode == -signal.SIGKILL

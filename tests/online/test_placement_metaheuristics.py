@@ -27,7 +27,7 @@ from clairvoyant.online.placement.metaheuristics import (
     first_plans,
     look_ahead,
 )
-from clairvoyant.online.placement.plans import RULES, Archive, Outlook
+from clairvoyant.online.placement.plans import RULES, Archive, Forecast
 from clairvoyant.online.play import play
 from clairvoyant.testing.placement import instances
 
@@ -58,14 +58,14 @@ def busy(seed: int = 0, jobs: int = 12, **more: Any) -> PlacementInstance:
     return cluster([job(0, d, c) for c, d in zip(gangs, lengths, strict=True)], slowdown=slowdown, **more)
 
 
-def known(instance: PlacementInstance) -> Outlook:
-    """Return the outlook of somebody who knows all durations, with every job there and none running."""
+def known(instance: PlacementInstance) -> Forecast:
+    """Return the forecast where all durations are known, with every job there and none running."""
     n = len(instance.jobs)
     table = instance.table._replace(submit=frozen(np.zeros(n, dtype=np.int64)))
     now = blank_state(table)
     now.pending[:] = np.arange(n)
     now.clock[kernels.ARRIVED] = now.clock[kernels.PENDING] = n
-    return Outlook(
+    return Forecast(
         table,
         now,
         blank_state(table),
@@ -80,21 +80,21 @@ def plans_of(instance: PlacementInstance) -> np.ndarray:
     return first_plans(instance.jobs.duration.astype(np.float64))
 
 
-def cost(outlook: Outlook, plan: np.ndarray) -> float:
-    waited, used = search.rollout(outlook, plan)
-    return float(waited + outlook.weight * used)
+def cost(forecast: Forecast, plan: np.ndarray) -> float:
+    waited, used = search.rollout(forecast, plan)
+    return float(waited + forecast.weight * used)
 
 
 def members(archive: Archive) -> list[tuple[int, int]]:
     return [(int(a), int(b)) for a, b in archive.values[: archive.size[0]]]
 
 
-def run_search(name: str, outlook: Outlook, plans: np.ndarray, iterations: int = 20) -> Archive:
+def run_search(name: str, forecast: Forecast, plans: np.ndarray, iterations: int = 20) -> Archive:
     archive, rng = blank_archive(plans.shape[1] // 2), np.random.default_rng(1)
     if name == "mosa":
-        search.anneal(outlook, archive, plans, rng, iterations, 400.0, 0.99)
+        search.anneal(forecast, archive, plans, rng, iterations, 400.0, 0.99)
     else:
-        search.hunt(outlook, archive, plans, rng, iterations, 5)
+        search.hunt(forecast, archive, plans, rng, iterations, 5)
     return archive
 
 
@@ -158,19 +158,19 @@ def test_the_outlook_is_what_is_observed(instance: PlacementInstance) -> None:
 
     def look(_: Planner, observation: Observation, rows: np.ndarray) -> None:
         records.note(observation)
-        outlook, jobs, estimate = look_ahead(records, observation)
+        forecast, jobs, estimate = look_ahead(records, observation)
         running = observation.running
         assert jobs[len(jobs) - len(observation.jobs) :].tolist() == observation.jobs.tolist()
         assert set(jobs.tolist()) == set(running[:, 0].tolist()) | set(observation.jobs.tolist())
-        assert (outlook.now.free == observation.free).all()
-        again = kernels.running_rows(outlook.now)
+        assert (forecast.now.free == observation.free).all()
+        again = kernels.running_rows(forecast.now)
         assert (np.column_stack([jobs[again[:, 0]], again[:, 1:]]) == running).all()
-        assert (outlook.table.submit == 0).all()
+        assert (forecast.table.submit == 0).all()
         assert (estimate >= 1).all()
-        assert (outlook.now.finish[: len(jobs) - len(observation.jobs)] > 0).all()
+        assert (forecast.now.finish[: len(jobs) - len(observation.jobs)] > 0).all()
         gpus = max(1, int(instance.jobs.gpus[jobs].sum()))
-        assert outlook.scale.tolist() == [1.0 / (1000 * len(jobs)), 1.0 / (1000 * gpus)]
-        records.begin(rows, observation.time)
+        assert forecast.scale.tolist() == [1.0 / (1000 * len(jobs)), 1.0 / (1000 * gpus)]
+        records.start(rows, observation.time)
 
     play(Watched(Mosa(iterations=1), look), instance)
 
@@ -187,10 +187,10 @@ def test_the_outlook_holds_nothing_unknown() -> None:
         observation = next(iter(instance.episode(frozenset())))
         records = Records(instance.setting)
         records.note(observation)
-        outlook, jobs, estimate = look_ahead(records, observation)
+        forecast, jobs, estimate = look_ahead(records, observation)
         assert (estimate == PRIOR * 1000).all()
-        assert (outlook.table.duration[:, 1] == PRIOR * 1000).all()
-        seen.append([*map(np.ndarray.tolist, outlook.table), jobs.tolist()])
+        assert (forecast.table.duration[:, 1] == PRIOR * 1000).all()
+        seen.append([*map(np.ndarray.tolist, forecast.table), jobs.tolist()])
     assert seen[0] == seen[1]
     assert len(seen[0][-1]) == 2
 
@@ -235,13 +235,16 @@ def test_how_long_a_spread_job_has_run_is_counted_without_its_slowdown() -> None
 @given(instances(min_jobs=1, windows=False), st.sampled_from(range(3)), st.randoms(use_true_random=False))
 def test_a_rollout_is_the_simulation_of_the_plan(instance: PlacementInstance, rule: int, random: Any) -> None:
     n = len(instance.jobs)
-    outlook = known(instance)
+    forecast = known(instance)
     keys = np.array([random.random() for _ in range(n)])
     simulator = instance.simulator()
-    kernels.run_by_keys(outlook.table, simulator.state, outlook.contention, n, keys, rule, False)
+    kernels.run_by_keys(forecast.table, simulator.state, forecast.contention, n, keys, rule, False)
     plan = np.concatenate([keys, np.full(n, (rule + 0.5) / RULES)])
-    assert search.rollout(outlook, plan) == (simulator.waited, simulator.used)
-    assert search.rollout(outlook, plan) == (simulator.waited, simulator.used)  # the state now stays as it is
+    assert search.rollout(forecast, plan) == (simulator.waited, simulator.used)
+    assert search.rollout(forecast, plan) == (
+        simulator.waited,
+        simulator.used,
+    )  # the state now stays as it is
 
 
 def test_first_plans_are_fifo_and_the_shortest_first() -> None:
@@ -256,11 +259,11 @@ def test_first_plans_are_fifo_and_the_shortest_first() -> None:
 def test_each_job_has_a_rule_of_its_own() -> None:
     """Machine 0 is empty and machine 1 has one GPU left; a job that consolidates takes that one."""
     instance = PlacementInstance(machines=[MACHINE, MACHINE | {"gpus": 1}], jobs=[job(0, 1, 1), job(0, 1, 1)])
-    outlook = known(instance)
+    forecast = known(instance)
 
     def places(*rules: int) -> list[list[int]]:
         plan = np.array([0.1, 0.2, *((rule + 0.5) / RULES for rule in rules)])
-        rows: list[list[int]] = search.first_starts(outlook, plan).tolist()
+        rows: list[list[int]] = search.first_starts(forecast, plan).tolist()
         return rows
 
     assert places(kernels.FIRST_FIT, kernels.CONSOLIDATE) == [[0, 0, 1], [1, 1, 1]]
@@ -273,12 +276,12 @@ def test_each_job_has_a_rule_of_its_own() -> None:
 @pytest.mark.parametrize("weight", [0.0, 1.0])
 def test_a_search_never_ends_worse_than_it_begins(name: str, seed: int, weight: float) -> None:
     instance = busy(seed, gpu_weight=weight)
-    outlook, plans = known(instance), plans_of(instance)
-    archive = run_search(name, outlook, plans)
+    forecast, plans = known(instance), plans_of(instance)
+    archive = run_search(name, forecast, plans)
     chosen = archive.keys[search.best(archive, weight)]
-    assert cost(outlook, chosen) <= min(cost(outlook, plan) for plan in plans)
+    assert cost(forecast, chosen) <= min(cost(forecast, plan) for plan in plans)
     for plan, value in zip(archive.keys, members(archive), strict=False):
-        assert search.rollout(outlook, plan) == value
+        assert search.rollout(forecast, plan) == value
     assert archive.keys.min() >= 0.0
     assert archive.keys.max() <= 1.0
 
@@ -288,18 +291,18 @@ def test_a_search_does_find_something_better(name: str) -> None:
     better = 0
     for seed in range(5):
         instance = busy(seed)
-        outlook, plans = known(instance), plans_of(instance)
-        archive = run_search(name, outlook, plans, 50)
-        found = cost(outlook, archive.keys[search.best(archive, 0.0)])
-        better += found < min(cost(outlook, plan) for plan in plans)
+        forecast, plans = known(instance), plans_of(instance)
+        archive = run_search(name, forecast, plans, 50)
+        found = cost(forecast, archive.keys[search.best(archive, 0.0)])
+        better += found < min(cost(forecast, plan) for plan in plans)
     assert better > 0
 
 
 def test_a_longer_annealing_is_never_worse() -> None:
     """The random numbers of a shorter one are the first of a longer one."""
     instance = busy(3, gpu_weight=0.5)
-    outlook, plans = known(instance), plans_of(instance)
-    archives = [run_search("mosa", outlook, plans, iterations) for iterations in range(0, 60, 5)]
+    forecast, plans = known(instance), plans_of(instance)
+    archives = [run_search("mosa", forecast, plans, iterations) for iterations in range(0, 60, 5)]
     for shorter, longer in pairwise(archives):
         for waited, used in members(shorter):
             assert any(a <= waited and b <= used for a, b in members(longer))
@@ -366,10 +369,10 @@ def test_walks_stay_within_reach(centre: float, reach: float, steps: int, seed: 
         assert left - 1e-12 <= place <= right + 1e-12
 
 
-def literal_mosa(outlook: Outlook, archive: Archive, plans: np.ndarray, rng: Any, iterations: int) -> None:
+def literal_mosa(forecast: Forecast, archive: Archive, plans: np.ndarray, rng: Any, iterations: int) -> None:
     """Anneal as the docstring of Mosa says, at 3 s that fall by 0.9."""
-    worth = [judged(outlook, archive, plan) for plan in plans]
-    chosen = search.best(archive, outlook.weight)
+    worth = [judged(forecast, archive, plan) for plan in plans]
+    chosen = search.best(archive, forecast.weight)
     current, value, w = archive.keys[chosen].copy(), members(archive)[chosen], len(plans[0]) // 2
     assert value in worth
     for step in range(iterations):
@@ -378,30 +381,30 @@ def literal_mosa(outlook: Outlook, archive: Archive, plans: np.ndarray, rng: Any
             plan[place] = change  # another key in the order
         else:
             plan[w + place] = (plan[w + place] + (1 + int((RULES - 1) * change)) / RULES) % 1.0
-        then = judged(outlook, archive, plan)
-        worse = sum(max(0.0, (b - a) * unit) for a, b, unit in zip(value, then, outlook.scale, strict=True))
+        then = judged(forecast, archive, plan)
+        worse = sum(max(0.0, (b - a) * unit) for a, b, unit in zip(value, then, forecast.scale, strict=True))
         if rng.random() < np.exp(-worse / (3.0 * 0.9**step)):
             current, value = plan, then
 
 
-def literal_malo(outlook: Outlook, archive: Archive, plans: np.ndarray, rng: Any, iterations: int) -> None:
+def literal_malo(forecast: Forecast, archive: Archive, plans: np.ndarray, rng: Any, iterations: int) -> None:
     """Hunt with five ants as the docstring of Malo says."""
     for plan in plans:
-        judged(outlook, archive, plan)
+        judged(forecast, archive, plan)
     size, w = len(plans[0]), len(plans[0]) // 2
     ants = np.array([*plans, *([rng.random() for _ in range(size)] for _ in range(5 - len(plans)))])
     for ant in ants[len(plans) :]:
-        judged(outlook, archive, ant)
+        judged(forecast, archive, ant)
     for t in range(1, iterations + 1):
         reach = w ** (-t / iterations)
-        elite = archive.keys[search.best(archive, outlook.weight)].copy()
+        elite = archive.keys[search.best(archive, forecast.weight)].copy()
         for ant in ants:
             lion = archive.keys[search._roulette(archive, rng)].copy()
             for d in range(size):
                 walks = [search.walk(centre[d], reach, t, iterations, rng) for centre in (lion, elite)]
                 ant[d] = sum(walks) / 2
-            judged(outlook, archive, ant)
-        judged(outlook, archive, search._refine(archive, ants, rng))  # one for every five ants
+            judged(forecast, archive, ant)
+        judged(forecast, archive, search._refine(archive, ants, rng))  # one for every five ants
 
 
 def test_a_plan_is_drawn_with_a_chance_inverse_to_its_crowding() -> None:
@@ -413,9 +416,9 @@ def test_a_plan_is_drawn_with_a_chance_inverse_to_its_crowding() -> None:
     assert sampled == pytest.approx([0.25, 0.25, 0.5], abs=0.04)
 
 
-def judged(outlook: Outlook, archive: Archive, plan: np.ndarray) -> tuple[int, int]:
-    waited, used = search.rollout(outlook, plan)
-    search.keep(archive, plan, waited, used, outlook.weight)
+def judged(forecast: Forecast, archive: Archive, plan: np.ndarray) -> tuple[int, int]:
+    waited, used = search.rollout(forecast, plan)
+    search.keep(archive, plan, waited, used, forecast.weight)
     return waited, used
 
 
@@ -423,14 +426,14 @@ def judged(outlook: Outlook, archive: Archive, plan: np.ndarray) -> tuple[int, i
 @pytest.mark.parametrize("seed", range(4))
 def test_a_search_is_what_its_docstring_says(seed: int, name: str) -> None:
     instance = busy(seed, gpu_weight=0.5)
-    outlook, plans = known(instance), plans_of(instance)
+    forecast, plans = known(instance), plans_of(instance)
     archive, found, rng = blank_archive(12), blank_archive(12), np.random.default_rng
     if name == "mosa":
-        literal_mosa(outlook, archive, plans, rng(seed), 60)
-        search.anneal(outlook, found, plans, rng(seed), 60, 3.0, 0.9)
+        literal_mosa(forecast, archive, plans, rng(seed), 60)
+        search.anneal(forecast, found, plans, rng(seed), 60, 3.0, 0.9)
     else:
-        literal_malo(outlook, archive, plans, rng(seed), 20)
-        search.hunt(outlook, found, plans, rng(seed), 20, 5)
+        literal_malo(forecast, archive, plans, rng(seed), 20)
+        search.hunt(forecast, found, plans, rng(seed), 20, 5)
     assert members(found) == members(archive)
     count = len(members(found))
     np.testing.assert_allclose(found.keys[:count], archive.keys[:count], rtol=1e-12)
@@ -516,8 +519,8 @@ def test_no_sum_overflows() -> None:
     records = Records(instance.setting)
     records.note(observation)
     records.seen_gpus, records.seen_ticks = np.array([1]), np.array([1e15])
-    outlook, _, estimate = look_ahead(records, observation)
-    waited, used = search.rollout(outlook, first_plans(estimate)[0])
+    forecast, _, estimate = look_ahead(records, observation)
+    waited, used = search.rollout(forecast, first_plans(estimate)[0])
     assert waited == sum(int(estimate[0]) * (1 + i // 4) for i in range(64))
     assert used == 64 * 1_000_000 * int(estimate[0])
 

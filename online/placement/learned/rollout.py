@@ -167,7 +167,13 @@ class Track:
 
         That is FIFO-Consolidate, unless the shortest estimate goes first in the design.
         """
-        from ....models.placement.kernels import CONSOLIDATE, begin, copy_state, run_by_keys, start_by_rule
+        from ....models.placement.kernels import (
+            CONSOLIDATE,
+            copy_state,
+            run_by_keys,
+            start_by_rule,
+            start_rows,
+        )
 
         simulator, state, setting = self.episode.simulator, self._scratch, self.instance.setting
         seen, capacity = scene.observation, setting.capacity
@@ -179,7 +185,7 @@ class Track:
             return self._final
         copy_state(simulator.state, state)
         eta = setting.slowdown.contention
-        begin(simulator.table, state, eta, read_starts(rows))
+        start_rows(simulator.table, state, eta, read_starts(rows))
         run_by_keys(simulator.table, state, eta, setting.window, self._keys, CONSOLIDATE, False)
         return self.instance.weighted(state.clock[WAITED], state.clock[USED])
 

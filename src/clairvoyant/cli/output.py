@@ -146,7 +146,7 @@ def print_pairs(pairs: Mapping[str, str | Sequence[str]]) -> None:
     _render(table)
 
 
-def _render(thing: Any, *, wrap: bool = True) -> None:
+def _render(renderable: Any, *, wrap: bool = True) -> None:
     """Print what rich can render, text as it stands: ``[0]`` is an index, not markup."""
     from rich.console import Console
 
@@ -154,7 +154,7 @@ def _render(thing: Any, *, wrap: bool = True) -> None:
     console = Console(width=width, markup=False, highlight=False, emoji=False)
     # Captured, so that rich neither pads lines nor ends the program when the reader goes away.
     with console.capture() as captured:
-        console.print(thing, soft_wrap=not wrap)
+        console.print(renderable, soft_wrap=not wrap)
     for text in captured.get().splitlines():
         click.echo(text.rstrip())
 

@@ -86,7 +86,7 @@ def play(
             for player in players.values():  # what the instance cannot show is refused before all work
                 instance.episode(player.traits.sees)
             if rival is not None:
-                solving = partial(_tell_of_optimum, report)
+                solving = partial(_report_optimum, report)
                 optimum = api.solve(instance, rival, time_limit=time_limit, progress=solving)
                 bounds = _bounds(instance)
             _play_all(instance, players, described["seeds"], runs, measured, report, isolated)
@@ -120,7 +120,7 @@ def play(
     return INTERRUPTED if interrupted else DONE
 
 
-def _tell_of_optimum(report: out.Reporter, _fraction: float, note: str) -> None:
+def _report_optimum(report: out.Reporter, _fraction: float, note: str) -> None:
     report(0.0, f"optimum: {note}")
 
 

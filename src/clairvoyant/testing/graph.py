@@ -33,65 +33,65 @@ def reachable(root: Any, name: str, home: str = "") -> Iterator[tuple[str, Any]]
     queue = deque([(name, root)])
     seen: dict[int, Any] = {}  # holds the objects, so that no identity is used twice
     while queue:
-        path, thing = queue.popleft()
-        if id(thing) not in seen and not isinstance(thing, (*_VALUES, ModuleType)):
-            seen[id(thing)] = thing
-            yield path, thing
-            queue.extend(_children(path, thing, home))
+        path, obj = queue.popleft()
+        if id(obj) not in seen and not isinstance(obj, (*_VALUES, ModuleType)):
+            seen[id(obj)] = obj
+            yield path, obj
+            queue.extend(_children(path, obj, home))
 
 
-def _children(path: str, thing: Any, home: str) -> Iterator[tuple[str, Any]]:
+def _children(path: str, obj: Any, home: str) -> Iterator[tuple[str, Any]]:
     """Yield what one step leads to."""
-    match thing:
+    match obj:
         case np.ndarray():
-            yield f"{path}.base", thing.base
-            if thing.dtype == object:
-                yield from ((f"{path}[{i}]", value) for i, value in enumerate(thing.flat))
+            yield f"{path}.base", obj.base
+            if obj.dtype == object:
+                yield from ((f"{path}[{i}]", value) for i, value in enumerate(obj.flat))
         case memoryview():
-            yield f"{path}.obj", thing.obj
+            yield f"{path}.obj", obj.obj
         case Mapping():
-            yield from ((f"{path}[{key!r}]", value) for key, value in thing.items())
-            yield from ((f"{path} key", key) for key in thing)
+            yield from ((f"{path}[{key!r}]", value) for key, value in obj.items())
+            yield from ((f"{path} key", key) for key in obj)
         case list() | tuple() | set() | frozenset() | deque():
-            yield from ((f"{path}[{i}]", value) for i, value in enumerate(thing))
+            yield from ((f"{path}[{i}]", value) for i, value in enumerate(obj))
         case MethodType():
-            yield f"{path}.__self__", thing.__self__
-            yield f"{path}.__func__", thing.__func__
+            yield f"{path}.__self__", obj.__self__
+            yield f"{path}.__func__", obj.__func__
         case FunctionType():
-            yield from _function(path, thing, home)
+            yield from _function(path, obj, home)
         case functools.partial():
-            yield from ((f"{path}.{key}", getattr(thing, key)) for key in ("func", "args", "keywords"))
+            yield from ((f"{path}.{key}", getattr(obj, key)) for key in ("func", "args", "keywords"))
         case property():
-            yield f"{path}.fget", thing.fget
+            yield f"{path}.fget", obj.fget
         case staticmethod() | classmethod():
-            yield f"{path}.__func__", thing.__func__
+            yield f"{path}.__func__", obj.__func__
         case GeneratorType():
-            yield f"{path} locals", dict(thing.gi_frame.f_locals) if thing.gi_frame else None
+            yield f"{path} locals", dict(obj.gi_frame.f_locals) if obj.gi_frame else None
         case weakref.ref():
-            yield f"{path}()", thing()
+            yield f"{path}()", obj()
         case type():
-            if _root(thing) == home:
-                yield from ((f"{path}.{key}", value) for key, value in vars(thing).items())
-                yield from ((f"{path} base class", base) for base in thing.__bases__)
+            if _root(obj) == home:
+                yield from ((f"{path}.{key}", value) for key, value in vars(obj).items())
+                yield from ((f"{path} base class", base) for base in obj.__bases__)
         case _:
-            yield f"{path} class", type(thing)
-            yield from ((f"{path}.{key}", value) for key, value in _attributes(thing).items())
+            yield f"{path} class", type(obj)
+            yield from ((f"{path}.{key}", value) for key, value in _attributes(obj).items())
 
 
-def _root(thing: Any) -> str:
-    return str(getattr(thing, "__module__", None)).partition(".")[0]
+def _root(obj: Any) -> str:
+    return str(getattr(obj, "__module__", None)).partition(".")[0]
 
 
-def _attributes(thing: Any) -> dict[str, Any]:
+def _attributes(obj: Any) -> dict[str, Any]:
     """Return the attributes that an object has of its own, in its dictionary or in slots."""
-    if type(thing).__module__.startswith("numba"):  # a compiled function: it refers to the whole compiler
+    if type(obj).__module__.startswith("numba"):  # a compiled function: it refers to the whole compiler
         return {}
-    found = dict(getattr(thing, "__dict__", {}))
-    for kind in type(thing).__mro__:
+    found = dict(getattr(obj, "__dict__", {}))
+    for kind in type(obj).__mro__:
         slots = kind.__dict__.get("__slots__", ())
         for key in (slots,) if isinstance(slots, str) else slots:
-            if hasattr(thing, key):
-                found[key] = getattr(thing, key)
+            if hasattr(obj, key):
+                found[key] = getattr(obj, key)
     return found
 
 
@@ -119,31 +119,31 @@ class Snapshot:
     """The state of everything reachable from an object, to be compared with its state later."""
 
     def __init__(self, root: Any, name: str) -> None:
-        self._states = [(path, thing, _state(thing)) for path, thing in reachable(root, name)]
+        self._states = [(path, obj, _state(obj)) for path, obj in reachable(root, name)]
 
     def changes(self) -> list[str]:
         """Return the paths of what has changed since, new attributes included unless they are caches."""
         found = []
-        for path, thing, before in self._states:
-            after = _state(thing)
+        for path, obj, before in self._states:
+            after = _state(obj)
             for key in before.keys() | after.keys():
-                new_cache = key not in before and hasattr(type(thing), key)
+                new_cache = key not in before and hasattr(type(obj), key)
                 if before.get(key) != after.get(key) and not new_cache:
                     found.append(f"{path}.{key}")
         return sorted(found)
 
 
-def _state(thing: Any) -> dict[str, Any]:
+def _state(obj: Any) -> dict[str, Any]:
     """Return what can change in one object: the content of an array, or the identity of its parts."""
-    if isinstance(thing, np.ndarray):
-        return {"values": thing.tobytes(), "shape": thing.shape, "flags.writeable": thing.flags.writeable}
-    if isinstance(thing, type | FunctionType):
+    if isinstance(obj, np.ndarray):
+        return {"values": obj.tobytes(), "shape": obj.shape, "flags.writeable": obj.flags.writeable}
+    if isinstance(obj, type | FunctionType):
         return {}
-    if isinstance(thing, Mapping):
-        return {f"[{key!r}]": _leaf(value) for key, value in thing.items()}
-    if isinstance(thing, list | tuple | set | frozenset | deque):
-        return {f"[{i}]": _leaf(value) for i, value in enumerate(thing)}
-    return {key: _leaf(value) for key, value in _attributes(thing).items()}
+    if isinstance(obj, Mapping):
+        return {f"[{key!r}]": _leaf(value) for key, value in obj.items()}
+    if isinstance(obj, list | tuple | set | frozenset | deque):
+        return {f"[{i}]": _leaf(value) for i, value in enumerate(obj)}
+    return {key: _leaf(value) for key, value in _attributes(obj).items()}
 
 
 def _leaf(value: Any) -> Any:

@@ -134,7 +134,7 @@ def schedules(draw: st.DrawFn, instance: PlacementInstance) -> Schedule:
                 rows = np.concatenate([rows, np.zeros((len(free), 3), dtype=np.int64)])
                 at = kernels.fill(free, need, instances, order, job, rows, at)
         rows = rows[:at]
-        simulator.begin(rows[np.lexsort((rows[:, 1], rows[:, 0]))])
+        simulator.start(rows[np.lexsort((rows[:, 1], rows[:, 0]))])
     return taken_schedule(simulator)
 
 
@@ -356,7 +356,7 @@ def _played(instance: PlacementInstance, decisions: Sequence[Any]) -> Simulator:
     simulator = instance.simulator()
     simulator.advance()
     for decision in decisions:
-        simulator.begin(read_starts(decision))
+        simulator.start(read_starts(decision))
         simulator.advance()
     return simulator
 

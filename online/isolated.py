@@ -39,7 +39,7 @@ class PolicyError(ClairvoyantError):
     """A policy in a process of its own raised an error, or its process ended."""
 
 
-class Apart:
+class Isolated:
     """Stands for a policy of which a copy plays in a process of its own; a context that ends the process.
 
     ``name`` and ``traits`` are those of the policy here.
