@@ -1,4 +1,4 @@
-"""What a claim is: one statement of one paper, how it is checked, and what came out."""
+"""Claims: one statement of one paper each, how it is checked, and the finding."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EXTRAS = {"rl": "torch"}
 
 
 class Verdict(enum.Enum):
-    """What a check found about a statement."""
+    """The verdict of a check on a statement."""
 
     HOLDS = "holds"
     FAILS = "fails"
@@ -54,7 +54,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a check found.
+    """The result of a check.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Context:
-    """What a check may use.
+    """The mode, seed and progress callback of a check.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class Claim:
     where
         Where it stands in the paper.
     says
-        What it says, in our words.
+        The statement, in our words.
     how
         How it is checked.
     expected

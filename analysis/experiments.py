@@ -1,4 +1,4 @@
-"""What the experiments of all problems share: seeds, progress, the spread of samples, their figures."""
+"""The common part of all experiments: seeds, progress, the spread of samples, their figures."""
 
 from __future__ import annotations
 

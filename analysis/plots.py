@@ -136,7 +136,7 @@ def plot_bands(
     curves
         By name: mean, lower end, upper end, each of shape (n,). No band is drawn where its ends are NaN.
     band
-        What the bands are, for the legend.
+        The meaning of the bands, for the legend.
     """
     places = np.asarray(x, dtype=np.float64)
     shaded = False
@@ -199,7 +199,7 @@ def plot_bars(
         By name: mean, lower end, upper end, each with one entry per group. No error bar is drawn where the
         ends are NaN. Bars of several series differ in colour and hatching.
     band
-        What the error bars are, for the legend.
+        The meaning of the error bars, for the legend.
     """
     thick = 0.8 / max(1, len(series))
     places = np.arange(len(groups), dtype=np.float64)
@@ -242,7 +242,7 @@ def plot_gantt(ax: Axes, rows: Sequence[str], counts: npt.ArrayLike, kinds: Sequ
     kinds
         The kind of each row; kinds differ in colour and hatching.
     unit
-        What is counted; it stands above the panel, with what the full height of a row is.
+        The counted quantity; it stands above the panel, with the full height of a row.
     """
     from matplotlib.collections import PolyCollection
 

@@ -66,9 +66,9 @@ def write_report(
         The folder that :func:`~clairvoyant.analysis.audit.run_audit` wrote into: the page links to the
         figures and counterexamples there.
     findings
-        What :func:`~clairvoyant.analysis.audit.run_audit` returned.
+        The result of :func:`~clairvoyant.analysis.audit.run_audit`.
     mode, seed
-        What it was run with.
+        Its mode and seed.
     facts
         Facts about the instances, with their origin.
     policies, oracles
@@ -107,7 +107,7 @@ def write_report(
 
 
 def policy_table(policies: Sequence[PolicyRow]) -> Table:
-    """Return what each policy sees before it decides, what it is guaranteed, and its settings."""
+    """Return the observations before a decision, the guarantee and the settings of each policy."""
     rows = tuple(
         (
             row.name,
@@ -129,7 +129,7 @@ def policy_table(policies: Sequence[PolicyRow]) -> Table:
 
 
 def oracle_table(oracles: Mapping[str, OracleEntry]) -> Table:
-    """Return what each oracle computes, what its bound rests on, and its settings."""
+    """Return the problem, the guarantee and the settings of each oracle."""
     rows = tuple(
         (
             name,

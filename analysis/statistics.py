@@ -1,4 +1,4 @@
-"""How sure we are of a mean: Student t intervals over independent seeds; and how a curve grows."""
+"""Confidence intervals of means (Student t, over independent seeds), and growth laws of curves."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ GROWTHS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 @dataclass(frozen=True)
 class Growth:
-    """Which law a f(t) + b curves grow by.
+    """The law a f(t) + b by which curves grow.
 
     Attributes
     ----------
@@ -214,7 +214,7 @@ def _line(f: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Paired(NamedTuple):
-    """How two measurements on the same seeds differ.
+    """The paired difference of two measurements on the same seeds.
 
     Attributes
     ----------

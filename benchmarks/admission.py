@@ -222,7 +222,7 @@ def optima(machines: int, target: float, seeds: range) -> Iterator[Row]:
 
 
 def solver(instance: AdmissionInstance, method: str, results: list[Any]) -> Callable[[], None]:
-    """Return what solves an instance and keeps the result."""
+    """Return a function that solves an instance and keeps the result."""
     return lambda: results.append(clairvoyant.solve(instance, method=method, time_limit=SOLVE_SECONDS))
 
 

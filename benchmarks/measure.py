@@ -1,4 +1,4 @@
-"""What the benchmarks of all problems share: rows, clocks, and peak memory in a process of its own."""
+"""The common part of all benchmarks: rows, clocks, and peak memory in a separate process."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ class Row:
     Attributes
     ----------
     what
-        What was measured.
+        The quantity.
     ours
         The measurement.
     target
-        What it should not exceed.
+        The limit that it should not exceed.
     rival, theirs
         Who else did the same, and the rival's measurement.
     unit
         Of the measurements: "s", "ms" or "GB".
     note
-        What else is to be said.
+        Further remarks.
     """
 
     what: str

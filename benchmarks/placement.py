@@ -159,7 +159,7 @@ def _beside(
 
 
 def solver(instance: PlacementInstance, method: str, results: list[Any]) -> Callable[[], None]:
-    """Return what solves an instance and keeps the result."""
+    """Return a function that solves an instance and keeps the result."""
     return lambda: results.append(clairvoyant.solve(instance, method=method, time_limit=SOLVE_SECONDS))
 
 

@@ -109,7 +109,7 @@ def side_by_side() -> Iterator[Row]:
 
 
 class Data(NamedTuple):
-    """What both processes are given: P jobs on M machines, and the last jobs before each of them."""
+    """The input of both processes: P jobs on M machines, and the last jobs before each of them."""
 
     now: Tensor
     past: Past
@@ -133,7 +133,7 @@ class Ours(nn.Module):
         self.walk = self.head.walk
 
     def forward(self, given: Data) -> tuple[Tensor, Tensor]:
-        """Return what the past adds to the mean, and the covariance."""
+        """Return the change of the mean by the past, and the covariance."""
         return self.head.regress(given.now, given.past)
 
 
@@ -181,7 +181,7 @@ class Rival(nn.Module):
         self.near, self.model = near, Regression(likelihood, scaled).eval()
 
     def forward(self, given: Data) -> tuple[Tensor, Tensor]:
-        """Return what the past adds to the mean, and the covariance."""
+        """Return the change of the mean by the past, and the covariance."""
         points = torch.cat([given.now[:, None], given.past.points], 1)
         pairs, jobs, machines, _ = points.shape
         weight = torch.sigmoid(self.walk)

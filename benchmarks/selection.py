@@ -29,7 +29,7 @@ SIZES = {12: "default", 24: "large"}
 
 @dataclass(frozen=True)
 class Seen:
-    """What ESDP decides from in one slot: arrivals, Upsilon, Sigma2 and xi, and the index it reached."""
+    """The input of ESDP in one slot: arrivals, Upsilon, Sigma2 and xi, and the index of its decision."""
 
     arrivals: np.ndarray
     upsilon: np.ndarray

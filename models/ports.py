@@ -15,7 +15,7 @@ Stream = Callable[[int, str], np.random.Generator]
 
 
 class TraceOptions(TypedDict, total=False):
-    """What the readers of all problems of ports and servers take, and the defaults; :func:`read` uses it.
+    """Options of the trace readers of all problems of ports and servers, with defaults, for :func:`read`.
 
     ``requests`` and ``slot_seconds``, which each problem adds, have other defaults for each.
     """
@@ -32,7 +32,7 @@ class TraceOptions(TypedDict, total=False):
 
 
 class Traced(NamedTuple):
-    """What was read.
+    """The servers, classes and arrivals of a folder.
 
     Attributes
     ----------
@@ -45,9 +45,9 @@ class Traced(NamedTuple):
     machines, classes
         The files of the first two, and how the servers were taken or what share the classes are of all.
     arrived
-        What is real besides: the arrivals, and the models that a class may use.
+        Further data that are real: the arrivals, and the models that a class may use.
     changes
-        What was done to the arrivals.
+        The changes made to the arrivals.
     """
 
     types: Sequence[MachineType]

@@ -104,7 +104,7 @@ def supported(bound: float | None, lp: Any, duals: Any) -> float | None:
     Parameters
     ----------
     bound
-        What HiGHS reports.
+        The bound that HiGHS reports.
     lp
         Cost, the matrix in sparse columns, and (lower, upper) of rows and of columns.
     duals
@@ -128,7 +128,7 @@ def supported(bound: float | None, lp: Any, duals: Any) -> float | None:
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """What a solver reported; nothing here is checked, that is the oracles' work.
+    """A solver's report; nothing here is checked, that is the oracles' work.
 
     Attributes
     ----------
@@ -241,7 +241,7 @@ class CvxpyProgram(Program):
     title, equations
         For people to read.
     curved
-        What makes the problem non-linear, in words; empty for a linear program.
+        The non-linear part of the problem, in words; empty for a linear program.
     decisions
         See :class:`Program`.
     """
@@ -511,12 +511,12 @@ class PyomoProgram(Program):
         return None if proven is None else sign * proven + offset
 
     def _empty(self) -> bool:
-        """Whether HiGHS was handed no variables and no rows: it has no word for the optimum of that."""
+        """Whether HiGHS got no variables and no rows: it has no status for the optimum of that."""
         status = self._highs._solver_model.getModelStatus()
         return bool(status == library("highspy").HighsModelStatus.kModelEmpty)
 
     def values(self) -> dict[str, np.ndarray]:
-        """Return what the variables of the model hold; not a number where a solver has not met one."""
+        """Return the values of the model's variables; not a number where a solver has not met one."""
         found = {}
         for name, shape in self.variables.items():
             values = getattr(self.model, name).extract_values()

@@ -1,1 +1,1 @@
-"""What was done: policies that decide as things happen, and the loop that plays them."""
+"""Online policies, and the loop that plays them."""

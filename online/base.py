@@ -1,4 +1,4 @@
-"""What a policy is: a protocol, so that a user's own class needs no base class."""
+"""The protocol of a policy, so that a user's own class needs no base class."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ..models.base import InputError
 
 @dataclass(frozen=True)
 class Traits:
-    """What a policy declares about itself; every entry is tested by ``check_policy``.
+    """The declared traits of a policy; every entry is tested by ``check_policy``.
 
     Attributes
     ----------
     problem
         The problem it plays, e.g. "allocation".
     sees
-        What it sees of the current event before it decides, e.g. {"arrivals"}; empty if it commits first.
+        Parts of the current event seen before the decision, e.g. {"arrivals"}; empty if it commits first.
     randomised
         Whether two seeds may lead to different decisions.
     guarantee, proven
@@ -55,12 +55,12 @@ class Policy(Protocol):
 
     @property
     def name(self) -> str:
-        """What the policy is called in tables."""
+        """The name of the policy in tables."""
         ...
 
     @property
     def traits(self) -> Traits:
-        """What the policy declares about itself."""
+        """The declared traits of the policy."""
         ...
 
     def start(self, setting: Any, rng: np.random.Generator) -> None:

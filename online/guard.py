@@ -1,4 +1,4 @@
-"""What a policy was handed, and what scores it, stay as they were; what it decides is read once.
+"""Guards against tampering: the inputs of a policy and the scoring stay unchanged; its decision is read once.
 
 Nothing that a policy is handed is what scores it, so that changing it gains nothing; here it is noticed.
 """
@@ -59,7 +59,7 @@ def plain(decision: Any) -> Any:
 
 
 class Seal:
-    """Something handed to a policy, and the objects and bytes that it consisted of then.
+    """An object passed to a policy, and the objects and bytes that it consisted of then.
 
     Looked at are dataclasses, tuples and arrays. What is computed when first used (``cached_property``) may
     come, and is not looked at.
@@ -67,7 +67,7 @@ class Seal:
     Parameters
     ----------
     name, obj
-        What it is called in errors, and the thing itself.
+        Its name in errors, and the object itself.
     """
 
     def __init__(self, name: str, obj: Any) -> None:
@@ -118,7 +118,7 @@ def caches_of(kind: Any) -> frozenset[str]:
 
 
 class Watch:
-    """The code that scores, and whether somebody has put other code in its place.
+    """The code that scores, and whether it has been replaced.
 
     Looked at are the modules that the classes of what scores are in, those beside them, that of
     :class:`.Outcome` and that of :class:`.Run`, and all classes of these modules. Of problems that are not
@@ -127,9 +127,9 @@ class Watch:
     Parameters
     ----------
     instance
-        What is played.
+        The instance.
     *others
-        What scores with it: its setting and its episode.
+        The other objects that score: its setting and its episode.
     """
 
     def __init__(self, instance: Instance, *others: Any) -> None:
@@ -179,7 +179,7 @@ class Watch:
 
 
 OURS = f"{Instance.__module__.rpartition('.')[0]}."
-"""How the names of the rooms of our own problems begin."""
+"""The prefix of the packages of our own problems."""
 
 ALWAYS = {Instance.__module__, copied.__module__, f"{__package__}.play"}
 """Modules that score in every problem."""

@@ -110,7 +110,7 @@ class Isolated:
         return answer
 
     def _error(self, method: str, is_input: bool, kind: str, message: str, trace: str) -> ClairvoyantError:
-        """Return what an error there becomes here, its traceback in a note."""
+        """Return the error to raise here for an error there, with its traceback in a note."""
         error: ClairvoyantError
         if is_input:
             error = InputError(message)
@@ -202,7 +202,7 @@ class _PlainWriter(pickle.Pickler):
     """Writes plain data, arrays as their type, shape and bytes."""
 
     def persistent_id(self, part: Any) -> Any:
-        """Return what stands for an array."""
+        """Return the placeholder of an array."""
         return (part.dtype.str, part.shape, part.tobytes()) if type(part) is np.ndarray else None
 
 
@@ -257,7 +257,7 @@ def _refuse_more(answer: Any, most: int) -> None:
 def serve() -> None:
     """Answer messages until there are no more: the whole of the process of a policy.
 
-    What the policy prints goes to standard error, as standard output carries the answers.
+    The output of the policy goes to standard error, as standard output carries the answers.
     """
     questions, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)

@@ -1,1 +1,1 @@
-"""What was possible: exact offline optima with certified bounds."""
+"""Oracles: exact offline optima with certified bounds."""

@@ -1,4 +1,4 @@
-"""How simulated annealing cools: by rounds, so that a longer run begins with all that a shorter one does."""
+"""The cooling of simulated annealing: by rounds, so that a longer run starts with all of a shorter one."""
 
 from __future__ import annotations
 

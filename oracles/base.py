@@ -1,4 +1,4 @@
-"""What every oracle returns: a value, a certified bound, and why it stopped."""
+"""The result of every oracle: an incumbent's value, a certified bound, and why the search stopped."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class WhyStopped(enum.Enum):
 
 @dataclass(frozen=True)
 class Optimum(Generic[DecisionType]):
-    """What an oracle found and what it can certify.
+    """The result of an oracle: its incumbent and a certified bound.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ def relative_gap(value: float, bound: float, scale: float = 0.0) -> float:
 
 
 def rounding(terms: int, gross: float) -> float:
-    """Return what rounding can take away from, or add to, a sum of ``terms`` numbers of at least 0.
+    """Return the most that rounding can change a sum of ``terms`` numbers of at least 0.
 
     Below the least normal number, that is no share of the sum but some of the least of all numbers. A sum of
     nothing but zeros is exact.
@@ -141,7 +141,7 @@ def why_stopped(
         The part of the distance that is rounding: in the sums that ``value`` and ``bound`` are made of, see
         :func:`rounding`.
     otherwise
-        What else ended the search, if neither a gap nor the time did.
+        The reason if neither a gap nor the time ended the search.
     scale
         As in :func:`relative_gap`.
     """
@@ -266,7 +266,7 @@ class Incumbent(ABC, Generic[Decision, Number]):
 
     minimised = False
     unit = 1
-    """How many of what values and bounds count are one in the :class:`Optimum`."""
+    """Values and bounds are multiples of 1 / ``unit`` of those in the :class:`Optimum`."""
 
     def __init__(
         self,
@@ -284,16 +284,16 @@ class Incumbent(ABC, Generic[Decision, Number]):
         self.bound, self.prover, self.certificate = proof
         self.certified = self.bound
         self.decision, self.maker = start
-        self.value = self.worth(self.decision)
+        self.value = self.evaluate(self.decision)
         self.offer(*start)
 
     @abstractmethod
-    def worth(self, decision: Decision) -> Number:
+    def evaluate(self, decision: Decision) -> Number:
         """Return the value of a decision."""
 
     @property
     def method(self) -> str:
-        """What made the decision, and what proved the bound."""
+        """The methods that found the incumbent and that proved the bound."""
         return f"schedule: {self.maker}; bound: {self.prover}"
 
     @property
@@ -306,7 +306,7 @@ class Incumbent(ABC, Generic[Decision, Number]):
         broken = self.instance.violations(decision)
         if broken:
             raise OracleError(f"{maker}: infeasible: {'; '.join(map(str, broken[:3]))}")
-        value = self.worth(decision)
+        value = self.evaluate(decision)
         if self._sign * value > self._sign * self.value:
             self.decision, self.value, self.maker = decision, value, maker
         self._compare()
@@ -366,11 +366,11 @@ class OracleEntry:
     problem
         The problem whose instances it takes.
     description
-        What is optimised.
+        The optimisation problem.
     methods
         The values of its ``method`` argument, the default first; empty if it has none.
     guarantee
-        What the bound rests on.
+        The reason why the bound is certified.
     """
 
     function: Callable[..., Optimum]

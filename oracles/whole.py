@@ -14,7 +14,7 @@ EXACT_BITS = 20
 """CP-SAT takes rows whose numbers are whole multiples of 2^-EXACT_BITS: all others would be rounded."""
 
 LARGEST_ROW = 2**62
-"""What a row of CP-SAT may reach."""
+"""The largest number that a row of CP-SAT may reach."""
 
 
 class WholeModel(NamedTuple):

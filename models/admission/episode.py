@@ -15,7 +15,7 @@ from .setting import Feedback, Observation, PriceRange, Setting
 
 
 class Clustered(Protocol):
-    """What an episode asks of an instance; see :class:`.instance.AdmissionInstance`."""
+    """The members of an instance that an episode uses; see :class:`.instance.AdmissionInstance`."""
 
     setting: Setting
     jobs: tuple[Job, ...]

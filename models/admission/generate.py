@@ -39,7 +39,7 @@ SENSITIVE, CRITICAL, TARGET = (0.01, 1.0), (4.0, 6.0), (1.0, 15.0)
 """Ranges of gamma_2 of time-sensitive and time-critical jobs, and of gamma_3 (Sec. V.A)."""
 
 MOST_DRAWS = 4_000_000
-"""How often a job is drawn before it is given up that one fits."""
+"""The most draws of a job until one fits."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ SIZES = {
 
 
 class DrawnOptions(TypedDict, total=False):
-    """What :func:`generate` and :func:`.trace.from_trace` both take, and its defaults."""
+    """Options of both :func:`generate` and :func:`.trace.from_trace`, with their defaults."""
 
     jobs: Annotated[int | None, None]
     horizon: Annotated[int | None, None]
@@ -96,7 +96,7 @@ class DrawnOptions(TypedDict, total=False):
 
 
 class GenerateOptions(DrawnOptions, total=False):
-    """What :func:`generate` takes besides size and seed, and its defaults."""
+    """Options of :func:`generate` besides size and seed, with their defaults."""
 
     swapped: Annotated[bool, False]
 
@@ -171,7 +171,7 @@ def _families(types: Types) -> str:
 
 
 class Plan(NamedTuple):
-    """What :class:`DrawnOptions` ask for, checked; ``machines`` are those for workers and for servers."""
+    """:class:`DrawnOptions`, checked; ``machines`` are those for workers and for servers."""
 
     seed: int
     preset: Size
@@ -410,7 +410,7 @@ TESTBED_SLOTS, TESTBED_JOBS = 10, 12
 TESTBED_RUN = (2, 6)
 """Slots that a job of the testbed takes: 40 minutes to 2 hours."""
 TESTBED_CONTAINER = ((0, 1), (1, 5), (2, 10), (0, 0), (1_000, 3_000))
-"""What a container of the testbed takes; nothing is said of storage."""
+"""The demand of a container of the testbed; storage is not given."""
 
 
 def testbed(seed: int = 0) -> AdmissionInstance:  # noqa: PT028 - no test

@@ -54,7 +54,7 @@ def rooms(capacity, taken, need, most):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def unit_costs(prices, share):  # type: ignore[no-untyped-def]
-    """Return what one unit costs on each machine in each slot; ``prices`` is [slot][resource][machine]."""
+    """Return the cost of one unit on each machine in each slot; ``prices`` is [slot][resource][machine]."""
     slots, machines = prices.shape[0], prices.shape[2]
     result = np.zeros((slots, machines))
     for s in range(slots):
@@ -270,7 +270,7 @@ def all_counts(curves, limits, work, first, last, utilities):  # type: ignore[no
 
 @njit(cache=True, error_model="numpy")
 def _choices(curves, limits, base, price, budget):  # type: ignore[no-untyped-def]
-    """Return what slots may deviate from ``base`` by, with reduced cost at ``price`` within the budget.
+    """Return the deviations of slots from ``base`` with a reduced cost at ``price`` within the budget.
 
     Returns the slots that can deviate, where their choices begin (and end), the changes in workers with 0
     among them, in ascending order, and their reduced costs.
@@ -577,9 +577,9 @@ def best_counts(offer, ratio, work, utilities, least):  # type: ignore[no-untype
         for s in range(last + 1):  # with the same utility, earlier deadlines are no better
             if utilities[s] == utilities[last]:
                 promise[s] = -np.inf
-        spent, worth = _worth(curves, found, utilities)
-        if worth > payoff:
-            payoff, outlay, counts = worth, spent, found
+        spent, new = _payoff(curves, found, utilities)
+        if new > payoff:
+            payoff, outlay, counts = new, spent, found
     first = last
     for s in range(slots):
         if promise[s] > payoff + TINY * utilities[s]:
@@ -588,14 +588,14 @@ def best_counts(offer, ratio, work, utilities, least):  # type: ignore[no-untype
         return payoff, outlay, counts, tries, -1
     _reveal(offer, curves, limits, unit, np.inf, last + 1)
     found = all_counts(curves, limits, work, first, last, utilities)
-    spent, worth = _worth(curves, found, utilities)
-    if worth > payoff:
-        payoff, outlay, counts = worth, spent, found
+    spent, new = _payoff(curves, found, utilities)
+    if new > payoff:
+        payoff, outlay, counts = new, spent, found
     return payoff, outlay, counts, tries, 1
 
 
 @njit(cache=True, error_model="numpy")
-def _worth(curves, counts, utilities):  # type: ignore[no-untyped-def]
+def _payoff(curves, counts, utilities):  # type: ignore[no-untyped-def]
     """Return cost and payoff of these numbers of workers."""
     cost, last = 0.0, 0
     for s in range(counts.size):

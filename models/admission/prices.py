@@ -1,4 +1,4 @@
-"""What resource prices range between: U and L of (23)-(26), in logarithms and in shares of all capacity.
+"""The range of resource prices: U and L of (23)-(26), in logarithms and in shares of all capacity.
 
 The paper adds amounts of different resources, whose units differ. Here every amount is a share of what all
 machines of its side have of the resource, so that sums have a meaning: w~_i^r = w_i^r / sum_h c_h^r. The

@@ -90,7 +90,7 @@ def least_ratio(job: Job, most: int) -> Fraction:
 
 
 class Timing(NamedTuple):
-    """What a job that can finish has to do, with slots counted from 0.
+    """The work and the deadlines of a job that can finish, with slots counted from 0.
 
     Attributes
     ----------
@@ -217,8 +217,8 @@ def schedule_program(instance: AdmissionInstance, plans: Sequence[Plan]) -> Pyom
             raise InputError(f"plans[{number}]: {why}")
     m = pyo.ConcreteModel("schedules")
     m.x = pyo.Var(range(len(plans)), domain=pyo.Binary)
-    worth = [float(instance.rewards(plan.schedule).sum()) for plan in plans]
-    m.utility = pyo.Objective(expr=_linear(worth, list(m.x.values())), sense=pyo.maximize)
+    utilities = [float(instance.rewards(plan.schedule).sum()) for plan in plans]
+    m.utility = pyo.Objective(expr=_linear(utilities, list(m.x.values())), sense=pyo.maximize)
     of_job: dict[int, list[Any]] = {}
     for number, plan in enumerate(plans):
         of_job.setdefault(plan.job, []).append(m.x[number])
@@ -250,7 +250,7 @@ def _servers(instance: AdmissionInstance) -> _Side:
 
 
 def _pool(instance: AdmissionInstance, side: _Side) -> np.ndarray:
-    """Return what all machines have together that jobs can use, shape (1, R)."""
+    """Return the total capacity of all machines that jobs can use, shape (1, R)."""
     jobs = able(instance)
     if not jobs:
         return np.zeros((1, side.capacity.shape[1]), dtype=np.int64)
@@ -272,8 +272,8 @@ def _timing_model(name: str, instance: AdmissionInstance) -> tuple[Any, dict[str
     most = {job.index: (times[job.index].most, int(job.servers_for[times[job.index].most])) for job in jobs}
     m.Y = pyo.Var(keys, domain=pyo.NonNegativeIntegers, bounds=lambda _, *key: (0, most[key[0]][0]))
     m.Z = pyo.Var(keys, domain=pyo.NonNegativeIntegers, bounds=lambda _, *key: (0, most[key[0]][1]))
-    worth = [instance.jobs[i].utility(d - instance.jobs[i].arrival + 1) for i, d in m.u]
-    m.utility = pyo.Objective(expr=_linear(worth, list(m.u.values())), sense=pyo.maximize)
+    utilities = [instance.jobs[i].utility(d - instance.jobs[i].arrival + 1) for i, d in m.u]
+    m.utility = pyo.Objective(expr=_linear(utilities, list(m.u.values())), sense=pyo.maximize)
     ends = {i: [m.u[i, d] for d in time.deadlines] for i, time in times.items()}
     m.once = _constraints({i: (None, _linear([1] * len(us), us), 1) for i, us in ends.items()})
     m.work = _constraints({(i, t): _work_row(m, i, t, times[i]) for i, t in keys})

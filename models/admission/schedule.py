@@ -15,11 +15,11 @@ from ..base import InputError, numbers
 from .jobs import LARGEST, Job
 
 MOST_ENTRIES = 10**8
-"""What the table of the printed program may hold."""
+"""The most entries of the table of the printed program."""
 
 
 class Deployment(NamedTuple):
-    """What runs in one slot: rows (job, machine, count) of workers and of parameter servers.
+    """The deployment of one slot: rows (job, machine, count) of workers and of parameter servers.
 
     Arrays or lists of shape (n, 3); no row twice for one job and machine.
     """
@@ -33,7 +33,7 @@ NOTHING = Deployment(np.zeros((0, 3), dtype=np.int64), np.zeros((0, 3), dtype=np
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """What runs in all slots; every array is read-only and sorted by slot, job, machine.
+    """The deployments of all slots; every array is read-only and sorted by slot, job, machine.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ def read_rows(field: str, given: Any, width: int) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Offer:
-    """What the machines offer a job in its slots a, ..., T (S = T - a + 1 of them).
+    """The prices and room for a job in its slots a, ..., T (S = T - a + 1 of them).
 
     Attributes
     ----------

@@ -21,7 +21,7 @@ MACHINES = ("ec2", "pai-2020", "gpu-2023")
 
 
 class TraceOptions(DrawnOptions, total=False):
-    """What :func:`from_trace` takes besides the folder, and its defaults."""
+    """Options of :func:`from_trace` besides the folder, with their defaults."""
 
     arrivals: Annotated[str, "google-2011"]
     machines: Annotated[str, "ec2"]

@@ -1,13 +1,13 @@
-"""What proves that no gang allocation is better: prices at the leaves of a tree of choices.
+"""The proof that no gang allocation is better: prices at the leaves of a branch-and-bound tree.
 
 Let some tasks be scheduled, others not, the rest be free. For every w >= 0 with sum_k w[l,k] = N_l, every
-price >= 0 and worth[q,k] of any sign, which stands for the rows of task q, no allocation is better than::
+price >= 0 and theta[q,k] of any sign (``task_price``, for the rows of task q), no allocation is better than::
 
     sum_{r,k} price c
     + sum_{l,r,k} max over 0 <= Y <= min(c, sum_q a) of N_l f(Y) - (w[l,k] beta_k + price + least_k) Y
-    + sum_l max over v of sum_q v_q G_q,   G_q = sum_k (a max(worth, 0) + b min(worth, 0))
+    + sum_l max over v of sum_q v_q G_q,   G_q = sum_k (a max(theta, 0) + b min(theta, 0))
 
-where least_k is the least worth[q,k] of a task of l with a[q,k] > 0, and v schedules none of l's tasks or at
+where least_k is the least theta[q,k] of a task of l with a[q,k] > 0, and v schedules none of l's tasks or at
 least m_l. All maxima have closed forms. If the sum is negative for N = w = 0, there is no such allocation.
 """
 
@@ -31,21 +31,21 @@ CLIPS = 10
 """How often demands are cut to what gains can pay for; a square root of 1e50 is then near where it ends."""
 
 FREE, OFF, ON = -1, 0, 1
-"""What a tree has fixed of a task, or of a job: that none of its tasks is scheduled, or at least m_l."""
+"""The state of a task in a tree, or of a job: that none of its tasks is scheduled, or at least m_l."""
 
 
 class Prices(NamedTuple):
-    """Multipliers of a leaf: w (L, K), price (R, K) >= 0, worth (G, K); ``empty`` says that N = w = 0."""
+    """Multipliers of a leaf: w (L, K), price (R, K) >= 0, task_price (G, K); N = w = 0 if ``empty``."""
 
     w: np.ndarray
     price: np.ndarray
-    worth: np.ndarray
+    task_price: np.ndarray
     empty: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class AllocationGangCertificate:
-    """What proves a bound: :func:`gang_bound` gives it again from these numbers alone.
+    """The certificate of a bound: :func:`gang_bound` computes it again from these numbers alone.
 
     Attributes
     ----------
@@ -179,7 +179,7 @@ def _summed(reduced: Reduced, fixed: np.ndarray, prices: Prices) -> tuple[float,
     open_ = reduced.able & (tasks != OFF) & (jobs != OFF)[setting.task_port]
     n = np.zeros(setting.ports) if prices.empty else reduced.weights
     least = np.full((setting.ports, setting.kinds), np.inf)
-    takes = np.where(open_[:, None] & (reduced.demand > 0.0), prices.worth, np.inf)
+    takes = np.where(open_[:, None] & (reduced.demand > 0.0), prices.task_price, np.inf)
     np.minimum.at(least, setting.task_port, takes)
     least[np.isinf(least)] = 0.0
     sums = prices.w.sum(axis=1)
@@ -192,18 +192,18 @@ def _summed(reduced: Reduced, fixed: np.ndarray, prices: Prices) -> tuple[float,
     weight = n[base.port][:, None]
     y = utility.best_response(base.edge_kind, base.edge_alpha, weight, cost, limit)
     gained = weight * utility.value(base.edge_kind, base.edge_alpha, y)
-    chosen, size = _choices(reduced, tasks == ON, jobs == ON, open_, prices.worth)
+    chosen, size = _choices(reduced, tasks == ON, jobs == ON, open_, prices.task_price)
     paid = prices.price * base.capacity
     exact = float(np.sum(paid) + np.sum(gained - cost * y) + chosen)
     return exact, float(np.sum(paid) + np.sum(gained) + np.sum(np.abs(cost) * y) + size)
 
 
 def _choices(
-    reduced: Reduced, must: np.ndarray, runs: np.ndarray, open_: np.ndarray, worth: np.ndarray
+    reduced: Reduced, must: np.ndarray, runs: np.ndarray, open_: np.ndarray, task_price: np.ndarray
 ) -> tuple[float, float]:
     """Return sum_l max over v of sum_q v_q G_q, and the sum of all parts of it without signs."""
     setting = reduced.setting
-    parts = np.where(worth >= 0.0, reduced.demand * worth, reduced.floor * worth)
+    parts = np.where(task_price >= 0.0, reduced.demand * task_price, reduced.floor * task_price)
     gain = np.where(open_, parts.sum(axis=1), -np.inf)
     order = np.lexsort((-gain, ~must, setting.task_port))  # jobs stay where they are
     rank = np.arange(len(order)) - np.searchsorted(setting.task_port, setting.task_port)
@@ -252,5 +252,7 @@ def _checked(setting: AllocationGangSetting, prices: Prices | None, at: int) -> 
     shapes = ((setting.ports, setting.kinds), setting.base.capacity.shape)
     w = numbers(prices.w, f"prices[{at}].w", shapes[0])
     price = numbers(prices.price, f"prices[{at}].price", shapes[1])
-    worth = numbers(prices.worth, f"prices[{at}].worth", setting.task_demand.shape, low=-np.inf)
-    return Prices(w, price, worth, prices.empty)
+    task_price = numbers(
+        prices.task_price, f"prices[{at}].task_price", setting.task_demand.shape, low=-np.inf
+    )
+    return Prices(w, price, task_price, prices.empty)

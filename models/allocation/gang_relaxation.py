@@ -22,18 +22,18 @@ TANGENTS = 8
 """Tangent points per concave utility before the first solve."""
 
 SOLVER_TOLERANCE = 1e-10
-"""What HiGHS may break limits and optimality conditions by."""
+"""HiGHS's tolerance on limits and optimality conditions."""
 
 LEAST_FLOOR = 1e-6
 """Rows of floors are in units of the floor, or of this part of the demand if that is more."""
 
 
 BITS = 40
-"""How many binary digits of a number HiGHS is given."""
+"""Binary digits to which numbers are rounded for HiGHS."""
 
 
 class Answer(NamedTuple):
-    """What HiGHS says of a node.
+    """HiGHS's answer on a node.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class Relaxation:
         self._family, self._alpha = base.edge_kind[edge, kind], base.edge_alpha[edge, kind]
         self._weight = reduced.weights[base.port[edge]]
         gain = self._weight * utility.value(self._family, self._alpha, self._limit)
-        self._worth = float(gain.max(initial=0.0)) or 1.0
+        self._largest_gain = float(gain.max(initial=0.0)) or 1.0
         self._curved = np.flatnonzero((self._family != utility.LINEAR) & (gain > 0.0))
         self._z_unit = gain[self._curved]
         self._task = np.flatnonzero(reduced.able)
@@ -135,7 +135,7 @@ class Relaxation:
 
         # overhead: p >= beta sum Y, in units of the largest factor
         port = base.port[edge]
-        factor = self._weight * base.overhead[kind] * self._unit / self._worth
+        factor = self._weight * base.overhead[kind] * self._unit / self._largest_gain
         charged = np.flatnonzero(factor > 0.0)
         which, row = np.unique(port[charged] * setting.kinds + kind[charged], return_inverse=True)
         scale = np.ones(len(which))
@@ -232,8 +232,8 @@ class Relaxation:
         matrix = sparse.csc_array((value, (line, column)), shape=(rows.count, columns))
         cost, high = np.zeros(columns), np.ones(columns)
         linear = self._family == utility.LINEAR
-        cost[self._Y] = np.where(linear, -self._weight * self._alpha * self._unit / self._worth, 0.0)
-        cost[self._z] = -self._z_unit / self._worth
+        cost[self._Y] = np.where(linear, -self._weight * self._alpha * self._unit / self._largest_gain, 0.0)
+        cost[self._z] = -self._z_unit / self._largest_gain
         cost[self._p] = 1.0
         high[self._y] = np.inf  # the rows of its task imply its limit, and have a price for it
         high[self._p] = np.inf
@@ -290,16 +290,18 @@ class Relaxation:
             return None
         setting, base = self.reduced.setting, self.reduced.setting.base
         w = np.zeros((setting.ports, setting.kinds))
-        price, worth = np.zeros(base.capacity.shape), np.zeros(setting.task_demand.shape)
+        price, task_price = np.zeros(base.capacity.shape), np.zeros(setting.task_demand.shape)
         if not empty:
             at, scale = self._overhead
             w[at] = np.maximum(0.0, dual[self._overhead_rows]) * scale
             w[w.sum(axis=1) <= 0.0] = 1.0
             w *= (self.reduced.weights / w.sum(axis=1))[:, None]
         price[self._capacity] = np.maximum(0.0, -dual[self._capacity_rows]) / base.capacity[self._capacity]
-        worth[self._demand] = np.maximum(0.0, -dual[self._demand_rows]) / self.reduced.demand[self._demand]
-        worth[self._floor] -= np.maximum(0.0, dual[self._floor_rows]) / self._floor_unit
-        return Prices(w, price * self._worth, worth * self._worth, empty)
+        task_price[self._demand] = (
+            np.maximum(0.0, -dual[self._demand_rows]) / self.reduced.demand[self._demand]
+        )
+        task_price[self._floor] -= np.maximum(0.0, dual[self._floor_rows]) / self._floor_unit
+        return Prices(w, price * self._largest_gain, task_price * self._largest_gain, empty)
 
     def tighten(self) -> bool:
         """Add tangents where the last solution's z is above the true gain; return whether there were any."""
@@ -307,7 +309,7 @@ class Relaxation:
         entry = self._curved
         total = np.clip(values[self._Y[entry]] * self._unit[entry], 0.0, self._limit[entry])
         true = self._weight[entry] * utility.value(self._family[entry], self._alpha[entry], total)
-        which = np.flatnonzero(values[self._z] * self._z_unit > true + ROUNDING * self._worth)
+        which = np.flatnonzero(values[self._z] * self._z_unit > true + ROUNDING * self._largest_gain)
         rows = _Rows()
         self._add_tangents(rows, total[which], which)
         (z, y), (low, high) = rows.entries, rows.limits[0]

@@ -1,6 +1,6 @@
 """The best gang allocation: branch and bound over jobs and tasks; HiGHS proposes, and the bounds are our own.
 
-What HiGHS says of a node is a proposal. Its multipliers become a bound by :mod:`.gang_bound`, which needs no
+HiGHS's answer on a node is a proposal. Its multipliers become a bound by :mod:`.gang_bound`, which needs no
 tolerance, and that a node is infeasible counts only with a ray that proves it. Its allocation is rounded to
 whole tasks, made to keep all limits, and scored by the setting.
 """
@@ -23,7 +23,7 @@ from .gang_relaxation import Answer, Relaxation
 from .setting import TOLERANCE
 
 MOST_ROUNDS = 100
-"""How often a node's program is solved, with new tangents each time."""
+"""The most solves of a node's program, with new tangents each time."""
 
 SMALL_GAIN = 0.1
 """Tangents that close less than this part of the distance are not worth another solve before a branch."""
@@ -57,9 +57,9 @@ class BestGang(NamedTuple):
     scale
         The least that distances are compared with: ``SCALE`` of all that the bound is made of.
     rounding
-        What rounding can explain of a distance between bound and value: of the sums that both are made of.
+        The part of the gap between bound and value that may be rounding, of the sums that both are made of.
     certificate
-        What ``gang_bound`` computes the bound from.
+        The certificate from which ``gang_bound`` computes the bound.
     """
 
     y: np.ndarray
@@ -184,7 +184,7 @@ class _Search:
             middle = 0.5 * (low + high)
             much = base.port_sums(carried(middle)) > wanted
             low, high = np.where(much, middle, low), np.where(much, high, middle)
-        self._improve(root, zero._replace(worth=high[reduced.setting.task_port]))
+        self._improve(root, zero._replace(task_price=high[reduced.setting.task_port]))
         return carried(low)
 
     def _shared(self, total: np.ndarray) -> np.ndarray:

@@ -80,7 +80,7 @@ def stationary_program(problem: AllocationInstance | Setting, weights: Any = Non
 
 
 class Units(NamedTuple):
-    """What the numbers of a scaled program are multiples of.
+    """The units of the numbers of a scaled program.
 
     Attributes
     ----------
@@ -150,7 +150,7 @@ def _reach(setting: Setting) -> np.ndarray:
 
 
 def _bend(setting: Setting, entry: np.ndarray) -> np.ndarray:
-    """Return how much each utility bends up to ``entry``: y over what is added to it in the utility."""
+    """Return the curvature of each utility up to ``entry``: y over what is added to it in the utility."""
     shift = np.where(setting.edge_kind == utility.RECIPROCAL, setting.edge_alpha, 1.0)
     result: np.ndarray = np.where(setting.edge_kind == utility.LINEAR, 0.0, entry / shift)
     return result

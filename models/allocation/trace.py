@@ -16,7 +16,7 @@ from .instance import AllocationInstance
 
 
 class TraceOptions(ports.TraceOptions, DrawnOptions, total=False):
-    """What :func:`from_trace` takes besides the folder, and its defaults."""
+    """Options of :func:`from_trace` besides the folder, with their defaults."""
 
     requests: Annotated[str, "gpu-2023"]
     slot_seconds: Annotated[float, 3600.0]

@@ -20,7 +20,7 @@ from .state import DONE, PENDING
 
 
 class Simulated(Protocol):
-    """What an episode asks of an instance; see :class:`.instance.PlacementInstance`."""
+    """The members of an instance that an episode uses; see :class:`.instance.PlacementInstance`."""
 
     jobs: Jobs
 
@@ -39,7 +39,7 @@ class JobEpisode:
     Parameters
     ----------
     instance
-        What is played.
+        The instance.
     sees
         What the observations show besides: "durations", "estimates", both or neither.
 

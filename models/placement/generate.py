@@ -100,7 +100,7 @@ MOST_ERROR = 10.0
 
 BATCH = 1024
 MOST_DRAWS = 1_000_000
-"""How often a job is drawn before it is given up that one fits."""
+"""The most draws of a job until one fits."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class Workload(NamedTuple):
 
 
 class Options(TypedDict, total=False):
-    """What :func:`generate` and :func:`.trace.from_trace` take, and its defaults."""
+    """Options of :func:`generate` and :func:`.trace.from_trace`, with their defaults."""
 
     jobs: Annotated[int | None, None]
     machines: Annotated[int | None, None]
@@ -195,7 +195,7 @@ def generate(size: str = "default", seed: int = 0, **options: Unpack[Options]) -
 
 @dataclass(frozen=True)
 class Plan:
-    """What :class:`Options` ask for, checked; ``rho`` is None if they leave it to the size."""
+    """:class:`Options`, checked; ``rho`` is None if they leave it to the size."""
 
     seed: int
     preset: Size
@@ -235,7 +235,7 @@ def planned(size: str, seed: int, o: Options) -> Plan:
 
 
 def _machine_count(preset: Size, machines: int | None, cluster: str | None) -> int:
-    """Return how many machines there are, given their number, the name of a cluster, or neither."""
+    """Return the number of machines, given it, the name of a cluster, or neither."""
     if cluster is None:
         return whole("machines", preset.machines if machines is None else machines, 1, 10**6)
     if machines is not None:
@@ -403,7 +403,7 @@ def draw_estimates(
 
 
 def origin_of_estimates(sigma: float | None) -> tuple[str, ...]:
-    """Return what to say of the estimates, as filled."""
+    """Return the lines of ``origin.filled`` on the estimates."""
     return () if sigma is None else (f"estimates: the duration times a lognormal error of sigma {sigma:g}",)
 
 
@@ -444,7 +444,7 @@ def _origin(size: str, seed: int, preset: Size, rho: float, found: Workload, sig
 
 
 def origin_of_machines(preset: Size) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what to say of the machines of a size, as real and as filled."""
+    """Return the lines of ``origin`` on the machines of a size: of ``real`` and of ``filled``."""
     if preset.machine is MACHINE:
         return ("machines: GPUs, cores and memory of a V100 machine of PAI (2020)",), ()
     return (), ("machines: half a V100 machine of PAI (2020) each",)

@@ -52,7 +52,7 @@ __all__ = [
     "State",
     "Table",
 ]
-"""What stands in ``state.py`` and is at hand here, too."""
+"""Names of ``state.py`` that can be imported from here too."""
 
 
 @njit(cache=True)
@@ -315,7 +315,7 @@ def running_rows(state):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def observe(table, state, window, known):  # type: ignore[no-untyped-def]
-    """Return what there is to see now, as new arrays.
+    """Return the observation of now, as new arrays.
 
     The waiting jobs of the window, their submissions, instances, needs and intensities, what is free, the
     rows of the running jobs, and the rows (job, start, finish) of the jobs that have ended, but for the first

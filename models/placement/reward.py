@@ -20,7 +20,7 @@ from .simulator import Simulator
 from .state import DONE, RUNNING, SCALE
 
 ALPHA = 0.1
-"""What reward (3) takes off for each GPU of a job that did not fit (Appendix D)."""
+"""The penalty in reward (3) for each GPU of a job that did not fit (Appendix D)."""
 
 MINUTE = 60.0
 """Seconds of a unit of time in reward (3): completion times in Table 1 are in minutes, fees in dollars."""
@@ -45,7 +45,7 @@ def printed_reward(
     failed_gpus
         C x n^GPU of each job that was tried and did not fit, shape (g,).
     alpha
-        What a GPU of a failed job costs.
+        The penalty for each GPU of a failed job.
     """
     count = len(fees) + len(failed_gpus)
     if not count:
@@ -79,12 +79,12 @@ def printed_rewards(
     Parameters
     ----------
     instance, schedule
-        What was to be done and what was done.
+        The instance and its schedule.
     attempted
         The jobs that are tried at each epoch; by default all of the window, as whoever passes over jobs that
         do not fit tries all.
     alpha
-        What a GPU of a failed job costs.
+        The penalty for each GPU of a failed job.
     unit
         Seconds of a unit of completion time; fees are in dollars.
 
@@ -151,13 +151,13 @@ class Meter:
     Parameters
     ----------
     instance, simulator
-        What is simulated, and a simulation of it at tick 0.
+        The instance, and a simulation of it at tick 0.
     """
 
     def __init__(self, instance: PlacementInstance, simulator: Simulator) -> None:
         self._instance, self._simulator = instance, simulator
         self._gpus = instance.jobs.gpus
-        self._told = self._waited = self._excess = self._finished = 0
+        self._counted = self._waited = self._excess = self._finished = 0
 
     def aligned(self) -> float:
         """Return the aligned reward of the step that ends now, in seconds."""
@@ -170,12 +170,12 @@ class Meter:
     def _excess_ticks(self) -> int:
         """Return the GPU-ticks paid so far beyond those that the work done takes without slowdown."""
         duration, table, state = self._instance.jobs.duration, self._simulator.table, self._simulator.state
-        ended = state.ended[self._told : state.clock[DONE]]
-        self._told += len(ended)
+        ended = state.ended[self._counted : state.clock[DONE]]
+        self._counted += len(ended)
         self._finished += int((self._gpus[ended] * duration[ended]).sum())
         running = state.running[: state.clock[RUNNING]]
         now, work, speed, settled = self._simulator.now, state.work, state.speed, state.settled
-        under_way = _worth(
+        under_way = _unslowed_gpu_ticks(
             running, self._gpus, duration, table.duration, state.spans, now, work, speed, settled
         )
         return self._simulator.used - self._finished - int(under_way)
@@ -183,8 +183,8 @@ class Meter:
     def printed(self, failed: np.ndarray, alpha: float = ALPHA, unit: float = MINUTE) -> float:
         """Return reward (3) of the step that ends now; ``failed`` were tried when it began; not checked."""
         state, jobs = self._simulator.state, self._instance.jobs
-        ended = state.ended[self._told : state.clock[DONE]]
-        self._told += len(ended)
+        ended = state.ended[self._counted : state.clock[DONE]]
+        self._counted += len(ended)
         finish = state.finish[ended]
         hours = (finish - state.start[ended]) / (3600.0 * TICKS)
         fees = self._instance.setting.price * self._gpus[ended] * hours
@@ -215,7 +215,7 @@ def unavoidable(instance: PlacementInstance) -> float:
 
 
 @njit(cache=True)
-def _worth(  # type: ignore[no-untyped-def]
+def _unslowed_gpu_ticks(  # type: ignore[no-untyped-def]
     running, gpus, duration, spread, spans, now, work, speed, settled
 ):
     """Return the GPU-ticks that the work done by running jobs takes without any slowdown.

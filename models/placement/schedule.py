@@ -1,4 +1,4 @@
-"""What ran when and where."""
+"""Schedules: when and where each job ran."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from .state import ARRIVED, NOW, PENDING, RUNNING, USED, WAITED, State, Table
 
 
 def table_of(capacity: np.ndarray, jobs: Jobs, slowdown: Slowdown) -> Table:
-    """Return what never changes in a simulation of these jobs on these machines.
+    """Return the constant data of a simulation of these jobs on these machines.
 
     The duration of a job on K machines is its own times comm(K), rounded to the nearest tick (halves up), in
     the operations that the format of instances lays down.
@@ -81,7 +81,7 @@ MEANING = {
     "capacity": "more than is free on the machine; resource 0 is GPUs, 1 cores, 2 GB of memory",
     "progress": "no job starts although none runs and none is to come",
 }
-"""What the constraints of a decision mean, by the name in :meth:`Simulator.violations`."""
+"""The meaning of each constraint of a decision, by its name in :meth:`Simulator.violations`."""
 
 
 class Simulator:

@@ -1,4 +1,4 @@
-"""What the simulator knows: tables that stay, states that change, and where things stand in them.
+"""The data of the simulator: constant tables, changing states, and the positions of their entries.
 
 Nothing here is compiled, so that settings and policies can be listed without loading a compiler.
 """
@@ -17,7 +17,7 @@ NOW, ARRIVED, RUNNING, ROWS, PENDING, DONE, WAITED, USED, IN_USE = range(9)
 
 
 class Table(NamedTuple):
-    """What never changes in a simulation; every array is read-only, whole numbers.
+    """The constant data of a simulation; every array is read-only, whole numbers.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Table(NamedTuple):
 
 
 class State(NamedTuple):
-    """What changes in a simulation; whole numbers.
+    """The variable data of a simulation; whole numbers.
 
     Attributes
     ----------

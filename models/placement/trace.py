@@ -32,7 +32,7 @@ from .jobs import RESOURCES
 
 
 class TraceOptions(Options, total=False):
-    """What :func:`from_trace` takes besides the folder, and its defaults."""
+    """Options of :func:`from_trace` besides the folder, with their defaults."""
 
     source: Annotated[str, "pai-2020"]
     size: Annotated[str, "default"]
@@ -109,7 +109,7 @@ REAL = {
     "philly": "order, submission, duration and GPUs",
     "gpu-2023": "order, submission, duration (from start to deletion), GPUs, cores and memory",
 }
-"""What is real of the jobs of each source."""
+"""The real columns of the jobs of each source."""
 
 
 class Filled(NamedTuple):
@@ -127,7 +127,7 @@ class Filled(NamedTuple):
 def _filled(
     folder: str | os.PathLike[str], source: str, found: JobList, seed: int, preset: Size, machines: int
 ) -> Filled:
-    """Return what each instance of each job needs."""
+    """Return the need of each instance of each job."""
     if found.requests is not None:
         need = np.column_stack([found.gpus, found.requests])
         fits = instances_that_fit(need, preset.machine, machines) >= 1

@@ -12,7 +12,7 @@ from .setting import Feedback, Observation
 
 
 class Sampled(Protocol):
-    """What an episode asks of an instance; see :class:`.instance.ChannelInstance`."""
+    """The members of an instance that an episode uses; see :class:`.instance.ChannelInstance`."""
 
     mean: np.ndarray
     arrivals: np.ndarray

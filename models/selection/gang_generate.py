@@ -45,7 +45,7 @@ SIZES = {
 
 
 class GenerateOptions(TypedDict, total=False):
-    """What :func:`generate` takes besides size and seed, and its defaults."""
+    """Options of :func:`generate` besides size and seed, with their defaults."""
 
     slots: Annotated[int | None, None]
     ports: Annotated[int | None, None]

@@ -29,7 +29,7 @@ LITERAL_EQUATIONS = (
     "            x binary",
 )
 MOST_LISTED = 4096
-"""How many decisions :func:`every_decision` lists before it gives up."""
+"""The most decisions that :func:`every_decision` lists."""
 
 LARGEST_WHOLE = 2.0**50
 """Sums of whole numbers below this are exact."""
@@ -37,7 +37,7 @@ LARGEST_WHOLE = 2.0**50
 MOST_ROUNDS = 1000
 MOST_FREE_ROUNDS = 5
 SOLVER_TOLERANCE = 1e-10
-"""What HiGHS may break rows, 0/1 and optimality conditions by; in our searches every limit is 1."""
+"""HiGHS's tolerance on rows, 0/1 and optimality conditions; in our searches every limit is 1."""
 
 MARGIN = 1e-9
 """Part of :func:`ceiling` that is added to HiGHS's bound for its tolerances."""
@@ -57,7 +57,7 @@ class GangChoice(NamedTuple):
     x
         The decision, feasible by our own check, shape (E,).
     value
-        What it is worth, computed by ourselves.
+        Its value, computed by ourselves.
     bound
         Certified: no feasible decision is worth more; for an index, none with as many untried channels.
     closed
@@ -340,13 +340,13 @@ def best_gang(
         bound = math.floor(bound / least) * least
     if x is None:
         return nothing._replace(bound=bound)
-    value = worth(v, x)
+    value = total_value(v, x)
     _refuse_low(bound, value, gross)
     closed = bound - value <= gap * abs(bound) + margin
     return GangChoice(x, value, max(bound, value), closed)
 
 
-def worth(values: np.ndarray, x: np.ndarray) -> float:
+def total_value(values: np.ndarray, x: np.ndarray) -> float:
     """Return values.x, correctly rounded."""
     return math.fsum(values[x > 0.0].tolist())
 
@@ -438,7 +438,7 @@ def best_gang_index(
     start
         First lambda, for instance that of the slot before; any positive number gives the same index.
     listed
-        What :func:`every_decision` returned for this setting and these arrivals. A list is gone through, and
+        The list of :func:`every_decision` for this setting and these arrivals. It is enumerated, and
         no program is solved.
 
     Returns
@@ -510,8 +510,8 @@ class _Index:
 
     def take(self, x: np.ndarray, bound: float) -> float:
         """Note a decision and a bound; return lambda = sqrt(q.x)."""
-        width = math.sqrt(worth(self.q, x))
-        value = worth(self.weight, x) + width
+        width = math.sqrt(total_value(self.q, x))
+        value = total_value(self.weight, x) + width
         if value > self.value:
             self.x, self.value = x, value
         self.bound = min(self.bound, bound)
@@ -573,6 +573,6 @@ class _Index:
     def result(self) -> GangChoice:
         """Return value and bound without the bonus."""
         count = int(self.x @ self.untried)
-        value = worth(self.v, self.x) + math.sqrt(worth(self.q, self.x))
+        value = total_value(self.v, self.x) + math.sqrt(total_value(self.q, self.x))
         bound = max(value, self.bound - self.bonus * count)
         return GangChoice(self.x, value, bound, self.closed, count)

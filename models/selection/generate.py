@@ -46,7 +46,7 @@ SIZES = {
 
 
 class DrawnOptions(TypedDict, total=False):
-    """What :func:`generate` and :func:`.trace.from_trace` both take, and its defaults."""
+    """Options of both :func:`generate` and :func:`.trace.from_trace`, with their defaults."""
 
     ports: Annotated[int | None, None]
     servers: Annotated[int | None, None]
@@ -56,7 +56,7 @@ class DrawnOptions(TypedDict, total=False):
 
 
 class GenerateOptions(DrawnOptions, total=False):
-    """What :func:`generate` takes besides size and seed, and its defaults."""
+    """Options of :func:`generate` besides size and seed, with their defaults."""
 
     slots: Annotated[int | None, None]
     capacity: Annotated[int | Sequence[int] | None, None]
@@ -134,7 +134,7 @@ def generate(size: str = "default", seed: int = 0, **options: Unpack[GenerateOpt
 
 
 class Plan(NamedTuple):
-    """What :class:`DrawnOptions` ask for, checked; ``shape`` is the numbers of ports and servers."""
+    """:class:`DrawnOptions`, checked; ``shape`` is the numbers of ports and servers."""
 
     seed: int
     preset: Size

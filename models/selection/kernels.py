@@ -20,14 +20,14 @@ NODES_PER_TABLE = 500
 
 
 @njit(cache=True, error_model="numpy")
-def layer(old, new, worth, offset, blocked, floor, digits, rows, width):  # type: ignore[no-untyped-def]
+def layer(old, new, gain, offset, blocked, floor, digits, rows, width):  # type: ignore[no-untyped-def]
     """Write new[state] = max(old[state], old[state - offset] + worth where the item fits).
 
     Parameters
     ----------
     old, new
         Two layers of a table, shape (states,).
-    worth, offset
+    gain, offset
         Worth of the item, and how far it moves a state.
     blocked
         0 where the item fits and minus infinity where it does not, shape (states,).
@@ -51,7 +51,7 @@ def layer(old, new, worth, offset, blocked, floor, digits, rows, width):  # type
             without, taken = old[first:end], old[first - offset : end - offset]
             no, better = blocked[first:end], new[first:end]
             for j in range(better.size):
-                better[j] = max(without[j], taken[j] + worth + no[j])
+                better[j] = max(without[j], taken[j] + gain + no[j])
 
 
 @njit(cache=True, error_model="numpy")
@@ -65,7 +65,7 @@ def digits_of_top(digits, rows, width):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def best_of_patterns(  # type: ignore[no-untyped-def]
-    patterns, port_first, worth, offsets, like, blocked, floors, digits, rows, width
+    patterns, port_first, gain, offsets, like, blocked, floors, digits, rows, width
 ):
     """Solve the linear problem for many arrival patterns; those with equal beginnings share layers.
 
@@ -75,7 +75,7 @@ def best_of_patterns(  # type: ignore[no-untyped-def]
         Shape (P, L) of 0 and 1, columns in the order of ``port_first``, rows sorted.
     port_first
         Items of column l are those from ``port_first[l]`` to before ``port_first[l + 1]``.
-    worth, offsets
+    gain, offsets
         Of the items.
     like, blocked
         The row of ``blocked`` that belongs to each item; see :func:`layer`.
@@ -90,7 +90,7 @@ def best_of_patterns(  # type: ignore[no-untyped-def]
         Whether each item is taken, shape (P, n), and the value of the table, shape (P,).
     """
     count, ports = patterns.shape
-    n = worth.shape[0]
+    n = gain.shape[0]
     states = digits.shape[0] * rows * width
     table = np.empty((n + 1, states))
     table[0, :] = 0.0
@@ -108,7 +108,7 @@ def best_of_patterns(  # type: ignore[no-untyped-def]
             if patterns[p, port]:
                 for i in range(port_first[port], port_first[port + 1]):
                     old, new = table[depth], table[depth + 1]
-                    layer(old, new, worth[i], offsets[i], blocked[like[i]], floors[i], digits, rows, width)
+                    layer(old, new, gain[i], offsets[i], blocked[like[i]], floors[i], digits, rows, width)
                     depth += 1
                     item_at[depth] = i
             depth_at[port + 1] = depth
@@ -123,7 +123,7 @@ def best_of_patterns(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def score(x, values, spread, cap, first):  # type: ignore[no-untyped-def]
-    """Return how many items of a set come first, and min(values.x, cap) + sqrt(spread.x)."""
+    """Return the number of priority items of a set, and min(values.x, cap) + sqrt(spread.x)."""
     count, line, square = 0, 0.0, 0.0
     for i in range(x.shape[0]):
         if x[i]:
@@ -231,7 +231,7 @@ def close_at_root(what, demand, capacity, grid, tables, lines, best, tolerance):
 
 @njit(cache=True, error_model="numpy")
 def _floors(grid):  # type: ignore[no-untyped-def]
-    """Return what the items before each item leave of each kind at least, shape (n + 1, K)."""
+    """Return the least that the items before each item leave of each kind, shape (n + 1, K)."""
     needs, _, _, _, digits, rows, width = grid
     floors = np.empty((needs.shape[0] + 1, needs.shape[1]), dtype=np.int64)
     floors[0] = digits_of_top(digits, rows, width)
@@ -246,22 +246,22 @@ def _fill(table, lam, what, grid, floors):  # type: ignore[no-untyped-def]
     values, spread, _, first, goal = what
     _, offsets, like, blocked, digits, rows, width = grid
     n = values.shape[0]
-    worth = np.empty(n)
+    gain = np.empty(n)
     half = 0.5 / lam if lam > 0.0 else 0.0
     everything = 0.0
     for i in range(n):
-        worth[i] = values[i] + half * spread[i]
-        everything += worth[i]
+        gain[i] = values[i] + half * spread[i]
+        everything += gain[i]
     bonus = 0.0
     if goal > 0:  # above all others together; 1 where these are worth nothing
         total = everything + 0.5 * lam
         bonus = 2.0 ** (np.floor(np.log2(total)) + 1.0) if total > 0.0 else 1.0
     for i in range(n):
-        worth[i] += bonus * first[i]
+        gain[i] += bonus * first[i]
     table[n, :] = 0.0
     for i in range(n - 1, -1, -1):
         no = blocked[like[i]]
-        layer(table[i + 1], table[i], worth[i], offsets[i], no, floors[i], digits, rows, width)
+        layer(table[i + 1], table[i], gain[i], offsets[i], no, floors[i], digits, rows, width)
     return bonus
 
 

@@ -22,7 +22,7 @@ TABLE_BYTES = 2**26
 """The most one table may take; beyond it, states are lumped together, and tables give bounds only."""
 
 TINIEST = 2.0**-1074
-"""What rounding takes at most where numbers are smaller than the least normal one."""
+"""The most that rounding takes where numbers are smaller than the least normal one."""
 
 TABLES = 6
 """The most multipliers that are tried before a long search."""
@@ -160,10 +160,10 @@ class Knapsack:
             is wanted. Their own values and spread should be 0 (never give them huge values instead: many
             equal sets would have to be distinguished).
         guess
-            A set to begin with, such as the last decision under the same arrivals, shape (E,); what is not
+            A warm start, such as the last decision under the same arrivals, shape (E,); what is not
             feasible in it is left out.
         cap
-            What values.x counts at most.
+            The cap of values.x.
         stop
             Asked now and then during a long search; if it returns True, the best so far is returned with the
             bound proven so far.
@@ -291,12 +291,12 @@ class Knapsack:
             raise InputError(f"capacity: the table would take {self.table_bytes:,} bytes; use a MILP solver")
         v = self._weights("values", values)
         ports = patterns.shape[1]
-        worth = self.fits & (v > 0.0)
-        many = np.bincount(self._port[worth], minlength=ports)
+        useful = self.fits & (v > 0.0)
+        many = np.bincount(self._port[useful], minlength=ports)
         columns = np.argsort(
             -many, kind="stable"
         )  # ports with many channels first: their layers are shared most
-        items = [np.flatnonzero(worth & (self._port == port)) for port in columns]
+        items = [np.flatnonzero(useful & (self._port == port)) for port in columns]
         chosen = np.concatenate([*items, np.zeros(0, dtype=np.int64)]).astype(np.int64)
         start = np.concatenate([[0], np.cumsum([len(part) for part in items])]).astype(np.int64)
         needs = self._needs[chosen]
@@ -339,7 +339,7 @@ class Knapsack:
 
 
 class _Search:
-    """What is left to do where no table proves the best set known: branch, bounded by the tables."""
+    """The search where no table proves the incumbent: branch and bound, with bounds from the tables."""
 
     def __init__(
         self,
@@ -400,7 +400,7 @@ class _Search:
 
 
 def _first_lambda(spread: np.ndarray, guess: np.ndarray) -> float:
-    """Return the multiplier to begin with: that of the guess, or one in the middle of what is possible."""
+    """Return the initial multiplier: that of the warm start, or one in the middle of what is possible."""
     square = float(spread[guess].sum())
     if square == 0.0:
         square = 0.5 * float(spread.sum())

@@ -39,7 +39,7 @@ LARGEST_WHOLE = 2.0**52
 """The largest Upsilon and Sigma2 of a channel."""
 
 SOLVER_TOLERANCE = 1e-10
-"""What HiGHS may break limits and optimality conditions by, in units in which every limit is 1."""
+"""HiGHS's tolerance on limits and optimality conditions, in units in which every limit is 1."""
 
 SMALLEST = 1e-12
 """Positive variances are raised to this, in units in which the largest term is from 1 to 2."""
@@ -105,7 +105,7 @@ def budget_program(
     upsilon, sigma2
         The rounded statistics (16) and (17), whole and >= 0, shape (E,).
     s
-        What Upsilon.x must reach. The program is infeasible if no set does.
+        The least allowed Upsilon.x. The program is infeasible if no set does.
 
     Returns
     -------

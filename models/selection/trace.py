@@ -24,7 +24,7 @@ PODS = "gpu-2023"
 
 
 class TraceOptions(ports.TraceOptions, DrawnOptions, total=False):
-    """What :func:`from_trace` takes besides the folder, and its defaults."""
+    """Options of :func:`from_trace` besides the folder, with their defaults."""
 
     requests: Annotated[str, "v2018"]
     slot_seconds: Annotated[float, 300.0]
@@ -138,7 +138,7 @@ def _real_columns(names: Sequence[str], read: ports.Traced, count: int, lent: bo
 
 
 def _totals(types: Sequence[MachineType], names: Sequence[str]) -> np.ndarray:
-    """Return what all machines have of each kind, shape (K,)."""
+    """Return the capacity of all machines together, shape (K,)."""
     return np.array([sum(sources.amount(item, name) for item in types) / UNITS[name][0] for name in names])
 
 

@@ -29,7 +29,7 @@ OPTIONS = {
     "mip_pool_age_limit": 1,
     "mip_lp_age_limit": 1,
 }
-"""How HiGHS works: few cuts and short searches inside the search, which take most of the time otherwise."""
+"""Options of HiGHS: few cuts and short sub-searches, which take most of the time otherwise."""
 
 
 @dataclass
@@ -50,7 +50,7 @@ class Dorm(Baseline):
     If no such deployment is found, the floor of a job is lowered to the number of workers that it has now,
     none for one that waits; then leaving all as it is will do, and is done if HiGHS finds nothing. There is
     no clock: HiGHS stops at the relative gap or after so many nodes, and then its best deployment counts.
-    What it returns is rounded and checked exactly; a worker too many by rounding is taken off, where its
+    Its solution is rounded and checked exactly; a worker too many by rounding is taken off, where its
     machine has the largest number. Of deployments that use as much HiGHS picks one, by no simple rule. Dorm
     knows no utilities.
 
@@ -186,8 +186,8 @@ class Program:
         value = np.zeros(r[-1] + 1)
         for side in self._sides:
             side.add_capacity(rows, r)
-            value[side.first : side.first + side.columns] = side.worth[side.job]
-            value[r] -= side.worth * side.now.sum(axis=1)
+            value[side.first : side.first + side.columns] = side.share[side.job]
+            value[r] -= side.share * side.now.sum(axis=1)
         workers, servers = self._sides
         fixed = self.running
         numbers = rows.add(np.where(fixed, -np.inf, floors), np.where(fixed, 0.0, self.most))
@@ -219,7 +219,7 @@ class Program:
         )
 
     def _read(self, x: np.ndarray) -> dict[int, Placed]:
-        """Return what a solution of HiGHS says, less what rounding puts beyond a limit."""
+        """Return a solution of HiGHS, without what rounding puts beyond a limit."""
         workers, servers = (side.table(x) for side in self._sides)
         adjusted = x[-len(self.tasks) :] > 0
         machines, result = Machines(self.setting), {}
@@ -241,7 +241,7 @@ class _Side:
     Parameters
     ----------
     needs, units
-        What one takes of each resource, shape (I, R), and what the machines have, shape (M, R).
+        The demand of one for each resource, shape (I, R), and the capacity of the machines, shape (M, R).
     room
         How many of a job fit on an empty machine, shape (I, M).
     now
@@ -262,7 +262,7 @@ class _Side:
         scale = np.maximum(1.0, units // step / WHOLE)
         self._limits = units // step / scale
         self._parts = np.where(units > 0, (needs // step)[:, None] / scale, 0.0)
-        self.worth = (needs / np.maximum(units.sum(axis=0), 1)).sum(axis=1)
+        self.share = (needs / np.maximum(units.sum(axis=0), 1)).sum(axis=1)
 
     def add_capacity(self, rows: _Rows, r: np.ndarray) -> None:
         """Add the capacity of every resource of every machine, in shares of it."""

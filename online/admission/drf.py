@@ -40,7 +40,7 @@ class Drf(Baseline):
 
 
 def fair_placement(setting: Setting, tasks: Sequence[Task]) -> dict[int, Placed]:
-    """Return what progressive filling gives to jobs, by index; those without a worker are not in it."""
+    """Return the result of progressive filling, by job; those without a worker are not in it."""
     from .kernels import progressive_filling
 
     if not tasks:

@@ -33,9 +33,9 @@ def spread(free: np.ndarray, need: np.ndarray, count: int, last: int) -> tuple[n
     Parameters
     ----------
     free
-        What is free on each machine, shape (H, R); what is placed is taken off, also if not all fit.
+        Free capacity of each machine, shape (H, R); placed workers are subtracted, also if not all fit.
     need
-        What one takes, shape (R,).
+        The demand of one, shape (R,).
     count
         How many to place.
     last
@@ -74,9 +74,9 @@ def progressive_filling(
     Parameters
     ----------
     free_workers, free_servers
-        What is free on each machine, shapes (H, R) and (K, R); changed in place.
+        Free capacity of each machine, shapes (H, R) and (K, R); changed in place.
     worker_needs, server_needs
-        What one worker and one parameter server of each job take, shape (I, R).
+        The demand of one worker and one parameter server of each job, shape (I, R).
     shares, servers_for
         For job i with y workers the dominant share and the number of parameter servers, at starts[i] + y.
     starts

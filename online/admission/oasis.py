@@ -76,9 +76,9 @@ class Oasis:
     payoffs
         mu_i of every job that has arrived, at its arrival; 0 if rejected.
     plans
-        What was accepted, by job.
+        The accepted plans, by job.
     usage
-        What is taken of the machines.
+        The usage of the machines.
     range
         The U and L that are in use, before scaling.
 
@@ -164,7 +164,7 @@ class Oasis:
         return cheapest_schedule(job, offer, least=0.0)
 
     def offer(self, job: Job) -> Offer:
-        """Return what the machines offer a job at the present prices, as long as it may be worth its cost."""
+        """Return the machines' offer to a job at the current prices, for the slots in which it may pay."""
         workers, servers = self._workers, self._servers
         worker_share, server_share = workers.share(job.worker_demand), servers.share(job.server_demand)
         per_worker = job.worker_bandwidth / job.server_bandwidth
@@ -241,7 +241,7 @@ class Seen:
         self._range = price_range(setting, ())
         self._volumes = np.full(2, np.inf)  # least ln W sum_r w~^r of workers and of parameter servers
         # least ln L of a job alone less its volume, per side without and with the floor
-        self._worths = np.full((2, 2), np.inf)
+        self._lows = np.full((2, 2), np.inf)
 
     def with_job(self, job: Job) -> PriceRange:
         """Return the range with one job more; the same object if it has not changed."""
@@ -252,8 +252,8 @@ class Seen:
             if math.isfinite(low[0]):
                 volume = math.log(job.work) + math.log(share.sum())
                 self._volumes[side] = min(self._volumes[side], volume)
-                self._worths[side] = np.minimum(self._worths[side], np.array(low) - volume)
-        found = np.where(np.isfinite(self._worths), self._worths + self._volumes[:, None], np.inf).tolist()
+                self._lows[side] = np.minimum(self._lows[side], np.array(low) - volume)
+        found = np.where(np.isfinite(self._lows), self._lows + self._volumes[:, None], np.inf).tolist()
         new = PriceRange(
             np.maximum(old.upper_workers, one.upper_workers),
             np.maximum(old.upper_servers, one.upper_servers),
@@ -302,7 +302,7 @@ class Curve(NamedTuple):
 
 
 class Market:
-    """What is taken of the machines of one kind, and the prices, [slot][resource][machine].
+    """The usage and the prices of the machines of one kind, [slot][resource][machine].
 
     Amounts are whole multiples of 1e-6 held as floats, which is exact.
     """
@@ -336,7 +336,7 @@ class Market:
     def offer(
         self, slots: slice, need: np.ndarray, share: np.ndarray, most: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return how many fit on each machine in each slot, and what one costs."""
+        """Return how many fit on each machine in each slot, and the cost of one."""
         from ...models.admission import kernels
 
         room = kernels.rooms(self._by_resource, self.taken[slots], need.astype(np.float64), most)

@@ -1,4 +1,4 @@
-"""What the baselines of Sec. V.A share: jobs in progress, round-robin placement, and when they plan anew."""
+"""The common part of the baselines of Sec. V.A: jobs in progress, round-robin placement, and replanning."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Placed:
 
 
 class Machines:
-    """What is free on the machines, and which of them were used last.
+    """The free capacity of the machines, and those used last.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ class Baseline(ABC):
         self._freed = False
 
     def decide(self, observation: Observation) -> Deployment:
-        """Return what runs in the slot."""
+        """Return the deployment of the slot."""
         arrived = [job for job in observation.jobs if self._setting.why_never(job) is None]
         for job in arrived:
             self.arrive(Task(job, self._setting, job.work), observation.slot)

@@ -36,7 +36,7 @@ class Rrh(Baseline):
     Parameters
     ----------
     threshold
-        What the utility less the cost must exceed.
+        The threshold on the utility less the cost.
     """
 
     threshold: float = 0.0
@@ -62,7 +62,7 @@ class Rrh(Baseline):
         return self._place(self.ranked(list(self._tasks.values()), slot))
 
     def utility(self, task: Task, completion: int) -> float:
-        """Return what a job earns if it is done in a slot, nothing after the last one."""
+        """Return the utility of a job that is done in a slot, 0 after the last one."""
         if completion > self._setting.horizon:
             return 0.0
         return float(task.job.utility(completion - task.job.arrival))
@@ -86,7 +86,7 @@ class Rrh(Baseline):
         return slot + task.slots - 1 + math.ceil(sum(_share(one) * one.slots for one in before))
 
     def cost(self, task: Task, slot: int) -> float:
-        """Return what the admitted jobs lose if a new one delays them, weighted by its dominant share."""
+        """Return the loss of the admitted jobs if a new one delays them, weighted by its dominant share."""
         ends = [(one, slot + one.slots - 1) for one in self._tasks.values()]
         loss = sum(self.utility(one, end) - self.utility(one, end + task.slots) for one, end in ends)
         return _share(task) * loss

@@ -16,7 +16,7 @@ from ..base import Traits
 
 
 class LeaderBounds(NamedTuple):
-    """What the guarantee of :class:`PerturbedLeader` is made of.
+    """The terms of the guarantee of :class:`PerturbedLeader`.
 
     Attributes
     ----------

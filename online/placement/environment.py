@@ -48,7 +48,7 @@ Seen = dict[str, np.ndarray]
 
 
 class Stage:
-    """What both environments share: episodes, what is seen of them as arrays of fixed sizes, and rewards.
+    """The common part of both environments: episodes, observations as arrays of fixed sizes, and rewards.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class Stage:
     Attributes
     ----------
     instance, simulator
-        What is played, and the simulation of it; None before the first reset.
+        The instance, and its simulation; None before the first reset.
     over
         Whether no epoch is left.
     machines
@@ -102,7 +102,7 @@ class Stage:
         return made
 
     def _made(self, seed: int) -> PlacementInstance:
-        """Return what the function of the user makes of a seed."""
+        """Return the instance that the user's function makes of a seed."""
         if not callable(self._source):
             raise InputError(f"source: {self._source!r} is neither an instance nor a function of a seed")
         made = self._source(seed)
@@ -120,7 +120,7 @@ class Stage:
         return self.observe()
 
     def observe(self) -> Seen:
-        """Return what is seen now: "jobs", "machines" and "mask", new arrays."""
+        """Return the observation of now: "jobs", "machines" and "mask", new arrays."""
         simulator, _ = self._playing()
         jobs = np.zeros((self._window, 5), dtype=np.float32)
         machines = np.empty((self.machines, 4), dtype=np.float32)
@@ -268,15 +268,15 @@ class ParallelEnvironment(ParallelEnv):  # type: ignore[misc]
 
     @property
     def instance(self) -> PlacementInstance | None:
-        """What is played."""
+        """The instance."""
         return self.stage.instance
 
     def observation_space(self, agent: str) -> spaces.Dict:
-        """Return what an agent may see."""
+        """Return the observation space of an agent."""
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> spaces.Box:
-        """Return what an agent may answer."""
+        """Return the action space of an agent."""
         return self.action_spaces[agent]
 
     def reset(
@@ -357,7 +357,7 @@ class SingleEnvironment(gymnasium.Env[Any, np.ndarray]):
 
     @property
     def instance(self) -> PlacementInstance | None:
-        """What is played."""
+        """The instance."""
         return self.stage.instance
 
     def reset(

@@ -159,7 +159,7 @@ class SjfConsolidate(Heuristic):
         return np.argsort(self.length(observation), kind="stable")
 
     def length(self, observation: Observation) -> np.ndarray:
-        """Return how long each job is taken to be, in ticks, shape (w,)."""
+        """Return the assumed duration of each job, in ticks, shape (w,)."""
         if observation.duration is None:
             raise InputError("observation: this policy needs the durations, but was not shown them")
         return observation.duration

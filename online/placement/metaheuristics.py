@@ -49,7 +49,7 @@ PRIOR = 3600.0
 """Seconds that a job is expected to take still, before any job has ended."""
 
 MEMORY = 1000
-"""How many of the jobs that ended last the estimates come from."""
+"""The number of jobs, the last that ended, from which estimates are made."""
 
 MOST = 2.0**62
 MOST_ITERATIONS = 10**6
@@ -57,7 +57,7 @@ SMALLEST = 1e-6
 
 
 class Records:
-    """What a policy remembers of the jobs that it has seen, by the job's number.
+    """A policy's records of the jobs that it has seen, by the job's number.
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ class Records:
 
 
 def look_ahead(records: Records, observation: Observation) -> tuple[Forecast, np.ndarray, np.ndarray]:
-    """Return what is known now as a simulation, the number of each job in it, and its estimate in ticks.
+    """Return a simulation of what is known now, the number of each job in it, and its estimate in ticks.
 
     The running jobs come first, in the order in which they started, then the waiting ones.
     """

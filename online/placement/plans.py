@@ -12,11 +12,11 @@ import numpy as np
 from ...models.placement.state import State, Table
 
 RULES = 3
-"""How many placing rules a plan chooses from."""
+"""The number of placing rules that a plan chooses from."""
 
 
 class Forecast(NamedTuple):
-    """What is known at an epoch, as a simulation that can be run from now on.
+    """The knowledge at an epoch, as a simulation that can be run from now on.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Forecast(NamedTuple):
     weight
         lambda of the cost.
     scale
-        What makes seconds per job of job-ticks, and seconds per GPU asked for of GPU-ticks, shape (2,).
+        Factors from job-ticks to seconds per job, and from GPU-ticks to seconds per demanded GPU, shape (2,).
     """
 
     table: Table

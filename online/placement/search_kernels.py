@@ -119,7 +119,7 @@ def rollout(forecast, keys):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def best(archive, weight):  # type: ignore[no-untyped-def]
-    """Return which plan costs least, ties by GPU-ticks."""
+    """Return the plan of least cost, ties by GPU-ticks."""
     values, found = archive.values, 0
     for i in range(1, archive.size[0]):
         cost = values[i, 0] + weight * values[i, 1]
@@ -131,7 +131,7 @@ def best(archive, weight):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def crowding(archive):  # type: ignore[no-untyped-def]
-    """Return how many plans are near each one in both objectives, itself included."""
+    """Return the number of plans near each one in both objectives, itself included."""
     count = archive.size[0]
     values = archive.values[:count].astype(np.float64)
     result = np.zeros(count, dtype=np.int64)
@@ -228,7 +228,7 @@ def anneal(forecast, archive, seeds, rng, iterations, temperature, cooling):  # 
 
 @njit(cache=True)
 def walk(centre, reach, step, steps, rng):  # type: ignore[no-untyped-def]
-    """Return where a random walk of so many steps is at one of them.
+    """Return the position of a random walk of so many steps at one of them.
 
     Steps are up or down by one; the walk is stretched so that it covers just what is within ``reach`` of the
     centre and within [0, 1].

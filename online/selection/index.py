@@ -1,4 +1,4 @@
-"""What the policies share that play the best decision by an index of every channel."""
+"""The common part of the policies that play the best decision by an index of every channel."""
 
 from __future__ import annotations
 

@@ -130,8 +130,8 @@ def _dense(
     from . import kernels as _kernels
 
     c = numbers(capacity, "capacity", (None,), integer=True)
-    worth = numbers(sigma2, "sigma2", (None,), integer=True)
-    count = len(worth)
+    squares = numbers(sigma2, "sigma2", (None,), integer=True)
+    count = len(squares)
     steps = numbers(upsilon, "upsilon", (count,), integer=True)
     need = numbers(demand, "demand", (count, len(c)), integer=True)
     if isinstance(s_max, bool) or not isinstance(s_max, (int, np.integer)) or s_max < 0:
@@ -141,9 +141,9 @@ def _dense(
         raise InputError(
             f"capacity: the dense table over s, c' and i would take {size:,} bytes, more than {TABLE_BYTES:,}"
         )
-    exact = np.float32 if worth.sum() < 2**24 else np.float64  # half the memory where it holds every sum
+    exact = np.float32 if squares.sum() < 2**24 else np.float64  # half the memory where it holds every sum
     solve = _kernels.dense_repaired if repaired else _kernels.dense_printed
-    x, values = solve(steps, worth.astype(exact), need, c, int(s_max))
+    x, values = solve(steps, squares.astype(exact), need, c, int(s_max))
     return x, values.astype(np.float64)
 
 

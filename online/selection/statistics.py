@@ -1,4 +1,4 @@
-"""What the policies estimate while they play, (8) and (9), and the sequences delta and g."""
+"""The estimates of the policies while they play, (8) and (9), and the sequences delta and g."""
 
 from __future__ import annotations
 

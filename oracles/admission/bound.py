@@ -25,7 +25,7 @@ from ..base import Budget, OracleError, ProgressCallback, relative_gap, rounding
 from . import kernels as kernels
 
 ROUNDING = 1e-10
-"""What a bound is raised by, relative to the sum of its positive terms, far more than rounding takes."""
+"""The margin on a bound, relative to the sum of its positive terms, far more than rounding."""
 
 MOST_GROUPS = 12
 """The most different prices of machines of one kind in a slot and resource."""
@@ -42,7 +42,7 @@ COLUMN_GAP = 1e-9
 """Column generation ends at this relative distance of the bound from the master."""
 
 PULL = 0.8
-"""How far prices are drawn from the master's duals towards the best ones."""
+"""The weight of the best prices in the smoothing of the master's duals."""
 
 PRIMAL = 4
 """HiGHS's number for the primal simplex method, which starts again from the last basis."""
@@ -120,7 +120,7 @@ def quick(job: Job, horizon: int) -> bool:
 def _offer(
     instance: AdmissionInstance, job: Job, worker_prices: np.ndarray, server_prices: np.ndarray
 ) -> Offer:
-    """Return what the empty cluster offers a job at given prices per unit."""
+    """Return the offer of the empty cluster to a job at given prices per unit."""
     setting, slots = instance.setting, instance.setting.horizon - job.arrival + 1
     rooms = (np.tile(room, (slots, 1)) for room in (setting.worker_room(job), setting.server_room(job)))
     sides = ((worker_prices, job.worker_demand), (server_prices, job.server_demand))
@@ -187,7 +187,7 @@ class Market:
         return np.concatenate(both)
 
     def offer(self, i: int, prices: tuple[np.ndarray, np.ndarray]) -> Offer:
-        """Return what the empty groups offer the i-th job at prices of whole groups."""
+        """Return the offer of the empty groups to the i-th job at prices of whole groups."""
         first = self.jobs[i].arrival - 1
         worker_room, worker_share, server_room, server_share = (side[i] for side in self.sides)
         slots = len(prices[0]) - first
@@ -205,7 +205,7 @@ class Market:
         return np.divide(needs, capacity, out=np.zeros(usable.shape), where=usable)
 
     def respond(self, prices: tuple[np.ndarray, np.ndarray]) -> Response:
-        """Return what the jobs do at given prices, and the bound of the convex hulls."""
+        """Return the jobs' response to given prices, and the bound of the convex hulls."""
         used = (np.empty(self.shapes[0]), np.empty(self.shapes[1]))
         payoffs = np.zeros(len(self.jobs))
         kernels.price_jobs(self.packed, self.sides, prices[0], prices[1], used[0], used[1], payoffs)
@@ -230,7 +230,7 @@ class Market:
 
 @dataclass(frozen=True, eq=False)
 class Response:
-    """What the jobs do at given prices: the bound, the payoffs, and the shares of groups that are taken."""
+    """The jobs' response to given prices: the bound, the payoffs, and the shares of groups that are taken."""
 
     bound: float
     payoffs: np.ndarray
@@ -325,7 +325,7 @@ class _Volume:
 
     @property
     def settled(self) -> bool:
-        """Whether what a step hopes to gain is next to nothing."""
+        """Whether the expected gain of a step is negligible."""
         return self.ambition < SETTLED
 
     @staticmethod
@@ -367,7 +367,7 @@ def columns(
     """Return prices by column generation, and the bound that they prove.
 
     The master is the linear relaxation of (14) over the schedules found so far, with machines of a group
-    taken together; HiGHS solves it. The exact subroutine finds the schedules to add. Prices are drawn
+    taken together; HiGHS solves it. The exact subroutine is the pricing problem. Duals are smoothed
     towards the best ones found (Wentges 1997).
 
     Parameters
@@ -416,7 +416,7 @@ class _Columns:
         self._price(self.prices, budget)
 
     def step(self, budget: Budget) -> None:
-        """Solve the master, price all jobs at its duals drawn towards the best prices, and add schedules."""
+        """Solve the master, price all jobs at its smoothed duals, and add schedules."""
         highspy = library("highspy")
 
         self.highs.setOptionValue("time_limit", min(1e9, self.highs.getRunTime() + budget.left))
@@ -470,6 +470,6 @@ class _Columns:
             rows.append(len(market.jobs) + at + place[shares > 0.0])
             values.append(shares[shares > 0.0])
         row, value = np.concatenate(rows).astype(np.int32), np.concatenate(values)
-        worth = job.utility(plan.completion - job.arrival)
-        self.highs.addCol(worth / self.unit, 0.0, np.inf, len(row), row, value)
+        utility = job.utility(plan.completion - job.arrival)
+        self.highs.addCol(utility / self.unit, 0.0, np.inf, len(row), row, value)
         return True

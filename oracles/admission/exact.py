@@ -19,19 +19,19 @@ from .. import cp_sat
 from ..base import Budget, OracleError, ProgressCallback, Report, checked, rounding
 
 TOLERANCE = 1e-9
-"""What HiGHS may break rows by, with limits below 2^12. Its search asks a tenth of that of reduced costs, and
+"""HiGHS's tolerance on rows, with limits below 2^12. Its search asks a tenth of that of reduced costs, and
 a tenth of 1e-9 is the least that it can."""
 
 SECONDS_PER_TERM = 5e-5
-"""What it takes about to declare and hand over a term of a program."""
+"""The estimated time to declare a term of a program and to pass it to HiGHS."""
 
 LARGEST_ROW = 2**62
-"""What a row of CP-SAT may reach."""
+"""The largest number that a row of CP-SAT may reach."""
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """What one method has to say about an instance.
+    """The result of one method on an instance.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Part:
     bound
         No schedule earns more; ``None`` if nothing is proven.
     method
-        What it did, in words.
+        The method, in words.
     """
 
     schedule: Schedule | None
@@ -70,7 +70,7 @@ def by_highs(
     progress
         Called with value / bound and a text, twice a second at most.
     start
-        A schedule to begin with, such as a policy's; jobs that it does not finish are left out.
+        A warm start, such as a policy's schedule; jobs that it does not finish are left out.
 
     Returns
     -------
@@ -278,8 +278,8 @@ def _cp_sat_model(model: Any, instance: AdmissionInstance, bits: int) -> list[di
             model.add(sum(sums[0][: s + 1]) >= job.work * literal)
         best = job.utility(-(-job.work // most) - 1)  # what it would earn by an earlier slot does not count
         useful = np.minimum(job.utilities(setting.horizon), best).tolist()
-        worth = [math.ceil(math.ldexp(f, bits)) for f in useful] + [0]
-        objective += [(now - later) * d for now, later, d in zip(worth, worth[1:], done, strict=False)]
+        scaled = [math.ceil(math.ldexp(f, bits)) for f in useful] + [0]
+        objective += [(now - later) * d for now, later, d in zip(scaled, scaled[1:], done, strict=False)]
     capacities = (setting.worker_units, setting.server_units)
     for side, capacity, needs in zip(
         sides, capacities, (instance.worker_needs, instance.server_needs), strict=True
@@ -307,7 +307,7 @@ def _cp_sat_capacities(model: Any, x: dict[Any, Any], capacity: np.ndarray, need
 
 
 def _hint(model: Any, sides: list[dict[Any, Any]], first: Schedule) -> None:
-    """Tell CP-SAT the schedule to begin with."""
+    """Give CP-SAT a warm start."""
     for side, rows in zip(sides, (first.workers, first.servers), strict=True):
         hinted = {(t, i, h): count for t, i, h, count in rows.tolist()}
         for key, x in side.items():
@@ -350,7 +350,7 @@ def _tidied(instance: AdmissionInstance, schedule: Schedule) -> Schedule:
 
 
 def _first_schedule(instance: AdmissionInstance, start: Schedule | None) -> Schedule:
-    """Return the schedule to begin with, by default the empty one."""
+    """Return the warm start, by default the empty schedule."""
     if start is None:
         return Schedule.empty()
     for broken in instance.violations(start):

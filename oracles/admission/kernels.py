@@ -116,7 +116,7 @@ def absorb(slope, length, size, covered, work, curve, vertex, corners):  # type:
 
 @njit(cache=True, error_model="numpy")
 def heap_cost(slope, length, size, covered, work):  # type: ignore[no-untyped-def]
-    """Return what the cheapest segments that hold the work cost; the dearest counts in part."""
+    """Return the cost of the cheapest segments that hold the work; the most expensive one counts in part."""
     total = slope[0] * (length[0] - (covered - work))
     for j in range(1, size):
         total += slope[j] * length[j]

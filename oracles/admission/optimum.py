@@ -32,7 +32,7 @@ POOLED_SHARE = 0.2
 
 VOLUME_WORK = 3e9
 SEARCH_WORK = 1e8
-"""What the volume method and the search may do, so that each ends within a minute or two."""
+"""Limits of the volume method and of the search, so that each ends within a minute or two."""
 
 COLUMN_SIZE = 40_000
 """Up to so many slots of jobs, times resources, columns are generated after the volume method."""
@@ -50,8 +50,8 @@ SEED = 0
 class _Incumbent(Incumbent[Schedule, float]):
     """The best schedule and the least bound; the certificate is a :class:`Priced`."""
 
-    def worth(self, decision: Schedule) -> float:
-        """Return what a schedule earns."""
+    def evaluate(self, decision: Schedule) -> float:
+        """Return the utility of a schedule."""
         return float(self.instance.rewards(decision).sum())
 
 

@@ -28,7 +28,7 @@ NOISE = (0.0, 0.1, 0.3, 1.0)
 """Standard deviations of the logarithm of what jobs are ranked by."""
 
 SCALES = (1.0, 0.8, 0.5, 0.2)
-"""What prices are multiplied by when jobs are placed."""
+"""Factors on the prices when jobs are placed."""
 
 MOST_OUT = 10
 """The most jobs that are taken out in a round."""
@@ -37,7 +37,7 @@ MOST_TRIED = 6
 """The most rejected jobs that are tried in a round."""
 
 SHADOW = 0.1
-"""What all of a resource of a machine costs besides its price, relative to what the machine costs in all."""
+"""A further price for all of a resource of a machine, relative to the price of the machine in all."""
 
 LEAST = 1e-9
 """Utilities below this share of the priority do not count."""
@@ -52,7 +52,7 @@ def _shadow(prices: np.ndarray, member: np.ndarray, units: np.ndarray) -> np.nda
     """Return prices per unit for each group, shape (T, G, R), with :data:`SHADOW` of the machine in each.
 
     The relaxation gives no price to a resource of which there is enough in all. But a job that takes all of
-    it on a machine strands the dear ones; so it pays there.
+    it on a machine strands the expensive ones; so it pays there.
     """
     first = np.unique(member, return_index=True)[1]
     price, amount = prices[:, first], units[first] / UNIT
@@ -67,7 +67,7 @@ class _Placed:
 
     workers: np.ndarray
     servers: np.ndarray
-    worth: float
+    utility: float
 
 
 class _Search:
@@ -118,9 +118,9 @@ class _Search:
             given, scale, self.free, needs, self.members, self.prices, costs, self.rows, self.scratch
         )
         if done >= 0:
-            worth = float(given[4][done])
-            self.placements[i] = _Placed(self.rows[0][:end].copy(), self.rows[1][:server_end].copy(), worth)
-            self.value += worth
+            utility = float(given[4][done])
+            self.placements[i] = _Placed(self.rows[0][:end].copy(), self.rows[1][:server_end].copy(), utility)
+            self.value += utility
         return float(cost)
 
     def move(self, i: int, placed: _Placed, sign: int) -> None:
@@ -129,10 +129,10 @@ class _Search:
         kernels.move(self.free[0], needs[0], placed.workers, sign)
         kernels.move(self.free[1], needs[1], placed.servers, sign)
         self.placements[i] = None if sign > 0 else placed
-        self.value -= sign * placed.worth
+        self.value -= sign * placed.utility
 
     def _ranks(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return what each job earns per cost alone in the cluster, as a logarithm, and when it would run."""
+        """Return each job's utility per cost alone in the cluster, as a logarithm, and when it would run."""
         rank, span = np.empty(len(self.jobs)), np.empty((len(self.jobs), 2), dtype=np.int64)
         for i, job in enumerate(self.jobs):
             cost = self.insert(i, 0.5)
@@ -140,7 +140,7 @@ class _Search:
             if placed is None:
                 rank[i], span[i] = -50.0, (job.arrival - 1, job.arrival - 1)
                 continue
-            rank[i] = math.log(placed.worth / max(cost, 1e-6 * placed.worth))
+            rank[i] = math.log(placed.utility / max(cost, 1e-6 * placed.utility))
             span[i] = job.arrival - 1, placed.workers[-1, 0]
             self.move(i, placed, 1)
         return rank, span
@@ -227,7 +227,7 @@ def search(
     instance
         The instance.
     prices
-        What capacity costs, and a bound: the search ends within ``budget.gap`` of it.
+        The prices of capacity, and a bound: the search ends within ``budget.gap`` of it.
     budget
         Gap and time limit. With a time limit, how many rounds there are depends on the machine's speed.
     seed

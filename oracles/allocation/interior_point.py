@@ -38,10 +38,10 @@ ADDED = 2.0**-46
 """Part of the sums of a bound that its certificate is raised by, or more: a gap is reached only with it."""
 
 NEGLIGIBLE = 1e-40
-"""What an entry can gain, relative to the most that any can, below which it is left out."""
+"""Entries whose possible gain, relative to the largest one, is below this are left out."""
 
 SHARE = 0.99
-"""How much of the way to the boundary a step may go."""
+"""The largest part of the way to the boundary that a step may go."""
 
 SHORT = 0.1
 """A corrected step shorter than this is replaced by one that only centres, at half the mean product."""
@@ -140,7 +140,7 @@ class Work(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """What the method found, back in the shape of the setting.
+    """The result of the method, in the shape of the setting.
 
     ``price`` (R, K) and ``w`` (L, K) are the certificate; ``y`` (E, K) is feasible up to rounding.
     """
@@ -184,7 +184,7 @@ def solve(
 
 
 def least_overhead(setting: Setting) -> np.ndarray:
-    """Return what w / N must be for the overhead to cost a port as much as it gains at most, shape (L, K).
+    """Return the w / N at which the overhead costs a port as much as it can gain at most, shape (L, K).
 
     That is max over r of f'(0) / beta. Where its sum over kinds is at most 1, there is such a w, and the port
     holds nothing in an optimum. No share is infinite, and no port has none.

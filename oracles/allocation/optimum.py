@@ -42,7 +42,7 @@ KEPT_BYTES = 2**28
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """What proves a bound: :func:`certificate_bound` gives it again from these numbers alone.
+    """The certificate of a bound: :func:`certificate_bound` computes it again from these numbers alone.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ def _responses(
 
 @dataclass(frozen=True)
 class _Found:
-    """What a method returns before it is checked: an allocation, a certificate and why it stopped."""
+    """The unchecked result of a method: an allocation, a certificate and why it stopped."""
 
     y: np.ndarray
     price: np.ndarray

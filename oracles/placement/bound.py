@@ -100,7 +100,7 @@ class Certificate:
     Attributes
     ----------
     rows
-        What has a price.
+        The resource or level of a row.
     times
         Ticks between which prices are constant, ascending, the first not after any submission; before the
         first and after the last they are 0; shape (K + 1,).
@@ -126,7 +126,7 @@ class Bound:
     gpu_seconds
         The GPU-seconds paid for are at least this.
     method
-        What proves it.
+        The certificate.
     certificate
         Computes it again.
     """
@@ -144,7 +144,7 @@ class Bound:
 
 
 def counted(instance: PlacementInstance, row: Row) -> tuple[np.ndarray, int]:
-    """Return what all instances of each job count in a row, shape (n,), and what all machines hold."""
+    """Return the count of all instances of each job in a row, shape (n,), and that of all full machines."""
     jobs, capacity = instance.jobs, instance.setting.capacity
     kinds, kind = np.unique(jobs.need, axis=0, return_inverse=True)
     count = kinds[:, row.resource]
@@ -222,7 +222,7 @@ class Market:
         self.share = np.ascontiguousarray(kinds / totals)
 
     def respond(self, times: np.ndarray, prices: np.ndarray) -> Response:
-        """Return what prices prove, and how much each row is in use then."""
+        """Return the bound that prices prove, and the use of each row at them."""
         n, rows = len(self.jobs), prices.shape[1]
         least, largest, use = np.zeros(n), np.zeros(n), np.zeros(prices.shape)
         padded = np.concatenate([prices, np.zeros((1, rows))])
@@ -251,7 +251,7 @@ class Market:
 
 @dataclass(frozen=True, eq=False)
 class Response:
-    """What the jobs do at given prices.
+    """The jobs' response to given prices.
 
     Attributes
     ----------
@@ -438,7 +438,7 @@ class _Volume:
 
     @property
     def settled(self) -> bool:
-        """Whether what a step hopes to gain is next to nothing."""
+        """Whether the expected gain of a step is negligible."""
         return self.ambition < SETTLED
 
     def restart(self) -> None:

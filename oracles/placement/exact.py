@@ -31,31 +31,31 @@ MILLION = TICKS * WEIGHT_UNIT
 """Units of cost in a second."""
 
 TOLERANCE = 1e-6
-"""What HiGHS's bound is lowered by, in steps of the cost and relative to what it is beyond what all pay."""
+"""The margin on HiGHS's bound, in steps of the cost and relative to its part above the unavoidable cost."""
 
 ROUNDING = 2.0**-50
-"""What it is lowered by besides, relative to all of it, because it is a floating-point number."""
+"""A further margin relative to the whole bound, because it is a floating-point number."""
 
 MOST_TINY = 100
 MOST_LEAVES = 2_000_000
-"""How many jobs and machines an enumeration takes, and how many complete schedules it may come to."""
+"""The most jobs and machines of an enumeration, and the most complete schedules."""
 
 SLICE = 10**7
 """Steps of the branch and bound between two looks at the clock, times the squares of jobs and machines."""
 
 SECONDS_PER_ENTRY = 5e-4
-"""What it takes about to declare the program and to hand it to HiGHS, by the number of machines times the
+"""The estimated time to declare the program and to pass it to HiGHS, by the number of machines times the
 square of that of jobs; in between nobody can look at the clock."""
 
 MOST_BYTES = 2**30
-"""What the branch and bound may take for its path."""
+"""The most memory of the branch and bound for its path."""
 
 MOST_PAIRS = 1_000
 """Up to so many pairs of jobs, times machines, CP-SAT gets the constraints that every job starts early."""
 
 
 class Exact(NamedTuple):
-    """What one method has to say about an instance.
+    """The result of one method on an instance.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Exact(NamedTuple):
     why_stopped
         Why it ended.
     method
-        What it did, and over which schedules, in words.
+        The method, and over which schedules, in words.
     """
 
     schedule: Schedule | None
@@ -441,7 +441,7 @@ class _CpModel:
         self.model.minimize(sum(terms))
 
     def _hint(self, first: Schedule) -> None:
-        """Tell CP-SAT the schedule to begin with."""
+        """Give CP-SAT a warm start."""
         hinted = {(i, k): count for i, k, count in first.rows.tolist()}
         for i, start in enumerate(self.start):
             self.model.add_hint(start, int(first.start[i]) // self.unit)
@@ -613,7 +613,7 @@ def by_branch_and_bound(
 
 
 def root_bound(instance: PlacementInstance) -> int:
-    """Return what every schedule costs at least by :func:`.placement_kernels.least_cost`, in units of cost.
+    """Return the lower bound of :func:`.placement_kernels.least_cost` on all schedules, in units of cost.
 
     It holds with contention and for starts at any time.
 
@@ -739,7 +739,7 @@ def _durations(instance: PlacementInstance, job: int) -> dict[int, int]:
 
 
 def _least_units(instance: PlacementInstance) -> np.ndarray:
-    """Return what each job costs at least: its duration on the fewest machines, shape (n,)."""
+    """Return the least cost of each job: its duration on the fewest machines, shape (n,)."""
     jobs = instance.jobs
     shortest = [min(_durations(instance, i).values()) for i in range(len(jobs))]
     weight = instance.units_of_cost(0, 1)

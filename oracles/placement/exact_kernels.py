@@ -37,27 +37,27 @@ OPEN, WAITS = range(2)
 """Of a place: there may be spreads to come; the job waits, so that it is done with."""
 
 CHOSEN, SKIPPED, NONE = range(3)
-"""What a step at a place comes to: a choice, a spread that need not be tried, no choice any more."""
+"""The result of a step at a place: a choice, a spread that need not be tried, no choice any more."""
 
 SLACK = 1e-9
-"""What rounding may add to a bound in floating point, relatively; about 1e3 roundings count."""
+"""The relative rounding error of a bound in floating point; about 1e3 roundings count."""
 
 
 class Costs(NamedTuple):
-    """What the bounds need; every array is read-only.
+    """The input of the bounds; every array is read-only.
 
     Attributes
     ----------
     second
-        What a job costs per tick in the system.
+        The cost of a job per tick in the system.
     gpu
-        What a GPU in use costs per tick.
+        The cost of a GPU in use per tick.
     gpus
-        What the GPUs of each job cost per tick that it runs, shape (n,).
+        The cost of each job's GPUs per tick that it runs, shape (n,).
     least
         The shortest time that each job takes, in ticks, shape (n,).
     total
-        What all instances of each job take, shape (n, 3).
+        The demand of all instances of each job, shape (n, 3).
     scarce
         The resources of which all jobs together want more than there is.
     kind
@@ -90,13 +90,13 @@ class Tree(NamedTuple):
     best
         The simulation at the end of the best schedule.
     bound
-        What every schedule below each level costs at least, shape (D,).
+        The lower bound of all schedules below each level, shape (D,).
     jobs, places
         The jobs at the places of each level, shape (D, n), and how many there are, shape (D,).
     status
         OPEN or WAITS at each place, shape (D, n).
     free
-        What is free when the search comes to a place, shape (D, n + 1, M, 3).
+        The free capacity when the search comes to a place, shape (D, n + 1, M, 3).
     alike
         For each machine the first one that is equal to it then, shape (D, n + 1, M).
     order
@@ -237,9 +237,9 @@ def _fluid(release, volume, left, capacity, ends, given, count, by_volume):  # t
 
 @njit(cache=True)
 def least_cost(table, state, costs, limit):  # type: ignore[no-untyped-def]
-    """Return what a simulation costs at least until its end.
+    """Return a lower bound of the cost of a simulation until its end.
 
-    What has accrued; the running jobs go on at full speed. A waiting job takes its shortest time from when
+    The cost so far counts; running jobs go on at full speed. A waiting job takes its shortest time from when
     enough is free on all machines together. The times at which they are done are at least, for each scarce
     resource, those of the shortest remaining volume first on all machines as one, and the mean times at which
     they run, half their duration before, those of the smallest volume first. The better bounds are only

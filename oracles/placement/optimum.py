@@ -46,14 +46,14 @@ class _Incumbent(Incumbent[Schedule, int]):
     minimised = True
     unit = MILLION
 
-    def worth(self, decision: Schedule) -> int:
+    def evaluate(self, decision: Schedule) -> int:
         """Return the cost of a schedule."""
         cost: int = self.instance.units(decision)
         return cost
 
     @property
     def method(self) -> str:
-        """What made the schedule, and what proved the bound if that is something else."""
+        """The methods that found the schedule and, if it is another one, that proved the bound."""
         return self.maker if self.maker == self.prover else super().method
 
 

@@ -28,7 +28,7 @@ EXPONENTS = (0.0, 0.25, 0.5, 1.0)
 """Jobs are ranked by duration times the share of the cluster that they take to such a power."""
 
 ROOM = (1.0, 1.1, 1.25)
-"""What plans multiply durations by, if jobs contend."""
+"""Factors on the durations of plans, if jobs contend."""
 
 PLACING = {CONSOLIDATE: "", FIRST_FIT: ", first fit", LOAD_BALANCE: ", balanced"}
 
@@ -63,7 +63,7 @@ SEED = 0
 def gap(instance: PlacementInstance, value: int, bound: int) -> float:
     """Return the relative gap between a cost and a bound, in millionths of a second, as searches judge it.
 
-    What every schedule pays for GPUs does not count, so that a large ``gpu_weight`` hides nothing.
+    The unavoidable GPU cost does not count, so that a large ``gpu_weight`` hides nothing.
     """
     return relative_gap(instance.unavoidable - value, instance.unavoidable - bound)
 

@@ -202,11 +202,11 @@ def plan(table, factor, order, profile, start, rows, spans):  # type: ignore[no-
     table
         Machines and jobs.
     factor
-        What durations are multiplied by, to leave room for contention.
+        The factor on durations, to leave room for contention.
     order
         The jobs to plan now.
     profile
-        What is free over time: the ticks at which it changes, ascending; the place in the next array of each
+        Free capacity over time: the ticks at which it changes, ascending; the place in the next array of each
         piece; what is free on each machine, shape (pieces, M, 3); and how many pieces there are. It is kept
         up to date.
     start
@@ -273,7 +273,7 @@ def run_plan(table, blank, state, contention, window, keys, release, style, rows
     rows, spans
         Where a job goes if it fits there; those of 0 ``spans``, and those that do not fit, by their style.
     weight
-        What a GPU-tick costs, in thousandths of a tick of a job.
+        The cost of a GPU-tick, in thousandths of a tick of a job.
     limit
         The simulation is given up as soon as it costs more.
 

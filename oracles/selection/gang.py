@@ -9,7 +9,7 @@ import numpy as np
 from ...models.draw import choose
 from ...models.program import SolverError
 from ...models.selection.gang import SelectionGangInstance, SelectionGangSetting
-from ...models.selection.gang_program import GangChoice, best_gang, ceiling, usable, worth
+from ...models.selection.gang_program import GangChoice, best_gang, ceiling, total_value, usable
 from ...models.stopwatch import library
 from .. import cp_sat
 from ..base import (
@@ -28,7 +28,7 @@ CP_SAT = "cp-sat"
 METHODS = (HIGHS, CP_SAT)
 
 ROUNDINGS = 16
-"""How often, at most, bounds are raised by the rounding of a sum over channels."""
+"""The most times that bounds are raised by the rounding of a sum over channels."""
 
 
 def gang(
@@ -111,7 +111,7 @@ def _checked(instance: SelectionGangInstance, arrivals: np.ndarray, best: GangCh
     broken = instance.setting.violations(best.x, arrivals)
     if broken:
         raise OracleError(f"the decision for arrivals {arrivals.tolist()} is infeasible: {broken[0]}")
-    value = worth(instance.mean, best.x)
+    value = total_value(instance.mean, best.x)
     if best.bound < value - rounding(instance.setting.channels, value):
         raise OracleError(f"the bound {best.bound!r} for arrivals {arrivals.tolist()} is below {value!r}")
     return best._replace(value=value, bound=max(best.bound, value))
@@ -120,7 +120,7 @@ def _checked(instance: SelectionGangInstance, arrivals: np.ndarray, best: GangCh
 def _late(
     instance: SelectionGangInstance, patterns: np.ndarray, found: dict[int, GangChoice], i: int
 ) -> GangChoice:
-    """Return what is known of a pattern that time did not reach: fewer jobs earn less, more earn more."""
+    """Return value and bound of a pattern not reached in time: fewer jobs earn less, more earn more."""
     wanted = patterns[i]
     nothing = GangChoice(np.zeros(instance.setting.channels), 0.0, 0.0, False)
     smaller = (found[j] for j in found if (patterns[j] <= wanted).all())
@@ -168,7 +168,7 @@ def _by_cp_sat(
         return GangChoice(decision, 0.0, gross, False)
     for e in channels:
         decision[e] = float(solver.boolean_value(x[e]))
-    return GangChoice(decision, worth(mean, decision), min(gross, cp_sat.bound(solver, bits)), whole)
+    return GangChoice(decision, total_value(mean, decision), min(gross, cp_sat.bound(solver, bits)), whole)
 
 
 ENTRY = {

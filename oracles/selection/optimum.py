@@ -56,10 +56,10 @@ INDEX_METHODS = (SEARCH, HIGHS)
 EPS = float(np.finfo(np.float64).eps)
 
 ROUNDINGS = 16
-"""How often, at most, bounds are raised by the rounding of a sum over channels."""
+"""The most times that bounds are raised by the rounding of a sum over channels."""
 
 SOLVER_TOLERANCE = 1e-10
-"""What HiGHS may break limits and optimality conditions by, in units in which every limit is 1."""
+"""HiGHS's tolerance on limits and optimality conditions, in units in which every limit is 1."""
 
 LIFT = 900
 """Relaxations are computed with values below 2^LIFT, so that their quotients do not underflow."""
@@ -246,17 +246,17 @@ def relaxed_bounds(setting: Setting, values: np.ndarray, patterns: np.ndarray) -
         Arrivals, shape (P, L).
     """
     lift = LIFT - math.frexp(float(values.max(initial=0.0)))[1]
-    worth = np.where((setting.demand <= setting.capacity).all(axis=1), np.ldexp(values, lift), 0.0)
+    gains = np.where((setting.demand <= setting.capacity).all(axis=1), np.ldexp(values, lift), 0.0)
     allowed = _open(setting, patterns)
-    bounds = (allowed * worth).sum(axis=1)
+    bounds = (allowed * gains).sum(axis=1)
     for demand, capacity in zip(setting.demand.T, setting.capacity, strict=True):
         with np.errstate(divide="ignore", invalid="ignore"):
-            density = np.where(demand > 0, worth / demand, np.inf)
+            density = np.where(demand > 0, gains / demand, np.inf)
         order = np.argsort(-density, kind="stable")
         need = allowed[:, order] * demand[order]
         room = np.maximum(0, capacity - (np.cumsum(need, axis=1) - need))
         part = np.where(demand[order] > 0, np.minimum(1.0, room / np.maximum(1, demand[order])), 1.0)
-        bounds = np.minimum(bounds, (allowed[:, order] * worth[order] * part).sum(axis=1))
+        bounds = np.minimum(bounds, (allowed[:, order] * gains[order] * part).sum(axis=1))
     raised = np.ldexp(bounds * (1.0 + EPS * (2 * setting.channels + 8)), -lift)
     result: np.ndarray = np.where(raised > 0.0, np.nextafter(raised, np.inf), 0.0)
     return result
@@ -277,19 +277,19 @@ def _by_highs(setting: Setting, values: np.ndarray, patterns: Patterns) -> Answe
     """Solve the slot program pattern by pattern, in units in which the largest value is from 1 to 2."""
     program = slot_program(setting, np.zeros(len(values)), scaled=True)
     for i in patterns:
-        worth = _worth(setting, values, patterns.arrivals[i])
-        unit = power_of_two(float(worth.max(initial=0.0)))
+        usable_values = _usable_values(setting, values, patterns.arrivals[i])
+        unit = power_of_two(float(usable_values.max(initial=0.0)))
         if unit == 0.0:
             yield np.array([i]), np.zeros((1, len(values)), dtype=bool), np.zeros(1)
             continue
-        weigh(program, worth / unit, patterns.arrivals[i])
+        weigh(program, usable_values / unit, patterns.arrivals[i])
         solved = _solve_with_highs(program, patterns.budget)
         bound = math.inf if solved.bound is None else solved.bound + SOLVER_TOLERANCE * len(values)
-        x = _settled(setting, solved, worth, worth > 0.0)
+        x = _settled(setting, solved, usable_values, usable_values > 0.0)
         yield np.array([i]), x[None, :], np.array([bound * unit])
 
 
-def _worth(setting: Setting, values: np.ndarray, pattern: np.ndarray) -> np.ndarray:
+def _usable_values(setting: Setting, values: np.ndarray, pattern: np.ndarray) -> np.ndarray:
     """Return the values of the channels that a pattern lets one choose, 0 for the others, shape (E,)."""
     able = setting.open(pattern) & (setting.demand <= setting.capacity).all(axis=1)
     result: np.ndarray = np.where(able, values, 0.0)
@@ -334,10 +334,10 @@ def _by_cp_sat(setting: Setting, values: np.ndarray, patterns: Patterns) -> Answ
     cp_model = library("ortools.sat.python.cp_model")
 
     for i in patterns:
-        worth = _worth(setting, values, patterns.arrivals[i])
-        allowed = np.flatnonzero(worth).tolist()
-        bits = cp_sat.bits(len(allowed), float(worth.max(initial=0.0)))
-        whole = np.ceil(np.ldexp(worth, bits)).astype(np.int64).tolist()
+        usable_values = _usable_values(setting, values, patterns.arrivals[i])
+        allowed = np.flatnonzero(usable_values).tolist()
+        bits = cp_sat.bits(len(allowed), float(usable_values.max(initial=0.0)))
+        whole = np.ceil(np.ldexp(usable_values, bits)).astype(np.int64).tolist()
         model = cp_model.CpModel()
         x = {e: model.new_bool_var(f"x_{e}") for e in allowed}
         for k, capacity in enumerate(setting.capacity.tolist()):
@@ -355,7 +355,7 @@ def _by_cp_sat(setting: Setting, values: np.ndarray, patterns: Patterns) -> Answ
 
 @dataclass(frozen=True, eq=False)
 class IndexCertificate:
-    """What proves an index: multipliers, and the bound that each gives.
+    """The certificate of an index: multipliers, and the bound that each gives.
 
     Attributes
     ----------

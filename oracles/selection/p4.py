@@ -139,7 +139,7 @@ def p4_optima(
 
 @dataclass(frozen=True)
 class Selected:
-    """What (21) selects.
+    """The selection of (21).
 
     Attributes
     ----------
@@ -253,8 +253,8 @@ def _check(
     """Raise unless every set is feasible and worth what its corner says."""
     taken = x.astype(np.int64)
     fits = (taken @ setting.demand <= setting.capacity).all(axis=1) & ~x[:, ~setting.open(jobs)].any(axis=1)
-    worth = (taken @ reach == staircase.reach) & (taken @ gain == staircase.value)
-    for i in np.flatnonzero(~(fits & worth))[:1]:
+    correct = (taken @ reach == staircase.reach) & (taken @ gain == staircase.value)
+    for i in np.flatnonzero(~(fits & correct))[:1]:
         raise OracleError(
             f"p4: the set of s = {staircase.reach[i]} does not survive the check: {x[i].tolist()}"
         )

@@ -359,10 +359,10 @@ LIES = {
     "prices of nothing": lambda _s, _f, a: a._replace(
         prices=None
         if a.prices is None
-        else Prices(a.prices.w, 0 * a.prices.price, 0 * a.prices.worth, a.prices.empty)
+        else Prices(a.prices.w, 0 * a.prices.price, 0 * a.prices.task_price, a.prices.empty)
     ),
     "prices without sense": lambda _s, _f, a: a._replace(
-        prices=None if a.prices is None else a.prices._replace(worth=-7.0 * a.prices.worth)
+        prices=None if a.prices is None else a.prices._replace(task_price=-7.0 * a.prices.task_price)
     ),
     "too much": lambda _s, _f, a: a if a.y is None else a._replace(y=3.0 * a.y + 1.0),
     "other tasks": lambda _s, _f, a: a if a.y is None else a._replace(v=1.0 - a.v),

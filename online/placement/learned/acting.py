@@ -1,4 +1,4 @@
-"""How the networks decide: many simulations side by side, as in training, or a single one, as in play."""
+"""Decisions of the networks, in many simulations side by side as in training, or in a single one."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def stack(scenes: Sequence[Scene], device: torch.device) -> Batch:
 
 @dataclass
 class Memory:
-    """What the process remembers of one simulation: the last placed jobs, the newest last.
+    """The memory of the Gaussian process in one simulation: the last placed jobs, the newest last.
 
     Read literally, the last decisions instead, each with the rows of all jobs.
     """
@@ -81,12 +81,12 @@ class Memory:
 
 
 class Move(NamedTuple):
-    """What is decided at one decision epoch.
+    """The decision at one decision epoch.
 
     Attributes
     ----------
     rows
-        What starts: (job, machine, count).
+        The starts: (job, machine, count).
     priorities
         Shape (w,).
     started
@@ -94,7 +94,7 @@ class Move(NamedTuple):
     affinities
         Of those jobs, shape (s, M); empty if placement is not learned.
     past
-        What the process remembered, for those jobs, or None.
+        The memory of the process, for those jobs, or None.
     """
 
     rows: np.ndarray
@@ -117,7 +117,7 @@ def draw(normal: Normal, generator: torch.Generator | None) -> Tensor:
 
 
 def recall(design: Design, memories: Sequence[Memory], which: Tensor, place: Tensor, like: Tensor) -> Past:
-    """Return what is remembered for each pair of a simulation and a job; ``like`` has shape (P, M, d)."""
+    """Return the memory for each pair of a simulation and a job; ``like`` has shape (P, M, d)."""
     t, (_, m, d) = design.history, like.shape
     points, residual = like.new_zeros(len(memories), t, m, d), like.new_zeros(len(memories), t, m)
     known = torch.zeros(len(memories), t, dtype=torch.bool, device=like.device)
@@ -148,7 +148,7 @@ def _recall_rows(t: int, memories: Sequence[Memory], which: Tensor, place: Tenso
 def act(
     actor: Actor, scenes: Sequence[Scene], memories: Sequence[Memory], generator: torch.Generator | None
 ) -> list[Move]:
-    """Return what is decided in each scene, and note it in the memories.
+    """Return the decision in each scene, and add it to the memories.
 
     Jobs that do not fit are given no affinities, as they cannot start whatever those are; only the literal
     reading of the history needs them.
@@ -258,7 +258,7 @@ def _by_rank(
 
 
 class Scores(NamedTuple):
-    """What the agents think of every waiting job at one decision epoch; of what is not learned, NaN.
+    """The agents' view of every waiting job at one decision epoch; NaN for the parts that are not learned.
 
     Attributes
     ----------
@@ -276,7 +276,7 @@ class Scores(NamedTuple):
 
 @torch.no_grad()
 def scores(actor: Actor, scene: Scene, memory: Memory) -> Scores:
-    """Return what the agents think of all waiting jobs, those that do not fit included."""
+    """Return the agents' view of all waiting jobs, those that do not fit included."""
     device = next(actor.parameters()).device
     batch = stack([scene], device)
     encoded, machines = actor.encode(batch.jobs, batch.machines, batch.mask)

@@ -26,7 +26,7 @@ UNREADABLE = (
     *(zipfile.BadZipFile, zlib.error, struct.error, pickle.UnpicklingError, EOFError, MemoryError),
     *(RuntimeError, ValueError, LookupError, TypeError, AttributeError, AssertionError, ArithmeticError),
 )
-"""What reading a damaged or foreign file may raise."""
+"""The errors that reading a damaged or foreign file may raise."""
 
 
 def write(path: Path, content: Mapping[str, Any]) -> None:
@@ -61,7 +61,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def _numbers_and_text(path: Path) -> Any:
-    """Return what a file holds, if it is whole and all of it is numbers and text."""
+    """Return the content of a file, if it is complete and all numbers and text."""
     try:
         with zipfile.ZipFile(regular(path)) as packed:
             parts = packed.infolist()

@@ -1,4 +1,4 @@
-"""What a learned scheduler is made of, and which reading of the paper each of its parts follows."""
+"""The design of a learned scheduler, and the reading of the paper that each of its parts follows."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ PRIORS = ("none", "consolidate", "estimates")
 
 @dataclass(frozen=True)
 class Design:
-    """What a learned scheduler is made of.
+    """The design of a learned scheduler.
 
     Attributes
     ----------
@@ -94,9 +94,9 @@ class Design:
     message
         Whether the state of the cluster is fused into the jobs, (4) and (5).
     features
-        What is seen, see :mod:`.features`: "paper", "capacity", or "estimates", each with what comes before.
+        The features, see :mod:`.features`: "paper", "capacity", or "estimates", each with what comes before.
     prior
-        What the learned mean is added to: "none"; "consolidate": the order of submission, and the machines as
+        The prior mean: "none"; "consolidate": the order of submission, and the machines as
         FIFO-Consolidate ranks them; or "estimates": the same machines, the shortest estimate first.
     hidden
         e.

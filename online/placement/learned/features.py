@@ -1,4 +1,4 @@
-"""What the networks see: numbers made of an observation, and of what was seen before.
+"""The input of the networks: features of an observation, and of those before.
 
 A policy and the training of it make them by the same code, from the observations that a policy gets. Nothing
 in them shows how long a job takes; estimates are there only for those that declare to see them.
@@ -53,12 +53,12 @@ NO_ESTIMATES = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True)
 class Scene:
-    """What the networks see at one decision epoch, w waiting jobs and M machines.
+    """The input of the networks at one decision epoch, w waiting jobs and M machines.
 
     Attributes
     ----------
     observation
-        What the policy sees.
+        The observation of the policy.
     jobs
         Shape (w, 14), see :data:`JOB_FEATURES`.
     machines
@@ -94,7 +94,7 @@ class Eyes:
         self._intensity = np.zeros(64, dtype=np.int64)
 
     def look(self, seen: Observation) -> Scene:
-        """Return what the networks see now.
+        """Return the input of the networks now.
 
         Raises
         ------

@@ -107,7 +107,7 @@ def walk_kernel(features: Tensor, others: Tensor) -> Tensor:
 
 
 class _Regression(torch.autograd.Function):
-    r"""What data add to the mean, and what they take from the covariance, derivatives written out.
+    r"""The change of the mean and of the covariance by data, derivatives written out.
 
     With :math:`W = K^{-1} C^T` and :math:`\alpha = K^{-1} Y` these are :math:`C \alpha` and :math:`C W`.
     The derivatives need products of them alone, not that of a Cholesky factor.
@@ -140,7 +140,7 @@ _regression: Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]] = _Regres
 def posterior(
     prior: Tensor, cross: Tensor, gram: Tensor, residual: Tensor, noise: Tensor, known: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Return what (13) and (14) add to the mean, and the covariance, given noisy residuals.
+    """Return the change of the mean by (13) and (14), and the covariance, given noisy residuals.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ class Samples(NamedTuple):
     Attributes
     ----------
     batch
-        What was seen, padded to N jobs; its pairs are not used.
+        The observations, padded to N jobs; its pairs are not used.
     whole
         Shape (D, GLOBALS).
     priorities
@@ -42,7 +42,7 @@ class Samples(NamedTuple):
     pairs, affinities
         Of each started job, shapes (S, M, p) and (S, M).
     past
-        What the process remembered then, or None.
+        The memory of the process then, or None.
     """
 
     batch: Batch
@@ -156,7 +156,7 @@ class Learner:
     Parameters
     ----------
     design
-        What the networks are made of.
+        The design of the networks.
     settings
         How they learn.
     device
@@ -180,9 +180,9 @@ class Learner:
         samples = collect([step for track in tracks for step in track.steps], self.device)
         with torch.no_grad():
             old = log_densities(self.actor, samples)[0]
-            worth = values(self.critic, self.design, samples)
-            gain = self._advantages(tracks, worth)
-            target = gain + worth
+            predicted = values(self.critic, self.design, samples)
+            gain = self._advantages(tracks, predicted)
+            target = gain + predicted
             if len(gain) > 1:
                 gain = (gain - gain.mean()) / (gain.std() + 1e-8)
         losses: dict[str, float] = {}
@@ -218,15 +218,17 @@ class Learner:
         for part in np.array_split(order, parts):
             yield torch.from_numpy(part).to(self.device)
 
-    def _advantages(self, tracks: Sequence[Track], worth: Tensor) -> Tensor:
+    def _advantages(self, tracks: Sequence[Track], predicted: Tensor) -> Tensor:
         result, first = [], 0
-        worth = worth.cpu()
+        predicted = predicted.cpu()
         for track in tracks:
             last = first + len(track.steps)
             rewards = torch.tensor([step.reward for step in track.steps], dtype=torch.float32)
             rewards = rewards.clamp(-self.settings.reward_limit, self.settings.reward_limit)
             result.append(
-                mappo.advantages(rewards, worth[first:last], self.settings.discount, self.settings.smoothing)
+                mappo.advantages(
+                    rewards, predicted[first:last], self.settings.discount, self.settings.smoothing
+                )
             )
             first = last
         return torch.cat(result).to(self.device)

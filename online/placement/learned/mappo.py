@@ -47,7 +47,7 @@ def _half_log_determinant(factor: Tensor) -> Tensor:
 
 
 def printed_log_density(normal: Normal, action: Tensor, counts: Tensor | None = None) -> Tensor:
-    r"""Return what stands below (17): :math:`-[(a - \mu)^2 + N \log 2 \pi] / 2 - \log |\Sigma|`.
+    r"""Return the expression below (17): :math:`-[(a - \mu)^2 + N \log 2 \pi] / 2 - \log |\Sigma|`.
 
     Arguments as for :func:`log_density`; with ``counts`` N and :math:`\Sigma` are those of what counts.
     """
@@ -98,6 +98,6 @@ def clipped_objective(log_ratio: Tensor, advantage: Tensor, clip: float) -> Tens
 
 
 def printed_objective(log_ratio: Tensor, advantage: Tensor, clip: float) -> Tensor:
-    """Return what (17) prints: min(ratio, clip(ratio)) B with the mean of all ratios, shape (B,)."""
+    """Return (17) as printed: min(ratio, clip(ratio)) B with the mean of all ratios, shape (B,)."""
     ratio = log_ratio.exp().mean()
     return torch.minimum(ratio, ratio.clamp(1.0 - clip, 1.0 + clip)) * advantage

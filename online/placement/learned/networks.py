@@ -22,7 +22,7 @@ from .features import ESTIMATE, RANK, WIDTHS
 from .gaussian import JITTER, matern, posterior, projected, walk_features
 
 FIRST_VARIANCE = 0.1
-"""What a learned variance is at first: 0.32 of standard deviation, where means are within 1 of the prior."""
+"""The initial learned variance: 0.32 of standard deviation, where means are within 1 of the prior."""
 
 TINY = 1e-6
 GLOBALS = 6
@@ -53,7 +53,7 @@ class Past(NamedTuple):
     Attributes
     ----------
     points
-        What the machines were to those jobs, shape (P, T, M, d).
+        The machines as seen by those jobs, shape (P, T, M, d).
     residual
         Their affinities less the mean then, shape (P, T, M).
     known
@@ -84,7 +84,7 @@ def layer(inputs: int, outputs: int, bias: float = 0.0, *, silent: bool = False)
 
 
 def variance_bias(variance: float) -> float:
-    """Return what gives this variance after the sigmoid of (8)."""
+    """Return the input of the sigmoid of (8) that gives this variance."""
     return math.log(variance / (1.0 - variance))
 
 
@@ -172,7 +172,7 @@ class PlacementHead(nn.Module):
             self.variance = layer(e, 1, variance_bias(FIRST_VARIANCE), silent=True)
 
     def points(self, jobs: Tensor, machines: Tensor) -> Tensor:
-        r"""Return what machines are to jobs, :math:`\hat S^c`; shapes (P, e), (P, M, e), (P, M, d)."""
+        r"""Return the machines as seen by jobs, :math:`\hat S^c`; shapes (P, e), (P, M, e), (P, M, d)."""
         if self.readings.literal("representation"):
             return (machines * jobs[:, None]) @ machines.transpose(1, 2)
         return jobs[:, None] * machines
@@ -206,7 +206,7 @@ class PlacementHead(nn.Module):
         return Normal(mean + shift, torch.diagonal(covariance, dim1=-2, dim2=-1), factor), mean
 
     def regress(self, now: Tensor, past: Past) -> tuple[Tensor, Tensor]:
-        """Return what the past adds to the mean, shape (P, M), and the covariance, shape (P, M, M)."""
+        """Return the change of the mean by the past, shape (P, M), and the covariance, shape (P, M, M)."""
         literal = self.readings.literal("matern")
         p, t, m, d = past.points.shape
         everything = torch.cat([now[:, None], past.points], 1).reshape(p, (1 + t) * m, d)

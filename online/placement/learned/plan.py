@@ -1,4 +1,4 @@
-"""What to train, on which jobs and for how long: a plan, read from a TOML file."""
+"""Training plans, read from TOML files: the networks, the jobs and the length of a training."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ELSEWHERE = {
 
 @dataclass(frozen=True)
 class Training:
-    r"""How networks learn.
+    r"""The settings of the learning.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Training:
         FIFO-Consolidate has cost on the same jobs up to the same time. "none": nothing. All add up to the
         same, but for a constant of the instance.
     reward_limit
-        What the reward of a step is cut to, either way, in mean costs of a job under FIFO-Consolidate; a few
+        Limit of a step's reward, either way, in mean costs of a job under FIFO-Consolidate; a few
         decisions about jobs that run for days would drown all others. The literal reward has its own unit.
     epochs, minibatch
         Passes over the decisions of an iteration, and how many of them make a step.
@@ -140,14 +140,14 @@ class Trial:
 
 @dataclass(frozen=True)
 class Plan:
-    """What to train, on which jobs and for how long.
+    """A training plan: the networks, the jobs and the length.
 
     Attributes
     ----------
     seed
         Decides every draw.
     design
-        What the networks are made of.
+        The design of the networks.
     jobs
         Options of the generator of instances: among them ``cluster``, ``rho``, ``gpu_weight`` and
         ``estimate_error``. ``clusters``, a list, stands for several clusters in turn. With ``trace``, a
@@ -251,7 +251,7 @@ class Plan:
             raise InputError(f"{path}: {error}") from error
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what :meth:`of` reads."""
+        """Return the form that :meth:`of` reads."""
         data = {"version": VERSION, **asdict(self)}
         del data["folder"]
         for name in PARTS.values():
@@ -305,7 +305,7 @@ class Plan:
             refuse_free_jobs(made)
 
     def _named(self, refused: str) -> str:
-        """Return what a generator refuses with the name that the field has here."""
+        """Return a generator's error with the name that the field has here."""
         text = refused.removeprefix("slowdown.")
         if re.split(r"\W", text, maxsplit=1)[0] in self.jobs:
             return f"jobs.{text}"

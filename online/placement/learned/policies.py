@@ -89,7 +89,7 @@ class Learned(ABC):
         return move.rows
 
     def scores(self, observation: Observation) -> Scores:
-        """Return what the agents think of every waiting job now, as Figure 6 shows; this decides nothing."""
+        """Return the agents' view of every waiting job now, as Figure 6 shows; this decides nothing."""
         from .acting import one_thread, scores
 
         with one_thread(), self._told():
@@ -181,7 +181,7 @@ class Trained(Learned):
         )
 
     def _path(self) -> Path:
-        """Return where the networks lie."""
+        """Return the folder of the networks."""
         if self.checkpoint is not None:
             return Path(self.checkpoint)
         return SHIPPED / f"{type(self).name}-{self.member}.pt"

@@ -26,17 +26,17 @@ SAMPLED = 24
 
 
 class Reference:
-    """What a policy, the control variate, costs on an instance as time goes on.
+    """The cost of a policy, the control variate, on an instance over time.
 
     Parameters
     ----------
     instance, schedule
-        What was to be done, and what the policy did.
+        The instance, and the policy's schedule.
 
     Attributes
     ----------
     schedule
-        What the policy did.
+        The policy's schedule.
     total
         Its cost, in seconds.
     """
@@ -75,7 +75,7 @@ def followed(instance: PlacementInstance, keys: np.ndarray) -> Simulator:
 
 
 def reference(instance: PlacementInstance) -> Reference:
-    """Return what FIFO-Consolidate costs on an instance."""
+    """Return the cost of FIFO-Consolidate on an instance."""
     return Reference(instance, taken_schedule(followed(instance, np.arange(len(instance.jobs)))))
 
 
@@ -86,11 +86,11 @@ class Step:
     Attributes
     ----------
     scene, move
-        What was seen and decided.
+        The observation and the decision.
     whole
         Numbers of the whole state, for the critic, shape (GLOBALS,).
     reward
-        What it earned until the next decision.
+        Its reward until the next decision.
     """
 
     scene: Scene
@@ -106,7 +106,7 @@ class Track:
     Attributes
     ----------
     cost, scale
-        What it has cost so far, and the mean cost of a job under the reference, both in seconds.
+        The cost so far, and the mean cost of a job under the reference, both in seconds.
     """
 
     instance: PlacementInstance
@@ -136,7 +136,7 @@ class Track:
             self._final = self.instance.weighted(simulator.waited, simulator.used)
 
     def look(self) -> Scene | None:
-        """Return what is seen next, None if it is over."""
+        """Return the next observation, None if it is over."""
         seen = next(self._observations, None)
         return None if seen is None else self._eyes.look(sampled(seen, self.design, self.rng))
 
@@ -163,7 +163,7 @@ class Track:
         self.steps.append(step)
 
     def _taken_over(self, scene: Scene, rows: np.ndarray) -> float:
-        """Return what all costs in the end if the prior takes over after this decision, in seconds.
+        """Return the final cost if the prior takes over after this decision, in seconds.
 
         That is FIFO-Consolidate, unless the shortest estimate goes first in the design.
         """
@@ -210,7 +210,7 @@ class Track:
 
 
 def sampled(seen: Observation, design: Design, rng: np.random.Generator) -> Observation:
-    """Return what is seen, or, read literally, that of some of the jobs drawn at random."""
+    """Return the observation, or, read literally, that of a random sample of the jobs."""
     if not design.readings.literal("window") or len(seen.jobs) <= SAMPLED:
         return seen
     from dataclasses import replace
@@ -241,5 +241,5 @@ def roll(tracks: Sequence[Track], mover: Mover) -> None:
 
 
 def by_network(actor: Actor, generator: torch.Generator | None) -> Mover:
-    """Return what lets networks decide; without a generator by the means of their actions."""
+    """Return the deciding function of networks; without a generator by the means of their actions."""
     return lambda scenes, memories: act(actor, scenes, memories, generator)

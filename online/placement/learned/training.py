@@ -64,7 +64,7 @@ class Trainer:
     Parameters
     ----------
     plan
-        What to do.
+        The plan.
     device
         Where; by default a GPU if there is one.
     """
@@ -277,7 +277,7 @@ def train(plan: Plan, folder: Path, report: Callable[[Progress], None] | None = 
     Parameters
     ----------
     plan
-        What to do.
+        The plan.
     folder
         Where its files are; made if there is none.
     report

@@ -14,7 +14,7 @@ BEGINNING, AT_WORK, OVER = range(3)
 
 
 class CtrlC:
-    """What a Ctrl-C does, which depends on how far the command is.
+    """The effect of Ctrl-C, which depends on the phase of the command.
 
     While libraries are loaded, which may take a KeyboardInterrupt for an error of their own, it ends the
     process at once: there is nothing to save yet. Then it raises KeyboardInterrupt, and ``came`` is for those
@@ -40,7 +40,7 @@ class CtrlC:
 
     @property
     def pending(self) -> bool:
-        """Whether there was one that should end the work."""
+        """Whether a Ctrl-C came that should end the work."""
         return self.came and self.phase == AT_WORK
 
     def take_over(self) -> bool:

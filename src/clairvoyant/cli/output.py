@@ -1,4 +1,4 @@
-"""What the command line prints: tables and JSON on standard output, progress on standard error."""
+"""The output of the command line: tables and JSON on standard output, progress on standard error."""
 
 from __future__ import annotations
 

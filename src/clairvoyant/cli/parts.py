@@ -1,4 +1,4 @@
-"""What the commands share: options, completion of names, and how they end."""
+"""The common part of the commands: options, completion of names, and exit codes."""
 
 from __future__ import annotations
 

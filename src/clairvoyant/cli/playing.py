@@ -125,7 +125,7 @@ def _report_optimum(report: out.Reporter, _fraction: float, note: str) -> None:
 
 
 def _beyond(runs: Mapping[str, Sequence[Run]], optimum: Optimum) -> list[str]:
-    """Return what did better, by decisions that are all feasible, than an oracle says is possible."""
+    """Return the policies that did better, by feasible decisions alone, than an oracle's bound allows."""
     sign, bound = -1.0 if optimum.minimised else 1.0, optimum.bound
     if bound is None:
         return []

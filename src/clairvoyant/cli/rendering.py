@@ -24,7 +24,7 @@ Results = Sequence[tuple["Claim", "Finding"]]
 
 
 def instance_facts(file: Path, instance: Instance) -> dict[str, Any]:
-    """Return what every result says of its instance."""
+    """Return the facts of an instance that every result has."""
     return {
         "file": str(file),
         "problem": instance.problem,
@@ -360,6 +360,6 @@ def settings_text(settings: Mapping[str, Any]) -> str:
 
 
 def settings_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return what can be given to an oracle by name, with the defaults; all but ``progress``."""
+    """Return the keyword arguments of an oracle, with their defaults; all but ``progress``."""
     parameters = inspect.signature(function).parameters.values()
     return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY and p.name != "progress"}

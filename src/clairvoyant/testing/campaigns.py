@@ -1,4 +1,4 @@
-"""What a case of a fuzzing campaign is: a damaged file, or an instance on which oracles judge each other.
+"""The cases of a fuzzing campaign: a damaged file, or an instance on which oracles check each other.
 
 :mod:`clairvoyant.testing.fuzz` runs them by the thousand.
 """
@@ -122,7 +122,7 @@ EXTREME: tuple[Any, ...] = (
     *(0, -1, 1, 0.5, 1e-10, 1e9, 2**31, 2**53, 2**63, 1e30, 1e300, 1e-300, 5e-324, math.nan, math.inf),
     *(10**400, True, None, "", "1", "\x1b[2J\x00", [], [[]], {}, {"x": 1}),
 )
-"""What takes the place of a value in a damaged file."""
+"""The replacements of a value in a damaged file."""
 
 FAULTS = ("extreme", "extreme", "scale", "scale", "remove", "double", "rename", "other")
 

@@ -1,4 +1,4 @@
-"""Where attribute access leads from an object: what a policy can reach, and what it has changed."""
+"""The graph of objects reachable from an object: by a policy, and which of them it has changed."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class Snapshot:
 
 
 def _state(obj: Any) -> dict[str, Any]:
-    """Return what can change in one object: the content of an array, or the identity of its parts."""
+    """Return the mutable state of one object: the content of an array, or the identity of its parts."""
     if isinstance(obj, np.ndarray):
         return {"values": obj.tobytes(), "shape": obj.shape, "flags.writeable": obj.flags.writeable}
     if isinstance(obj, type | FunctionType):

@@ -209,7 +209,7 @@ def _random(
     seed
         Decides everything.
     machines
-        What each has of GPUs, cores and GB.
+        The GPUs, cores and GB of each.
     count
         Number of jobs.
     gap

@@ -155,5 +155,5 @@ def alter_gangs(
 
 
 def gang_secrets(instance: SelectionGangInstance) -> tuple[np.ndarray, ...]:
-    """Return what nature has in store: arrivals, sample path and means."""
+    """Return the hidden data: arrivals, sample path and means."""
     return (instance.arrivals, instance.path, instance.mean)
