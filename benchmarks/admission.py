@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 import statistics
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
 import clairvoyant
 from clairvoyant._warmup import exercise
-from clairvoyant.models.admission.instance import AdmissionInstance
 from clairvoyant.models.admission.jobs import Job
 from clairvoyant.models.admission.schedule import Deployment, Offer, cheapest_schedule, printed_schedule
 from clairvoyant.models.admission.setting import Observation, Setting
@@ -21,7 +18,7 @@ from clairvoyant.oracles.admission.bound import Priced, columns, volume
 from clairvoyant.oracles.admission.search import search
 from clairvoyant.oracles.base import Budget
 
-from .measure import Row, peak_memory, timed
+from .measure import Row, peak_memory, proofs, solved, timed
 
 METHODS = ("auto", "highs", "cp-sat", "lagrangian")
 JOBS = 200
@@ -199,31 +196,21 @@ def optima(machines: int, target: float, seeds: range) -> Iterator[Row]:
         clairvoyant.generate("admission", seed=seed, worker_machines=half, server_machines=half)
         for seed in seeds
     ]
-    found: dict[str, list[Any]] = {method: [] for method in METHODS}
-    spent: dict[str, list[float]] = {method: [] for method in METHODS}
-    for (method, results), instance in itertools.product(found.items(), sampled):
-        solve = solver(instance, method, results)
-        spent[method].append(timed(solve))
+    found, spent = solved(sampled, METHODS, SOLVE_SECONDS)
     label = f"optimum of 10 jobs, T=10, {machines} machines: median of {len(sampled)}"
-    ours = statistics.median(spent["auto"])
     for method in METHODS[1:]:
-        proved = sum(o.gap is not None and o.gap <= 1e-6 for o in found[method])
+        proved = proofs(found[method])
         for mine, other in zip(found["auto"], found[method], strict=True):
             assert other.value <= mine.bound + 1e-6
             assert mine.value <= other.bound + 1e-6
         yield Row(
             label,
-            ours,
+            spent["auto"],
             target,
             method,
-            statistics.median(spent[method]),
+            spent[method],
             note=f"({proved} of {len(sampled)} proved within {SOLVE_SECONDS:.0f} s)",
         )
-
-
-def solver(instance: AdmissionInstance, method: str, results: list[Any]) -> Callable[[], None]:
-    """Return a function that solves an instance and keeps the result."""
-    return lambda: results.append(clairvoyant.solve(instance, method=method, time_limit=SOLVE_SECONDS))
 
 
 def memory() -> Row:

@@ -6,9 +6,11 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import clairvoyant
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,26 @@ def timed(job: Callable[[], Any]) -> float:
 def median_of(times: int, job: Callable[[], Any]) -> float:
     """Return the median wall-clock seconds of a job over a few repetitions."""
     return statistics.median(timed(job) for _ in range(times))
+
+
+def solved(
+    sampled: Sequence[Any], methods: Sequence[str], seconds: float | None = None
+) -> tuple[dict[str, list[Any]], dict[str, float]]:
+    """Solve instances by every method within a time limit; return the optima, and the median seconds."""
+    found: dict[str, list[Any]] = {method: [] for method in methods}
+    spent = {
+        method: statistics.median(
+            timed(lambda: optima.append(clairvoyant.solve(one, method=method, time_limit=seconds)))  # noqa: B023
+            for one in sampled
+        )
+        for method, optima in found.items()
+    }
+    return found, spent
+
+
+def proofs(optima: Sequence[Any]) -> int:
+    """Return how many optima are proved, up to a gap of 1e-6."""
+    return sum(one.gap is not None and one.gap <= 1e-6 for one in optima)
 
 
 def import_time() -> Row:

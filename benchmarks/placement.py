@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from clairvoyant.oracles.base import Budget
 from clairvoyant.oracles.placement.bound import lower_bound
 
 from . import placement_simpy
-from .measure import Row, median_of, peak_memory, timed
+from .measure import Row, median_of, peak_memory, proofs, solved, timed
 
 JOBS = 4000
 CLUSTERS = ("small", "medium", "large")
@@ -139,28 +139,19 @@ def contended(jobs: int, machines: int, seeds: range) -> Iterator[Row]:
 def _beside(
     label: str, sampled: list[PlacementInstance], mine: str, other: str, target: float | None
 ) -> Iterator[Row]:
-    found: dict[str, list[Any]] = {mine: [], other: []}
-    spent: dict[str, list[float]] = {mine: [], other: []}
-    for method, results in found.items():
-        for instance in sampled:
-            spent[method].append(timed(solver(instance, method, results)))
-    proved = {method: sum(o.gap is not None and o.gap <= 1e-6 for o in r) for method, r in found.items()}
+    found, spent = solved(sampled, (mine, other), SOLVE_SECONDS)
+    proved = {method: proofs(results) for method, results in found.items()}
     for first, second in zip(found[mine], found[other], strict=True):
         assert first.bound <= second.value + 1e-6
         assert second.bound <= first.value + 1e-6
     yield Row(
         f"{label}, {mine}",
-        statistics.median(spent[mine]),
+        spent[mine],
         target,
         other,
-        statistics.median(spent[other]),
+        spent[other],
         note=f"({proved[mine]} and {proved[other]} of {len(sampled)} proved within {SOLVE_SECONDS:.0f} s)",
     )
-
-
-def solver(instance: PlacementInstance, method: str, results: list[Any]) -> Callable[[], None]:
-    """Return a function that solves an instance and keeps the result."""
-    return lambda: results.append(clairvoyant.solve(instance, method=method, time_limit=SOLVE_SECONDS))
 
 
 def bounds(sizes: tuple[tuple[int, str, float | None], ...]) -> Iterator[Row]:

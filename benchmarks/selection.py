@@ -20,7 +20,7 @@ from clairvoyant.online.selection.printed import algorithm_2_repaired, select
 from clairvoyant.oracles.selection.optimum import index_optimum, p4_optima
 from clairvoyant.oracles.selection.optimum import select as select_corner
 
-from .measure import Row, median_of, peak_memory, timed
+from .measure import Row, median_of, peak_memory, solved, timed
 
 SLOTS = 8000
 SIZES = {12: "default", 24: "large"}
@@ -185,14 +185,11 @@ def index_search(setting: Setting, seen: Seen) -> tuple[float, float]:
 def gangs() -> Row:
     """Measure the gang oracle by HiGHS beside CP-SAT."""
     instance = clairvoyant.generate("selection-gang", size="default", seed=0, slots=20)
-    found: list[Any] = []
-    ours, theirs = (
-        timed(lambda method=method: found.append(clairvoyant.solve(instance, method=method)))
-        for method in ("highs", "cp-sat")
-    )
-    assert np.isclose(found[0].value, found[1].value)
-    patterns = len(found[0].certificate.patterns)
-    return Row(f"gang optimum of {patterns} arrival patterns by HiGHS", ours, None, "CP-SAT", theirs)
+    found, spent = solved([instance], ("highs", "cp-sat"))
+    (highs,), (cp_sat,) = found.values()
+    assert np.isclose(highs.value, cp_sat.value)
+    label = f"gang optimum of {len(highs.certificate.patterns)} arrival patterns by HiGHS"
+    return Row(label, spent["highs"], None, "CP-SAT", spent["cp-sat"])
 
 
 def memory() -> Row:

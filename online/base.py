@@ -70,3 +70,11 @@ class Policy(Protocol):
     def decide(self, observation: Any) -> Any:
         """Return the decision for what is seen now."""
         ...
+
+
+def shown_arrivals(observation: Any) -> np.ndarray:
+    """Return the arrivals of a slot; an InputError if they are not shown."""
+    if observation.arrivals is None:
+        raise InputError("observation: this policy needs to see the arrivals, but was not shown them")
+    arrivals: np.ndarray = observation.arrivals
+    return arrivals

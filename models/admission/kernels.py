@@ -172,7 +172,7 @@ def _alike(offer, s):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def _push(slopes, widths, size, slope, width):  # type: ignore[no-untyped-def]
+def push(slopes, widths, size, slope, width):  # type: ignore[no-untyped-def]
     """Add a segment to a heap with the largest slope on top."""
     i = size
     while i > 0:
@@ -186,7 +186,7 @@ def _push(slopes, widths, size, slope, width):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def _pop(slopes, widths, size):  # type: ignore[no-untyped-def]
+def pop(slopes, widths, size):  # type: ignore[no-untyped-def]
     """Take the top off the heap."""
     size -= 1
     slope, width, i = slopes[size], widths[size], 0
@@ -221,21 +221,6 @@ def _advance(before, now, curve, most, low, high):  # type: ignore[no-untyped-de
             first = max(start, y)
             if first < stop:
                 _relax(before[first - y : stop - y], now[first:stop], curve[y])
-
-
-@njit(cache=True, error_model="numpy")
-def all_costs(curves, limits, work):  # type: ignore[no-untyped-def]
-    """Return the least cost of ``work`` worker-slots by each slot (28), O(S W N); infinite if impossible."""
-    slots = curves.shape[0]
-    costs, before, now = np.full(slots, np.inf), np.full(work + 1, np.inf), np.full(work + 1, np.inf)
-    before[0] = 0.0
-    reach = 0
-    for s in range(slots):
-        reach = min(work, reach + limits[s])
-        _advance(before, now, curves[s], limits[s], 0, reach)
-        before, now = now, before
-        costs[s] = before[work]
-    return costs
 
 
 @njit(cache=True, error_model="numpy")
@@ -452,14 +437,14 @@ def _bounds(offer, unit, work, utilities, curves, limits, hull, corners):  # typ
                 slope, width = _segment(curves[s], hull[s], v)
                 if total >= work and slope >= slopes[0]:
                     break
-                size = _push(slopes, widths, size, slope, width)
+                size = push(slopes, widths, size, slope, width)
                 total += width
                 cost += slope * width
                 peak = max(peak, cost)
                 while total - widths[0] >= work:
                     total -= widths[0]
                     cost -= slopes[0] * widths[0]
-                    size = _pop(slopes, widths, size)
+                    size = pop(slopes, widths, size)
             if peak > 16.0 * cost:  # what has been taken off again has left its rounding
                 cost = 0.0
                 for i in range(size):

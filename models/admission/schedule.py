@@ -145,29 +145,6 @@ class Plan:
     schedule: Schedule
 
 
-def deadline_costs(job: Job, offer: Offer) -> np.ndarray:
-    """Return the least cost (28) of doing the job's work by each slot a, ..., T; infinite if it cannot be.
-
-    One program over all worker-slots serves all deadlines, O(S W N).
-
-    Raises
-    ------
-    InputError
-        For a job so large that this takes more than :data:`.kernels.MOST_STEPS`, or a table of more than
-        :data:`.kernels.MOST_ENTRIES`.
-    """
-    from . import kernels
-
-    if _hopeless(job, offer):
-        return np.full(len(offer.worker_room), np.inf)
-    slots = len(offer.worker_room)
-    if slots * job.chunks > kernels.MOST_ENTRIES or slots * job.work * job.chunks > kernels.MOST_STEPS:
-        raise _too_large(job, slots)
-    curves, limits = kernels.slot_curves(_arrays(job, offer))
-    costs: np.ndarray = kernels.all_costs(curves, limits, job.work)
-    return costs
-
-
 def cheapest_schedule(job: Job, offer: Offer, least: float = -np.inf) -> Plan | None:
     """Return the schedule with the largest payoff f(t - a) - cost (27).
 

@@ -11,7 +11,7 @@ import numpy as np
 from ...models.allocation.setting import Observation, Setting
 from ...models.base import InputError
 from ...models.draw import choose
-from ..base import Traits
+from ..base import Traits, shown_arrivals
 
 _SEES_ARRIVALS = Traits(problem="allocation", sees=frozenset({"arrivals"}))
 
@@ -20,12 +20,6 @@ def _kernels() -> ModuleType:
     from . import kernels as compiled
 
     return compiled
-
-
-def _arrivals(observation: Observation) -> np.ndarray:
-    if observation.arrivals is None:
-        raise InputError("observation: this policy needs to see the arrivals, but was not shown them")
-    return observation.arrivals
 
 
 @dataclass
@@ -53,7 +47,13 @@ class Drf:
         """Serve the ports that have jobs, smallest dominant share first."""
         s = self._setting
         result: np.ndarray = _kernels().take_in_order(
-            self._order, _arrivals(observation), s.port_start, s.port_edges, s.server, s.demand, s.capacity
+            self._order,
+            shown_arrivals(observation),
+            s.port_start,
+            s.port_edges,
+            s.server,
+            s.demand,
+            s.capacity,
         )
         return result
 
@@ -84,7 +84,12 @@ class Fairness:
         """Divide every server among its ports."""
         s = self._setting
         result: np.ndarray = _kernels().share_out(
-            _arrivals(observation), s.port, s.server_start, s.edge_demand, s.capacity, self.share == "arrived"
+            shown_arrivals(observation),
+            s.port,
+            s.server_start,
+            s.edge_demand,
+            s.capacity,
+            self.share == "arrived",
         )
         return result
 
@@ -117,7 +122,7 @@ class _Scored:
         result: np.ndarray = _kernels().take_by_score(
             self._sign,
             self._quota,
-            _arrivals(observation),
+            shown_arrivals(observation),
             s.port_start,
             s.port_edges,
             s.server,

@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from ...models.selection.setting import Feedback, Observation, Setting
-from ..base import Traits
-from .index import IndexPolicy, shown
+from ..base import Traits, shown_arrivals
+from .index import IndexPolicy
 
 _SEES_ARRIVALS = Traits(problem="selection", sees=frozenset({"arrivals"}))
 
@@ -82,7 +82,7 @@ class Thompson:
     def decide(self, observation: Observation) -> np.ndarray:
         """Return the best decision by one draw of all means."""
         sampled = self._rng.beta(self._won, self._lost)
-        return self._setting.knapsack.best(sampled, open=self._setting.open(shown(observation))).x
+        return self._setting.knapsack.best(sampled, open=self._setting.open(shown_arrivals(observation))).x
 
     def learn(self, feedback: Feedback) -> None:
         """Turn what the chosen channels have shown into successes and failures."""

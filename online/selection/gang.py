@@ -8,10 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...models.base import InputError
 from ...models.selection.gang import SelectionGangSetting
 from ...models.selection.setting import Feedback, Observation
-from ..base import Traits
+from ..base import Traits, shown_arrivals
 from . import statistics
 from .esdp import scaled, scaling
 from .statistics import DELTAS, GS, Statistics, check_name
@@ -75,17 +74,16 @@ class GangEsdp:
         """Return the decision with the largest index among those of the slot's jobs."""
         from ...models.selection.gang_program import best_gang_index, every_decision
 
-        if observation.arrivals is None:
-            raise InputError("observation: this policy needs to see the arrivals, but was not shown them")
-        pattern = observation.arrivals.tobytes()
+        arrivals = shown_arrivals(observation)
+        pattern = arrivals.tobytes()
         if pattern not in self._listed:
-            self._listed[pattern] = every_decision(self._setting, observation.arrivals)
+            self._listed[pattern] = every_decision(self._setting, arrivals)
         v, q = self.index(observation.slot)
         best = best_gang_index(
             self._setting,
             v,
             q,
-            observation.arrivals,
+            arrivals,
             untried=self._seen.untried,
             start=self._width,
             listed=self._listed[pattern],

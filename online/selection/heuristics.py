@@ -10,8 +10,7 @@ import numpy as np
 
 from ...models.draw import choose
 from ...models.selection.setting import Feedback, Observation, Setting
-from ..base import Traits
-from .index import shown
+from ..base import Traits, shown_arrivals
 from .statistics import Statistics
 
 MISFITS = ("stop", "skip")
@@ -40,7 +39,7 @@ class _Ranked(ABC):
         s = self._setting
         order = np.argsort(self.rank(), kind="stable")
         result: np.ndarray = take_in_turn(
-            order, shown(observation), s.port_start, s.demand, s.capacity, self.misfit == "skip"
+            order, shown_arrivals(observation), s.port_start, s.demand, s.capacity, self.misfit == "skip"
         )
         return result
 

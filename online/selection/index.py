@@ -6,16 +6,9 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from ...models.base import InputError
 from ...models.selection.setting import Feedback, Observation, Setting
+from ..base import shown_arrivals
 from .statistics import Statistics
-
-
-def shown(observation: Observation) -> np.ndarray:
-    """Return the arrivals of the slot, or raise if they are not shown."""
-    if observation.arrivals is None:
-        raise InputError("observation: this policy needs to see the arrivals, but was not shown them")
-    return observation.arrivals
 
 
 class IndexPolicy(ABC):
@@ -42,7 +35,7 @@ class IndexPolicy(ABC):
 
     def decide(self, observation: Observation) -> np.ndarray:
         """Return the best decision by the index."""
-        arrivals = shown(observation)
+        arrivals = shown_arrivals(observation)
         values, spread = self.index(observation.slot)
         key = arrivals.tobytes()
         x = self._last[key] = self._setting.knapsack.best(

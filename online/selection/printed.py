@@ -10,9 +10,8 @@ import numpy as np
 
 from ...models.base import InputError, numbers
 from ...models.selection.setting import Observation
-from ..base import Traits
+from ..base import Traits, shown_arrivals
 from .esdp import Esdp
-from .index import shown
 
 TABLE_BYTES = 2**32
 """The most memory a dense table may take."""
@@ -64,7 +63,7 @@ class EsdpPrinted(Esdp):
             guess=self._last.get(b""),
             cap=math.floor(self._xi[observation.slot] * self._most()),
         ).x
-        return x & self._setting.open(shown(observation))
+        return x & self._setting.open(shown_arrivals(observation))
 
 
 def algorithm_2(

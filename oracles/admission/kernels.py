@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...models.admission.kernels import pop, push
 from ...models.compiled import njit
 
 
@@ -72,23 +73,6 @@ def lower_hull(curve, top, vertex):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def sink(slope, length, size, at):  # type: ignore[no-untyped-def]
-    """Restore a heap, the largest slope first, after the entry ``at`` became smaller."""
-    s, n = slope[at], length[at]
-    while True:
-        child = 2 * at + 1
-        if child >= size:
-            break
-        if child + 1 < size and slope[child + 1] > slope[child]:
-            child += 1
-        if slope[child] <= s:
-            break
-        slope[at], length[at] = slope[child], length[child]
-        at = child
-    slope[at], length[at] = s, n
-
-
-@njit(cache=True, error_model="numpy")
 def absorb(slope, length, size, covered, work, curve, vertex, corners):  # type: ignore[no-untyped-def]
     """Add the segments of a slot to the heap of the cheapest that hold the work; return its size and length.
 
@@ -99,18 +83,11 @@ def absorb(slope, length, size, covered, work, curve, vertex, corners):  # type:
         new = (curve[vertex[j]] - curve[vertex[j - 1]]) / n
         if covered >= work and new >= slope[0]:
             break
-        at = size
-        size += 1
+        size = push(slope, length, size, new, n)
         covered += n
-        while at > 0 and slope[(at - 1) // 2] < new:
-            slope[at], length[at] = slope[(at - 1) // 2], length[(at - 1) // 2]
-            at = (at - 1) // 2
-        slope[at], length[at] = new, n
         while covered - length[0] >= work:
             covered -= length[0]
-            size -= 1
-            slope[0], length[0] = slope[size], length[size]
-            sink(slope, length, size, 0)
+            size = pop(slope, length, size)
     return size, covered
 
 

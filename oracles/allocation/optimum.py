@@ -16,7 +16,7 @@ from ...models.allocation.gang_search import best_gang
 from ...models.allocation.instance import AllocationInstance
 from ...models.allocation.program import scaled_program
 from ...models.allocation.setting import Setting
-from ...models.base import InputError, numbers
+from ...models.base import InputError, frozen, numbers
 from ...models.draw import choose
 from ...models.program import SolverError
 from ..base import (
@@ -411,7 +411,7 @@ def dynamic(
             values[i] = checked.value
             room -= checked.y.nbytes
             if room >= 0 or found.why is WhyStopped.TIME_LIMIT:
-                decisions[i] = _frozen(checked.y)
+                decisions[i] = frozen(checked.y)
         else:
             decisions[i] = fallback
         bounds[i] = min(bounds[i], math.inf if checked.bound is None else checked.bound)
@@ -420,7 +420,7 @@ def dynamic(
         if pattern in late:
             return fallback
         found = _by_interior_point(setting, weights[pattern], Budget(gap, None), None)
-        return _frozen(_checked(setting, weights[pattern], found).y)
+        return frozen(_checked(setting, weights[pattern], found).y)
 
     above = float(patterns.repeats @ bounds)
     return concluded(
@@ -463,12 +463,7 @@ def _fallback(
         port = np.bincount(setting.port, weights=entry, minlength=setting.ports)
         above = float(np.sum(price * setting.capacity)) + patterns @ (once * port)
         bounds.append(above * (1.0 + 1e-12) + math.ulp(0.0) * np.count_nonzero(gained))
-    return _frozen(y), patterns @ setting.port_rewards(y), np.minimum(*bounds)
-
-
-def _frozen(array: np.ndarray) -> np.ndarray:
-    array.setflags(write=False)
-    return array
+    return frozen(y), patterns @ setting.port_rewards(y), np.minimum(*bounds)
 
 
 def gang(

@@ -14,8 +14,8 @@ from clairvoyant import _warmup
 from clairvoyant.cli import commands
 from clairvoyant.problems import OURS
 
-RARE = {"next_labels", "all_costs"}
-"""Kernels that only hard knapsacks, or nothing but tests, ever use: these compile when they are needed."""
+RARE = {"next_labels"}
+"""Kernels that only hard knapsacks use: these compile when they are needed."""
 
 SESSION = """
 import json

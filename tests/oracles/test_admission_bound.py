@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from clairvoyant.models.admission.generate import generate
 from clairvoyant.models.admission.instance import AdmissionInstance
 from clairvoyant.models.admission.jobs import Job
-from clairvoyant.models.admission.schedule import deadline_costs
+from clairvoyant.models.admission.schedule import cheapest_schedule
 from clairvoyant.oracles.admission import bound as admission_bound
 from clairvoyant.oracles.admission.bound import (
     Market,
@@ -141,8 +141,8 @@ def hull_and_exact(instance: AdmissionInstance, seed: int) -> tuple[np.ndarray, 
     prices = (sampled[0], sampled[1])
     exact = []
     for i, job in enumerate(market.jobs):
-        payoffs = job.utilities(instance.setting.horizon) - deadline_costs(job, market.offer(i, prices))
-        exact.append(max(0.0, payoffs.max()))
+        plan = cheapest_schedule(job, market.offer(i, prices))
+        exact.append(0.0 if plan is None else max(0.0, plan.payoff))
     return market.respond(prices).payoffs, np.array(exact)
 
 
