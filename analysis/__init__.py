@@ -1,1 +1,1 @@
-"""How far apart they are: regret, bounds, claims, the audit and its report."""
+"""Policies against optima: regret, bounds, claims, the audit and its report."""

@@ -90,7 +90,7 @@ class Context:
     mode
         "quick" (a smoke test), "default" (minutes) or "full" (the paper's sizes).
     seed
-        Decides everything random.
+        Seed of everything random.
     progress
         Called with the fraction of this check that is done.
     """

@@ -1,1 +1,1 @@
-"""What a problem is: instances, feasibility, rewards, declared programs, generators."""
+"""The problems: instances, feasibility, rewards, declared programs, generators."""

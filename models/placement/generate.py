@@ -251,7 +251,7 @@ def workload(seed: int, count: int, rho: float, reference: Size, machines: int) 
     Parameters
     ----------
     seed
-        Decides every draw.
+        Seed of all draws.
     count
         Number of jobs.
     rho

@@ -1,4 +1,4 @@
-"""Online cluster scheduling: what was possible, what was done, and how far apart they are.
+"""Online cluster scheduling: offline optima, online policies, and how far they are from each other.
 
 The names below are all there is to know for a start; each loads what it needs when it is first used, so that
 importing this package costs next to nothing.

@@ -145,7 +145,7 @@ class Plan:
     Attributes
     ----------
     seed
-        Decides every draw.
+        Seed of all draws.
     design
         The design of the networks.
     jobs

@@ -27,11 +27,11 @@ from .parts import DONE, FAILED, FILE, SEED, Command, as_json, completes, proble
 )
 @click.option("--claim", "claims", multiple=True, metavar="ID", help="Only this claim.")
 @click.option("--quick", is_flag=True, help="A smoke test, on small instances.")
-@click.option("--full", is_flag=True, help="The paper's sizes, however long that takes.")
+@click.option("--full", is_flag=True, help="The sizes of the paper; this may take days.")
 @click.option(
     "--out", "folder", type=FILE, help="Folder; by default reports, or reports/claims with --claim."
 )
-@click.option("--seed", type=SEED, default=0, show_default=True, help="Decides everything random.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of everything random.")
 @click.option("--workers", type=click.IntRange(min=1), help="Processes; by default one per core.")
 @as_json
 def audit(

@@ -65,7 +65,7 @@ def _written(ctx: click.Context) -> Iterator[None]:
 @click.option("--version", is_flag=True, help="Print the version.")
 @click.pass_context
 def cli(context: click.Context, version: bool) -> int:
-    """Online cluster scheduling: what was possible, what was done, and how far apart they are."""
+    """Online cluster scheduling: offline optima, online policies, and how far they are from each other."""
     if version:
         from ..api import __version__
 

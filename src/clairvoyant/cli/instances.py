@@ -78,7 +78,7 @@ def _option(name: str, kind: type, meanings: dict[str, list[str]]) -> click.Para
 )
 @click.argument("problem", shell_complete=completes(problem_names))
 @click.option("--size", help="tiny, default or large.")
-@click.option("--seed", type=SEED, default=0, show_default=True, help="Decides every draw.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of all draws.")
 @click.option("--trace", type=FILE, help="Folder of traces to make the instance from.")
 @click.option(
     "--option",
@@ -127,7 +127,7 @@ def generate(
 
 @click.command(
     cls=Command,
-    short_help="Compute what was possible.",
+    short_help="Compute the offline optimum.",
     example="solve instance.json.gz --oracle stationary --gap 1e-8",
 )
 @instance_file
@@ -145,7 +145,7 @@ def generate(
 def solve(
     file: Path, oracle: str | None, options: Sequence[str], target: Path | None, as_json: bool, **named: Any
 ) -> int:
-    """Compute the best that was possible for the instance in FILE, with a certified bound."""
+    """Compute the offline optimum of the instance in FILE, with a certified bound."""
     from .. import api
 
     if target is not None:

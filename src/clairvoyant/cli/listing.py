@@ -13,13 +13,13 @@ from .interrupt import INTERRUPTED
 from .parts import COMPLETE, DONE, Command, as_json, of_problem
 
 
-@click.command(cls=Command, short_help="Compile all kernels, so that nobody waits later.", example="warmup")
+@click.command(cls=Command, short_help="Compile all kernels in advance.", example="warmup")
 @click.option("--workers", type=click.IntRange(min=1), help="Processes; by default one per core.")
 @as_json
 def warmup(workers: int | None, as_json: bool) -> int:
     """Compile all kernels that this machine has not compiled yet, in several processes.
 
-    Kernels are compiled when they are first used otherwise; no time limit and no measured time counts that.
+    Otherwise each kernel is compiled at its first use; compile time counts towards no time limit or measurement.
     """
     from .._warmup import warm_up
 

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 )
 @click.option("--seed", type=SEED, default=0, show_default=True, help="The first of the seeds.")
 @click.option("--no-optimum", is_flag=True, help="Do not compute the optimum, and so no regret or ratio.")
-@click.option("--time-limit", type=float, help="Seconds for the optimum; then its bound is what counts.")
-@click.option("--isolated", is_flag=True, help="Play every policy in a process of its own.")
+@click.option("--time-limit", type=float, help="Seconds for the optimum; without it its bound is used.")
+@click.option("--isolated", is_flag=True, help="Play every policy in a separate process.")
 @as_json
 def play(
     file: Path,
@@ -54,7 +54,7 @@ def play(
     isolated: bool,
     as_json: bool,
 ) -> int:
-    """Play policies on the instance in FILE and compare them with what was possible.
+    """Play policies on the instance in FILE and compare them with the optimum.
 
     Every decision is checked. On one machine the same seed gives the same run; a policy that draws nothing at
     random is played once, whatever --seeds. In the selection problem totals are expected net utilities; what
@@ -68,7 +68,7 @@ def play(
 
     for i, spec in enumerate(specs):
         if spec in specs[:i]:
-            raise click.UsageError(f"--policy {spec} stands twice")
+            raise click.UsageError(f"--policy {spec} is given twice")
     instance = api.load(file)
     players = {spec: api.make_policy(spec, instance.problem) for spec in specs}
     described = rendering.instance_facts(file, instance) | {"seeds": list(range(seed, seed + seeds))}
@@ -190,7 +190,7 @@ def _bounds(instance: Instance) -> dict[str, float] | None:
 
 @click.command(
     cls=Command,
-    short_help="Search the arrivals on which a policy regrets most.",
+    short_help="Search for the arrivals on which a policy has the largest regret.",
     example="worst-case tiny.json --policy ogasched --evaluations 5000 --out worst.json",
 )
 @instance_file
@@ -205,11 +205,11 @@ def _bounds(instance: Instance) -> dict[str, float] | None:
 @click.option(
     "--evaluations", type=click.IntRange(min=1), default=4096, show_default=True, help="Sequences to try."
 )
-@click.option("--seed", type=SEED, default=0, show_default=True, help="Decides the policy and the search.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the policy and of the search.")
 @click.option("--out", "target", type=FILE, help="File to write the worst instance to.")
 @as_json
 def worst_case(file: Path, spec: str, evaluations: int, seed: int, target: Path | None, as_json: bool) -> int:
-    """Search the arrivals on which a policy regrets most, for a problem that has such a search.
+    """Search for the arrivals on which a policy has the largest regret, for a problem that has such a search.
 
     The instance in FILE gives the setting and the length. All sequences of 0 and 1 are tried if there are no
     more than --evaluations of them; otherwise a search starts from a few patterns.

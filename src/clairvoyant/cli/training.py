@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 )
 @click.argument("file", type=FILE, metavar="PLAN")
 @click.option("--out", "folder", type=FILE, help="Folder; by default reports/training/NAME-SEED.")
-@click.option("--seed", type=SEED, help="Decides every draw, in the place of that of the plan.")
+@click.option("--seed", type=SEED, help="Seed of all draws, instead of that of the plan.")
 @as_json
 def train(file: Path, folder: Path | None, seed: int | None, as_json: bool) -> int:
     """Train the networks of a learned scheduler by the PLAN, a TOML file, and test them.
