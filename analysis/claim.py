@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
@@ -164,3 +164,10 @@ class Claim:
     def problem(self) -> str:
         """The problem it belongs to."""
         return self.id.split("/", 1)[0]
+
+
+def instance_table(problem: str, sampled: Mapping[str, Instance]) -> Table:
+    """Return facts, digest and origin of generated instances of a problem, by size."""
+    columns = ("size", *next(iter(sampled.values())).facts(), "digest", "origin")
+    rows = tuple((size, *i.facts().values(), i.digest(), str(i.origin)) for size, i in sampled.items())
+    return Table(f"Generated {problem} instances", columns, rows)

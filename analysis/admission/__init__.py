@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...models.admission.generate import generate, testbed
-from ..claim import Claim, Table
+from ..claim import Claim, Table, instance_table
 from . import evaluation, figures, subroutine, theory
 
 CLAIMS: list[Claim] = [*subroutine.CLAIMS, *theory.CLAIMS, *evaluation.CLAIMS, *figures.CLAIMS]
@@ -13,6 +13,4 @@ def facts(mode: str, seed: int) -> list[Table]:
     """Return the facts about the instances that the claims start from."""
     sizes = ("tiny", "default") if mode == "quick" else ("tiny", "default", "large")
     sampled = {**{size: generate(size, seed) for size in sizes}, "testbed": testbed(seed)}
-    columns = ("size", *next(iter(sampled.values())).facts(), "digest", "origin")
-    rows = tuple((size, *i.facts().values(), i.digest(), str(i.origin)) for size, i in sampled.items())
-    return [Table("Generated admission instances", columns, rows)]
+    return [instance_table("admission", sampled)]

@@ -321,17 +321,17 @@ def rising(parts: int, highest: float, last: int) -> tuple[AdmissionInstance, fl
     low = math.log(0.25 * least / share)  # L is a quarter of the least volume times the least unit utility
     span = math.log(highest / share) - low
 
-    def worth(taken: int, demand: int) -> float:
+    def value(taken: int, demand: int) -> float:
         """Return a utility just above the cost, and of at least 1 for the size of the others."""
         price = math.exp(low + span * taken / CAPACITY)
         return demand / CAPACITY * max(1.0 / share, price * (1.0 + 1e-6))
 
     taken, rows = 0, []
     while taken + size <= CAPACITY - (size if last else 0):
-        rows.append((size, 0, min(highest, worth(taken, size))))
+        rows.append((size, 0, min(highest, value(taken, size))))
         taken += size
     if last:
-        rows.append((last, 0, worth(taken, last)))
+        rows.append((last, 0, value(taken, last)))
     rows += [(size, 0, highest)] * parts
     note = f"rising utilities up to {highest:g}, shares of 1/{parts}, a last job of {last}/{CAPACITY}"
     return one_machine(rows, CAPACITY, servers=False, origin=note), parts * highest
@@ -613,19 +613,19 @@ def literal_start(instance: AdmissionInstance) -> float:
     return total
 
 
-def too_slow() -> AdmissionInstance:
-    """Return one job that is late after a slot and takes all ten."""
-    job = _job(1.0, 1.0, 50.0) | {"epochs": 10}
+def late_job(arrival: int, epochs: int, horizon: int) -> AdmissionInstance:
+    """Return one job that is late after a slot and takes as many as it has epochs."""
+    job = _job(1.0, 1.0, 50.0) | {"arrival": arrival, "epochs": epochs}
     job["utility"] = {"priority": 100, "decay": 5, "target": 1}
     return AdmissionInstance(
-        horizon=10, resources=["r"], worker_servers=[[10]], parameter_servers=[[10]], jobs=[job]
+        horizon=horizon, resources=["r"], worker_servers=[[10]], parameter_servers=[[10]], jobs=[job]
     )
 
 
 def _check_initial(context: Context) -> Finding:
     random = [r for r in runs(context) if len(r.instance.never) < len(r.instance.jobs)]
     wrong = sum(not below(r.duals.start, r.least / 2.0) for r in random)
-    none, slow = never_done(), too_slow()
+    none, slow = never_done(), late_job(1, 10, 10)
     start, policy = literal_start(none), Oasis(floor=True)
     earned = play(policy, slow).total
     floored, most = competitive.duals(slow, policy).start, slow.jobs[0].utility(9)
@@ -767,7 +767,7 @@ def _empty_margins(instance: AdmissionInstance) -> list[tuple[float, float]]:
 def _check_empty(context: Context) -> Finding:
     exact = [m for r in runs(context) for m in _empty_margins(r.instance)]
     wrong = sum(not below(claimed, mu) or mu <= 0.0 for mu, claimed in exact)
-    slow = too_slow()
+    slow = late_job(1, 10, 10)
     earned = [play(Oasis(floor=floor), slow).total for floor in (False, True)]
     return Finding(
         holds_if(wrong == 0 and len(exact) > 0 and earned[0] > 0.0),
@@ -807,17 +807,8 @@ def with_arrival(instance: AdmissionInstance) -> PriceRange:
     )
 
 
-def late_job() -> AdmissionInstance:
-    """Return one job that arrives in slot 10 of 12, needs 3 slots, and is late after 1."""
-    job = _job(1.0, 1.0, 50.0) | {"arrival": 10, "epochs": 3}
-    job["utility"] = {"priority": 100, "decay": 5, "target": 1}
-    return AdmissionInstance(
-        horizon=12, resources=["r"], worker_servers=[[10]], parameter_servers=[[10]], jobs=[job]
-    )
-
-
 def _check_arrival(context: Context) -> Finding:
-    late = late_job()
+    late = late_job(10, 3, 12)
     job = late.jobs[0]
     printed, true = job.utility(job.shortest - job.arrival), job.utility(job.shortest - 1)
     instances = [r.instance for r in runs(context)]

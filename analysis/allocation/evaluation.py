@@ -533,7 +533,7 @@ def _check_quota(context: Context) -> Finding:
     sampled = seeds(context, 2, 5, 20)
     quotas = (0.25, 0.5, 0.75, 0.9, 1.0)
     setup = Setup(slots=context.pick(100, 500, 2000))
-    rows, apart = [], {}
+    rows, share = [], {}
     for quota in track(context, quotas):
         runs = {
             kind: [play(kind(quota), instance(setup, seed)).rewards for seed in sampled]
@@ -541,7 +541,7 @@ def _check_quota(context: Context) -> Finding:
         }
         packed, scattered = (np.stack(runs[kind]) for kind in (BinPacking, Spreading))
         busy = np.stack([instance(setup, seed).arrivals.any(axis=1) for seed in sampled])
-        apart[quota] = 100 * float((~np.isclose(packed, scattered, rtol=1e-9))[busy].mean())
+        share[quota] = 100 * float((~np.isclose(packed, scattered, rtol=1e-9))[busy].mean())
         gap = lead(scattered.mean(axis=1), packed.mean(axis=1))
         rows.append(
             (
@@ -549,20 +549,20 @@ def _check_quota(context: Context) -> Finding:
                 spread(packed.mean(axis=1)),
                 spread(scattered.mean(axis=1)),
                 spread(gap, 2, True),
-                f"{apart[quota]:.1f}",
+                f"{share[quota]:.1f}",
             )
         )
-    differ = all(apart[quota] > 0 for quota in quotas)
+    differ = all(share[quota] > 0 for quota in quotas)
     return Finding(
-        amended_if(differ, all(apart[quota] > 0 for quota in quotas if quota < 1)),
+        amended_if(differ, all(share[quota] > 0 for quota in quotas if quota < 1)),
         "With quota 1, when a job may take min(a, what is left) on every server it reaches (as DRF does), "
-        f"the order of its servers has no effect and the two coincide in {100 - apart[1.0]:.0f} % of the "
+        f"the order of its servers has no effect and the two coincide in {100 - share[1.0]:.0f} % of the "
         "slots. They are two policies only with a limit on what one job takes in total, which the paper "
-        f"does not give; we make it a parameter, 0.75 unless stated, where they differ in {apart[0.75]:.0f} "
+        f"does not give; we make it a parameter, 0.75 unless stated, where they differ in {share[0.75]:.0f} "
         "% of the slots.",
         {
             "instances": len(sampled),
-            **{f"slots with different rewards (%), quota {q:g}": round(v, 3) for q, v in apart.items()},
+            **{f"slots with different rewards (%), quota {q:g}": round(v, 3) for q, v in share.items()},
         },
         tables=(
             Table(

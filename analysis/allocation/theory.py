@@ -27,8 +27,8 @@ def _check_separable(_context: Context) -> Finding:
     for name, code in families:
         kind = np.array(code)
         together = utility.value(kind, one, two)
-        apart = 2 * utility.value(kind, one, one)
-        gaps[name] = float(apart - together)
+        separate = 2 * utility.value(kind, one, one)
+        gaps[name] = float(separate - together)
     only_linear = gaps["linear"] == 0 and all(gap != 0 for name, gap in gaps.items() if name != "linear")
     return Finding(
         amended_if(all(gap == 0 for gap in gaps.values()), only_linear),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...models.placement.generate import generate
-from ..claim import Claim, Table
+from ..claim import Claim, Table, instance_table
 from . import evaluation, learned_cases, learned_ours, learning, model, network, objective, theory
 
 CLAIMS: list[Claim] = [
@@ -25,6 +25,4 @@ def facts(mode: str, seed: int) -> list[Table]:
     sampled |= {
         f"default, {cluster}": generate("default", seed, cluster=cluster) for cluster in ("medium", "large")
     }
-    columns = ("size", *next(iter(sampled.values())).facts(), "digest", "origin")
-    rows = tuple((size, *i.facts().values(), i.digest(), str(i.origin)) for size, i in sampled.items())
-    return [Table("Generated placement instances", columns, rows)]
+    return [instance_table("placement", sampled)]

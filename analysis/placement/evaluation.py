@@ -119,7 +119,7 @@ def _near(limit: float) -> Callable[[Paired], bool | None]:
 
 
 def _play_all(context: Context, cells: Iterable[tuple[Contender, Setup]], sampled: Sequence[int]) -> None:
-    """Make all runs first, so that progress is told."""
+    """Make all runs first, so that progress is reported."""
     for who, setup in track(context, cells):
         for seed in sampled:
             outcome(who, setup, seed)
@@ -683,7 +683,7 @@ def _check_metaheuristics(context: Context) -> Finding:
         _by_search(better, by_search),
         f"JCT on Small at rho 0.8: {'; '.join(texts)}. What lead there is over FIFO-FirstFit comes from the "
         "plans that both begin with, FIFO and shortest estimate first on as few machines as possible: "
-        f"without any search these have {shown(seeding)}. {_told(by_search)}"
+        f"without any search these have {shown(seeding)}. {_search_summary(by_search)}"
         "Both estimate durations and foresee no arrivals. MALO plays with 10 solutions and 10 iterations, "
         f"not with the 50 and 100 of Table 2; MOSA with its 50. {left_open(statements)}",
         {
@@ -718,7 +718,7 @@ def _check_metaheuristics(context: Context) -> Finding:
     )
 
 
-def _told(by_search: Sequence[Statement]) -> str:
+def _search_summary(by_search: Sequence[Statement]) -> str:
     """Return in words that the search itself adds little, if that is decided."""
     if not all(s.agrees is False for s in by_search):
         return ""
@@ -992,13 +992,13 @@ def _check_correlation(context: Context) -> Finding:
         )
         for (of, label), values in taus.items()
     ]
-    told = {key: f"{spread(values, 2, True)} ({key[1]})" for key, values in taus.items()}
+    texts = {key: f"{spread(values, 2, True)} ({key[1]})" for key, values in taus.items()}
     names = tuple(dict.fromkeys(of for of, _ in taus))
     return Finding(
         settled(statements[: len(places)]),
         "In our model the rank correlation of JCT and fee over "
         + "; over ".join(
-            f"{name} is " + " and ".join(told[name, label] for label in places) for name in names
+            f"{name} is " + " and ".join(texts[name, label] for label in places) for name in names
         )
         + ". In a trade-off it would be negative; but what is placed on fewer machines runs shorter, costs "
         "less and frees its GPUs sooner. Five baselines are few, and learned ones are not among them.",

@@ -281,9 +281,9 @@ def fused(jobs: np.ndarray, machines: np.ndarray, weights: Fusion) -> tuple[np.n
 
     own = np.maximum(jobs @ weights.W1 + weights.b1, 0.0)
     message = np.maximum(machines @ weights.W2 + weights.b2, 0.0).mean(axis=0)
-    told = np.broadcast_to(message, own.shape)
-    gate = expit(np.concatenate([own, told], axis=1) @ weights.W3 + weights.b3)
-    return gate * told + (1.0 - gate) * own, own, message
+    received = np.broadcast_to(message, own.shape)
+    gate = expit(np.concatenate([own, received], axis=1) @ weights.W3 + weights.b3)
+    return gate * received + (1.0 - gate) * own, own, message
 
 
 def position_encoding(positions: Any, size: int) -> np.ndarray:
@@ -333,9 +333,9 @@ def _graph(field: str, matrix: Any, low: float = -np.inf) -> np.ndarray:
     result = numbers(matrix, field, (None, None), low=low)
     if result.shape[0] != result.shape[1]:
         raise InputError(f"{field}: shape {'x'.join(map(str, result.shape))} is not square")
-    apart = np.abs(result - result.T)
-    if result.size and apart.max() > 1e-9 * np.abs(result).max():
-        i, k = (int(n) for n in np.unravel_index(apart.argmax(), apart.shape))
+    asymmetry = np.abs(result - result.T)
+    if result.size and asymmetry.max() > 1e-9 * np.abs(result).max():
+        i, k = (int(n) for n in np.unravel_index(asymmetry.argmax(), asymmetry.shape))
         raise InputError(f"{field}[{i}][{k}]: {result[i, k]:g} is not the {result[k, i]:g} of [{k}][{i}]")
     return result
 

@@ -254,33 +254,33 @@ def _check_case_affinity(context: Context) -> Finding:
         return missing
     blank = untrained("das", "untrained DAS", context.pick(3, 20, 100))
     groups = (das, mc, blank)
-    least, apart = {}, {}
+    least, gaps = {}, {}
     for group in track(context, groups):
         heavy, same = (
             np.array([case(who, *case_6b(cores)).affinities[0] for who in group.members])
             for cores in (64.0, 16.0)
         )
         least[group.label] = int((heavy[:, CONTENDING] < heavy[:, ALIKE].min(1)).sum())
-        apart[group.label] = float(np.abs(same[:, CONTENDING] - same[:, ALIKE[0]]).max())
+        gaps[group.label] = float(np.abs(same[:, CONTENDING] - same[:, ALIKE[0]]).max())
     return Finding(
-        holds_if(least[das.label] == len(das) and apart[das.label] > 0.0),
+        holds_if(least[das.label] == len(das) and gaps[das.label] > 0.0),
         "A job that takes half of the GPUs and most of the cores of m5, beside five machines with half of "
         f"the GPUs taken by another job: m5 has the least affinity under {least[das.label]} of {len(das)} "
         f"trained networks of DAS, {least[mc.label]} of {len(mc)} of DA+MC, which has no process, and "
         f"{least[blank.label]} of {len(blank)} untrained ones. If that job takes as much as the other one "
         "does, m5 looks like its neighbours in all features that the paper names, however the two contend, "
-        f"and gets the same affinity (largest difference {max(apart.values()):.2g}). Equal machines get "
+        f"and gets the same affinity (largest difference {max(gaps.values()):.2g}). Equal machines get "
         "equal affinities from any function of these features.",
         {
             **{f"m5 has the least affinity, {label}": count for label, count in least.items()},
-            "largest difference where amounts are the same": max(apart.values()),
+            "largest difference where amounts are the same": max(gaps.values()),
             **trainings(groups),
         },
         tables=(
             Table(
                 "Affinities of j5 in the case of Figure 6(b)",
                 ("networks", "of", "m5 the least, j4 takes 64 cores", "largest |m5 - m1|, j4 takes 16 cores"),
-                tuple((g.label, len(g), least[g.label], apart[g.label]) for g in groups),
+                tuple((g.label, len(g), least[g.label], gaps[g.label]) for g in groups),
             ),
         ),
     )

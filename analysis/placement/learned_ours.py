@@ -78,7 +78,7 @@ def _check_capacity(context: Context) -> Finding:
         )
         for (c, m), one in found.items()
     ]
-    told = "; ".join(
+    text = "; ".join(
         f"{c.capitalize()} " + ", ".join(f"{WORD[m]} {_brief(found[c, m])}" for m in MEASURES) for c in places
     )
     balance = alone(FIFO_LB)
@@ -92,7 +92,7 @@ def _check_capacity(context: Context) -> Finding:
     return Finding(
         as_amended(home, [s for s in statements if s not in home]),
         "DA+MC that also sees what room each job has and how much jobs contend (beta, which is none of the "
-        f"features of the paper), and starts out from FIFO-Consolidate, against it: {told}. It knows no "
+        f"features of the paper), and starts out from FIFO-Consolidate, against it: {text}. It knows no "
         "durations and no estimates. The networks were trained on Medium and Large. With every beta hidden "
         f"from the same networks (0.5 in its place): {without}. "
         f"JCT against FIFO-LoadBalance: {rule} (placement/beats-every-rule says more).",
@@ -123,11 +123,11 @@ def _without_beta(ours: Group, setup: Setup, sampled: Sequence[int]) -> dict[str
     """Compare networks that are not told how much jobs contend with FIFO-Consolidate."""
     made = [instance(setup, seed) for seed in sampled]
     taken = [side_by_side(who, made, contention=False) for who in ours.members]
-    told = [[measures_of(one, s) for one, s in zip(made, each, strict=True)] for each in taken]
+    measured = [[measures_of(one, s) for one, s in zip(made, each, strict=True)] for each in taken]
     against = {m: values(FIFO, setup, sampled, m) for m in MEASURES}
     return {
         m: contrast(
-            excess(np.array([[one[m] for one in each] for each in told]), against[m][0]),
+            excess(np.array([[one[m] for one in each] for each in measured]), against[m][0]),
             np.zeros((1, len(sampled))),
         )
         for m in MEASURES
@@ -169,10 +169,10 @@ def _check_every_rule(context: Context) -> Finding:
         c: min(rules, key=lambda rule: float(values(rule, s, sampled, JCT).mean())) for c, s in places.items()
     }
     found = {c: compare(ours, best[c], s, sampled, JCT) for c, s in places.items()}
-    told = "; ".join(f"{c.capitalize()} {best[c].label}, {one}" for c, one in found.items())
+    text = "; ".join(f"{c.capitalize()} {best[c].label}, {one}" for c, one in found.items())
     return Finding(
         settled(statements),
-        f"The rule with the least mean JCT that knows no durations, and {ours.label} against it: {told}. Of "
+        f"The rule with the least mean JCT that knows no durations, and {ours.label} against it: {text}. Of "
         f"{len(statements)} statements that it is below all {len(rules)} rules, {counted(statements)}. "
         f"Surely not above it: {refuting(ours, dict.fromkeys(places.values(), rules), sampled)}.",
         {
@@ -219,13 +219,13 @@ def _check_estimates(context: Context) -> Finding:
     first = next(iter(places))
     decisive = [s for s in statements if s.says.startswith(first)]
     sure = decisive[:1]
-    told = "; ".join(
+    text = "; ".join(
         f"against {b}: " + ", ".join(f"{WORD[m]} {found[first, b, m]}" for m in MEASURES)
         for b in (FIFO.label, rival.label)
     )
     return Finding(
         as_amended(sure, decisive[1:]),
-        f"Given estimates with an error of sigma {ESTIMATES:g}, as in its training, {told}. With sigma "
+        f"Given estimates with an error of sigma {ESTIMATES:g}, as in its training, {text}. With sigma "
         f"{WORSE_ESTIMATES:g} its JCT is {found[f'Small, sigma {WORSE_ESTIMATES:g}', FIFO.label, JCT]} "
         "against FIFO-Consolidate. SJF by the same estimates is the fair rival: FIFO-Consolidate does not "
         "use them.",
@@ -287,11 +287,11 @@ def _check_ladder(context: Context) -> Finding:
         for a, b, what in steps
         for m in MEASURES
     ]
-    told = "; ".join(f"{group.label} {compare(group, FIFO, small, sampled, JCT)}" for group in there.values())
+    text = "; ".join(f"{group.label} {compare(group, FIFO, small, sampled, JCT)}" for group in there.values())
     absent = [label for name, label in LADDER.items() if name not in there]
     return Finding(
         settled(statements),
-        f"JCT on Small against FIFO-Consolidate: {told}. Of {len(statements)} statements that a step lowers "
+        f"JCT on Small against FIFO-Consolidate: {text}. Of {len(statements)} statements that a step lowers "
         "a "
         f"metric, {counted(statements)}." + (f" Not there: {', '.join(absent)}." if absent else ""),
         {

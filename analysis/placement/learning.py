@@ -254,11 +254,11 @@ def _check_table_3(context: Context) -> Finding:
         if name.startswith("two")
     ]
     over = {m: compare(das, rifling, small, sampled, m) for m in MEASURES}
-    told = "; ".join(f"{name} in {spread(rates[name, 'JCT'])} %" for name in tests)
+    listed = "; ".join(f"{name} in {spread(rates[name, 'JCT'])} %" for name in tests)
     return Finding(
         settled(statements),
         "Table 3 does not say what its test pairs; we read: the same jobs under two schedulers. That test "
-        f"finds p < {LEVEL:g} for the JCT between {told} of the pairs. Two trainings of one design are one "
+        f"finds p < {LEVEL:g} for the JCT between {listed} of the pairs. Two trainings of one design are one "
         "method: what the test finds between two designs may be seeds alone. Over traces, all trainings "
         f"in, DAS against RIFLING: JCT {over[JCT]}; fee {over[FEE]}.",
         {
@@ -343,11 +343,11 @@ def _check_untrained(context: Context) -> Finding:
     against = "; ".join(
         f"{c.capitalize()} {compare(blank, FIFO, s, sampled, JCT)}" for c, s in places.items()
     )
-    told = {g.label: ", ".join(spread(wide[g.label, c]) for c in CLUSTERS) for g in (das, blank)}
+    width = {g.label: ", ".join(spread(wide[g.label, c]) for c in CLUSTERS) for g in (das, blank)}
     return Finding(
         as_amended(statements[1:], statements[:1]),
         f"Between the worst and the best of {len(blank)} networks that never learned are on Small, Medium "
-        f"and Large {told[blank.label]} points of JCT, of {len(das)} trained ones {told[das.label]} (told "
+        f"and Large {width[blank.label]} points of JCT, of {len(das)} trained ones {width[das.label]} (told "
         "apart on other traces: 0 if all are alike). In Table 1 DAS leads by "
         f"{', '.join(f'{gain:.1f}' for gain in printed.values())} %, with one training for all we know. JCT "
         f"of untrained networks against FIFO-Consolidate: {against}.",

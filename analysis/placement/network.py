@@ -325,20 +325,20 @@ class Grams(NamedTuple):
     ----------
     smallest
         Smallest relative eigenvalue of each.
-    apart
+    deviation
         Largest relative difference from that of the features, and from its own transpose.
     indefinite
         Graphs whose own adjacency matrix has a negative eigenvalue.
     """
 
     smallest: list[float]
-    apart: float
+    deviation: float
     indefinite: int
 
 
 def graph_grams(rng: np.random.Generator, sets: int, count: int, *, printed: bool) -> Grams:
     """Return kernel matrices of sets of graphs of (11), with weights beta^l / l! and with lambda^l."""
-    smallest, apart, indefinite = [], 0.0, 0
+    smallest, deviation, indefinite = [], 0.0, 0
     for _ in range(sets):
         graphs = random_graphs(rng, count, int(rng.integers(2, 9)), printed=printed)
         indefinite += sum(not is_psd(P) for P in graphs)
@@ -347,10 +347,10 @@ def graph_grams(rng: np.random.Generator, sets: int, count: int, *, printed: boo
         series = gram(graphs, graphs, partial(geometric_walk_kernel, lam=lam))
         smallest += [smallest_eigenvalue(walks), smallest_eigenvalue(series)]
         features = np.array([graph_features(P, beta, 60) for P in graphs])
-        apart = max(
-            apart, *(float((np.abs(walks - o) / walks).max()) for o in (walks.T, features @ features.T))
+        deviation = max(
+            deviation, *(float((np.abs(walks - o) / walks).max()) for o in (walks.T, features @ features.T))
         )
-    return Grams(smallest, apart, indefinite)
+    return Grams(smallest, deviation, indefinite)
 
 
 def _check_proposition_1(context: Context) -> Finding:
@@ -361,20 +361,20 @@ def _check_proposition_1(context: Context) -> Finding:
     for name, printed in track(context, forms.items()):
         found[name] = graph_grams(rng, sets, count, printed=printed)
     least = {name: min(g.smallest) for name, g in found.items()}
-    apart = max(g.apart for g in found.values())
+    deviation = max(g.deviation for g in found.values())
     return Finding(
-        holds_if(min(least.values()) >= -ROUNDING and apart < 1e-10),
+        holds_if(min(least.values()) >= -ROUNDING and deviation < 1e-10),
         "The kernel is an inner product of features sqrt(beta^l / l!) 1'P^l 1, or with lambda^l in place of "
         "beta^l / l!: symmetric and positive semi-definite for any symmetric graphs, where (12) converges. "
         f"On {4 * sets} matrices of {count} random graphs the smallest eigenvalue over the largest is "
-        f"{min(least.values()):.1g}, rounding, and the features give the same numbers to {apart:.1g}. "
+        f"{min(least.values()):.1g}, rounding, and the features give the same numbers to {deviation:.1g}. "
         f"It does not matter that (11) as printed is indefinite: {found['squared distance'].indefinite} of "
         f"{sets * count} of its graphs were. So the premise is not needed; the printed proof is another "
         "matter.",
         {
             "kernel matrices": 4 * sets,
             "smallest eigenvalue / largest": min(least.values()),
-            "from the features, relative": apart,
+            "from the features, relative": deviation,
             "graphs of the squared distance": sets * count,
             "of these indefinite": found["squared distance"].indefinite,
         },
@@ -596,7 +596,7 @@ def _check_machines(context: Context) -> Finding:
 
 def _check_nodes(context: Context) -> Finding:
     rng = draws_of(context, 10)
-    apart, smallest = 0.0, np.inf
+    deviation, smallest = 0.0, np.inf
     for _ in track(context, range(context.pick(3, 15, 80))):
         history = History.of(rng.random((6, int(rng.integers(2, 9)), STATE_SIZE)))
         m, beta = history.states.shape[1], float(rng.uniform(0.2, 3.0))
@@ -604,18 +604,21 @@ def _check_nodes(context: Context) -> Finding:
         for a, P1 in enumerate(history.graphs):
             for b, P2 in enumerate(history.graphs):
                 summed = float((psi[a] @ psi[b].T).sum())
-                apart = max(apart, abs(summed / walk_kernel(P1, P2, beta) - 1.0))
+                deviation = max(deviation, abs(summed / walk_kernel(P1, P2, beta) - 1.0))
         K = node_gram(history)
         if K.shape != (6 * m, 6 * m) or not np.allclose(K, K.T):
             raise RuntimeError(f"the kernel over (time, machine) has shape {K.shape}, or is not symmetric")
         smallest = min(smallest, smallest_eigenvalue(K))
     return Finding(
-        holds_if(apart < 1e-10 and smallest >= -ROUNDING),
+        holds_if(deviation < 1e-10 and smallest >= -ROUNDING),
         "Matern(x, x') <psi, psi'> with psi_k = [sqrt(beta^l / l!) (P^l 1)_k] is a product of two kernels, "
         f"so positive semi-definite (smallest eigenvalue over the largest {smallest:.1g}). The inner "
         "products alone, summed over the machines of both graphs, are the random walk kernel, to "
-        f"{apart:.1g}.",
-        {"smallest eigenvalue / largest": smallest, "sum over machines: largest relative difference": apart},
+        f"{deviation:.1g}.",
+        {
+            "smallest eigenvalue / largest": smallest,
+            "sum over machines: largest relative difference": deviation,
+        },
     )
 
 

@@ -37,11 +37,11 @@ def _check_log_density(context: Context) -> Finding:
         ]
         lines.append((v, *map(float, pair), 1.0 / v))
     rng = draws_of(context, 14)
-    apart = 0.0
+    deviation = 0.0
     for _ in range(context.pick(10, 50, 500)):
         action, mean, variance = rng.normal(size=3), rng.uniform(-1, 1, 3), rng.uniform(0.05, 0.95, 3)
         judge = float(multivariate_normal.logpdf(action, mean, np.diag(variance)))
-        apart = max(apart, abs(log_density(action, mean, variance) - judge))
+        deviation = max(deviation, abs(log_density(action, mean, variance) - judge))
     a, mu, narrow, wide = np.ones(1), np.zeros(1), np.array([0.25]), np.array([0.5])
     ratios = [float(np.exp(f(a, mu, narrow) - f(a, mu, wide))) for f in (printed_log_density, log_density)]
     far, half = np.array([2.0]), 0.5
@@ -55,14 +55,14 @@ def _check_log_density(context: Context) -> Finding:
         f"from the mean and Sigma = 0.5 it is {slopes[0]:g} where the normal density has {slopes[1]:+g}, so "
         "a good action far off makes the policy narrower instead of wider. Narrowing from 0.5 to 0.25, an "
         f"action 1 from the mean gets a ratio of {ratios[0]:.2f} instead of {ratios[1]:.2f}. With both put "
-        f"right it is scipy's normal density to {apart:.1g}.",
+        f"right it is scipy's normal density to {deviation:.1g}.",
         {
             "integral for Sigma = 0.25": lines[1][1],
             "derivative by Sigma, printed": slopes[0],
             "derivative by Sigma, normal density": slopes[1],
             "ratio, printed": ratios[0],
             "ratio, normal density": ratios[1],
-            "normal density: largest difference from scipy": apart,
+            "normal density: largest difference from scipy": deviation,
         },
         tables=(
             Table(

@@ -521,7 +521,7 @@ def _check_high_value(context: Context) -> Finding:
     jobs = context.pick(100, 200, 400)
     jct: dict[str, list[float]] = {"value": [], "fifo": [], "short": []}
     fee: dict[str, list[float]] = {"value": [], "fifo": [], "short": []}
-    apart = 0
+    changed = 0
     for seed in track(context, seeds(context, 40, 160, 200)):
         i = generate("default", seed, jobs=jobs, rho=4.0, window=10**6)
         value = i.jobs.gpus * i.jobs.duration
@@ -532,22 +532,22 @@ def _check_high_value(context: Context) -> Finding:
             fee[name].append(float(i.fees(s).mean()))
         free = PlacementInstance.from_dict(i.to_dict() | {"slowdown": {"communication": 0, "contention": 0}})
         paid = {gpu_ticks(free, by_keys(free, keys)) for keys in orders.values()}
-        apart += len(paid) > 1
+        changed += len(paid) > 1
     base_jct, base_fee = np.array(jct["fifo"]), np.array(fee["fifo"])
     slower = np.array(jct["value"]) / base_jct - 1.0
     cheaper, short = (100.0 * (np.array(fee[name]) / base_fee - 1.0) for name in ("value", "short"))
-    told = {True: "more", False: "less", None: "neither more nor less, as far as can be told,"}
+    words = {True: "more", False: "less", None: "neither more nor less, as far as can be told,"}
     return Finding(
-        amended_if(apart > 0, positive(cheaper) is not True and positive(slower) is True),
+        amended_if(changed > 0, positive(cheaper) is not True and positive(slower) is True),
         "Without slowdown the order does not change the fee at all. With it, over "
         f"{len(base_jct)} generated workloads (rho = 4, same placement rule), beginning with "
-        f"the jobs of the most GPU-hours costs {told[positive(cheaper)]} than first in first out: "
+        f"the jobs of the most GPU-hours costs {words[positive(cheaper)]} than first in first out: "
         f"{spread(cheaper, 2, sign=True)} % of fee, "
         f"at {spread(1.0 + slower, 2)} times the mean JCT. Beginning with the shortest: "
         f"{spread(short, 2, sign=True)} % of fee. How large this is rests on kappa and eta, our assumptions.",
         {
             "workloads": len(base_jct),
-            "workloads in which the order changes the fee, no slowdown": apart,
+            "workloads in which the order changes the fee, no slowdown": changed,
             "most valuable first: JCT / JCT of FIFO, mean": float(1 + slower.mean()),
             "most valuable first: fee above FIFO (%), mean": float(cheaper.mean()),
             "shortest first: fee above FIFO (%), mean": float(short.mean()),
@@ -775,8 +775,8 @@ def _check_sound(context: Context) -> Finding:
             for number, (end, _) in enumerate(every_end(instance)):
                 if number % 50 == 0:
                     s = taken_schedule(end)
-                    told = float(aligned_rewards(instance, s).sum())
-                    worst = max(worst, abs(told - unavoidable(instance) + instance.cost(s)))
+                    total = float(aligned_rewards(instance, s).sum())
+                    worst = max(worst, abs(total - unavoidable(instance) + instance.cost(s)))
                     count += 1
     context.progress(1.0)
     return Finding(

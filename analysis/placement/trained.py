@@ -235,7 +235,7 @@ def with_history(actor: Actor, tau: int) -> Actor:
 
 
 def play_all(context: Context, cells: Iterable[tuple[Group, Setup]], sampled: Sequence[int]) -> None:
-    """Make all runs first, so that progress is told."""
+    """Make all runs first, so that progress is reported."""
     for who, setup in track(context, [(w, setup) for group, setup in cells for w in group.members]):
         outcomes(who, setup, sampled)
 
@@ -352,11 +352,11 @@ def below_all(
     """Return the statement that a group is below all rivals; it tells of those that are not surely above."""
     found = {b.label: compare(ours, b, setup, sampled, measure) for b in rivals}
     signs = {label: below(one) for label, one in found.items()}
-    told = [f"against {label}: {found[label]}" for label, sign in signs.items() if sign is not True]
+    exceptions = [f"against {label}: {found[label]}" for label, sign in signs.items() if sign is not True]
     ahead = sum(sign is True for sign in signs.values())
     return Statement(
         f"{cluster.capitalize()}: {ours.label} is below all {len(rivals)} rivals in {WORD[measure]}",
-        "; ".join([f"surely below {ahead}", *told]),
+        "; ".join([f"surely below {ahead}", *exceptions]),
         all_of(signs.values()),
     )
 
@@ -468,13 +468,13 @@ def trainings(groups: Iterable[Group]) -> dict[str, float | int | str | bool]:
 
 def refuting(ours: Group, rivals: Mapping[Setup, Sequence[Group]], sampled: Sequence[int]) -> str:
     """Return the rivals that a group is not below, by setup and measure, as text."""
-    told = []
+    lines = []
     for setup, there in rivals.items():
         for measure in MEASURES:
             found = [b.label for b in there if below(compare(ours, b, setup, sampled, measure)) is False]
             if found:
-                told.append(f"{(setup.cluster or 'tiny').capitalize()}, {WORD[measure]}: {', '.join(found)}")
-    return "; ".join(told) or "none"
+                lines.append(f"{(setup.cluster or 'tiny').capitalize()}, {WORD[measure]}: {', '.join(found)}")
+    return "; ".join(lines) or "none"
 
 
 def joined(label: str, groups: Iterable[Group]) -> Group:
@@ -517,10 +517,10 @@ def learned_claim(
 
 
 def _unseen(check: Callable[[Context], Finding], context: Context) -> Finding:
-    return replace(check(apart(context)), small=context.mode == "quick")
+    return replace(check(held_out(context)), small=context.mode == "quick")
 
 
-def apart(context: Context) -> Context:
+def held_out(context: Context) -> Context:
     """Return a context whose instances are none of those by which networks were chosen or tested."""
     if SEEDS_APART * (context.seed + 1) <= VALIDATION:
         return context

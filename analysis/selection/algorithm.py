@@ -84,9 +84,9 @@ def feasible_sets(given: Case) -> np.ndarray:
 def exact_values(given: Case) -> np.ndarray:
     """Return V(s) for s = 0..s_max by enumeration, minus infinity where no set reaches s."""
     sets = feasible_sets(given)
-    reach, worth = sets @ given.upsilon, sets @ given.sigma2
+    reach, variance = sets @ given.upsilon, sets @ given.sigma2
     s = np.arange(given.s_max + 1)[:, None]
-    result: np.ndarray = np.where(reach >= s, worth, -np.inf).max(axis=1)
+    result: np.ndarray = np.where(reach >= s, variance, -np.inf).max(axis=1)
     return result
 
 
@@ -208,10 +208,10 @@ def truncated(rng: np.random.Generator, alpha: float) -> Case:
 def _selected_index(given: Case) -> float:
     """Return the index of what (21) selects among the s that are attainable, by enumeration."""
     sets = feasible_sets(given)
-    reach, worth = sets @ given.upsilon, sets @ given.sigma2
-    score = np.minimum(reach, given.s_max) + np.sqrt(worth)
+    reach, variance = sets @ given.upsilon, sets @ given.sigma2
+    score = np.minimum(reach, given.s_max) + np.sqrt(variance)
     best = int(np.argmax(score))
-    return float(reach[best] + np.sqrt(worth[best]))
+    return float(reach[best] + np.sqrt(variance[best]))
 
 
 def _check_truncated(context: Context) -> Finding:

@@ -533,14 +533,14 @@ def _check_figure_7(context: Context) -> Finding:
         for name, text in DELTA.items()
     }
 
-    def apart(values: Mapping[str, np.ndarray]) -> list[tuple[str, np.ndarray]]:
+    def differences(values: Mapping[str, np.ndarray]) -> list[tuple[str, np.ndarray]]:
         """Return differences of the ends in per cent, pair by pair."""
         return [
             (f"{a} against {b}", lead(values[a][:, -1], values[b][:, -1]))
             for a, b in itertools.combinations(values, 2)
         ]
 
-    effect = {who: max(apart(found[who]), key=lambda pair: abs(pair[1].mean())) for who in found}
+    effect = {who: max(differences(found[who]), key=lambda pair: abs(pair[1].mean())) for who in found}
     times = np.max([v[:, -1] for v in many.values()], axis=0) / np.min(
         [v[:, -1] for v in many.values()], axis=0
     )
@@ -919,13 +919,13 @@ def _check_figure_11(context: Context) -> Finding:
     by_servers = Setup(slots=slots, servers=round(40 * factor))
     change = _rises(found, PRINTED.label, levels.index(8))
     theirs = lead(averages(PRINTED, by_servers, sampled), found[PRINTED.label][:, levels.index(8)])
-    apart = abs(change - theirs)
+    deviation = abs(change - theirs)
     statements = [
         Statement(
             f"|L| has a similar effect on {PRINTED.label} as |R|: within 10 points",
             f"{factor:g} times the ports: {spread(change, 1, True)} %; {factor:g} times the servers: "
             f"{spread(theirs, 1, True)} %",
-            positive(10.0 - apart),
+            positive(10.0 - deviation),
         ),
         *(
             Statement(

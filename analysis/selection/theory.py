@@ -530,7 +530,7 @@ def _check_aware_regret(context: Context) -> Finding:
         for c, part in zip(curves, late, strict=True)
     }
     fit, exponent = fits[ESDP.label], exponents[ESDP.label]
-    told = "by more than chance explains" if fit.decided else "but the margin could be chance"
+    margin = "by more than chance explains" if fit.decided else "but the margin could be chance"
     logarithmic = all(found.chosen == "ln t" and found.decided for found in fits.values())
     sublinear = all(found.high < 1.0 for found in exponents.values())
     drawn_fits = RegretCurves(ESDP.label, curves[0].slots, curves[0].regret, {})
@@ -543,7 +543,7 @@ def _check_aware_regret(context: Context) -> Finding:
         "sublinear, which is the amended form: with the default g it grows "
         f"as t^{exponent} over the last three quarters of {setup.slots} slots. Of ln t, sqrt t and t, "
         f"{fit.chosen} predicts the second half best (error {100 * fit.error[fit.chosen].mean:.1f} %, ln t "
-        f"{100 * fit.error['ln t'].mean:.1f} %), {told}. With g = ln(t + 1): {fits[ESDP_LN.label].chosen}, "
+        f"{100 * fit.error['ln t'].mean:.1f} %), {margin}. With g = ln(t + 1): {fits[ESDP_LN.label].chosen}, "
         f"t^{exponents[ESDP_LN.label]}. The order ln T is {'' if logarithmic else 'not '}confirmed up to "
         "this T, and what the regret does as T goes to infinity cannot be played.",
         {

@@ -144,7 +144,7 @@ def _reveal(offer, curves, limits, unit, limit, slots):  # type: ignore[no-untyp
 
 
 @njit(cache=True, error_model="numpy")
-def _hull(curve, most, vertices):  # type: ignore[no-untyped-def]
+def lower_hull(curve, most, vertices):  # type: ignore[no-untyped-def]
     """Write the vertices of the lower convex hull of curve[0..most] from left to right; return how many."""
     n = 1
     vertices[0] = 0
@@ -427,7 +427,7 @@ def _bounds(offer, unit, work, utilities, curves, limits, hull, corners):  # typ
                 curves[s], hull[s] = curves[s - 1], hull[s - 1]
             else:
                 limits[s] = _slot_curve(offer, s, curves[s])
-                corners[s] = _hull(curves[s], limits[s], hull[s])
+                corners[s] = lower_hull(curves[s], limits[s], hull[s])
             if size + corners[s] > capacity:
                 capacity = 2 * (size + corners[s])
                 more, wider = np.empty(capacity), np.empty(capacity, dtype=np.int64)

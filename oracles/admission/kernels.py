@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...models.admission.kernels import pop, push
+from ...models.admission.kernels import lower_hull, pop, push
 from ...models.compiled import njit
 
 
@@ -54,22 +54,6 @@ def slot_curve(curve, most, sides, servers_for):  # type: ignore[no-untyped-def]
         total += left * server_cost[k]
         placed += left
     return y - 1
-
-
-@njit(cache=True, error_model="numpy")
-def lower_hull(curve, top, vertex):  # type: ignore[no-untyped-def]
-    """Write the corners y of the lower convex hull of a curve over 0, ..., top; return how many there are."""
-    n = 1
-    vertex[0] = 0
-    for y in range(1, top + 1):
-        while n > 1:
-            a, b = vertex[n - 2], vertex[n - 1]
-            if (curve[b] - curve[a]) * (y - b) < (curve[y] - curve[b]) * (b - a):
-                break
-            n -= 1
-        vertex[n] = y
-        n += 1
-    return n
 
 
 @njit(cache=True, error_model="numpy")

@@ -201,7 +201,7 @@ def test_jobs_that_can_never_finish_must_not_count() -> None:
 
 
 def test_the_floor_rejects_a_job_in_an_empty_cluster() -> None:
-    slow = theory.too_slow()
+    slow = theory.late_job(1, 10, 10)
     assert play(Oasis(floor=False), slow).total == pytest.approx(100 / (1 + math.exp(40)))
     assert play(Oasis(floor=True), slow).total == 0.0
 
@@ -216,7 +216,7 @@ def test_fewest_parameter_servers(chunks: int, wide: float, fewest: int) -> None
 
 
 def test_u_as_printed_is_larger_for_late_jobs_only() -> None:
-    late = theory.late_job()
+    late = theory.late_job(10, 3, 12)
     assert theory.with_arrival(late).alpha() > late.announced.alpha() + 5
     first = subroutine.one_job(4, 2, 2, 1.0, (100.0, 1.0, 1.0))
     assert theory.with_arrival(first).alpha() == pytest.approx(first.announced.alpha())

@@ -189,7 +189,7 @@ def test_for_large_shares_the_same_range_asks_for_opposite_decisions(utility: fl
 
 def test_steps_where_prices_nearly_underflow() -> None:
     """Prices start above 0 but below 1e-308, so that the relation is beyond all numbers."""
-    data = theory.too_slow().to_dict()
+    data = theory.late_job(1, 10, 10).to_dict()
     jobs = [
         {**data["jobs"][0], "epochs": 1, "utility": {"priority": 1, "decay": decay, "target": 0}}
         for decay in (0.0, 79.0)

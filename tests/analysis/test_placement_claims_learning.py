@@ -356,7 +356,7 @@ def test_rivals_that_refute_a_lead_are_named() -> None:
 
 @pytest.mark.parametrize("seed", [0, 999, 1000, 2000, 10**6, 10**9])
 def test_no_instance_is_one_that_networks_were_chosen_by(seed: int) -> None:
-    found = trained.apart(Context("full", seed))
+    found = trained.held_out(Context("full", seed))
     sampled = trained.traces(found, 20, 40)
     for part in (VALIDATION, TEST):
         assert sampled[-1] < part or sampled[0] >= part + MOST_INSTANCES

@@ -19,7 +19,7 @@ from .parts import COMPLETE, DONE, Command, as_json, of_problem
 def warmup(workers: int | None, as_json: bool) -> int:
     """Compile all kernels that this machine has not compiled yet, in several processes.
 
-    Otherwise each kernel is compiled at its first use; compile time counts towards no time limit or measurement.
+    Otherwise a kernel is compiled at its first use; compile time counts towards no limit or measurement.
     """
     from .._warmup import warm_up
 
