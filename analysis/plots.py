@@ -141,11 +141,7 @@ def plot_bands(
     places = np.asarray(x, dtype=np.float64)
     shaded = False
     for name, parts in curves.items():
-        mean, low, high = (np.asarray(part, dtype=np.float64) for part in parts)
-        if not mean.shape == low.shape == high.shape == places.shape:
-            raise InputError(
-                f"{name}: shapes {mean.shape}, {low.shape}, {high.shape} are not all {places.shape}"
-            )
+        mean, low, high = _interval(name, parts, places.shape)
         sampled = _place_of(name, ax)
         step = max(1, places.size // 8)
         (line,) = ax.plot(
@@ -164,6 +160,14 @@ def plot_bands(
         _explain_bands(ax, band)
     ax.legend()
     return ax
+
+
+def _interval(name: str, parts: Curve, shape: tuple[int, ...]) -> list[np.ndarray]:
+    """Return mean, lower end and upper end of a curve, each of a shape."""
+    arrays = [np.asarray(part, dtype=np.float64) for part in parts]
+    if any(array.shape != shape for array in arrays):
+        raise InputError(f"{name}: shapes {', '.join(str(a.shape) for a in arrays)} are not all {shape}")
+    return arrays
 
 
 def _place_of(name: str, ax: Axes) -> int:
@@ -205,11 +209,7 @@ def plot_bars(
     places = np.arange(len(groups), dtype=np.float64)
     barred = None
     for index, (name, parts) in enumerate(series.items()):
-        mean, low, high = (np.asarray(part, dtype=np.float64) for part in parts)
-        if not mean.shape == low.shape == high.shape == places.shape:
-            raise InputError(
-                f"{name}: shapes {mean.shape}, {low.shape}, {high.shape} are not all {places.shape}"
-            )
+        mean, low, high = _interval(name, parts, places.shape)
         at = places - 0.4 + thick * (index + 0.5)
         colour, hatch = PALETTE[index % len(PALETTE)], HATCHES[index % len(HATCHES)]
         ax.barh(at, mean, 0.9 * thick, label=name, color=colour, hatch=hatch, edgecolor=INK, linewidth=0.5)
