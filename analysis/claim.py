@@ -152,7 +152,7 @@ class Claim:
         )
 
     def as_expected(self, finding: Finding) -> bool:
-        """Tell whether a finding is the one we stand for.
+        """Return whether a finding is the one we stand for.
 
         Where the extra is missing, or samples are too small, it may as well be open.
         """

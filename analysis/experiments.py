@@ -44,7 +44,7 @@ def spread(samples: np.ndarray, digits: int = 1, sign: bool = False) -> str:
 
 
 def positive(samples: np.ndarray) -> bool | None:
-    """Tell whether the mean is positive (True) or negative (False); ``None`` if the 95 % interval holds 0."""
+    """Whether the mean is positive (True) or negative (False); ``None`` if the 95 % interval holds 0."""
     _, low, high = mean_interval(samples)
     return True if low > 0 else False if high < 0 else None
 

@@ -56,7 +56,7 @@ class Watched(Oasis):
 
 
 def setting_allows(policy: Oasis, job: Job) -> bool:
-    """Tell whether a job can finish at all."""
+    """Return whether a job can finish at all."""
     return policy.usage.setting.why_never(job) is None
 
 

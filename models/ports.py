@@ -38,7 +38,7 @@ class Traced(NamedTuple):
     ----------
     types
         The machine type of each server.
-    asked
+    requests
         The request class of each port.
     arrivals
         Requests per slot and port, shape (T, L).
@@ -51,7 +51,7 @@ class Traced(NamedTuple):
     """
 
     types: Sequence[MachineType]
-    asked: Sequence[RequestClass]
+    requests: Sequence[RequestClass]
     arrivals: np.ndarray
     machines: tuple[str, str]
     classes: tuple[str, float]
@@ -102,22 +102,22 @@ def read(
     known = sources.machine_types(folder, o["machines"])
     types = sources.servers(stream(o["seed"], "machines"), known, servers, o["exact"])
     found = sources.requests(folder, requests, constraints=o["constraints"])
-    asked = sources.commonest(found, ports, requests)
+    classes = sources.commonest(found, ports, requests)
     rng = stream(o["seed"], "split")
     x, arrived, changes = clock.arrivals(
         rng, folder, found, ports, window, requests=requests, source=o["arrivals"]
     )
     return Traced(
         types,
-        asked,
+        classes,
         x,
         (sources.MACHINES[o["machines"]].file, "in proportion" if o["exact"] else "drawn by share"),
         (sources.REQUESTS[requests].file, float(sources.shares(found.classes)[:ports].sum())),
-        (arrived, *(("which GPU models a class may use",) if any(c.allowed for c in asked) else ())),
+        (arrived, *(("which GPU models a class may use",) if any(c.allowed for c in classes) else ())),
         changes,
     )
 
 
-def allowed(types: Sequence[MachineType], asked: Sequence[RequestClass], constraints: bool) -> np.ndarray:
+def allowed(types: Sequence[MachineType], classes: Sequence[RequestClass], constraints: bool) -> np.ndarray:
     """Return whether port l may use server r, shape (L, R): any, unless the constraints count."""
-    return np.array([[not constraints or sources.may_run(c, t) for t in types] for c in asked])
+    return np.array([[not constraints or sources.may_run(c, t) for t in types] for c in classes])

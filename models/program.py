@@ -1,4 +1,4 @@
-"""Declared optimisation problems: written once, beside the paper's equations, and handed to any solver.
+"""Declared optimisation problems: written once, beside the paper's equations, and passed to any solver.
 
 A :class:`Program` wraps a CVXPY or a Pyomo model. It can be printed, exported as an LP or MPS file, and
 solved by every solver that its modelling library knows. The libraries are imported when first needed.
@@ -30,7 +30,7 @@ from some small ones."""
 def power_of_two(number: float) -> float:
     """Return the largest power of two that is at most a positive number, 0.0 for 0.
 
-    As a unit of what a solver is handed it makes the solver's tolerances relative to the instance, and
+    As a unit of a solver's input it makes the solver's tolerances relative to the instance, and
     dividing by it rounds nothing.
     """
     return math.ldexp(1.0, math.frexp(number)[1] - 1) if number > 0.0 else 0.0
@@ -158,7 +158,7 @@ Decisions = Callable[[Mapping[str, np.ndarray]], Sequence[Any]]
 class Program(ABC):
     """A declared problem with its title and the equations it stands for, one per line.
 
-    ``decisions``, where a declaration has it, makes decisions of a solution. Whole variables are handed over
+    ``decisions``, where a declaration has it, makes decisions of a solution. Whole variables are passed
     as whole numbers; solvers break limits of the others by a tolerance, which is for it to cut off.
     """
 
@@ -317,7 +317,7 @@ class CvxpyProgram(Program):
         )
 
     def _bound(self, solver: str, data: Any, raw: Any, inverse: Any) -> float | None:
-        """Return the bound that HiGHS or Clarabel reports, of what CVXPY hands over: a minimisation."""
+        """Return the bound that HiGHS or Clarabel reports on CVXPY's minimisation."""
         if solver == "HIGHS":
             info = raw["info"]
             bound = info.mip_dual_bound if self.whole() else info.objective_function_value
@@ -340,7 +340,7 @@ class CvxpyProgram(Program):
         if not self.linear:
             raise InputError(f"{path.suffix} files hold linear programs only, and {self.curved}")
         data, _, inverse = self.problem.get_problem_data(cvxpy.HIGHS)
-        sign = -1.0 if self.maximised else 1.0  # CVXPY hands over a minimisation
+        sign = -1.0 if self.maximised else 1.0  # CVXPY passes a minimisation to solvers
         cost, matrix, rows, columns = _rows_and_columns(data)
         highs = in_highs(
             sign * cost,
@@ -357,7 +357,7 @@ class CvxpyProgram(Program):
 
 
 def _rows_and_columns(data: Any) -> tuple[Any, Any, tuple[Any, Any], tuple[Any, Any]]:
-    """Return cost, matrix, and limits of rows and columns of what CVXPY hands over: a minimisation."""
+    """Return cost, matrix, and limits of rows and columns of CVXPY's minimisation."""
     matrix, equal = data["A"].tocsc(), data["dims"].zero
     lower = np.full(matrix.shape[0], -np.inf)
     lower[:equal] = data["b"][:equal]

@@ -251,11 +251,11 @@ def job_list(folder: Folder, name: str) -> JobList:
 def pod_shapes(folder: Folder) -> dict[int, np.ndarray]:
     """Return cores and GB of the pods of 2023 by their number of GPUs, a share of one counting as one."""
     source = JOBS["gpu-2023"]
-    asked: dict[int, list[tuple[float, float]]] = {}
+    pods: dict[int, list[tuple[float, float]]] = {}
     for i, row in enumerate(source.rows(folder)):
         cards, cores, memory = _pod_shape(row, f"{source.file}: row {i}")
-        asked.setdefault(cards, []).append((cores, memory))
-    return {cards: np.array(shapes) for cards, shapes in sorted(asked.items())}
+        pods.setdefault(cards, []).append((cores, memory))
+    return {cards: np.array(shapes) for cards, shapes in sorted(pods.items())}
 
 
 def tpu_slices(folder: Folder) -> dict[int, float]:
@@ -294,9 +294,9 @@ def _spot_machine(row: dict[str, str], where: str) -> tuple[str, float, float | 
 
 def _kept(found: JobList, which: np.ndarray, dropped: str | None = None) -> JobList:
     """Return some of the jobs: a mask or their places."""
-    asked = None if found.requests is None else found.requests[which]
+    requests = None if found.requests is None else found.requests[which]
     left_out = found.dropped if dropped is None else (*found.dropped, dropped)
-    return JobList(found.submit[which], found.duration[which], found.gpus[which], asked, left_out)
+    return JobList(found.submit[which], found.duration[which], found.gpus[which], requests, left_out)
 
 
 def _cards(row: dict[str, str], title: str, where: str, low: int) -> int:
@@ -418,11 +418,11 @@ def amount(item: MachineType | RequestClass, kind: str) -> float:
     return result
 
 
-def may_run(asked: RequestClass, machine: MachineType) -> bool:
-    """Tell whether a machine has GPUs if the request needs some, and of a model that the request allows."""
-    if asked.gpu > 0 and machine.gpu == 0:
+def may_run(request: RequestClass, machine: MachineType) -> bool:
+    """Return whether a machine has GPUs if the request needs some, and of a model that the request allows."""
+    if request.gpu > 0 and machine.gpu == 0:
         return False
-    return not asked.allowed or SAME_MODEL.get(machine.name, machine.name) in asked.allowed
+    return not request.allowed or SAME_MODEL.get(machine.name, machine.name) in request.allowed
 
 
 def commonest(found: Requests, count: int, name: str) -> tuple[RequestClass, ...]:

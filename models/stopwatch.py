@@ -1,4 +1,4 @@
-"""The clock of every time limit and every ``seconds``: it stands while libraries load and kernels compile.
+"""The clock of all time limits and every ``seconds``: stopped while libraries load and kernels compile.
 
 What is loaded or compiled once depends on what ran before, and says nothing about a method. Kernels are
 declared with :mod:`.compiled`, which stops the clock for numba; :func:`library` loads other heavy libraries.
@@ -15,17 +15,17 @@ from typing import Any
 
 _guard = threading.RLock()
 _depth: dict[int, int] = {}
-"""How many stops each thread is inside of."""
+"""The number of nested stops of each thread."""
 
 _since = 0.0
-"""When the first of these threads came to stop the clock."""
+"""The time at which the first of these threads stopped the clock."""
 
 _stood = 0.0
-"""Seconds that the clock has stood still before that."""
+"""Seconds for which the clock was stopped before that."""
 
 
 def now() -> float:
-    """Return the seconds of a clock of this process that stands still while anything loads or compiles."""
+    """Return the seconds of a clock of this process that is stopped while anything loads or compiles."""
     with _guard:
         while _depth.get(threading.get_ident()):  # an interrupt hid the end of a stop: who asks is not in one
             resume()
@@ -43,7 +43,7 @@ def pause() -> None:
 
 
 def resume() -> None:
-    """Let the clock go on, if this ends the outermost stop of the last thread that is in one."""
+    """Resume the clock, if this ends the outermost stop of the last thread that is in one."""
     global _stood
     with _guard:
         me = threading.get_ident()
@@ -65,6 +65,6 @@ def stopped() -> Iterator[None]:
 
 
 def library(module: str) -> Any:
-    """Import a module of another package by its full name, while the clock stands."""
+    """Import a module of another package by its full name, while the clock is stopped."""
     with stopped():
         return import_module(module)

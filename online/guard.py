@@ -1,6 +1,6 @@
 """Guards against tampering: the inputs of a policy and the scoring stay unchanged; its decision is read once.
 
-Nothing that a policy is handed is what scores it, so that changing it gains nothing; here it is noticed.
+A policy is scored by other objects than its inputs, so changing these gains nothing; here it is detected.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ATOMS = frozenset({type(None), bool, int, float, complex, str, bytes})
 
 
 class TamperError(ClairvoyantError):
-    """A policy changed what it was handed, or the code that scores it."""
+    """A policy changed its inputs, or the code that scores it."""
 
 
 def plain(decision: Any) -> Any:
@@ -61,8 +61,8 @@ def plain(decision: Any) -> Any:
 class Seal:
     """An object passed to a policy, and the objects and bytes that it consisted of then.
 
-    Looked at are dataclasses, tuples and arrays. What is computed when first used (``cached_property``) may
-    come, and is not looked at.
+    Compared are dataclasses, tuples and arrays. What is computed when first used (``cached_property``) may
+    appear, and is not compared.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def caches_of(kind: Any) -> frozenset[str]:
 class Watch:
     """The code that scores, and whether it has been replaced.
 
-    Looked at are the modules that the classes of what scores are in, those beside them, that of
+    Compared are the modules of the classes that score, those beside them, that of
     :class:`.Outcome` and that of :class:`.Run`, and all classes of these modules. Of problems that are not
     ours, the modules beside are not: policies may be there.
 
@@ -168,7 +168,7 @@ class Watch:
         return None
 
     def broken_at_last(self) -> str | None:
-        """Look also at what is not looked at after every decision: the code of functions, and NumPy."""
+        """Compare also what is not compared after every decision: the code of functions, and NumPy."""
         for function, code in self._codes:
             if function.__code__ is not code:
                 return f"the code of {function.__module__}.{function.__qualname__}"

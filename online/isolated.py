@@ -1,4 +1,4 @@
-"""A policy in a process of its own, which is handed messages and nothing else.
+"""A policy in a separate process, which receives messages and nothing else.
 
 The process is a fresh interpreter, no copy of this one. What goes there is pickled; what comes back are plain
 data, which cannot make this process do anything.
@@ -36,7 +36,7 @@ PATIENCE = 10.0
 
 
 class PolicyError(ClairvoyantError):
-    """A policy in a process of its own raised an error, or its process ended."""
+    """A policy in a separate process raised an error, or its process ended."""
 
 
 class Isolated:
@@ -85,7 +85,7 @@ class Isolated:
         self._end()
 
     def start(self, setting: Any, rng: np.random.Generator) -> None:
-        """Have it start."""
+        """Call its ``start``."""
         self._ask("start", setting, rng)
 
     def decide(self, observation: Any) -> Any:
@@ -93,11 +93,11 @@ class Isolated:
         return self._ask("decide", observation)
 
     def _learn(self, feedback: Any) -> None:
-        """Have it learn."""
+        """Call its ``learn``."""
         self._ask("learn", feedback)
 
     def _ask(self, method: str, *arguments: Any) -> Any:
-        """Have a method called there and return what it returns."""
+        """Call a method in the process and return its result."""
         try:
             _send(self._process.stdin, pickle.dumps((method, packed(arguments)), 5))
             failed, answer = _read_plain(_receive(self._process.stdout))
@@ -124,7 +124,7 @@ class Isolated:
         return error
 
     def _fate(self) -> str:
-        """Say how the process came to answer no more."""
+        """Return why the process answers no more."""
         try:
             status = self._process.wait(PATIENCE)
         except subprocess.TimeoutExpired:

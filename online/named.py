@@ -76,7 +76,7 @@ def _settings(kind: type[Any]) -> list[dataclasses.Field[Any]]:
 
 
 def _why_not(name: str, problem: str | None, all_there_are: list[type[Any]]) -> str:
-    """Say why a name is that of no policy of the problem."""
+    """Return why a name is that of no policy of the problem."""
     others = [policy.traits.problem for policy in all_there_are if policy.name == name]
     if not others:
         return "is unknown"

@@ -32,7 +32,7 @@ class Run(Generic[DecisionType]):
     infeasible
         Number of infeasible decisions; always 0 unless the run was made with ``enforce=False``.
     decisions
-        The decisions as plain data, if they were asked for.
+        The decisions as plain data, if they were requested.
     seconds
         Wall-clock time of the whole loop, without loading libraries and compiling kernels; the only part that
         differs between two runs of the same seed on one machine.
@@ -70,7 +70,7 @@ def play(
 ) -> Run:
     """Play a policy on an instance and check every decision it makes.
 
-    What scores is a copy that nothing handed to the policy refers to; ``docs/policies.md`` says which cheats
+    The scoring copy is one to which no input of the policy refers; ``docs/policies.md`` says which cheats
     this prevents, which are noticed, and which only a process of its own keeps out.
 
     Parameters
@@ -78,7 +78,7 @@ def play(
     policy
         See :class:`Policy`. It is started afresh, so the same object can be played again.
     instance
-        The instance; the policy is handed a copy of its setting and one observation at a time, never the
+        The instance; the policy receives a copy of its setting and one observation at a time, never the
         instance.
     seed
         Decides everything random in the policy.
@@ -164,7 +164,7 @@ def _play(
 
 
 def _keep_caches(instance: Instance, mine: Instance, setting: Any) -> None:
-    """Have what a run computed when it was first used for the next run, too.
+    """Keep the cached properties of a run for the next run.
 
     What it computed on the setting that the policy had is computed anew: the policy may have changed it.
     """

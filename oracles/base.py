@@ -26,7 +26,7 @@ PAUSE = 0.5
 
 
 class OracleError(ClairvoyantError):
-    """A solver's answer did not survive our own check, or it reported a status we do not know."""
+    """A solver's answer failed our own check, or it reported an unknown status."""
 
 
 class WhyStopped(enum.Enum):
@@ -248,20 +248,20 @@ Number = TypeVar("Number", bound=float)
 
 
 class Incumbent(ABC, Generic[Decision, Number]):
-    """The best decision and the dual bound so far, what made them, and the budget to improve them in.
+    """The incumbent and the dual bound of a search, the methods that found them, and the budget.
 
     Parameters
     ----------
     instance, budget, progress
         As an oracle takes them.
     start
-        The first decision, checked like any other, and what made it.
+        The first decision, checked like any other, and the name of its method.
     proof
-        The first bound, what proves it, and its certificate.
+        The first bound, the name of its method, and its certificate.
     terms
-        How many numbers a value is the sum of; 0 if values are whole and sums exact.
+        The number of summands of a value; 0 if values are whole and sums exact.
     unavoidable
-        The part of every value that does not count in a gap.
+        The constant part of every value, which does not count in a gap.
     """
 
     minimised = False
@@ -302,7 +302,7 @@ class Incumbent(ABC, Generic[Decision, Number]):
         return self._why(WhyStopped.STALLED) is not WhyStopped.STALLED
 
     def offer(self, decision: Decision, maker: str) -> None:
-        """Take a decision if it is better, after a check."""
+        """Take a decision as the incumbent if it is better, after a check."""
         broken = self.instance.violations(decision)
         if broken:
             raise OracleError(f"{maker}: infeasible: {'; '.join(map(str, broken[:3]))}")
@@ -312,7 +312,7 @@ class Incumbent(ABC, Generic[Decision, Number]):
         self._compare()
 
     def limit(self, bound: Number, prover: str, certificate: Any = None) -> None:
-        """Take a bound if it is nearer than the others, and its certificate if it is nearer than theirs."""
+        """Take a bound if it is tighter, and its certificate if that is tighter than the certified bound."""
         if certificate is not None and self._sign * bound < self._sign * self.certified:
             self.certified, self.certificate = bound, certificate
         if self._sign * bound < self._sign * self.bound:
@@ -320,7 +320,7 @@ class Incumbent(ABC, Generic[Decision, Number]):
         self._compare()
 
     def _compare(self) -> None:
-        """Raise if the value is beyond the bound by more than rounding."""
+        """Raise if the value is beyond the bound by more than rounding errors."""
         if self._sign * (self.value - self.bound) > self._rounding:
             raise OracleError(
                 f"the value {self.value / self.unit!r} ({self.maker}) is "
@@ -337,7 +337,7 @@ class Incumbent(ABC, Generic[Decision, Number]):
         return why_stopped(value, bound, self.budget, rounding=2.0 * self._rounding, otherwise=otherwise)
 
     def report(self, low: float, high: float) -> ProgressCallback | None:
-        """Return a callback that maps 0 to 1 onto a part of the progress."""
+        """Return a progress callback for a part of the search, from ``low`` to ``high``."""
         progress = self.progress
         if progress is None:
             return None

@@ -27,7 +27,7 @@ def run(
     model
         The model.
     budget
-        The time to keep; the gap is not looked at.
+        The time limit; the gap is ignored.
     report
         Called with value and bound of every better solution; it returns whether to go on.
     **options

@@ -326,7 +326,7 @@ def _more(
 
 
 def _mostly(statements: Sequence[Statement]) -> bool:
-    """Tell whether at least half of the statements are borne out."""
+    """Return whether at least half of the statements are borne out."""
     return 2 * sum(s.agrees is True for s in statements) >= len(statements)
 
 
@@ -470,7 +470,7 @@ def ratio(place: Setup, seed: int) -> tuple[float, float, float]:
 
 
 def _no_trend(change: np.ndarray) -> bool | None:
-    """Tell whether a change is no clear trend: False if its 95 % interval does not hold 0."""
+    """Return whether a change is no clear trend: False if its 95 % interval does not hold 0."""
     if len(change) < 2:
         return None
     _, low, high = mean_interval(change)
@@ -589,7 +589,7 @@ def _check_figure_5(context: Context) -> Finding:
 
 
 def _inside(rows: np.ndarray) -> bool | None:
-    """Tell whether the median ratio of a setting is in the range stated; ``None`` if it is not known."""
+    """Return whether the median ratio of a setting is in the range stated; ``None`` if it is not known."""
     earned = np.maximum(rows[:, 0], 1e-300)
     least, most = np.median(rows[:, 1] / earned), np.median(rows[:, 2] / earned)
     if least > STATED[1] + MARGIN or most < STATED[0] - MARGIN:
@@ -658,7 +658,7 @@ NOTICEABLE = 10.0
 
 
 def _noticeable(gain: np.ndarray) -> bool | None:
-    """Tell whether a gain in % is positive; False if it is below :data:`NOTICEABLE` for sure."""
+    """Return whether a gain in % is positive; False if it is below :data:`NOTICEABLE` for sure."""
     _, low, high = mean_interval(gain)
     return True if low > 0.0 else False if high < NOTICEABLE else None
 

@@ -189,7 +189,7 @@ def runs(context: Context, steep: bool = False) -> list[Played]:
 
 
 def below(small: float, large: float) -> bool:
-    """Tell whether a sum of utilities is at most another one, but for tolerances."""
+    """Return whether a sum of utilities is at most another one, but for tolerances."""
     return small <= large + TIE * max(abs(small), abs(large))
 
 
@@ -421,7 +421,7 @@ def _proved(context: Context, steep: bool) -> tuple[list[tuple[str, int, float, 
 
 
 def proof_holds(r: Played, log_bound: float, steep: bool) -> bool:
-    """Tell whether every step of the proof in :mod:`.competitive` holds in a run."""
+    """Return whether every step of the proof in :mod:`.competitive` holds in a run."""
     kappa = math.exp(log_bound) / 2.0
     initial = below(r.duals.start, r.most / 2.0)
     payoffs = competitive.payoffs_at(r.instance, competitive.raised_prices(r.policy))

@@ -274,7 +274,7 @@ def _furthest(found: Sequence[Paired]) -> Paired:
 
 
 def _all_near(found: Sequence[Paired]) -> bool | None:
-    """Tell whether all are surely within :data:`CLOSE`, or one is surely not."""
+    """Return whether all are surely within :data:`CLOSE`, or one is surely not."""
     return all_of([_near(CLOSE)(of) for of in found])
 
 
@@ -810,7 +810,7 @@ def share_above(count: int, of: int) -> float:
 
 
 def _often(count: int, of: int) -> bool | None:
-    """Tell whether something surely happens on more than :data:`OFTEN` of the instances, or surely not."""
+    """Return whether something surely happens on more than :data:`OFTEN` of the instances, or surely not."""
     if share_above(count, of) > OFTEN:
         return True
     return False if 1.0 - share_above(of - count, of) < OFTEN else None
@@ -1072,7 +1072,7 @@ def _check_figure_4(context: Context) -> Finding:
 
 
 def _surely(values: np.ndarray, limit: float) -> bool | None:
-    """Tell whether a mean over seeds is above a limit."""
+    """Return whether a mean over seeds is above a limit."""
     _, low, high = mean_interval(values)
     return True if low > limit else False if high < limit else None
 
@@ -1145,7 +1145,7 @@ def _check_wilcoxon(context: Context) -> Finding:
 
 
 def at_level(rates: np.ndarray) -> bool | None:
-    """Tell whether a test finds differences where there are none no more than twice as often as its level.
+    """Return whether a test finds differences where there are none no more than twice as often as its level.
 
     False if it surely does so more often than the level, True if surely less than twice as often, else
     ``None``.

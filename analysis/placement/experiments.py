@@ -164,7 +164,7 @@ def p_value(p: float) -> str:
 
 
 def less(found: Paired) -> bool | None:
-    """Tell whether the first is less: False if it is more or always equal, ``None`` if it is undecided."""
+    """Return whether the first is less: False if it is more or always equal, ``None`` if it is undecided."""
     sign = found.sign()
     return None if sign is None else sign < 0
 

@@ -378,7 +378,7 @@ def _width(group: Group, setup: Setup, sampled: Sequence[int]) -> np.ndarray:
 
 
 def _reaches(found: np.ndarray, limit: float) -> bool | None:
-    """Tell whether a mean over the instances is at least a limit: ``None`` if its interval holds that."""
+    """Return whether a mean over the instances is at least a limit: ``None`` if its interval holds that."""
     _, low, high = mean_interval(found)
     return True if low >= limit else False if high < limit else None
 

@@ -241,7 +241,7 @@ def packing(sizes: Sequence[int]) -> PlacementInstance:
 
 
 def can_be_split(sizes: Sequence[int]) -> bool:
-    """Tell whether numbers can be split into two parts of equal sum, by enumeration."""
+    """Return whether numbers can be split into two parts of equal sum, by enumeration."""
     half, rest = divmod(sum(sizes), 2)
     parts = (sum(part) for r in range(len(sizes) + 1) for part in combinations(sizes, r))
     return rest == 0 and half in parts

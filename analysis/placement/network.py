@@ -75,7 +75,7 @@ def random_graphs(
 
 
 def is_psd(matrix: np.ndarray) -> bool:
-    """Tell whether a symmetric matrix has no eigenvalue below zero, but for rounding."""
+    """Return whether a symmetric matrix has no eigenvalue below zero, but for rounding."""
     return smallest_eigenvalue(matrix) >= -ROUNDING
 
 

@@ -294,7 +294,7 @@ class Versus(NamedTuple):
 
 
 def below(found: Versus) -> bool | None:
-    """Tell whether the first is below: ``None`` if undecided.
+    """Return whether the first is below: ``None`` if undecided.
 
     False if it is surely above, always equal, or surely not below by :data:`LEAST_LEAD`.
     """

@@ -102,7 +102,7 @@ def _run(given: Case, *, repaired: bool = False) -> tuple[np.ndarray, np.ndarray
 
 
 def solves(given: Case, x: np.ndarray) -> np.ndarray:
-    """Tell for every attainable s whether x(s) is feasible, reaches s and is worth the optimum."""
+    """Return for every attainable s whether x(s) is feasible, reaches s and is worth the optimum."""
     exact = exact_values(given)
     reached = exact > -np.inf
     feasible = (x.astype(np.int64) @ given.demand <= given.capacity).all(axis=1)

@@ -106,7 +106,7 @@ def _long(context: Context) -> tuple[Setup, range]:
 
 
 def changes_its_mind(who: Contender, setup: Setup, seed: int) -> bool:
-    """Tell whether a policy decides differently under the same arrivals in two slots."""
+    """Return whether a policy decides differently under the same arrivals in two slots."""
     sampled = instance(setup, seed)
     first: dict[bytes, bytes] = {}
     return any(

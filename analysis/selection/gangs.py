@@ -18,7 +18,7 @@ SEEDS_APART = 1000
 
 
 def printed_is_empty(setting: SelectionGangSetting, arrivals: np.ndarray) -> bool:
-    """Tell whether no decision meets the constraints as printed in a slot, by solving for one.
+    """Return whether no decision meets the constraints as printed in a slot, by solving for one.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 """Compiled kernels of the admission problem: the cheapest schedule of a job at given prices.
 
-All of them stand in this one file, because compiled code is cached by file.
+All of them are in this one file, because compiled code is cached by file.
 
 How the best schedule is found (:func:`best_counts`): the cost of a slot is a curve over how many workers run.
 The lower hulls of the curves, merged by slope, give a Lagrangian bound on the cost for every deadline. The
@@ -161,7 +161,7 @@ def lower_hull(curve, most, vertices):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _alike(offer, s):  # type: ignore[no-untyped-def]
-    """Tell whether a slot offers the same as the one before."""
+    """Return whether a slot offers the same as the one before."""
     for h in range(offer[0].shape[1]):
         if offer[0][s, h] != offer[0][s - 1, h] or offer[1][s, h] != offer[1][s - 1, h]:
             return False

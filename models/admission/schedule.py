@@ -249,7 +249,7 @@ def _too_large(job: Job, slots: int) -> InputError:
 
 
 def _hopeless(job: Job, offer: Offer) -> bool:
-    """Tell whether bandwidths, or N workers in every slot offered, rule the job out."""
+    """Return whether bandwidths, or N workers in every slot offered, rule the job out."""
     slots = len(offer.worker_room)
     return job.worker_bandwidth > job.server_bandwidth or job.work > job.chunks * slots
 

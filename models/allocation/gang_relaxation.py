@@ -1,4 +1,4 @@
-"""The linear relaxation of ``gang_program`` at a node, handed to HiGHS without a modelling library.
+"""The linear relaxation of ``gang_program`` at a node, passed to HiGHS without a modelling library.
 
 Columns are in units of the most that they can be, rows in units of their limits, rewards in units of the
 largest gain. Numbers are rounded to ``BITS``: an instance in other units gives the same program to the last
@@ -120,7 +120,7 @@ class Relaxation:
             self._add_tangents(rows, tangent, np.arange(len(self._curved)))
         if late():
             return
-        self._highs = self._handed_over(rows)
+        self._highs = self._in_highs(rows)
         self.ready = True
 
     def _declare(self, rows: _Rows) -> None:
@@ -224,7 +224,7 @@ class Relaxation:
         )
         rows.limits[-1] = (rows.limits[-1][0], _rounded(offset * scale))
 
-    def _handed_over(self, rows: _Rows) -> Any:
+    def _in_highs(self, rows: _Rows) -> Any:
         sparse = library("scipy.sparse")
 
         columns = int(self._v[-1]) + 1

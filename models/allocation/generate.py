@@ -115,7 +115,7 @@ def generate(size: str = "default", seed: int = 0, **options: Unpack[GenerateOpt
     arrivals, arrived = _arrivals(plan, options)
     machines, requests = options["machines"], options["requests"]
     types = sampled(draw.stream(plan.seed, "machines"), profile.machine_types(machines), plan.servers)
-    asked = draw.classes(draw.stream(plan.seed, "requests"), profile.request_classes(requests), plan.ports)
+    classes = draw.classes(draw.stream(plan.seed, "requests"), profile.request_classes(requests), plan.ports)
     facts = profile.load()
     real = (
         f"types of {facts['machines'][machines]['source']} drawn by share",
@@ -123,7 +123,7 @@ def generate(size: str = "default", seed: int = 0, **options: Unpack[GenerateOpt
     )
     source = f"synthetic ({size}, seed {plan.seed})"
     everywhere = np.ones((plan.ports, plan.servers), dtype=bool)
-    return assemble(plan, types, asked, everywhere, arrivals, Origin(source, real, (arrived,)))
+    return assemble(plan, types, classes, everywhere, arrivals, Origin(source, real, (arrived,)))
 
 
 class Plan(NamedTuple):
@@ -154,7 +154,7 @@ def planned(size: str, seed: int, o: DrawnOptions) -> Plan:
 def assemble(
     plan: Plan,
     types: Sequence[MachineType],
-    asked: Sequence[RequestClass],
+    classes: Sequence[RequestClass],
     allowed: np.ndarray,
     arrivals: np.ndarray,
     origin: Origin,
@@ -172,14 +172,14 @@ def assemble(
     scarce = allowed.sum() / len(types)
     return AllocationInstance(
         edges=draw.edges(draw.stream(seed, "graph"), allowed, round(plan.density * len(types))),
-        demand=plan.contention * draw.demand(draw.stream(seed, "filled demand"), asked, kinds),
+        demand=plan.contention * draw.demand(draw.stream(seed, "filled demand"), classes, kinds),
         capacity=draw.capacity(draw.stream(seed, "filled capacity"), types, kinds),
         overhead=draw.stream(seed, "overhead").uniform(least, most, len(kinds)),
         utility_kind=draw.utilities(draw.stream(seed, "utility"), plan.options["utility"], shape),
         alpha=draw.stream(seed, "alpha").uniform(low, high, shape),
         arrivals=arrivals,
         names=Names(
-            tuple(f"{c.cpu:.3g} cores, {c.memory:.3g} GB, {c.gpu:g} cards" for c in asked),
+            tuple(f"{c.cpu:.3g} cores, {c.memory:.3g} GB, {c.gpu:g} cards" for c in classes),
             tuple(f"{t.name}: {t.cpu:g} cores, {t.gpu:g} cards" for t in types),
             kinds,
         ),

@@ -227,7 +227,7 @@ def _title(setting: Setting) -> str:
 
 
 def _curved(setting: Setting) -> str:
-    """Say which utilities are not linear, or nothing."""
+    """Return which utilities are not linear, or nothing."""
     families, count = np.unique(setting.edge_kind, return_counts=True)
     found = [f"{count[i]} {utility.KINDS[f]}" for i, f in enumerate(families.tolist()) if f != utility.LINEAR]
     return f"{' and '.join(found)} utilities are not linear" if found else ""

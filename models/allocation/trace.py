@@ -93,5 +93,5 @@ def from_trace(folder: str | os.PathLike[str], **options: Unpack[TraceOptions]) 
         ),
         tuple(f"arrivals: {change}" for change in changes),
     )
-    allowed = ports.allowed(read.types, read.asked, options["constraints"])
-    return assemble(plan, read.types, read.asked, allowed, x, origin)
+    allowed = ports.allowed(read.types, read.requests, options["constraints"])
+    return assemble(plan, read.types, read.requests, allowed, x, origin)

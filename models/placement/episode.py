@@ -63,7 +63,7 @@ class JobEpisode:
         self._instance = instance
         self._sees = sees
         self.simulator = instance.simulator()
-        self._told = 0
+        self._ended_shown = 0
         self._more = self.simulator.advance()
 
     def __iter__(self) -> Iterator[Observation]:
@@ -76,9 +76,9 @@ class JobEpisode:
         clock = simulator.state.clock
         from .kernels import observe
 
-        seen = observe(simulator.table, simulator.state, simulator.window, self._told)
+        seen = observe(simulator.table, simulator.state, simulator.window, self._ended_shown)
         jobs, (submit, instances, need, intensity), free, running, ended = seen
-        self._told = int(clock[DONE])
+        self._ended_shown = int(clock[DONE])
         return Observation(
             time=simulator.now,
             jobs=frozen(jobs),

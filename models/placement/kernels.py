@@ -1,6 +1,6 @@
 """Compiled kernels of the placement problem: the cluster simulator.
 
-They stand in this one file, because compiled code is cached by file; the one in ``reward.py`` calls none of
+They are in this one file, because compiled code is cached by file; the one in ``reward.py`` calls none of
 them.
 
 Everything is a whole number, so that a simulation can be repeated exactly and the order of sums does not
@@ -67,7 +67,7 @@ def room(free, need, most):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def fits(free, need, instances):  # type: ignore[no-untyped-def]
-    """Tell whether all instances of a job fit into what is free on all machines."""
+    """Return whether all instances of a job fit into what is free on all machines."""
     left = instances
     for k in range(free.shape[0]):
         left -= room(free[k], need, left)
@@ -100,7 +100,7 @@ def fill(free, need, instances, order, job, rows, at):  # type: ignore[no-untype
 
 @njit(cache=True)
 def any_fits(table, state, window):  # type: ignore[no-untyped-def]
-    """Tell whether a job of the window, the oldest pending ones, fits into what is free."""
+    """Return whether a job of the window, the oldest pending ones, fits into what is free."""
     for p in range(min(window, state.clock[PENDING])):
         job = state.pending[p]
         if fits(state.free, table.need[job], table.instances[job]):
@@ -265,7 +265,7 @@ def copy_state(source, target):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def is_feasible(table, state, window, rows):  # type: ignore[no-untyped-def]
-    """Tell whether starting these rows (job, machine, count), sorted, now breaks nothing."""
+    """Return whether starting these rows (job, machine, count), sorted, now breaks nothing."""
     clock = state.clock
     n, machines = table.submit.size, state.free.shape[0]
     if rows.shape[0] == 0:

@@ -114,7 +114,7 @@ class Simulator:
         start_rows(self.table, self.state, self.contention, rows)
 
     def feasible(self, rows: np.ndarray) -> bool:
-        """Tell whether these sorted rows break nothing now; fast."""
+        """Return whether these sorted rows break nothing now; fast."""
         from .kernels import is_feasible
 
         return bool(is_feasible(self.table, self.state, self.window, rows))

@@ -83,7 +83,7 @@ class Channels:
         x
             A decision, shape (E,).
         arrivals
-            The slot's arrivals; without them (4) is not looked at.
+            The slot's arrivals; without them (4) is not checked.
         """
         array = self.check_shape(x)
         with np.errstate(invalid="ignore"):  # an infinite entry times a demand of 0
@@ -98,7 +98,7 @@ class Channels:
         ]
 
     def feasible(self, x: np.ndarray, arrivals: np.ndarray) -> bool:
-        """Tell whether a checked decision breaks nothing."""
+        """Return whether a checked decision breaks nothing."""
         chosen = np.flatnonzero(x)
         if not (x[chosen] == 1.0).all() or not arrivals[self.port[chosen]].all():
             return False

@@ -124,7 +124,7 @@ class GangChannels:
         x
             A decision, shape (E,).
         arrivals
-            The slot's arrivals; without them it is not looked at whether there are jobs.
+            The slot's arrivals; without them it is not checked whether there are jobs.
         """
         array = self.check_shape(x)
         with np.errstate(invalid="ignore"):
@@ -143,7 +143,7 @@ class GangChannels:
         ]
 
     def feasible(self, x: np.ndarray, arrivals: np.ndarray) -> bool:
-        """Tell whether a checked decision breaks nothing."""
+        """Return whether a checked decision breaks nothing."""
         if not ((x == 0.0) | (x == 1.0)).all() or (x[~self.open(arrivals)] != 0.0).any():
             return False
         once = (np.bincount(self.task, weights=x, minlength=self.tasks) <= 1.0).all()

@@ -452,7 +452,7 @@ def best_gang_index(
     InputError
         If v, q or arrivals do not fit.
     SolverError
-        If HiGHS fails, or one of its answers does not survive our own check.
+        If HiGHS fails, or one of its answers fails our own check.
     """
     end = math.inf if time_limit is None else stopwatch.now() + time_limit
     jobs = numbers(arrivals, "arrivals", (setting.ports,), integer=True, high=1)

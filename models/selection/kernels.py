@@ -4,7 +4,7 @@ A *table* is a dynamic program over capacity states: entry [i][state] is the mos
 can be worth within the remaining capacity of the state. States are mixed-radix numbers of the remaining
 devices of each kind, the last kind running fastest; an item moves a state down by its ``offset``.
 
-All of them stand in this one file, because compiled code is cached by file.
+All of them are in this one file, because compiled code is cached by file.
 """
 
 from __future__ import annotations

@@ -89,9 +89,9 @@ def from_trace(folder: str | os.PathLike[str], **options: Unpack[TraceOptions]) 
     slots, requests, seconds = plan.preset.slots, options["requests"], options["slot_seconds"]
     read = ports.read(folder, plan.shape, slots, stream, options, requests=requests, slot_seconds=seconds)
     without_gpus = "GPU" in names and requests in WITHOUT_GPU
-    asked = _with_gpus(plan.seed, folder, read.asked) if without_gpus else read.asked
-    level, totals = _levels(asked, names, steps), _totals(read.types, names)
-    channels = draw_channels(plan, ports.allowed(read.types, asked, options["constraints"]))
+    classes = _with_gpus(plan.seed, folder, read.requests) if without_gpus else read.requests
+    level, totals = _levels(classes, names, steps), _totals(read.types, names)
+    channels = draw_channels(plan, ports.allowed(read.types, classes, options["constraints"]))
     changes = [*read.changes, "at most one per port and slot"]
     changes += [f"each kept with probability {keep:g}"] if keep < 1.0 else []
     kept = stream(plan.seed, "thinning").random(read.arrivals.shape) < keep
@@ -142,16 +142,16 @@ def _totals(types: Sequence[MachineType], names: Sequence[str]) -> np.ndarray:
     return np.array([sum(sources.amount(item, name) for item in types) / UNITS[name][0] for name in names])
 
 
-def _with_gpus(seed: int, folder: Folder, asked: Sequence[RequestClass]) -> tuple[RequestClass, ...]:
+def _with_gpus(seed: int, folder: Folder, classes: Sequence[RequestClass]) -> tuple[RequestClass, ...]:
     """Give each class the cards of a pod drawn by its share."""
     pods = sources.requests(folder, PODS).classes
-    chosen = sources.sampled(stream(seed, "requests"), pods, len(asked))
-    return tuple(replace(item, gpu=pod.gpu) for item, pod in zip(asked, chosen, strict=True))
+    chosen = sources.sampled(stream(seed, "requests"), pods, len(classes))
+    return tuple(replace(item, gpu=pod.gpu) for item, pod in zip(classes, chosen, strict=True))
 
 
-def _levels(asked: Sequence[RequestClass], names: Sequence[str], steps: int) -> np.ndarray:
+def _levels(classes: Sequence[RequestClass], names: Sequence[str], steps: int) -> np.ndarray:
     """Return the demand of each port, shape (L, K): of each kind 0 to ``steps``, the largest of the ports."""
-    wanted = np.array([[sources.amount(item, name) for name in names] for item in asked])
+    wanted = np.array([[sources.amount(item, name) for name in names] for item in classes])
     most = wanted.max(axis=0)
     exact = steps * wanted / np.where(most > 0, most, 1.0)
     result: np.ndarray = np.ceil(exact - 1e-9).astype(np.int64)

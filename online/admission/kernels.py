@@ -9,7 +9,7 @@ from ...models.compiled import njit
 
 @njit(cache=True)
 def fits(free: np.ndarray, need: np.ndarray) -> bool:
-    """Tell whether a worker or parameter server fits on a machine with so much free, both of shape (R,)."""
+    """Return whether a worker or parameter server fits on a machine with so much free, both of shape (R,)."""
     for r in range(len(need)):  # noqa: SIM110 - numba compiles no all()
         if need[r] > free[r]:
             return False

@@ -35,7 +35,7 @@ class Heuristic(ABC):
     rule: ClassVar[int]
 
     def start(self, setting: Setting, rng: np.random.Generator) -> None:
-        """Take note of the machines."""
+        """Store the machines."""
         self._capacity = setting.capacity
 
     @abstractmethod
@@ -72,7 +72,7 @@ class _Drf(Heuristic):
     """The smallest dominant resource share first."""
 
     def start(self, setting: Setting, rng: np.random.Generator) -> None:
-        """Take note of the machines."""
+        """Store the machines."""
         super().start(setting, rng)
         self._total = setting.capacity.sum(axis=0)
 
@@ -200,7 +200,7 @@ class Tetris:
     traits: ClassVar[Traits] = Traits(problem="placement")
 
     def start(self, setting: Setting, rng: np.random.Generator) -> None:
-        """Take note of the machines."""
+        """Store the machines."""
         self._capacity = setting.capacity
 
     def decide(self, observation: Observation) -> np.ndarray:

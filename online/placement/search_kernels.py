@@ -1,6 +1,6 @@
 """Compiled kernels of the metaheuristics: a plan is valued by a rollout, and the good ones are kept.
 
-All of them stand in this one file, because compiled code is cached by file.
+All of them are in this one file, because compiled code is cached by file.
 
 A plan is a row of 2 w random keys in [0, 1] for w waiting jobs: they are tried in ascending order of the
 first w keys, ties by submission, and the other w keys choose the rule by which each is placed (thirds:
@@ -86,7 +86,7 @@ def _queue(forecast, keys):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _starts(forecast, rules):  # type: ignore[no-untyped-def]
-    """Write the rows that start now into ``rows`` and return how many; who does not fit is passed over."""
+    """Write the rows that start now into ``rows`` and return how many; jobs that do not fit are skipped."""
     table, state = forecast.table, forecast.work
     free, at = state.free.copy(), 0
     for p in range(state.clock[PENDING]):

@@ -291,7 +291,7 @@ def volume(
     instance
         The instance.
     budget
-        The time to keep; the gap is not looked at.
+        The time limit; the gap is ignored.
     progress
         Called with the fraction done and a text.
     rounds
@@ -375,7 +375,7 @@ def columns(
     instance
         The instance.
     budget
-        The time to keep, looked at between two schedules and by HiGHS; the gap is not looked at.
+        The time limit, checked between two schedules and by HiGHS; the gap is ignored.
     progress
         Called with the fraction done and a text.
     start

@@ -82,7 +82,7 @@ def by_highs(
     InputError
         If the start breaks a constraint.
     OracleError
-        If HiGHS fails, or a schedule does not survive the instance's own check.
+        If HiGHS fails, or a schedule fails the instance's own check.
     """
     first = _first_schedule(instance, start)
     ceiling = _ceiling(instance)
@@ -137,7 +137,7 @@ def _highs(
         "time_limit": budget.left,
     }
     try:
-        highs, keys, unit = _handed_over(program, options)
+        highs, keys, unit = _in_highs(program, options)
     except SolverError as error:
         raise OracleError(str(error)) from error
     if not keys:
@@ -160,7 +160,7 @@ def _highs(
     return {key: value for key, value in zip(keys, rounded, strict=True) if value}, bound
 
 
-def _handed_over(program: PyomoProgram, options: dict[str, Any]) -> tuple[Any, list[tuple[Any, ...]], float]:
+def _in_highs(program: PyomoProgram, options: dict[str, Any]) -> tuple[Any, list[tuple[Any, ...]], float]:
     """Return HiGHS with a program, its columns' (name, index...), and the unit of its objective."""
     pyo = library("pyomo.environ")
     LinearStandardFormCompiler = library("pyomo.repn.plugins.standard_form").LinearStandardFormCompiler
@@ -391,7 +391,7 @@ def _ceiling(instance: AdmissionInstance) -> float:
 
 
 def _in_time(instance: AdmissionInstance, budget: Budget, *, each_machine: bool) -> bool:
-    """Return whether the terms of a program can be handed over in the time left."""
+    """Return whether the terms of a program can be passed to the solver in the time left."""
     if math.isinf(budget.left):
         return True
     machines = len(instance.setting.worker_units) + len(instance.setting.server_units)

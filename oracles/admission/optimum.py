@@ -101,7 +101,7 @@ def offline(
     InputError
         For an unknown method, gap or time limit.
     OracleError
-        If an answer does not survive the check.
+        If an answer fails the check.
     """
     budget = Budget(gap, time_limit)
     choose(method, METHODS, "method")

@@ -37,7 +37,7 @@ CVXPY = "cvxpy"
 METHODS = (INTERIOR_POINT, CVXPY)
 
 KEPT_BYTES = 2**28
-"""How many bytes of per-slot decisions are kept; the others are computed again when asked for."""
+"""How many bytes of per-slot decisions are kept; the others are computed again on demand."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +164,7 @@ def stationary(
     InputError
         For an unknown method, gap or time limit.
     OracleError
-        If the answer does not survive the instance's own check.
+        If the answer fails the instance's own check.
     """
     budget = Budget(gap, time_limit)
     choose(method, METHODS, "method")
@@ -339,7 +339,7 @@ def prefix_optima(
 class SlotDecisions(Sequence[np.ndarray]):
     """One allocation per slot, equal for slots with equal arrivals; read-only.
 
-    At most ``KEPT_BYTES`` of allocations are kept. The others are solved for again when asked for, which
+    At most ``KEPT_BYTES`` of allocations are kept. The others are solved for again on demand, which
     gives the same numbers, since the method is deterministic.
     """
 
@@ -493,7 +493,7 @@ def gang(
     InputError
         For a bad gap or time limit.
     OracleError
-        If HiGHS fails, or the answer does not survive the instance's own check.
+        If HiGHS fails, or the answer fails the instance's own check.
     """
     budget = Budget(gap, time_limit)
     counts = instance.arrival_counts.astype(np.float64)

@@ -45,7 +45,7 @@ SLICE = 10**7
 
 SECONDS_PER_ENTRY = 5e-4
 """The estimated time to declare the program and to pass it to HiGHS, by the number of machines times the
-square of that of jobs; in between nobody can look at the clock."""
+square of that of jobs; in between the clock cannot be read."""
 
 MOST_BYTES = 2**30
 """The most memory of the branch and bound for its path."""
@@ -90,7 +90,7 @@ def by_enumeration(
     instance
         The instance.
     budget
-        Its time limit counts, and is looked at before every decision; the gap does not.
+        Its time limit counts, and is checked before every decision; the gap does not.
     progress
         Called with 0 and the number of schedules so far, twice a second at most.
 
@@ -221,7 +221,7 @@ def by_cpsat(instance: PlacementInstance, budget: Budget, progress: ProgressCall
     Raises
     ------
     OracleError
-        If CP-SAT fails, or a schedule does not survive the instance's own check.
+        If CP-SAT fails, or a schedule fails the instance's own check.
     """
     first = list_schedule(instance, budget)
     relaxed = _relaxations(instance)
@@ -247,7 +247,7 @@ class _CpModel:
     """The problem without contention and window, declared for CP-SAT.
 
     Times are in units that divide all of them, and cost in what divides all its coefficients. While it is
-    declared, the time limit of the budget is looked at, again and again.
+    declared, the time limit of the budget is checked, again and again.
     """
 
     def __init__(self, instance: PlacementInstance, first: Schedule, least: int, budget: Budget) -> None:
@@ -501,7 +501,7 @@ def by_program(
     InputError
         If jobs contend, or there are more of them than the window holds.
     OracleError
-        If HiGHS fails, or a schedule does not survive the instance's own check.
+        If HiGHS fails, or a schedule fails the instance's own check.
     """
     refuse_contention(instance)
     first = list_schedule(instance, budget)
@@ -560,7 +560,7 @@ def by_branch_and_bound(
     instance
         The instance.
     budget
-        Gap and time limit; how often the clock is looked at, ``SLICE`` says.
+        Gap and time limit; ``SLICE`` determines how often the clock is read.
     progress
         Called with bound / value and a text, twice a second at most.
 
@@ -575,7 +575,7 @@ def by_branch_and_bound(
     InputError
         If the path alone would take more than ``MOST_BYTES``, or costs are too large for 64 bits.
     OracleError
-        If a schedule does not survive the instance's own check.
+        If a schedule fails the instance's own check.
     """
     refuse_too_large(instance)
     first = list_schedule(instance, budget)
@@ -748,7 +748,7 @@ def _least_units(instance: PlacementInstance) -> np.ndarray:
 
 
 def _relaxations(instance: PlacementInstance) -> str:
-    """Say what of an instance CP-SAT and HiGHS leave out, if anything."""
+    """Return the parts of an instance that CP-SAT and HiGHS leave out, if any."""
     parts = ["contention"] if instance.setting.slowdown.contention > 0.0 else []
     if len(instance.jobs) > instance.setting.window:
         parts.append("the limit of the window")

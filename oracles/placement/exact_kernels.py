@@ -1,6 +1,6 @@
 """Compiled kernels of the branch and bound over schedules; see :mod:`.placement_exact`.
 
-All of them stand in this one file, because compiled code is cached by file.
+All of them are in this one file, because compiled code is cached by file.
 
 The search goes depth first through levels and places. A level is a decision epoch; its places are the waiting
 jobs that fit then, the shortest first. At each place the job starts with one spread of its instances over the
@@ -386,7 +386,7 @@ def _next_spread(free, need, alike, order, counts):  # type: ignore[no-untyped-d
 
 @njit(cache=True)
 def _holds(free, need, counts):  # type: ignore[no-untyped-def]
-    """Tell whether these instances fit into what is free."""
+    """Return whether these instances fit into what is free."""
     for k in range(counts.size):
         for r in range(need.size):
             if counts[k] * need[r] > free[k, r]:
@@ -396,7 +396,7 @@ def _holds(free, need, counts):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _must_wait(tree, costs, level, place):  # type: ignore[no-untyped-def]
-    """Tell whether an equal job that is older waits at this level, so that this one need not start."""
+    """Return whether an equal job that is older waits at this level, so that this one need not start."""
     kind = costs.kind[tree.jobs[level, place]]
     for q in range(place):
         if tree.status[level, q] == WAITS and costs.kind[tree.jobs[level, q]] == kind:

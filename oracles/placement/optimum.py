@@ -109,7 +109,7 @@ def offline(
     InputError
         For an unknown method, gap or time limit, or an exact method that does not take the instance.
     OracleError
-        If an answer does not survive the check.
+        If an answer fails the check.
     """
     budget = Budget(gap, time_limit)
     choose(method, METHODS, "method")
@@ -153,7 +153,7 @@ def _by_prices_and_search(incumbent: _Incumbent, *, exact: bool) -> None:
 
 
 def _take(incumbent: _Incumbent, found: Exact) -> WhyStopped:
-    """Take what an exact method found, and return why it stopped."""
+    """Take the result of an exact method, and return why it stopped."""
     if found.schedule is not None:
         incumbent.offer(found.schedule, found.method)
     if found.units is not None:

@@ -1,6 +1,6 @@
 """Compiled kernels of the bound and the search for placement.
 
-All of them stand in this one file, because compiled code is cached by file.
+All of them are in this one file, because compiled code is cached by file.
 """
 
 from __future__ import annotations
@@ -248,7 +248,7 @@ def plan(table, factor, order, profile, start, rows, spans):  # type: ignore[no-
 
 @njit(cache=True)
 def _planned_fits(free, need, rows, spans):  # type: ignore[no-untyped-def]
-    """Tell whether a job fits on the machines that were planned for it."""
+    """Return whether a job fits on the machines that were planned for it."""
     for i in range(spans):
         for r in range(need.size):
             if rows[i, 1] * need[r] > free[rows[i, 0], r]:

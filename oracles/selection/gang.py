@@ -69,7 +69,7 @@ def gang(
     InputError
         For an unknown method, or a bad gap or time limit.
     OracleError
-        If a solver fails or an answer does not survive the instance's own check.
+        If a solver fails or an answer fails the instance's own check.
     """
     choose(method, METHODS, "method")
     budget = Budget(gap, time_limit)
@@ -107,7 +107,7 @@ _WORDS = {HIGHS: "0/1 program (Pyomo, HiGHS)", CP_SAT: "constraint programming (
 
 
 def _checked(instance: SelectionGangInstance, arrivals: np.ndarray, best: GangChoice) -> GangChoice:
-    """Return a pattern's answer with its value recomputed, or raise if it does not survive."""
+    """Return a pattern's answer with its value recomputed, or raise if it fails the check."""
     broken = instance.setting.violations(best.x, arrivals)
     if broken:
         raise OracleError(f"the decision for arrivals {arrivals.tolist()} is infeasible: {broken[0]}")

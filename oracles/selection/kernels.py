@@ -1,6 +1,6 @@
 """Compiled kernels of the staircases of P4(s); see :mod:`.p4`.
 
-All of them stand in this one file, because compiled code is cached by file.
+All of them are in this one file, because compiled code is cached by file.
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ def clairvoyant(
     InputError
         For an unknown method, gap or time limit.
     OracleError
-        If an answer does not survive the check.
+        If an answer fails the check.
     """
     budget = Budget(gap, time_limit)
     choose(method, METHODS, "method")
@@ -458,7 +458,7 @@ def index_optimum(
     gap
         Relative gap at which "highs" may stop.
     time_limit
-        Seconds; what runs out returns the best set so far with an honest bound. The first tables of the
+        Seconds; what runs out returns the incumbent with a valid bound. The first tables of the
         search cannot be interrupted.
     progress
         Called with the fraction done and a text.
@@ -473,7 +473,7 @@ def index_optimum(
     InputError
         If the input does not fit, or for an unknown method, gap or time limit.
     OracleError
-        If the answer does not survive the check.
+        If the answer fails the check.
     """
     budget = Budget(gap, time_limit)
     choose(method, INDEX_METHODS, "method")

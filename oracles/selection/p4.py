@@ -116,7 +116,7 @@ def p4_optima(
         If the input does not fit, or the staircases would not fit in memory, saying how large the table of
         capacities is.
     OracleError
-        If a set does not survive the check.
+        If a set fails the check.
     """
     reach, gain = whole_statistics(setting, upsilon, sigma2)
     given = np.ones(setting.ports) if arrivals is None else arrivals
@@ -255,6 +255,4 @@ def _check(
     fits = (taken @ setting.demand <= setting.capacity).all(axis=1) & ~x[:, ~setting.open(jobs)].any(axis=1)
     correct = (taken @ reach == staircase.reach) & (taken @ gain == staircase.value)
     for i in np.flatnonzero(~(fits & correct))[:1]:
-        raise OracleError(
-            f"p4: the set of s = {staircase.reach[i]} does not survive the check: {x[i].tolist()}"
-        )
+        raise OracleError(f"p4: the set of s = {staircase.reach[i]} fails the check: {x[i].tolist()}")

@@ -199,5 +199,5 @@ def test_a_wrong_staircase_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
         return np.array([1]), np.array([9]), np.array([[1]], dtype=np.uint64), 1, 2
 
     monkeypatch.setattr(p4_kernels, "sweep", wrong)
-    with pytest.raises(OracleError, match=r"the set of s = 1 does not survive the check: \[True, False\]"):
+    with pytest.raises(OracleError, match=r"the set of s = 1 fails the check: \[True, False\]"):
         p4_optima(one_port([1, 1], [1]), [1, 1], [1, 1])

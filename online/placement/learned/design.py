@@ -68,7 +68,7 @@ class Readings:
             choose(getattr(self, part.name), (SOUND, LITERAL), f"design.readings.{part.name}")
 
     def literal(self, name: str) -> bool:
-        """Tell whether a part follows the paper to the letter."""
+        """Return whether a part follows the paper to the letter."""
         return bool(getattr(self, name) == LITERAL)
 
 

@@ -67,7 +67,7 @@ class Past(NamedTuple):
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Let the seed of a training decide the weights of networks that are made meanwhile, and nothing else."""
+    """Initialise the networks that are made in this context from the seed of a training."""
     stream = np.random.SeedSequence(seed).spawn(1)[0]
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(int(stream.generate_state(1)[0]))

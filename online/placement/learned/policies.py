@@ -63,7 +63,7 @@ class Learned(ABC):
         """Return the networks that decide."""
 
     def start(self, setting: Setting, rng: np.random.Generator) -> None:
-        """Take note of the machines and forget all jobs.
+        """Store the machines and forget all jobs.
 
         Raises
         ------
@@ -84,7 +84,7 @@ class Learned(ABC):
         from .rollout import sampled
 
         scene = self._eyes.look(sampled(observation, self._actor.design, self._rng))
-        with one_thread(), self._told():
+        with one_thread(), self._explained():
             (move,) = act(self._actor, [scene], [self._memory], None)
         return move.rows
 
@@ -92,12 +92,12 @@ class Learned(ABC):
         """Return the agents' view of every waiting job now, as Figure 6 shows; this decides nothing."""
         from .acting import one_thread, scores
 
-        with one_thread(), self._told():
+        with one_thread(), self._explained():
             return scores(self._actor, self._eyes.look(observation), self._memory)
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
-        """Say it in our words if the numbers of some networks lead nowhere."""
+    def _explained(self) -> Iterator[None]:
+        """Raise an error in our words if networks give numbers that are not finite."""
         from torch.linalg import LinAlgError  # type: ignore[attr-defined]
 
         try:
@@ -109,7 +109,7 @@ class Learned(ABC):
 
 
 def _torch_is_there() -> bool:
-    """Tell whether PyTorch is installed, without loading it."""
+    """Return whether PyTorch is installed, without loading it."""
     try:
         return find_spec("torch") is not None
     except ModuleNotFoundError:

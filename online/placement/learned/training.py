@@ -90,12 +90,12 @@ class Trainer:
         DivergedError
             If a loss or weights are no longer finite; the trainer is of no use then.
         """
-        with self._told(self.iteration + 1):
+        with self._explained(self.iteration + 1):
             return self._iterate()
 
     @contextmanager
-    def _told(self, current: int) -> Iterator[None]:
-        """Say in which iteration numbers went astray."""
+    def _explained(self, current: int) -> Iterator[None]:
+        """Raise an error with the iteration in which numbers were no longer finite."""
         try:
             yield
         except (DivergedError, LinAlgError) as error:
@@ -157,7 +157,7 @@ class Trainer:
         DivergedError
             If that is no longer finite, or nothing can be decided any more.
         """
-        with self._told(self.iteration):
+        with self._explained(self.iteration):
             return self._validate()
 
     def _validate(self) -> float:

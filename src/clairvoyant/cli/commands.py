@@ -105,7 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def _quiet_while_completing() -> Iterator[None]:
-    """Tell no warnings where a shell completes: they would stand in the middle of the line that is typed."""
+    """Silence warnings while a shell completes: they would appear in the middle of the line being typed."""
     if COMPLETE not in os.environ:
         yield
         return
@@ -121,7 +121,7 @@ def _quiet_while_completing() -> Iterator[None]:
 
 
 def _interrupted_somewhere(as_json: bool) -> int:
-    """Say that a command was interrupted before it had any result, or while it printed one."""
+    """Report that a command was interrupted before it had any result, or while it printed one."""
     ctrl_c.phase = OVER
     out.log("interrupted")
     if as_json:

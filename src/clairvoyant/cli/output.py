@@ -92,7 +92,7 @@ def log(text: str) -> None:
 
 
 def to_nowhere(stream: Any) -> None:
-    """Let a stream that cannot be written end nowhere: the interpreter would complain when it flushes it."""
+    """Redirect a stream that cannot be written: the interpreter would complain when it flushes it."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
@@ -193,7 +193,7 @@ class Reporter:
             log(f"{fraction:4.0%} {note}")
 
     def finished(self, text: str) -> None:
-        """Tell that a part is done."""
+        """Report that a part is done."""
         log(text)
 
 

@@ -34,7 +34,7 @@ class Command(click.Command):
 
 
 def completes(names: Callable[[], Iterable[str]]) -> Callable[..., list[Any]]:
-    """Let the shell complete a text from the names that a function lists."""
+    """Return a shell completion from the names that a function lists."""
 
     def complete(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[Any]:
         return [CompletionItem(name) for name in names() if name.startswith(begun)]
@@ -89,7 +89,7 @@ instance_file = click.argument("file", type=FILE)
 
 
 def interrupted(described: dict[str, Any], report: out.Reporter, as_json: bool, advice: str) -> int:
-    """Say how far a command came that has nothing to print or save yet."""
+    """Report the progress of an interrupted command that has nothing to print or save yet."""
     reached = f" at {report.fraction:.0%} ({report.note})" if report.note else ""
     out.log(f"interrupted{reached}: nothing was saved; {advice}")
     if as_json:

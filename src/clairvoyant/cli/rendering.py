@@ -37,7 +37,7 @@ def instance_facts(file: Path, instance: Instance) -> dict[str, Any]:
 
 
 def remarks(instance: Instance) -> None:
-    """Say on standard error what a reader should know of the instance before any result."""
+    """Print the remarks on an instance to standard error, before any result."""
     for remark in instance.remarks():
         out.log(f"note: {remark}")
 

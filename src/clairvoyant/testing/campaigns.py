@@ -40,7 +40,7 @@ TARGETS: Mapping[str, Target] = {
 
 
 def cross_check(target: Target, instance: Instance) -> str:
-    """Let all oracles and quick policies of a problem judge each other on one instance.
+    """Check all oracles and quick policies of a problem against each other on one instance.
 
     Raises
     ------

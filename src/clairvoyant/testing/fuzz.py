@@ -104,7 +104,7 @@ def _case(campaign: str, target: Target, data: st.DataObject, last: list[str]) -
 
 @contextmanager
 def _bounded() -> Iterator[None]:
-    """Let no case go on for ever; warnings are errors."""
+    """Limit the time of a case; warnings are errors."""
 
     def ring(*_: Any) -> None:
         raise TooLongError
