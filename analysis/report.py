@@ -1,4 +1,4 @@
-"""The report: one self-contained page with every verdict and what it rests on. Same findings, same bytes."""
+"""The report: one self-contained page with every verdict and its evidence. Same findings, same bytes."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ WIDTHS = {20: "short", 36: "", 160: "text"}
 """The class of a column by the longest text in it, in characters."""
 
 BADGES = {
-    Verdict.HOLDS: ("✓", "holds", "The statement stands as printed."),
-    Verdict.HOLDS_AMENDED: ("≈", "amended", "It stands with the change that its section states."),
+    Verdict.HOLDS: ("✓", "holds", "The statement holds as printed."),
+    Verdict.HOLDS_AMENDED: ("≈", "amended", "It holds with the amendment that its section states."),
     Verdict.FAILS: ("✗", "fails", "A computation or a counterexample refutes it."),
-    Verdict.VACUOUS: ("∅", "vacuous", "It is true, and says nothing at the sizes it is used for."),
+    Verdict.VACUOUS: ("∅", "vacuous", "It is true, but implies nothing at the sizes it is used for."),
     Verdict.NOT_CHECKABLE: (
         "?",
         "unknown",
-        "The runs leave it open, or it needs what is not there: data, hardware, networks or an extra.",
+        "The runs are inconclusive, or it needs something missing: data, hardware, networks or an extra.",
     ),
 }
 """For each verdict: a sign that needs no colour, a class of the style sheet, and what the verdict means."""
@@ -122,8 +122,8 @@ def policy_table(policies: Sequence[PolicyRow]) -> Table:
         for row in policies
     )
     columns = (
-        *("policy", "problem", "sees before deciding", "randomised", "feasible"),
-        *("guarantee (where proven)", "settings and defaults", "what it does"),
+        *("policy", "problem", "observes before deciding", "randomised", "feasible"),
+        *("guarantee (where proven)", "settings and defaults", "description"),
     )
     return Table("Policies", columns, rows)
 
@@ -143,7 +143,7 @@ def oracle_table(oracles: Mapping[str, OracleEntry]) -> Table:
         for name, entry in oracles.items()
     )
     columns = (
-        *("oracle", "problem", "sees", "what it computes", "what its bound rests on"),
+        *("oracle", "problem", "observes", "computes", "guarantee of the bound"),
         *("methods, the default first", "settings and defaults"),
     )
     return Table("Oracles", columns, rows)

@@ -159,10 +159,10 @@ def test_the_signs_of_the_verdicts_differ_without_colour() -> None:
 
 def test_an_unexpected_verdict_stands_out(text: str, tmp_path: Path) -> None:
     assert text.count("Not as expected") == 2  # above, and in the section of claim 1
-    assert "the verdict we stand for is “holds”" in text
+    assert "the expected verdict is “holds”" in text
     expected = write(tmp_path, CLAIMS[:1]).read_text("utf-8")
     assert "Not as expected" not in expected
-    assert "Every verdict is the one we stand for." in expected
+    assert "Every verdict is as expected." in expected
 
 
 def test_the_counterexample_can_be_had_with_its_size(text: str, page: Path) -> None:
