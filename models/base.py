@@ -6,14 +6,11 @@ is handed out event by event through an *episode*. A policy never sees the insta
 
 from __future__ import annotations
 
-import difflib
 import gzip
 import hashlib
 import json
 import os
-import re
 import stat
-import sys
 import tempfile
 import zlib
 from abc import ABC, abstractmethod
@@ -23,6 +20,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
+
+from .checks import MOST_WHOLE as MOST_WHOLE
+from .checks import SMALLEST as SMALLEST
+from .checks import ClairvoyantError as ClairvoyantError
+from .checks import InputError as InputError
+from .checks import did_you_mean as did_you_mean
+from .checks import need as need
+from .checks import numbers as numbers
+from .checks import refuse_unknown as refuse_unknown
+from .checks import things as things
+from .fields import Field, Record, Text
 
 if TYPE_CHECKING:  # where nothing is said of the setting or of decisions, they are anything
     from typing_extensions import TypeVar as WithDefault
@@ -34,22 +42,8 @@ else:
 
 FORMAT_VERSION = 1
 
-MOST_WHOLE = 2**53 - 1
-"""The largest whole number that is read: up to here all of them are exact, in every program and format."""
-
-SMALLEST = sys.float_info.min
-"""The number nearest to 0 that is read, 2.2e-308: below it floats lose digits."""
-
 MOST_BYTES = 2**28
 """The most that is read from a file, 256 MiB once it is unpacked."""
-
-
-class ClairvoyantError(Exception):
-    """Base of every error this package raises on purpose."""
-
-
-class InputError(ClairvoyantError, ValueError):
-    """Input that cannot be used: it names the field, the index and the value, before any work is done."""
 
 
 class DecisionError(ClairvoyantError):
@@ -101,23 +95,30 @@ class Origin:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
-        return {"source": self.source, "real": list(self.real), "filled": list(self.filled)}
+        return _ORIGIN.write(self)
 
     @classmethod
     def from_dict(cls, data: Any) -> Origin:
         """Read the JSON form; refuse unknown or malformed fields by name."""
-        if not isinstance(data, Mapping):
-            raise InputError(f"origin: {data!r} is not an object")
-        refuse_unknown(data, {"source", "real", "filled"}, "origin.")
-        lists = {}
-        for key in ("real", "filled"):
-            value = data.get(key, [])
-            if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
-                raise InputError(f"origin.{key}: {value!r} is not a list of strings")
-            lists[key] = tuple(value)
-        if not isinstance(data.get("source"), str):
-            raise InputError(f"origin.source: {data.get('source')!r} is not a string")
-        return cls(data["source"], lists["real"], lists["filled"])
+        origin: Origin = _ORIGIN.read(data, "origin", {})
+        return origin
+
+
+_ORIGIN = Record(
+    Field("source", Text(), "what made the instance"),
+    Field("real", Text(listed=True), "which of its columns are real", optional=True),
+    Field("filled", Text(listed=True), "which are filled in, and how", optional=True),
+    make=Origin,
+)
+ORIGIN = Field(
+    "origin",
+    _ORIGIN,
+    "where it comes from; no effect on any result",
+    optional=True,
+    hidden=True,
+    counts=False,
+)
+"""The field of every instance."""
 
 
 @dataclass(frozen=True)
@@ -266,6 +267,60 @@ class Instance(ABC, Generic[SettingType]):
             raise InputError(f"{path}: {error}") from error
 
 
+class Declared(Instance[SettingType]):
+    """An instance whose fields are declared: files, content and a JSON Schema come from there.
+
+    Subclasses set ``declared``. Their constructors read each field by its ``reader``, and keep its value where
+    it says.
+    """
+
+    declared: ClassVar[Record]
+
+    def _values(self) -> Iterator[tuple[Field, Any]]:
+        values = (
+            (one, getattr(self if one.hidden else self.setting, one.at)) for one in self.declared.fields
+        )
+        return self.declared.present(values)
+
+    def content(self) -> Iterator[tuple[str, Any]]:
+        """Yield what identifies the instance: what is declared to count."""
+        for one, value in self._values():
+            if one.counts:
+                yield one.argument, value if isinstance(value, np.ndarray) else one.kind.write(value)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form, ``problem`` and ``version`` first."""
+        head = {"problem": self.problem, "version": FORMAT_VERSION}
+        return head | self.declared.written(self._values())
+
+    @classmethod
+    def given(cls, data: Any) -> dict[str, Any]:
+        """Return the fields of a JSON form by their names, unread but for the origin."""
+        found = cls.declared.given(data, also=("problem", "version"))
+        return found | ({"origin": Origin.from_dict(found["origin"])} if "origin" in found else {})
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Build an instance from its JSON form; see the class for what is refused."""
+        return cls.of(cls.given(data))
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Self:
+        """Build an instance from fields by their names."""
+        return cls(**{one.argument: given[one.name] for one in cls.declared.fields if one.name in given})
+
+    @classmethod
+    def schema(cls) -> dict[str, Any]:
+        """Return the JSON Schema of files: whatever is read has this form."""
+        schema = cls.declared.schema()
+        head = {"problem": {"const": cls.problem}, "version": {"const": FORMAT_VERSION}}
+        return (
+            {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": cls.problem}
+            | schema
+            | {"properties": head | schema["properties"], "required": [*head, *schema["required"]]}
+        )
+
+
 def reason(error: Exception) -> str:
     """Return why something failed, without the path that the system repeats."""
     return getattr(error, "strerror", None) or str(error)
@@ -401,55 +456,6 @@ def remove_parts(folder: Path) -> None:
         part.unlink(missing_ok=True)
 
 
-def did_you_mean(name: object, known: Iterable[str]) -> str:
-    """Return what ends the refusal of an unknown name: the known one that is most like it, if any is."""
-    close = difflib.get_close_matches(name, list(known), 1) if isinstance(name, str) else []
-    return f"; did you mean {close[0]!r}?" if close else ""
-
-
-def things(number: float, names: str) -> str:
-    """Return what so many things are called: "jobs that can never finish", of which there may be one."""
-    return re.sub("s(?= of | that | per | at |$)", "", names, count=1) if number == 1 else names
-
-
-def refuse_unknown(data: Mapping[str, Any], known: set[str], prefix: str = "") -> None:
-    """Raise for the first key that is not known, or for what is no object."""
-    _refuse_no_object(data, prefix)
-    for key in data:
-        if key not in known:
-            expected = ", ".join(sorted(known))
-            raise InputError(
-                f"{prefix}{key}: unknown field; expected one of {expected}{did_you_mean(key, sorted(known))}"
-            )
-
-
-def _refuse_no_object(data: Any, prefix: str) -> None:
-    if not isinstance(data, Mapping):
-        raise InputError(f"{prefix.rstrip('.') or 'instance'}: {data!r} is not an object")
-
-
-def need(data: Mapping[str, Any], key: str, prefix: str = "") -> Any:
-    """Return a field that must be there."""
-    _refuse_no_object(data, prefix)
-    if key not in data:
-        raise InputError(f"{prefix}{key}: missing field")
-    return data[key]
-
-
-def fields(data: Any, required: Iterable[str], optional: Iterable[str] = ()) -> dict[str, Any]:
-    """Return the fields of an instance's JSON form that are there, and its ``origin`` read.
-
-    Raises
-    ------
-    InputError
-        For a field that is not known, or one that must be there and is not.
-    """
-    known = (*required, *optional)
-    refuse_unknown(data, {*known, "problem", "version", "origin"})
-    found = {name: need(data, name) for name in known if name in data or name in required}
-    return found | ({"origin": Origin.from_dict(data["origin"])} if "origin" in data else {})
-
-
 def decided(decision: Any, shape: tuple[int, ...], axes: str = "", wanted: str = "") -> np.ndarray:
     """Return a decision as a contiguous float array.
 
@@ -487,96 +493,3 @@ def frozen(array: np.ndarray) -> np.ndarray:
 def frozen_copy(array: np.ndarray) -> np.ndarray:
     """Return a read-only copy."""
     return frozen(np.array(array, order="C"))
-
-
-def numbers(
-    value: Any,
-    field: str,
-    shape: tuple[int | None, ...],
-    *,
-    low: float = 0.0,
-    high: float = np.inf,
-    integer: bool = False,
-) -> np.ndarray:
-    """Turn nested lists or an array into a read-only array of checked numbers.
-
-    Parameters
-    ----------
-    value
-        Nested lists of numbers, or an array.
-    field
-        Name used in error messages.
-    shape
-        Expected shape; ``None`` where any length will do.
-    low, high
-        Allowed range, both ends included.
-    integer
-        Whether every number must be whole.
-
-    Raises
-    ------
-    InputError
-        Naming the field, the index and the value of the first entry at fault.
-    """
-    array = _regular(value, field, len(shape))
-    if array.size == 0 and len(shape) == 2 and array.ndim == 1 and shape[1] is not None:
-        array = array.reshape(0, shape[1])
-    expected = "x".join("any" if n is None else str(n) for n in shape)
-    if array.ndim != len(shape) or any(n not in (None, m) for n, m in zip(shape, array.shape, strict=True)):
-        got = "x".join(map(str, array.shape)) or "a single number"
-        raise InputError(f"{field}: shape {got} does not fit, expected {expected}")
-    ok = np.isfinite(array) & (array >= low) & (array <= high)
-    if integer:
-        ok &= array == np.floor(array)
-    kind = "a whole number" if integer else "a finite number"
-    upper = "" if high == np.inf else f" and at most {high:.12g}"
-    _refuse_first(~ok, array, field, f"is not {kind} of at least {low:.12g}{upper}")
-    _refuse_first((array != 0.0) & (abs(array) < SMALLEST), array, field, TOO_SMALL)
-    if integer:
-        _refuse_first(abs(array) > MOST_WHOLE, array, field, TOO_LARGE)
-    array = array + 0.0  # -0.0 becomes 0.0, so that equal numbers give equal digests
-    result = np.array(array, dtype=np.int64 if integer else np.float64, order="C")
-    result.setflags(write=False)
-    return result
-
-
-TOO_SMALL = "is nearer to 0 than 2.2e-308, where numbers lose digits"
-TOO_LARGE = f"is beyond {MOST_WHOLE}, up to which whole numbers are exact"
-
-
-def _refuse_first(wrong: np.ndarray, array: np.ndarray, field: str, why: str) -> None:
-    """Raise for the first entry that is wrong."""
-    if not wrong.any():
-        return
-    index = tuple(int(i) for i in np.argwhere(wrong)[0])
-    where = "".join(f"[{i}]" for i in index)
-    raise InputError(f"{field}{where}: {repr(float(array[index])).removesuffix('.0')} {why}")
-
-
-def _is_row(node: Any) -> bool:
-    return isinstance(node, (list, tuple)) or (isinstance(node, np.ndarray) and node.ndim > 0)
-
-
-def _regular(value: Any, field: str, depth: int) -> np.ndarray:
-    """Return a float array, or say which entry is not a number or which row has another length."""
-    if isinstance(value, np.ndarray) and value.dtype.kind in "iuf":
-        return value.astype(np.float64)
-
-    def walk(node: Any, index: tuple[int, ...]) -> None:
-        where = field + "".join(f"[{i}]" for i in index)
-        if len(index) == depth:
-            if isinstance(node, bool) or not isinstance(node, (int, float, np.integer, np.floating)):
-                raise InputError(f"{where}: {node!r} is not a number")
-            if isinstance(node, int) and abs(node) > sys.float_info.max:
-                raise InputError(f"{where}: a whole number beyond 1.8e308 is too large")
-            return
-        if not _is_row(node):
-            raise InputError(f"{where}: {node!r} is not a list")
-        first = len(node[0]) if len(node) and _is_row(node[0]) else None
-        for i, child in enumerate(node):
-            walk(child, (*index, i))
-            if first is not None and len(child) != first:
-                raise InputError(f"{where}[{i}]: length {len(child)} differs from {first} of the first row")
-
-    walk(value, ())
-    return np.asarray(value, dtype=np.float64)

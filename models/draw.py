@@ -6,12 +6,14 @@ import inspect
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
-from numbers import Integral, Real
 from typing import Any, ParamSpec, TypeVar, get_type_hints
 
 import numpy as np
 
-from .base import MOST_WHOLE, SMALLEST, TOO_LARGE, TOO_SMALL, InputError, did_you_mean
+from .checks import InputError as InputError
+from .checks import choose as choose
+from .checks import real as real
+from .checks import whole as whole
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -72,39 +74,6 @@ def source(seed: int, stream: int) -> np.random.SeedSequence:
     return np.random.SeedSequence(seed, spawn_key=(stream,))
 
 
-def whole(field: str, value: Any, low: int, high: float = math.inf) -> int:
-    """Return a whole number from ``low`` to ``high``, or raise an InputError."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or not low <= int(value) <= high:
-        upper = "" if high == math.inf else f" and at most {high:.0f}"
-        raise InputError(f"{field}: {_shown(value)} is not a whole number of at least {low}{upper}")
-    if int(value) > MOST_WHOLE:
-        raise InputError(f"{field}: {_shown(value)} {TOO_LARGE}")
-    return int(value)
-
-
-def real(field: str, value: Any, low: float, high: float = math.inf) -> float:
-    """Return a finite number from ``low`` to ``high``, or raise an InputError."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise InputError(f"{field}: {value!r} is not a finite number")
-    try:
-        result = float(value)
-    except OverflowError:
-        result = math.inf
-    if not math.isfinite(result):
-        raise InputError(f"{field}: {_shown(value)} is not a finite number")
-    if 0.0 < abs(result) < SMALLEST:
-        raise InputError(f"{field}: {value!r} {TOO_SMALL}")
-    if not low <= result <= high:
-        upper = "" if high == math.inf else f" and at most {high:g}"
-        raise InputError(f"{field}: {value!r} is not at least {low:g}{upper}")
-    return result
-
-
-def _shown(value: Any) -> str:
-    """Return a number as an error tells it: Python does not print thousands of digits."""
-    return repr(value) if not isinstance(value, int) or value.bit_length() <= 2048 else "a number so long"
-
-
 def truth(field: str, value: Any) -> bool:
     """Return True or False, or raise an InputError for anything else."""
     if not isinstance(value, (bool, np.bool_)):
@@ -132,14 +101,6 @@ def _pair(field: str, value: Any) -> Sequence[Any]:
     if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != 2:
         raise InputError(f"{field}: {value!r} is not a pair (smallest, largest)")
     return value
-
-
-def choose(name: Any, known: Iterable[str], field: str) -> str:
-    """Return ``name`` if it is known, or raise an InputError that lists what is, the likest name last."""
-    options = list(known)
-    if not isinstance(name, str) or name not in options:
-        raise InputError(f"{field}: {name!r} is not one of {', '.join(options)}{did_you_mean(name, options)}")
-    return name
 
 
 def choose_some(field: str, names: Any, known: Iterable[str]) -> tuple[str, ...]:

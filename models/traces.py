@@ -9,7 +9,8 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from .base import MOST_WHOLE, SMALLEST, TOO_LARGE, TOO_SMALL, InputError, read_text, things
+from .base import read_text
+from .checks import MOST_WHOLE, SMALLEST, TOO_LARGE, TOO_SMALL, InputError, things
 
 Row = Mapping[str, str]
 

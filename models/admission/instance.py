@@ -5,29 +5,20 @@ A job earns its utility in the slot in which its work is done; one that is never
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from operator import itemgetter
+from typing import Any, ClassVar
 
 import numpy as np
 
-from ..base import (
-    FORMAT_VERSION,
-    InputError,
-    Instance,
-    Origin,
-    Violation,
-    fields,
-    frozen,
-    numbers,
-    things,
-)
-from ..draw import whole
+from ..base import ORIGIN, Declared, InputError, Origin, Violation, frozen, things
+from ..fields import Field, List, Number, Record, Text
 from .episode import SlotEpisode
-from .jobs import LARGEST, UNIT, Job, units
+from .jobs import AMOUNT, JOB, UNIT, Job, units
 from .prices import price_range
 from .schedule import Deployment, Schedule
-from .setting import PriceRange, Setting
+from .setting import PRICES, PriceRange, Setting
 
 MOST_SLOTS = 10_000
 
@@ -38,10 +29,33 @@ MOST_REMARKS = 10
 """How many of the jobs that can never finish are named."""
 
 
-FIELDS = ("horizon", "resources", "worker_servers", "parameter_servers", "jobs")
+FIELDS = Record(
+    Field("horizon", Number(low=1, high=MOST_SLOTS, integer=True), "T; the slots are 1, ..., T"),
+    Field("resources", Text(listed=True, axis="R", names=True), "names of the resources"),
+    Field(
+        "worker_servers", Number(("H", "R"), **AMOUNT), "what each machine for workers has of each resource"
+    ),
+    Field("parameter_servers", Number(("K", "R"), **AMOUNT), "what each machine for parameter servers has"),
+    Field(
+        "jobs",
+        List(JOB),
+        "see below; stored by arrival, those of the same slot as they were given",
+        hidden=True,
+    ),
+    ORIGIN,
+    Field(
+        "announced",
+        PRICES,
+        "the price range told to policies that ask for it; that of all jobs by default",
+        optional=True,
+        null=True,
+        at="_given",
+        hidden=True,
+    ),
+)
 
 
-class AdmissionInstance(Instance[Setting]):
+class AdmissionInstance(Declared[Setting]):
     """An admission problem: machines of two kinds, and jobs that arrive over a horizon.
 
     Parameters
@@ -74,6 +88,7 @@ class AdmissionInstance(Instance[Setting]):
     """
 
     problem: ClassVar[str] = "admission"
+    declared: ClassVar[Record] = FIELDS
     setting: Setting
     jobs: tuple[Job, ...]
 
@@ -88,23 +103,21 @@ class AdmissionInstance(Instance[Setting]):
         announced: Any = None,
         origin: Origin | None = None,
     ) -> None:
-        slots = whole("horizon", horizon, 1, MOST_SLOTS)
-        names = _names(resources)
-        machines = []
+        sizes = {"T": FIELDS.reader({})("horizon", horizon)}
+        read = FIELDS.reader(sizes)
+        names, machines = read("resources", resources), []
         for field, given in (("worker_servers", worker_servers), ("parameter_servers", parameter_servers)):
-            machines.append(numbers(given, field, (None, len(names)), high=LARGEST))
-            if units(machines[-1], field).sum(axis=0, dtype=np.float64).max() > MOST_UNITS:
+            machines.append(read(field, given))
+            if units(machines[-1]).sum(axis=0, dtype=np.float64).max() > MOST_UNITS:
                 raise InputError(f"{field}: all machines together have more than {MOST_UNITS / UNIT:.6g}")
-        self.setting = Setting(slots, names, *machines)
-        if not isinstance(jobs, list | tuple):
-            raise InputError(f"jobs: {jobs!r} is not a list")
-        read = [Job.from_dict(job, i, len(names), slots) for i, job in enumerate(jobs)]
-        read.sort(key=lambda job: job.arrival)
-        self.jobs = tuple(
-            Job(**{**{f: getattr(job, f) for f in job.__dataclass_fields__}, "index": i})
-            for i, job in enumerate(read)
-        )
-        self._given = None if announced is None else PriceRange.from_dict(announced, len(names))
+        self.setting = Setting(sizes["T"], names, *machines)
+        rows = read("jobs", jobs)
+        for i, row in enumerate(rows):
+            if row["minibatch_time"] == row["gradient_size"] == 0.0:
+                raise InputError(f"jobs[{i}].minibatch_time: 0 with gradient_size 0 leaves no work to do")
+        rows.sort(key=itemgetter("arrival"))
+        self.jobs = tuple(Job(index=i, **row) for i, row in enumerate(rows))
+        self._given: PriceRange | None = read("announced", announced)
         self.origin = origin if origin is not None else Origin("given by hand")
 
     def __repr__(self) -> str:
@@ -275,50 +288,6 @@ class AdmissionInstance(Instance[Setting]):
         accepted = np.flatnonzero(ends)
         slots = ends[accepted].tolist()
         return {"jobs_accepted": len(slots), "accepted": accepted.tolist(), "done_in_slots": slots}
-
-    def content(self) -> Iterator[tuple[str, Any]]:
-        """Yield what identifies the instance; the origin does not."""
-        s = self.setting
-        yield "horizon", s.horizon
-        yield "resources", list(s.resources)
-        yield "worker_servers", s.worker_servers
-        yield "parameter_servers", s.parameter_servers
-        yield "jobs", [job.to_dict() for job in self.jobs]
-        if self._given is not None:
-            yield "announced", self._given.to_dict()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form, with ``origin``, and ``announced`` if that was given."""
-        s = self.setting
-        data = {
-            "problem": self.problem,
-            "version": FORMAT_VERSION,
-            "horizon": s.horizon,
-            "resources": list(s.resources),
-            "worker_servers": s.worker_servers.tolist(),
-            "parameter_servers": s.parameter_servers.tolist(),
-            "jobs": [job.to_dict() for job in self.jobs],
-            "origin": self.origin.to_dict(),
-        }
-        if self._given is not None:
-            data["announced"] = self._given.to_dict()
-        return data
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Build an instance from its JSON form; see the class for what is refused."""
-        return cls(**fields(data, FIELDS, ("announced",)))
-
-
-def _names(resources: Any) -> tuple[str, ...]:
-    if not isinstance(resources, list | tuple) or not resources:
-        raise InputError(f"resources: {resources!r} is not a list of at least one name")
-    for i, name in enumerate(resources):
-        if not isinstance(name, str) or not name:
-            raise InputError(f"resources[{i}]: {name!r} is not a name")
-        if name in resources[:i]:
-            raise InputError(f"resources[{i}]: {name!r} stands twice")
-    return tuple(resources)
 
 
 def _by_job(rows: np.ndarray, jobs: int) -> np.ndarray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -11,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..base import InputError, frozen, need, numbers, refuse_unknown
-from ..draw import real, whole
+from ..base import frozen
+from ..fields import Field, Number, Record
 
 MOST_CHUNKS = 10_000
 LARGEST = 1e9
@@ -22,10 +21,6 @@ DECIMALS = 6
 UNIT = 10**DECIMALS
 """Amounts of resources are whole multiples of 1 / UNIT, so that sums of them are exact."""
 
-FIELDS = (
-    *("arrival", "epochs", "chunks", "minibatches", "minibatch_time", "gradient_size"),
-    *("worker_bandwidth", "server_bandwidth", "worker_demand", "server_demand", "utility"),
-)
 INSENSITIVE, SENSITIVE, CRITICAL = "insensitive", "sensitive", "critical"
 CLASSES = (INSENSITIVE, SENSITIVE, CRITICAL)
 """The utility classes of Sec. V.A: decay 0, decay below :data:`CRITICAL_DECAY`, and the rest."""
@@ -38,21 +33,37 @@ def exact(value: float) -> Fraction:
     return Fraction(repr(float(value)))
 
 
-def units(array: np.ndarray, field: str) -> np.ndarray:
-    """Return amounts as whole multiples of 1e-6, read-only.
+def units(array: np.ndarray) -> np.ndarray:
+    """Return amounts as whole multiples of 1e-6, read-only."""
+    return frozen(np.rint(array * UNIT).astype(np.int64))
 
-    Raises
-    ------
-    InputError
-        For an amount with more than six decimals, naming field, index and value.
-    """
-    scaled = np.rint(array * UNIT)
-    for index in np.argwhere(scaled / UNIT != array)[:1]:
-        where = "".join(f"[{i}]" for i in index)
-        raise InputError(f"{field}{where}: {float(array[tuple(index)])!r} has more than {DECIMALS} decimals")
-    result: np.ndarray = scaled.astype(np.int64)
-    result.setflags(write=False)
-    return result
+
+AMOUNT: dict[str, Any] = {"high": LARGEST, "unit": UNIT}
+COUNT: dict[str, Any] = {"low": 1, "high": LARGEST, "integer": True}
+BANDWIDTH = Number(low=1.0 / LARGEST, high=LARGEST)
+"""What is divided by is so large that quotients, and so work, are finite."""
+
+JOB = Record(
+    Field("arrival", Number(low=1, high="T", integer=True), "the first slot in which it may run"),
+    Field("epochs", Number(**COUNT), "E: how often the data is trained"),
+    Field(
+        "chunks", Number(low=1, high=MOST_CHUNKS, integer=True), "N: chunks of data; at most N workers run"
+    ),
+    Field("minibatches", Number(**COUNT), "M: mini-batches in a chunk"),
+    Field("minibatch_time", Number(high=LARGEST), "slots that a worker takes for a mini-batch"),
+    Field(
+        "gradient_size",
+        Number(high=LARGEST),
+        "size of the gradients of a mini-batch, in the unit of bandwidth times slots",
+    ),
+    Field("worker_bandwidth", BANDWIDTH, "b, of a worker"),
+    Field("server_bandwidth", BANDWIDTH, "B, of a parameter server"),
+    Field("worker_demand", Number(("R",), **AMOUNT), "what a worker takes of each resource"),
+    Field("server_demand", Number(("R",), **AMOUNT), "what a parameter server takes of each resource"),
+    Field("utility.priority", Number(high=LARGEST, above=True), "gamma1"),
+    Field("utility.decay", Number(high=LARGEST), "gamma2"),
+    Field("utility.target", Number(high=LARGEST), "gamma3"),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,12 +133,12 @@ class Job:
     @cached_property
     def worker_units(self) -> np.ndarray:
         """``worker_demand`` in whole multiples of 1e-6, shape (R,)."""
-        return units(self.worker_demand, f"jobs[{self.index}].worker_demand")
+        return units(self.worker_demand)
 
     @cached_property
     def server_units(self) -> np.ndarray:
         """``server_demand`` in whole multiples of 1e-6, shape (R,)."""
-        return units(self.server_demand, f"jobs[{self.index}].server_demand")
+        return units(self.server_demand)
 
     @property
     def kind(self) -> str:
@@ -150,13 +161,6 @@ class Job:
         result: np.ndarray = self.utility(np.arange(horizon - self.arrival + 1))
         return result
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        data = {name: getattr(self, name) for name in FIELDS[:-3]}
-        for name in ("worker_demand", "server_demand"):
-            data[name] = getattr(self, name).tolist()
-        return {**data, "utility": {name: getattr(self, name) for name in ("priority", "decay", "target")}}
-
     @classmethod
     def from_dict(cls, data: Any, index: int, resources: int, horizon: int) -> Job:
         """Read the JSON form of the job that the instance calls ``jobs[index]``.
@@ -166,48 +170,4 @@ class Job:
         InputError
             Naming the field, the index and the value at fault.
         """
-        at = f"jobs[{index}]"
-        if not isinstance(data, Mapping):
-            raise InputError(f"{at}: {data!r} is not an object")
-        refuse_unknown(data, set(FIELDS), f"{at}.")
-        values = {name: need(data, name, f"{at}.") for name in FIELDS}
-        utility = values.pop("utility")
-        if not isinstance(utility, Mapping):
-            raise InputError(f"{at}.utility: {utility!r} is not an object")
-        refuse_unknown(utility, {"priority", "decay", "target"}, f"{at}.utility.")
-        priority, decay, target = (
-            real(f"{at}.utility.{name}", need(utility, name, f"{at}.utility."), 0.0, LARGEST) + 0.0
-            for name in ("priority", "decay", "target")
-        )
-        if priority == 0.0:
-            raise InputError(f"{at}.utility.priority: {utility['priority']!r} is not above 0")
-        job = cls(
-            index=index,
-            arrival=whole(f"{at}.arrival", values["arrival"], 1, horizon),
-            epochs=whole(f"{at}.epochs", values["epochs"], 1, LARGEST),
-            chunks=whole(f"{at}.chunks", values["chunks"], 1, MOST_CHUNKS),
-            minibatches=whole(f"{at}.minibatches", values["minibatches"], 1, LARGEST),
-            minibatch_time=real(f"{at}.minibatch_time", values["minibatch_time"], 0.0, LARGEST) + 0.0,
-            gradient_size=real(f"{at}.gradient_size", values["gradient_size"], 0.0, LARGEST) + 0.0,
-            worker_bandwidth=_positive(f"{at}.worker_bandwidth", values["worker_bandwidth"]),
-            server_bandwidth=_positive(f"{at}.server_bandwidth", values["server_bandwidth"]),
-            worker_demand=_amounts(f"{at}.worker_demand", values["worker_demand"], resources),
-            server_demand=_amounts(f"{at}.server_demand", values["server_demand"], resources),
-            priority=priority,
-            decay=decay,
-            target=target,
-        )
-        if job.work == 0:
-            raise InputError(f"{at}.minibatch_time: 0 with gradient_size 0 leaves no work to do")
-        return job
-
-
-def _positive(field: str, value: Any) -> float:
-    """Return what is divided by: it is so large that quotients, and so work, are finite."""
-    return real(field, value, 1.0 / LARGEST, LARGEST)
-
-
-def _amounts(field: str, value: Any, resources: int) -> np.ndarray:
-    array = numbers(value, field, (resources,), high=LARGEST)
-    units(array, field)
-    return array
+        return cls(index=index, **JOB.read(data, f"jobs[{index}]", {"R": resources, "T": horizon}))

@@ -6,15 +6,15 @@ Slots have numbers 1, ..., T, as in the paper; jobs, machines and resources coun
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ..base import InputError, frozen, need, refuse_unknown
+from ..base import InputError, frozen
 from ..draw import real
+from ..fields import Field, Kind, Number, Record, Sizes
 from .jobs import UNIT, Job, units
 
 
@@ -42,12 +42,12 @@ class Setting:
     @cached_property
     def worker_units(self) -> np.ndarray:
         """``worker_servers`` in whole multiples of 1e-6, shape (H, R)."""
-        return units(self.worker_servers, "worker_servers")
+        return units(self.worker_servers)
 
     @cached_property
     def server_units(self) -> np.ndarray:
         """``parameter_servers`` in whole multiples of 1e-6, shape (K, R)."""
-        return units(self.parameter_servers, "parameter_servers")
+        return units(self.parameter_servers)
 
     @cached_property
     def worker_total(self) -> np.ndarray:
@@ -117,9 +117,6 @@ def _room(capacity: np.ndarray, demand: np.ndarray, most: int) -> np.ndarray:
     return result
 
 
-_SIDES = ("workers", "servers")
-
-
 @dataclass(frozen=True, eq=False)
 class PriceRange:
     """Logarithms of U and L, and how large a job is beside a machine.
@@ -158,49 +155,51 @@ class PriceRange:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form; null stands for what no job asks for."""
-        return {
-            **{f"upper_{side}": [_number(u) for u in getattr(self, f"upper_{side}")] for side in _SIDES},
-            **{f"lower_{side}": _number(getattr(self, f"lower_{side}")) for side in _SIDES},
-            **{f"floor_{side}": _number(getattr(self, f"floor_{side}")) for side in _SIDES},
-            "share": self.share,
-        }
-
-    @classmethod
-    def from_dict(cls, data: Any, resources: int) -> PriceRange:
-        """Read the JSON form.
-
-        Raises
-        ------
-        InputError
-            Naming the field, the index and the value at fault.
-        """
-        if not isinstance(data, Mapping):
-            raise InputError(f"announced: {data!r} is not an object")
-        names = [f"{what}_{side}" for what in ("upper", "lower", "floor") for side in _SIDES]
-        refuse_unknown(data, {*names, "share"}, "announced.")
-        values: dict[str, Any] = {}
-        for name in names:
-            value = need(data, name, "announced.")
-            if name.startswith("upper"):
-                if not isinstance(value, list | tuple) or len(value) != resources:
-                    raise InputError(f"announced.{name}: {value!r} is not a list of {resources} numbers")
-                read = [_logarithm(f"announced.{name}[{r}]", v, -np.inf) for r, v in enumerate(value)]
-                values[name] = np.array(read)
-                values[name].setflags(write=False)
-            else:
-                values[name] = _logarithm(f"announced.{name}", value, np.inf)
-        share = _logarithm("announced.share", need(data, "share", "announced."), math.nan)
-        if not 0.0 <= share <= 1.0:
-            raise InputError(f"announced.share: {data['share']!r} is not between 0 and 1")
-        return cls(**values, share=share)
+        return PRICES.write(self)
 
 
-def _number(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
+@dataclass(frozen=True)
+class Logarithm(Kind):
+    """A logarithm, or a list of them, one per resource; null stands for what no job asks for."""
+
+    missing: float
+    listed: bool = False
+
+    def read(self, value: Any, where: str, sizes: Sizes) -> Any:
+        """Return the number, or an array."""
+        if not self.listed:
+            return self.missing if value is None else real(where, value, -math.inf)
+        if not isinstance(value, list | tuple) or len(value) != sizes["R"]:
+            raise InputError(f"{where}: {value!r} is not a list of {sizes['R']} numbers")
+        one = Logarithm(self.missing)
+        return frozen(np.array([one.read(v, f"{where}[{r}]", sizes) for r, v in enumerate(value)]))
+
+    def write(self, value: Any) -> Any:
+        """Return the number or the list, null where there is none."""
+        found = [float(v) if np.isfinite(v) else None for v in np.atleast_1d(value)]
+        return found if self.listed else found[0]
+
+    def schema(self) -> dict[str, Any]:
+        """Return the JSON Schema."""
+        one = {"type": ["number", "null"]}
+        return {"type": "array", "items": one} if self.listed else one
 
 
-def _logarithm(field: str, value: Any, missing: float) -> float:
-    return missing if value is None else real(field, value, -math.inf)
+UPPER, LOWER = Logarithm(-math.inf, listed=True), Logarithm(math.inf)
+PRICES = Record(
+    Field(
+        "upper_workers",
+        UPPER,
+        "[R], logarithms of the highest prices of workers; null where nobody asks for the resource",
+    ),
+    Field("upper_servers", UPPER, "[R], those of parameter servers"),
+    Field("lower_workers", LOWER, "logarithm of the lowest price of workers without the floor, or null"),
+    Field("lower_servers", LOWER, "that of parameter servers"),
+    Field("floor_workers", LOWER, "logarithm of the lowest price of workers with the floor, or null"),
+    Field("floor_servers", LOWER, "that of parameter servers"),
+    Field("share", Number(high=1.0), "the largest share of a machine that a job takes in a slot"),
+    make=PriceRange,
+)
 
 
 @dataclass(frozen=True)

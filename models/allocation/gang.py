@@ -20,10 +20,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ..base import InputError, Instance, Origin, Violation, decided, need, numbers, refuse_unknown
+from ..base import Declared, InputError, Origin, Violation, decided
+from ..fields import Field, Number, Record
 from . import draw
 from .episode import SlotEpisode
-from .instance import AllocationInstance, magnitudes
+from .instance import FIELDS, SIZE, AllocationInstance
 from .setting import TOLERANCE, Setting
 
 
@@ -160,7 +161,28 @@ class AllocationGangSetting:
         return [Violation("minimum", (int(p),), float(lack[p])) for p in np.flatnonzero(lack > 0)]
 
 
-class AllocationGangInstance(Instance[AllocationGangSetting]):
+GANG = Record(
+    *FIELDS.fields,
+    Field(
+        "gang.demand",
+        Number(("L", "tasks", "K"), **SIZE, each="port"),
+        "the most devices of a kind that a task takes over all servers",
+    ),
+    Field(
+        "gang.floor",
+        Number(("L", "tasks", "K"), **SIZE, each="port"),
+        "the least it needs to run; at most the demand",
+    ),
+    Field(
+        "gang.minimum",
+        Number(("L",), integer=True),
+        "how many tasks of a job must run for the job to run; at most those it has",
+    ),
+)
+PARTS = GANG.fields[-3:]
+
+
+class AllocationGangInstance(Declared[AllocationGangSetting]):
     """A gang scheduling problem.
 
     Parameters
@@ -179,13 +201,16 @@ class AllocationGangInstance(Instance[AllocationGangSetting]):
     """
 
     problem: ClassVar[str] = "allocation-gang"
+    declared: ClassVar[Record] = GANG
     setting: AllocationGangSetting
 
     def __init__(self, base: AllocationInstance, *, demand: Any, floor: Any, minimum: Any) -> None:
         ports, kinds = base.setting.ports, base.setting.kinds
-        a = _per_task(demand, "gang.demand", ports, kinds)
-        b = _per_task(floor, "gang.floor", ports, kinds)
-        m = numbers(minimum, "gang.minimum", (ports,), integer=True)
+        read = GANG.reader({"L": ports, "K": kinds})
+        a, b, m = (
+            read(f"gang.{name}", value)
+            for name, value in (("demand", demand), ("floor", floor), ("minimum", minimum))
+        )
         for p in range(ports):
             if len(a[p]) != len(b[p]):
                 raise InputError(f"gang.floor[{p}]: {len(b[p])} tasks, but gang.demand has {len(a[p])}")
@@ -262,32 +287,16 @@ class AllocationGangInstance(Instance[AllocationGangSetting]):
         s = self.setting
         start = np.searchsorted(s.task_port, np.arange(s.ports + 1))
         split = [slice(start[p], start[p + 1]) for p in range(s.ports)]
-        return {
-            **self.base.to_dict(),
-            "problem": self.problem,
-            "gang": {
-                "demand": [s.task_demand[part].tolist() for part in split],
-                "floor": [s.task_floor[part].tolist() for part in split],
-                "minimum": s.minimum.tolist(),
-            },
-        }
+        tasks = ([array[part] for part in split] for array in (s.task_demand, s.task_floor))
+        gang = zip(PARTS, (*tasks, s.minimum), strict=True)
+        return {**self.base.to_dict(), "problem": self.problem, **GANG.written(gang)}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Build an instance from its JSON form; see the class for what is refused."""
-        gang = need(data, "gang")
-        if not isinstance(gang, Mapping):
-            raise InputError(f"gang: {gang!r} is not an object with demand, floor and minimum")
-        refuse_unknown(gang, {"demand", "floor", "minimum"}, "gang.")
-        base = AllocationInstance.from_dict({key: value for key, value in data.items() if key != "gang"})
-        return cls(base, **{key: need(gang, key, "gang.") for key in ("demand", "floor", "minimum")})
-
-
-def _per_task(value: Any, field: str, ports: int, kinds: int) -> list[np.ndarray]:
-    """Check nested lists [port][task][kind]; return one array (tasks, kinds) per port."""
-    if not isinstance(value, (list, tuple)) or len(value) != ports:
-        raise InputError(f"{field}: expected a list of {ports} lists, one per port")
-    return [magnitudes(rows, f"{field}[{p}]", (None, kinds)) for p, rows in enumerate(value)]
+        given = cls.given(data)
+        gang = {one.argument: given.pop(one.name) for one in PARTS}
+        return cls(AllocationInstance.of(given), **gang)
 
 
 def generate_gang(

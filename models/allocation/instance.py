@@ -9,24 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from ..base import (
-    FORMAT_VERSION,
-    InputError,
-    Instance,
-    Origin,
-    Violation,
-    fields,
-    frozen_copy,
-    need,
-    numbers,
-    refuse_unknown,
-    things,
-)
+from ..base import ORIGIN, Declared, InputError, Origin, Violation, frozen_copy, need, things
+from ..fields import Choice, Field, Number, Record
 from ..graphs import bipartite
 from ..stopwatch import library
 from . import utility
 from .episode import SlotEpisode
-from .setting import Names, Setting
+from .setting import NAMES, Names, Setting
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -36,10 +25,57 @@ LARGEST = 1e50
 """The largest demand, capacity or scale; the smallest that is not 0 is its inverse."""
 
 
-FIELDS = ("edges", "demand", "capacity", "overhead", "utility", "arrivals")
+SIZE: dict[str, Any] = {"high": LARGEST, "least": 1.0 / LARGEST}
+"""Products of a few such numbers neither overflow nor vanish, whatever an oracle or a policy computes."""
+
+SOME = "at least one port, server and kind"
+
+FIELDS = Record(
+    Field(
+        "edges",
+        Number(("E", 2), integer=True),
+        "which port may use which server, as pairs [port, server]; none twice",
+    ),
+    Field(
+        "demand",
+        Number(("L", "K"), **SIZE, some=SOME),
+        "the most devices of a kind that a job takes on one server",
+    ),
+    Field("capacity", Number(("R", "K"), **SIZE, some=SOME), "devices of each kind on each server"),
+    Field(
+        "overhead", Number(("K",), high=1.0, some=SOME), "weight of the communication overhead of each kind"
+    ),
+    Field(
+        "utility.kind",
+        Choice(utility.KINDS, ("R", "K")),
+        "family of the utility",
+        argument="utility_kind",
+        at="kind",
+    ),
+    Field(
+        "utility.alpha", Number(("R", "K"), **SIZE), "scale of the utility; positive where it is `reciprocal`"
+    ),
+    Field(
+        "arrivals",
+        Number(("T", "L"), high=2.0**31, integer=True),
+        "number of jobs at each port in each slot; T may be 0",
+        hidden=True,
+    ),
+    ORIGIN,
+    Field(
+        "names", NAMES, "labels, for people to read", optional=True, null=True, absent=Names(), counts=False
+    ),
+    Field(
+        "copy_of",
+        Number(("L",), high="L - 1", integer=True),
+        "where ports are copies, one per simultaneous job: the port each stems from",
+        optional=True,
+        null=True,
+    ),
+)
 
 
-class AllocationInstance(Instance[Setting]):
+class AllocationInstance(Declared[Setting]):
     """An allocation problem: a :class:`Setting` and the arrivals that nature reveals slot by slot.
 
     Parameters
@@ -68,6 +104,7 @@ class AllocationInstance(Instance[Setting]):
     """
 
     problem: ClassVar[str] = "allocation"
+    declared: ClassVar[Record] = FIELDS
     setting: Setting
 
     def __init__(
@@ -84,27 +121,23 @@ class AllocationInstance(Instance[Setting]):
         origin: Origin | None = None,
         copy_of: Any = None,
     ) -> None:
-        beta = _not_empty("overhead", numbers(overhead, "overhead", (None,), high=1.0))
-        a = _not_empty("demand", magnitudes(demand, "demand", (None, len(beta))))
-        c = _not_empty("capacity", magnitudes(capacity, "capacity", (None, len(beta))))
-        x = numbers(arrivals, "arrivals", (None, len(a)), integer=True, high=2.0**31)
-        counts = {"ports": len(a), "servers": len(c), "kinds": len(beta)}
-        labels = names.to_dict() if isinstance(names, Names) else {} if names is None else names
-        if copy_of is not None:
-            copy_of = numbers(copy_of, "copy_of", (len(a),), integer=True, high=len(a) - 1)
-        kinds, scale = _utilities(utility_kind, alpha, c.shape)
+        sizes: dict[str, int] = {}
+        read = FIELDS.reader(sizes)
+        beta, a, c = read("overhead", overhead), read("demand", demand), read("capacity", capacity)
+        self.arrivals = read("arrivals", arrivals)
+        sizes["L - 1"] = len(a) - 1
+        copies, scale = read("copy_of", copy_of), read("utility.alpha", alpha)
         self.setting = Setting(
-            edges=_edges(edges, len(a), len(c)),
+            edges=_edges(read("edges", edges), len(a), len(c)),
             demand=a,
             capacity=c,
             overhead=beta,
-            kind=kinds,
+            kind=_families(read("utility.kind", utility_kind), scale),
             alpha=scale,
-            slots=len(x),
-            names=Names.from_dict(labels, counts),
-            copy_of=copy_of,
+            slots=len(self.arrivals),
+            names=read("names", names.to_dict() if isinstance(names, Names) else names) or Names(),
+            copy_of=copies,
         )
-        self.arrivals = x
         self.origin = origin if origin is not None else Origin("given by hand")
 
     def __repr__(self) -> str:
@@ -147,7 +180,7 @@ class AllocationInstance(Instance[Setting]):
 
     def with_arrivals(self, arrivals: Any) -> AllocationInstance:
         """Return the same setting under other arrivals (and so maybe another horizon)."""
-        x = numbers(arrivals, "arrivals", (None, self.setting.ports), integer=True, high=2.0**31)
+        x = FIELDS.reader({"L": self.setting.ports})("arrivals", arrivals)
         other = object.__new__(type(self))
         other.setting = replace(self.setting, slots=len(x))
         other.arrivals = x
@@ -187,50 +220,7 @@ class AllocationInstance(Instance[Setting]):
 
     def content(self) -> Iterator[tuple[str, Any]]:
         """Yield what identifies the instance; labels and origin do not."""
-        s = self.setting
-        yield "edges", s.edges
-        yield "demand", s.demand
-        yield "capacity", s.capacity
-        yield "overhead", s.overhead
-        yield "kind", s.kind
-        yield "alpha", s.alpha
-        yield "arrivals", self.arrivals
-        if s.copy_of is not None:
-            yield "copy_of", s.copy_of
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form, with ``origin`` and, where there are any, ``names``."""
-        s = self.setting
-        data: dict[str, Any] = {
-            "problem": self.problem,
-            "version": FORMAT_VERSION,
-            "edges": s.edges.tolist(),
-            "demand": s.demand.tolist(),
-            "capacity": s.capacity.tolist(),
-            "overhead": s.overhead.tolist(),
-            "utility": {
-                "kind": [[utility.KINDS[k] for k in row] for row in s.kind],
-                "alpha": s.alpha.tolist(),
-            },
-            "arrivals": self.arrivals.tolist(),
-            "origin": self.origin.to_dict(),
-        }
-        if s.names != Names():
-            data["names"] = s.names.to_dict()
-        if s.copy_of is not None:
-            data["copy_of"] = s.copy_of.tolist()
-        return data
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Build an instance from its JSON form; see the class for what is refused."""
-        given = fields(data, FIELDS, ("names", "copy_of"))
-        family = given.pop("utility")
-        if not isinstance(family, Mapping):
-            raise InputError(f"utility: {family!r} is not an object with kind and alpha")
-        refuse_unknown(family, {"kind", "alpha"}, "utility.")
-        kind, alpha = (need(family, name, "utility.") for name in ("kind", "alpha"))
-        return cls(**given, utility_kind=kind, alpha=alpha)
+        yield from (("kind" if name == "utility_kind" else name, value) for name, value in super().content())
 
     def to_networkx(self) -> nx.Graph:
         """Return the bipartite graph: nodes ("port", l) and ("server", r), problem data as attributes."""
@@ -277,27 +267,8 @@ class AllocationInstance(Instance[Setting]):
         )
 
 
-def _not_empty(field: str, array: np.ndarray) -> np.ndarray:
-    if len(array) == 0:
-        raise InputError(f"{field}: empty; an instance needs at least one port, server and kind")
-    return array
-
-
-def magnitudes(value: Any, field: str, shape: tuple[int | None, ...]) -> np.ndarray:
-    """Check numbers as :func:`clairvoyant.models.base.numbers`; each is 0 or between 1e-50 and 1e50.
-
-    Products of a few of them then neither overflow nor vanish, whatever an oracle or a policy computes.
-    """
-    array = numbers(value, field, shape, high=LARGEST)
-    for index in np.argwhere((array > 0) & (array < 1.0 / LARGEST))[:1]:
-        where = "".join(f"[{i}]" for i in index)
-        raise InputError(f"{field}{where}: {array[tuple(index)]} is neither 0 nor at least {1.0 / LARGEST:g}")
-    return array
-
-
-def _edges(edges: Any, ports: int, servers: int) -> np.ndarray:
+def _edges(pairs: np.ndarray, ports: int, servers: int) -> np.ndarray:
     """Check the edges and sort them by server, then port."""
-    pairs = numbers(edges, "edges", (None, 2), integer=True)
     for column, (side, count) in enumerate((("ports", ports), ("servers", servers))):
         for i in np.flatnonzero(pairs[:, column] >= count)[:1]:
             raise InputError(
@@ -311,21 +282,8 @@ def _edges(edges: Any, ports: int, servers: int) -> np.ndarray:
     return frozen_copy(ordered)
 
 
-def _utilities(kind: Any, alpha: Any, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-    """Check the utility families and scales; return codes and scales."""
-    scale = magnitudes(alpha, "utility.alpha", shape)
-    codes = {name: code for code, name in enumerate(utility.KINDS)}
-    rows = kind.tolist() if isinstance(kind, np.ndarray) else kind
-    if not isinstance(rows, (list, tuple)) or len(rows) != shape[0]:
-        raise InputError(f"utility.kind: expected a list of {shape[0]} lists of names")
-    result = np.empty(shape, dtype=np.int64)
-    for r, row in enumerate(rows):
-        if not isinstance(row, (list, tuple)) or len(row) != shape[1]:
-            raise InputError(f"utility.kind[{r}]: {row!r} is not a list of {shape[1]} names")
-        for k, name in enumerate(row):
-            if not isinstance(name, str) or name not in codes:
-                raise InputError(f"utility.kind[{r}][{k}]: {name!r} is not one of {', '.join(utility.KINDS)}")
-            result[r, k] = codes[name]
-            if codes[name] == utility.RECIPROCAL and scale[r, k] == 0:
-                raise InputError(f"utility.alpha[{r}][{k}]: 0 is not positive, as reciprocal needs")
-    return frozen_copy(result), scale
+def _families(codes: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Return the utility families, where the scales allow them."""
+    for r, k in np.argwhere((codes == utility.RECIPROCAL) & (scale == 0))[:1]:
+        raise InputError(f"utility.alpha[{r}][{k}]: 0 is not positive, as reciprocal needs")
+    return codes

@@ -5,7 +5,6 @@ Decisions are arrays ``y[edge, kind]`` in devices, rows in the order of ``settin
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import ModuleType
@@ -13,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..base import InputError, Violation, decided, frozen_copy, refuse_unknown, things
+from ..base import InputError, Violation, decided, frozen_copy
+from ..fields import Field, Record, Text
 from . import utility
 
 TOLERANCE = 1e-9
@@ -37,24 +37,15 @@ class Names:
 
     def to_dict(self) -> dict[str, list[str]]:
         """Return the JSON form, leaving out what is not named."""
-        named = {"ports": self.ports, "servers": self.servers, "kinds": self.kinds}
-        return {key: list(value) for key, value in named.items() if value}
+        return NAMES.write(self)
 
-    @classmethod
-    def from_dict(cls, data: Any, counts: Mapping[str, int]) -> Names:
-        """Read the JSON form; each list must have one string per port, server or kind."""
-        if not isinstance(data, Mapping):
-            raise InputError(f"names: {data!r} is not an object")
-        refuse_unknown(data, set(counts), "names.")
-        for key, value in data.items():
-            if not isinstance(value, (list, tuple)) or len(value) != counts[key]:
-                raise InputError(
-                    f"names.{key}: {value!r} is not a list of {counts[key]} {things(counts[key], 'names')}"
-                )
-            for i, name in enumerate(value):
-                if not isinstance(name, str):
-                    raise InputError(f"names.{key}[{i}]: {name!r} is not a string")
-        return cls(**{key: tuple(value) for key, value in data.items()})
+
+NAMES = Record(
+    Field("ports", Text(listed=True, axis="L"), "labels of the ports", optional=True, absent=()),
+    Field("servers", Text(listed=True, axis="R"), "labels of the servers", optional=True, absent=()),
+    Field("kinds", Text(listed=True, axis="K"), "labels of the kinds of devices", optional=True, absent=()),
+    make=Names,
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
-from ..base import FORMAT_VERSION, InputError, Instance, Origin, Violation, fields, frozen
-from ..draw import real, whole
+from ..base import ORIGIN, Declared, InputError, Origin, Violation, frozen
+from ..fields import Field, Number, Record
 from .episode import JobEpisode
-from .jobs import AMOUNTS, TICKS, Jobs, amount, read_machines, scaled, seconds, write_machines
+from .jobs import AMOUNTS, JOBS, MACHINES, TICKS, Jobs, amount, seconds
 from .schedule import Schedule
 from .setting import Setting
 from .simulator import Simulator, fewest_machines, rooms, table_of
-from .slowdown import NO_SLOWDOWN, Slowdown
+from .slowdown import NO_SLOWDOWN, SLOWDOWN, Slowdown
 from .state import Table
 
 WINDOW = 64
@@ -37,7 +37,30 @@ MOST_SUM = 2**62
 WEIGHT_UNIT = 1000
 
 
-class PlacementInstance(Instance[Setting]):
+FIELDS = Record(
+    Field("machines", MACHINES, "what each machine has", at="capacity"),
+    Field(
+        "jobs", JOBS, "see below; stored by submission, ties as they were given; may be empty", hidden=True
+    ),
+    Field("price", Number(high=1e9), "dollars per GPU hour"),
+    Field("slowdown", SLOWDOWN, "how much longer jobs take that span machines or share them"),
+    Field(
+        "gpu_weight",
+        Number(high=1e6, unit=WEIGHT_UNIT),
+        "lambda: the seconds of completion time that a GPU-second counts in the cost; 0 by default",
+        optional=True,
+    ),
+    Field(
+        "window",
+        Number(low=1, high=10**9, integer=True),
+        "how many of the oldest pending jobs may start at a decision epoch; 64 by default",
+        optional=True,
+    ),
+    ORIGIN,
+)
+
+
+class PlacementInstance(Declared[Setting]):
     """A placement problem: machines, and gang jobs that arrive over time.
 
     Parameters
@@ -75,6 +98,7 @@ class PlacementInstance(Instance[Setting]):
     """
 
     problem: ClassVar[str] = "placement"
+    declared: ClassVar[Record] = FIELDS
     minimised: ClassVar[bool] = True
     unit: ClassVar[str] = "s"
     setting: Setting
@@ -91,16 +115,15 @@ class PlacementInstance(Instance[Setting]):
         window: int = WINDOW,
         origin: Origin | None = None,
     ) -> None:
-        capacity = read_machines(machines)
-        weight = scaled("gpu_weight", gpu_weight, 0.0, 1e6, WEIGHT_UNIT)
+        read = FIELDS.reader({})
         self.setting = Setting(
-            capacity,
-            real("price", price, 0.0, 1e9),
-            Slowdown.from_dict(slowdown),
-            weight / WEIGHT_UNIT,
-            whole("window", window, 1, 10**9),
+            read("machines", machines),
+            read("price", price),
+            slowdown if isinstance(slowdown, Slowdown) else read("slowdown", slowdown),
+            read("gpu_weight", gpu_weight),
+            read("window", window),
         )
-        self.jobs = Jobs.read(jobs)
+        self.jobs = read("jobs", jobs)
         self._refuse_unplaceable(jobs)
         self._refuse_endless()
         self.origin = origin if origin is not None else Origin("given by hand")
@@ -309,37 +332,10 @@ class PlacementInstance(Instance[Setting]):
         }
 
     def content(self) -> Iterator[tuple[str, Any]]:
-        """Yield what identifies the instance; the origin does not."""
-        s, jobs = self.setting, self.jobs
-        yield "machines", s.capacity
-        for name in ("submit", "duration", "instances", "need", "intensity"):
-            yield name, getattr(jobs, name)
-        if jobs.estimate is not None:
-            yield "estimate", jobs.estimate
-        yield "price", s.price
-        yield "slowdown", s.slowdown.to_dict()
-        yield "gpu_weight", s.gpu_weight
-        yield "window", s.window
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form, with ``origin``."""
-        s = self.setting
-        return {
-            "problem": self.problem,
-            "version": FORMAT_VERSION,
-            "machines": write_machines(s.capacity),
-            "jobs": self.jobs.to_list(),
-            "price": s.price,
-            "slowdown": s.slowdown.to_dict(),
-            "gpu_weight": s.gpu_weight,
-            "window": s.window,
-            "origin": self.origin.to_dict(),
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Build an instance from its JSON form; see the class for what is refused."""
-        return cls(**fields(data, ("machines", "jobs", "price", "slowdown"), ("gpu_weight", "window")))
+        """Yield what identifies the instance, the jobs by columns; the origin does not."""
+        for name, value in super().content():
+            columns = vars(self.jobs) if name == "jobs" else {name: value}
+            yield from ((name, column) for name, column in columns.items() if column is not None)
 
 
 def taken_schedule(simulator: Simulator) -> Schedule:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 
-from ..base import InputError, frozen, need, refuse_unknown
-from ..draw import real, whole
+from ..base import InputError, frozen
+from ..fields import Field, List, Number, Record, Sizes
 
 TICKS = 1000
 """Ticks per second: times have at most three decimals."""
@@ -26,8 +27,6 @@ LONGEST = 1e8
 
 LARGEST = 1e6
 """The most instances, GPUs, cores and GB."""
-
-JOB_FIELDS = ("submit", "duration", "instances", *RESOURCES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,39 +63,18 @@ class Jobs:
         result: np.ndarray = self.instances * self.need[:, 0]
         return result
 
-    @classmethod
-    def read(cls, jobs: Any) -> Self:
-        """Read a list of objects; they are sorted by submission, ties as they were given.
-
-        Raises
-        ------
-        InputError
-            Naming the field, the index and the value at fault.
-        """
-        if not isinstance(jobs, Sequence) or isinstance(jobs, str):
-            raise InputError(f"jobs: {jobs!r} is not a list")
-        rows = [_job(job, f"jobs[{i}]") for i, job in enumerate(jobs)]
-        estimated = _have_estimates([row[7] for row in rows])
-        rows.sort(key=lambda row: row[0])
-        table = np.array(rows, dtype=np.int64).reshape(len(rows), 8)
-        columns = [table[:, 0], table[:, 1], table[:, 2], table[:, 3:6], table[:, 6]]
-        if estimated:
-            columns.append(table[:, 7])
-        return cls(*(frozen(column.copy()) for column in columns))
-
     def to_list(self) -> list[dict[str, Any]]:
-        """Return the JSON form."""
-        result = []
-        for i in range(len(self)):
-            job = {"submit": seconds(self.submit[i]), "duration": seconds(self.duration[i])}
-            if self.estimate is not None:
-                job["estimate"] = seconds(self.estimate[i])
-            job["instances"] = int(self.instances[i])
-            job |= {name: amount(self.need[i, r], r) for r, name in enumerate(RESOURCES)}
-            if self.intensity[i] != 1000:
-                job["intensity"] = int(self.intensity[i]) / 1000
-            result.append(job)
-        return result
+        """Return the JSON form; an intensity of 1 is left out."""
+        columns = {"submit": self.submit, "duration": self.duration, "estimate": self.estimate}
+        columns |= {"instances": self.instances, **dict(zip(RESOURCES, self.need.T, strict=True))}
+        columns["intensity"] = np.where(self.intensity == SCALES["intensity"], -1, self.intensity)
+        lists = {
+            name: (column / SCALES[name] if name in SCALES else column).tolist()
+            for name, column in columns.items()
+            if column is not None
+        }
+        rows = zip(*lists.values(), strict=True)
+        return [{k: v for k, v in zip(lists, row, strict=True) if v >= 0} for row in rows]
 
 
 def seconds(ticks: Any) -> float:
@@ -109,72 +87,98 @@ def amount(units: Any, resource: int) -> float:
     return int(units) // UNITS[resource] if UNITS[resource] == 1 else int(units) / UNITS[resource]
 
 
-def read_machines(machines: Any) -> np.ndarray:
-    """Read a list of objects as what each machine has, in units, shape (M, 3), read-only."""
-    if not isinstance(machines, Sequence) or isinstance(machines, str) or not machines:
-        raise InputError(f"machines: {machines!r} is not a list of at least one machine")
-    rows = []
-    for k, machine in enumerate(machines):
-        _check_fields(machine, RESOURCES, (), f"machines[{k}]")
-        rows.append(_amounts(machine, f"machines[{k}]"))
-    return frozen(np.array(rows, dtype=np.int64))
+SCALES = {
+    "submit": TICKS,
+    "duration": TICKS,
+    "estimate": TICKS,
+    "cpus": UNITS[1],
+    "memory": UNITS[2],
+    "intensity": 1000,
+}
+"""In what the numbers of a file are counted, where they may have decimals."""
 
 
-def write_machines(capacity: np.ndarray) -> list[dict[str, float]]:
-    """Return the JSON form of what each machine has."""
-    return [{name: amount(row[r], r) for r, name in enumerate(RESOURCES)} for row in capacity]
+def _column(rows: Sequence[Mapping[str, float]], name: str, usual: float = 0.0) -> np.ndarray:
+    """Return a field of all records in whole units, shape (n,), read-only."""
+    column = np.array([row.get(name, usual) for row in rows], dtype=np.float64)
+    return frozen(np.rint(column * SCALES.get(name, 1)).astype(np.int64))
 
 
-def _job(job: Any, where: str) -> tuple[int, ...]:
-    """Return a job as whole numbers; the last one is the estimate, 0 if it has none."""
-    _check_fields(job, JOB_FIELDS, ("intensity", "estimate"), where)
-    submit = scaled(f"{where}.submit", job["submit"], 0.0, LONGEST, TICKS)
-    duration, estimate = (
-        scaled(f"{where}.{name}", job[name], 1 / TICKS, LONGEST, TICKS) if name in job else 0
-        for name in ("duration", "estimate")
-    )
-    instances = whole(f"{where}.instances", job["instances"], 1, LARGEST)
-    intensity = scaled(f"{where}.intensity", job.get("intensity", 1.0), 0.0, 1.0, 1000)
-    amounts = _amounts(job, where)
-    if not any(amounts):
-        raise InputError(f"{where}: gpus, cpus and memory are all 0: the job needs nothing")
-    return submit, duration, instances, *amounts, intensity, estimate
+def _needs(rows: Sequence[Mapping[str, float]]) -> np.ndarray:
+    return frozen(np.stack([_column(rows, name) for name in RESOURCES], axis=1))
 
 
-def _have_estimates(estimates: Sequence[int]) -> bool:
-    """Tell whether the jobs have estimates, 0 standing for none; raise if only some of them do."""
-    if not any(estimates):
-        return False
-    if 0 in estimates:
-        first = next(i for i, estimate in enumerate(estimates) if estimate)
+def _have_estimates(estimates: Sequence[float | None]) -> bool:
+    """Tell whether the jobs have estimates; raise if only some of them do."""
+    some = [i for i, estimate in enumerate(estimates) if estimate is not None]
+    if some and len(some) < len(estimates):
         raise InputError(
-            f"jobs[{estimates.index(0)}].estimate: missing, but jobs[{first}] has one; "
+            f"jobs[{estimates.index(None)}].estimate: missing, but jobs[{some[0]}] has one; "
             "either all jobs have an estimate or none"
         )
-    return True
+    return bool(some)
 
 
-def _check_fields(item: Any, fields: Sequence[str], optional: Sequence[str], where: str) -> None:
-    if not isinstance(item, Mapping):
-        raise InputError(f"{where}: {item!r} is not an object")
-    refuse_unknown(item, {*fields, *optional}, f"{where}.")
-    for field in fields:
-        need(item, field, f"{where}.")
+class Machines(List):
+    """What each machine has, in units, shape (M, 3), read-only."""
+
+    def read(self, value: Any, where: str, sizes: Sizes) -> Any:
+        """Return the array."""
+        return _needs(super().read(value, where, sizes))
+
+    def write(self, value: Any) -> list[Any]:
+        """Return the JSON form."""
+        return [{name: amount(row[r], r) for r, name in enumerate(RESOURCES)} for row in value]
 
 
-def _amounts(item: Mapping[str, Any], where: str) -> list[int]:
-    return [
-        scaled(f"{where}.{name}", item[name], 0.0, LARGEST, unit)
-        for name, unit in zip(RESOURCES, UNITS, strict=True)
-    ]
+class JobList(List):
+    """Jobs; they are sorted by submission, ties as they were given."""
+
+    def read(self, value: Any, where: str, sizes: Sizes) -> Any:
+        """Return :class:`Jobs`."""
+        rows = super().read(value, where, sizes)
+        for i, row in enumerate(rows):
+            if not any(row[name] for name in RESOURCES):
+                raise InputError(f"{where}[{i}]: gpus, cpus and memory are all 0: the job needs nothing")
+        estimated = _have_estimates([row.get("estimate") for row in rows])
+        rows.sort(key=itemgetter("submit"))
+        columns = {name: _column(rows, name) for name in ("submit", "duration", "instances")}
+        columns |= {"need": _needs(rows), "intensity": _column(rows, "intensity", 1.0)}
+        return Jobs(**columns, estimate=_column(rows, "estimate") if estimated else None)
+
+    def write(self, value: Any) -> list[Any]:
+        """Return the JSON form."""
+        return value.to_list()
 
 
-def scaled(field: str, value: Any, low: float, high: float, unit: int) -> int:
-    """Return a number as a whole multiple of 1 / unit, or raise if it is none or out of range."""
-    if unit == 1:
-        return whole(field, value, int(low), high)
-    number = real(field, value, low, high)
-    result = round(number * unit)
-    if result / unit != number:
-        raise InputError(f"{field}: {value!r} has more than {len(str(unit)) - 1} decimals")
-    return result
+TIME: dict[str, Any] = {"high": LONGEST, "unit": TICKS}
+NEEDS = (
+    Field("gpus", Number(high=LARGEST, integer=True), "GPUs"),
+    Field("cpus", Number(high=LARGEST, unit=UNITS[1]), "cores"),
+    Field("memory", Number(high=LARGEST, unit=UNITS[2]), "GB of memory"),
+)
+MACHINES = Machines(Record(*NEEDS), some="machine")
+JOBS = JobList(
+    Record(
+        Field("submit", Number(**TIME), "when it is submitted, in seconds"),
+        Field(
+            "duration",
+            Number(low=1 / TICKS, **TIME),
+            "seconds it takes alone on the fewest machines that hold it",
+        ),
+        Field(
+            "estimate",
+            Number(low=1 / TICKS, **TIME),
+            "the `duration` that its user believes in; either all jobs have one or none",
+            optional=True,
+        ),
+        Field("instances", Number(low=1, high=LARGEST, integer=True), "C: how many instances it consists of"),
+        *NEEDS,
+        Field(
+            "intensity",
+            Number(high=1.0, unit=1000),
+            "beta: how much it contends with its neighbours; 1 by default",
+            optional=True,
+        ),
+    )
+)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from ..base import InputError, need, refuse_unknown
-from ..draw import real
+from ..fields import Field, Number, Record
 
-LARGEST = 10.0
-"""The largest parameter: nobody has seen a job that takes more than ten times as long."""
+PARAMETER = Number(high=10.0)
+"""Nobody has seen a job that takes more than ten times as long."""
 
 
 @dataclass(frozen=True)
@@ -44,22 +41,7 @@ class Slowdown:
 
     def __post_init__(self) -> None:
         for name in ("communication", "contention"):
-            object.__setattr__(self, name, real(f"slowdown.{name}", getattr(self, name), 0.0, LARGEST))
-
-    @classmethod
-    def from_dict(cls, data: Any) -> Slowdown:
-        """Read the JSON form; both parameters must be there."""
-        if isinstance(data, Slowdown):
-            return data
-        if not isinstance(data, Mapping):
-            raise InputError(f"slowdown: {data!r} is not an object")
-        names = ("communication", "contention")
-        refuse_unknown(data, set(names), "slowdown.")
-        return cls(**{name: need(data, name, "slowdown.") for name in names})
-
-    def to_dict(self) -> dict[str, float]:
-        """Return the JSON form."""
-        return {"communication": self.communication, "contention": self.contention}
+            object.__setattr__(self, name, PARAMETER.read(getattr(self, name), f"slowdown.{name}", {}))
 
     def spread_factor(self, spans: np.ndarray | int, fewest: np.ndarray | int) -> np.ndarray:
         """Return comm(K) for jobs that span ``spans`` machines where ``fewest`` would do."""
@@ -73,4 +55,13 @@ class Slowdown:
         return (1.0 + self.communication) * (1.0 + self.contention)
 
 
+SLOWDOWN = Record(
+    Field(
+        "communication",
+        PARAMETER,
+        "kappa: a job on K machines takes 1 + kappa (K - 1) / K times as long as on one",
+    ),
+    Field("contention", PARAMETER, "eta: how much jobs on the same machine slow each other down"),
+    make=Slowdown,
+)
 NO_SLOWDOWN = Slowdown()

@@ -2,20 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
-from ..base import FORMAT_VERSION, InputError, Origin, fields, frozen_copy, numbers
-from .channels import LARGEST
+from ..base import InputError, Origin, frozen_copy
+from ..fields import Field, Number, Record
 from .gang_channels import MOST_DEVICES, GangChannels
 from .gang_program import most_tasks
-from .instance import ChannelInstance, count_ports, edge_order, noise_fields
+from .instance import COUNT, HIDDEN, ChannelInstance, count_ports, edge_order
 
-FIELDS = ("channels", "task_port", "demand", "capacity", "minimum", "mean", "noise", "arrivals", "seed")
+DEVICES: dict[str, Any] = {"high": MOST_DEVICES, "integer": True}
+
+FIELDS = Record(
+    Field(
+        "channels",
+        Number(("E", 2), **COUNT),
+        "which task may run on which server, as pairs [task, server], in any order; none twice",
+        at="pairs",
+    ),
+    Field(
+        "task_port",
+        Number(("Q",), **COUNT),
+        "the port that each task belongs to, ascending; a port may have none",
+    ),
+    Field(
+        "demand",
+        Number(("Q", "K"), **DEVICES),
+        "devices of each kind that a task takes on the server it runs on",
+    ),
+    Field(
+        "capacity",
+        Number(("R", "K"), **DEVICES, some="a server and a kind of device"),
+        "devices of each kind on each server",
+    ),
+    Field(
+        "minimum",
+        Number(("L",), **COUNT),
+        "how many tasks of a job must run for the job to run; with more than it has, it never can",
+    ),
+    *HIDDEN,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +82,7 @@ class SelectionGangInstance(ChannelInstance):
     """
 
     problem: ClassVar[str] = "selection-gang"
+    declared: ClassVar[Record] = FIELDS
     setting: SelectionGangSetting
 
     def __init__(
@@ -72,24 +102,22 @@ class SelectionGangInstance(ChannelInstance):
         ports: int | None = None,
         origin: Origin | None = None,
     ) -> None:
-        c = numbers(capacity, "capacity", (None, None), integer=True, high=MOST_DEVICES)
-        if c.size == 0:
-            raise InputError("capacity: empty; an instance needs a server and a kind of device")
-        owner = numbers(task_port, "task_port", (None,), integer=True, high=LARGEST)
-        ports = count_ports(owner, arrivals, ports, "task_port[{}]")
+        sizes: dict[str, int] = {}
+        read = FIELDS.reader(sizes)
+        c, owner = read("capacity", capacity), read("task_port", task_port)
+        sizes["L"] = count_ports(owner, arrivals, read("ports", ports), "task_port[{}]")
         for i in np.flatnonzero(np.diff(owner) < 0)[:1]:
             raise InputError(f"task_port[{i + 1}]: {owner[i + 1]} after {owner[i]}; ports must ascend")
-        pairs = numbers(channels, "channels", (None, 2), integer=True, high=LARGEST)
+        pairs = read("channels", channels)
         for column, (count, name) in enumerate(((len(owner), "tasks"), (len(c), "servers"))):
             for i in np.flatnonzero(pairs[:, column] >= count)[:1]:
                 found = pairs[i, column]
                 raise InputError(f"channels[{i}][{column}]: {found} is out of range for {count} {name}")
         order = edge_order(pairs, "channels")
-        a = numbers(demand, "demand", (len(owner), c.shape[1]), integer=True, high=MOST_DEVICES)
-        m = numbers(minimum, "minimum", (ports,), integer=True, high=LARGEST)
-        self._hide(order, ports, mean=mean, noise=noise, scale=scale, arrivals=arrivals, seed=seed, path=path)
+        a, m = read("demand", demand), read("minimum", minimum)
+        self._hide(read, order, mean=mean, noise=noise, scale=scale, arrivals=arrivals, seed=seed, path=path)
         self.setting = SelectionGangSetting(
-            frozen_copy(pairs[order]), owner, a, c, m, ports, len(self.arrivals)
+            frozen_copy(pairs[order]), owner, a, c, m, sizes["L"], len(self.arrivals)
         )
         self.origin = origin if origin is not None else Origin("given by hand")
 
@@ -113,37 +141,6 @@ class SelectionGangInstance(ChannelInstance):
             "slots": s.slots,
             "jobs": int(self.arrivals.sum()),
         }
-
-    def content(self) -> Iterator[tuple[str, Any]]:
-        """Yield what identifies the instance; the origin does not."""
-        s = self.setting
-        yield "channels", s.pairs
-        yield "task_port", s.task_port
-        yield "demand", s.demand
-        yield "capacity", s.capacity
-        yield "minimum", s.minimum
-        yield from self._hidden()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form, with ``origin``, and ``path`` if it is recorded."""
-        s = self.setting
-        return {
-            "problem": self.problem,
-            "version": FORMAT_VERSION,
-            "channels": s.pairs.tolist(),
-            "task_port": s.task_port.tolist(),
-            "demand": s.demand.tolist(),
-            "capacity": s.capacity.tolist(),
-            "minimum": s.minimum.tolist(),
-            **self._hidden_fields(),
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Build an instance from its JSON form; see the class for what is refused."""
-        given = fields(data, FIELDS, ("path", "ports"))
-        kind, scale = noise_fields(given.pop("noise"))
-        return cls(**given, noise=kind, scale=scale)
 
 
 def printed_counterexample() -> SelectionGangInstance:

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from ..base import (
-    FORMAT_VERSION,
-    InputError,
-    Instance,
-    Origin,
-    Violation,
-    fields,
-    frozen_copy,
-    need,
-    numbers,
-    refuse_unknown,
-    things,
-)
-from ..draw import choose, whole
+from ..base import ORIGIN, Declared, InputError, Origin, Violation, frozen_copy, need, things
+from ..fields import Choice, Field, Number, Record
 from ..graphs import bipartite
 from ..stopwatch import library
 from .channels import LARGEST
@@ -34,10 +22,74 @@ if TYPE_CHECKING:
     import networkx as nx
 
 
-FIELDS = ("edges", "demand", "capacity", "mean", "noise", "arrivals", "seed")
+COUNT: dict[str, Any] = {"high": LARGEST, "integer": True}
+
+HIDDEN = (
+    Field(
+        "mean",
+        Number(("E",), high=1.0),
+        "expected net utility of a channel in a slot, costs taken off",
+        hidden=True,
+    ),
+    Field("noise.kind", Choice(NOISES), "distribution of the net utility", argument="noise", hidden=True),
+    Field(
+        "noise.scale",
+        Number(("E",), high=1e6),
+        "for `clipped-normal` only: standard deviation before clipping",
+        optional=True,
+        null=True,
+        hidden=True,
+    ),
+    Field(
+        "arrivals",
+        Number(("T", "L"), high=1, integer=True),
+        "whether a port has a job in a slot; T may be 0",
+        hidden=True,
+    ),
+    Field(
+        "seed",
+        Number(integer=True),
+        "decides the net utilities that the channels have in every slot",
+        hidden=True,
+    ),
+    ORIGIN,
+    Field(
+        "ports", Number(low=1, **COUNT), "L; needed only where T is 0", optional=True, null=True, counts=False
+    ),
+    Field(
+        "path",
+        Number(("T", "E"), high=1.0),
+        "the net utilities themselves, in place of those that the seed draws",
+        optional=True,
+        null=True,
+        at="recorded",
+        hidden=True,
+    ),
+)
+"""What nature hides, and the number of ports."""
+
+FIELDS = Record(
+    Field(
+        "edges", Number(("E", 2), **COUNT), "the channels, as pairs [port, server], in any order; none twice"
+    ),
+    Field("demand", Number(("E", "K"), **COUNT), "devices of each kind that a channel takes while it is on"),
+    Field(
+        "capacity",
+        Number(("K",), **COUNT, some="at least one kind of device"),
+        "devices of each kind in the whole cluster",
+    ),
+    Field(
+        "cost",
+        Number(("E",)),
+        "supply cost of a channel, already taken off the mean; 0 by default",
+        optional=True,
+        null=True,
+    ),
+    *HIDDEN,
+)
 
 
-class ChannelInstance(Instance):
+class ChannelInstance(Declared):
     """What instances share whose decisions choose channels: means, noise, sample path, arrivals, rewards."""
 
     mean: np.ndarray
@@ -50,56 +102,26 @@ class ChannelInstance(Instance):
     arrivals: np.ndarray
     """1_l(t), shape (T, L)."""
 
-    def _hide(
-        self,
-        order: np.ndarray,
-        ports: int,
-        *,
-        mean: Any,
-        noise: Any,
-        scale: Any,
-        arrivals: Any,
-        seed: Any,
-        path: Any,
-    ) -> None:
-        """Check what nature hides and keep it, with the channels put in ``order``."""
-        count = len(order)
-        self.mean = frozen_copy(numbers(mean, "mean", (count,), high=1.0)[order])
-        self.noise, self.scale = _noise(noise, scale, count, order)
-        self.arrivals = numbers(arrivals, "arrivals", (None, ports), integer=True, high=1)
-        self.seed = whole("seed", seed, 0)
-        self.recorded = None
-        if path is not None:
-            shape = (len(self.arrivals), count)
-            self.recorded = frozen_copy(numbers(path, "path", shape, high=1.0)[:, order])
+    def _hide(self, read: Callable[[str, Any], Any], order: np.ndarray, **given: Any) -> None:
+        """Read what nature hides and keep it, with the channels put in ``order``."""
+        self.mean = frozen_copy(read("mean", given["mean"])[order])
+        self.noise = read("noise.kind", given["noise"])
+        self.scale = _scale(self.noise, read("noise.scale", given["scale"]), order)
+        self.arrivals, self.seed = read("arrivals", given["arrivals"]), read("seed", given["seed"])
+        path = read("path", given["path"])
+        self.recorded = None if path is None else frozen_copy(path[:, order])
 
-    def _hidden(self) -> Iterator[tuple[str, Any]]:
-        """Yield the part of :meth:`content` that nature hides."""
-        yield "mean", self.mean
-        yield "noise", self.noise
-        yield "scale", self.scale
-        yield "arrivals", self.arrivals
-        if self.recorded is None:
-            yield "seed", self.seed
-        else:
-            yield "path", self.recorded
+    def content(self) -> Iterator[tuple[str, Any]]:
+        """Yield what identifies the instance; the origin does not, nor a seed that draws nothing."""
+        yield from (pair for pair in super().content() if pair[0] != "seed" or self.recorded is None)
 
-    def _hidden_fields(self) -> dict[str, Any]:
-        """Return the part of the JSON form that nature hides, and the origin."""
-        noise: dict[str, Any] = {"kind": self.noise}
-        if self.noise == "clipped-normal":
-            noise["scale"] = self.scale.tolist()
-        data = {
-            "mean": self.mean.tolist(),
-            "noise": noise,
-            "arrivals": self.arrivals.tolist(),
-            "seed": self.seed,
-            "origin": self.origin.to_dict(),
-        }
-        if len(self.arrivals) == 0:
-            data["ports"] = self.setting.ports
-        if self.recorded is not None:
-            data["path"] = self.recorded.tolist()
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form, with ``origin``, and ``path`` if it is recorded."""
+        data = super().to_dict()
+        if self.noise != "clipped-normal":
+            del data["noise"]["scale"]
+        if len(self.arrivals):
+            del data["ports"]
         return data
 
     def with_arrivals(self, arrivals: Any) -> Self:
@@ -187,6 +209,7 @@ class SelectionInstance(ChannelInstance):
     """
 
     problem: ClassVar[str] = "selection"
+    declared: ClassVar[Record] = FIELDS
     setting: Setting
 
     def __init__(
@@ -205,22 +228,19 @@ class SelectionInstance(ChannelInstance):
         ports: int | None = None,
         origin: Origin | None = None,
     ) -> None:
-        c = numbers(capacity, "capacity", (None,), integer=True, high=LARGEST)
-        if len(c) == 0:
-            raise InputError("capacity: empty; an instance needs at least one kind of device")
-        pairs = numbers(edges, "edges", (None, 2), integer=True, high=LARGEST)
-        count = len(pairs)
-        ports = count_ports(pairs[:, 0], arrivals, ports)
+        sizes: dict[str, int] = {}
+        read = FIELDS.reader(sizes)
+        c, pairs = read("capacity", capacity), read("edges", edges)
+        sizes["L"] = count_ports(pairs[:, 0], arrivals, read("ports", ports))
         order = edge_order(pairs)
-        a = numbers(demand, "demand", (count, len(c)), integer=True, high=LARGEST)
-        supply = np.zeros(count) if cost is None else numbers(cost, "cost", (count,))
-        self._hide(order, ports, mean=mean, noise=noise, scale=scale, arrivals=arrivals, seed=seed, path=path)
+        a, supply = read("demand", demand), read("cost", np.zeros(len(pairs)) if cost is None else cost)
+        self._hide(read, order, mean=mean, noise=noise, scale=scale, arrivals=arrivals, seed=seed, path=path)
         self.setting = Setting(
             frozen_copy(pairs[order]),
             frozen_copy(a[order]),
             c,
             frozen_copy(supply[order]),
-            ports,
+            sizes["L"],
             len(self.arrivals),
         )
         self.origin = origin if origin is not None else Origin("given by hand")
@@ -244,35 +264,6 @@ class SelectionInstance(ChannelInstance):
             "slots": s.slots,
             "jobs": int(self.arrivals.sum()),
         }
-
-    def content(self) -> Iterator[tuple[str, Any]]:
-        """Yield what identifies the instance; the origin does not."""
-        s = self.setting
-        yield "edges", s.edges
-        yield "demand", s.demand
-        yield "capacity", s.capacity
-        yield "cost", s.cost
-        yield from self._hidden()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form, with ``cost`` and ``origin``, and ``path`` if it is recorded."""
-        s = self.setting
-        return {
-            "problem": self.problem,
-            "version": FORMAT_VERSION,
-            "edges": s.edges.tolist(),
-            "demand": s.demand.tolist(),
-            "capacity": s.capacity.tolist(),
-            "cost": s.cost.tolist(),
-            **self._hidden_fields(),
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Build an instance from its JSON form; see the class for what is refused."""
-        given = fields(data, FIELDS, ("cost", "path", "ports"))
-        kind, scale = noise_fields(given.pop("noise"))
-        return cls(**given, noise=kind, scale=scale)
 
     def to_networkx(self) -> nx.Graph:
         """Return the bipartite graph: nodes ("port", l) and ("server", r), an edge with data per channel.
@@ -339,7 +330,7 @@ def count_ports(port: np.ndarray, arrivals: Any, ports: int | None, where: str =
     rows = arrivals if isinstance(arrivals, (list, tuple, np.ndarray)) else ()
     known = int(port.max(initial=-1)) + 1
     if ports is not None:
-        count = whole("ports", ports, 1, LARGEST)
+        count = ports
     elif isinstance(rows, np.ndarray) and rows.ndim == 2:
         count = rows.shape[1]
     elif len(rows) and isinstance(rows[0], (list, tuple, np.ndarray)):
@@ -362,23 +353,11 @@ def edge_order(pairs: np.ndarray, field: str = "edges") -> np.ndarray:
     return order
 
 
-def noise_fields(noise: Any) -> tuple[Any, Any]:
-    """Return the kind and the scale of the JSON object ``noise``."""
-    if not isinstance(noise, Mapping):
-        raise InputError(f"noise: {noise!r} is not an object with kind and scale")
-    refuse_unknown(noise, {"kind", "scale"}, "noise.")
-    return need(noise, "kind", "noise."), noise.get("scale")
-
-
-def _noise(kind: Any, scale: Any, count: int, order: np.ndarray) -> tuple[str, np.ndarray]:
-    """Check the distribution and return its kind and the scales in the order of the channels."""
-    choose(kind, NOISES, "noise.kind")
-    if scale is None:
-        if kind == "clipped-normal":
-            raise InputError("noise.scale: missing field; clipped-normal needs one number per channel")
-        return kind, frozen_copy(np.zeros(count))
-    values = numbers(scale, "noise.scale", (count,), high=1e6)
-    if kind != "clipped-normal":
-        for i in np.flatnonzero(values)[:1]:
-            raise InputError(f"noise.scale[{i}]: {values[i]:g} has no meaning for {kind}")
-    return kind, frozen_copy(values[order])
+def _scale(noise: str, scale: np.ndarray | None, order: np.ndarray) -> np.ndarray:
+    """Return the scales in the order of the channels; refuse those that the distribution has no use for."""
+    if scale is None and noise == "clipped-normal":
+        raise InputError("noise.scale: missing field; clipped-normal needs one number per channel")
+    values = np.zeros(len(order)) if scale is None else scale
+    for i in np.flatnonzero(values)[:1] if noise != "clipped-normal" else ():
+        raise InputError(f"noise.scale[{i}]: {values[i]:g} has no meaning for {noise}")
+    return frozen_copy(values[order])

@@ -324,7 +324,10 @@ def test_bad_machines_are_named(name: str, value: Any, message: str) -> None:
         ({"jobs": [first(), 3]}, r"^jobs\[1\]: 3 is not an object$"),
         ({"jobs": [first() | {"arrival": 5}]}, r"^jobs\[0\]\.arrival: 5 is not .* at most 4$"),
         ({"jobs": [first() | {"colour": 1}]}, r"^jobs\[0\]\.colour: unknown field"),
-        ({"jobs": [first() | {"utility": 5}]}, r"^jobs\[0\]\.utility: 5 is not an object$"),
+        (
+            {"jobs": [first() | {"utility": 5}]},
+            r"^jobs\[0\]\.utility: 5 is not an object with priority, decay and target$",
+        ),
         (
             {"jobs": [first() | {"utility": {"priority": 1, "decay": 0}}]},
             r"^jobs\[0\]\.utility\.target: missing",
@@ -363,11 +366,11 @@ def test_bad_machines_are_named(name: str, value: Any, message: str) -> None:
         ),
         (
             {"announced": small().announced.to_dict() | {"share": 1.5}},
-            r"^announced\.share: 1\.5 is not between",
+            r"^announced\.share: 1\.5 is not at least 0 and at most 1$",
         ),
         (
             {"announced": small().announced.to_dict() | {"share": None}},
-            r"^announced\.share: None is not between",
+            r"^announced\.share: None is not a finite number$",
         ),
     ],
 )

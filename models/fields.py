@@ -1,0 +1,400 @@
+"""What files hold, declared once: the checks, the JSON form and the JSON Schema of a field come from there.
+
+A :class:`Record` is a list of fields, each of a *kind*: numbers, names, texts, other records. A kind reads a
+value, writes it and says in a JSON Schema what it reads. Lengths are named ("L", "K"): the first list that
+has one says what it is, and all others must have the same; a constructor may say it beforehand.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .checks import (
+    MOST_WHOLE,
+    InputError,
+    choose,
+    need,
+    numbers,
+    real,
+    refuse_first,
+    refuse_unknown,
+    things,
+    whole,
+)
+
+Sizes = dict[str, int]
+"""Lengths of axes, and whatever else limits a number, by name."""
+
+
+class Kind(ABC):
+    """What a field may hold."""
+
+    @abstractmethod
+    def read(self, value: Any, where: str, sizes: Sizes) -> Any:
+        """Return a checked value, or raise an InputError that calls it ``where``."""
+
+    def write(self, value: Any) -> Any:
+        """Return the JSON form of what was read."""
+        return value.tolist() if isinstance(value, np.ndarray) else value
+
+    @abstractmethod
+    def schema(self) -> dict[str, Any]:
+        """Return the JSON Schema of what is read; never stricter than :meth:`read`."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of a record.
+
+    Attributes
+    ----------
+    name
+        Its name; that of a field within an object has a dot, as in ``utility.alpha``.
+    kind, meaning
+        What it may hold, and what that means.
+    optional
+        Whether it may be left out.
+    null
+        Whether null means the same as leaving it out.
+    absent
+        What is left out when it is written.
+    argument
+        What constructors call it, and the digest; by default the last part of its name.
+    at
+        The attribute that holds it: of the ``setting`` unless it is ``hidden``; by default the argument.
+    hidden
+        Whether policies are not shown it before they start.
+    counts
+        Whether instances that differ in it are different.
+    """
+
+    name: str
+    kind: Kind
+    meaning: str
+    optional: bool = False
+    null: bool = False
+    absent: Any = None
+    argument: str = ""
+    at: str = ""
+    hidden: bool = False
+    counts: bool = True
+
+    def __post_init__(self) -> None:
+        argument = self.argument or self.name.rpartition(".")[2]
+        object.__setattr__(self, "argument", argument)
+        object.__setattr__(self, "at", self.at or argument)
+
+    def schema(self) -> dict[str, Any]:
+        """Return the JSON Schema of the field, with its meaning."""
+        schema = self.kind.schema()
+        return (
+            {"description": self.meaning} | schema | ({"type": [schema["type"], "null"]} if self.null else {})
+        )
+
+
+@dataclass(frozen=True)
+class Number(Kind):
+    """A number, or nested lists of numbers, read as an array.
+
+    Attributes
+    ----------
+    axes
+        Lengths of the nested lists; a number is one that is fixed.
+    low, high
+        From what to what, both included; a text is looked up among the sizes.
+    above
+        Whether it must be more than ``low``.
+    integer
+        Whether it must be whole.
+    least
+        The smallest that is not 0.
+    unit
+        If not 0, it must be a whole multiple of 1 / unit, a power of ten.
+    some
+        What an instance needs, where the lists must not be empty.
+    each
+        Where rows of the first axis have lengths of their own: what it counts.
+    """
+
+    axes: tuple[str | int, ...] = ()
+    low: float = 0.0
+    high: float | str = np.inf
+    above: bool = False
+    integer: bool = False
+    least: float = 0.0
+    unit: int = 0
+    some: str = ""
+    each: str = ""
+
+    def read(self, value: Any, where: str, sizes: Sizes) -> Any:
+        """Return a number, a read-only array, or a list of arrays if ``each`` row has lengths of its own."""
+        if not self.axes:
+            return self._single(value, where, self._highest(sizes))
+        if not self.each:
+            return self._array(value, where, self.axes, sizes)
+        count = sizes[str(self.axes[0])]
+        if not isinstance(value, (list, tuple)) or len(value) != count:
+            raise InputError(f"{where}: expected a list of {count} lists, one per {self.each}")
+        own = {k: n for k, n in sizes.items() if k not in self.axes[:-1]}
+        return [self._array(rows, f"{where}[{i}]", self.axes[1:], dict(own)) for i, rows in enumerate(value)]
+
+    def _highest(self, sizes: Sizes) -> float:
+        return sizes[self.high] if isinstance(self.high, str) else self.high
+
+    def _single(self, value: Any, where: str, high: float) -> float:
+        if self.integer:
+            return whole(where, value, int(self.low), high)
+        number = real(where, value, self.low, high) + 0.0
+        if self.above and number == self.low:
+            raise InputError(f"{where}: {value!r} is not above {self.low:g}")
+        if self.unit and round(number * self.unit) / self.unit != number:
+            raise InputError(f"{where}: {value!r} {self._too_fine}")
+        return number
+
+    def _array(self, value: Any, where: str, axes: tuple[str | int, ...], sizes: Sizes) -> np.ndarray:
+        shape = tuple(sizes.get(n) if isinstance(n, str) else n for n in axes)
+        high = self._highest(sizes)
+        array = numbers(value, where, shape, low=self.low, high=high, integer=self.integer)
+        if self.least:
+            why = f"is neither 0 nor at least {self.least:g}"
+            refuse_first((array > 0) & (array < self.least), array, where, why)
+        if self.unit:
+            refuse_first(np.rint(array * self.unit) / self.unit != array, array, where, self._too_fine)
+        if self.some and not array.size:
+            raise InputError(f"{where}: empty; an instance needs {self.some}")
+        for name, count in zip(axes, array.shape, strict=True):
+            sizes.setdefault(str(name), count)
+        return array
+
+    @property
+    def _too_fine(self) -> str:
+        return f"has more than {len(str(self.unit)) - 1} decimals"
+
+    def write(self, value: Any) -> Any:
+        """Return nested lists of numbers, or a number."""
+        return [rows.tolist() for rows in value] if self.each else super().write(value)
+
+    def schema(self) -> dict[str, Any]:
+        """Return the JSON Schema; decimals and what sizes limit are not in it."""
+        high = np.inf if isinstance(self.high, str) else self.high
+        high = min(high, MOST_WHOLE) if self.integer else high
+        schema: dict[str, Any] = {"type": "integer" if self.integer else "number"}
+        if self.least:
+            schema["anyOf"] = [{"const": 0}, {"minimum": self.least}]
+        elif self.low > -np.inf:
+            schema["exclusiveMinimum" if self.above else "minimum"] = plain(self.low)
+        schema |= {} if high == np.inf else {"maximum": plain(high)}
+        for n in reversed(self.axes):
+            exactly = (
+                {"minItems": n, "maxItems": n} if isinstance(n, int) else {"minItems": 1} if self.some else {}
+            )
+            schema = {"type": "array", "items": schema} | exactly
+        return schema
+
+
+def plain(number: float) -> float:
+    """Return a number without a fraction as a whole one."""
+    return int(number) if abs(number) <= MOST_WHOLE and number == int(number) else number
+
+
+@dataclass(frozen=True)
+class Choice(Kind):
+    """One of some names, or lists of lists of them, read as an array of their places among them."""
+
+    names: tuple[str, ...]
+    axes: tuple[str, ...] = ()
+
+    def read(self, value: Any, where: str, sizes: Sizes) -> Any:
+        """Return the name, or the array of places."""
+        if not self.axes:
+            return choose(value, self.names, where)
+        codes = {name: code for code, name in enumerate(self.names)}
+        rows, (count, width) = super().write(value), (sizes[n] for n in self.axes)
+        if not isinstance(rows, (list, tuple)) or len(rows) != count:
+            raise InputError(f"{where}: expected a list of {count} lists of names")
+        found = []
+        for r, row in enumerate(rows):
+            if not isinstance(row, (list, tuple)) or len(row) != width:
+                raise InputError(f"{where}[{r}]: {row!r} is not a list of {width} names")
+            found.append([codes[choose(name, codes, f"{where}[{r}][{k}]")] for k, name in enumerate(row)])
+        array = np.array(found, dtype=np.int64).reshape(count, width)
+        array.setflags(write=False)
+        return array
+
+    def write(self, value: Any) -> Any:
+        """Return the names."""
+        return [[self.names[code] for code in row] for row in value.tolist()] if self.axes else value
+
+    def schema(self) -> dict[str, Any]:
+        """Return the JSON Schema."""
+        schema: dict[str, Any] = {"type": "string", "enum": list(self.names)}
+        return {"type": "array", "items": {"type": "array", "items": schema}} if self.axes else schema
+
+
+@dataclass(frozen=True)
+class Text(Kind):
+    """A text, or a list of texts, read as a tuple: with an axis as many as that says, else any number.
+
+    ``names`` are at least one, none empty and none twice; they say how long their axis is.
+    """
+
+    listed: bool = False
+    axis: str = ""
+    names: bool = False
+
+    def read(self, value: Any, where: str, sizes: Sizes) -> Any:
+        """Return the text, or the tuple of texts."""
+        if not self.listed:
+            if not isinstance(value, str):
+                raise InputError(f"{where}: {value!r} is not a string")
+            return value
+        count = sizes.get(self.axis, -1)
+        if not isinstance(value, (list, tuple)) or count not in (-1, len(value)) or len(value) < self.names:
+            told = "strings" if count < 0 else f"{count} {things(count, 'names')}"
+            wanted = "at least one name" if self.names else told
+            raise InputError(f"{where}: {value!r} is not a list of {wanted}")
+        for i, text in enumerate(value):
+            if not isinstance(text, str) or (self.names and not text):
+                raise InputError(f"{where}[{i}]: {text!r} is not a {'name' if self.names else 'string'}")
+            if self.names and text in value[:i]:
+                raise InputError(f"{where}[{i}]: {text!r} stands twice")
+        if self.axis:
+            sizes[self.axis] = len(value)
+        return tuple(value)
+
+    def write(self, value: Any) -> Any:
+        """Return the text, or the list of texts."""
+        return list(value) if self.listed else value
+
+    def schema(self) -> dict[str, Any]:
+        """Return the JSON Schema."""
+        items = {"type": "string"} | ({"minLength": 1} if self.names else {})
+        several = {"minItems": 1, "uniqueItems": True} if self.names else {}
+        return {"type": "array", "items": items} | several if self.listed else items
+
+
+class Record(Kind):
+    """An object with fields, in the order in which they are written.
+
+    Parameters
+    ----------
+    *fields
+        The fields; those whose names begin alike, up to a dot, are within an object of that name.
+    make
+        What makes a thing of the values, by name; without it, they are a dictionary.
+    """
+
+    def __init__(self, *fields: Field, make: Callable[..., Any] = dict) -> None:
+        self.fields, self._make = fields, make
+        self._kinds = {one.name: one.kind for one in fields}
+        self._groups: dict[str, Record | None] = {}
+        for one in fields:
+            head, dot, _ = one.name.partition(".")
+            mine = (f for f in fields if f.name.startswith(f"{head}."))
+            within = Record(*(replace(f, name=f.name.partition(".")[2]) for f in mine)) if dot else None
+            self._groups.setdefault(head, within)
+        self._required = {one.name.partition(".")[0] for one in fields if not one.optional}
+
+    def given(self, data: Any, where: str = "", also: Collection[str] = ()) -> dict[str, Any]:
+        """Return what an object holds by the fields' names, unread.
+
+        Raises
+        ------
+        InputError
+            For a field that is neither known nor one of ``also``, or one that must be there and is not.
+        """
+        known, found = self._groups.keys(), {}
+        if not isinstance(data, Mapping) or not self._required <= data.keys() <= known:
+            refuse_unknown(data, {*known, *also}, where)
+            for name in (name for name in known if name in self._required):
+                need(data, name, where)
+        for name, within in self._groups.items():
+            if within is None and name in data:
+                found[name] = data[name]
+            elif within is not None:
+                if not isinstance(data[name], Mapping):
+                    parts = " and ".join(", ".join(within._groups).rsplit(", ", 1))
+                    raise InputError(f"{where}{name}: {data[name]!r} is not an object with {parts}")
+                found |= {f"{name}.{k}": v for k, v in within.given(data[name], f"{where}{name}.").items()}
+        return found
+
+    def read(self, value: Any, where: str, sizes: Sizes) -> Any:
+        """Return the thing that is made of the values."""
+        given = self.given(value, f"{where}.")
+        return self._make(
+            **{
+                one.argument: one.kind.read(given[one.name], f"{where}.{one.name}", sizes)
+                for one in self.fields
+                if one.name in given
+            }
+        )
+
+    def reader(self, sizes: Sizes) -> Callable[[str, Any], Any]:
+        """Return what reads the value of a field by its name, for constructors; None is what is left out."""
+        null = {one.name for one in self.fields if one.null}
+
+        def read(name: str, value: Any) -> Any:
+            return None if value is None and name in null else self._kinds[name].read(value, name, sizes)
+
+        return read
+
+    def write(self, value: Any) -> dict[str, Any]:
+        """Return the JSON form of a thing that has the fields as attributes."""
+        return self.written(self.present((one, getattr(value, one.at)) for one in self.fields))
+
+    @staticmethod
+    def present(values: Iterable[tuple[Field, Any]]) -> Iterator[tuple[Field, Any]]:
+        """Yield the fields that are not left out, and their values."""
+        for one, value in values:
+            if not (one.optional and type(value) is type(one.absent) and value == one.absent):
+                yield one, value
+
+    @staticmethod
+    def written(values: Iterable[tuple[Field, Any]]) -> dict[str, Any]:
+        """Return the JSON form of fields with these values."""
+        data: dict[str, Any] = {}
+        for one, value in values:
+            head, dot, name = one.name.partition(".")
+            (data.setdefault(head, {}) if dot else data)[name or head] = one.kind.write(value)
+        return data
+
+    def schema(self) -> dict[str, Any]:
+        """Return the JSON Schema."""
+        alone = {one.name: one.schema() for one in self.fields}
+        return {
+            "type": "object",
+            "properties": {
+                name: alone[name] if part is None else part.schema() for name, part in self._groups.items()
+            },
+            "required": [name for name in self._groups if name in self._required],
+            "additionalProperties": False,
+        }
+
+
+@dataclass(frozen=True)
+class List(Kind):
+    """A list of records."""
+
+    record: Record
+    some: str = ""
+
+    def read(self, value: Any, where: str, sizes: Sizes) -> list[Any]:
+        """Return the things that are made of the records."""
+        if not isinstance(value, (list, tuple)) or (self.some and not value):
+            raise InputError(
+                f"{where}: {value!r} is not a list{self.some and f' of at least one {self.some}'}"
+            )
+        return [self.record.read(one, f"{where}[{i}]", sizes) for i, one in enumerate(value)]
+
+    def write(self, value: Any) -> list[Any]:
+        """Return the JSON form of the things."""
+        return [self.record.write(one) for one in value]
+
+    def schema(self) -> dict[str, Any]:
+        """Return the JSON Schema."""
+        return {"type": "array", "items": self.record.schema()} | ({"minItems": 1} if self.some else {})
