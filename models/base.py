@@ -270,8 +270,7 @@ class Instance(ABC, Generic[SettingType]):
 class Declared(Instance[SettingType]):
     """An instance whose fields are declared: files, content and a JSON Schema come from there.
 
-    Subclasses set ``declared``. Their constructors read each field by its ``reader``, and keep its value where
-    it says.
+    Subclasses set ``declared``. Constructors read each field by its ``reader``, and keep it where it says.
     """
 
     declared: ClassVar[Record]

@@ -3,7 +3,8 @@
 import copy
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -20,18 +21,18 @@ KINDS = {problem.name: problem.part("instance") for problem in OURS}
 VALIDATORS = {name: Draft202012Validator(kind.schema()) for name, kind in KINDS.items()}
 
 CANNOT_SAY = {
-    "lengths that fit each other": r"does not fit|differs from|is not a list of \d|expected a list of|has \d",
-    "indices": r"out of range for|is not a whole number of at least [01] and at most \d{1,2}$",
-    "pairs that stand twice": r"stands twice",
+    "lengths that fit each other": r"not fit|differs from|not a list of \d|expected a list of|has \d",
+    "indices": r"out of range for|^(copy_of\[|jobs\[\d+\]\.arrival:).* and at most \d+$",
+    "pairs that stand twice": r"\] stands twice",
     "an order": r"must ascend",
     "relations between fields": r"is more than the|has no meaning for|clipped-normal needs|as reciprocal needs"
-    r"|leaves no work|are all 0|can never run|together|: missing, but|: empty; |no columns",
+    r"|leaves no work|are all 0|can never run|together|: missing, but|no columns",
     "decimals": r"has more than \d decimals",
     "numbers that floats lose": r"is nearer to 0 than|beyond 1\.8e308|number so long",
     "what is no JSON": r": -?(nan|inf) is not",
     "1.0 where a number alone must be written whole": r": -?\d+\.0 is not a whole number",
 }
-"""What the reader refuses and a schema cannot, by what errors say of it."""
+"""What the reader refuses and a schema cannot, by what errors say."""
 
 ODD = [
     *([], {}, None, True, "x", "", -1, 0, 1, 2, 0.5, 1.5, 1e300, 10**400, 10**20, 1e-320, 1e-60, -0.0, 1.0),
@@ -41,7 +42,9 @@ UNKNOWN = ("extra", "kind", "ports", "scale", "path", "cost", "estimate", "inten
 
 
 def refusal(name: str, data: Any) -> str:
-    """Return what the reader says against a document; empty if it reads it."""
+    """Return what the reader of files says against a document; empty if it reads it."""
+    if data.get("problem") != name or data.get("version") != 1 or isinstance(data["version"], bool):
+        return "problem or version"
     try:
         KINDS[name].from_dict(data)
     except InputError as error:
@@ -100,23 +103,22 @@ def complete(name: str) -> dict[str, Any]:
 
 
 def faults(data: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the document with a single fault in every place, and what it is; of lists in the first entries."""
-    many = len([*places(data)])
-    for place in range(many):
-        changes: dict[str, Callable[[Any, Any], Any]] = {
-            "missing": lambda node, key: node.pop(key),
-            "unknown": lambda node, key: node.update(unknown=1),
-            **{f"{odd!r:.9}": lambda node, key, odd=odd: node.__setitem__(key, odd) for odd in ODD},
-            "low": lambda node, key: node.__setitem__(key, -1e60),
-            "high": lambda node, key: node.__setitem__(key, 1e60),
-            "deeper": lambda node, key: node.__setitem__(key, [node[key]]),
-        }
-        for fault, change in changes.items():
-            changed = copy.deepcopy(data)
-            node, key = [*places(changed)][place]
-            if isinstance(node, dict) or (key == 0 and fault not in ("unknown", "missing")):
-                change(node, key)
-                yield f"{key}: {fault}", changed
+    """Yield the document with a single fault in every place, of lists in the first entries, and its name."""
+    for place in range(len([*places(data)])):
+        changed = copy.deepcopy(data)
+        node, key = [*places(changed)][place]
+        if isinstance(node, list) and key:
+            continue
+        whole = copy.copy(node)
+        values = {f"{odd!r:.9}": odd for odd in ODD} | {"low": -1e60, "high": 1e60, "deeper": [node[key]]}
+        for fault, value in values.items():
+            node[key] = value
+            yield f"{key}: {fault}", changed
+        if isinstance(node, dict):
+            del node[key]
+            yield f"{key}: missing", changed
+            node |= whole | {"unknown": 1}
+            yield f"{key}: unknown beside it", changed
 
 
 def short(data: Any) -> Any:
@@ -156,11 +158,21 @@ def test_it_is_never_stricter_and_laxer_only_where_it_cannot_say(name: str) -> N
     check()
 
 
+@cache
+def judged(name: str) -> list[tuple[str, str, str]]:
+    """Return all single faults of a problem, the documents that have them, and what the reader says."""
+    found = []
+    for fault, data in faults(short(complete(name))):
+        text = json.dumps(data)
+        found.append((fault, text, refusal(name, json.loads(text))))
+    return found
+
+
 def differences(name: str, validator: Draft202012Validator) -> list[str]:
     """List the single faults of which reader and schema think otherwise, and no reason excuses it."""
     found = []
-    for fault, data in faults(short(complete(name))):
-        message, valid = refusal(name, data), validator.is_valid(data)
+    for fault, text, message in judged(name):
+        valid = validator.is_valid(json.loads(text))
         if valid == bool(message) and not (valid and excused(message)):
             found.append(f"{fault}: {message}")
     return found

@@ -1,0 +1,182 @@
+"""Declared fields: what each kind reads, writes, refuses and says in a schema."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from jsonschema import Draft202012Validator
+
+from clairvoyant.models.base import ORIGIN, Declared, InputError, Origin
+from clairvoyant.models.fields import Choice, Field, Kind, List, Number, Record, Text
+
+
+@dataclass(frozen=True)
+class Box:
+    """What a record makes."""
+
+    width: float
+    labels: tuple[str, ...] = ()
+
+
+BOX = Record(
+    Field("width", Number(low=1, high=3, unit=10), "how wide"),
+    Field("labels", Text(listed=True), "what stands on it", optional=True, absent=()),
+    make=Box,
+)
+
+
+def read(kind: Kind, value: Any, **sizes: int) -> Any:
+    return kind.read(value, "x", dict(sizes))
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "again"),
+    [
+        (Number(), 2, 2.0),
+        (Number(integer=True, low=1, high="n"), 5, 5),
+        (Number(("a", 2)), [[1, 2], [3, 4]], [[1.0, 2.0], [3.0, 4.0]]),
+        (Number(("a",), integer=True), [-0.0, 1.0], [0, 1]),
+        (Number(("a", "b", "k"), each="port"), [[[1]], [], [[2], [3]]], [[[1.0]], [], [[2.0], [3.0]]]),
+        (Choice(("yes", "no")), "no", "no"),
+        (Choice(("yes", "no"), ("a", "k")), [["no"], ["yes"], ["no"]], [["no"], ["yes"], ["no"]]),
+        (Text(), "", ""),
+        (Text(listed=True), ["", ""], ["", ""]),
+        (Text(listed=True, axis="new", names=True), ["p", "q"], ["p", "q"]),
+        (List(BOX), [{"width": 1.1}, {"width": 2, "labels": ["a"]}], None),
+    ],
+    ids=str,
+)
+def test_what_is_read_is_written_and_valid(kind: Kind, value: Any, again: Any) -> None:
+    found = read(
+        kind,
+        value,
+        n=5,
+        k=1,
+        **({"a": 3} if kind not in (Number(("a", 2)), Number(("a",), integer=True)) else {}),
+    )
+    assert kind.write(found) == (value if again is None else again)
+    Draft202012Validator(kind.schema()).validate(value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "message"),
+    [
+        (Number(low=1, high=2), 3, "x: 3 is not at least 1 and at most 2"),
+        (Number(low=1, high="n", integer=True), 6, "x: 6 is not a whole number of at least 1 and at most 5"),
+        (Number(above=True), 0, "x: 0 is not above 0"),
+        (Number(unit=100), 0.125, "x: 0.125 has more than 2 decimals"),
+        (Number(("k",), unit=100), [0.125], "x[0]: 0.125 has more than 2 decimals"),
+        (Number(("k",), least=0.5), [0.25], "x[0]: 0.25 is neither 0 nor at least 0.5"),
+        (Number(("a",), some="a thing"), [], "x: empty; an instance needs a thing"),
+        (Number(("k", "k")), [[1, 2]], "x: shape 1x2 does not fit, expected 1x1"),
+        (Number(("n", "b", "k"), each="port"), [[]], "x: expected a list of 5 lists, one per port"),
+        (Number(("k", "b", "k"), each="port"), [[[-1]]], "x[0][0][0]: -1 is not a finite number of at least 0"),  # noqa: E501
+        (Choice(("yes", "no")), "yess", "x: 'yess' is not one of yes, no; did you mean 'yes'?"),
+        (Choice(("yes",), ("k", "n")), [["yes"]], "x[0]: ['yes'] is not a list of 5 names"),
+        (Choice(("yes",), ("k", "k")), [[[]]], "x[0][0]: [] is not one of yes"),
+        (Choice(("yes",), ("k", "k")), "yes", "x: expected a list of 1 lists of names"),
+        (Text(), 1, "x: 1 is not a string"),
+        (Text(listed=True), "ab", "x: 'ab' is not a list of strings"),
+        (Text(listed=True), ["a", None], "x[1]: None is not a string"),
+        (Text(listed=True, axis="k"), [], "x: [] is not a list of 1 name"),
+        (Text(listed=True, axis="a", names=True), [], "x: [] is not a list of at least one name"),
+        (Text(listed=True, axis="a", names=True), ["a", "a"], "x[1]: 'a' stands twice"),
+        (List(BOX, some="box"), [], "x: [] is not a list of at least one box"),
+        (List(BOX), [{"width": 1}, 2], "x[1]: 2 is not an object"),
+        (List(BOX), [{"width": 4}], "x[0].width: 4 is not at least 1 and at most 3"),
+        (BOX, {}, "x.width: missing field"),
+        (BOX, {"width": 1, "with": 2}, "x.with: unknown field; expected one of labels, width; did you mean 'width'?"),  # noqa: E501
+    ],
+)  # fmt: skip
+def test_what_is_refused_is_named(kind: Kind, value: Any, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read(kind, value, n=5, k=1)
+    assert str(caught.value) == message
+
+
+def test_the_first_list_says_how_long_an_axis_is() -> None:
+    sizes: dict[str, int] = {}
+    record = Record(Field("a", Number(("n", "k")), "a"), Field("b", Number(("k",)), "b"))
+    reader = record.reader(sizes)
+    reader("a", [[1, 2, 3], [4, 5, 6]])
+    assert sizes == {"n": 2, "k": 3}
+    with pytest.raises(InputError, match=r"^b: shape 2 does not fit, expected 3$"):
+        reader("b", [1, 2])
+
+
+def test_what_is_at_its_usual_is_left_out_and_null_is_read_as_left_out() -> None:
+    assert BOX.write(Box(1.5)) == {"width": 1.5}
+    assert BOX.write(Box(1.5, ("a",))) == {"width": 1.5, "labels": ["a"]}
+    assert read(BOX, {"width": 1.5}) == Box(1.5)
+    maybe = Field("n", Number(("k",)), "numbers", optional=True, null=True)
+    assert Record(maybe).reader({})("n", None) is None
+    assert Draft202012Validator(Record(maybe).schema()).is_valid({"n": None})
+    assert not Draft202012Validator(BOX.schema()).is_valid({"width": 1, "labels": None})
+
+
+class Shelf(Declared):
+    """A problem that is all declaration."""
+
+    problem = "shelf"
+    declared = Record(
+        Field("boxes", List(BOX), "the boxes", hidden=True),
+        Field("wood.kind", Choice(("oak", "pine")), "its wood", argument="wood", hidden=True),
+        Field("wood.age", Number(("n",)), "its age", optional=True, null=True, hidden=True),
+        ORIGIN,
+    )
+
+    def __init__(self, *, boxes: Any, wood: Any, age: Any = None, origin: Origin | None = None) -> None:
+        read = self.declared.reader({})
+        self.setting = Box(0.0)
+        self.__dict__ |= {
+            "boxes": read("boxes", boxes),
+            "wood": read("wood.kind", wood),
+            "age": read("wood.age", age),
+        }
+        self.origin = origin or Origin("by hand")
+
+    def episode(self, sees: frozenset[str]) -> Any:
+        return iter(())
+
+    def violations(self, decision: Any) -> list[Any]:
+        return []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"wood": 3}, "wood: 3 is not an object with kind and age"),
+        ({"wood": {"age": [1]}}, "wood.kind: missing field"),
+        ({"wood": {"kind": "oak", "colour": 1}}, "wood.colour: unknown field; expected one of age, kind"),
+        ({"origin": {"source": 1}}, "origin.source: 1 is not a string"),
+        ({"problm": 1}, "problm: unknown field; expected one of boxes, origin, problem, version, wood; did you mean 'problem'?"),  # noqa: E501
+    ],
+)  # fmt: skip
+def test_a_declared_instance_is_read_written_and_refused(change: Mapping[str, Any], message: str) -> None:
+    data = {
+        "problem": "shelf",
+        "version": 1,
+        "boxes": [{"width": 2.0}],
+        "wood": {"kind": "oak", "age": [1.0]},
+    }
+    shelf = Shelf.from_dict(data)
+    assert shelf.to_dict() == data | {"origin": {"source": "by hand", "real": [], "filled": []}}
+    assert [name for name, _ in shelf.content()] == ["boxes", "wood", "age"]
+    assert Shelf.from_dict(shelf.to_dict()) == shelf != Shelf(boxes=[], wood="oak")
+    Draft202012Validator(Shelf.schema()).validate(shelf.to_dict())
+    with pytest.raises(InputError) as caught:
+        Shelf.from_dict(data | change)
+    assert str(caught.value) == message
+    assert not Draft202012Validator(Shelf.schema()).is_valid(data | change)
+
+
+def test_a_schema_says_what_numbers_may_be() -> None:
+    schema = Number(("n", 2), low=-1, high=5.5, some="one").schema()
+    one = {"type": "number", "minimum": -1, "maximum": 5.5}
+    pair = {"type": "array", "items": one, "minItems": 2, "maxItems": 2}
+    assert schema == {"type": "array", "items": pair, "minItems": 1}
+    assert Number(low=-np.inf).schema() == {"type": "number"}
+    assert Number(integer=True).schema() == {"type": "integer", "minimum": 0, "maximum": 2**53 - 1}
+    assert Number(above=True, high="T").schema() == {"type": "number", "exclusiveMinimum": 0}
