@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
@@ -22,6 +22,14 @@ _since = 0.0
 
 _stood = 0.0
 """Seconds for which the clock was stopped before that."""
+
+
+_listeners: list[Callable[[bool], None]] = []
+
+
+def listen(listener: Callable[[bool], None]) -> None:
+    """Call a function with True whenever the clock stops, and with False whenever it goes on."""
+    _listeners.append(listener)
 
 
 def now() -> float:
@@ -38,6 +46,7 @@ def pause() -> None:
     with _guard:
         if not _depth:
             _since = time.perf_counter()
+            _tell(True)
         me = threading.get_ident()
         _depth[me] = _depth.get(me, 0) + 1
 
@@ -52,6 +61,12 @@ def resume() -> None:
             _depth[me] = deep - 1
         elif deep and not _depth:
             _stood += time.perf_counter() - _since
+            _tell(False)
+
+
+def _tell(stands: bool) -> None:
+    for listener in _listeners:
+        listener(stands)
 
 
 @contextmanager

@@ -1,0 +1,144 @@
+"""Cells: pieces of work that do not depend on each other, each known by a hash of all that matters to it."""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from ...models.base import ClairvoyantError
+
+ROOT = Path(__file__).resolve().parents[2]
+"""The folder that holds the layers."""
+
+LIBRARIES = ("numpy", "scipy", "numba", "highspy", "ortools", "cvxpy", "clarabel", "pyomo", "torch")
+"""Other people's packages that results may depend on."""
+
+SOURCE = (".py", ".json", ".pt")
+
+
+class EngineError(ClairvoyantError):
+    """Cells cannot be run at all."""
+
+
+class State(enum.Enum):
+    """How a cell ended. There is no "running": what a crash leaves behind is simply not there."""
+
+    DONE = "done"
+    FAILED = "failed"
+    TIMED_OUT = "timed out"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One piece of work.
+
+    Attributes
+    ----------
+    key
+        What identifies its result; see :func:`key_of`.
+    name
+        What people call it.
+    function
+        ``package.module:name`` of a function of ``arguments`` and of a callback that takes the fraction done.
+        It returns what JSON can hold, and is called in a process of its own.
+    arguments
+        What JSON can hold.
+    """
+
+    key: str
+    name: str
+    function: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of a cell.
+
+    Attributes
+    ----------
+    state
+        How it ended.
+    result
+        What its function returned; None unless it is done.
+    error
+        Why it failed: the traceback, or what ended its process; empty if it is done.
+    seconds
+        How long the last attempt took.
+    attempts
+        How many times it was begun; a cell whose process was killed is begun again.
+    """
+
+    state: State
+    result: Any = None
+    error: str = field(default="")
+    seconds: float = 0.0
+    attempts: int = 1
+
+
+def key_of(**parts: Any) -> str:
+    """Return a hash of what JSON can hold; equal parts, equal keys."""
+    text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Return the version of Clairvoyant and of every library that results may depend on."""
+    found = {}
+    for name in ("clairvoyant", *LIBRARIES):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "none"
+    return found
+
+
+@cache
+def source_of(layers: tuple[str, ...], rooms: tuple[str, ...] | None = None) -> str:
+    """Return a hash of the source in these layers, and of the versions of libraries.
+
+    Parameters
+    ----------
+    layers
+        Such as "models".
+    rooms
+        Only what is common to a layer, and the rooms of these problems; all by default.
+    """
+    files = []
+    for layer in layers:
+        for path in (ROOT / layer).rglob("*"):
+            place = path.relative_to(ROOT / layer).parts
+            if path.suffix in SOURCE and (rooms is None or len(place) == 1 or place[0] in rooms):
+                files.append(path)
+    return key_of(versions=versions(), files=hash_of(files, ROOT))
+
+
+def hash_of(files: Iterable[Path], root: Path) -> str:
+    """Return a hash of the names, below ``root``, and the bytes of files."""
+    hasher = hashlib.sha256()
+    for path in sorted(files):
+        name = path.relative_to(root).as_posix()
+        hasher.update(f"{name}\n{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return hasher.hexdigest()
+
+
+@cache
+def source_of_module(name: str) -> str:
+    """Return a hash of the source of the distribution that a module belongs to: for what others add."""
+    spec = find_spec(name.partition(".")[0])
+    places = [] if spec is None else list(spec.submodule_search_locations or ())
+    if places:
+        root = Path(places[0])
+        return hash_of((path for path in root.rglob("*") if path.suffix in SOURCE), root)
+    if spec is None or spec.origin is None:
+        raise ValueError(f"module {name!r} has no source")
+    return hash_of([Path(spec.origin)], Path(spec.origin).parent)

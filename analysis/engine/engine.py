@@ -1,0 +1,121 @@
+"""Run cells: take what the store knows, have the rest computed, keep every answer as soon as it is there."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
+
+from ...models.base import things
+from .cells import Answer, Cell, State
+from .store import Store
+
+Progress = Callable[[float, str], None]
+"""Called with the fraction done (0 to 1) and a short text."""
+
+
+class Executor(Protocol):
+    """What computes cells: :class:`.processes.Processes`, or a cluster."""
+
+    @property
+    def fractions(self) -> Mapping[str, float]:
+        """How far the cells are that are being run, by key, as far as that is known."""
+        ...
+
+    def run(self, cells: Iterable[Cell]) -> Iterator[list[tuple[Cell, Answer]]]:
+        """Yield what became of cells as they end; now and then nothing, so that progress can be told."""
+        ...
+
+
+class Interrupted(KeyboardInterrupt):
+    """The engine was interrupted; the answers of ``saved`` of ``total`` cells are kept."""
+
+    def __init__(self, saved: int, total: int) -> None:
+        super().__init__(
+            f"saved: {saved} of {total} {things(total, 'cells')}; the same command goes on from there"
+        )
+        self.saved, self.total = saved, total
+
+
+def distinct(cells: Iterable[Cell]) -> dict[str, Cell]:
+    """Return cells by key, each once, in their order."""
+    found: dict[str, Cell] = {}
+    for cell in cells:
+        found.setdefault(cell.key, cell)
+    return found
+
+
+def run_cells(
+    cells: Sequence[Cell],
+    store: Store,
+    executor: Executor,
+    *,
+    retry: Collection[State] = (),
+    progress: Progress | None = None,
+) -> dict[str, Answer]:
+    """Return what became of every cell, by key; cells of one key are one.
+
+    Parameters
+    ----------
+    cells
+        What is wanted.
+    store
+        Answers in it are taken, new ones are kept as soon as they are there.
+    executor
+        What computes the rest.
+    retry
+        Answers in these states are not taken, but computed anew.
+    progress
+        Called with the fraction done and a text.
+
+    Raises
+    ------
+    Interrupted
+        After Ctrl-C; it says how much is kept.
+    InputError, EngineError
+        If the store cannot be written; if cells cannot be run at all.
+    """
+    wanted = distinct(cells)
+    found = {key: old for key, old in store.known(wanted).items() if old.state not in retry}
+    tell = _Teller(len(wanted), found, progress or (lambda _fraction, _text: None))
+    try:
+        tell(executor)
+        for answers in executor.run([cell for key, cell in wanted.items() if key not in found]):
+            if answers:
+                store.add(answers)
+                found.update((cell.key, answer) for cell, answer in answers)
+            tell(executor)
+    except KeyboardInterrupt:
+        raise Interrupted(len(found), len(wanted)) from None
+    return found
+
+
+class _Teller:
+    """Tells how far it is, and how much longer it may take."""
+
+    def __init__(self, total: int, found: Mapping[str, Answer], progress: Progress) -> None:
+        self._total, self._found, self._progress = total, found, progress
+        self._before, self._begin = len(found), time.monotonic()
+
+    def __call__(self, executor: Executor) -> None:
+        """Tell it now."""
+        done, new = len(self._found), len(self._found) - self._before
+        part = sum(fraction for key, fraction in executor.fractions.items() if key not in self._found)
+        text = f"{done} of {self._total} {things(self._total, 'cells')}"
+        if self._before:
+            text += f", {self._before} of them taken from the store"
+        others = Counter(answer.state for answer in self._found.values() if answer.state is not State.DONE)
+        text += "".join(f", {count} {state.value}" for state, count in others.items())
+        if new + part > 0:
+            left = (time.monotonic() - self._begin) / (new + part) * (self._total - done - part)
+            text += f", about {duration(left)} left" if done < self._total else ""
+        self._progress((done + part) / max(1, self._total), text)
+
+
+def duration(seconds: float) -> str:
+    """Return a time for people: seconds, minutes, hours or days."""
+    for unit, size in (("days", 86400.0), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= 2.0 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"

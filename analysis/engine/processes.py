@@ -1,0 +1,270 @@
+"""Cells on processes of this machine: one that kills its process, or takes too much, fails alone."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from ...models.base import InputError
+from .cells import Answer, Cell, EngineError, State
+
+THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+TICK = 0.2
+"""Seconds between two looks at how much time and memory cells take."""
+
+DEATHS = 3
+"""How often a cell is begun whose process is killed."""
+
+FALSE_STARTS = 10
+"""How many processes in a row may end before they can do anything."""
+
+WORKER = "clairvoyant.analysis.engine.worker"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a cell may take.
+
+    Attributes
+    ----------
+    seconds
+        Wall-clock time, without that in which libraries load and kernels compile; None for any.
+    memory
+        Bytes that its process holds in memory; None for any.
+
+    Raises
+    ------
+    InputError
+        For what is not positive; for a limit of memory where the system does not say what a process takes.
+    """
+
+    seconds: float | None = None
+    memory: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("seconds", "memory"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise InputError(f"{name}: {value!r} is not above 0")
+        if self.memory is not None and _resident(os.getpid()) is None:
+            raise InputError("memory: this system does not say how much a process takes; leave the limit out")
+
+
+def _resident(process: int) -> int | None:
+    """Return how many bytes a process holds in memory; None where that is not said."""
+    try:
+        pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
+    except (OSError, IndexError, ValueError):
+        return None
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+class Clock:
+    """The seconds that a cell has taken, without those in which libraries load or kernels compile."""
+
+    def __init__(self) -> None:
+        self._begin, self._stood = time.monotonic(), 0.0
+        self._since: float | None = None
+
+    def start(self) -> None:
+        """Begin again at 0."""
+        self._begin, self._stood = time.monotonic(), 0.0
+        self._since = None if self._since is None else self._begin
+
+    def stop(self, stands: bool) -> None:
+        """Stand still from now on, or go on."""
+        now = time.monotonic()
+        if self._since is not None:
+            self._stood += now - self._since
+        self._since = now if stands else None
+
+    @property
+    def seconds(self) -> float:
+        """Seconds so far."""
+        now = time.monotonic() if self._since is None else self._since
+        return now - self._begin - self._stood
+
+
+class Worker:
+    """A process that runs one cell at a time; see :mod:`.worker`."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", WORKER],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
+            env=os.environ | dict.fromkeys(THREADS, "1"),
+            start_new_session=True,
+        )
+        assert self._process.stdin is not None and self._process.stdout is not None  # noqa: S101, PT018 - for types
+        self._into, self.out = self._process.stdin, self._process.stdout
+        os.set_blocking(self.out.fileno(), False)
+        self._rest, self.ready, self.dead = b"", False, False
+        self.cell: Cell | None = None
+        self.attempts, self.fraction, self._clock = 0, 0.0, Clock()
+        self._send({"path": sys.path})
+
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        return self._process.pid
+
+    def hand(self, cell: Cell, attempts: int) -> None:
+        """Let it run a cell, for which it is the so-manieth attempt."""
+        self.cell, self.attempts, self.fraction = cell, attempts, 0.0
+        self._clock.start()
+        self._send({"function": cell.function, "arguments": dict(cell.arguments)})
+
+    def _send(self, message: dict[str, Any]) -> None:
+        data = json.dumps(message).encode() + b"\n"
+        with contextlib.suppress(BrokenPipeError):  # it has died, and its output ends, too
+            while data:
+                data = data[self._into.write(data) :]
+
+    def read(self) -> Answer | None:
+        """Read what there is; return the answer if it is there. ``dead`` tells if the process has ended."""
+        found: Answer | None = None
+        while data := self.out.read(2**20):
+            self._rest += data
+        self.dead = data == b""
+        *lines, self._rest = self._rest.split(b"\n")
+        for line in lines:
+            message = json.loads(line)
+            self.fraction = message.get("fraction", self.fraction)
+            self.ready = True
+            if "begun" in message:
+                self._clock.start()
+            elif "stands" in message:
+                self._clock.stop(message["stands"])
+            elif "error" in message:
+                found = Answer(State.FAILED, None, message["error"], message["seconds"], self.attempts)
+            elif "result" in message:
+                found = Answer(State.DONE, message["result"], "", message["seconds"], self.attempts)
+        return found
+
+    def ended(self) -> Answer:
+        """Return the answer for the cell of a process that is no more."""
+        status = self._process.wait()
+        how = f"by {signal.Signals(-status).name}" if status < 0 else f"with status {status}"
+        return self._failed(State.FAILED, f"its process ended {how}")
+
+    def _failed(self, state: State, why: str) -> Answer:
+        return Answer(state, None, why, self._clock.seconds, self.attempts)
+
+    def over(self, limits: Limits) -> Answer | None:
+        """Return the answer for a cell that has taken too much, if it has."""
+        if limits.seconds is not None and self._clock.seconds > limits.seconds:
+            return self._failed(State.TIMED_OUT, f"it took more than {limits.seconds:g} s")
+        if limits.memory is not None and (_resident(self.pid) or 0) > limits.memory:
+            return self._failed(State.FAILED, f"it took more than {limits.memory / 2**20:.6g} MiB of memory")
+        return None
+
+    def end(self) -> None:
+        """End it, with all that it has started."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        self._process.wait()
+        self._into.close()
+        self.out.close()
+
+
+class Processes:
+    """Workers side by side on this machine.
+
+    Parameters
+    ----------
+    count
+        How many; by default one per core.
+    limits
+        What a cell may take.
+    """
+
+    def __init__(self, count: int | None = None, limits: Limits | None = None) -> None:
+        if count is not None and count < 1:
+            raise InputError(f"workers: {count} is not at least 1")
+        self.count, self.limits = count or os.cpu_count() or 1, limits or Limits()
+        self._workers: list[Worker] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_raised: object) -> None:
+        for worker in self._workers:
+            worker.end()
+        self._workers = []
+
+    def run(self, cells: Iterable[Cell]) -> Iterator[list[tuple[Cell, Answer]]]:
+        """Yield what became of cells as they end; now and then nothing, so that progress can be told.
+
+        A cell whose process dies is begun again, up to :data:`DEATHS` times.
+
+        Raises
+        ------
+        EngineError
+            If processes end before they can do anything.
+        """
+        waiting = deque((cell, 1) for cell in cells)
+        false_starts = 0
+        with selectors.DefaultSelector() as selector:
+            while waiting or self._workers:
+                self._start(len(waiting), selector)
+                for worker in self._workers:
+                    if worker.cell is None and waiting:
+                        worker.hand(*waiting.popleft())
+                ready = {key.fileobj for key, _ in selector.select(TICK)}
+                ended: list[tuple[Cell, Answer]] = []
+                for worker in tuple(self._workers):
+                    ended += self._look(worker, worker.out in ready, waiting)
+                    if worker.dead or (worker.cell is None and not waiting):
+                        false_starts = 0 if worker.ready else false_starts + 1
+                        selector.unregister(worker.out)
+                        self._workers.remove(worker)
+                        worker.end()
+                if false_starts > FALSE_STARTS:
+                    raise EngineError(f"{false_starts} worker processes ended before they could do anything")
+                yield ended
+
+    @property
+    def fractions(self) -> dict[str, float]:
+        """How far the cells are that are being run, by key."""
+        return {worker.cell.key: worker.fraction for worker in self._workers if worker.cell is not None}
+
+    def _start(self, waiting: int, selector: selectors.BaseSelector) -> None:
+        """Start a worker for everything that waits, no more than ``count`` of them."""
+        idle = sum(worker.cell is None for worker in self._workers)
+        for _ in range(min(waiting - idle, self.count - len(self._workers))):
+            worker = Worker()
+            self._workers.append(worker)
+            selector.register(worker.out, selectors.EVENT_READ, worker)
+
+    def _look(
+        self, worker: Worker, ready: bool, waiting: deque[tuple[Cell, int]]
+    ) -> Iterator[tuple[Cell, Answer]]:
+        """Yield the cell of a worker with what became of it, unless it runs on or is to be begun again."""
+        answer, cell = worker.read() if ready else None, worker.cell
+        if cell is None:
+            return
+        if answer is None and worker.dead:
+            answer = worker.ended()
+            if answer.attempts < DEATHS:
+                waiting.append((cell, answer.attempts + 1))
+                return
+        if answer is None:
+            answer = worker.over(self.limits)
+            worker.dead = answer is not None
+        if answer is not None:
+            worker.cell = None
+            yield cell, answer

@@ -1,0 +1,91 @@
+"""What runs cells: a process of its own, which is handed one cell at a time as a line of JSON.
+
+``python -m clairvoyant.analysis.engine.worker`` reads lines from standard input and writes lines to what was
+its standard output; whatever a cell prints goes to standard error. Nothing is unpickled. It is deaf to
+Ctrl-C, and ends as soon as nobody can write to it any more, whatever it is doing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, BinaryIO
+
+from ...models import stopwatch
+
+REPORT_EVERY = 0.2
+"""Seconds between two reports of how far a cell is."""
+
+
+def main() -> None:
+    """Run cells until standard input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    out = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)
+    lines: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+    first = json.loads(sys.stdin.buffer.readline() or "{}")
+    sys.path[:] = first.get("path", sys.path)
+    threading.Thread(target=_read, args=(sys.stdin.buffer, lines), daemon=True).start()
+    stopwatch.listen(lambda stands: write(out, {"stands": stands}))
+    write(out, {"ready": True})
+    while True:
+        write(out, answer(lines.get(), out))
+
+
+def _read(stream: BinaryIO, lines: queue.SimpleQueue[dict[str, Any]]) -> None:
+    """Hand lines over; when there are no more, nobody waits for the answer either."""
+    for line in stream:
+        lines.put(json.loads(line))
+    os._exit(0)
+
+
+def write(out: Any, message: dict[str, Any]) -> None:
+    """Write a line of JSON."""
+    out.write(json.dumps(message).encode() + b"\n")
+
+
+def answer(task: dict[str, Any], out: Any) -> dict[str, Any]:
+    """Run a cell; return its result, or the traceback of what it raised, and its seconds."""
+    begin = time.perf_counter()
+    try:
+        function = find(task["function"])
+        write(out, {"begun": True})
+        begin = time.perf_counter()
+        result = function(task["arguments"], _reporter(out))
+        message = {"result": result, "seconds": time.perf_counter() - begin}
+        json.dumps(message)
+    except Exception:  # noqa: BLE001 - it is told to who handed out the cell
+        return {"error": traceback.format_exc(), "seconds": time.perf_counter() - begin}
+    return message
+
+
+def find(name: str) -> Callable[..., Any]:
+    """Return the function that is called ``package.module:name``."""
+    module, _, function = name.partition(":")
+    found: Callable[..., Any] = getattr(import_module(module), function)
+    return found
+
+
+def _reporter(out: Any) -> Callable[[float], None]:
+    told = time.perf_counter()
+
+    def report(fraction: float) -> None:
+        nonlocal told
+        now = time.perf_counter()
+        if now - told >= REPORT_EVERY:
+            told = now
+            write(out, {"fraction": fraction})
+
+    return report
+
+
+if __name__ == "__main__":
+    main()
