@@ -21,6 +21,8 @@ ROOT = Path(__file__).resolve().parents[2]
 LIBRARIES = ("numpy", "scipy", "numba", "highspy", "ortools", "cvxpy", "clarabel", "pyomo", "torch")
 """Other people's packages that results may depend on."""
 
+LAYERS = ("models", "oracles", "online", "analysis")
+
 SOURCE = (".py", ".json", ".pt")
 
 

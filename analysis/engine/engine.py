@@ -53,6 +53,7 @@ def run_cells(
     *,
     retry: Collection[State] = (),
     progress: Progress | None = None,
+    take: Callable[[Cell, Answer], None] = lambda _cell, _answer: None,
 ) -> dict[str, Answer]:
     """Return what became of every cell, by key; cells of one key are one.
 
@@ -68,6 +69,8 @@ def run_cells(
         Answers in these states are not taken, but computed anew.
     progress
         Called with the fraction done and a text.
+    take
+        Called with every cell and its answer as soon as that is kept, those from the store first.
 
     Raises
     ------
@@ -80,11 +83,15 @@ def run_cells(
     found = {key: old for key, old in store.known(wanted).items() if old.state not in retry}
     tell = _Teller(len(wanted), found, progress or (lambda _fraction, _text: None))
     try:
+        for key, answer in found.items():
+            take(wanted[key], answer)
         tell(executor)
         for answers in executor.run([cell for key, cell in wanted.items() if key not in found]):
             if answers:
                 store.add(answers)
-                found.update((cell.key, answer) for cell, answer in answers)
+            for cell, answer in answers:
+                found[cell.key] = answer
+                take(cell, answer)
             tell(executor)
     except KeyboardInterrupt:
         raise Interrupted(len(found), len(wanted)) from None

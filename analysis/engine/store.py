@@ -219,7 +219,8 @@ def _connect(path: Path, *, write: bool) -> sqlite3.Connection:
             file.execute("PRAGMA synchronous = NORMAL")
             file.execute(
                 "CREATE TABLE IF NOT EXISTS cell (key TEXT PRIMARY KEY, name TEXT, function TEXT, "
-                "arguments TEXT, state TEXT, attempts INTEGER, error TEXT, seconds REAL, result TEXT, used INTEGER)"
+                "arguments TEXT, state TEXT, attempts INTEGER, error TEXT, seconds REAL, result TEXT, "
+                "used INTEGER)"
             )
             file.execute(f"PRAGMA user_version = {FORMAT}")
         file.execute(f"SELECT {', '.join(COLUMNS)} FROM cell LIMIT 1")  # noqa: S608

@@ -7,23 +7,20 @@ the value, and no policy earns more than is possible.
 
 A campaign is cut into chunks, each of which is one run of Hypothesis with a seed of its own, which decides
 all that is drawn (but that Hypothesis also draws numbers which stand in the source of the modules at hand). A
-chunk that is done is a line of ``fuzz.jsonl`` in the folder and is not done again; what failed stands there
-as the smallest case that Hypothesis found, with its traceback.
+chunk that is done stands in ``fuzz.jsonl`` of the folder and is not done again; what failed stands there as
+the smallest case that Hypothesis found, with its traceback.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import multiprocessing
-import os
 import resource
 import signal
 import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -33,6 +30,10 @@ import hypothesis
 from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
 
+from ..analysis.engine.cells import LAYERS, Answer, Cell, State, key_of, source_of
+from ..analysis.engine.engine import run_cells
+from ..analysis.engine.processes import Processes
+from ..analysis.engine.store import open_store
 from ..cli import output as out
 from .campaigns import TARGETS, check_file, cross_check, damaged
 from .kit import Target
@@ -45,6 +46,10 @@ MEMORY = 6 << 30
 
 CASE_SECONDS = 120
 """Seconds after which a case counts as too long, which is no failure."""
+
+
+FUNCTION = "clairvoyant.testing.fuzz:chunk"
+"""What a worker calls; this module may run under another name."""
 
 
 class TooLongError(Exception):
@@ -120,25 +125,10 @@ def _bounded() -> Iterator[None]:
         signal.signal(signal.SIGALRM, usual)
 
 
-def _begin_worker() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver ends the workers
+def chunk(arguments: Mapping[str, Any], _report: Callable[[float], None]) -> dict[str, Any]:
+    """Run the chunk that a cell stands for, in a process that may hold so much memory."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-
-
-def done_chunks(path: Path) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """Return the lines of chunks that are done, by what identifies them; a torn last line is forgotten."""
-    found = {}
-    for text in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
-        try:
-            line = json.loads(text)
-        except ValueError:
-            continue
-        found[_key(line)] = line
-    return found
-
-
-def _key(line: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(line[name] for name in ("campaign", "problem", "seed", "chunk", "cases"))
+    return run_chunk(**arguments)
 
 
 def fuzz(
@@ -153,36 +143,41 @@ def fuzz(
 ) -> list[dict[str, Any]]:
     """Run the campaigns, as many cases of each per problem, and return a line for every chunk.
 
-    Chunks that stand in ``fuzz.jsonl`` of the folder are not run again.
+    Chunks that stand in ``fuzz.jsonl`` of the folder are not run again, unless the source has changed.
     """
+    source = source_of(LAYERS)
     wanted = [
-        (campaign, problem, seed, chunk, min(CHUNK, total - chunk * CHUNK))
+        {"campaign": campaign, "problem": problem, "seed": seed, "chunk": number, "cases": cases}
         for campaign, total in zip(CAMPAIGNS, (files, instances), strict=True)
-        for chunk in range(-(-total // CHUNK))
+        for number in range(-(-total // CHUNK))
         for problem in problems
+        for cases in [min(CHUNK, total - number * CHUNK)]
     ]
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "fuzz.jsonl"
-    lines = done_chunks(path)
-    left = [key for key in wanted if key not in lines]
-    report(f"{len(wanted)} chunks of up to {CHUNK} cases, {len(wanted) - len(left)} of them done before")
-    spawn = multiprocessing.get_context("spawn")
-    with path.open("a", encoding="utf-8") as log, ProcessPoolExecutor(workers, spawn, _begin_worker) as pool:
-        log.write("\n")  # ends a torn line
-        waiting = [pool.submit(run_chunk, *key) for key in left]
-        try:
-            for number, future in enumerate(as_completed(waiting), 1):
-                line = future.result()
-                lines[_key(line)] = line
-                log.write(json.dumps(line) + "\n")
-                log.flush()
-                os.fsync(log.fileno())
-                failed = "" if line["failure"] is None else ", FAILED"
-                report(f"{number} of {len(left)}: {line['campaign']}, {line['problem']}{failed}")
-        except BaseException:  # Ctrl-C too: what has not begun is dropped, and the error is raised again
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    return [lines[key] for key in wanted]
+    cells = [
+        Cell(key_of(source=source, **one), f"{one['campaign']}, {one['problem']}", FUNCTION, one)
+        for one in wanted
+    ]
+    before: dict[str, Answer] = {}
+    new: list[str] = []
+
+    def take(cell: Cell, answer: Answer) -> None:
+        if cell.key not in before:
+            new.append(cell.key)
+            failed = ", FAILED" if line_of(cell, answer)["failure"] is not None else ""
+            report(f"{len(new)} of {len(cells) - len(before)}: {cell.name}{failed}")
+
+    with open_store(folder / "fuzz.jsonl") as store, Processes(workers) as processes:
+        before |= store.known(cell.key for cell in cells)
+        report(f"{len(cells)} chunks of up to {CHUNK} cases, {len(before)} of them done before")
+        answers = run_cells(cells, store, processes, take=take)
+    return [line_of(cell, answers[cell.key]) for cell in cells]
+
+
+def line_of(cell: Cell, answer: Answer) -> dict[str, Any]:
+    """Return the line of a chunk; one that ended its process has failed."""
+    if answer.state is State.DONE:
+        return dict(answer.result)
+    return {**cell.arguments, "counts": {}, "failure": {"case": "", "trace": answer.error}}
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
