@@ -885,6 +885,21 @@ def test_the_command_refuses_in_one_line(run: Run, file: Path, monkeypatch: pyte
     assert not (file.parent / "reports").exists()
 
 
+def test_several_seeds_are_trained_side_by_side(run: Run, file: Path, whole: Path) -> None:
+    text = file.read_text()
+    assert run("train", file, "--seed", 4, "--out", "alone").status == 0
+    told = json.loads(run("train", file, "--seed", 3, "--seeds", 2, "--workers", 2, "--json").out)
+    assert [Path(one["folder"]).name for one in told["trainings"]] == ["plan-3", "plan-4"]
+    assert told["failed"] == {}
+    assert outcome(file.parent / "reports/training/plan-3") == outcome(whole)
+    assert outcome(file.parent / "reports/training/plan-4") == outcome(file.parent / "alone")
+    file.write_text(text.replace("iterations = 3", "iterations = 4"))
+    other = run("train", file, "--seed", 4, "--seeds", 2)  # the folder of seed 4 is that of another plan
+    assert other.status == 1
+    assert other.err.count("seed 4: ") == 1
+    assert "plan-5" in other.out
+
+
 def test_the_command_fails_where_numbers_go_astray(run: Run, file: Path) -> None:
     file.write_text(toml(data(design={"name": "das"}, training={"learning_rate": 10.0, "iterations": 50})))
     printed = run("train", file)
