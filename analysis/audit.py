@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-import hashlib
-import multiprocessing
 import os
+import pickle
 import sys
 import traceback
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from ..models.base import InputError, make_folder, things
+from ..models.base import InputError, make_folder, remove_parts, things
 from ..models.draw import choose as name_one_of
 from .claim import Claim, Context, Finding
-from .findings import Partial, ReadInstance, check_id, from_dict, to_dict, write_files
-from .workers import TICK, side_by_side
+from .engine.cells import LAYERS, ROOT, Answer, Cell, State, hash_of, key_of, source_of
+from .engine.engine import Executor, Interrupted, Progress, run_cells
+from .engine.processes import Processes
+from .engine.store import Store, open_store
+from .findings import ReadInstance, check_id, from_dict, to_dict, write_files
 
 MODES = ("quick", "default", "full")
 PARTIAL = "audit.partial"
 """The file in the folder of the audit that an interrupted audit goes on from."""
-
-LAYERS = ("models", "oracles", "online", "analysis")
-_Answer = dict[str, Any] | str
-"""A finding in the form of JSON, or the traceback of a check that raised."""
-
-Progress = Callable[[float, str], None]
-"""Called with the fraction done (0 to 1) and a short text."""
 
 
 class AuditInterrupted(KeyboardInterrupt):
@@ -57,6 +53,7 @@ def run_audit(
     progress: Progress | None = None,
     catalogue: Sequence[Claim],
     read: ReadInstance,
+    store: Path | None = None,
 ) -> list[tuple[Claim, Finding]]:
     """Check claims and return their findings, in the order of the claims.
 
@@ -85,6 +82,9 @@ def run_audit(
         there is one worker.
     read
         Returns the instance of a JSON object, for the counterexamples.
+    store
+        File in which findings are kept for every later audit, and from which they are taken. By default one
+        in ``out`` that is deleted when the audit is complete.
 
     Raises
     ------
@@ -101,14 +101,20 @@ def run_audit(
         raise InputError(f"workers: {workers} is not at least 1")
     make_folder(out)
     context = Context(mode, seed)
-    saved = Partial(out / PARTIAL, _key(context, catalogue))
-    audit = _Audit(chosen, out, context, saved, read, progress or (lambda _fraction, _text: None))
-    try:
-        audit.run(workers or os.cpu_count() or 1)
-    except KeyboardInterrupt:
-        raise AuditInterrupted(len(audit.found), len(chosen)) from None
-    finally:
-        saved.close()
+    audit = _Audit(
+        chosen, out, context, _key(context, catalogue), read, progress or (lambda _part, _text: None)
+    )
+    with open_store(store or out / PARTIAL) as kept:
+        for folder in (out, *out.glob("figures"), *out.glob("findings/*"), *out.glob("counterexamples/*")):
+            remove_parts(folder)  # nobody else writes there now
+        if store is None:
+            audit.forget_others(kept)
+        try:
+            audit.run(kept, workers or os.cpu_count() or 1)
+        except Interrupted as stopped:
+            raise AuditInterrupted(stopped.saved, stopped.total) from None
+        if store is None and audit.complete(kept):
+            kept.remove()  # while nobody else can begin to write it
     return [(claim, audit.found[claim.id]) for claim in chosen]
 
 
@@ -152,24 +158,15 @@ def _key(context: Context, claims: Sequence[Claim]) -> dict[str, Any]:
 
 def source_digest(claims: Sequence[Claim] = ()) -> str:
     """Return a hash of the source of this package and of the modules that hold the checks of the claims."""
-    root = Path(__file__).resolve().parent.parent
-    files = {
-        path.relative_to(root).as_posix(): path
-        for layer in LAYERS
-        for path in (root / layer).rglob("*")
-        if path.suffix in (".py", ".json", ".pt")
-    }
+    files = set()
     for claim in claims:
         check: Any = claim.check
         while isinstance(check, partial):
             check = check.func
         place = getattr(sys.modules[check.__module__], "__file__", None)
-        if place is not None and Path(place).resolve() not in files.values():
-            files[check.__module__] = Path(place).resolve()
-    hasher = hashlib.sha256()
-    for name, path in sorted(files.items()):
-        hasher.update(f"{name}\n{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
-    return hasher.hexdigest()
+        if place is not None and not Path(place).resolve().is_relative_to(ROOT):
+            files.add(Path(place).resolve())
+    return key_of(package=source_of(LAYERS), others=[hash_of([file], file.parent) for file in sorted(files)])
 
 
 class _Audit:
@@ -180,122 +177,95 @@ class _Audit:
         claims: Sequence[Claim],
         out: Path,
         context: Context,
-        saved: Partial,
+        key: Mapping[str, Any],
         read: ReadInstance,
         progress: Progress,
     ) -> None:
         self.found: dict[str, Finding] = {}
-        self._claims, self._out, self._context = claims, out, context
-        self._saved, self._read, self._progress, self._note = saved, read, progress, ""
+        self._claims = {claim.id: claim for claim in claims}
+        self._out, self._context, self._key, self._read = out, context, key_of(**key), read
+        self._progress, self._note = progress, ""
         self._figures: dict[str, str] = {}
-        self._under_way: dict[str, float] = {}
 
-    def run(self, workers: int) -> None:
-        """Take what is saved and check the rest."""
-        saved = self._saved.load(self._read)
-        for claim in self._claims:
-            if claim.id in saved:
-                self._keep(claim, saved[claim.id])
-        if self.found:
-            self._note = "taken from an audit that was not completed"
-        self._tell()
-        rest = [claim for claim in self._claims if claim.id not in self.found]
+    def run(self, store: Store, workers: int) -> None:
+        """Take what is kept and check the rest."""
         if workers == 1:
-            self._in_turn(rest)
-        elif rest:
-            self._side_by_side(rest, min(workers, len(rest)))
-        if saved.keys() <= self.found.keys():  # else the audit of more claims can still go on from there
-            self._saved.remove()
+            self._check_all(store, _Here(self._claims, self._context, self._tell_within))
+            return
+        with Processes(workers) as processes:
+            self._check_all(store, processes)
 
-    def _in_turn(self, claims: Sequence[Claim]) -> None:
-        for claim in claims:
+    def _check_all(self, store: Store, executor: Executor) -> None:
+        cells = [self._cell(claim, isinstance(executor, Processes)) for claim in self._claims.values()]
+        run_cells(
+            cells,
+            store,
+            executor,
+            retry=(State.FAILED, State.TIMED_OUT),
+            progress=lambda part, text: self._progress(part, f"{text}{self._note}"),
+            take=self._take,
+            what="claims",
+        )
 
-            def tell(fraction: float, name: str = claim.id) -> None:
-                self._under_way = {name: fraction}
-                self._tell()
-
-            self._settle(claim, _check(claim, Context(self._context.mode, self._context.seed, tell)))
-
-    def _side_by_side(self, claims: Sequence[Claim], count: int) -> None:
-        fractions = multiprocessing.RawArray("d", len(claims))
-        pending: dict[Future[_Answer], Claim] = {}
-        with side_by_side(count, _begin_worker, fractions) as pool:
-            for place, claim in enumerate(claims):
-                task = (claim, self._context.mode, self._context.seed, place)
-                pending[pool.submit(_check_apart, *task)] = claim
+    def _cell(self, claim: Claim, travels: bool) -> Cell:
+        arguments = {"audit": self._key, "mode": self._context.mode, "seed": self._context.seed}
+        if travels:
             try:
-                while pending:
-                    for future in wait(pending, TICK, FIRST_COMPLETED).done:
-                        self._settle(pending[future], _answer(pending[future], future))
-                        del pending[future]
-                    self._under_way = {claim.id: fractions[n] for n, claim in enumerate(claims)}
-                    self._tell()
-            finally:
-                self._salvage(pending)
+                arguments["claim"] = b64encode(pickle.dumps(claim)).decode()
+            except Exception as error:
+                raise CheckError(f"{claim.id}: {error}") from error
+        return Cell(key_of(claim=claim.id, audit=self._key), claim.id, f"{__name__}:check_apart", arguments)
 
-    def _salvage(self, pending: Mapping[Future[_Answer], Claim]) -> None:
-        """Keep what was finished at the moment of an interrupt or an error."""
-        for future, claim in pending.items():
-            if future.done() and future.exception() is None:
-                answer = future.result()
-                if not isinstance(answer, str):
-                    self._keep(claim, from_dict(answer, self._read))
+    def forget_others(self, store: Store) -> None:
+        """Drop findings of another mode, seed, version or source: they may be out of date."""
+        store.forget([row["key"] for row in store.rows() if row["arguments"].get("audit") != self._key])
 
-    def _settle(self, claim: Claim, answer: _Answer) -> None:
-        if isinstance(answer, str):
-            raise CheckError(f"{claim.id}: {answer}")
-        self._keep(claim, from_dict(answer, self._read))
-        self._tell()
+    def complete(self, store: Store) -> bool:
+        """Tell whether all that is kept was wanted; else an audit of more claims can still go on from there."""
+        return all(row["name"] in self.found for row in store.rows())
 
-    def _keep(self, claim: Claim, finding: Finding) -> None:
+    def _take(self, cell: Cell, answer: Answer) -> None:
+        """Keep a finding, as files too."""
+        claim = self._claims[cell.name]
+        if answer.state is not State.DONE:
+            raise CheckError(f"{claim.id}: {answer.error}")
+        try:
+            finding = from_dict(answer.result, self._read)
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            raise InputError(
+                f"{claim.id}: what is kept of it is damaged ({error}); delete the store"
+            ) from error
         for figure in finding.figures:
             owner = self._figures.setdefault(figure.name, claim.id)
             if owner != claim.id:
                 raise CheckError(f"{claim.id}: {owner} has a figure named {figure.name!r} too")
         write_files(self._out, claim, finding, self._context)
-        self._saved.add(claim, finding)
         self.found[claim.id] = finding
-        self._note = f"{claim.id}: {finding.verdict.value}"
+        self._note = f"; {claim.id}: {finding.verdict.value}"
 
-    def _tell(self) -> None:
+    def _tell_within(self, fraction: float) -> None:
         done, total = len(self.found), len(self._claims)
-        begun = sum(part for name, part in self._under_way.items() if name not in self.found)
-        note = f"; {self._note}" if self._note else ""
-        self._progress((done + begun) / max(1, total), f"{done} of {total} {things(total, 'claims')}{note}")
+        self._progress((done + fraction) / total, f"{done} of {total} {things(total, 'claims')}{self._note}")
 
 
-def _check(claim: Claim, context: Context) -> _Answer:
-    """Return the finding in the form of JSON, or the traceback as text."""
-    try:
-        return to_dict(claim.find(context))
-    except Exception:  # noqa: BLE001 - not every exception can travel to the main process, which raises it
-        return traceback.format_exc()
+class _Here:
+    """Checks in this process, one after the other."""
+
+    def __init__(self, claims: Mapping[str, Claim], context: Context, tell: Callable[[float], None]) -> None:
+        self._claims, self._context = claims, replace(context, progress=tell)
+        self.fractions: dict[str, float] = {}
+
+    def run(self, cells: Iterable[Cell]) -> Iterator[list[tuple[Cell, Answer]]]:
+        """Yield every cell with its answer."""
+        for cell in cells:
+            try:
+                answer = Answer(State.DONE, to_dict(self._claims[cell.name].find(self._context)))
+            except Exception:  # noqa: BLE001 - told as that of a process is
+                answer = Answer(State.FAILED, None, traceback.format_exc())
+            yield [(cell, answer)]
 
 
-def _check_apart(claim: Claim, mode: str, seed: int, place: int) -> _Answer:
-    """Check a claim in a worker, telling the main process how far it is."""
-
-    def tell(fraction: float) -> None:
-        _worker.fractions[place] = fraction
-
-    return _check(claim, Context(mode, seed, tell))
-
-
-def _answer(claim: Claim, future: Future[_Answer]) -> _Answer:
-    try:
-        return future.result()
-    except Exception as error:
-        raise CheckError(f"{claim.id}: {error}") from error
-
-
-class _Worker:
-    """What a worker process knows."""
-
-    fractions: Any
-
-
-_worker = _Worker()
-
-
-def _begin_worker(fractions: Any) -> None:
-    _worker.fractions = fractions
+def check_apart(arguments: Mapping[str, Any], report: Callable[[float], None]) -> dict[str, Any]:
+    """Check a claim in a process of the engine; return the finding in the form of JSON."""
+    claim: Claim = pickle.loads(b64decode(arguments["claim"]))  # noqa: S301 - of who began the process
+    return to_dict(claim.find(Context(arguments["mode"], arguments["seed"], report)))

@@ -1,20 +1,17 @@
-"""Findings as files: what an audit leaves behind, and what an interrupted one goes on from."""
+"""Findings as files, and in the form of JSON."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-import sqlite3
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..models.base import InputError, Instance, make_folder, regular, remove_parts, write_whole
+from ..models.base import InputError, Instance, make_folder, write_whole
 from .claim import Claim, Context, Figure, Finding, Table, Verdict
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
@@ -159,82 +156,3 @@ def _json(value: Any) -> Any:
 def _write(path: Path, text: str) -> None:
     make_folder(path.parent)
     write_whole(path, text.encode())
-
-
-class Partial:
-    """The findings of an audit that is not complete yet, in one SQLite file.
-
-    Findings saved under another key (mode, seed, version, source) are dropped: they may be out of date.
-
-    Parameters
-    ----------
-    path
-        The file; it is made unless it is there.
-    key
-        What the findings depend on.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be written, is something else, or belongs to an audit that runs now.
-    """
-
-    def __init__(self, path: Path, key: Mapping[str, Any]) -> None:
-        self.path = path
-        text = json.dumps(key, sort_keys=True)
-        if path.exists():
-            regular(path)
-        try:
-            with ExitStack() as opened:
-                self._file = sqlite3.connect(path, timeout=0.5, isolation_level=None)
-                opened.callback(self._file.close)
-                self._file.execute("PRAGMA locking_mode = EXCLUSIVE")
-                self._file.execute("BEGIN EXCLUSIVE")
-                self._file.execute(
-                    "CREATE TABLE IF NOT EXISTS finding (key TEXT, claim TEXT PRIMARY KEY, data TEXT)"
-                )
-                self._file.execute("DELETE FROM finding WHERE key != ?", (text,))
-                self._file.execute("COMMIT")
-                opened.pop_all()
-        except sqlite3.Error as error:
-            raise InputError(f"{path}: cannot be used: {_reason(error)}") from error
-        self._key = text
-        below = (path.parent.glob(part) for part in ("figures", "findings/*", "counterexamples/*"))
-        for folder in (path.parent, *chain.from_iterable(below)):  # nobody else writes there now
-            remove_parts(folder)
-
-    def load(self, read: ReadInstance) -> dict[str, Finding]:
-        """Return the findings saved so far, by claim.
-
-        Raises
-        ------
-        InputError
-            If the file is damaged.
-        """
-        try:
-            rows = self._file.execute("SELECT claim, data FROM finding")
-            return {claim: from_dict(json.loads(data), read) for claim, data in rows}
-        except (sqlite3.Error, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-            raise InputError(f"{self.path}: it is damaged ({error}); delete it") from error
-
-    def add(self, claim: Claim, finding: Finding) -> None:
-        """Save a finding."""
-        row = (self._key, claim.id, json.dumps(to_dict(finding)))
-        self._file.execute("INSERT OR REPLACE INTO finding VALUES (?, ?, ?)", row)
-
-    def close(self) -> None:
-        """Leave the file for the next audit."""
-        self._file.close()
-
-    def remove(self) -> None:
-        """Delete the file: the audit is complete."""
-        self._file.close()
-        self.path.unlink()
-
-
-def _reason(error: sqlite3.Error) -> str:
-    if "locked" in str(error):
-        return "another audit is writing into this folder"
-    if "not a database" in str(error):
-        return "it was not written by an audit; delete it"
-    return str(error)

@@ -54,6 +54,7 @@ def run_cells(
     retry: Collection[State] = (),
     progress: Progress | None = None,
     take: Callable[[Cell, Answer], None] = lambda _cell, _answer: None,
+    what: str = "cells",
 ) -> dict[str, Answer]:
     """Return what became of every cell, by key; cells of one key are one.
 
@@ -71,6 +72,8 @@ def run_cells(
         Called with the fraction done and a text.
     take
         Called with every cell and its answer as soon as that is kept, those from the store first.
+    what
+        What cells are called in these texts.
 
     Raises
     ------
@@ -81,7 +84,7 @@ def run_cells(
     """
     wanted = distinct(cells)
     found = {key: old for key, old in store.known(wanted).items() if old.state not in retry}
-    tell = _Teller(len(wanted), found, progress or (lambda _fraction, _text: None))
+    tell = _Teller(len(wanted), found, what, progress or (lambda _fraction, _text: None))
     try:
         for key, answer in found.items():
             take(wanted[key], answer)
@@ -101,15 +104,15 @@ def run_cells(
 class _Teller:
     """Tells how far it is, and how much longer it may take."""
 
-    def __init__(self, total: int, found: Mapping[str, Answer], progress: Progress) -> None:
-        self._total, self._found, self._progress = total, found, progress
+    def __init__(self, total: int, found: Mapping[str, Answer], what: str, progress: Progress) -> None:
+        self._total, self._found, self._what, self._progress = total, found, what, progress
         self._before, self._begin = len(found), time.monotonic()
 
     def __call__(self, executor: Executor) -> None:
         """Tell it now."""
         done, new = len(self._found), len(self._found) - self._before
         part = sum(fraction for key, fraction in executor.fractions.items() if key not in self._found)
-        text = f"{done} of {self._total} {things(self._total, 'cells')}"
+        text = f"{done} of {self._total} {things(self._total, self._what)}"
         if self._before:
             text += f", {self._before} of them taken from the store"
         others = Counter(answer.state for answer in self._found.values() if answer.state is not State.DONE)

@@ -73,6 +73,11 @@ class Store(ABC):
     def close(self) -> None:
         """Let others write."""
 
+    def remove(self) -> None:
+        """Delete it: nothing is to go on from it."""
+        for name in (self.path.name + end for end in ("", "-wal", "-shm", ".lock")):
+            self.path.with_name(name).unlink(missing_ok=True)
+
     def __enter__(self) -> Self:
         return self
 
@@ -130,7 +135,9 @@ def _lock(path: Path) -> int:
         raise InputError(f"{path}: cannot be written: {reason(error)}") from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
+        if not os.path.samestat(os.fstat(descriptor), path.stat()):  # who wrote has just removed it
+            raise BlockingIOError
+    except (BlockingIOError, FileNotFoundError) as error:
         os.close(descriptor)
         raise InputError(f"{path}: another process is writing this store") from error
     except OSError as error:

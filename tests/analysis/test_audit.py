@@ -1,7 +1,6 @@
 """The audit: order, files, what an interrupted one leaves, and how errors come out."""
 
 import json
-import multiprocessing
 import os
 import pickle
 import signal
@@ -10,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, wait
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,6 @@ import pytest
 
 from clairvoyant import api
 from clairvoyant.analysis import audit as module
-from clairvoyant.analysis import workers
 from clairvoyant.analysis.audit import (
     PARTIAL,
     AuditInterrupted,
@@ -28,7 +25,8 @@ from clairvoyant.analysis.audit import (
     source_digest,
 )
 from clairvoyant.analysis.claim import Claim, Context, Figure, Finding, Table, Verdict
-from clairvoyant.analysis.findings import check_id, to_dict
+from clairvoyant.analysis.engine.store import read_rows
+from clairvoyant.analysis.findings import check_id
 from clairvoyant.models.allocation.generate import generate
 from clairvoyant.models.base import InputError
 from clairvoyant.problems import claims
@@ -271,14 +269,14 @@ def test_a_folder_that_cannot_be_written_is_refused_before_any_work(tmp_path: Pa
     with pytest.raises(InputError, match="cannot be made a folder"):
         audit(tmp_path / "file", recorder.claims)
     (tmp_path / PARTIAL).mkdir()
-    with pytest.raises(InputError, match="not a regular file"):
+    with pytest.raises(InputError, match="cannot be used"):
         audit(tmp_path, recorder.claims)
     assert recorder.ran == []
 
 
 def test_a_saved_audit_that_is_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / PARTIAL).write_text("this is not what an audit writes" * 100)
-    with pytest.raises(InputError, match="was not written by an audit"):
+    with pytest.raises(InputError, match="it is not a store of results"):
         audit(tmp_path, Recorder(1).claims)
 
 
@@ -286,7 +284,7 @@ def test_two_audits_in_one_folder_are_refused(tmp_path: Path) -> None:
     def nested(_context: Context) -> Finding:
         return audit(tmp_path, Recorder(1).claims)[0][1]
 
-    with pytest.raises(CheckError, match="another audit is writing into this folder"):
+    with pytest.raises(CheckError, match="another process is writing this store"):
         audit(tmp_path, [claim("a/x", nested)])
 
 
@@ -305,6 +303,7 @@ CLAIMS = """
 import os, time
 from functools import partial
 from pathlib import Path
+from clairvoyant.analysis.engine.store import read_rows
 from clairvoyant.analysis.claim import Claim, Finding, Verdict
 
 LOCKS = []
@@ -446,9 +445,9 @@ def test_an_exception_in_a_worker_comes_out_with_its_traceback(apart: Apart) -> 
     assert process.returncode == 1
     assert "CheckError: a/0: Traceback" in errors
     assert "ValueError: wrong" in errors
-    with sqlite3.connect(apart.folder / "out" / PARTIAL) as file:
-        assert "a/0" not in {name for (name,) in file.execute("SELECT claim FROM finding")}
-    file.close()
+    kept = {row["name"]: row["state"] for row in read_rows(apart.folder / "out" / PARTIAL)}
+    assert kept.pop("a/0") == "failed"
+    assert set(kept.values()) <= {"done"}
 
 
 def test_a_worker_that_dies_is_an_error(apart: Apart) -> None:
@@ -456,7 +455,7 @@ def test_a_worker_that_dies_is_an_error(apart: Apart) -> None:
     _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
     assert "CheckError: a/" in errors
-    assert "terminated abruptly" in errors
+    assert "its process ended with status 9" in errors
 
 
 @pytest.fixture
@@ -477,25 +476,19 @@ def test_two_workers_find_what_one_finds(importable: list[Claim], tmp_path: Path
     assert os.environ.get("OMP_NUM_THREADS") == before
 
 
-def test_what_is_finished_when_an_interrupt_comes_is_kept(
-    importable: list[Claim], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    submit, checks = ProcessPoolExecutor.submit, []
-
-    def submit_and_remember(*args: Any) -> Future[Any]:
-        checks.append(submit(*args))
-        return checks[-1]
-
-    def interrupt(_fraction: float, _text: str) -> None:
-        if checks:
-            wait(checks)
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(ProcessPoolExecutor, "submit", submit_and_remember)
-
-    with pytest.raises(AuditInterrupted) as caught:
-        audit(tmp_path / "out", importable[:4], workers=2, progress=interrupt)
-    assert caught.value.saved == 4
+def test_a_store_is_for_every_later_audit(tmp_path: Path) -> None:
+    store = tmp_path / "store.sqlite"
+    first = audit(tmp_path / "one", Recorder(3).claims, store=store)
+    again = Recorder(4)
+    second = audit(tmp_path / "two", again.claims, store=store)
+    assert again.ran == [3]
+    assert [finding for _, finding in second[:3]] == [finding for _, finding in first]
+    assert (tmp_path / "two/findings/a/0.json").exists()
+    other = Recorder(3)
+    audit(tmp_path / "one", other.claims, store=store, seed=1)
+    assert other.ran == [0, 1, 2]
+    audit(tmp_path / "one", again.claims, store=store)
+    assert again.ran == [3]
 
 
 def test_an_error_in_a_worker_is_an_error_here(importable: list[Claim], tmp_path: Path) -> None:
@@ -506,23 +499,6 @@ def test_an_error_in_a_worker_is_an_error_here(importable: list[Claim], tmp_path
 def test_a_check_that_cannot_travel_to_a_worker_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(CheckError, match=r"^a/x: .*<lambda>"):
         audit(tmp_path, [claim("a/x", lambda _context: HOLDS)], workers=2)
-
-
-def test_a_worker_tells_how_far_it_is() -> None:
-    def check(context: Context) -> Finding:
-        context.progress(0.75)
-        return HOLDS
-
-    fractions = [0.0, 0.0]
-    before, method = signal.getsignal(signal.SIGINT), multiprocessing.get_start_method()
-    try:
-        workers._begin_worker(module._begin_worker, (fractions,))
-        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGINT, before)
-        multiprocessing.set_start_method(method, force=True)
-    assert module._check_apart(claim("a/x", check), "quick", 0, 1) == to_dict(HOLDS)
-    assert fractions == [0.0, 0.75]
 
 
 def test_the_claims_of_the_package_can_be_audited() -> None:
