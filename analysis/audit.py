@@ -101,9 +101,8 @@ def run_audit(
         raise InputError(f"workers: {workers} is not at least 1")
     make_folder(out)
     context = Context(mode, seed)
-    audit = _Audit(
-        chosen, out, context, _key(context, catalogue), read, progress or (lambda _part, _text: None)
-    )
+    tell = progress or (lambda _fraction, _text: None)
+    audit = _Audit(chosen, out, context, _key(context, catalogue), read, tell)
     with open_store(store or out / PARTIAL) as kept:
         for folder in (out, *out.glob("figures"), *out.glob("findings/*"), *out.glob("counterexamples/*")):
             remove_parts(folder)  # nobody else writes there now
@@ -221,7 +220,7 @@ class _Audit:
         store.forget([row["key"] for row in store.rows() if row["arguments"].get("audit") != self._key])
 
     def complete(self, store: Store) -> bool:
-        """Tell whether all that is kept was wanted; else an audit of more claims can still go on from there."""
+        """Tell whether all that is kept was wanted; else an audit of more claims can go on from there."""
         return all(row["name"] in self.found for row in store.rows())
 
     def _take(self, cell: Cell, answer: Answer) -> None:

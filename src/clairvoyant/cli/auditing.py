@@ -33,6 +33,7 @@ from .parts import DONE, FAILED, FILE, SEED, Command, as_json, completes, proble
 )
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of everything random.")
 @click.option("--workers", type=click.IntRange(min=1), help="Processes; by default one per core.")
+@click.option("--store", type=FILE, help="File in which findings are kept for every later audit.")
 @as_json
 def audit(
     problems: Sequence[str],
@@ -42,12 +43,14 @@ def audit(
     folder: Path | None,
     seed: int,
     workers: int | None,
+    store: Path | None,
     as_json: bool,
 ) -> int:
     """Check every claim of the papers, print the verdicts and write index.html into a folder.
 
     The exit status is 1 if a verdict differs from the expected one. An interrupted audit goes on where it
-    stopped when the same command is given again.
+    stopped when the same command is given again. With --store, whatever has been found before is taken from
+    there, if mode, seed and source are the same.
     """
     from .. import api
     from .. import problems as known
@@ -74,6 +77,7 @@ def audit(
                 workers=workers,
                 progress=report,
                 catalogue=catalogue,
+                store=store,
             )
         except AuditInterrupted as stopped:
             out.log(f"interrupted: {stopped}")

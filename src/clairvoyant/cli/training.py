@@ -136,8 +136,8 @@ def _train_all(
     if as_json:
         out.print_json({"trainings": described, "failed": failed})
     else:
-        for one in described:
-            rendering.print_training(one)
+        for facts in described:
+            rendering.print_training(facts)
     for key, error in failed.items():
         out.log(f"seed {key}: {error.splitlines()[-1]}")
     return FAILED if failed else DONE
