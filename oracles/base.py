@@ -29,6 +29,14 @@ class OracleError(ClairvoyantError):
     """A solver's answer failed our own check, or it reported an unknown status."""
 
 
+class NoOptimumError(OracleError):
+    """A solver ended with neither a solution nor its time up: ``solver`` with this ``status``."""
+
+    def __init__(self, solver: str, status: str) -> None:
+        super().__init__(f"{solver}: status {status} for a program that has an optimum")
+        self.solver, self.status = solver, status
+
+
 class WhyStopped(enum.Enum):
     """Why an oracle stopped, whatever its incumbent is."""
 

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from ..models.stopwatch import library
-from .base import Budget, OracleError, rounding
+from .base import Budget, NoOptimumError, rounding
 
 BITS = 60
 """CP-SAT's objective is whole: values are rounded up so that a sum of all takes at most so many bits."""
@@ -41,8 +41,8 @@ def run(
 
     Raises
     ------
-    OracleError
-        If CP-SAT fails.
+    NoOptimumError
+        If CP-SAT fails, or says that there is none.
     """
     cp_model = library("ortools.sat.python.cp_model")
 
@@ -65,7 +65,7 @@ def run(
             solver.stop_search()
             raise
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE, cp_model.UNKNOWN):
-        raise OracleError(f"CP-SAT: status {solver.status_name(status)} for a program that has an optimum")
+        raise NoOptimumError("CP-SAT", solver.status_name(status))
     return None if status == cp_model.UNKNOWN else solver, status == cp_model.OPTIMAL
 
 

@@ -16,6 +16,7 @@ from ..models.program import CAREFUL, CvxpyProgram, Program, PyomoProgram, Solve
 from . import cp_sat
 from .base import (
     Budget,
+    NoOptimumError,
     Optimum,
     OracleEntry,
     OracleError,
@@ -35,6 +36,20 @@ themselves, and at least by this."""
 
 SOLVED = ("convergenceCriteriaSatisfied", "optimal", "optimal_inaccurate")
 LIMITED = ("maxTimeLimit", "user_limit", "user_limit_inaccurate")
+
+NO_DECISIONS = "it is infeasible: no decisions keep all of its constraints; see which exclude each other"
+NO_LIMIT = "it is unbounded: its objective improves without end; give its variables limits"
+WITHOUT_OPTIMUM = {
+    "infeasible": NO_DECISIONS,
+    "infeasible_inaccurate": NO_DECISIONS,
+    "provenInfeasible": NO_DECISIONS,
+    "INFEASIBLE": NO_DECISIONS,
+    "unbounded": NO_LIMIT,
+    "unbounded_inaccurate": NO_LIMIT,
+    "infeasibleOrUnbounded": f"{NO_DECISIONS}; or {NO_LIMIT}",
+    "infeasible_or_unbounded": f"{NO_DECISIONS}; or {NO_LIMIT}",
+}
+"""What the word of a solver means for who has declared a program that has no optimum."""
 
 
 class _Found(NamedTuple):
@@ -85,7 +100,8 @@ def declared(
     InputError
         If no program is declared, or the method does not take it, naming why.
     OracleError
-        If a solver fails, or its answer does not survive the instance's own check.
+        If a solver fails, or its answer does not survive the instance's own check; if the program is
+        infeasible or unbounded.
     """
     budget = Budget(gap, time_limit)
     choose(method, METHODS, "method")
@@ -93,10 +109,7 @@ def declared(
     solve = _solver(program, method, sign)
     if progress is not None:
         progress(0.0, f"declared: {program.title}")
-    try:
-        found = _Found(None, None, "no time for a solver", True) if budget.over else solve(budget)
-    except SolverError as error:
-        raise OracleError(str(error)) from error
+    found = _answer(instance.problem, solve, budget)
     variables = program.zeros() if found.variables is None else _cleaned(program, found.variables)
     decisions = list(program.decisions(variables))  # type: ignore[misc]  # _program has looked
     rewards = _replayed(instance, decisions, found)
@@ -122,6 +135,20 @@ def declared(
         found.method if found.variables is not None else f"{found.method}; nothing found, all variables 0"
     )
     return Optimum(value, bound, decisions, why, method, budget.seconds, minimised=instance.minimised)
+
+
+def _answer(problem: str, solve: Callable[[Budget], _Found], budget: Budget) -> _Found:
+    """Solve, if there is time; an OracleError says why there is no optimum, and of which problem."""
+    if budget.over:
+        return _Found(None, None, "no time for a solver", True)
+    try:
+        return solve(budget)
+    except SolverError as error:
+        raise OracleError(str(error)) from error
+    except NoOptimumError as error:
+        why = WITHOUT_OPTIMUM.get(error.status, "the solver does not say why; try another method")
+        told = f"the program of {problem!r} is not solved, {error.solver}: status {error.status!r}: {why}"
+        raise OracleError(told) from error
 
 
 def _program(instance: Any) -> Program:
@@ -201,7 +228,7 @@ def _by_library(program: Program, solver: str, sign: float, budget: Budget) -> _
     solved = program.solve(solver=solver, **options)
     name = f"{'HiGHS' if solver == HIGHS else 'Clarabel'} through {'Pyomo' if by_pyomo else 'CVXPY'}"
     if solved.status not in (*SOLVED, *LIMITED):
-        raise OracleError(f"{name}: status {solved.status!r} for a program that has an optimum")
+        raise NoOptimumError(name, solved.status)
     bound = solved.bound
     if bound is not None:
         bound += sign * TOLERANCE[solver] * max(1.0, abs(bound))

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
@@ -447,8 +448,55 @@ def test_a_convex_program_that_is_cut_off_has_no_bound(monkeypatch: pytest.Monke
 
 def test_a_program_without_a_solution_is_an_error() -> None:
     for method in ("cp-sat", "highs"):
-        with pytest.raises(OracleError, match="for a program that has an optimum"):
+        with pytest.raises(
+            OracleError, match=r"^the program of 'shop' is not solved, .*: it is infeasible: no"
+        ):
             declared(Cover(WORTH, WEIGHT, 99.0), method=method)
+
+
+def endless(library: str, whole: bool) -> Shop:
+    """A shop whose program forgets that there is only one of each good."""
+    import cvxpy as cp
+    import pyomo.environ as pyo
+
+    model, x = pyo.ConcreteModel(), cp.Variable(7, name="x", integer=whole)
+    model.x = pyo.Var(range(7), domain=pyo.NonNegativeIntegers if whole else pyo.NonNegativeReals)
+    model.total = pyo.Objective(expr=sum(model.x.values()), sense=pyo.maximize)
+    about: dict[str, Any] = {"title": "Endless", "equations": (), "decisions": read}
+    by_pyomo = PyomoProgram(model, {"x": (7,)}, **about)
+    by_cvxpy = CvxpyProgram(cp.Problem(cp.Maximize(cp.sum(x)), [x >= 0]), {"x": x}, {}, **about)
+    shop = Shop(WORTH, WEIGHT, 15.0)
+    shop.program = lambda: by_pyomo if library == "pyomo" else by_cvxpy  # type: ignore[method-assign]
+    return shop
+
+
+@pytest.mark.parametrize(
+    ("library", "whole", "method"),
+    [(*one, "highs") for one in product(("pyomo", "cvxpy"), (True, False))] + [("cvxpy", False, "clarabel")],
+)
+def test_a_program_without_a_limit_is_an_error_that_says_so(library: str, whole: bool, method: str) -> None:
+    with pytest.raises(
+        OracleError, match=r"^the program of 'shop' .*'unbounded': it is unbounded: .* limits$"
+    ):
+        declared(endless(library, whole), method=method)
+
+
+@pytest.mark.parametrize(
+    ("status", "says"),
+    [
+        ("infeasible_inaccurate", "it is infeasible"),
+        ("unbounded_inaccurate", "it is unbounded"),
+        ("infeasibleOrUnbounded", "it is infeasible: .*; or it is unbounded: "),
+        ("infeasible_or_unbounded", "it is infeasible: .*; or it is unbounded: "),
+        ("error", "the solver does not say why"),
+    ],
+)
+def test_every_status_without_an_optimum_is_explained(
+    monkeypatch: pytest.MonkeyPatch, status: str, says: str
+) -> None:
+    monkeypatch.setattr(PyomoProgram, "solve", lambda *_, **__: Solved(status, None, {}))
+    with pytest.raises(OracleError, match=f"'shop' .*status '{status}': {says}"):
+        declared(Shop(WORTH, WEIGHT, 15.0))
 
 
 def test_without_time_nothing_is_done_and_nothing_is_claimed() -> None:
