@@ -113,8 +113,11 @@ class AllocationGangSetting:
 
     def evaluate(self, y: np.ndarray, arrivals: np.ndarray) -> tuple[float, bool]:
         """Return the slot's reward and whether ``y`` is feasible."""
-        return float(arrivals @ self.port_rewards(y)), not self.violations(y)
+        with np.errstate(all="ignore"):  # what has no finite reward is infeasible
+            reward = float(arrivals @ self.port_rewards(y))
+        return reward, not self.violations(y)
 
+    @np.errstate(over="ignore", invalid="ignore")
     def violations(self, y: Any) -> list[Violation]:
         """List the broken constraints; every limit counts in its own unit.
 
@@ -337,6 +340,7 @@ def generate_gang(
     )
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def printed_violations(setting: AllocationGangSetting, y: Any) -> list[Violation]:
     """List the constraints of the set *printed* in 3.5 that ``y`` breaks, literally and without tolerance.
 

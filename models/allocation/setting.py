@@ -232,6 +232,7 @@ class Setting:
         )
         return float(reward), bool(feasible)
 
+    @np.errstate(over="ignore", invalid="ignore")
     def violations(self, y: Any) -> list[Violation]:
         """List the broken constraints of (3) and (4); not-a-number entries break both limits."""
         array = self.check_shape(y)

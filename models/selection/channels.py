@@ -86,7 +86,7 @@ class Channels:
             The slot's arrivals; without them (4) is not checked.
         """
         array = self.check_shape(x)
-        with np.errstate(invalid="ignore"):  # an infinite entry times a demand of 0
+        with np.errstate(over="ignore", invalid="ignore"):  # an infinite entry times a demand of 0
             used = array @ self.demand
         broken = {"binary": np.minimum(abs(array), abs(array - 1.0)), "capacity": used - self.capacity}
         if arrivals is not None:

@@ -54,4 +54,6 @@ class SlotEpisode:
             raise DecisionError.at(f"slot {self._slot}", broken)
         chosen = frozen_copy(np.flatnonzero(x != 0.0))
         utility = frozen_copy(instance.path[self._slot, chosen])
-        return Outcome(float(instance.mean @ x), feasible, Feedback(self._slot, chosen, utility))
+        with np.errstate(over="ignore", invalid="ignore"):  # what has no finite reward is infeasible
+            reward = float(instance.mean @ x)
+        return Outcome(reward, feasible, Feedback(self._slot, chosen, utility))

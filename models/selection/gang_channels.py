@@ -127,7 +127,7 @@ class GangChannels:
             The slot's arrivals; without them it is not checked whether there are jobs.
         """
         array = self.check_shape(x)
-        with np.errstate(invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             broken = {
                 "binary": np.minimum(abs(array), abs(array - 1.0)),
                 "once": np.bincount(self.task, weights=array, minlength=self.tasks) - 1.0,

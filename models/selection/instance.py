@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from ..base import ORIGIN, Declared, InputError, Origin, Violation, frozen_copy, need, things
+from ..base import ORIGIN, Declared, InputError, Origin, Violation, floats, frozen_copy, need, things
 from ..fields import Choice, Field, Number, Record
 from ..graphs import bipartite
 from ..stopwatch import library
@@ -162,7 +162,7 @@ class ChannelInstance(Declared):
         return result
 
     def _rows(self, decision: Any) -> np.ndarray:
-        rows = np.asarray(decision, dtype=np.float64)
+        rows = floats(decision)
         shape = (self.setting.slots, self.setting.channels)
         if rows.size == 0:
             rows = rows.reshape(shape) if 0 in shape else rows
