@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,36 +21,54 @@ HEAD = '''"""The front door with an overload per problem: written by .ci/doors.p
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, overload
+from typing import Any, ClassVar, Literal, Protocol, overload
 
 import numpy as np
 
-from .models.base import Instance
+from .models.base import Episode, Instance, Violation
 from .online.base import Policy
 from .online.play import Run
 from .oracles.base import Optimum, ProgressCallback
 '''
+OTHER = '''
+class OtherInstance(Protocol):
+    """An instance of no problem of ours: those give its name as a literal, which is no such attribute."""
+
+    problem: ClassVar[str]
+
+    def episode(self, sees: frozenset[str]) -> Episode: ...
+    def violations(self, decision: Any) -> list[Violation]: ...
+    def digest(self) -> str: ...
+'''
 SOLVE = """@overload
 def solve(
-    instance: Instance, oracle: str | None = None, *, method: str = ..., gap: float = ...,
+    instance: OtherInstance, oracle: str | None = None, *, method: str = ..., gap: float = ...,
     time_limit: float | None = None, progress: ProgressCallback | None = None,
 ) -> Optimum: ...
 """
-"""What holds for any instance: options that only some oracles take are checked where the problem is known."""
+"""What holds for any other instance: names and options are checked where the problem is known."""
 
 
-def written(parameter: inspect.Parameter) -> str:
-    """Return a parameter as it stands in a signature."""
-    kind = parameter.annotation
+def literal(names: Iterable[str]) -> str:
+    """Return the type of these names and no others."""
+    return f"Literal[{', '.join(map(repr, names))}]"
+
+
+def written(parameter: inspect.Parameter, known: Mapping[str, Sequence[str]]) -> str:
+    """Return a parameter as it stands in a signature; of some, all values that they can have are known."""
+    kind, values = parameter.annotation, known.get(parameter.name)
     annotation = kind if isinstance(kind, str) else inspect.formatannotation(kind)
+    annotation = annotation if values is None else literal(values)
     text = f"{parameter.name}: {annotation.replace('collections.abc.', '')}"
     return text if parameter.default is parameter.empty else f"{text} = {parameter.default!r}"
 
 
-def overload(name: str, parameters: list[inspect.Parameter], first: str, returns: str) -> str:
+def overload(
+    name: str, parameters: list[inspect.Parameter], first: str, returns: str, **known: Sequence[str]
+) -> str:
     """Return one overload of a function; ``first`` stands in the place of the first parameters."""
-    ordered = [written(p) for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
-    by_name = [written(p) for p in parameters if p.kind is p.KEYWORD_ONLY]
+    ordered = [written(p, known) for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    by_name = [written(p, known) for p in parameters if p.kind is p.KEYWORD_ONLY]
     texts = [first, *ordered, *(["*", *by_name] if by_name else [])]
     return f"@overload\ndef {name}({', '.join(texts)}) -> {returns}: ...\n"
 
@@ -68,12 +86,11 @@ def solving(problem: Problem) -> Iterator[str]:
     """Yield the overloads of ``solve`` for the instances of a problem, the default oracle first."""
     for place, (name, entry) in enumerate(oracles(problem.name).items()):
         signature = inspect.signature(entry.function)
-        named = f'Literal["{name}"]'
+        named = literal((name, f"{problem.name}/{name}"))
         oracle = f"oracle: {named} | None = None" if place == 0 else f"oracle: {named}"
         first = f"instance: {problem.part('instance').__name__}, {oracle}"
-        yield overload(
-            "solve", list(signature.parameters.values())[1:], first, renamed(entry.function, problem)
-        )
+        parameters, returns = list(signature.parameters.values())[1:], renamed(entry.function, problem)
+        yield overload("solve", parameters, first, returns, method=entry.methods)
 
 
 def schedules() -> Iterator[str]:
@@ -119,7 +136,7 @@ def stub() -> str:
     """Return the text of the file, before it is formatted."""
     names = ", ".join(f'"{problem.name}"' for problem in OURS)
     imports = {imported(problem.part("instance")) for problem in OURS} | set(schedules())
-    parts = [HEAD + "".join(sorted(imports)), f"\nProblemName = Literal[{names}]\n"]
+    parts = [HEAD + "".join(sorted(imports)), f"\nProblemName = Literal[{names}]\n", OTHER]
     parts += [of_problem("generate", problem.part("generate"), problem) for problem in OURS]
     parts += [of_problem("from_trace", problem.part("from_trace"), problem, "folder") for problem in OURS]
     parts += [*map(loading, OURS)]

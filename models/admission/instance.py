@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 from operator import itemgetter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -87,7 +87,7 @@ class AdmissionInstance(Declared[Setting]):
         Naming the field, the index and the value at fault.
     """
 
-    problem: ClassVar[str] = "admission"
+    problem: ClassVar[Literal["admission"]] = "admission"
     declared: ClassVar[Record] = FIELDS
     setting: Setting
     jobs: tuple[Job, ...]

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -203,7 +203,7 @@ class AllocationGangInstance(Declared[AllocationGangSetting]):
         Naming the field, the index and the value at fault.
     """
 
-    problem: ClassVar[str] = "allocation-gang"
+    problem: ClassVar[Literal["allocation-gang"]] = "allocation-gang"
     declared: ClassVar[Record] = GANG
     setting: AllocationGangSetting
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -103,7 +103,7 @@ class AllocationInstance(Declared[Setting]):
         Naming the field, the index and the value at fault.
     """
 
-    problem: ClassVar[str] = "allocation"
+    problem: ClassVar[Literal["allocation"]] = "allocation"
     declared: ClassVar[Record] = FIELDS
     setting: Setting
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -97,7 +97,7 @@ class PlacementInstance(Declared[Setting]):
         and what is missing.
     """
 
-    problem: ClassVar[str] = "placement"
+    problem: ClassVar[Literal["placement"]] = "placement"
     declared: ClassVar[Record] = FIELDS
     minimised: ClassVar[bool] = True
     unit: ClassVar[str] = "s"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -81,7 +81,7 @@ class SelectionGangInstance(ChannelInstance):
         Naming the field, the index and the value at fault.
     """
 
-    problem: ClassVar[str] = "selection-gang"
+    problem: ClassVar[Literal["selection-gang"]] = "selection-gang"
     declared: ClassVar[Record] = FIELDS
     setting: SelectionGangSetting
 

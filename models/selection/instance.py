@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -208,7 +208,7 @@ class SelectionInstance(ChannelInstance):
         Naming the field, the index and the value at fault.
     """
 
-    problem: ClassVar[str] = "selection"
+    problem: ClassVar[Literal["selection"]] = "selection"
     declared: ClassVar[Record] = FIELDS
     setting: Setting
 

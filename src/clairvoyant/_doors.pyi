@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, overload
+from typing import Any, ClassVar, Literal, Protocol, overload
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from .models.admission.instance import AdmissionInstance
 from .models.admission.schedule import Schedule as AdmissionSchedule
 from .models.allocation.gang import AllocationGangInstance
 from .models.allocation.instance import AllocationInstance
-from .models.base import Instance
+from .models.base import Episode, Instance, Violation
 from .models.placement.instance import PlacementInstance
 from .models.placement.schedule import Schedule as PlacementSchedule
 from .models.selection.gang import SelectionGangInstance
@@ -22,6 +22,15 @@ from .oracles.base import Optimum, ProgressCallback
 ProblemName = Literal[
     "allocation", "allocation-gang", "selection", "selection-gang", "admission", "placement"
 ]
+
+class OtherInstance(Protocol):
+    """An instance of no problem of ours: those give its name as a literal, which is no such attribute."""
+
+    problem: ClassVar[str]
+
+    def episode(self, sees: frozenset[str]) -> Episode: ...
+    def violations(self, decision: Any) -> list[Violation]: ...
+    def digest(self) -> str: ...
 
 @overload
 def generate(
@@ -306,9 +315,9 @@ def load(path: str | os.PathLike[str], problem: None = None) -> Instance: ...
 @overload
 def solve(
     instance: AllocationInstance,
-    oracle: Literal["stationary"] | None = None,
+    oracle: Literal["stationary", "allocation/stationary"] | None = None,
     *,
-    method: str = "interior point",
+    method: Literal["interior point", "cvxpy"] = "interior point",
     gap: float = 1e-08,
     time_limit: float | None = None,
     progress: ProgressCallback | None = None,
@@ -316,7 +325,7 @@ def solve(
 @overload
 def solve(
     instance: AllocationInstance,
-    oracle: Literal["dynamic"],
+    oracle: Literal["dynamic", "allocation/dynamic"],
     *,
     gap: float = 1e-08,
     time_limit: float | None = None,
@@ -325,7 +334,7 @@ def solve(
 @overload
 def solve(
     instance: AllocationGangInstance,
-    oracle: Literal["gang"] | None = None,
+    oracle: Literal["gang", "allocation-gang/gang"] | None = None,
     *,
     gap: float = 1e-06,
     time_limit: float | None = None,
@@ -334,9 +343,9 @@ def solve(
 @overload
 def solve(
     instance: SelectionInstance,
-    oracle: Literal["clairvoyant"] | None = None,
+    oracle: Literal["clairvoyant", "selection/clairvoyant"] | None = None,
     *,
-    method: str = "dp",
+    method: Literal["dp", "highs", "cp-sat"] = "dp",
     gap: float = 1e-08,
     time_limit: float | None = None,
     progress: ProgressCallback | None = None,
@@ -344,9 +353,9 @@ def solve(
 @overload
 def solve(
     instance: SelectionGangInstance,
-    oracle: Literal["gang"] | None = None,
+    oracle: Literal["gang", "selection-gang/gang"] | None = None,
     *,
-    method: str = "highs",
+    method: Literal["highs", "cp-sat"] = "highs",
     gap: float = 1e-08,
     time_limit: float | None = None,
     progress: ProgressCallback | None = None,
@@ -354,9 +363,9 @@ def solve(
 @overload
 def solve(
     instance: AdmissionInstance,
-    oracle: Literal["offline"] | None = None,
+    oracle: Literal["offline", "admission/offline"] | None = None,
     *,
-    method: str = "auto",
+    method: Literal["auto", "highs", "cp-sat", "lagrangian"] = "auto",
     gap: float = 1e-06,
     time_limit: float | None = None,
     progress: ProgressCallback | None = None,
@@ -364,16 +373,16 @@ def solve(
 @overload
 def solve(
     instance: PlacementInstance,
-    oracle: Literal["offline"] | None = None,
+    oracle: Literal["offline", "placement/offline"] | None = None,
     *,
-    method: str = "auto",
+    method: Literal["auto", "search", "branch-and-bound", "cp-sat", "program", "enumeration"] = "auto",
     gap: float = 1e-06,
     time_limit: float | None = None,
     progress: ProgressCallback | None = None,
 ) -> Optimum[PlacementSchedule]: ...
 @overload
 def solve(
-    instance: Instance,
+    instance: OtherInstance,
     oracle: str | None = None,
     *,
     method: str = ...,

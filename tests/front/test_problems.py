@@ -47,7 +47,7 @@ class Entry:
 class Theirs(AllocationInstance):
     """Instances of another problem."""
 
-    problem = "theirs"
+    problem = "theirs"  # type: ignore[assignment]
 
 
 class Lazy:

@@ -32,6 +32,14 @@ def what_is_misspelt_is_an_error() -> None:
     cv.load("file", "chess")  # type: ignore[call-overload]
     cv.generate("allocation").setting.capacities  # type: ignore[attr-defined]  # noqa: B018
     cv.solve(cv.generate("allocation"), gaps=1e-3)  # type: ignore[call-overload]
+    cv.solve(cv.generate("allocation"), "gang")  # type: ignore[call-overload]
+    cv.solve(cv.generate("allocation-gang"), oracle="nope")  # type: ignore[call-overload]
+    cv.solve(cv.generate("selection"), "selection-gang/gang")  # type: ignore[call-overload]
+    cv.solve(cv.generate("selection-gang"), oracle="nope")  # type: ignore[call-overload]
+    cv.solve(cv.generate("admission"), "clairvoyant")  # type: ignore[call-overload]
+    cv.solve(cv.generate("placement"), "stationary")  # type: ignore[call-overload]
+    cv.solve(cv.generate("placement"), method="nope")  # type: ignore[call-overload]
+    cv.solve(cv.generate("allocation"), "dynamic", method="cvxpy")  # type: ignore[call-overload]
     cv.play("drf", cv.generate("allocation"), seeds=3)  # type: ignore[call-arg]
 
 
@@ -39,7 +47,25 @@ def optima_hold_the_decisions_of_the_problem(instance: cv.Instance) -> None:
     assert_type(cv.solve(cv.generate("selection"), time_limit=3.0), cv.Optimum[np.ndarray])
     assert_type(cv.solve(cv.generate("allocation"), "dynamic").decision, np.ndarray)
     assert_type(cv.solve(cv.generate("admission")).decision, AdmissionSchedule)
+    assert_type(cv.solve(cv.generate("allocation"), "allocation/dynamic").decision, np.ndarray)
+    assert_type(cv.solve(cv.generate("placement"), method="search").gap, float | None)
     assert_type(cv.solve(instance, time_limit=3.0).value, float)
+    assert_type(cv.solve(instance, "whatever", method="there is").value, float)
+
+
+class Theirs(cv.Instance):
+    """Instances of a problem that is not ours, whose oracles have any name."""
+
+    problem = "theirs"
+
+
+def instances_of_other_problems_have_other_oracles(theirs: Theirs) -> None:
+    assert_type(cv.solve(theirs).value, float)
+    assert_type(cv.solve(theirs, "best", method="any").value, float)
+    cv.solve("instance.json")  # type: ignore[call-overload]
+
+
+def plays_are_typed(instance: cv.Instance) -> None:
     assert_type(cv.play("drf", instance).total, float)
 
 

@@ -464,7 +464,7 @@ def endless(library: str, whole: bool) -> Shop:
     model.total = pyo.Objective(expr=sum(model.x.values()), sense=pyo.maximize)
     about: dict[str, Any] = {"title": "Endless", "equations": (), "decisions": read}
     by_pyomo = PyomoProgram(model, {"x": (7,)}, **about)
-    by_cvxpy = CvxpyProgram(cp.Problem(cp.Maximize(cp.sum(x)), [x >= 0]), {"x": x}, {}, **about)
+    by_cvxpy = CvxpyProgram(cp.Problem(cp.Maximize(np.ones(7) @ x), [x >= 0]), {"x": x}, {}, **about)
     shop = Shop(WORTH, WEIGHT, 15.0)
     shop.program = lambda: by_pyomo if library == "pyomo" else by_cvxpy  # type: ignore[method-assign]
     return shop
