@@ -12,9 +12,10 @@ import logging
 import os
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from multiprocessing import RawArray
 from pathlib import Path
@@ -24,7 +25,9 @@ from . import api
 from .analysis.workers import TICK, side_by_side
 from .models.base import InputError
 from .oracles.generic import declared
-from .problems import problems
+from .problems import Problem, one_line, owner, players, problems
+
+log = logging.getLogger(__package__)
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,10 @@ def rooms() -> list[str]:
 
 
 def warm_up(workers: int | None = None, progress: Callable[[float, str], None] | None = None) -> Warmth:
-    """Compile all kernels that are not compiled yet; ``workers`` processes do, by default one per core."""
+    """Compile all kernels that are not compiled yet; ``workers`` processes do, by default one per core.
+
+    What another distribution brings and cannot be used is told in a warning.
+    """
     begin = time.perf_counter()
     names = rooms()
     counts = RawArray("l", len(names))
@@ -59,8 +65,10 @@ def warm_up(workers: int | None = None, progress: Callable[[float, str], None] |
         pending = {pool.submit(_warm, name, place): name for place, name in enumerate(names)}
         while pending:
             for future in wait(pending, TICK, FIRST_COMPLETED).done:
-                compiled, loaded = future.result()
+                compiled, loaded, failed = future.result()
                 total = Warmth(total.compiled + compiled, total.loaded + loaded, 0.0)
+                for message in failed:
+                    log.warning("%s", message)
                 del pending[future]
             if progress is not None:
                 left = f"; at work: {', '.join(pending.values())}" if pending else ""
@@ -82,8 +90,8 @@ def _begin(counts: Any) -> None:
     logging.getLogger("clairvoyant").setLevel(logging.ERROR)  # what compiles is told as progress
 
 
-def _warm(room: str, place: int) -> tuple[int, int]:
-    """Use everything of a room; return how many times a kernel was compiled and loaded."""
+def _warm(room: str, place: int) -> tuple[int, int, list[str]]:
+    """Use everything of a room; return how many times a kernel was compiled and loaded, and what failed."""
     from numba.core import event
 
     from .models.compiled import KERNELS
@@ -96,34 +104,71 @@ def _warm(room: str, place: int) -> tuple[int, int]:
             _worker.counts[place] += event.data["dispatcher"] in KERNELS
 
     with event.install_listener("numba:compile", Count()):
-        exercise(room)
+        failed = exercise(room)
     return (
         sum(sum(kernel.stats.cache_misses.values()) for kernel in KERNELS),
         sum(sum(kernel.stats.cache_hits.values()) for kernel in KERNELS),
+        failed,
     )
 
 
-def exercise(room: str) -> None:
-    """Use every oracle with every method, every policy and what is ``besides``, on tiny instances."""
-    mine = {name: problem for name, problem in problems().items() if problem.room == room}
-    for problem, record in mine.items():
-        if not record.has("generate"):
+KIND = {"oracles": "oracle", "policies": "policy"}
+
+
+def exercise(room: str) -> list[str]:
+    """Use every oracle with every method, every policy and what is ``besides``, on tiny instances.
+
+    Return one line for all that fails and is not ours, naming whose it is.
+    """
+    failed: dict[str, str] = {}
+    for problem, record in problems().items():
+        if record.room == room and record.has("generate"):
+            _try(failed, problem, partial(_use_all, failed, problem, record))
+    for problem, record in problems().items():
+        if record.room == room and record.has("besides"):
+            _try(failed, problem, record.part("besides"))
+    return list(failed.values())
+
+
+def _use_all(failed: dict[str, str], problem: str, record: Problem) -> None:
+    """Use the oracles and the policies of a problem."""
+    instance = api.generate(problem, "tiny", **record.small)
+    for what, name, use in _uses(problem, instance):
+        _try(failed, problem, use, what, name)
+
+
+def _uses(problem: str, instance: Any) -> Iterator[tuple[str, str, Callable[[], Any]]]:
+    """Yield what there is to use, and how."""
+    for name, entry in api.list_oracles(problem).items():
+        if entry.function is declared:  # it has no kernels, and not every program is for every method
             continue
-        instance = api.generate(problem, "tiny", **record.small)
-        for name, entry in api.list_oracles(problem).items():
-            if entry.function is declared:  # it has no kernels, and not every program is for every method
-                continue
-            for method in entry.methods or (None,):
-                api.solve(instance, name, **({} if method is None else {"method": method}))
-        for name in api.list_policies(problem):
-            try:
-                policy = api.make_policy(name, problem)
-            except InputError:  # an extra of the package is not installed
-                continue
-            api.play(policy, instance, enforce=policy.traits.feasible)
-    for record in mine.values():
-        if record.has("besides"):
-            record.part("besides")()
+        for method in entry.methods or (None,):
+            options = {} if method is None else {"method": method}
+            yield "oracles", name, partial(api.solve, instance, name, **options)
+    for name in players(problem):
+        yield "policies", name, partial(_play, name, instance)
+
+
+def _play(name: str, instance: Any) -> None:
+    try:
+        policy = api.make_policy(name, instance.problem)
+    except InputError:  # an extra of the package is not installed
+        return
+    api.play(policy, instance, enforce=policy.traits.feasible)
+
+
+def _try(
+    failed: dict[str, str], problem: str, use: Callable[[], Any], what: str = "problems", name: str = ""
+) -> None:
+    """Use something; what fails and is not ours is noted in one line."""
+    try:
+        use()
+    except (Exception, SystemExit) as error:
+        whose = owner(problem, what, name)
+        if whose is None:
+            raise
+        thing = f"{KIND[what]} {name!r} of {problem!r}" if name else f"problem {problem!r}"
+        failed.setdefault(thing, f"{thing}, from {whose}, is not warmed up: {one_line(error)}")
 
 
 def allocation() -> None:

@@ -306,7 +306,7 @@ OURS = (
 
 def problems() -> dict[str, Problem]:
     """Return all problems by name: ours, and then those of other distributions."""
-    return _known() | _others()
+    return _known() | _others().things
 
 
 def find(name: Any) -> Problem:
@@ -324,10 +324,7 @@ def find(name: Any) -> Problem:
 
 def oracles(name: str) -> dict[str, OracleEntry]:
     """Return the oracles of a problem by name, the default first."""
-    record = find(name)
-    known = record.part("oracles") if record.has("oracles") else generic_oracles(name)
-    listed = {key: one for key, one in known.items() if one.problem == name}
-    return _joined(listed, _added("oracles").get(name, {}), f"an oracle of {name!r}")
+    return _joined(_listed(name, "oracles"), _added("oracles").things.get(name, {}), f"an oracle of {name!r}")
 
 
 def policies(name: str | None = None) -> dict[str, type[Any]]:
@@ -341,25 +338,42 @@ def policies(name: str | None = None) -> dict[str, type[Any]]:
         If there is no such problem, or no policy for it.
     """
     if name is None:
-        found = [(key, p, one) for p in problems() for key, one in _policies_of(p).items()]
+        found = [(key, p, one) for p in problems() for key, one in players(p).items()]
         uses = [key for key, _, _ in found]
         return {key if uses.count(key) == 1 else f"{p}/{key}": one for key, p, one in found}
-    found_here = _policies_of(find(name).name)
+    found_here = players(name)
     if not found_here:
         raise InputError(f"problem: {name!r} has no policies")
     return found_here
 
 
-def _policies_of(name: str) -> dict[str, type[Any]]:
-    listed = {key: one for key, one in find(name).part("policies").items() if one.traits.problem == name}
-    return _joined(listed, _added("policies").get(name, {}), f"a policy of {name!r}")
+def players(name: str) -> dict[str, type[Any]]:
+    """Return the policies of a problem by name, if it has any."""
+    return _joined(
+        _listed(name, "policies"), _added("policies").things.get(name, {}), f"a policy of {name!r}"
+    )
 
 
 def claims() -> list[Claim]:
     """Return the claims of all problems, in the order of the problems."""
-    listed = [claim for problem in problems().values() for claim in problem.part("claims")]
-    added = {name: one for of_problem in _added("claims").values() for name, one in of_problem.items()}
-    return list(_joined({claim.id: claim for claim in listed}, added, "a claim").values())
+    listed = {key: claim for name in problems() for key, claim in _listed(name, "claims").items()}
+    added = {name: one for of_problem in _added("claims").things.values() for name, one in of_problem.items()}
+    return list(_joined(listed, added, "a claim").values())
+
+
+def owner(problem: str, what: str = "problems", name: str = "") -> str | None:
+    """Return which distribution brings a problem, or what of it; ``None`` for what is ours.
+
+    Parameters
+    ----------
+    problem
+        Its name.
+    what, name
+        "policies", "oracles" or "claims", and the name of one.
+    """
+    if what == "problems" or name in _listed(problem, what):
+        return _others().owners.get(problem)
+    return _added(what).owners.get((problem, name))
 
 
 def facts(findings: Iterable[tuple[Claim, Any]], mode: str, seed: int) -> list[Table]:
@@ -398,20 +412,38 @@ def _joined(listed: Mapping[str, Any], added: Mapping[str, Any], what: str) -> d
     return {**listed, **{name: one for name, one in added.items() if name not in listed}}
 
 
+def _listed(name: str, what: str) -> dict[str, Any]:
+    """Return the policies, oracles or claims that the record of a problem lists."""
+    record = find(name)
+    if what == "claims":
+        return {claim.id: claim for claim in record.part("claims")}
+    if what == "policies":
+        return {key: one for key, one in record.part("policies").items() if one.traits.problem == name}
+    known = record.part("oracles") if record.has("oracles") else generic_oracles(name)
+    return {key: one for key, one in known.items() if one.problem == name}
+
+
 # What other distributions add.
 
 
+class _Brought(NamedTuple):
+    """What other distributions bring, and the name of the one that brings it."""
+
+    things: dict[str, Any]
+    owners: dict[Any, str]
+
+
 @cache
-def _others() -> dict[str, Problem]:
-    """Return the problems of other distributions that can be used."""
+def _others() -> _Brought:
+    """Return the problems of other distributions that can be used, by name."""
     found: dict[str, Problem] = {}
 
-    def take(_name: str, problem: Any) -> None:
+    def take(_name: str, problem: Any) -> str:
         _check(problem, {**_known(), **found})
         found[problem.name] = problem
+        return str(problem.name)
 
-    _take_all("problems", take)
-    return found
+    return _Brought(found, _take_all("problems", take))
 
 
 def _check(problem: Any, taken: Mapping[str, Problem]) -> None:
@@ -479,31 +511,37 @@ def _place_of_claim(_name: str, claim: Any) -> tuple[str, str]:
 
 
 @cache
-def _added(what: str) -> dict[str, dict[str, Any]]:
+def _added(what: str) -> _Brought:
     """Return the policies, oracles or claims that other distributions add, by problem and name."""
     places = {"policies": _place_of_policy, "oracles": _place_of_oracle, "claims": _place_of_claim}
     found: dict[str, dict[str, Any]] = {}
 
-    def take(name: str, thing: Any) -> None:
+    def take(name: str, thing: Any) -> tuple[str, str]:
         problem, key = places[what](name, thing)
         if key in found.setdefault(find(problem).name, {}):
             raise PluginError(f"another distribution adds {key!r} to {problem!r} already")
         found[problem][key] = thing
+        return problem, key
 
-    _take_all(what, take)
-    return found
+    return _Brought(found, _take_all(what, take))
 
 
-def _take_all(what: str, take: Callable[[str, Any], None]) -> None:
-    """Load what other distributions offer, and take it by its name; what raises is left out."""
+def _take_all(what: str, take: Callable[[str, Any], Any]) -> dict[Any, str]:
+    """Load what other distributions offer; return whose it is, by what takes it. What raises is left out."""
+    owners = {}
     for entry in _entries(what):
         try:
             with redirect_stdout(sys.stderr):  # which belongs to the results of commands
-                take(entry.name, entry.load())
+                owners[take(entry.name, entry.load())] = _whose(entry)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - whatever the code of others does while it loads
-            _left_out(entry, error)
+            _warn_once(f"{entry.name!r} of {_whose(entry)} is left out: {one_line(error)}")
+    return owners
+
+
+def _whose(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist is not None else entry.value
 
 
 def _entries(what: str) -> Iterable[EntryPoint]:
@@ -512,16 +550,12 @@ def _entries(what: str) -> Iterable[EntryPoint]:
     try:
         return sorted(entry_points(group=f"{__package__}.{what}"), key=lambda entry: entry.name)
     except Exception as error:  # noqa: BLE001 - a file of some distribution that holds no entry points
-        _warn_once(f"all other distributions are left out: entry points: {_one_line(error)}")
+        _warn_once(f"all other distributions are left out: entry points: {one_line(error)}")
         return ()
 
 
-def _left_out(entry: EntryPoint, error: BaseException) -> None:
-    whose = entry.dist.name if entry.dist is not None else entry.value
-    _warn_once(f"{entry.name!r} of {whose} is left out: {_one_line(error)}")
-
-
-def _one_line(error: BaseException) -> str:
+def one_line(error: BaseException) -> str:
+    """Return what a warning says of an error in the code of others: its kind, unless it is one of ours."""
     kind = "" if isinstance(error, ClairvoyantError) else f"{type(error).__name__}: "
     text = " ".join(f"{kind}{error}".split())
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text[:LONGEST])

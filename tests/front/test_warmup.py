@@ -6,13 +6,21 @@ import json
 import multiprocessing
 import subprocess
 import sys
+from concurrent.futures import Future
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from clairvoyant import _warmup
+from clairvoyant import _warmup, api
+from clairvoyant import problems as module
 from clairvoyant.cli import commands
-from clairvoyant.problems import OURS
+from clairvoyant.models.admission.instance import AdmissionInstance
+from clairvoyant.online.base import Traits
+from clairvoyant.oracles.base import OracleEntry
+from clairvoyant.problems import OURS, Problem, find
 
 RARE = {"next_labels"}
 """Kernels that only hard knapsacks use: these compile when they are needed."""
@@ -154,6 +162,67 @@ def test_the_command_warms_up_and_says_what_it_did(
     monkeypatch.setattr(_warmup, "warm_up", lambda *_: _warmup.Warmth(**told))
     assert commands.main(["warmup"]) == 0
     assert capsys.readouterr().out.startswith("compiled 0 kernels, loaded ")
+
+
+class Broken:
+    """A policy of another distribution that cannot play."""
+
+    name, traits = "broken", Traits("admission")
+
+    def start(self, setting: object, rng: object) -> None:
+        raise SystemExit("no licence")
+
+    def decide(self, observation: object) -> None: ...
+
+
+def no_solver(_instance: object, *, method: str = "first") -> None:
+    raise ValueError(f"no solver\nfor {method}")
+
+
+def no_instance(size: str, seed: int) -> Any:
+    raise ZeroDivisionError(f"{size} {seed}")
+
+
+def test_what_others_bring_and_fails_is_one_warning_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Theirs(AdmissionInstance):
+        problem = "admission-theirs"  # type: ignore[assignment]
+
+    entry = OracleEntry(no_solver, "admission", "", ("first", "second"), "")  # type: ignore[arg-type]
+    record = Problem(name="admission-theirs", instance=Theirs, generate=no_instance)
+    idle = Problem(  # without policies, which is no fault
+        name="admission-idle", instance=Theirs, generate=find("admission").part("generate"), oracles={}
+    )
+    brought = module._Brought({one.name: one for one in (record, idle)}, {record.name: "stranger"})
+    added = {
+        "policies": module._Brought({"admission": {"broken": Broken}}, {("admission", "broken"): "stranger"}),
+        "oracles": module._Brought({"admission": {"none": entry}}, {("admission", "none"): "stranger"}),
+    }
+    monkeypatch.setattr(module, "_others", lambda: brought)
+    monkeypatch.setattr(module, "_added", lambda what: added[what])
+    assert _warmup.exercise("admission") == [
+        "oracle 'none' of 'admission', from stranger, is not warmed up: ValueError: no solver for first",
+        "policy 'broken' of 'admission', from stranger, is not warmed up: SystemExit: no licence",
+        "problem 'admission-theirs', from stranger, is not warmed up: ZeroDivisionError: tiny 0",
+    ]
+
+
+def test_what_is_ours_and_fails_ends_the_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api, "play", no_instance)
+    with pytest.raises(TypeError, match="enforce"):
+        _warmup.exercise("admission")
+
+
+def test_the_warm_up_tells_what_failed_as_a_warning(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    done: Future[tuple[int, int, list[str]]] = Future()
+    done.set_result((1, 2, ["problem 'theirs' is not warmed up"]))
+    pool = SimpleNamespace(submit=lambda *_: done)
+    monkeypatch.setattr(_warmup, "side_by_side", lambda *_: nullcontext(pool))
+    monkeypatch.setattr(_warmup, "rooms", lambda: ["theirs"])
+    warmth = _warmup.warm_up(1)
+    assert (warmth.compiled, warmth.loaded) == (1, 2)
+    assert caplog.messages == ["problem 'theirs' is not warmed up"]
 
 
 def test_an_interrupted_warm_up_says_so(

@@ -759,7 +759,7 @@ def two_problems(monkeypatch: pytest.MonkeyPatch) -> None:
         there: tuple[type[Any], ...] = (Drf, Fairness, Dummy)
         return {one.name: one for one in there if one.traits.problem == problem}
 
-    monkeypatch.setattr(problems, "_policies_of", policies_of)
+    monkeypatch.setattr(problems, "players", policies_of)
 
 
 @pytest.mark.usefixtures("two_problems")
