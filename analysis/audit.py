@@ -7,14 +7,14 @@ import pickle
 import sys
 import traceback
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from ..models.base import InputError, make_folder, remove_parts, things
+from ..models.base import ClairvoyantError, InputError, make_folder, remove_parts, things
 from ..models.draw import choose as name_one_of
 from .claim import Claim, Context, Finding
 from .engine.cells import LAYERS, ROOT, Answer, Cell, State, hash_of, key_of, source_of
@@ -22,6 +22,8 @@ from .engine.engine import Executor, Interrupted, Progress, run_cells
 from .engine.processes import Processes
 from .engine.store import Store, open_store
 from .findings import ReadInstance, check_id, from_dict, to_dict, write_files
+
+Results = list[tuple[Claim, Finding]]
 
 MODES = ("quick", "default", "full")
 PARTIAL = "audit.partial"
@@ -42,6 +44,28 @@ class CheckError(RuntimeError):
     """A check ended with an exception instead of a finding; the text holds the claim and the traceback."""
 
 
+class ForeignCheckError(ClairvoyantError):
+    """Checks of other distributions ended with exceptions; all other checks were finished.
+
+    Attributes
+    ----------
+    results
+        The findings of the others, in the order of the claims.
+    failed
+        For each claim without a finding whose it is and what its check raised, in one line.
+    tracebacks
+        The tracebacks of these, by claim.
+    """
+
+    def __init__(self, results: Results, tracebacks: Mapping[str, str], owners: Mapping[str, str]) -> None:
+        self.results, self.tracebacks = results, dict(tracebacks)
+        self.failed = {
+            claim: f"its check, from {owners[claim]}, failed: {_raised(text)}"
+            for claim, text in tracebacks.items()
+        }
+        super().__init__("; ".join(f"claim {claim}: {why}" for claim, why in self.failed.items()))
+
+
 def run_audit(
     *,
     problems: Sequence[str] | None = None,
@@ -53,8 +77,9 @@ def run_audit(
     progress: Progress | None = None,
     catalogue: Sequence[Claim],
     read: ReadInstance,
+    owners: Mapping[str, str] | None = None,
     store: Path | None = None,
-) -> list[tuple[Claim, Finding]]:
+) -> Results:
     """Check claims and return their findings, in the order of the claims.
 
     Every finding is written into ``out`` as soon as it is there. An audit that was interrupted, killed or
@@ -82,6 +107,9 @@ def run_audit(
         there is one worker.
     read
         Returns the instance of a JSON object, for the counterexamples.
+    owners
+        The distributions that bring the claims which are not ours, by id. What their checks raise does not
+        keep others from being checked.
     store
         File in which findings are kept for every later audit, and from which they are taken. By default one
         in ``out`` that is deleted when the audit is complete.
@@ -93,7 +121,9 @@ def run_audit(
     AuditInterrupted
         After Ctrl-C; it says how many findings are saved.
     CheckError
-        If a check raises, after saving what is finished.
+        If a check of ours raises, after saving what is finished.
+    ForeignCheckError
+        If only others do, after all that remain are finished.
     """
     chosen = choose(problems, claims, catalogue)
     name_one_of(mode, MODES, "mode")
@@ -102,7 +132,7 @@ def run_audit(
     make_folder(out)
     context = Context(mode, seed)
     tell = progress or (lambda _fraction, _text: None)
-    audit = _Audit(chosen, out, context, _key(context, catalogue), read, tell)
+    audit = _Audit(chosen, out, context, _key(context, catalogue), read, tell, owners or {})
     with open_store(store or out / PARTIAL) as kept:
         for folder in (out, *out.glob("figures"), *out.glob("findings/*"), *out.glob("counterexamples/*")):
             remove_parts(folder)  # nobody else writes there now
@@ -114,7 +144,10 @@ def run_audit(
             raise AuditInterrupted(stopped.saved, stopped.total) from None
         if store is None and audit.complete(kept):
             kept.remove()  # while nobody else can begin to write it
-    return [(claim, audit.found[claim.id]) for claim in chosen]
+    results = [(claim, audit.found[claim.id]) for claim in chosen if claim.id in audit.found]
+    if audit.failed:
+        raise ForeignCheckError(results, audit.failed, audit.owners)
+    return results
 
 
 def choose(
@@ -168,6 +201,12 @@ def source_digest(claims: Sequence[Claim] = ()) -> str:
     return key_of(package=source_of(LAYERS), others=[hash_of([file], file.parent) for file in sorted(files)])
 
 
+def _raised(text: str) -> str:
+    """Return the line of a traceback that says what was raised: the first after the last place."""
+    last = text.rpartition("\n  File ")[2].splitlines()
+    return next((line for line in last[1:] if line and not line.startswith(" ")), last[0])
+
+
 class _Audit:
     """What is found so far, in memory and in files."""
 
@@ -179,23 +218,28 @@ class _Audit:
         key: Mapping[str, Any],
         read: ReadInstance,
         progress: Progress,
+        owners: Mapping[str, str],
     ) -> None:
         self.found: dict[str, Finding] = {}
+        self.failed: dict[str, str] = {}
+        self.owners = owners
         self._claims = {claim.id: claim for claim in claims}
         self._out, self._context, self._key, self._read = out, context, key_of(**key), read
         self._progress, self._note = progress, ""
         self._figures: dict[str, str] = {}
+        self._taken: Collection[str] = ()
 
     def run(self, store: Store, workers: int) -> None:
         """Take what is kept and check the rest."""
         if workers == 1:
-            self._check_all(store, _Here(self._claims, self._context, self._tell_within))
+            self._check_all(store, _Here(self._claims, self._context, self._report_within))
             return
         with Processes(workers) as processes:
             self._check_all(store, processes)
 
     def _check_all(self, store: Store, executor: Executor) -> None:
-        cells = [self._cell(claim, isinstance(executor, Processes)) for claim in self._claims.values()]
+        cells = [*self._cells(isinstance(executor, Processes))]
+        self._taken = store.known(cell.key for cell in cells).keys()
         run_cells(
             cells,
             store,
@@ -206,14 +250,17 @@ class _Audit:
             what="claims",
         )
 
-    def _cell(self, claim: Claim, travels: bool) -> Cell:
+    def _cells(self, travel: bool) -> Iterator[Cell]:
+        """Yield the cells of the claims; those that travel to another process hold the claim."""
         arguments = {"audit": self._key, "mode": self._context.mode, "seed": self._context.seed}
-        if travels:
+        for claim in self._claims.values():
             try:
-                arguments["claim"] = b64encode(pickle.dumps(claim)).decode()
-            except Exception as error:
-                raise CheckError(f"{claim.id}: {error}") from error
-        return Cell(key_of(claim=claim.id, audit=self._key), claim.id, f"{__name__}:check_apart", arguments)
+                more = {"claim": b64encode(pickle.dumps(claim)).decode()} if travel else {}
+            except Exception as error:  # noqa: BLE001 - whatever its parts raise
+                self._fail(claim, str(error), error)
+                continue
+            key = key_of(claim=claim.id, audit=self._key)
+            yield Cell(key, claim.id, f"{__name__}:check_apart", arguments | more)
 
     def forget_others(self, store: Store) -> None:
         """Drop findings of another mode, seed, version or source: they may be out of date."""
@@ -221,37 +268,52 @@ class _Audit:
 
     def complete(self, store: Store) -> bool:
         """Tell whether all that is kept was wanted; else an audit of more claims can go on from there."""
-        return all(row["name"] in self.found for row in store.rows())
+        return not self.failed and all(row["name"] in self.found for row in store.rows())
+
+    def _fail(self, claim: Claim, why: str, cause: Exception | None = None) -> None:
+        """Raise an error for a claim of ours; note it for one of others, which stops nothing."""
+        if claim.id not in self.owners:
+            raise CheckError(f"{claim.id}: {why}") from cause
+        self.failed[claim.id] = why
 
     def _take(self, cell: Cell, answer: Answer) -> None:
         """Keep a finding, as files too."""
         claim = self._claims[cell.name]
         if answer.state is not State.DONE:
-            raise CheckError(f"{claim.id}: {answer.error}")
+            self._fail(claim, answer.error)
+            return
         try:
             finding = from_dict(answer.result, self._read)
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
-            raise InputError(
-                f"{claim.id}: what is kept of it is damaged ({error}); delete the store"
-            ) from error
+        except Exception as error:  # whatever the class of a counterexample does
+            if cell.key in self._taken:
+                raise InputError(f"{claim.id}: what is kept of it is damaged ({error})") from error
+            self._fail(claim, traceback.format_exc(), error)
+            return
         for figure in finding.figures:
             owner = self._figures.setdefault(figure.name, claim.id)
-            if owner != claim.id:
-                raise CheckError(f"{claim.id}: {owner} has a figure named {figure.name!r} too")
+            if owner in self.owners and claim.id not in self.owners:  # then it is not ours that is at fault
+                self.failed[owner] = f"{claim.id} has a figure named {figure.name!r} too"
+                self._figures[figure.name] = claim.id
+                del self.found[owner]
+            elif owner != claim.id:
+                self._fail(claim, f"{owner} has a figure named {figure.name!r} too")
+                return
         write_files(self._out, claim, finding, self._context)
         self.found[claim.id] = finding
         self._note = f"; {claim.id}: {finding.verdict.value}"
 
-    def _tell_within(self, fraction: float) -> None:
-        done, total = len(self.found), len(self._claims)
+    def _report_within(self, fraction: float) -> None:
+        done, total = len(self.found) + len(self.failed), len(self._claims)
         self._progress((done + fraction) / total, f"{done} of {total} {things(total, 'claims')}{self._note}")
 
 
 class _Here:
     """Checks in this process, one after the other."""
 
-    def __init__(self, claims: Mapping[str, Claim], context: Context, tell: Callable[[float], None]) -> None:
-        self._claims, self._context = claims, replace(context, progress=tell)
+    def __init__(
+        self, claims: Mapping[str, Claim], context: Context, report: Callable[[float], None]
+    ) -> None:
+        self._claims, self._context = claims, replace(context, progress=report)
         self.fractions: dict[str, float] = {}
 
     def run(self, cells: Iterable[Cell]) -> Iterator[list[tuple[Cell, Answer]]]:
@@ -259,7 +321,7 @@ class _Here:
         for cell in cells:
             try:
                 answer = Answer(State.DONE, to_dict(self._claims[cell.name].find(self._context)))
-            except Exception:  # noqa: BLE001 - told as that of a process is
+            except (Exception, SystemExit):  # noqa: BLE001 - reported as that of a process is
                 answer = Answer(State.FAILED, None, traceback.format_exc())
             yield [(cell, answer)]
 

@@ -57,6 +57,7 @@ def write_report(
     facts: Sequence[Table],
     policies: Sequence[PolicyRow],
     oracles: Mapping[str, OracleEntry],
+    failed: Mapping[str, str] | None = None,
 ) -> Path:
     """Write ``index.html`` into the folder of an audit and return its path.
 
@@ -73,6 +74,8 @@ def write_report(
         Facts about the instances, with their origin.
     policies, oracles
         What to list.
+    failed
+        Claims that have no finding, and why.
 
     Raises
     ------
@@ -90,6 +93,7 @@ def write_report(
         badges=BADGES,
         counts=Counter(finding.verdict for _, finding in findings),
         surprises=[claim for claim, finding in findings if not claim.as_expected(finding)],
+        failed=failed or {},
         findings=findings,
         several_problems=len({claim.problem for claim, _ in findings}) > 1,
         facts=facts,

@@ -17,7 +17,7 @@ from .online.base import Policy
 from .online.play import Run
 from .online.play import play as play_policy
 from .oracles.base import Optimum
-from .problems import claims, find, oracles, policies, problems, read_instance
+from .problems import claims, find, oracles, owner, policies, problems, read_instance
 
 if TYPE_CHECKING:
     from .analysis.claim import Claim, Finding
@@ -305,11 +305,16 @@ def audit(*, catalogue: Sequence[Claim] | None = None, **options: Any) -> list[t
     AuditInterrupted
         After Ctrl-C; it says how many findings are saved.
     CheckError
-        If a check raises, after saving what is finished.
+        If a check of ours raises, after saving what is finished.
+    ForeignCheckError
+        If a check of another distribution does, after all others are finished; it has their findings.
     """
     from .analysis.audit import run_audit
 
-    return run_audit(catalogue=claims() if catalogue is None else catalogue, read=read_instance, **options)
+    chosen, known = claims() if catalogue is None else catalogue, problems()
+    whose = {one.id: owner(one.problem, "claims", one.id) for one in chosen if one.problem in known}
+    owners = {name: distribution for name, distribution in whose.items() if distribution is not None}
+    return run_audit(catalogue=chosen, read=read_instance, owners=owners, **options)
 
 
 def list_policies(problem: str | None = None) -> dict[str, Any]:

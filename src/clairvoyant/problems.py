@@ -378,9 +378,16 @@ def owner(problem: str, what: str = "problems", name: str = "") -> str | None:
 
 def facts(findings: Iterable[tuple[Claim, Any]], mode: str, seed: int) -> list[Table]:
     """Return the facts about the instances that claims were checked on, with their origin."""
-    checked = {claim.problem for claim, _ in findings}
-    found = [problem for name, problem in problems().items() if name in checked and problem.has("facts")]
-    return [table for problem in found for table in problem.part("facts")(mode, seed)]
+    checked, tables = {claim.problem for claim, _ in findings}, list[Any]()
+    for name, problem in problems().items():
+        if name in checked and problem.has("facts"):
+            try:
+                tables += problem.part("facts")(mode, seed)
+            except (Exception, SystemExit) as error:
+                if owner(name) is None:
+                    raise
+                _warn_once(f"the facts of {name!r}, from {owner(name)}, are left out: {one_line(error)}")
+    return tables
 
 
 def read_instance(data: Mapping[str, Any]) -> Instance:
@@ -501,10 +508,12 @@ def _place_of_oracle(name: str, oracle: Any) -> tuple[str, str]:
 
 def _place_of_claim(_name: str, claim: Any) -> tuple[str, str]:
     """Return problem and id of a claim; raise an error for what is none."""
-    from .analysis.claim import Claim
+    from .analysis.claim import EXTRAS, Claim
 
     if not isinstance(claim, Claim):
         raise PluginError(f"a claim is a {type(claim).__name__}, not a clairvoyant.Claim")
+    if not callable(claim.check) or claim.extra not in {"", *EXTRAS}:
+        raise PluginError(f"{claim.id!r}: its check is no function, or its extra none of {', '.join(EXTRAS)}")
     if not NAME.fullmatch(claim.id.partition("/")[2]):
         raise PluginError(f"{claim.id!r} is not of the form problem/name")
     return claim.problem, claim.id

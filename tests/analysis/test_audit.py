@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import re
 import signal
 import sqlite3
 import subprocess
@@ -22,14 +23,16 @@ from clairvoyant.analysis.audit import (
     PARTIAL,
     AuditInterrupted,
     CheckError,
+    ForeignCheckError,
     source_digest,
 )
 from clairvoyant.analysis.claim import Claim, Context, Figure, Finding, Table, Verdict
 from clairvoyant.analysis.engine.store import read_rows
 from clairvoyant.analysis.findings import check_id
 from clairvoyant.models.allocation.generate import generate
+from clairvoyant.models.allocation.instance import AllocationInstance
 from clairvoyant.models.base import InputError
-from clairvoyant.problems import claims
+from clairvoyant.problems import claims, read_instance
 
 HOLDS = Finding(Verdict.HOLDS, "fine")
 
@@ -255,6 +258,58 @@ def test_ids_that_cannot_name_files_are_refused(tmp_path: Path, name: str) -> No
 def test_an_id_that_is_there_twice_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="'a/0' is there twice"):
         audit(tmp_path, [*Recorder(1).claims, *Recorder(1).claims])
+
+
+def raises(_context: Context) -> Finding:
+    raise SystemExit("no licence")
+
+
+class Damaged(AllocationInstance):
+    """Counterexamples that cannot be read again."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"problem": "nothing"}
+
+
+def damaged(_context: Context) -> Finding:
+    return Finding(Verdict.FAILS, "no", counterexample=Damaged.from_dict(generate("tiny").to_dict()))
+
+
+@pytest.mark.parametrize(
+    ("check", "why"),
+    [
+        (raises, "SystemExit: no licence"),
+        (lambda _context: 3, "AttributeError: 'int' object has no attribute 'verdict'"),
+        (damaged, r"clairvoyant\.models\.checks\.InputError: problem: 'nothing' is not one of .*"),
+        (rich, "a/b: b/rich has a figure named 'picture' too"),
+    ],
+)
+@pytest.mark.parametrize("first", [True, False])
+def test_a_check_of_others_that_fails_keeps_none_from_being_checked(
+    tmp_path: Path, check: Callable[[Context], Finding], why: str, first: bool
+) -> None:
+    recorder, own = Recorder(2), [claim("b/rich", rich)]
+    theirs = claim("a/b", check)
+    catalogue = [theirs, *own, *recorder.claims] if first else [*own, *recorder.claims, theirs]
+    options: dict[str, Any] = {"out": tmp_path, "workers": 1, "read": read_instance}
+    with pytest.raises(ForeignCheckError) as caught:
+        module.run_audit(catalogue=catalogue, owners={"a/b": "stranger"}, **options)
+    assert [one.id for one, _ in caught.value.results] == ["b/rich", "a/0", "a/1"]
+    (told,) = caught.value.failed.values()
+    assert re.fullmatch(f"its check, from stranger, failed: {why.replace('a/b: b/', '(a/b: )?b/')}", told)
+    assert str(caught.value) == f"claim a/b: {told}"
+    assert (tmp_path / PARTIAL).exists()
+    if check is not rich:
+        with pytest.raises(CheckError, match=r"^a/b: Traceback"):
+            module.run_audit(catalogue=catalogue, **options)
+
+
+def test_a_check_of_others_that_cannot_travel_to_a_worker_is_theirs(tmp_path: Path) -> None:
+    theirs = claim("a/x", lambda _context: HOLDS)
+    with pytest.raises(ForeignCheckError, match=r"^claim a/x: its check, from stranger, failed: .*<lambda>"):
+        module.run_audit(
+            catalogue=[theirs], owners={"a/x": "stranger"}, out=tmp_path, workers=2, read=read_instance
+        )
 
 
 def test_claims_can_be_chosen_by_problem_and_by_id(tmp_path: Path) -> None:

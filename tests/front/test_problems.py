@@ -1,6 +1,7 @@
 """The registry: what each problem has, what other distributions add, and what is left out as broken."""
 
 import inspect
+import json
 import logging
 import re
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import pytest
 import clairvoyant as cv
 from clairvoyant import api
 from clairvoyant import problems as module
-from clairvoyant.analysis.claim import Claim, Finding, Verdict
+from clairvoyant.analysis.claim import Claim, Context, Finding, Verdict
 from clairvoyant.cli.commands import main
 from clairvoyant.models.allocation.instance import AllocationInstance
 from clairvoyant.models.base import InputError
@@ -179,6 +180,7 @@ def test_a_problem_of_another_distribution_is_one_of_all(entries: dict[str, list
         ),
         (replace(GOOD, claims=[ODD]), "a claim is a Dist, not a clairvoyant.Claim"),
         (replace(GOOD, claims=[replace(CLAIM, id="theirs/a b")]), "'theirs/a b' is not of the form"),
+        (replace(GOOD, claims=[replace(CLAIM, extra="gpu")]), "its extra none of rl"),
         (replace(GOOD, claims=[CLAIM]), "claims: 'allocation/c' is there twice, or of another problem"),
         (replace(GOOD, claims=2 * [replace(CLAIM, id="theirs/c")]), "claims: 'theirs/c' is there twice"),
         (replace(GOOD, options={"out": Option("Taken.")}), "options: 'out' is taken"),
@@ -307,6 +309,45 @@ def test_a_kit_is_loaded_when_it_is_used(entries: dict[str, list[Entry]]) -> Non
     entries["problems"] = [Entry("theirs", replace(GOOD, kit="nowhere:KIT"))]
     with pytest.raises(PluginError, match="problem 'theirs': kit: 'nowhere:KIT' cannot be loaded"):
         find("theirs").part("kit")
+
+
+def odd(_context: Context) -> Finding:
+    raise ValueError("wrong\nhere")
+
+
+def no_facts(mode: str, seed: int) -> Any:
+    raise SystemExit(f"no facts, {mode}, {seed}")
+
+
+def test_a_claim_of_others_that_raises_ends_the_audit_with_status_1_after_all_others(
+    entries: dict[str, list[Entry]],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    bad, good = replace(CLAIM, id="theirs/bad", check=odd), replace(CLAIM, id="theirs/good")
+    entries["problems"] = [Entry("theirs", replace(GOOD, claims=[bad, good], facts=no_facts))]
+    entries["claims"] = [Entry("bad", replace(bad, id="allocation/of-a-stranger"))]
+    options = ["--claim", "theirs/bad", "--claim", "theirs/good", "--claim", "allocation/of-a-stranger"]
+    options += ["--workers", "1", "--quick", "--out", str(tmp_path)]
+    why = "its check, from stranger, failed: ValueError: wrong"
+    assert main(["audit", *options]) == 1
+    printed = capsys.readouterr()
+    assert "1 claim: 1 holds; all as expected" in printed.out
+    assert "bug in clairvoyant" not in printed.err
+    assert "ValueError: wrong" in printed.err
+    assert printed.err.splitlines()[-2:] == [
+        f"failed: claim {name}: {why}" for name in ("theirs/bad", "allocation/of-a-stranger")
+    ]
+    assert f"Without a verdict: theirs/bad: {why}" in (tmp_path / "index.html").read_text("utf-8")
+    assert (tmp_path / "findings" / "theirs" / "good.json").exists()
+    assert caplog.messages == [
+        "the facts of 'theirs', from stranger, are left out: SystemExit: no facts, quick, 0"
+    ]
+    assert main(["audit", *options, "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told["failed"] == dict.fromkeys(("allocation/of-a-stranger", "theirs/bad"), why)
+    assert (told["passed"], len(told["claims"])) == (False, 1)
 
 
 def test_a_worker_process_does_not_warn_again(

@@ -48,13 +48,14 @@ def audit(
 ) -> int:
     """Check every claim of the papers, print the verdicts and write index.html into a folder.
 
-    The exit status is 1 if a verdict differs from the expected one. An interrupted audit goes on where it
-    stopped when the same command is given again. With --store, whatever has been found before is taken from
-    there, if mode, seed and source are the same.
+    The exit status is 1 if a verdict differs from the expected one, or if the check of another distribution
+    fails, which keeps no others from being checked. An interrupted audit goes on where it stopped when the
+    same command is given again. With --store, whatever has been found before is taken from there, if mode,
+    seed and source are the same.
     """
     from .. import api
     from .. import problems as known
-    from ..analysis.audit import AuditInterrupted, choose
+    from ..analysis.audit import AuditInterrupted, ForeignCheckError, choose
     from ..analysis.report import write_report
     from ..api import list_oracles, policy_table
 
@@ -66,6 +67,7 @@ def audit(
     if folder is None:
         folder = Path("reports/claims" if claims else "reports")
     out.check_folder(folder)
+    failed: dict[str, str] = {}
     with out.progress("audit", every_note=True) as report:
         try:
             results = api.audit(
@@ -84,6 +86,10 @@ def audit(
             if as_json:
                 out.print_json({"interrupted": True, "saved": stopped.saved, "total": stopped.total})
             return INTERRUPTED
+        except ForeignCheckError as error:
+            results, failed = error.results, error.failed
+            for text in error.tracebacks.values():
+                out.log_lines(text)
         report(1.0, "writing the report")
         page = write_report(
             folder,
@@ -93,8 +99,9 @@ def audit(
             facts=known.facts(results, mode, seed),
             policies=policy_table(),
             oracles=list_oracles(),
+            failed=failed,
         )
-    passed = all(claim.as_expected(finding) for claim, finding in results)
+    passed = not failed and all(claim.as_expected(finding) for claim, finding in results)
     if as_json:
         out.print_json(
             {
@@ -104,8 +111,11 @@ def audit(
                 "report": str(page),
                 "claims": rendering.claim_facts(results),
             }
+            | ({"failed": failed} if failed else {})
         )
     else:
         rendering.print_claims(results)
         out.line(f"report: {page}")
+    for name, why in failed.items():
+        out.log(f"failed: claim {name}: {why}")
     return DONE if passed else FAILED
