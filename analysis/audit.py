@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import sys
 import traceback
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -12,18 +11,22 @@ from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 from ..models.base import ClairvoyantError, InputError, make_folder, remove_parts, things
 from ..models.draw import choose as name_one_of
 from .claim import Claim, Context, Finding
-from .engine.cells import LAYERS, ROOT, Answer, Cell, State, hash_of, key_of, source_of
+from .engine.cells import LAYERS, Answer, Cell, State, key_of, source_of, source_of_module
 from .engine.engine import Executor, Interrupted, Progress, run_cells
 from .engine.processes import Processes
 from .engine.store import Store, open_store
 from .findings import ReadInstance, check_id, from_dict, to_dict, write_files
 
 Results = list[tuple[Claim, Finding]]
+
+OURS = __name__.partition(".")[0]
+"""The name of this package."""
 
 MODES = ("quick", "default", "full")
 PARTIAL = "audit.partial"
@@ -189,16 +192,17 @@ def _key(context: Context, claims: Sequence[Claim]) -> dict[str, Any]:
 
 
 def source_digest(claims: Sequence[Claim] = ()) -> str:
-    """Return a hash of the source of this package and of the modules that hold the checks of the claims."""
-    files = set()
-    for claim in claims:
-        check: Any = claim.check
-        while isinstance(check, partial):
-            check = check.func
-        place = getattr(sys.modules[check.__module__], "__file__", None)
-        if place is not None and not Path(place).resolve().is_relative_to(ROOT):
-            files.add(Path(place).resolve())
-    return key_of(package=source_of(LAYERS), others=[hash_of([file], file.parent) for file in sorted(files)])
+    """Return a hash of the source of this package and of those that hold the checks of the claims."""
+    modules = {name for claim in claims for name in _modules(claim.check) if name.partition(".")[0] != OURS}
+    return key_of(package=source_of(LAYERS), others=[source_of_module(name) for name in sorted(modules)])
+
+
+def _modules(check: Any) -> Iterator[str]:
+    """Yield the modules of a check, and of the classes and functions that it is given beforehand."""
+    while isinstance(check, partial):
+        yield from (one.__module__ for one in check.args if isinstance(one, (type, FunctionType)))
+        check = check.func
+    yield check.__module__
 
 
 def _raised(text: str) -> str:
@@ -285,7 +289,7 @@ class _Audit:
         try:
             finding = from_dict(answer.result, self._read)
         except Exception as error:  # whatever the class of a counterexample does
-            if cell.key in self._taken:
+            if cell.key in self._taken and claim.id not in self.owners:
                 raise InputError(f"{claim.id}: what is kept of it is damaged ({error})") from error
             self._fail(claim, traceback.format_exc(), error)
             return

@@ -5,11 +5,11 @@ from __future__ import annotations
 import enum
 import hashlib
 import json
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -133,14 +133,11 @@ def hash_of(files: Iterable[Path], root: Path) -> str:
     return hasher.hexdigest()
 
 
-@cache
 def source_of_module(name: str) -> str:
-    """Return a hash of the source of the distribution that a module belongs to: for what others add."""
-    spec = find_spec(name.partition(".")[0])
-    places = [] if spec is None else list(spec.submodule_search_locations or ())
-    if places:
-        root = Path(places[0])
+    """Return a hash of the source of the package that a loaded module is in, or of its own file."""
+    package = getattr(sys.modules.get(name.partition(".")[0]), "__file__", None)
+    if package is not None and Path(package).name == "__init__.py":
+        root = Path(package).resolve().parent
         return hash_of((path for path in root.rglob("*") if path.suffix in SOURCE), root)
-    if spec is None or spec.origin is None:
-        raise ValueError(f"module {name!r} has no source")
-    return hash_of([Path(spec.origin)], Path(spec.origin).parent)
+    place = getattr(sys.modules[name], "__file__", None)
+    return "" if place is None else hash_of([Path(place)], Path(place).parent)

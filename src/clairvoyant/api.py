@@ -17,7 +17,7 @@ from .online.base import Policy
 from .online.play import Run
 from .online.play import play as play_policy
 from .oracles.base import Optimum
-from .problems import claims, find, oracles, owner, policies, problems, read_instance
+from .problems import find, oracles, owner, policies, problems, read_instance
 
 if TYPE_CHECKING:
     from .analysis.claim import Claim, Finding
@@ -294,7 +294,8 @@ def audit(*, catalogue: Sequence[Claim] | None = None, **options: Any) -> list[t
     Parameters
     ----------
     catalogue
-        Where claims are chosen from; by default all there are.
+        Where claims are chosen from; by default all there are, and what holds for any problem for those of
+        other distributions that have none.
     **options
         See :func:`clairvoyant.analysis.audit.run_audit`.
 
@@ -309,10 +310,15 @@ def audit(*, catalogue: Sequence[Claim] | None = None, **options: Any) -> list[t
     ForeignCheckError
         If a check of another distribution does, after all others are finished; it has their findings.
     """
+    from ._own import catalogue as of_all
     from .analysis.audit import run_audit
 
-    chosen, known = claims() if catalogue is None else catalogue, problems()
-    whose = {one.id: owner(one.problem, "claims", one.id) for one in chosen if one.problem in known}
+    chosen, known = of_all() if catalogue is None else catalogue, problems()
+    whose = {
+        one.id: owner(one.problem, "claims", one.id) or owner(one.problem)
+        for one in chosen
+        if one.problem in known
+    }
     owners = {name: distribution for name, distribution in whose.items() if distribution is not None}
     return run_audit(catalogue=chosen, read=read_instance, owners=owners, **options)
 

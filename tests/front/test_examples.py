@@ -116,6 +116,43 @@ def test_the_audit_has_their_claims_and_keeps_a_counterexample(stranger: Strange
         assert scores[POLICIES[problem][0]]["optimum"] >= 100 * scores[POLICIES[problem][0]]["total"]
 
 
+MUTE = """
+from dataclasses import replace
+import one_way_trading
+
+PROBLEM = replace(one_way_trading.PROBLEM, name="mute-trading", claims=())
+
+class MuteTrading(one_way_trading.OneWayTrading):
+    problem = "mute-trading"
+
+def generate(size="default", seed=0):
+    return MuteTrading.from_dict(one_way_trading.generate(size, seed).to_dict())
+
+class Mute(one_way_trading.Threshold):
+    traits = replace(one_way_trading.Threshold.traits, problem="mute-trading")
+
+PROBLEM = replace(PROBLEM, instance=MuteTrading, generate=generate, policies={"threshold": Mute})
+"""
+
+
+def test_a_problem_without_claims_has_a_section_of_its_own(stranger: Stranger) -> None:
+    site = stranger.folder / "mute"
+    (site / "mute-1.0.dist-info").mkdir(parents=True)
+    (site / "mute_trading.py").write_text(MUTE, encoding="utf-8")
+    (site / "mute-1.0.dist-info" / "METADATA").write_text("Name: mute\nVersion: 1.0\n", encoding="utf-8")
+    points = "[clairvoyant.problems]\nmute-trading = mute_trading:PROBLEM\n"
+    (site / "mute-1.0.dist-info" / "entry_points.txt").write_text(points, encoding="utf-8")
+    path = os.pathsep.join(map(str, (site, stranger.site, ROOT / "src")))
+    options = ["--problem", "mute-trading", "--quick", "--workers", "2", "--out", "mute-report", "--json"]
+    told = json.loads(stranger.run("clairvoyant", "audit", *options, PYTHONPATH=path))
+    assert told["passed"]
+    assert {claim["id"]: claim["verdict"] for claim in told["claims"]} == dict.fromkeys(
+        ("mute-trading/oracles", "mute-trading/contract", "mute-trading/bound"), "holds"
+    )
+    page = (stranger.folder / "mute-report" / "index.html").read_text("utf-8")
+    assert 'id="mute-trading--bound"' in page
+
+
 def test_they_are_warmed_up_whatever_methods_their_programs_take(stranger: Stranger) -> None:
     use = "from clairvoyant._warmup import exercise, rooms\n"
     (stranger.folder / "warm.py").write_text(f"{use}for room in rooms()[:2]: exercise(room); print(room)")

@@ -53,7 +53,7 @@ def audit(
     same command is given again. With --store, whatever has been found before is taken from there, if mode,
     seed and source are the same.
     """
-    from .. import api
+    from .. import _own, api
     from .. import problems as known
     from ..analysis.audit import AuditInterrupted, ForeignCheckError, choose
     from ..analysis.report import write_report
@@ -61,7 +61,7 @@ def audit(
 
     if quick and full:
         raise click.UsageError("--quick and --full exclude each other")
-    catalogue = known.claims()
+    catalogue = _own.catalogue()
     choose(problems, claims, catalogue)  # refuses unknown names before a folder is made
     mode = "quick" if quick else "full" if full else "default"
     if folder is None:

@@ -1,0 +1,273 @@
+"""What holds for any problem, whoever brings it: oracles are consistent, and no policy passes their bound.
+
+Everything is handed in: instances, oracles, policies. A verdict rests on what was measured alone; where a
+part of the problem is missing that it would need, the verdict is open, and the summary names the part.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..models.base import ClairvoyantError, Instance, things
+from ..online.play import Replay, Run, play
+from ..oracles.base import Optimum, OracleEntry, OracleError
+from .claim import Context, Finding, Table, Verdict
+from .statistics import Interval, mean_interval
+
+SLACK = 1e-9
+"""What sums in another order may differ by, as a part of the absolute values that are added up."""
+
+Replayed = Callable[[Instance, Any], Iterable[Any]]
+"""Turns an oracle's decision on an instance into decisions, one per event."""
+
+Ratio = Callable[[Optimum, float], tuple[float, float]]
+
+
+@dataclass
+class _Found:
+    """What came out so far: what contradicts the statement, what is missing to decide it, and instances."""
+
+    faults: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    left_open: list[str] = field(default_factory=list)
+    counterexample: Instance | None = None
+
+    def fault(self, text: str, instance: Instance | None = None) -> None:
+        """Note what contradicts the statement, and keep the first instance on which it does."""
+        self.faults.append(text)
+        self.counterexample = instance if self.counterexample is None else self.counterexample
+
+    def finding(self, holds: str, tables: Sequence[Table], **numbers: int) -> Finding:
+        """Return the finding; ``holds`` is the summary where nothing is open."""
+        if self.faults:
+            more = f" And {len(self.faults) - 1} more." if len(self.faults) > 1 else ""
+            summary, verdict = f"{self.faults[0]}.{more}", Verdict.FAILS
+        elif self.missing or self.left_open:
+            listed = dict.fromkeys([*self.left_open, *self.missing])
+            summary, verdict = f"Open: {'; '.join(listed)}.", Verdict.NOT_CHECKABLE
+        else:
+            summary, verdict = holds, Verdict.HOLDS
+        all_numbers: dict[str, Any] = {**numbers, "contradictions": len(self.faults)}
+        small = verdict is Verdict.NOT_CHECKABLE and not self.left_open
+        return Finding(verdict, summary, all_numbers, tuple(tables), (), self.counterexample, small)
+
+
+def consistent(
+    instances: Mapping[str, Instance],
+    oracles: Mapping[str, OracleEntry],
+    replays: Mapping[str, Replayed],
+    context: Context,
+) -> Finding:
+    """Check what oracles say: no value beyond its bound, and decisions that earn the value when played.
+
+    Parameters
+    ----------
+    instances
+        What to solve, by name.
+    oracles
+        All that there are, by name.
+    replays
+        For each oracle whose decisions can be played, how they are.
+    context
+        As for every check.
+    """
+    found, rows = _Found(), []
+    if not instances:
+        found.missing.append("there are no instances: the problem has neither `generate` nor `kit`")
+    for name, entry in oracles.items():
+        if name not in replays:
+            found.missing.append(f"the decisions of {name!r} are not played: the problem has no `target`")
+        for where, instance in instances.items():
+            rows.append(_asked(found, name, entry, replays.get(name), where, instance))
+            context.progress(len(rows) / (len(oracles) * len(instances)))
+    columns = ("oracle", "instance", "value", "bound", "of its decisions, played")
+    count = f"{len(instances)} {things(len(instances), 'instances')}"
+    holds = f"On {count} all bounds enclose the values, and the decisions earn them when played."
+    return found.finding(holds, [Table("What the oracles say", columns, tuple(rows))], solved=len(rows))
+
+
+def _asked(
+    found: _Found, name: str, entry: OracleEntry, replay: Replayed | None, where: str, instance: Instance
+) -> tuple[Any, ...]:
+    """Return a row of what an oracle says of an instance, noting what is wrong with it."""
+    what = f"{name} on {where}"
+    try:
+        optimum = entry.function(instance)
+    except OracleError as error:
+        found.fault(f"{what}: {error}", instance)
+        return name, where, None, None, None
+    sign, total = _sign(instance), None
+    if replay is not None:
+        total = _played(found, what, list(replay(instance, optimum.decision)), optimum, instance)
+    if optimum.minimised != instance.minimised:
+        found.fault(f"{what}: it says minimised={optimum.minimised}, the instance does not", instance)
+    if optimum.bound is None:
+        found.missing.append(f"{what}: there is no bound")
+    elif not sign * (optimum.value - optimum.bound) <= SLACK * abs(optimum.bound):
+        found.fault(f"{what}: the value {optimum.value!r} is beyond the bound {optimum.bound!r}", instance)
+    return name, where, optimum.value, optimum.bound, total
+
+
+def _played(
+    found: _Found, what: str, decisions: list[Any], optimum: Optimum, instance: Instance
+) -> float | None:
+    """Return what decisions earn, noting if it is not the value or if they cannot be played."""
+    try:
+        run = play(Replay(decisions, instance.problem), instance)
+    except (ClairvoyantError, IndexError) as error:
+        why = "there are too few" if isinstance(error, IndexError) else str(error)
+        found.fault(f"{what}: its decisions cannot be played: {why}", instance)
+        return None
+    if len(run.rewards) != len(decisions):
+        found.fault(f"{what}: {len(decisions)} decisions for {len(run.rewards)} events", instance)
+    if not abs(run.total - optimum.value) <= _slack(run, optimum.value):
+        found.fault(f"{what}: its decisions come to {run.total!r}, its value is {optimum.value!r}", instance)
+    return run.total
+
+
+def _sign(instance: Instance) -> float:
+    return -1.0 if instance.minimised else 1.0
+
+
+def _slack(run: Run, value: float) -> float:
+    return SLACK * max(float(np.abs(run.rewards).sum()), abs(value))
+
+
+def contract(
+    policies: Mapping[str, Callable[[], Mapping[str, str | None]]],
+    unchecked: Mapping[str, str],
+    context: Context,
+) -> Finding:
+    """Check that policies keep their contract.
+
+    Parameters
+    ----------
+    policies
+        By name, what runs the checks of a policy and returns for each of them why it fails, or ``None``.
+    unchecked
+        What the checks cannot look at, by the name of the check.
+    context
+        As for every check.
+    """
+    found, rows, ran = _Found(), list[tuple[Any, ...]](), 0
+    for name, check in policies.items():
+        results = check()
+        failed = {one: why for one, why in results.items() if why is not None}
+        ran += len(results)
+        for why in failed.values():
+            found.fault(why)
+        rows.append((name, len(results) - len(failed), len(failed), ", ".join(failed) or "none"))
+        context.progress(len(rows) / len(policies))
+    tables = [Table("Checks of the contract", ("policy", "passed", "failed", "which fail"), tuple(rows))]
+    if unchecked:
+        tables.append(Table("Not all is looked at", ("check", "why"), tuple(unchecked.items())))
+    count = f"{len(policies)} {things(len(policies), 'policies')}"
+    limits = f" These cannot look at everything: {', '.join(unchecked)}." if unchecked else ""
+    return found.finding(f"All checks of {count} pass.{limits}", tables, checks=ran)
+
+
+def within_bound(
+    instances: Mapping[str, Instance],
+    solve: Callable[[Instance], Optimum],
+    policies: Mapping[str, Callable[[], Any]],
+    ratio: Ratio | None,
+    ceiling: bool,
+    context: Context,
+) -> Finding:
+    """Check that no policy does better than the bound, and say by how much each falls short of the optimum.
+
+    Parameters
+    ----------
+    instances
+        What to play, by name.
+    solve
+        The oracle that policies are compared with.
+    policies
+        What makes each policy, by name.
+    ratio
+        The interval of optimum / total (total / optimum where less is better), if policies are compared so.
+    ceiling
+        Whether the bound of the oracle is one for all policies.
+    context
+        As for every check.
+    """
+    found, optima = _Found(), dict[str, Optimum]()
+    if not ceiling:
+        found.missing.append("it is not said that the bound is one for all policies: `target.ceiling`")
+    if not instances:
+        found.missing.append("there are no instances: the problem has neither `generate` nor `kit`")
+    for where, instance in instances.items():
+        try:
+            optima[where] = solve(instance)
+        except OracleError as error:
+            found.left_open.append(f"{where}: {error}")
+        else:
+            if optima[where].bound is None:
+                found.missing.append(f"{where}: there is no bound")
+        context.progress(len(optima) / (2 * len(instances)))
+    rows, played = list[tuple[Any, ...]](), 0
+    for name, make in policies.items():
+        scores = _scores(found, name, make, instances, optima, ratio, ceiling, context.seed)
+        rows.append((name, len(scores), *_row(scores)))
+        played += len(scores)
+        context.progress(0.5 + len(rows) / (2 * len(policies)))
+    what = "ratio" if ratio is not None else "regret"
+    columns = ("policy", "runs", f"{what} at least", f"{what} at most", "95 % from", "95 % to")
+    title = (
+        f"Mean {what}. Against value and bound of the oracle; the interval is that of the mean over instances"
+    )
+    holds = f"No policy passes the bound in {played} {things(played, 'runs')}."
+    return found.finding(holds, [Table(title, columns, tuple(rows))], runs=played)
+
+
+def _scores(
+    found: _Found,
+    name: str,
+    make: Callable[[], Any],
+    instances: Mapping[str, Instance],
+    optima: Mapping[str, Optimum],
+    ratio: Ratio | None,
+    ceiling: bool,
+    seed: int,
+) -> list[tuple[float, float]]:
+    """Return the interval of regret or ratio of a policy on every instance that it plays."""
+    scores = []
+    for number, (where, optimum) in enumerate(optima.items()):
+        instance = instances[where]
+        try:
+            policy = make()
+            run = play(policy, instance, seed + number, enforce=policy.traits.feasible)
+        except Exception as error:  # noqa: BLE001 - whatever a policy of others does is told
+            found.left_open.append(f"{name} on {where}: {type(error).__name__}: {error}")
+            continue
+        sign, bound = _sign(instance), optimum.bound
+        beyond = bound is not None and sign * (run.total - bound) > _slack(run, bound)
+        if beyond and ceiling and not run.infeasible:
+            found.fault(f"{name} on {where}: {run.total!r} is beyond the bound {bound!r}", instance)
+        if ratio is None:
+            top = math.inf if bound is None else sign * (bound - run.total)
+            scores.append((sign * (optimum.value - run.total), top))
+        else:
+            low, high = ratio(optimum, run.total)
+            scores.append((low, high) if run.infeasible else (max(low, 1.0), max(low, high, 1.0)))
+    return scores
+
+
+def _row(scores: Sequence[tuple[float, float]]) -> tuple[float | None, ...]:
+    """Return the means of the lower and the upper ends, and from where to where these are uncertain."""
+    if not scores:
+        return None, None, None, None
+    low, high = (_interval([score[end] for score in scores]) for end in (0, 1))
+    return low.mean, high.mean, low.low, high.high
+
+
+def _interval(samples: Sequence[float]) -> Interval:
+    """Return the interval of the mean; an infinite one has no ends."""
+    if all(map(math.isfinite, samples)):
+        return mean_interval(samples)
+    return Interval(math.inf, math.nan, math.nan)
