@@ -474,18 +474,18 @@ def decided(decision: Any, shape: tuple[int, ...], axes: str = "", wanted: str =
     """
     if decision is None and wanted:
         raise InputError(f"decision: None; decide() must return {wanted}")
-    array = np.ascontiguousarray(floats(decision))
+    array = floats(decision)
     if array.shape != shape:
         raise InputError(f"decision: shape {array.shape} does not fit, expected {shape}{axes}")
     return array
 
 
 def floats(decision: Any) -> np.ndarray:
-    """Return what a policy gave as an array of floats, or raise an InputError if it is none."""
+    """Return what a policy gave as a contiguous float array, or raise an InputError if it is none."""
     if isinstance(decision, np.ndarray) and decision.dtype.kind == "c":
         raise InputError("decision: not an array of numbers: they are complex")
     try:
-        return np.asarray(decision, dtype=np.float64)
+        return np.ascontiguousarray(decision, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"decision: not an array of numbers: {error}") from error
 

@@ -21,8 +21,17 @@ from clairvoyant.models.allocation.setting import Feedback, Observation, Setting
 from clairvoyant.models.base import InputError
 from clairvoyant.online.allocation import Drf, Fairness
 from clairvoyant.online.base import Traits
-from clairvoyant.testing import CHECKS, PolicyCheckError, check_policy, policy_checks, register_kit
+from clairvoyant.testing import (
+    CHECKS,
+    PolicyCheckError,
+    ProblemCheckError,
+    Subject,
+    check_policy,
+    policy_checks,
+    register_kit,
+)
 from clairvoyant.testing import allocation as kit
+from clairvoyant.testing.checks import _hand_over
 from clairvoyant.testing.generic import find_kit
 from clairvoyant.testing.graph import Snapshot, canonical, reachable
 from clairvoyant.testing.kit import KITS
@@ -384,6 +393,55 @@ def test_arrays_that_can_be_written_to(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(AllocationInstance, "episode", lambda self, sees: Writable(self, "arrivals" in sees))
     assert "observation.arrivals can be written to" in failure(Fairness, "nothing_handed_over")
+
+
+def fault_of(
+    monkeypatch: pytest.MonkeyPatch, episode: type[SlotEpisode], check: str, make: Any = Idle
+) -> str:
+    """Return what a check says of the problem where the episodes are of this class."""
+    monkeypatch.setattr(AllocationInstance, "episode", lambda self, sees: episode(self, "arrivals" in sees))
+    message = failure(make, check)
+    with pytest.raises(ProblemCheckError):
+        dict(policy_checks(make))[check]()
+    assert message.startswith(f"problem 'allocation' fails {check}: ")
+    return message
+
+
+def test_what_an_episode_does_by_itself_is_no_fault_of_the_policy(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Writable(SlotEpisode):
+        def __iter__(self) -> Iterator[Observation]:
+            for observation in super().__iter__():
+                yield Observation(observation.slot, np.zeros(3))
+
+    class Noisy(SlotEpisode):
+        def apply(self, decision: Any, *, enforce: bool = True) -> Any:
+            outcome = super().apply(decision, enforce=enforce)
+            return type(outcome)(random.random(), outcome.feasible, outcome.feedback)
+
+    said = fault_of(monkeypatch, Writable, "nothing_handed_over", Fairness)
+    assert "observation.arrivals can be written to" in said
+    assert said.endswith(", which AllocationInstance and its episode decide")
+    assert "changes a global random generator" in fault_of(monkeypatch, Noisy, "own_generator")
+    for check in ("reproducible", "start_resets", "declared_traits", "tries_no_seeds"):
+        assert "its episode draws random numbers from elsewhere" in fault_of(monkeypatch, Noisy, check)
+
+
+def test_what_a_policy_makes_of_what_it_is_handed_is_its_own_fault() -> None:
+    class Opens(Fairness):
+        def decide(self, observation: Observation) -> np.ndarray:
+            assert observation.arrivals is not None
+            opened = observation.arrivals.copy()
+            object.__setattr__(observation, "arrivals", opened)
+            return super().decide(observation)
+
+    with pytest.raises(PolicyCheckError) as caught:
+        _hand_over(
+            Subject(Opens, kit.KIT, None, (0, 1)), Opens(), kit.ordinary()["single jobs"], "single jobs"
+        )
+    assert "observation.arrivals can be written to" in str(caught.value)
+    assert not isinstance(caught.value, ProblemCheckError)
+    message = failure(Opens, "nothing_handed_over")
+    assert message.startswith("policy 'fairness' fails nothing_handed_over: ")
 
 
 # ------------------------------------------------------------------ not reproducible, or not forgetful

@@ -10,7 +10,15 @@ and decisions are in the module of each problem, e.g. :mod:`clairvoyant.testing.
 
 from __future__ import annotations
 
-from .checks import CHECKS, PolicyCheckError, Subject, UncheckedWarning, check_policy, policy_checks
+from .checks import (
+    CHECKS,
+    PolicyCheckError,
+    ProblemCheckError,
+    Subject,
+    UncheckedWarning,
+    check_policy,
+    policy_checks,
+)
 from .generic import generic_kit
 from .kit import Kit, register_kit
 
@@ -18,6 +26,7 @@ __all__ = [
     "CHECKS",
     "Kit",
     "PolicyCheckError",
+    "ProblemCheckError",
     "Subject",
     "UncheckedWarning",
     "check_policy",

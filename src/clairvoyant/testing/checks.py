@@ -19,8 +19,8 @@ from ..models import draw
 from ..models.base import DecisionError, InputError, Instance
 from ..models.copying import copied
 from ..online.base import Traits
-from ..online.guard import TamperError
-from ..online.play import Run, check_member, play
+from ..online.guard import TamperError, plain
+from ..online.play import Replay, Run, check_member, play
 from .generic import find_kit
 from .graph import Snapshot, canonical, reachable
 from .kit import Kit
@@ -32,6 +32,10 @@ class UncheckedWarning(UserWarning):
 
 class PolicyCheckError(AssertionError):
     """A policy breaks the contract. The message names the check, the policy and the probable cause."""
+
+
+class ProblemCheckError(PolicyCheckError):
+    """The problem breaks the contract, whatever the policy. The message names the check and the problem."""
 
 
 @dataclass(frozen=True)
@@ -197,6 +201,7 @@ def tries_no_seeds(subject: Subject) -> None:
         with mock.patch.object(draw, "source", _other_source):
             first = subject.play(subject.make(), instance, where)
         _same(
+            (subject, instance),
             first,
             subject.play(subject.make(), instance, where),
             f"runs on instance {where!r} differ when the generators draw other numbers,",
@@ -227,27 +232,41 @@ def nothing_handed_over(subject: Subject) -> None:
     """Be handed nothing that leads to the future or that scores, by setting, observation or feedback.
 
     Observations and feedback are frozen, every array in them is read-only, and they share nothing with the
-    instance. This checks the instance more than the policy.
+    instance. The decisions are first taken without the policy: what is found then is the problem's fault.
     """
     for where, instance in subject.instances().items():
-        policy, setting = subject.make(), copied(instance.setting)
-        policy.start(setting, np.random.default_rng(subject.seeds[0]))
-        episode, secrets = instance.episode(policy.traits.sees), _Secrets(subject.kit, instance)
-        scores = {id(thing): path for path, thing in reachable(episode, "episode") if _can_change(thing)}
-        for observation in episode:
-            outcome = episode.apply(policy.decide(observation), enforce=policy.traits.feasible)
-            if hasattr(policy, "learn"):
-                policy.learn(outcome.feedback)
-            handed = {"setting": setting, "observation": observation, "feedback": outcome.feedback}
-            for name, root in handed.items():
-                _refuse_open(name, root)
-                for path, thing in reachable(root, name):
-                    secrets.refuse(path, thing, f"on instance {where!r}")
-                    if id(thing) in scores:
-                        raise PolicyCheckError(
-                            f"{path} is {scores[id(thing)]} itself, on instance {where!r}. Probable cause: "
-                            "what is handed to policies is not copied"
-                        )
+        run, policy = subject.play(subject.make(), instance, where), subject.make()
+        replay: Any = Replay(run.decisions or (), subject.kit.problem)
+        replay.traits = policy.traits
+        try:
+            _hand_over(subject, replay, instance, where)
+        except PolicyCheckError as error:
+            raise ProblemCheckError(
+                f"{error}, which {type(instance).__name__} and its episode decide"
+            ) from error
+        _hand_over(subject, policy, instance, where)
+
+
+def _hand_over(subject: Subject, policy: Any, instance: Instance, where: str) -> None:
+    """Raise if a policy is handed what it must not have."""
+    setting = copied(instance.setting)
+    policy.start(setting, np.random.default_rng(subject.seeds[0]))
+    episode, secrets = instance.episode(policy.traits.sees), _Secrets(subject.kit, instance)
+    scores = {id(thing): path for path, thing in reachable(episode, "episode") if _can_change(thing)}
+    for observation in episode:
+        outcome = episode.apply(plain(policy.decide(observation)), enforce=policy.traits.feasible)
+        if hasattr(policy, "learn"):
+            policy.learn(outcome.feedback)
+        handed = {"setting": setting, "observation": observation, "feedback": outcome.feedback}
+        for name, root in handed.items():
+            _refuse_open(name, root)
+            for path, thing in reachable(root, name):
+                secrets.refuse(path, thing, f"on instance {where!r}")
+                if id(thing) in scores:
+                    raise PolicyCheckError(
+                        f"{path} is {scores[id(thing)]} itself, on instance {where!r}. Probable cause: "
+                        "what is handed to policies is not copied"
+                    )
 
 
 def _can_change(thing: Any) -> bool:
@@ -309,6 +328,7 @@ def reproducible(subject: Subject) -> None:
         for seed in subject.seeds:
             first, second = (subject.play(subject.make(), instance, where, seed) for _ in range(2))
             _same(
+                (subject, instance),
                 first,
                 second,
                 f"two runs on instance {where!r} with seed {seed} differ",
@@ -332,6 +352,7 @@ def start_resets(subject: Subject) -> None:
         first = subject.play(policy, instance, where)
         subject.play(policy, other, "another")
         _same(
+            (subject, instance),
             first,
             subject.play(policy, instance, where),
             f"one policy object, played on instance {where!r}, on another and on {where!r} again, differs",
@@ -339,8 +360,14 @@ def start_resets(subject: Subject) -> None:
         )
 
 
-def _same(first: Run, second: Run, what: str, cause: str) -> None:
+def _same(played: tuple[Subject, Instance], first: Run, second: Run, what: str, cause: str) -> None:
     if _outcome(first) != _outcome(second):
+        passes = [_by_itself(*played, first) for _ in range(2)]
+        if passes[0] != passes[1]:
+            raise ProblemCheckError(
+                f"{what}, and so does what is seen and paid where the policy's decisions are taken without "
+                "it. Probable cause: its episode draws random numbers from elsewhere than the instance"
+            )
         pairs = zip(first.decisions or (), second.decisions or (), strict=False)
         event = next((i for i, (a, b) in enumerate(pairs) if canonical(a) != canonical(b)), None)
         since = "in their rewards" if event is None else f"from event {event} on"
@@ -351,6 +378,17 @@ def _outcome(run: Run) -> Any:
     return canonical([run.rewards, run.decisions])
 
 
+def _by_itself(subject: Subject, instance: Instance, run: Run) -> list[Any]:
+    """Return what is seen, paid and fed back when the decisions of a run are taken without the policy."""
+    traits = subject.make().traits
+    episode, told = instance.episode(traits.sees), []
+    for observation, decision in zip(episode, run.decisions or (), strict=False):
+        seen = canonical(observation)
+        outcome = episode.apply(decision, enforce=traits.feasible)
+        told.append((seen, canonical(outcome.reward), canonical(outcome.feedback)))
+    return told
+
+
 def own_generator(subject: Subject) -> None:
     """Leave the global random generators of ``random`` and ``numpy.random`` alone."""
     states = random.getstate(), np.random.get_state()  # noqa: NPY002 - to see that nobody uses it
@@ -359,8 +397,15 @@ def own_generator(subject: Subject) -> None:
             random.random()
             np.random.random()  # noqa: NPY002 - so that setting a seed shows, even if it is set a second time
             before = _global_state()
-            subject.play(subject.make(), instance, where)
-            if _global_state() != before:
+            run = subject.play(subject.make(), instance, where)
+            after = _global_state()
+            if after != before:
+                _by_itself(subject, instance, run)
+                if _global_state() != after:
+                    raise ProblemCheckError(
+                        f"a pass through instance {where!r} changes a global random generator. Probable "
+                        "cause: its episode uses random or numpy.random directly"
+                    )
                 raise PolicyCheckError(
                     f"a run on instance {where!r} changes a global random generator. Probable cause: it uses "
                     "random or numpy.random directly; use the rng handed to start()"
@@ -395,6 +440,7 @@ def declared_traits(subject: Subject) -> None:
             first, *others = (subject.play(subject.make(), instance, where, seed) for seed in range(3))
             for other in others:
                 _same(
+                    (subject, instance),
                     first,
                     other,
                     f"traits.randomised is False, but seeds 0 and {other.seed} on instance {where!r} differ",
@@ -497,6 +543,10 @@ def _named(check: Callable[[Subject], None], subject: Subject) -> Callable[[], N
             warnings.warn(message, UncheckedWarning, stacklevel=2)
         try:
             check(subject)
+        except ProblemCheckError as error:
+            raise ProblemCheckError(
+                f"problem {subject.kit.problem!r} fails {check.__name__}: {error}"
+            ) from error
         except Exception as error:
             name = getattr(subject.make(), "name", "")
             why = error if isinstance(error, PolicyCheckError) else f"{type(error).__name__}: {error}"
@@ -522,6 +572,8 @@ def check_policy(
     ------
     PolicyCheckError
         For the first check that fails, naming it, the policy and the probable cause.
+    ProblemCheckError
+        In its place where the problem is at fault, whatever the policy.
     InputError
         If nothing is known about the policy's problem.
     """
