@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from ..models.base import InputError, did_you_mean
+from ..models.draw import choose
 
 
 def make(
@@ -43,8 +44,11 @@ def make(
     name, colon, rest = text.partition(":")
     name = name.removeprefix(f"{problem}/")
     if name not in known:
+        why = _elsewhere(name, problem, all_there_are())
+        if why is None:
+            choose(name, sorted(known), "policy")  # raises
         there = f"there are {', '.join(sorted(known))}{did_you_mean(name, known)}"
-        raise InputError(f"policy: {name!r} {_why_not(name, problem, all_there_are())}; {there}")
+        raise InputError(f"policy: {name!r} {why}; {there}")
     kind = known[name]
     hints = get_type_hints(kind)
     allowed = {f.name: hints[f.name] for f in _settings(kind)}
@@ -75,11 +79,11 @@ def _settings(kind: type[Any]) -> list[dataclasses.Field[Any]]:
     return [f for f in dataclasses.fields(kind) if f.init] if dataclasses.is_dataclass(kind) else []
 
 
-def _why_not(name: str, problem: str | None, all_there_are: list[type[Any]]) -> str:
-    """Return why a name is that of no policy of the problem."""
+def _elsewhere(name: str, problem: str | None, all_there_are: list[type[Any]]) -> str | None:
+    """Say which problems a policy plays that is none of the problem; ``None`` if there is no such policy."""
     others = [policy.traits.problem for policy in all_there_are if policy.name == name]
     if not others:
-        return "is unknown"
+        return None
     if problem is not None:
         return f"plays {others[0]!r}, not {problem!r}"
     return f"is {' or '.join(f'{p}/{name}' for p in others)}"

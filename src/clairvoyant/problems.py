@@ -341,7 +341,7 @@ def policies(name: str | None = None) -> dict[str, type[Any]]:
         found = [(key, p, one) for p in problems() for key, one in players(p).items()]
         uses = [key for key, _, _ in found]
         return {key if uses.count(key) == 1 else f"{p}/{key}": one for key, p, one in found}
-    found_here = players(name)
+    found_here = players(find(name).name)
     if not found_here:
         raise InputError(f"problem: {name!r} has no policies")
     return found_here

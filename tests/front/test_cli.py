@@ -24,6 +24,7 @@ from clairvoyant.cli.playing import _beyond
 from clairvoyant.models.base import DecisionError
 from clairvoyant.online.play import Run as Played
 from clairvoyant.oracles.base import Optimum, WhyStopped
+from clairvoyant.problems import problems
 
 COMMANDS = sorted(commands.cli.commands)
 Run = Callable[..., Any]  # of tests/front/conftest.py
@@ -528,7 +529,7 @@ def test_bad_files_are_refused_in_one_line_naming_field_index_and_value(run: Run
         ("solve FILE --option gap=1", "--option gap=1: gap is not given in this way"),
         ("generate allocation --option seed=1 --out OUT", "seed is not given in this way"),
         ("play FILE", "Missing option '--policy'"),
-        ("play FILE --policy nobody", "policy: 'nobody' is unknown"),
+        ("play FILE --policy nobody", "policy: 'nobody' is not one of binpacking"),
         ("play FILE --policy perturbed-leader", "plays 'allocation-gang', not 'allocation'; there are bin"),
         ("play FILE --policy drf:", "setting '' is unknown"),
         ("play FILE --policy drf:quota=1", "setting 'quota' is unknown"),
@@ -571,6 +572,22 @@ def test_bad_arguments_are_refused_in_one_line(
     places = {"FILE": tiny, "OUT": tmp_path / "out.json", "FOLDER": tmp_path / "reports"}
     assert_refused(run(*(places.get(word, word) for word in arguments.split())), message)
     assert not (tmp_path / "out.json").exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_command_has_the_same_words_for_an_unknown_name(tiny: Path, run: Run, tmp_path: Path) -> None:
+    names = ", ".join(problems())
+    for command in ("policies --problem", "oracles --problem", "audit --problem", "generate"):
+        out = [] if command.startswith(("policies", "oracles")) else ["--out", tmp_path / "out"]
+        done = run(*command.split(), "chess", *out)
+        assert (done.status, done.err) == (2, f"error: problem: 'chess' is not one of {names}\n")
+    policies = ", ".join(sorted(cv.list_policies("allocation")))
+    for command in ("play", "worst-case"):
+        done = run(command, tiny, "--policy", "nobody")
+        assert (done.status, done.err) == (2, f"error: policy: 'nobody' is not one of {policies}\n")
+    oracles = ", ".join(cv.list_oracles("allocation"))
+    done = run("solve", tiny, "--oracle", "nobody")
+    assert (done.status, done.err) == (2, f"error: oracle: 'nobody' is not one of {oracles}\n")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -195,7 +195,7 @@ def test_everything_is_listed_by_problem() -> None:
             r"gaps: oracle 'stationary' takes no such option; it takes .*gap",
         ),
         (lambda i: UNTYPED.solve(i, gap=-1), r"gap: -1 is not"),
-        (lambda i: UNTYPED.play("ogashed", i), r"policy: 'ogashed' is unknown"),
+        (lambda i: UNTYPED.play("ogashed", i), r"policy: 'ogashed' is not one of binpacking, drf"),
         (lambda i: UNTYPED.play("drf:quota=1", i), r"setting 'quota' is unknown"),
         (
             lambda _: UNTYPED.solve("m.json"),

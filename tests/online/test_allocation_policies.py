@@ -778,7 +778,7 @@ def test_a_name_that_two_problems_use() -> None:
 @pytest.mark.parametrize(
     ("text", "problem", "message"),
     [
-        ("oga", None, "policy: 'oga' is unknown; there are allocation/drf, fairness, selection/drf"),
+        ("oga", None, "policy: 'oga' is not one of allocation/drf, fairness, selection/drf"),
         (
             "drf",
             None,

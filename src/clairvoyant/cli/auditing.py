@@ -62,7 +62,9 @@ def audit(
     if quick and full:
         raise click.UsageError("--quick and --full exclude each other")
     catalogue = _own.catalogue()
-    choose(problems, claims, catalogue)  # refuses unknown names before a folder is made
+    for name in problems:
+        known.find(name)
+    choose(problems, claims, catalogue)  # refuses names before a folder is made
     mode = "quick" if quick else "full" if full else "default"
     if folder is None:
         folder = Path("reports/claims" if claims else "reports")
