@@ -232,6 +232,7 @@ class _Audit:
         self._progress, self._note = progress, ""
         self._figures: dict[str, str] = {}
         self._taken: Collection[str] = ()
+        self._unreadable: list[str] = []
 
     def run(self, store: Store, workers: int) -> None:
         """Take what is kept and check the rest."""
@@ -244,15 +245,18 @@ class _Audit:
     def _check_all(self, store: Store, executor: Executor) -> None:
         cells = [*self._cells(isinstance(executor, Processes))]
         self._taken = store.known(cell.key for cell in cells).keys()
-        run_cells(
-            cells,
-            store,
-            executor,
-            retry=(State.FAILED, State.TIMED_OUT),
-            progress=lambda part, text: self._progress(part, f"{text}{self._note}"),
-            take=self._take,
-            what="claims",
-        )
+        try:
+            run_cells(
+                cells,
+                store,
+                executor,
+                retry=(State.FAILED, State.TIMED_OUT),
+                progress=lambda part, text: self._progress(part, f"{text}{self._note}"),
+                take=self._take,
+                what="claims",
+            )
+        finally:
+            store.forget(self._unreadable)
 
     def _cells(self, travel: bool) -> Iterator[Cell]:
         """Yield the cells of the claims; those that travel to another process hold the claim."""
@@ -291,6 +295,7 @@ class _Audit:
         except Exception as error:  # whatever the class of a counterexample does
             if cell.key in self._taken and claim.id not in self.owners:
                 raise InputError(f"{claim.id}: what is kept of it is damaged ({error})") from error
+            self._unreadable.append(cell.key)
             self._fail(claim, traceback.format_exc(), error)
             return
         for figure in finding.figures:

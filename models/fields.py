@@ -389,7 +389,7 @@ class List(Kind):
             raise InputError(
                 f"{where}: {value!r} is not a list{self.some and f' of at least one {self.some}'}"
             )
-        return [self.record.read(one, f"{where}[{i}]", sizes) for i, one in enumerate(value)]
+        return [self.record.read(one, f"{where}[{i}]", dict(sizes)) for i, one in enumerate(value)]
 
     def write(self, value: Any) -> list[Any]:
         """Return the JSON form of the things."""

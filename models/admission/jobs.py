@@ -161,6 +161,10 @@ class Job:
         result: np.ndarray = self.utility(np.arange(horizon - self.arrival + 1))
         return result
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return JOB.write(self)
+
     @classmethod
     def from_dict(cls, data: Any, index: int, resources: int, horizon: int) -> Job:
         """Read the JSON form of the job that the instance calls ``jobs[index]``.

@@ -106,6 +106,7 @@ class AllocationInstance(Declared[Setting]):
     problem: ClassVar[Literal["allocation"]] = "allocation"
     declared: ClassVar[Record] = FIELDS
     setting: Setting
+    arrivals: np.ndarray
 
     def __init__(
         self,
