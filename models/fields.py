@@ -149,12 +149,13 @@ class Number(Kind):
     def _single(self, value: Any, where: str, high: float) -> float:
         if self.integer:
             return whole(where, value, int(self.low), high)
-        number = real(where, value, self.low, high) + 0.0
+        number = real(where, value, self.low, high)
         if self.above and number == self.low:
             raise InputError(f"{where}: {value!r} is not above {self.low:g}")
-        if self.unit and round(number * self.unit) / self.unit != number:
+        exact = round(number * self.unit) / self.unit if self.unit else number
+        if exact != number:
             raise InputError(f"{where}: {value!r} {self._too_fine}")
-        return number
+        return exact
 
     def _array(self, value: Any, where: str, axes: tuple[str | int, ...], sizes: Sizes) -> np.ndarray:
         shape = tuple(sizes.get(n) if isinstance(n, str) else n for n in axes)
