@@ -95,7 +95,7 @@ class Problem:
         Classes of policies by name; those that play another problem are left out.
     claims, facts
         What an audit checks, and a function of its mode and seed that returns tables of instances for the
-        report.
+        report. Without claims, an audit checks what holds for any problem.
     bounds
         A function of an instance that returns, by name, what theorems bound the regret or the ratio by.
     ratio
@@ -109,7 +109,8 @@ class Problem:
         What :func:`clairvoyant.testing.check_policy` needs to know, a :class:`clairvoyant.testing.Kit`; one
         made from ``generate`` by default.
     target
-        What ``make fuzz`` needs to know, a :class:`clairvoyant.testing.kit.Target`.
+        What ``make fuzz``, and an audit without claims, need to know of oracles of its own, a
+        :class:`clairvoyant.testing.kit.Target`.
     small, besides
         Options of a tiny instance on which every method and policy has work to do, and a function that uses
         kernels which no listed oracle or policy uses: for ``clairvoyant warmup``.

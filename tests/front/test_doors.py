@@ -6,6 +6,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from clairvoyant.problems import OURS, Problem
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -21,6 +25,12 @@ def writer() -> Any:
 def test_the_overloads_are_those_of_the_signatures() -> None:
     doors = writer()
     assert doors.TARGET.read_text(encoding="utf-8") == doors.formatted(doors.stub()), "run .ci/doors.py"
+
+
+@pytest.mark.parametrize("problem", OURS, ids=lambda problem: problem.name)
+def test_instances_say_the_name_of_their_problem_as_a_literal(problem: Problem) -> None:
+    hint = problem.part("instance").__annotations__["problem"]  # else any name of an oracle would do
+    assert hint.replace("'", '"') == f'ClassVar[Literal["{problem.name}"]]'
 
 
 def test_a_type_checker_finds_the_package_from_anywhere(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +12,9 @@ from . import output as out
 from . import rendering
 from .interrupt import INTERRUPTED
 from .parts import DONE, FAILED, FILE, SEED, Command, as_json, completes, problem_names
+
+if TYPE_CHECKING:
+    from ..analysis.audit import Results
 
 
 @click.command(
@@ -103,21 +107,18 @@ def audit(
             oracles=list_oracles(),
             failed=failed,
         )
+    return _tell(results, failed, {"mode": mode, "seed": seed, "report": str(page)}, as_json)
+
+
+def _tell(results: Results, failed: dict[str, str], described: dict[str, Any], as_json: bool) -> int:
+    """Print the verdicts, and last what has none."""
     passed = not failed and all(claim.as_expected(finding) for claim, finding in results)
     if as_json:
-        out.print_json(
-            {
-                "passed": passed,
-                "mode": mode,
-                "seed": seed,
-                "report": str(page),
-                "claims": rendering.claim_facts(results),
-            }
-            | ({"failed": failed} if failed else {})
-        )
+        told = {"passed": passed} | described | {"claims": rendering.claim_facts(results)}
+        out.print_json(told | ({"failed": failed} if failed else {}))
     else:
         rendering.print_claims(results)
-        out.line(f"report: {page}")
+        out.line(f"report: {described['report']}")
     for name, why in failed.items():
         out.log(f"failed: claim {name}: {why}")
     return DONE if passed else FAILED
