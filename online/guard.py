@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import is_dataclass
 from functools import cached_property, lru_cache
 from itertools import chain, compress, islice
-from operator import is_, ne
+from operator import attrgetter, is_, is_not, ne
 from types import FunctionType
 from typing import Any
 
@@ -20,6 +20,8 @@ from ..models.base import ClairvoyantError, InputError, Instance
 from ..models.copying import copied
 
 ATOMS = frozenset({type(None), bool, int, float, complex, str, bytes})
+
+CODE_OF = attrgetter("__code__")
 
 
 class TamperError(ClairvoyantError):
@@ -126,19 +128,21 @@ class Watch:
 
     Parameters
     ----------
-    instance
-        The instance.
+    kind
+        The class of the instance.
     *others
-        The other objects that score: its setting and its episode.
+        The classes of the other objects that score: its setting and its episode.
     """
 
-    def __init__(self, instance: Instance, *others: Any) -> None:
-        room = type(instance).__module__.rpartition(".")[0]
-        kinds = {kind for obj in (instance, *others) for kind in type(obj).__mro__}
-        names = {kind.__module__ for kind in kinds if kind.__module__.rpartition(".")[0] == room} | ALWAYS
+    def __init__(self, kind: type, *others: type) -> None:
+        room = kind.__module__.rpartition(".")[0]
+        kinds = {base for each in (kind, *others) for base in each.__mro__}
+        names = {base.__module__ for base in kinds if base.__module__.rpartition(".")[0] == room} | ALWAYS
+        self._loaded = [*sys.modules]
         if room.startswith(OURS):
-            names |= {name for name in sys.modules if name.startswith(f"{room}.")}
-        spaces = {name: vars(sys.modules[name]) for name in sorted(names)}
+            names |= {name for name in self._loaded if name.startswith(f"{room}.")}
+        self._modules = {name: sys.modules[name] for name in sorted(names)}
+        spaces = {name: vars(module) for name, module in self._modules.items()}
         self._spaces = spaces | {
             f"{name}.{kind.__qualname__}": vars(kind)
             for name, space in spaces.items()
@@ -147,7 +151,8 @@ class Watch:
         }
         self._values = [space.values() for space in self._spaces.values()]  # which follow what changes
         self._keep()
-        self._codes = [(part, part.__code__) for part in self._contents if isinstance(part, FunctionType)]
+        self._functions = [part for part in self._contents if isinstance(part, FunctionType)]
+        self._codes = [*map(CODE_OF, self._functions)]
         self._numpy = dict(vars(np))
 
     def _keep(self) -> None:
@@ -169,13 +174,40 @@ class Watch:
 
     def broken_at_last(self) -> str | None:
         """Compare also what is not compared after every decision: the code of functions, and NumPy."""
-        for function, code in self._codes:
-            if function.__code__ is not code:
-                return f"the code of {function.__module__}.{function.__qualname__}"
-        for key, value in self._numpy.items():
-            if vars(np).get(key) is not value:
-                return f"numpy.{key}"
+        now = map(CODE_OF, self._functions)
+        for function in compress(self._functions, map(is_not, now, self._codes)):
+            return f"the code of {function.__module__}.{function.__qualname__}"
+        if not all(map(is_, vars(np).values(), self._numpy.values())) or len(vars(np)) < len(self._numpy):
+            for key, value in self._numpy.items():  # which may stand in another order now
+                if vars(np).get(key) is not value:
+                    return f"numpy.{key}"
         return self.broken()
+
+    def outdated(self) -> bool:
+        """Return whether a watch made now would differ."""
+        return (
+            self._loaded != [*sys.modules]
+            or any(sys.modules[name] is not module for name, module in self._modules.items())
+            or self.broken_at_last() is not None
+        )
+
+
+def watch(*things: Any) -> Watch:
+    """Return a watch over what is played and what scores with it, as all is now.
+
+    It is that of the run before as long as nothing has changed since: comparing is faster than making one.
+    """
+    kinds = tuple(map(type, things))
+    found = _made(kinds)
+    if found.outdated():
+        _made.cache_clear()
+        found = _made(kinds)
+    return found
+
+
+@lru_cache(maxsize=8)
+def _made(kinds: tuple[type, ...]) -> Watch:
+    return Watch(*kinds)
 
 
 OURS = f"{Instance.__module__.rpartition('.')[0]}."

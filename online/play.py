@@ -15,7 +15,7 @@ from ..models import stopwatch
 from ..models.base import DecisionType, InputError, Instance
 from ..models.copying import copied
 from .base import Policy, Traits
-from .guard import Seal, Watch, caches_of, plain, refuse
+from .guard import Seal, caches_of, plain, refuse, watch
 from .isolated import Isolated
 
 
@@ -125,9 +125,9 @@ def _play(
     start = stopwatch.now()
     digest = instance.digest()
     episode = instance.episode(policy.traits.sees)
-    sealed, watch = Seal("setting", setting), Watch(instance, instance.setting, episode)
+    sealed, watched = Seal("setting", setting), watch(instance, instance.setting, episode)
     policy.start(setting, policy_stream(seed))
-    refuse(policy, "start", None, sealed.broken() or watch.broken())
+    refuse(policy, "start", None, sealed.broken() or watched.broken())
     learn = getattr(policy, "learn", None)
     rewards: list[float] = []
     decisions: list[Any] = []
@@ -135,7 +135,7 @@ def _play(
     for event, observation in enumerate(episode):
         seen = Seal("observation", observation)
         decision = plain(policy.decide(observation))
-        refuse(policy, "decide", event, sealed.broken() or seen.broken() or watch.broken())
+        refuse(policy, "decide", event, sealed.broken() or seen.broken() or watched.broken())
         outcome = episode.apply(decision, enforce=enforce)
         if outcome.feasible and not math.isfinite(outcome.reward):
             raise InputError(
@@ -151,7 +151,7 @@ def _play(
             refuse(policy, "learn", event, sealed.broken() or shown.broken())
         if progress is not None:
             progress(len(rewards))
-    refuse(policy, "one of its methods", None, watch.broken_at_last())
+    refuse(policy, "one of its methods", None, watched.broken_at_last())
     return Run(
         policy=policy.name,
         seed=seed,
