@@ -379,7 +379,8 @@ def test_what_changes_between_two_runs_is_no_offence_and_is_looked_at_from_then_
             return super().decide(observation)
 
     honest = made(Honest, "allocation")()
-    total = play(honest, instance).total
+    total = play(honest, instance).total  # which may load more
+    assert play(honest, instance).total == total
     change()
     assert play(honest, instance).total == total
     with pytest.raises(TamperError, match=f"changed {name} in"):
