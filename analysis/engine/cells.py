@@ -128,8 +128,9 @@ def hash_of(files: Iterable[Path], root: Path) -> str:
     """Return a hash of the names, below ``root``, and the bytes of files."""
     hasher = hashlib.sha256()
     for path in sorted(files):
-        name = path.relative_to(root).as_posix()
-        hasher.update(f"{name}\n{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+        with path.open("rb") as stream:
+            contents = hashlib.file_digest(stream, "sha256").hexdigest()
+        hasher.update(f"{path.relative_to(root).as_posix()}\n{contents}\n".encode())
     return hasher.hexdigest()
 
 

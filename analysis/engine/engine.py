@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
+from ...models import stopwatch
 from ...models.base import things
 from .cells import Answer, Cell, State
 from .store import Store
@@ -31,9 +31,9 @@ class Executor(Protocol):
 class Interrupted(KeyboardInterrupt):
     """The engine was interrupted; the answers of ``saved`` of ``total`` cells are kept."""
 
-    def __init__(self, saved: int, total: int) -> None:
+    def __init__(self, saved: int, total: int, what: str = "cells") -> None:
         super().__init__(
-            f"saved: {saved} of {total} {things(total, 'cells')}; the same command goes on from there"
+            f"saved: {saved} of {total} {things(total, what)}; the same command goes on from there"
         )
         self.saved, self.total = saved, total
 
@@ -73,7 +73,7 @@ def run_cells(
     take
         Called with every cell and its answer as soon as that is kept, those from the store first.
     what
-        What cells are called in these texts.
+        What people call the cells: several of them.
 
     Raises
     ------
@@ -84,42 +84,46 @@ def run_cells(
     """
     wanted = distinct(cells)
     found = {key: old for key, old in store.known(wanted).items() if old.state not in retry}
-    tell = _Teller(len(wanted), found, what, progress or (lambda _fraction, _text: None))
+    tell = _Teller(len(wanted), found.values(), what, progress or (lambda _fraction, _text: None))
     try:
         for key, answer in found.items():
             take(wanted[key], answer)
-        tell(executor)
+        tell([], executor)
         for answers in executor.run([cell for key, cell in wanted.items() if key not in found]):
             if answers:
                 store.add(answers)
             for cell, answer in answers:
                 found[cell.key] = answer
                 take(cell, answer)
-            tell(executor)
+            tell([answer for _, answer in answers], executor)
     except KeyboardInterrupt:
-        raise Interrupted(len(found), len(wanted)) from None
+        raise Interrupted(len(found), len(wanted), what) from None
     return found
 
 
 class _Teller:
     """Tells how far it is, and how much longer it may take."""
 
-    def __init__(self, total: int, found: Mapping[str, Answer], what: str, progress: Progress) -> None:
-        self._total, self._found, self._what, self._progress = total, found, what, progress
-        self._before, self._begin = len(found), time.monotonic()
+    def __init__(self, total: int, before: Collection[Answer], what: str, progress: Progress) -> None:
+        self._total, self._what, self._progress = total, what, progress
+        self._before, self._begin = len(before), stopwatch.now()
+        self._states = Counter(answer.state for answer in before)
 
-    def __call__(self, executor: Executor) -> None:
-        """Tell it now."""
-        done, new = len(self._found), len(self._found) - self._before
-        part = sum(fraction for key, fraction in executor.fractions.items() if key not in self._found)
+    def __call__(self, answers: Sequence[Answer], executor: Executor) -> None:
+        """Count these answers, too, and tell it."""
+        self._states.update(answer.state for answer in answers)
+        done = self._states.total()
+        part = sum(executor.fractions.values())
         text = f"{done} of {self._total} {things(self._total, self._what)}"
         if self._before:
             text += f", {self._before} of them taken from the store"
-        others = Counter(answer.state for answer in self._found.values() if answer.state is not State.DONE)
-        text += "".join(f", {count} {state.value}" for state, count in others.items())
-        if new + part > 0:
-            left = (time.monotonic() - self._begin) / (new + part) * (self._total - done - part)
-            text += f", about {duration(left)} left" if done < self._total else ""
+        text += "".join(
+            f", {count} {state.value}" for state, count in self._states.items() if state is not State.DONE
+        )
+        new = done - self._before + part
+        if new > 0 and done < self._total:
+            left = (stopwatch.now() - self._begin) / new * (self._total - done - part)
+            text += f", about {duration(left)} left"
         self._progress((done + part) / max(1, self._total), text)
 
 

@@ -9,13 +9,13 @@ import selectors
 import signal
 import subprocess
 import sys
-import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from ...models import stopwatch
 from ...models.base import InputError
 from .cells import Answer, Cell, EngineError, State
 
@@ -75,17 +75,17 @@ class Clock:
     """The seconds that a cell has taken, without those in which libraries load or kernels compile."""
 
     def __init__(self) -> None:
-        self._begin, self._stood = time.monotonic(), 0.0
+        self._begin, self._stood = stopwatch.now(), 0.0
         self._since: float | None = None
 
     def start(self) -> None:
         """Begin again at 0."""
-        self._begin, self._stood = time.monotonic(), 0.0
+        self._begin, self._stood = stopwatch.now(), 0.0
         self._since = None if self._since is None else self._begin
 
     def stop(self, stands: bool) -> None:
         """Stand still from now on, or go on."""
-        now = time.monotonic()
+        now = stopwatch.now()
         if self._since is not None:
             self._stood += now - self._since
         self._since = now if stands else None
@@ -93,7 +93,7 @@ class Clock:
     @property
     def seconds(self) -> float:
         """Seconds so far."""
-        now = time.monotonic() if self._since is None else self._since
+        now = stopwatch.now() if self._since is None else self._since
         return now - self._begin - self._stood
 
 
@@ -112,7 +112,7 @@ class Worker:
         assert self._process.stdin is not None and self._process.stdout is not None  # noqa: S101, PT018 - for types
         self._into, self.out = self._process.stdin, self._process.stdout
         os.set_blocking(self.out.fileno(), False)
-        self._rest, self.ready, self.dead = b"", False, False
+        self._rest, self.ready, self.dead = bytearray(), False, False
         self.cell: Cell | None = None
         self.attempts, self.fraction, self._clock = 0, 0.0, Clock()
         self._send({"path": sys.path})
@@ -126,6 +126,7 @@ class Worker:
         """Let it run a cell, for which it is the so-manieth attempt."""
         self.cell, self.attempts, self.fraction = cell, attempts, 0.0
         self._clock.start()
+        self._clock.stop(True)  # until the module of the function is loaded
         self._send({"function": cell.function, "arguments": dict(cell.arguments)})
 
     def _send(self, message: dict[str, Any]) -> None:
@@ -137,9 +138,10 @@ class Worker:
     def read(self) -> Answer | None:
         """Read what there is; return the answer if it is there. ``dead`` tells if the process has ended."""
         found: Answer | None = None
+        over = self._process.poll() is not None  # others may still hold its output
         while data := self.out.read(2**20):
             self._rest += data
-        self.dead = data == b""
+        self.dead = over or data == b""
         *lines, self._rest = self._rest.split(b"\n")
         for line in lines:
             message = json.loads(line)
@@ -147,6 +149,7 @@ class Worker:
             self.ready = True
             if "begun" in message:
                 self._clock.start()
+                self._clock.stop(False)
             elif "stands" in message:
                 self._clock.stop(message["stands"])
             elif "error" in message:
@@ -219,23 +222,34 @@ class Processes:
         waiting = deque((cell, 1) for cell in cells)
         false_starts = 0
         with selectors.DefaultSelector() as selector:
-            while waiting or self._workers:
-                self._start(len(waiting), selector)
-                for worker in self._workers:
-                    if worker.cell is None and waiting:
-                        worker.hand(*waiting.popleft())
-                ready = {key.fileobj for key, _ in selector.select(TICK)}
-                ended: list[tuple[Cell, Answer]] = []
-                for worker in tuple(self._workers):
-                    ended += self._look(worker, worker.out in ready, waiting)
-                    if worker.dead or (worker.cell is None and not waiting):
-                        false_starts = 0 if worker.ready else false_starts + 1
-                        selector.unregister(worker.out)
-                        self._workers.remove(worker)
-                        worker.end()
-                if false_starts > FALSE_STARTS:
-                    raise EngineError(f"{false_starts} worker processes ended before they could do anything")
-                yield ended
+            for worker in self._workers:
+                selector.register(worker.out, selectors.EVENT_READ)
+            try:
+                while waiting or self.fractions:
+                    self._start(len(waiting), selector)
+                    for worker in self._workers:
+                        if worker.cell is None and waiting:
+                            worker.hand(*waiting.popleft())
+                    selector.select(TICK)
+                    ended: list[tuple[Cell, Answer]] = []
+                    for worker in tuple(self._workers):
+                        ended += self._look(worker, waiting)
+                        if worker.dead:
+                            false_starts = 0 if worker.ready else false_starts + 1
+                            selector.unregister(worker.out)
+                            self._drop(worker)
+                    yield ended
+                    if false_starts >= FALSE_STARTS:
+                        raise EngineError(
+                            f"{false_starts} workers in a row ended before they could do anything"
+                        )
+            finally:  # nobody waits for what is still being run
+                for worker in [one for one in self._workers if one.cell is not None]:
+                    self._drop(worker)
+
+    def _drop(self, worker: Worker) -> None:
+        self._workers.remove(worker)
+        worker.end()
 
     @property
     def fractions(self) -> dict[str, float]:
@@ -248,20 +262,19 @@ class Processes:
         for _ in range(min(waiting - idle, self.count - len(self._workers))):
             worker = Worker()
             self._workers.append(worker)
-            selector.register(worker.out, selectors.EVENT_READ, worker)
+            selector.register(worker.out, selectors.EVENT_READ)
 
-    def _look(
-        self, worker: Worker, ready: bool, waiting: deque[tuple[Cell, int]]
-    ) -> Iterator[tuple[Cell, Answer]]:
+    def _look(self, worker: Worker, waiting: deque[tuple[Cell, int]]) -> Iterator[tuple[Cell, Answer]]:
         """Yield the cell of a worker with what became of it, unless it runs on or is to be begun again."""
-        answer, cell = worker.read() if ready else None, worker.cell
+        answer, cell = worker.read(), worker.cell
         if cell is None:
             return
         if answer is None and worker.dead:
-            answer = worker.ended()
-            if answer.attempts < DEATHS:
-                waiting.append((cell, answer.attempts + 1))
+            worker.cell, begun = None, worker.attempts - (not worker.ready)
+            if begun < DEATHS:
+                waiting.append((cell, begun + 1))
                 return
+            answer = worker.ended()
         if answer is None:
             answer = worker.over(self.limits)
             worker.dead = answer is not None

@@ -13,7 +13,7 @@ import os
 import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -22,16 +22,41 @@ from .cells import Answer, Cell, State
 
 FORMAT = 1
 
+APPLICATION = 0x434C5659
+"""What a database of ours says of itself, as SQLite's ``application_id``."""
+
 JOURNAL = ".jsonl"
 """What the name of a store ends in that is lines of JSON."""
 
 MANY = 500
 """How many keys are looked up at once."""
 
-COLUMNS = ("key", "name", "function", "arguments", "state", "attempts", "error", "seconds", "result", "used")
+KINDS: dict[str, Any] = {
+    "key": str,
+    "name": str,
+    "function": str,
+    "arguments": dict,
+    "state": str,
+    "attempts": int,
+    "error": str,
+    "seconds": int | float,
+    "result": object,
+    "used": int,
+}
+"""What a row holds."""
+
+COLUMNS = tuple(KINDS)
+SELECT = f"SELECT {', '.join(COLUMNS)} FROM cell"  # noqa: S608 - these names alone
+
+TYPES = {name: {int: "INTEGER", int | float: "REAL"}.get(kind, "TEXT") for name, kind in KINDS.items()} | {
+    "key": "TEXT PRIMARY KEY"
+}
+"""The columns of a database."""
 
 DEEP = ("arguments", "result")
 """Columns that are text of JSON in a database."""
+
+NO_STORE = "it is not a store of results"
 
 log = logging.getLogger("clairvoyant")
 
@@ -87,20 +112,20 @@ class Store(ABC):
     def shrink(self, most: int) -> int:
         """Drop what has not been used for longest until no more than ``most`` bytes remain; return how many.
 
-        What is counted are the bytes of the results, of names and of errors.
+        What is counted is :func:`size_of` every row.
         """
-        rows = sorted(self.rows(), key=lambda row: -row["used"])
+        sizes = [(-row["used"], row["key"], size_of(row)) for row in self.rows()]
         kept, dropped = 0, []
-        for row in rows:
-            kept += size_of(row)
+        for _, key, size in sorted(sizes):
+            kept += size
             if kept > most:
-                dropped.append(row["key"])
+                dropped.append(key)
         self.forget(dropped)
         return len(dropped)
 
 
 def size_of(row: Mapping[str, Any]) -> int:
-    """Return about how many bytes a row takes."""
+    """Return about how many bytes a row takes: its texts, and 200 for the rest."""
     return 200 + sum(len(json.dumps(row[name])) for name in ("name", "arguments", "error", "result"))
 
 
@@ -153,13 +178,10 @@ class Database(Store):
         super().__init__(path)
         self._lock = _lock(path.with_name(path.name + ".lock"))
         try:
-            self._file = _connect(path, write=True)
-            with closing(self._file.execute("SELECT coalesce(max(used), 0) FROM cell")) as found:
-                self._use = found.fetchone()[0] + 1
-        except BaseException as error:
+            self._file = _connect(path, "rwc")
+            self._use = self._do("SELECT coalesce(max(used), 0) + 1 FROM cell")[0][0]
+        except BaseException:
             os.close(self._lock)
-            if isinstance(error, sqlite3.Error):
-                raise InputError(f"{path}: cannot be used: {_why(error)}") from error
             raise
 
     def known(self, keys: Iterable[str]) -> dict[str, Answer]:
@@ -168,9 +190,8 @@ class Database(Store):
         for first in range(0, len(wanted), MANY):
             part = wanted[first : first + MANY]
             marks = ", ".join("?" * len(part))
-            query = f"SELECT {', '.join(COLUMNS)} FROM cell WHERE key IN ({marks})"  # noqa: S608 - marks only
-            for values in self._do(query, part):
-                found[values[0]] = _answer(_read(values))
+            for values in self._do(f"{SELECT} WHERE key IN ({marks})", part):
+                found[values[0]] = _answer(_read(self.path, values))
             self._do(f"UPDATE cell SET used = ? WHERE key IN ({marks})", [self._use, *part])  # noqa: S608
         return found
 
@@ -178,29 +199,19 @@ class Database(Store):
         """Keep what became of cells, in place of what was known of them; it is safe when this returns."""
         marks = ", ".join("?" * len(COLUMNS))
         rows = [_row(cell, answer, self._use) for cell, answer in answers]
-        self._do("BEGIN IMMEDIATE")
-        try:
-            for row in rows:
-                values = [json.dumps(row[n]) if n in DEEP else row[n] for n in COLUMNS]
-                self._do(f"INSERT OR REPLACE INTO cell VALUES ({marks})", values)  # noqa: S608
-            self._do("COMMIT")
-        except BaseException:
-            if self._file.in_transaction:
-                self._file.rollback()
-            raise
+        values = [[json.dumps(row[name]) if name in DEEP else row[name] for name in COLUMNS] for row in rows]
+        self._do_all(f"INSERT OR REPLACE INTO cell VALUES ({marks})", values)  # noqa: S608
 
     def forget(self, keys: Iterable[str]) -> None:
         """Drop what is known of these cells, and give back the room that it took."""
-        dropped = [(key,) for key in keys]
+        dropped = [[key] for key in keys]
         if dropped:
-            self._do("BEGIN IMMEDIATE")
-            self._file.executemany("DELETE FROM cell WHERE key = ?", dropped)
-            self._do("COMMIT")
+            self._do_all("DELETE FROM cell WHERE key = ?", dropped)
             self._do("VACUUM")
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield all that is kept."""
-        return _rows_of(self._file)
+        """Yield all that is kept, sorted by key."""
+        return _rows_of(self.path, self._file)
 
     def close(self) -> None:
         """Let others write."""
@@ -208,49 +219,78 @@ class Database(Store):
         os.close(self._lock)
 
     def _do(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
-        try:
+        with _told(self.path):
             return self._file.execute(statement, values).fetchall()
-        except sqlite3.Error as error:
-            raise InputError(f"{self.path}: cannot be written: {_why(error)}") from error
+
+    def _do_all(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Do a statement for every row, or for none."""
+        with _told(self.path), self._file:  # the file ends the transaction
+            self._file.execute("BEGIN IMMEDIATE")
+            self._file.executemany(statement, rows)
 
 
-def _connect(path: Path, *, write: bool) -> sqlite3.Connection:
-    """Open a database of results."""
-    mode = "rwc" if write else "ro"
-    file = sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, timeout=5.0
-    )
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Say what is the matter with a database."""
     try:
-        if write:
-            file.execute("PRAGMA journal_mode = WAL")
+        yield
+    except sqlite3.Error as error:
+        other = "not a database" in str(error) or "no such" in str(error)
+        why = NO_STORE if other else str(error)
+        raise InputError(f"{path}: cannot be used: {why}") from error
+
+
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    """Open a database of results: "rwc" to write, "ro" to read, "ro&immutable=1" where nobody writes."""
+    with _told(path):
+        address = f"{path.absolute().as_uri()}?mode={mode}"
+        file = sqlite3.connect(address, uri=True, isolation_level=None, timeout=5.0)
+    try:
+        with _told(path):
+            (tables,) = file.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            if tables == 0 and mode == "rwc":
+                file.execute("PRAGMA journal_mode = WAL")
+                columns = ", ".join(f"{name} {type_}" for name, type_ in TYPES.items())
+                file.executescript(
+                    f"BEGIN; CREATE TABLE cell ({columns}); PRAGMA application_id = {APPLICATION}; "
+                    f"PRAGMA user_version = {FORMAT}; COMMIT"
+                )
+            (whose,) = file.execute("PRAGMA application_id").fetchone()
+            (version,) = file.execute("PRAGMA user_version").fetchone()
             file.execute("PRAGMA synchronous = NORMAL")
-            file.execute(
-                "CREATE TABLE IF NOT EXISTS cell (key TEXT PRIMARY KEY, name TEXT, function TEXT, "
-                "arguments TEXT, state TEXT, attempts INTEGER, error TEXT, seconds REAL, result TEXT, "
-                "used INTEGER)"
-            )
-            file.execute(f"PRAGMA user_version = {FORMAT}")
-        file.execute(f"SELECT {', '.join(COLUMNS)} FROM cell LIMIT 1")  # noqa: S608
+        if whose != APPLICATION:
+            raise InputError(f"{path}: cannot be used: {NO_STORE}")
+        if version != FORMAT:
+            raise InputError(f"{path}: cannot be used: its format is {version}, and only {FORMAT} is known")
     except BaseException:
         file.close()
         raise
     return file
 
 
-def _rows_of(file: sqlite3.Connection) -> Iterator[dict[str, Any]]:
-    for values in file.execute(f"SELECT {', '.join(COLUMNS)} FROM cell ORDER BY key"):  # noqa: S608
-        yield _read(values)
+def _rows_of(path: Path, file: sqlite3.Connection) -> Iterator[dict[str, Any]]:
+    with _told(path):
+        for values in file.execute(f"{SELECT} ORDER BY key"):
+            yield _read(path, values)
 
 
-def _read(values: Sequence[Any]) -> dict[str, Any]:
+def _read(path: Path, values: Sequence[Any]) -> dict[str, Any]:
     row = dict(zip(COLUMNS, values, strict=True))
-    return row | {name: json.loads(row[name]) for name in DEEP}
+    try:
+        return _checked(row | {name: json.loads(row[name]) for name in DEEP})
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{path}: cell {row['key']!r} is damaged: {error}") from error
 
 
-def _why(error: sqlite3.Error) -> str:
-    if "not a database" in str(error) or "no such" in str(error):
-        return "it is not a store of results"
-    return str(error)
+def _checked(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row if it is one; a ValueError says what is wrong."""
+    if row.keys() != KINDS.keys():
+        raise ValueError("it is no row of a store")
+    for name, kinds in KINDS.items():
+        if not isinstance(row[name], kinds):
+            raise ValueError(f"{name}: {row[name]!r} is not right")
+    State(row["state"])
+    return row
 
 
 class Journal(Store):
@@ -259,75 +299,79 @@ class Journal(Store):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self._mark = path.with_name(path.name + ".lock")
-        self._lock = _mark(self._mark)
+        _mark(self._mark)
         try:
             self._rows = {row["key"]: row for row in _lines(path)}
             self._use = max((row["used"] for row in self._rows.values()), default=0) + 1
-            self._write(self._rows.values())
-            self._file = path.open("ab")
-        except BaseException as error:
-            self._unlock()
-            if isinstance(error, OSError):
-                raise InputError(f"{path}: cannot be used: {reason(error)}") from error
+            self._begin()
+        except BaseException:
+            self._mark.unlink(missing_ok=True)
             raise
 
     def known(self, keys: Iterable[str]) -> dict[str, Answer]:
         """Return what is known of these cells, by key, and note that it was used."""
-        found = {key: self._rows[key] for key in keys if key in self._rows}
-        for row in found.values():
-            row["used"] = self._use
-        return {key: _answer(row) for key, row in found.items()}
+        found = [self._rows[key] for key in keys if key in self._rows]
+        self._append([row | {"used": self._use} for row in found if row["used"] < self._use])
+        return {row["key"]: _answer(row) for row in found}
 
     def add(self, answers: Sequence[tuple[Cell, Answer]]) -> None:
         """Keep what became of cells, in place of what was known of them; it is safe when this returns."""
-        rows = [_row(cell, answer, self._use) for cell, answer in answers]
-        try:
-            self._file.write(b"".join(_line(row) for row in rows))
-            self._file.flush()
-            os.fsync(self._file.fileno())
-        except OSError as error:
-            raise InputError(f"{self.path}: cannot be written: {reason(error)}") from error
-        self._rows |= {row["key"]: row for row in rows}
+        self._append([_row(cell, answer, self._use) for cell, answer in answers])
 
     def forget(self, keys: Iterable[str]) -> None:
         """Drop what is known of these cells, and give back the room that it took."""
         dropped = set(keys)
         self._rows = {key: row for key, row in self._rows.items() if key not in dropped}
         self._file.close()
-        self._write(self._rows.values())
-        self._file = self.path.open("ab")
+        self._begin()
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield all that is kept."""
-        return iter(sorted(self._rows.values(), key=lambda row: str(row["key"])))
+        """Yield all that is kept, sorted by key."""
+        return iter([self._rows[key] for key in sorted(self._rows)])
 
     def close(self) -> None:
         """Let others write."""
         self._file.close()
-        self._unlock()
-
-    def _unlock(self) -> None:
-        os.close(self._lock)
         self._mark.unlink(missing_ok=True)
 
-    def _write(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Write the file anew: without what is torn, replaced or dropped."""
+    def _append(self, rows: Sequence[dict[str, Any]]) -> None:
+        end = self._file.tell()
+        try:
+            self._file.write(b"".join(map(_line, rows)))
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            with suppress(OSError):  # what is torn at the end is passed over, too
+                os.truncate(self.path, end)
+            raise InputError(f"{self.path}: cannot be used: {reason(error)}") from error
+        self._rows |= {row["key"]: row for row in rows}
+
+    def _begin(self) -> None:
+        """Write the file anew, without what is torn, replaced or dropped, and open it."""
         part = self.path.with_name(f".{self.path.name}.new")
-        with part.open("wb") as stream:
-            stream.writelines(_line(row) for row in rows)
-            stream.flush()
-            os.fsync(stream.fileno())
-        part.replace(self.path)
+        try:
+            with part.open("wb") as stream:
+                stream.writelines(map(_line, self._rows.values()))
+                stream.flush()
+                os.fsync(stream.fileno())
+            part.replace(self.path)
+            self._file = self.path.open("ab")
+        except OSError as error:
+            with suppress(OSError):
+                part.unlink()
+            raise InputError(f"{self.path}: cannot be used: {reason(error)}") from error
 
 
-def _mark(path: Path) -> int:
+def _mark(path: Path) -> None:
     """Make a file that says which process writes; refuse if one is there whose process still runs."""
+    me = f"{os.uname().nodename} {os.getpid()}"
     for _ in range(2):
         try:
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+            with path.open("x") as stream:
+                stream.write(me)
         except FileExistsError as error:
             host, _, process = path.read_text().partition(" ")
-            if host != os.uname().nodename or (process.isdigit() and Path(f"/proc/{process}").exists()):
+            if host != os.uname().nodename or (process.isdigit() and _runs(int(process))):
                 raise InputError(
                     f"{path}: process {process} on {host} writes this store; delete the file if it is gone"
                 ) from error
@@ -335,9 +379,18 @@ def _mark(path: Path) -> int:
         except OSError as error:
             raise InputError(f"{path}: cannot be written: {reason(error)}") from error
         else:
-            os.write(descriptor, f"{os.uname().nodename} {os.getpid()}".encode())
-            return descriptor
+            return
     raise InputError(f"{path}: another process has begun to write this store")
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 def _line(row: Mapping[str, Any]) -> bytes:
@@ -349,19 +402,21 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
     if not path.exists():
         return
     try:
-        lines = path.read_bytes().splitlines(keepends=True)
+        lines = path.read_bytes().split(b"\n")
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {reason(error)}") from error
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(lines[:-1], start=1):
         try:
             row = json.loads(line)
-            if not isinstance(row, dict) or set(row) != set(COLUMNS):
-                raise ValueError("it is no row of a store")
-        except ValueError as error:
-            if number == len(lines) and not line.endswith(b"\n"):
-                return
+            yield _checked(dict(row))
+        except (TypeError, ValueError) as error:
             raise InputError(f"{path}: line {number} is damaged: {error}") from error
-        yield row
+
+
+def place_of(path: Path) -> Path | None:
+    """Return where the results of a store are, which may be lines of JSON beside it; None if nowhere."""
+    places = (path, path.with_name(path.name + JOURNAL))
+    return next((place for place in places if place.exists()), None)
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
@@ -375,20 +430,21 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     InputError
         If there is no store, or it is damaged.
     """
-    other = path.with_name(path.name + JOURNAL)
-    if path.suffix == JOURNAL or (not path.exists() and other.exists()):
-        journal = path if path.suffix == JOURNAL else other
-        if not journal.exists():
-            raise InputError(f"{journal}: cannot be read: there is no such file")
-        rows = {row["key"]: row for row in _lines(journal)}
-        return [rows[key] for key in sorted(rows)]
-    if not path.exists():
+    place = place_of(path)
+    if place is None:
         raise InputError(f"{path}: cannot be read: there is no such file")
+    if place.suffix == JOURNAL:
+        rows = {row["key"]: row for row in _lines(place)}
+        return [rows[key] for key in sorted(rows)]
     try:
-        with closing(_connect(path, write=False)) as file:
-            return list(_rows_of(file))
-    except sqlite3.Error as error:
-        raise InputError(f"{path}: cannot be read: {_why(error)}") from error
+        file = _connect(path, "ro")
+    except InputError:
+        # Where nothing can be written SQLite cannot read what others may write; then nobody does.
+        if path.with_name(path.name + "-wal").exists() or os.access(path.parent, os.W_OK):
+            raise
+        file = _connect(path, "ro&immutable=1")
+    with closing(file):
+        return list(_rows_of(path, file))
 
 
 def _row(cell: Cell, answer: Answer, use: int) -> dict[str, Any]:

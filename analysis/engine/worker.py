@@ -2,7 +2,7 @@
 
 ``python -m clairvoyant.analysis.engine.worker`` reads lines from standard input and writes lines to what was
 its standard output; whatever a cell prints goes to standard error. Nothing is unpickled. It is deaf to
-Ctrl-C, and ends as soon as nobody can write to it any more, whatever it is doing.
+Ctrl-C, and ends as soon as nobody can write to it any more, with all that its cells have started.
 """
 
 from __future__ import annotations
@@ -13,16 +13,18 @@ import queue
 import signal
 import sys
 import threading
-import time
 import traceback
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
 from ...models import stopwatch
 
 REPORT_EVERY = 0.2
 """Seconds between two reports of how far a cell is."""
+
+
+_writing = threading.Lock()
 
 
 def main() -> None:
@@ -36,34 +38,51 @@ def main() -> None:
     threading.Thread(target=_read, args=(sys.stdin.buffer, lines), daemon=True).start()
     stopwatch.listen(lambda stands: write(out, {"stands": stands}))
     write(out, {"ready": True})
+    process = os.getpid()
     while True:
-        write(out, answer(lines.get(), out))
+        message = answer(lines.get(), out)
+        if os.getpid() != process:  # a copy that the cell has made of this process
+            os._exit(0)
+        write(out, message)
 
 
 def _read(stream: BinaryIO, lines: queue.SimpleQueue[dict[str, Any]]) -> None:
     """Hand lines over; when there are no more, nobody waits for the answer either."""
     for line in stream:
         lines.put(json.loads(line))
+    _end()
+
+
+def _end() -> NoReturn:
+    """End this process, and those that it has started, where it leads a group."""
+    if os.getpgrp() == os.getpid():
+        os.killpg(os.getpid(), signal.SIGKILL)
     os._exit(0)
 
 
 def write(out: Any, message: dict[str, Any]) -> None:
-    """Write a line of JSON."""
-    out.write(json.dumps(message).encode() + b"\n")
+    """Write a line of JSON, whole, whoever else writes."""
+    data = json.dumps(message).encode() + b"\n"
+    with _writing:
+        try:
+            while data:
+                data = data[out.write(data) :]
+        except BrokenPipeError:
+            _end()
 
 
 def answer(task: dict[str, Any], out: Any) -> dict[str, Any]:
     """Run a cell; return its result, or the traceback of what it raised, and its seconds."""
-    begin = time.perf_counter()
+    begin = stopwatch.now()
     try:
         function = find(task["function"])
         write(out, {"begun": True})
-        begin = time.perf_counter()
+        begin = stopwatch.now()
         result = function(task["arguments"], _reporter(out))
-        message = {"result": result, "seconds": time.perf_counter() - begin}
+        message = {"result": result, "seconds": stopwatch.now() - begin}
         json.dumps(message)
-    except Exception:  # noqa: BLE001 - it is told to who handed out the cell
-        return {"error": traceback.format_exc(), "seconds": time.perf_counter() - begin}
+    except (Exception, SystemExit):  # noqa: BLE001 - it is told to who handed out the cell
+        return {"error": traceback.format_exc(), "seconds": stopwatch.now() - begin}
     return message
 
 
@@ -75,11 +94,11 @@ def find(name: str) -> Callable[..., Any]:
 
 
 def _reporter(out: Any) -> Callable[[float], None]:
-    told = time.perf_counter()
+    told = stopwatch.now()
 
     def report(fraction: float) -> None:
         nonlocal told
-        now = time.perf_counter()
+        now = stopwatch.now()
         if now - told >= REPORT_EVERY:
             told = now
             write(out, {"fraction": fraction})

@@ -8,41 +8,32 @@ extended computes only what is new, and two plans share what they have in common
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import itertools
 import json
-import math
 import os
 import statistics
+import sys
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import api
-from .analysis.engine.cells import (
-    Answer,
-    Cell,
-    State,
-    hash_of,
-    key_of,
-    source_of,
-    source_of_module,
-)
+from .analysis.engine.cells import Answer, Cell, State, hash_of, key_of, source_of, source_of_module
 from .analysis.engine.engine import Executor, Progress, run_cells
 from .analysis.engine.processes import Limits, Processes
-from .analysis.engine.store import Store, open_store, read_rows
-from .models.base import InputError, Instance, need, path_of, read_bytes, read_text, refuse_unknown
-from .models.draw import real, whole
-from .oracles.base import Optimum, WhyStopped
-from .problems import find, rival
+from .analysis.engine.store import Store, open_store, place_of, read_rows
+from .models.base import InputError, Instance, need, path_of, read_text, refuse_unknown, regular
+from .models.draw import choose, choose_some, real, whole
+from .problems import find
+from .tables import SWEPT, Row, frame_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-HERE = __name__
 
 INSTANCES_AT_HAND = 4
 """How many instances a worker keeps, for the cells to come."""
@@ -56,10 +47,10 @@ class Recipe:
     ----------
     problem
         Its problem.
-    file, trace
-        The file it is in, or the folder of traces it is made from; None for both if it is generated.
     options
         What the generator or the reader of traces takes, ``size`` and ``seed`` included.
+    file, trace
+        The file it is in, or the folder of traces it is made from; None for both if it is generated.
     """
 
     problem: str
@@ -76,22 +67,6 @@ class Recipe:
         return api.generate(self.problem, **self.options)
 
     @property
-    def key(self) -> str:
-        """What identifies the instance before it is made."""
-        contents = ""
-        if self.file is not None:
-            contents = key_of(bytes=read_bytes(path_of("file", self.file)).hex())
-        elif self.trace is not None:
-            files = [path for path in sorted(path_of("trace", self.trace).rglob("*")) if path.is_file()]
-            contents = key_of(
-                files=[[str(path), path.stat().st_size, path.stat().st_mtime_ns] for path in files]
-            )
-        parts = dataclasses.asdict(replace(self, file=None, trace=None))
-        return key_of(
-            kind="instance", recipe=parts, contents=contents, source=_source(self.problem, "models")
-        )
-
-    @property
     def name(self) -> str:
         """What people call it."""
         if self.file is not None:
@@ -99,28 +74,61 @@ class Recipe:
         options = ",".join(f"{name}={value}" for name, value in self.options.items())
         return f"{self.problem}{f' of {self.trace}' if self.trace else ''} {options}"
 
+    def cell(self, contents: str) -> Cell:
+        """Return the cell that makes the instance and finds its digest.
 
-def _source(problem: str, *layers: str, others: Iterable[Any] = ()) -> str:
-    """Return a hash of the source that matters: these layers, the problem's rooms, what others brought."""
-    room = find(problem).room
-    modules = {getattr(one, "func", one).__module__ for one in (*others, find(problem).part("instance"))}
+        Parameters
+        ----------
+        contents
+            A hash of what it is made of besides its options.
+        """
+        arguments = {"recipe": dataclasses.asdict(self), "instance": self.name}
+        source = _source(self.problem, describe, ("models",))
+        key = key_of(problem=self.problem, options=self.options, contents=contents, source=source)
+        return Cell(key, self.name, f"{SWEPT}describe", arguments)
+
+
+def _contents(file: str | None, trace: str | None) -> str:
+    """Return a hash of what is in a file, or in a folder of traces."""
+    if file is not None:
+        path = regular(path_of("files", file))
+        return hash_of([path], path.parent)
+    if trace is not None:
+        folder = path_of("trace", trace)
+        return hash_of((path for path in folder.rglob("*") if path.is_file()), folder)
+    return ""
+
+
+def _source(problem: str, function: Callable[..., Any], layers: tuple[str, ...], *others: Any) -> str:
+    """Return a hash of the source that matters to cells of a problem.
+
+    That is the function that runs them, all in these layers that is not of another problem, and what others
+    have brought: those that the problem, or one of ``others``, comes from.
+    """
+    record = find(problem)
+    modules = {getattr(one, "func", one).__module__ for one in (*others, record.part("instance"))}
     foreign = sorted(module for module in modules if module.partition(".")[0] != __package__)
-    return key_of(source=source_of(layers, (room,)), foreign=[source_of_module(module) for module in foreign])
+    return key_of(
+        source=source_of(layers, (record.room,)),
+        function=inspect.getsource(function),
+        foreign=[source_of_module(module) for module in foreign],
+    )
 
 
 # What a worker does.
 
 
 @lru_cache(INSTANCES_AT_HAND)
-def _made(recipe: str, digest: str | None) -> Instance:
-    instance = Recipe(**json.loads(recipe)).make()
-    if digest is not None and instance.digest() != digest:
-        raise InputError(f"instance: digest {instance.digest()} is not the expected {digest}")
-    return instance
+def _made(recipe: str) -> Instance:
+    return Recipe(**json.loads(recipe)).make()
 
 
 def _instance(arguments: Mapping[str, Any]) -> Instance:
-    return _made(json.dumps(arguments["recipe"]), arguments.get("digest"))
+    instance = _made(json.dumps(arguments["recipe"]))
+    expected = arguments.get("digest", instance.digest())
+    if instance.digest() != expected:
+        raise InputError(f"instance: digest {instance.digest()} is not the expected {expected}")
+    return instance
 
 
 def describe(arguments: Mapping[str, Any], _report: Callable[[float], None]) -> dict[str, Any]:
@@ -139,7 +147,7 @@ def played(arguments: Mapping[str, Any], report: Callable[[float], None]) -> dic
     run = api.play(
         policy,
         instance,
-        arguments["seed"],
+        arguments["policy_seed"],
         keep_decisions=measures is not None,
         enforce=policy.traits.feasible,
         progress=lambda event: report(event / events if events else 0.0),
@@ -156,9 +164,8 @@ def played(arguments: Mapping[str, Any], report: Callable[[float], None]) -> dic
 def solved(arguments: Mapping[str, Any], report: Callable[[float], None]) -> dict[str, Any]:
     """Solve an instance; return value, bound and gap, why and how it stopped, and seconds."""
     instance = _instance(arguments)
-    optimum = api.solve(
-        instance, arguments["oracle"], progress=lambda part, _note: report(part), **arguments["options"]
-    )
+    options = arguments["options"]
+    optimum = api.solve(instance, arguments["oracle"], progress=lambda part, _note: report(part), **options)
     return {
         "value": optimum.value,
         "bound": optimum.bound,
@@ -167,58 +174,225 @@ def solved(arguments: Mapping[str, Any], report: Callable[[float], None]) -> dic
         "method": optimum.method,
         "seconds": optimum.seconds,
         "scale": optimum.scale,
-        "minimised": optimum.minimised,
     }
 
 
 # What a plan asks for.
 
-BLOCK = {
-    "problem",
-    "size",
-    "seeds",
-    "options",
-    "trace",
-    "files",
-    "policies",
-    "policy_seeds",
-    "oracles",
-    "gap",
-    "time_limit",
+FIELDS = {
+    *("problem", "size", "seeds", "options", "trace", "files"),
+    *("policies", "policy_seeds", "oracles", "gap", "time_limit"),
 }
 
 
 @dataclass(frozen=True)
+class Block:
+    """Instances of one problem, and what is run on every one of them.
+
+    Attributes
+    ----------
+    problem
+        Its name.
+    recipes
+        The instances.
+    policies, policy_seeds
+        Names with settings, and the seeds of those that draw at random.
+    oracles
+        Names with the options of each.
+    """
+
+    problem: str
+    recipes: Sequence[Recipe]
+    policies: Sequence[str]
+    policy_seeds: Sequence[int]
+    oracles: Sequence[tuple[str, Mapping[str, Any]]]
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Block:
+        """Read a table ``[[sweep]]`` of a plan.
+
+        Raises
+        ------
+        InputError
+            Naming the field and the value at fault.
+        """
+        refuse_unknown(data, FIELDS)
+        problem = find(need(data, "problem")).name
+        policies = _names(data, "policies")
+        for i, spec in enumerate(policies):
+            try:
+                api.make_policy(spec, problem)
+            except InputError as error:
+                raise InputError(f"policies[{i}]: {error}") from error
+        oracles = [(name, _oracle(problem, name, data)) for name in _names(data, "oracles")]
+        if not policies and not oracles:
+            raise InputError("policies: neither these nor oracles are given; there is nothing to compute")
+        return cls(problem, _recipes(problem, data), policies, _seeds(data, "policy_seeds"), oracles)
+
+    @property
+    def sorts(self) -> list[Sort]:
+        """What is run on every instance."""
+        found = []
+        for name, options in self.oracles:
+            entry = api.list_oracles(self.problem)[name.partition(":")[0]]
+            source = _source(self.problem, solved, ("models", "oracles"), entry.function)
+            told: dict[str, Any] = {"oracle": name.partition(":")[0], "options": options}
+            found.append(Sort(name, "solved", told, {**told, "source": source}))
+        measures = _measuring(self.problem)
+        for spec in self.policies:
+            policy = api.make_policy(spec, self.problem)
+            source = _source(self.problem, played, ("models", "online"), policy)
+            for seed in self.policy_seeds if policy.traits.randomised else (0,):
+                told = {"policy": spec, "policy_seed": seed}
+                parts = {
+                    "settings": _settings(policy),
+                    "policy_seed": seed,
+                    "source": source,
+                    "measures": measures,
+                }
+                found.append(Sort(spec, "played", told, parts))
+        return found
+
+
+@dataclass(frozen=True)
+class Sort:
+    """One thing that is run on instances: its name, function, arguments, and what its results depend on."""
+
+    name: str
+    function: str
+    arguments: Mapping[str, Any]
+    parts: Mapping[str, Any]
+
+    def cell(self, recipe: Recipe, digest: str) -> Cell:
+        """Return the cell that runs it on an instance."""
+        key = key_of(kind=self.function, problem=recipe.problem, digest=digest, parts=self.parts)
+        who: dict[str, Any] = {
+            "recipe": dataclasses.asdict(recipe),
+            "instance": recipe.name,
+            "digest": digest,
+        }
+        who |= {"source": self.parts["source"][:8]}
+        return Cell(key, f"{self.name} on {recipe.name}", SWEPT + self.function, {**who, **self.arguments})
+
+
+def _names(data: Mapping[str, Any], field: str) -> list[str]:
+    value = data.get(field, [])
+    if not isinstance(value, list):
+        raise InputError(f"{field}: {value!r} is not a list of names")
+    for i, name in enumerate(value):
+        if not isinstance(name, str):
+            raise InputError(f"{field}[{i}]: {name!r} is not a name")
+        if name in value[:i]:
+            raise InputError(f"{field}[{i}]: {name!r} stands twice")
+    return value
+
+
+def _seeds(data: Mapping[str, Any], field: str) -> list[int]:
+    """Return seeds: as many as a number says, from 0 on, or those of a list."""
+    value = data.get(field, 1)
+    if isinstance(value, list):
+        return [whole(f"{field}[{i}]", seed, 0) for i, seed in enumerate(value)]
+    return list(range(whole(field, value, 1)))
+
+
+def _oracle(problem: str, spec: str, data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of an oracle that is called ``name`` or ``name:method``."""
+    name, colon, method = spec.partition(":")
+    entry = api.list_oracles(problem)[choose(name, api.list_oracles(problem), "oracles")]
+    options: dict[str, Any] = {"method": choose(method, entry.methods, f"oracles: {name}")} if colon else {}
+    options |= {field: real(field, data[field], 0.0) for field in ("gap", "time_limit") if field in data}
+    return options
+
+
+def _recipes(problem: str, data: Mapping[str, Any]) -> list[Recipe]:
+    """Return the instances of a block: the files, or every combination of what it lists."""
+    if "files" in data:
+        for field in ("size", "seeds", "options", "trace"):
+            if field in data:
+                raise InputError(f"{field}: goes with no files, which are instances already")
+        files = _names(data, "files")
+        return [Recipe(problem, file=str(regular(path_of("files", file)).absolute())) for file in files]
+    options = data.get("options", {})
+    if not isinstance(options, Mapping):
+        raise InputError(f"options: {options!r} is not a table")
+    given = {**({"size": data["size"]} if "size" in data else {}), **options}
+    trace = data.get("trace")
+    function = find(problem).part("generate" if trace is None else "from_trace")
+    taken = inspect.signature(function).parameters
+    for name in given:
+        if name not in taken or name in {"seed", "folder"}:
+            choose(name, [one for one in taken if one not in {"seed", "folder"}], "options")
+    lists = {name: value if isinstance(value, list) else [value] for name, value in given.items()}
+    lists["seed"] = _seeds(data, "seeds")
+    for name, values in lists.items():
+        if not values:
+            raise InputError(f"{name}: an empty list leaves no instance")
+        try:
+            json.dumps(values)
+        except TypeError as error:
+            raise InputError(f"{name}: {values!r} is not made of numbers and texts") from error
+    if trace is not None:
+        if not path_of("trace", trace).is_dir():
+            raise InputError(f"trace: {trace!r} is not a folder")
+        trace = str(Path(trace).absolute())
+    combined = itertools.product(*lists.values())
+    return [Recipe(problem, dict(zip(lists, values, strict=True)), trace=trace) for values in combined]
+
+
+def _measuring(problem: str) -> str:
+    """Return the source of what measures runs of a problem; empty if nothing does."""
+    if not find(problem).has("measures"):
+        return ""
+    return inspect.getsource(sys.modules[find(problem).part("measures").__module__])
+
+
+def _settings(policy: Any) -> list[Any]:
+    """Return the class of a policy and all its settings; of a file that one names, what it holds."""
+    found: list[Any] = [type(policy).__module__, type(policy).__qualname__]
+    for field in dataclasses.fields(policy) if dataclasses.is_dataclass(policy) else ():
+        if not field.init:
+            continue
+        value = getattr(policy, field.name)
+        held = Path(value) if isinstance(value, str | os.PathLike) else None
+        if held is not None and held.is_file():
+            value = hash_of([held], held.parent)
+        found.append([field.name, value if isinstance(value, int | float | str | None) else repr(value)])
+    return found
+
+
+@dataclass(frozen=True)
 class Plan:
-    """What is crossed with what: blocks of instances, policies and oracles, and what a cell may take.
+    """What is crossed with what, and what a cell may take.
 
     Attributes
     ----------
     blocks
-        The tables ``[[sweep]]`` of the plan, checked.
+        The tables ``[[sweep]]`` of the plan.
     limits
         What a cell may take.
     """
 
-    blocks: Sequence[Mapping[str, Any]]
+    blocks: Sequence[Block]
     limits: Limits = dataclasses.field(default_factory=Limits)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Plan:
-        """Read a plan from a TOML file.
+    def read(cls, plan: PlanLike) -> Plan:
+        """Return a plan: one that is there, what a TOML file holds, or what is in the file of this path.
 
         Raises
         ------
         InputError
             If the file cannot be read, or is no plan, naming the field and the value.
         """
-        file = path_of("plan", path)
+        if isinstance(plan, Plan):
+            return plan
+        if isinstance(plan, Mapping):
+            return cls.from_dict(plan)
+        file = path_of("plan", plan)
         try:
-            data = tomllib.loads(read_text(file))
+            return cls.from_dict(tomllib.loads(read_text(file)))
         except tomllib.TOMLDecodeError as error:
             raise InputError(f"{file}: not TOML: {error}") from error
-        try:
-            return cls.from_dict(data)
         except InputError as error:
             raise InputError(f"{file}: {error}") from error
 
@@ -232,131 +406,52 @@ class Plan:
             Naming the field and the value at fault.
         """
         refuse_unknown(data, {"sweep", "limits"})
-        blocks = need(data, "sweep")
-        if not isinstance(blocks, list) or not blocks:
-            raise InputError(f"sweep: {blocks!r} is not a list of at least one block")
+        tables = need(data, "sweep")
+        if not isinstance(tables, list) or not tables:
+            raise InputError(f"sweep: {tables!r} is not a list of at least one block")
         limits = data.get("limits", {})
         refuse_unknown(limits, {"seconds", "memory_mib"}, "limits.")
         seconds = real("limits.seconds", limits["seconds"], 0.001) if "seconds" in limits else None
         memory = whole("limits.memory_mib", limits["memory_mib"], 1) if "memory_mib" in limits else None
-        checked = [_block(block, f"sweep[{i}].") for i, block in enumerate(blocks)]
-        return cls(checked, Limits(seconds, None if memory is None else memory * 2**20))
+        blocks = []
+        for i, table in enumerate(tables):
+            try:
+                blocks.append(Block.from_dict(table))
+            except InputError as error:
+                raise InputError(f"sweep[{i}]: {error}") from error
+        return cls(blocks, Limits(seconds, None if memory is None else memory * 2**20))
 
-    def recipes(self) -> Iterator[tuple[Mapping[str, Any], Recipe]]:
-        """Yield every instance with the block that asks for it."""
-        for block in self.blocks:
-            for recipe in _recipes(block):
-                yield block, recipe
-
-
-def _block(block: Any, at: str) -> dict[str, Any]:
-    """Return a block with its defaults."""
-    refuse_unknown(block, BLOCK, at)
-    found = {
-        "options": {},
-        "policies": [],
-        "oracles": [],
-        "policy_seeds": 1,
-        "seeds": 1,
-        "files": None,
-    } | block
-    try:
-        problem = find(need(block, "problem")).name
-        for name in ("policies", "oracles"):
-            if not isinstance(found[name], list):
-                raise InputError(f"{name}: {found[name]!r} is not a list of names")
-        for spec in found["policies"]:
-            api.make_policy(spec, problem)
-        for name in found["oracles"]:
-            api.oracle_name(problem, str(name).partition(":")[0])
-        if not found["policies"] and not found["oracles"]:
-            raise InputError("policies: neither these nor oracles are given; there is nothing to compute")
-        if not isinstance(found["options"], Mapping):
-            raise InputError(f"options: {found['options']!r} is not a table")
-        for name in ("seeds", "policy_seeds"):
-            found[name] = _seeds(name, found[name])
-        if found["files"] is not None and (found["options"] or {"size", "trace"} & block.keys()):
-            raise InputError("files: with them go no size, options or trace")
-    except InputError as error:
-        raise InputError(f"{at}{error}") from error
-    return found
+    def made(self) -> list[tuple[Block, Recipe, Cell]]:
+        """Return every instance with the block that asks for it, and the cell that makes it."""
+        contents = cache(_contents)
+        return [
+            (block, recipe, recipe.cell(contents(recipe.file, recipe.trace)))
+            for block in self.blocks
+            for recipe in block.recipes
+        ]
 
 
-def _seeds(name: str, value: Any) -> list[int]:
-    """Return seeds: as many as a number says, from 0 on, or those of a list."""
-    if isinstance(value, list):
-        return [whole(f"{name}[{i}]", seed, 0) for i, seed in enumerate(value)]
-    return list(range(whole(name, value, 1)))
+PlanLike = Plan | Mapping[str, Any] | str | os.PathLike[str]
+Made = Sequence[tuple[Block, Recipe, Cell]]
 
 
-def _recipes(block: Mapping[str, Any]) -> Iterator[Recipe]:
-    """Yield the instances of a block: every combination of what it lists."""
-    if block["files"] is not None:
-        yield from (Recipe(block["problem"], file=str(Path(file).absolute())) for file in block["files"])
-        return
-    lists = {name: value if isinstance(value, list) else [value] for name, value in block["options"].items()}
-    if "size" in block:
-        lists = {"size": block["size"] if isinstance(block["size"], list) else [block["size"]]} | lists
-    lists["seed"] = block["seeds"]
-    trace = None if "trace" not in block else str(Path(block["trace"]).absolute())
-    for values in itertools.product(*lists.values()):
-        yield Recipe(block["problem"], dict(zip(lists, values, strict=True)), trace=trace)
+def _sorts(made: Made) -> Iterator[tuple[Recipe, Cell, list[Sort]]]:
+    """Yield every instance with what is run on it."""
+    of_blocks: dict[int, list[Sort]] = {}
+    for block, recipe, cell in made:
+        if id(block) not in of_blocks:
+            of_blocks[id(block)] = block.sorts
+        yield recipe, cell, of_blocks[id(block)]
 
 
-def instance_cells(plan: Plan) -> dict[str, Cell]:
-    """Return the cells that make the plan's instances and find their digests, by the key of the recipe."""
-    found: dict[str, Cell] = {}
-    for _, recipe in plan.recipes():
-        arguments = {"recipe": dataclasses.asdict(recipe)}
-        found.setdefault(recipe.key, Cell(recipe.key, recipe.name, f"{HERE}:describe", arguments))
-    return found
-
-
-def run_cells_of(plan: Plan, described: Mapping[str, Answer]) -> list[Cell]:
-    """Return the cells that play and solve, for the instances whose digests are known."""
-    found: list[Cell] = []
-    for block, recipe in plan.recipes():
-        answer = described.get(recipe.key)
-        if answer is not None and answer.state is State.DONE:
-            found += _cells(block, recipe, answer.result["digest"])
-    return found
-
-
-def _cells(block: Mapping[str, Any], recipe: Recipe, digest: str) -> Iterator[Cell]:
-    problem, who = recipe.problem, {"recipe": dataclasses.asdict(recipe), "digest": digest}
-    for oracle in block["oracles"]:
-        name, _, method = str(oracle).partition(":")
-        options = {key: block[key] for key in ("gap", "time_limit") if key in block}
-        options |= {"method": method} if method else {}
-        entry = api.list_oracles(problem)[name]
-        parts = {"oracle": name, "options": options}
-        source = _source(problem, "models", "oracles", others=[entry.function])
-        key = key_of(kind="solve", problem=problem, digest=digest, source=source, **parts)
-        yield Cell(key, f"{oracle} on {recipe.name}", f"{HERE}:solved", who | parts)
-    for spec in block["policies"]:
-        policy = api.make_policy(spec, problem)
-        source = _source(problem, "models", "online", others=[policy])
-        settings = _settings(policy)
-        for seed in block["policy_seeds"] if policy.traits.randomised else block["policy_seeds"][:1]:
-            key = key_of(
-                kind="play", problem=problem, digest=digest, source=source, seed=seed, settings=settings
-            )
-            arguments = who | {"policy": spec, "seed": seed}
-            yield Cell(key, f"{spec} on {recipe.name}", f"{HERE}:played", arguments)
-
-
-def _settings(policy: Any) -> list[Any]:
-    """Return the class of a policy and all its settings; of a file that one names, what it holds."""
-    found: list[Any] = [type(policy).__module__, type(policy).__qualname__]
-    for field in dataclasses.fields(policy) if dataclasses.is_dataclass(policy) else ():
-        value = getattr(policy, field.name) if field.init else None
-        held = Path(value) if isinstance(value, str | os.PathLike) else None
-        if held is not None and held.is_file():
-            value = hash_of([held], held.parent)
-        found.append(
-            [field.name, value if isinstance(value, int | float | str | bool | None) else repr(value)]
-        )
-    return found
+def _cells(made: Made, answers: Mapping[str, Answer]) -> list[Cell]:
+    """Return what plays and solves, for the instances whose digests are known."""
+    return [
+        sort.cell(recipe, answer.result["digest"])
+        for recipe, cell, sorts in _sorts(made)
+        if (answer := answers.get(cell.key)) is not None and answer.state is State.DONE
+        for sort in sorts
+    ]
 
 
 # What is run, and what comes out of it.
@@ -370,12 +465,13 @@ def default_store() -> Path:
 
 
 def sweep(
-    plan: Plan | Mapping[str, Any] | str | os.PathLike[str],
+    plan: PlanLike,
     *,
     store: str | os.PathLike[str] | None = None,
     workers: int | None = None,
     executor: Executor | None = None,
     retry: Collection[str] = (),
+    store_size: int | None = None,
     progress: Progress | None = None,
 ) -> DataFrame:
     """Compute what a plan asks for and is not in the store yet, and return the table of its results.
@@ -383,7 +479,7 @@ def sweep(
     Parameters
     ----------
     plan
-        A plan, what its TOML file holds, or the path of that file; ``docs/sweeps.md`` describes it.
+        The path of a TOML file, which ``docs/sweeps.md`` describes, or what such a file holds.
     store
         The file in which results are kept; by default ``CLAIRVOYANT_STORE``, or one in the user's cache.
     workers
@@ -392,13 +488,15 @@ def sweep(
         What computes, in the place of processes: a :class:`clairvoyant.analysis.engine.cluster.Cluster`.
     retry
         "failed", "timed out": what ended so is computed anew.
+    store_size
+        Bytes that the store may take in the end; what was not used for longest is dropped. Any by default.
     progress
         Called with the fraction done and a text.
 
     Returns
     -------
     pandas.DataFrame
-        As :func:`results` does, of the cells of the plan.
+        As :func:`results` does, in the order of the plan, and with its names.
 
     Raises
     ------
@@ -406,31 +504,59 @@ def sweep(
         For a plan that is none, a store that cannot be used, or one that another process writes.
     Interrupted
         After Ctrl-C; it says how much is kept.
+    EngineError
+        If cells cannot be run at all.
     """
-    chosen = read_plan(plan)
-    again = {State(one) for one in retry}
+    chosen = Plan.read(plan)
+    again = {State(one) for one in choose_some("retry", [*retry], [state.value for state in State])}
     with open_store(path_of("store", store or default_store())) as kept:
         if executor is not None:
-            return _table(kept, _run(chosen, kept, executor, again, progress))
-        with Processes(workers, chosen.limits) as processes:
-            return _table(kept, _run(chosen, kept, processes, again, progress))
-
-
-def read_plan(plan: Plan | Mapping[str, Any] | str | os.PathLike[str]) -> Plan:
-    """Return a plan, however it is given."""
-    if isinstance(plan, Plan):
-        return plan
-    return Plan.from_dict(plan) if isinstance(plan, Mapping) else Plan.load(plan)
+            rows = _run(chosen, kept, executor, again, progress)
+        else:
+            with Processes(workers, chosen.limits) as processes:
+                rows = _run(chosen, kept, processes, again, progress)
+        if store_size is not None:
+            kept.shrink(store_size)
+    return frame_of(rows)
 
 
 def _run(
     plan: Plan, store: Store, executor: Executor, retry: Collection[State], progress: Progress | None
-) -> set[str]:
-    """Run all cells of a plan; return their keys."""
-    instances = instance_cells(plan)
-    described = run_cells([*instances.values()], store, executor, retry=retry, progress=progress)
-    cells = run_cells_of(plan, described)
-    return {*described, *run_cells(cells, store, executor, retry=retry, progress=progress)}
+) -> list[Row]:
+    """Run all cells of a plan; return what became of them."""
+    made = plan.made()
+    instances = [cell for _, _, cell in made]
+    share = 1.0 / (1.0 + sum(len(sorts) for *_, sorts in _sorts(made)) / len(instances))
+    tell = progress or (lambda _fraction, _text: None)
+    described = run_cells(
+        instances,
+        store,
+        executor,
+        retry=retry,
+        progress=lambda fraction, text: tell(share * fraction, text),
+        what="instances",
+    )
+    cells = _cells(made, described)
+    answers = run_cells(
+        cells,
+        store,
+        executor,
+        retry=retry,
+        progress=lambda fraction, text: tell(share + (1.0 - share) * fraction, text),
+    )
+    return _rows(instances, cells, described | answers)
+
+
+def _rows(instances: Iterable[Cell], cells: Iterable[Cell], answers: Mapping[str, Answer]) -> list[Row]:
+    """Return what is known of cells, and of instances that could not be made; what is named alike once."""
+    found: dict[tuple[str, str], Row] = {}
+    for cell in instances:
+        if cell.key in answers and answers[cell.key].state is not State.DONE:
+            found[cell.key, cell.name] = Row(cell.arguments, answers[cell.key])
+    for cell in cells:
+        if cell.key in answers:
+            found[cell.key, cell.name] = Row(cell.arguments, answers[cell.key])
+    return [*found.values()]
 
 
 @dataclass(frozen=True)
@@ -439,24 +565,30 @@ class Forecast:
 
     Attributes
     ----------
-    cells, known, failed
-        How many cells there are that play and solve, how many of them are done, and how many have failed or
-        timed out; without those of instances whose digests are not known yet, which are ``unmade``.
-    unmade
-        How many instances must be made before it is known what there is of their cells.
+    cells
+        How many there are that play and solve.
+    done, failed
+        How many of them are done; how many have failed or timed out.
+    instances, unmade
+        How many instances there are, and how many must be made before it is known what there is of their
+        cells, which count as not done.
     seconds
-        How long all that is not done takes one worker, by the median of cells of the same policy or oracle
-        and problem in the store; None if there are cells of which none was measured.
+        How long one worker takes for all that there is nothing of, by the medians of what plays and solves in
+        the same way on the same problem in the store.
+    unknown
+        How many cells are not in ``seconds``, for the store has none of their kind.
     """
 
     cells: int
-    known: int
+    done: int
     failed: int
+    instances: int
     unmade: int
-    seconds: float | None
+    seconds: float
+    unknown: int
 
 
-def forecast(plan: Plan | Mapping[str, Any] | str | os.PathLike[str], store: Path | None = None) -> Forecast:
+def forecast(plan: PlanLike, store: str | os.PathLike[str] | None = None) -> Forecast:
     """Say what a sweep would do, without doing anything.
 
     Raises
@@ -464,114 +596,74 @@ def forecast(plan: Plan | Mapping[str, Any] | str | os.PathLike[str], store: Pat
     InputError
         For a plan that is none, or a store that cannot be read.
     """
-    chosen, path = read_plan(plan), store or default_store()
-    rows = {row["key"]: row for row in read_rows(path)} if path.exists() else {}
-    instances = instance_cells(chosen)
-    answers = {
-        key: Answer(State(rows[key]["state"]), rows[key]["result"]) for key in instances if key in rows
-    }
-    cells = {cell.key: cell for cell in run_cells_of(chosen, answers)}
-    unmade = [recipe for _, recipe in chosen.recipes() if recipe.key not in answers]
-    per_recipe = Counter(recipe.key for recipe in unmade)
-    todo = [cell for key, cell in cells.items() if key not in rows]
-    took: dict[Any, list[float]] = {}
+    path = path_of("store", store or default_store())
+    rows = {row["key"]: row for row in read_rows(path)} if place_of(path) is not None else {}
+    answers = _answers(rows.values())
+    made = Plan.read(plan).made()
+    cells = {cell.key: cell for cell in _cells(made, answers)}
+    took: dict[str, list[float]] = {}
     for row in rows.values():
         if row["state"] == State.DONE.value:
-            took.setdefault(_sort(row["arguments"]), []).append(row["seconds"])
-    known = all(_sort(cell.arguments) in took for cell in todo) and not unmade
+            took.setdefault(_kind(row["arguments"]), []).append(row["seconds"])
+    todo = [_kind(cell.arguments) for key, cell in cells.items() if key not in answers]
+    unmade = {cell.key: recipe for recipe, cell, _ in _sorts(made) if cell.key not in answers}
+    for recipe, cell, sorts in _sorts(made):
+        if cell.key in unmade:
+            todo += [_kind({"recipe": {"problem": recipe.problem}, **sort.arguments}) for sort in sorts]
+    making = [_kind({"recipe": {"problem": recipe.problem}}) for recipe in unmade.values()]
+    states = Counter(answers[key].state for key in cells if key in answers)
     return Forecast(
-        len(cells),
-        sum(rows[key]["state"] == State.DONE.value for key in cells if key in rows),
-        sum(rows[key]["state"] != State.DONE.value for key in cells if key in rows),
-        len(per_recipe),
-        sum(statistics.median(took[_sort(cell.arguments)]) for cell in todo) if known else None,
+        cells=states.total() + len(todo),
+        done=states[State.DONE],
+        failed=states.total() - states[State.DONE],
+        instances=len({cell.key for *_, cell in made}),
+        unmade=len(unmade),
+        seconds=sum(statistics.fmean(took[kind]) for kind in todo + making if kind in took),
+        unknown=sum(kind not in took for kind in todo),
     )
 
 
-def _sort(arguments: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return what sort of cell it is: its problem, and policy or oracle."""
-    problem = arguments.get("recipe", {}).get("problem")
-    return problem, arguments.get("policy"), arguments.get("oracle"), json.dumps(arguments.get("options"))
+def _kind(arguments: Mapping[str, Any]) -> str:
+    """Return what cells have in common that take about as long."""
+    told = [arguments.get(name) for name in ("policy", "oracle", "options")]
+    return json.dumps([arguments.get("recipe", {}).get("problem"), *told])
 
 
-def results(store: str | os.PathLike[str] | None = None) -> DataFrame:
+def _answers(rows: Iterable[Mapping[str, Any]]) -> dict[str, Answer]:
+    names = ("result", "error", "seconds", "attempts")
+    return {row["key"]: Answer(State(row["state"]), *(row[name] for name in names)) for row in rows}
+
+
+def results(store: str | os.PathLike[str] | None = None, *, plan: PlanLike | None = None) -> DataFrame:
     """Return what a store holds of plays and solutions, as a table with one row per cell.
 
-    Columns: ``problem``, ``instance`` (what it was made of), ``digest``, the options of the instance with
-    ``option.`` before their names, ``policy`` or ``oracle`` with ``policy_seed``, ``method``, then
-    ``state``, ``error``, ``attempts``; of a play ``total``, ``infeasible``, ``seconds`` and what the problem
-    measures (``measure.``); of a solution ``value``, ``bound``, ``gap``, ``why_stopped``, ``seconds``. Where
-    the store holds the optimum that the policies of a problem are compared with, a play has it as
-    ``optimum_value`` and ``optimum_bound``, and ``regret`` or ``ratio`` as an interval: ``_low``, ``_high``.
+    Columns: ``problem``, ``instance`` (its name), ``digest``, the options of the instance with ``option.``
+    before their names; ``policy`` and ``policy_seed``, or ``oracle`` and ``method``; ``state``, ``error``,
+    ``attempts``, ``seconds``; of a play ``total``, ``events``, ``infeasible`` and what the problem measures
+    (``measure.``); of a solution ``value``, ``bound``, ``gap``, ``why_stopped``. Where the table holds the
+    optimum that the policies of a problem are compared with, a play has it as ``optimum_value`` and
+    ``optimum_bound``, and its regret or ratio as an interval: ``regret_low``, ``regret_high``, ``ratio_low``,
+    ``ratio_high``. ``minimised`` and ``unit`` say what totals are, ``source`` tells versions of the package
+    apart. An instance that could not be made has a row of its own.
+
+    Parameters
+    ----------
+    store
+        The file; by default ``CLAIRVOYANT_STORE``, or one in the user's cache.
+    plan
+        Only what this plan asks for, of the source that is installed now; by default all that there is.
 
     Raises
     ------
     InputError
-        If there is no store, or it is damaged.
+        If there is no store, or it is damaged; for a plan that is none.
     """
-    return _frame(read_rows(path_of("store", store or default_store())))
-
-
-def _table(store: Store, keys: Collection[str]) -> DataFrame:
-    return _frame([row for row in store.rows() if row["key"] in keys])
-
-
-def _frame(rows: Sequence[Mapping[str, Any]]) -> DataFrame:
-    import pandas as pd
-
-    runs = [row for row in rows if row["function"] in (f"{HERE}:played", f"{HERE}:solved")]
-    optima: dict[str, Mapping[str, Any]] = {}
-    for row in runs:
-        arguments, result = row["arguments"], row["result"]
-        problem = arguments["recipe"]["problem"]
-        if "oracle" in arguments and result is not None and arguments["oracle"] == rival(problem):
-            best = optima.get(arguments["digest"])
-            optima[arguments["digest"]] = result if best is None else _tighter(best, result)
-    return pd.DataFrame([_tidy(row, optima) for row in runs])
-
-
-def _tighter(one: Mapping[str, Any], other: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the optimum with the smaller gap."""
-    gaps = [math.inf if each["gap"] is None else each["gap"] for each in (one, other)]
-    return one if gaps[0] <= gaps[1] else other
-
-
-def _tidy(row: Mapping[str, Any], optima: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return a row of the table of results."""
-    arguments, result = row["arguments"], row["result"] or {}
-    recipe = Recipe(**arguments["recipe"])
-    found = {"problem": recipe.problem, "instance": recipe.name, "digest": arguments["digest"]}
-    found |= {f"option.{name}": value for name, value in recipe.options.items()}
-    found |= {name: arguments[name] for name in ("policy", "oracle") if name in arguments}
-    if "policy" in arguments:
-        found["policy_seed"] = arguments["seed"]
-    found |= {name: row[name] for name in ("state", "error", "attempts")}
-    measures = result.get("measures", {})
-    plain = {name: value for name, value in result.items() if name not in {"measures", "scale", "minimised"}}
-    found |= plain | {f"measure.{name}": value for name, value in measures.items()}
-    best = optima.get(arguments["digest"])
-    if "total" in result and best is not None:
-        found |= compared(recipe.problem, result["total"], best)
-    return found
-
-
-def compared(problem: str, total: float, best: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the optimum beside a total, and the interval of its regret or ratio."""
-    optimum: Optimum = Optimum(
-        best["value"],
-        best["bound"],
-        None,
-        WhyStopped(best["why_stopped"]),
-        best["method"],
-        best["seconds"],
-        minimised=best["minimised"],
-        scale=best["scale"],
-    )
-    found = {"optimum_value": optimum.value, "optimum_bound": optimum.bound}
-    record = find(problem)
-    if record.has("ratio"):
-        low, high = record.part("ratio")(optimum, total)
-        return found | {"ratio_low": low, "ratio_high": high}
-    sign = -1.0 if optimum.minimised else 1.0
-    bound = math.inf * sign if optimum.bound is None else optimum.bound
-    return found | {"regret_low": sign * (optimum.value - total), "regret_high": sign * (bound - total)}
+    rows = read_rows(path_of("store", store or default_store()))
+    if plan is not None:
+        answers, made = _answers(rows), Plan.read(plan).made()
+        return frame_of(_rows([cell for *_, cell in made], _cells(made, answers), answers))
+    answers = _answers(row for row in rows if row["function"].startswith(SWEPT))
+    ours = sorted((row for row in rows if row["key"] in answers), key=lambda row: (row["name"], row["key"]))
+    making = SWEPT + describe.__name__
+    wanted = [row for row in ours if row["function"] != making or row["state"] != State.DONE.value]
+    return frame_of([Row(row["arguments"], answers[row["key"]]) for row in wanted])
