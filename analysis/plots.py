@@ -149,7 +149,7 @@ def plot_bands(
             mean,
             label=name,
             color=PALETTE[sampled % len(PALETTE)],
-            linestyle=DASHES[sampled % len(DASHES)],
+            linestyle=DASHES[(sampled + sampled // len(DASHES)) % len(DASHES)],
             marker=MARKERS[sampled % len(MARKERS)],
             markevery=(sampled % step, step),
         )

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .online.isolated import PolicyError
     from .online.play import Run
     from .oracles.base import Optimum, OracleError, WhyStopped
+    from .sweeping import results, sweep
 
 _HOMES = {
     **dict.fromkeys(
@@ -54,6 +55,7 @@ _HOMES = {
     "TamperError": "online.guard",
     "Run": "online.play",
     **dict.fromkeys(("Claim", "Finding", "Verdict"), "analysis.claim"),
+    **dict.fromkeys(("sweep", "results"), "sweeping"),
 }
 """Public name -> the module that holds it, and its name there if that is another."""
 
@@ -93,7 +95,9 @@ __all__ = [
     "online",
     "oracles",
     "play",
+    "results",
     "solve",
+    "sweep",
     "testing",
     "train",
 ]

@@ -68,6 +68,13 @@ def number(value: float) -> str:
     return f"{value:,.1f}" if 1e5 <= abs(value) < 1e15 else f"{value:,.6g}"
 
 
+def interval(low: float, high: float) -> str:
+    """Return an interval for people: one number where its ends are hardly apart."""
+    if high - low <= 1e-5 * abs(low):
+        return f"{low:,.4g}"
+    return f"{low:,.4g} or more" if math.isinf(high) else f"{low:,.4g} to {high:,.4g}"
+
+
 def visible(text: str) -> str:
     r"""Return a text on one line, with what a terminal obeys or hides written out: ESC as ``\x1b``.
 

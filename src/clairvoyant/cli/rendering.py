@@ -146,14 +146,6 @@ def _total(scores: Mapping[str, Any]) -> str:
     return f"{out.number(total)} ± {error:.2g}" if matters else out.number(total)
 
 
-def _ratio(scores: Mapping[str, Any]) -> str:
-    """Return optimum / total (or total / optimum), as an interval where it is not known exactly."""
-    low, high = scores["ratio"], scores["ratio_at_most"]
-    if high <= low * (1.0 + 1e-5):
-        return f"{low:,.4g}"
-    return f"{low:,.4g} or more" if math.isinf(high) else f"{low:,.4g} to {high:,.4g}"
-
-
 def print_scores(described: Mapping[str, Any], by_ratio: bool) -> None:
     """Print one row per policy (what it sees before it decides, ...), the optimum, bounds and guarantees."""
     optimum = described["optimum"]
@@ -166,7 +158,7 @@ def print_scores(described: Mapping[str, Any], by_ratio: bool) -> None:
     for spec, scores in described["policies"].items():
         row = [spec, ", ".join(scores["sees"]) or "nothing", _total(scores)]
         if optimum is not None and by_ratio:
-            row.append(_ratio(scores))
+            row.append(out.interval(scores["ratio"], scores["ratio_at_most"]))
         elif optimum is not None:
             part = f"{scores['total'] / optimum['value']:.2%}" if optimum["value"] > 0 else ""
             row += [out.number(scores["regret"]), part]

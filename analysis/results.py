@@ -1,0 +1,83 @@
+"""Figures of the tables that sweeps give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..models.base import InputError
+from ..models.draw import choose
+from .plots import Curve, name_axes, new_figure, plot_bands
+from .statistics import mean_band
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from pandas import DataFrame
+
+
+def plot_results(
+    frame: DataFrame, x: str, ax: Axes | None = None, *, policies: Sequence[str] | None = None
+) -> Axes:
+    """Draw the mean ratio or regret of each policy over an option of the instances.
+
+    A line lies in the middle of the mean lower and the mean upper end, which are one where optima are proven.
+    The band reaches from the lower end of the confidence interval of the one to the upper end of that of the
+    other; the samples are instances, over each of which policy seeds are averaged. Whatever else the table
+    varies is averaged over: filter it before.
+
+    Parameters
+    ----------
+    frame
+        What :func:`clairvoyant.results` or :func:`clairvoyant.sweep` returns, of one problem.
+    x
+        The column of numbers to draw over, such as "option.rho".
+    ax
+        Where to draw; a new figure by default.
+    policies
+        Which to draw, in this order; all by default.
+
+    Raises
+    ------
+    InputError
+        If the table has no such column or numbers in it, several problems, nothing that was compared with an
+        optimum, or an end that is not known, because an optimum has no proven bound.
+    """
+    choose(x, frame.columns, "x")
+    compared = frame.dropna(subset=[x])
+    compared = compared[compared[["ratio_low", "regret_low"]].notna().any(axis=1)]
+    problems = list(compared["problem"].unique())
+    if len(problems) != 1:
+        wanted = (
+            "nothing in it is compared with an optimum" if not problems else f"it holds {', '.join(problems)}"
+        )
+        raise InputError(f"frame: {wanted}; expected policies of one problem with optima")
+    measure = "ratio" if compared["ratio_low"].notna().any() else "regret"
+    ends = [f"{measure}_low", f"{measure}_high"]
+    for row in compared[~np.isfinite(compared[ends[1]])].itertuples():
+        raise InputError(
+            f"{ends[1]}: {row.policy} on {row.instance}: {measure} has no upper end: no proven optimum"
+        )
+    known = list(dict.fromkeys(compared["policy"]))
+    chosen = known if policies is None else [choose(one, known, "policies") for one in policies]
+    try:
+        places = np.sort(compared[x].unique().astype(float))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"x: {x} does not hold numbers: {error}") from error
+    ax = new_figure()[1] if ax is None else ax
+    means = compared.groupby(["policy", x, "digest"])[ends].mean()
+    for policy in chosen:
+        there = [at for at in places if (policy, at) in means.index]
+        plot_bands(ax, there, {policy: _curve([means.loc[(policy, at)].to_numpy() for at in there])})
+    unit = compared["unit"].iloc[0]
+    share = "total / optimum" if compared["minimised"].iloc[0] else "optimum / total"
+    name = f"ratio: {share}" if measure == "ratio" else "regret" + (f" ({unit})" if unit else "")
+    return name_axes(ax, x.removeprefix("option."), name)
+
+
+def _curve(samples: Sequence[np.ndarray]) -> Curve:
+    """Return the middle and the band of intervals, each of shape (instances, 2)."""
+    low, high = (([mean_band(one[:, end]) for one in samples]) for end in (0, 1))
+    middle = [(one.mean + other.mean) / 2.0 for one, other in zip(low, high, strict=True)]
+    return middle, [one.low for one in low], [one.high for one in high]
