@@ -335,10 +335,10 @@ class Journal(Store):
         self._mark.unlink(missing_ok=True)
 
     def _append(self, rows: Sequence[dict[str, Any]]) -> None:
-        end = self._file.tell()
+        data, end = b"".join(map(_line, rows)), self.path.stat().st_size
         try:
-            self._file.write(b"".join(map(_line, rows)))
-            self._file.flush()
+            while data:
+                data = data[self._file.write(data) :]
             os.fsync(self._file.fileno())
         except OSError as error:
             with suppress(OSError):  # what is torn at the end is passed over, too
@@ -355,7 +355,7 @@ class Journal(Store):
                 stream.flush()
                 os.fsync(stream.fileno())
             part.replace(self.path)
-            self._file = self.path.open("ab")
+            self._file = self.path.open("ab", buffering=0)
         except OSError as error:
             with suppress(OSError):
                 part.unlink()
