@@ -16,7 +16,7 @@ NO_GPU := CUDA_VISIBLE_DEVICES=
 BYTECODE := PYTHONDONTWRITEBYTECODE=
 TESTS := $(ONE_THREAD) $(NO_GPU) $(BYTECODE) $(BIN)/python -m pytest -n 2 --dist worksteal
 LOCK_COMMAND := uv pip compile pyproject.toml --config-file .ci/lock.toml --universal --python-version 3.11 \
-	--fork-strategy fewest --extra dev --extra environments --extra rl --extra notebooks --extra docs \
+	--fork-strategy fewest --extra dev --extra environments --extra rl --extra cluster --extra notebooks --extra docs \
 	--no-annotate --no-header
 
 .PHONY: .venv help setup audit test fuzz coverage lint bench notebooks picture networks docs lock clean

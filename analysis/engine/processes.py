@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -209,7 +209,7 @@ class Processes:
             worker.end()
         self._workers = []
 
-    def run(self, cells: Iterable[Cell]) -> Iterator[list[tuple[Cell, Answer]]]:
+    def run(self, cells: Iterable[Cell]) -> Generator[list[tuple[Cell, Answer]], None, None]:
         """Yield what became of cells as they end; now and then nothing, so that progress can be told.
 
         A cell whose process dies is begun again, up to :data:`DEATHS` times.

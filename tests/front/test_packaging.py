@@ -201,7 +201,7 @@ def test_the_lock_pins_every_dependency_and_holds_no_address() -> None:
     assert [line for line in lines if not re.fullmatch(r"[a-z0-9-]+==[a-zA-Z0-9.+!]+( ; .+)?", line)] == []
     project = PROJECT["project"]
     extras = project["optional-dependencies"]
-    for name in ("dev", "environments", "rl", "notebooks", "docs"):
+    for name in ("dev", "environments", "rl", "cluster", "notebooks", "docs"):
         assert refused_by_the_lock(extras[name]) == []
     wanted = [*project["dependencies"], *PROJECT["build-system"]["requires"], "highspy==1.14.0"]
     assert refused_by_the_lock(wanted) == []

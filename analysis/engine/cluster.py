@@ -1,0 +1,370 @@
+"""Cells on a Dask cluster: one that kills its process, or takes too much, fails alone.
+
+A Dask worker does not run cells itself: each of its threads keeps a process for that, and watches it as
+:mod:`.processes` does, so that only what comes from outside ends a Dask worker. What is sent is the name of a
+function of this module and a text of JSON; what comes back are texts of JSON, as events of the scheduler.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import itertools
+import json
+import queue
+import re
+import subprocess
+import sys
+import threading
+import uuid
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Self
+
+from ...models.base import InputError
+from ...models.stopwatch import now
+from .cells import SOURCE, Answer, Cell, EngineError, State, hash_of, key_of, versions
+from .processes import DEATHS, TICK, Limits, Processes
+
+try:
+    from distributed import Client, KilledWorker, get_worker
+except ModuleNotFoundError as error:
+    message = f'a cluster needs the package {error.name}: pip install "clairvoyant[cluster]"'
+    raise InputError(message) from error
+
+PACKAGE = Path(sys.modules[__name__.partition(".")[0]].__path__[0])
+
+LAYERS = ("", "models", "oracles", "online", "analysis")
+
+SOURCE_HASH = "source of clairvoyant"
+
+PER_THREAD = 3
+"""How many cells are handed to Dask for each thread of its workers, so that it always has a next one."""
+
+LOOK_EVERY = 0.5
+"""Seconds between two looks at how many workers there are."""
+
+TELL_EVERY = 5.0
+"""Seconds between two reports of how far a cell is."""
+
+KEEP = 30.0
+"""Seconds for which a Dask worker keeps a process that has nothing to do."""
+
+GIVEN_UP = "the Dask workers that ran it ended, one after the other"
+
+LOCAL = "clairvoyant.analysis.engine.local"
+
+
+@cache
+def edition() -> dict[str, str]:
+    """Return the versions of Clairvoyant and of all libraries, and a hash of Clairvoyant's source."""
+    files = {path for layer in LAYERS for path in (PACKAGE / layer).rglob("*") if path.suffix in SOURCE}
+    return versions() | {SOURCE_HASH: hash_of(files, PACKAGE)}
+
+
+# What a Dask worker does.
+
+_idle: list[tuple[Processes, threading.Timer]] = []
+"""What has run cells in this Dask worker, and what will end it."""
+
+
+def serve(text: str) -> None:
+    """Run a cell on a Dask worker; what becomes of it is told to the driver in events."""
+    task, worker = json.loads(text), get_worker()
+    key = worker.get_current_task()
+
+    def tell(**message: Any) -> None:
+        worker.log_event(task["driver"], json.dumps({"id": task["id"], "worker": worker.address} | message))
+
+    if task["edition"] != key_of(**edition()):
+        tell(edition=edition())
+        return
+    cell = Cell(task["id"], task["id"], task["function"], task["arguments"])
+    seat = _take()
+    try:
+        seat.limits = Limits(**task["limits"])
+        _watch(seat, cell, tell, lambda: _wanted(worker, key))
+    except EngineError as error:
+        tell(broken=str(error))
+    finally:
+        _keep(seat)
+
+
+def _watch(seat: Processes, cell: Cell, tell: Callable[..., None], wanted: Callable[[], bool]) -> None:
+    """Tell how far a cell is, and how it ends; end it if nobody waits for it any more."""
+    told = now()
+    with contextlib.closing(seat.run([cell])) as run:
+        for ended in run:
+            for _, answer in ended:
+                tell(answer=dataclasses.asdict(answer) | {"state": answer.state.value})
+            if not ended and not wanted():
+                return
+            if seat.fractions and now() - told > TELL_EVERY:
+                told = now()
+                tell(fraction=seat.fractions[cell.key])
+
+
+def _wanted(worker: Any, key: Any) -> bool:
+    """Return whether the scheduler still waits for a task of this worker."""
+    task = worker.state.tasks.get(key)
+    return task is not None and task.state == "executing"
+
+
+def _take() -> Processes:
+    """Return what runs one cell at a time: one that is idle, if there is one."""
+    try:
+        seat, timer = _idle.pop()
+    except IndexError:
+        return Processes(1)
+    timer.cancel()
+    return seat
+
+
+def _keep(seat: Processes) -> None:
+    """Keep it for the next cell, for a while."""
+    timer = threading.Timer(KEEP, lambda: _end(idle))
+    timer.daemon = True
+    idle = (seat, timer)
+    _idle.append(idle)
+    timer.start()
+
+
+def _end(idle: tuple[Processes, threading.Timer]) -> None:
+    """End what is idle, unless it was just taken."""
+    with contextlib.suppress(ValueError):
+        _idle.remove(idle)
+        idle[0].__exit__()
+
+
+# What the driver does.
+
+
+@dataclass(frozen=True)
+class _Flight:
+    """A cell that was handed to Dask."""
+
+    cell: Cell
+    future: Any
+
+
+class Cluster:
+    """The workers of a Dask cluster.
+
+    Parameters
+    ----------
+    address
+        That of the scheduler, such as ``tcp://10.0.0.1:8786``, or ``tls://...``.
+    limits
+        What a cell may take.
+    security
+        A ``distributed.Security``, for a cluster with TLS; by default what Dask's configuration says.
+    patience
+        How many seconds to wait while there are no workers.
+
+    Raises
+    ------
+    InputError
+        For what is no address.
+    EngineError
+        If no scheduler answers there.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        limits: Limits | None = None,
+        *,
+        security: Any = None,
+        patience: float = 600.0,
+    ) -> None:
+        self.address, self.limits, self.patience = address, limits or Limits(), patience
+        self.fractions: dict[str, float] = {}
+        self._process: subprocess.Popen[bytes] | None = None
+        self._flights: dict[str, _Flight] = {}
+        self._heard: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._threads, self._looked, self._seen = 0, -LOOK_EVERY, now()
+        self._count, self._token = itertools.count(), uuid.uuid4().hex[:8]
+        try:
+            self._client = Client(address, security=security, set_as_default=False, name="clairvoyant")
+        except (ValueError, TypeError) as error:
+            raise InputError(f"cluster: {address!r} is not the address of a scheduler: {error}") from error
+        except OSError as error:
+            raise EngineError(f"{address}: no scheduler answers: {error}") from error
+        self._client.subscribe_topic(self._client.id, self._note)
+
+    @classmethod
+    def local(cls, workers: int, limits: Limits | None = None) -> Self:
+        """Start a cluster on this machine, which ends with this process, and no later than this context.
+
+        Raises
+        ------
+        InputError
+            If ``workers`` is not at least 1.
+        EngineError
+            If it does not start.
+        """
+        if workers < 1:
+            raise InputError(f"workers: {workers} is not at least 1")
+        process = subprocess.Popen(
+            [sys.executable, "-m", LOCAL, str(workers)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018 - for types
+        with contextlib.suppress(BrokenPipeError):  # it has ended, and says no address
+            process.stdin.write(json.dumps({"path": sys.path}).encode() + b"\n")
+            process.stdin.flush()
+        address = process.stdout.readline().decode().strip()
+        if not address:
+            raise EngineError(f"the Dask cluster of this machine ended at once, with status {process.wait()}")
+        cluster = cls(address, limits)
+        cluster._process = process
+        return cluster
+
+    @property
+    def dashboard(self) -> str:
+        """The address of the page on which Dask shows what its workers do."""
+        return str(self._client.dashboard_link)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_raised: object) -> None:
+        with contextlib.suppress(TimeoutError, OSError):  # then the scheduler sees it when this process ends
+            if self._client.status == "running":
+                self._client.unsubscribe_topic(self._client.id)
+            self._client.close(timeout=2)
+        if self._process is not None:
+            self._process.communicate()  # closes its standard input, with which it ends
+
+    def run(self, cells: Iterable[Cell]) -> Iterator[list[tuple[Cell, Answer]]]:
+        """Yield what became of cells as they end; now and then nothing, so that progress can be told.
+
+        When a worker dies, Dask begins all that it had to do elsewhere, and after some such deaths gives all
+        of it up. Those cells are suspects: no two of them are handed to Dask at the same time, so that one
+        that kills its workers takes nothing along. It has failed when Dask has given it up :data:`DEATHS`
+        times.
+
+        Raises
+        ------
+        EngineError
+            If there are no workers, the scheduler is lost, or a worker is of another version.
+        """
+        waiting, suspects, given_up = deque(cells), deque[Cell](), Counter[str]()
+        try:
+            while waiting or suspects or self._flights:
+                over = self._look(given_up)
+                room = max(0, PER_THREAD * self._threads - len(self._flights))
+                batch = [waiting.popleft() for _ in range(min(room, len(waiting)))]
+                if suspects and not any(given_up[one.cell.key] for one in self._flights.values()):
+                    batch.append(suspects.popleft())
+                self._submit(batch)
+                ended = list(self._hear(given_up))
+                for cell in [self._flights.pop(name).cell for name in over if name in self._flights]:
+                    times = given_up[cell.key]
+                    if times < DEATHS:
+                        (suspects if times else waiting).append(cell)
+                    else:
+                        ended.append((cell, Answer(State.FAILED, None, GIVEN_UP, attempts=times)))
+                yield ended
+        finally:
+            self._flights.clear()
+            self.fractions.clear()
+
+    def _note(self, event: tuple[float, Any]) -> None:
+        """Take an event down; those of Dask itself, which are no text, are of no interest."""
+        if isinstance(event[1], str):
+            self._heard.put(event[1])
+
+    def _look(self, given_up: Counter[str]) -> list[str]:
+        """See, now and then, how many workers there are, and which cells Dask is through with.
+
+        What of these has not told its answer, then, never will. Those that Dask has given up are counted.
+        """
+        if self._client.status != "running":
+            raise EngineError(f"{self.address}: the connection to the scheduler is lost")
+        if now() - self._looked < LOOK_EVERY:
+            return []
+        self._looked = now()
+        try:
+            self._threads = sum(self._client.nthreads().values())
+            over = [name for name, one in self._flights.items() if one.future.status != "pending"]
+            errors = {name: self._flights[name].future.exception() for name in over}
+        except (OSError, CancelledError) as error:
+            raise EngineError(f"{self.address}: the scheduler does not answer: {error!r}") from error
+        for name, why in errors.items():
+            if isinstance(why, KilledWorker):
+                given_up[self._flights[name].cell.key] += 1
+            elif why is not None:
+                raise EngineError(f"{self.address}: its workers cannot run cells: {why!r}") from why
+        self._seen = now() if self._threads else self._seen
+        if now() - self._seen > self.patience:
+            raise EngineError(f"{self.address}: there have been no workers for {self.patience:g} s")
+        return over
+
+    def _submit(self, cells: Sequence[Cell]) -> None:
+        """Hand cells to Dask."""
+        tasks = {f"{cell.key}-{next(self._count)}": cell for cell in cells}
+        common = {
+            "driver": self._client.id,
+            "edition": key_of(**edition()),
+            "limits": dataclasses.asdict(self.limits),
+        }
+        texts = [
+            json.dumps(common | {"id": name, "function": cell.function, "arguments": dict(cell.arguments)})
+            for name, cell in tasks.items()
+        ]
+        keys = [(f"{kind_of(cell)}-{self._token}", name) for name, cell in tasks.items()]
+        futures = self._client.map(serve, texts, key=keys, pure=False) if tasks else []
+        self._flights |= {
+            name: _Flight(cell, future) for (name, cell), future in zip(tasks.items(), futures, strict=True)
+        }
+
+    def _hear(self, given_up: Counter[str]) -> Iterator[tuple[Cell, Answer]]:
+        """Yield the answers that have come, after waiting for the first one for a moment."""
+        wait = TICK
+        while True:
+            try:
+                told = json.loads(self._heard.get(timeout=wait))
+            except queue.Empty:
+                return
+            wait = 0.0
+            if "edition" in told:
+                raise EngineError(f"{told['worker']}: {_difference(told['edition'])}")
+            if "broken" in told:
+                raise EngineError(f"{told['worker']}: {told['broken']}")
+            flight = self._flights.get(told["id"])
+            if flight is not None and "answer" in told:
+                del self._flights[told["id"]]
+                self.fractions.pop(flight.cell.key, None)
+                yield flight.cell, _answer(told["answer"], given_up[flight.cell.key])
+            elif flight is not None:
+                self.fractions[flight.cell.key] = told["fraction"]
+
+
+def kind_of(cell: Cell) -> str:
+    """Return what Dask's dashboard calls a cell: its policy or oracle, without settings."""
+    return re.split(r"[^\w-]", cell.name, maxsplit=1)[0] or "cell"
+
+
+def _answer(told: dict[str, Any], before: int) -> Answer:
+    """Return an answer that a worker told, for a cell that was begun some times before."""
+    changed = {"state": State(told["state"]), "attempts": told["attempts"] + before}
+    return Answer(**told | changed)
+
+
+def _difference(theirs: dict[str, str]) -> str:
+    """Say in what a worker differs from the driver."""
+    found = [
+        f"{name} is {theirs.get(name, 'none')}, and here {version}"
+        for name, version in edition().items()
+        if name != SOURCE_HASH and theirs.get(name) != version
+    ]
+    if theirs.get(SOURCE_HASH) != edition()[SOURCE_HASH]:
+        found.append("its source of clairvoyant is not the one here")
+    return f"on this worker {'; '.join(found)}"

@@ -1,0 +1,303 @@
+"""Cells on a Dask cluster: the same answers as on processes, whoever dies, and nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import dask
+import pytest
+from distributed import LocalCluster
+
+from clairvoyant.analysis.engine import cluster as engine_cluster
+from clairvoyant.analysis.engine.cells import Answer, Cell, EngineError, State
+from clairvoyant.analysis.engine.cluster import SOURCE_HASH, Cluster, edition, kind_of
+from clairvoyant.analysis.engine.processes import DEATHS, Limits, Processes
+from clairvoyant.models.base import InputError
+
+MODULE = "cells_of_a_cluster"
+FUNCTIONS = """
+import os, pathlib, signal, time
+
+def add(arguments, report):
+    return {"sum": arguments["x"] + 1, "thread": os.environ["OMP_NUM_THREADS"]}
+
+def where(arguments, report):
+    return os.getppid()
+
+def raises(arguments, report):
+    raise ValueError("no")
+
+def dies(arguments, report):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def kills(arguments, report):
+    os.kill(os.getppid(), signal.SIGKILL)
+    wait()
+
+def swells(arguments, report):
+    held = bytearray(600 * 2**20)
+    held[::4096] = b"1" * len(held[::4096])
+    wait()
+
+def waits(arguments, report):
+    pathlib.Path(arguments["file"]).write_text(str(os.getpid()))
+    wait()
+
+def stays(arguments, report):
+    wait()
+
+def wait():
+    while True:
+        time.sleep(60)
+"""
+DRIVER = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from clairvoyant.analysis.engine.cells import Cell
+from clairvoyant.analysis.engine.cluster import Cluster
+with Cluster.local(1) as cluster:
+    for _ in cluster.run([Cell("key", "name", sys.argv[2], {"file": sys.argv[3]})]):
+        pass
+"""
+
+
+def cell(function: str, x: int = 0, **arguments: Any) -> Cell:
+    return Cell(f"{function}-{x}", f"{function} on {x}", f"{MODULE}:{function}", arguments | {"x": x})
+
+
+def answers(executor: Processes | Cluster, cells: list[Cell]) -> dict[str, Answer]:
+    """Run cells and check that each is answered once."""
+    found = [pair for ended in executor.run(cells) for pair in ended]
+    assert sorted(one.key for one, _ in found) == sorted(one.key for one in cells)
+    return {one.key: answer for one, answer in found}
+
+
+def outcomes(found: dict[str, Answer]) -> dict[str, Any]:
+    return {key: (one.state, one.result, one.error, one.attempts) for key, one in found.items()}
+
+
+def eventually(condition: Callable[[], Any]) -> Any:
+    """Wait until something holds, however slow the machine is."""
+    for _ in range(6000):
+        if found := condition():
+            return found
+        time.sleep(0.02)
+    raise AssertionError("it never came to hold")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("functions")
+    (path / f"{MODULE}.py").write_text(FUNCTIONS)
+    return path
+
+
+@pytest.fixture(scope="module")
+def shared(folder: Path) -> Iterator[Cluster]:
+    """Return two workers; Dask gives up what a worker had to do as soon as it dies once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(folder)
+        patch.setenv("DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES", "0")
+        with Cluster.local(2) as cluster:
+            yield cluster
+
+
+@pytest.fixture
+def cluster(shared: Cluster) -> Iterator[Cluster]:
+    yield shared
+    shared.limits = Limits()
+
+
+@pytest.fixture
+def empty() -> Iterator[LocalCluster]:
+    """Return a scheduler without workers."""
+    scheduler = LocalCluster(n_workers=0, processes=False, dashboard_address=None, protocol="tcp://")
+    yield scheduler
+    scheduler.close()
+
+
+def test_what_goes_wrong_goes_wrong_alone_and_as_on_processes(cluster: Cluster) -> None:
+    limits = Limits(seconds=3.0, memory=500 * 2**20)
+    cells = [cell("add", x) for x in range(20)]
+    cells[3:3] = [cell("raises"), cell("dies"), cell("swells"), cell("stays")]
+    cluster.limits = limits
+    found = answers(cluster, cells)
+    with Processes(2, limits) as processes:
+        assert outcomes(found) == outcomes(answers(processes, cells))
+    good = {key: answer for key, answer in found.items() if answer.state is State.DONE}
+    assert {key: answer.result for key, answer in good.items()} == {
+        f"add-{x}": {"sum": x + 1, "thread": "1"} for x in range(20)
+    }
+    assert {answer.attempts for answer in good.values()} == {1}
+    assert found["raises-0"].error.endswith("ValueError: no\n")
+    assert (found["dies-0"].error, found["dies-0"].attempts) == ("its process ended by SIGKILL", DEATHS)
+    assert "500 MiB of memory" in found["swells-0"].error
+    assert found["stays-0"].state is State.TIMED_OUT
+
+
+def test_a_cell_that_kills_dask_workers_takes_nothing_along(cluster: Cluster) -> None:
+    found = answers(
+        cluster, [*(cell("add", x) for x in range(6)), cell("kills"), cell("add", 6), cell("add", 7)]
+    )
+    killer = found.pop("kills-0")
+    assert (killer.state, killer.error) == (State.FAILED, engine_cluster.GIVEN_UP)
+    assert killer.attempts == DEATHS
+    assert [found[f"add-{x}"].result["sum"] for x in range(8)] == list(range(1, 9))
+
+
+def test_no_cell_is_lost_if_somebody_kills_dask_workers(cluster: Cluster) -> None:
+    cells = [cell("where", x) for x in range(200)]
+    killed: set[int] = set()
+    found: list[tuple[Cell, Answer]] = []
+    for ended in cluster.run(cells):
+        for one, answer in ended:
+            found.append((one, answer))
+            if len(killed) < 2 and answer.result not in killed:
+                os.kill(answer.result, signal.SIGKILL)
+                killed.add(answer.result)
+    assert len(killed) == 2
+    assert sorted(one.key for one, _ in found) == sorted(one.key for one in cells)
+    assert {answer.state for _, answer in found} == {State.DONE}
+
+
+def test_a_driver_that_leaves_takes_its_cells_along(cluster: Cluster, tmp_path: Path) -> None:
+    file = tmp_path / "pid"
+    with Cluster(cluster.address) as other:
+        for _ in other.run([cell("waits", file=str(file))]):
+            if file.exists() and file.read_text():
+                break
+    process = int(file.read_text())
+    eventually(lambda: not Path(f"/proc/{process}").exists())
+    assert answers(cluster, [cell("add", 1)])["add-1"].result["sum"] == 2
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"numpy": "0.1"}, f"numpy is {edition()['numpy']}, and here 0.1"),
+        ({"clairvoyant": "9.9"}, f"clairvoyant is {edition()['clairvoyant']}, and here 9.9"),
+        ({SOURCE_HASH: "other"}, "its source of clairvoyant is not the one here"),
+    ],
+)
+def test_a_worker_of_another_version_is_refused_by_name(
+    changed: dict[str, str], message: str, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = edition() | changed
+    monkeypatch.setattr(engine_cluster, "edition", lambda: here)
+    with pytest.raises(EngineError) as caught:
+        answers(cluster, [cell("add")])
+    address, _, told = str(caught.value).partition(": ")
+    assert address in cluster._client.nthreads()
+    assert told == f"on this worker {message}"
+
+
+def test_the_source_is_the_same_for_a_checkout_and_for_what_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    no_bytecode = shutil.ignore_patterns("__pycache__")
+    for links in (True, False):
+        tree = tmp_path / str(links)
+        shutil.copytree(engine_cluster.PACKAGE, tree, symlinks=links, ignore=no_bytecode)
+        for layer in engine_cluster.LAYERS[1:] if links else ():
+            (tree / layer).unlink(missing_ok=True)
+            (tree / layer).symlink_to(engine_cluster.PACKAGE / layer)
+        monkeypatch.setattr(engine_cluster, "PACKAGE", tree)
+        found.append(edition.__wrapped__())
+    assert found == [edition()] * 2
+    for changed in ("sweeping.py", "models/base.py"):
+        (tmp_path / "False" / changed).write_text("")
+        found.append(edition.__wrapped__())
+    assert len({one[SOURCE_HASH] for one in found}) == 3
+
+
+def test_workers_that_can_begin_no_process_are_named(cluster: Cluster) -> None:
+    here = cluster._client.nthreads()
+    cluster._client.run(lambda: setattr(sys, "executable", "/bin/false"))
+    try:
+        with pytest.raises(EngineError, match="ended before they could do anything") as caught:
+            answers(cluster, [cell("dies", x) for x in range(4)])
+    finally:
+        cluster._client.run(lambda executable: setattr(sys, "executable", executable), sys.executable)
+    assert str(caught.value).partition(": ")[0] in here
+
+
+def test_without_workers_it_ends(empty: LocalCluster) -> None:
+    with (
+        Cluster(empty.scheduler_address, patience=0.0) as cluster,
+        pytest.raises(EngineError, match="there have been no workers for 0 s"),
+    ):
+        answers(cluster, [cell("add")])
+
+
+def test_without_a_scheduler_it_ends(empty: LocalCluster) -> None:
+    with dask.config.set({"distributed.comm.timeouts.connect": "200ms"}):
+        with Cluster(empty.scheduler_address) as cluster:
+            run = cluster.run([cell("add")])
+            assert next(run) == []
+            empty.close()
+            with pytest.raises(EngineError, match="the connection to the scheduler is lost"):
+                list(run)
+        with pytest.raises(EngineError, match="no scheduler answers"):
+            Cluster(empty.scheduler_address)
+    with pytest.raises(InputError, match="'carrier://pigeon' is not the address of a scheduler"):
+        Cluster("carrier://pigeon")
+    with pytest.raises(InputError, match="workers: 0 is not at least 1"):
+        Cluster.local(0)
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_local_cluster_ends_with_its_driver(how: signal.Signals, folder: Path, tmp_path: Path) -> None:
+    file, mark = tmp_path / "pid", uuid.uuid4().hex
+
+    def left() -> list[Path]:
+        found = []
+        for path in Path("/proc").glob("[0-9]*"):
+            try:
+                found += [path] if mark.encode() in (path / "environ").read_bytes() else []
+            except OSError:
+                continue
+        return found
+
+    driver = subprocess.Popen(
+        [sys.executable, "-c", DRIVER, str(folder), f"{MODULE}:waits", str(file)],
+        env=os.environ | {"MARK": mark, "TMPDIR": str(tmp_path)},
+        stderr=subprocess.DEVNULL,
+    )
+    eventually(lambda: file.exists() and file.read_text())
+    assert len(left()) >= 4  # the driver, the scheduler, the worker, and the process of the cell
+    driver.send_signal(how)
+    assert driver.wait() in {-how, 1}
+    eventually(lambda: not left())
+    assert [path.name for path in tmp_path.iterdir()] == ["pid"]
+
+
+def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, engine_cluster.__name__)
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(InputError) as caught:
+        import_module(engine_cluster.__name__)
+    assert str(caught.value) == 'a cluster needs the package distributed: pip install "clairvoyant[cluster]"'
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("ogasched on allocation size=tiny,seed=1", "ogasched"),
+        ("das:checkpoint=best.pt on x.json", "das"),
+        ("da-mc-h1 on x.json", "da-mc-h1"),
+        ("", "cell"),
+    ],
+)
+def test_the_dashboard_names_policies_and_oracles(name: str, kind: str) -> None:
+    assert kind_of(Cell("key", name, "f:g", {})) == kind
