@@ -113,7 +113,7 @@ _ORIGIN = Record(
 ORIGIN = Field(
     "origin",
     _ORIGIN,
-    "where it comes from; no effect on any result",
+    "`source`, and lists of what is `real` and what is `filled` in; no effect on any result",
     optional=True,
     hidden=True,
     counts=False,

@@ -191,7 +191,7 @@ class Cluster:
         try:
             self._client = Client(address, security=security, set_as_default=False, name="clairvoyant")
         except (ValueError, TypeError) as error:
-            raise InputError(f"cluster: {address!r} is not the address of a scheduler: {error}") from error
+            raise InputError(f"cluster: {address!r} cannot be connected to: {error}") from error
         except OSError as error:
             raise EngineError(f"{address}: no scheduler answers: {error}") from error
         self._client.subscribe_topic(self._client.id, self._note)

@@ -63,7 +63,13 @@ FIELDS = Record(
     ),
     ORIGIN,
     Field(
-        "names", NAMES, "labels, for people to read", optional=True, null=True, absent=Names(), counts=False
+        "names",
+        NAMES,
+        "labels: lists `ports`, `servers`, `kinds`",
+        optional=True,
+        null=True,
+        absent=Names(),
+        counts=False,
     ),
     Field(
         "copy_of",

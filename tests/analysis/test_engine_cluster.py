@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -10,13 +11,15 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import dask
 import pytest
-from distributed import LocalCluster
+from distributed import KilledWorker, LocalCluster
 
 from clairvoyant.analysis.engine import cluster as engine_cluster
 from clairvoyant.analysis.engine.cells import Answer, Cell, EngineError, State
@@ -33,6 +36,13 @@ def add(arguments, report):
 
 def where(arguments, report):
     return os.getppid()
+
+def pid(arguments, report):
+    return os.getpid()
+
+def reports(arguments, report):
+    while not pathlib.Path(arguments["file"]).exists():
+        report(0.5)
 
 def raises(arguments, report):
     raise ValueError("no")
@@ -170,15 +180,139 @@ def test_no_cell_is_lost_if_somebody_kills_dask_workers(cluster: Cluster) -> Non
     assert {answer.state for _, answer in found} == {State.DONE}
 
 
-def test_a_driver_that_leaves_takes_its_cells_along(cluster: Cluster, tmp_path: Path) -> None:
+@pytest.mark.parametrize("leaves", ["the run", "the cluster"])
+def test_who_leaves_takes_the_cells_along(leaves: str, cluster: Cluster, tmp_path: Path) -> None:
     file = tmp_path / "pid"
     with Cluster(cluster.address) as other:
-        for _ in other.run([cell("waits", file=str(file))]):
+        run = other.run([cell("waits", file=str(file))])
+        for _ in run:
             if file.exists() and file.read_text():
                 break
-    process = int(file.read_text())
-    eventually(lambda: not Path(f"/proc/{process}").exists())
+        process = Path("/proc", file.read_text())
+        if leaves == "the run":
+            run.close()
+            eventually(lambda: not process.exists())
+            assert answers(other, [cell("add", 1)])["add-1"].result["sum"] == 2
+    eventually(lambda: not process.exists())
     assert answers(cluster, [cell("add", 1)])["add-1"].result["sum"] == 2
+
+
+class OneWorker:
+    """Stands for a Dask cluster whose only worker has all cells at hand, and dies with one that kills it."""
+
+    id, status = "driver", "running"
+
+    def __init__(self) -> None:
+        self.at_hand: list[Any] = []
+        self.together: list[set[str]] = []
+
+    def subscribe_topic(self, topic: str, handler: Callable[[Any], None]) -> None:
+        assert topic == self.id
+        self._handler = handler
+
+    def map(self, function: Any, texts: list[str], *, key: list[tuple[str, str]], pure: bool) -> list[Any]:
+        assert (function, pure, len(key)) == (engine_cluster.serve, False, len(texts))
+        futures = [
+            SimpleNamespace(status="pending", exception=lambda: None, **json.loads(text)) for text in texts
+        ]
+        self.at_hand += futures
+        return futures
+
+    def nthreads(self) -> dict[str, int]:
+        """Return the threads of the worker, after it has worked."""
+        names = {task.function.partition(":")[2] for task in self.at_hand}
+        for task in self.at_hand:
+            task.status = "error" if "kills" in names else "finished"
+            task.exception = lambda: KilledWorker("key", None, 0) if "kills" in names else None
+            mute = task.function.endswith("mute") and task.id.endswith("-0")
+            if "kills" not in names and not mute:
+                self._tell(task.id, answer=asdict(Answer(State.DONE, 1)) | {"state": "done"})
+        self.together.append({task.id.rpartition("-")[0] for task in self.at_hand})
+        self.at_hand.clear()
+        return {"tcp://worker": 2}
+
+    def _tell(self, name: str, **message: Any) -> None:
+        self._handler((0.0, {"action": "something of Dask's own"}))
+        self._handler((0.0, json.dumps({"id": name, "worker": "tcp://worker"} | message)))
+
+
+@pytest.fixture
+def one_worker(monkeypatch: pytest.MonkeyPatch) -> OneWorker:
+    worker = OneWorker()
+    monkeypatch.setattr(engine_cluster, "Client", lambda *_args, **_options: worker)
+    for interval in ("LOOK_EVERY", "TICK"):
+        monkeypatch.setattr(engine_cluster, interval, 0.0)
+    return worker
+
+
+def test_even_those_that_die_with_a_killer_each_time_are_told_apart(one_worker: OneWorker) -> None:
+    cells = [cell("kills", 1), *(cell("add", x) for x in range(30)), cell("kills", 2)]
+    found = answers(Cluster("tcp://one"), cells)
+    assert {key for key, answer in found.items() if answer.state is not State.DONE} == {"kills-1", "kills-2"}
+    for x in (1, 2):
+        killer = found[f"kills-{x}"]
+        assert (killer.state, killer.error, killer.attempts) == (
+            State.FAILED,
+            engine_cluster.GIVEN_UP,
+            DEATHS,
+        )
+    assert {found[f"add-{x}"].attempts for x in range(30)} == {1, 2}
+    assert max(map(len, one_worker.together)) == 2 * engine_cluster.PER_THREAD
+
+
+@pytest.mark.usefixtures("one_worker")
+def test_an_answer_that_never_comes_is_asked_for_again() -> None:
+    found = answers(Cluster("tcp://one"), [cell("mute"), cell("add")])
+    assert outcomes(found) == dict.fromkeys(["mute-0", "add-0"], (State.DONE, 1, "", 1))
+
+
+def test_how_far_a_cell_is_is_known_until_it_ends(one_worker: OneWorker) -> None:
+    cluster = Cluster("tcp://one")
+    run = cluster.run([cell("add")])
+    assert next(run) == []
+    (task,) = one_worker.at_hand
+    one_worker._tell(task.id, fraction=0.25)
+    one_worker._tell("of another run", fraction=0.75)
+    one_worker.at_hand.clear()
+    assert next(run) == []
+    assert cluster.fractions == {"add-0": 0.25}
+    one_worker.at_hand.append(task)
+    assert [[one.key for one, _ in ended] for ended in run] == [["add-0"]]
+    assert cluster.fractions == {}
+
+
+def test_a_worker_tells_how_far_a_cell_is(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.setattr(engine_cluster, "TELL_EVERY", -1.0)
+    file, told = tmp_path / "told", list[Any]()
+
+    def tell(**message: Any) -> None:
+        told.append(message)
+        if message.get("fraction"):
+            file.touch()
+
+    with Processes(1) as seat:
+        engine_cluster._watch(seat, cell("reports", file=str(file)), tell, lambda: True)
+    assert {message["fraction"] for message in told[:-1]} == {0.0, 0.5}
+    assert told[-1]["answer"]["state"] == "done"
+
+
+def test_what_has_nothing_to_do_is_kept_only_for_a_while(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(folder)
+    with Processes(1) as seat:
+        where = answers(seat, [cell("pid", 1)])["pid-1"].result
+        engine_cluster._keep(seat)
+        assert engine_cluster._take() is seat
+        assert answers(seat, [cell("pid", 2)])["pid-2"].result == where
+        assert engine_cluster._take() is not seat
+        monkeypatch.setattr(engine_cluster, "KEEP", 0.0)
+        engine_cluster._keep(seat)
+        eventually(lambda: not Path("/proc", str(where)).exists())
+    assert engine_cluster._idle == []
 
 
 @pytest.mark.parametrize(
@@ -250,7 +384,7 @@ def test_without_a_scheduler_it_ends(empty: LocalCluster) -> None:
                 list(run)
         with pytest.raises(EngineError, match="no scheduler answers"):
             Cluster(empty.scheduler_address)
-    with pytest.raises(InputError, match="'carrier://pigeon' is not the address of a scheduler"):
+    with pytest.raises(InputError, match="'carrier://pigeon' cannot be connected to"):
         Cluster("carrier://pigeon")
     with pytest.raises(InputError, match="workers: 0 is not at least 1"):
         Cluster.local(0)
