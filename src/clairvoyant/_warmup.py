@@ -12,17 +12,16 @@ import logging
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, wait
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
-from multiprocessing import RawArray
 from pathlib import Path
 from typing import Any
 
 from . import api
-from .analysis.workers import TICK, side_by_side
+from .analysis.engine.cells import Cell, EngineError, State
+from .analysis.engine.processes import Processes
 from .models.base import InputError
 from .oracles.generic import declared
 from .problems import Problem, one_line, owner, players, problems
@@ -58,58 +57,39 @@ def warm_up(workers: int | None = None, progress: Callable[[float, str], None] |
     What another distribution brings and cannot be used is told in a warning.
     """
     begin = time.perf_counter()
-    names = rooms()
-    counts = RawArray("l", len(names))
-    total = Warmth(0, 0, 0.0)
-    with side_by_side(min(workers or os.cpu_count() or 1, len(names)), _begin, counts) as pool:
-        pending = {pool.submit(_warm, name, place): name for place, name in enumerate(names)}
-        while pending:
-            for future in wait(pending, TICK, FIRST_COMPLETED).done:
-                compiled, loaded, failed = future.result()
-                total = Warmth(total.compiled + compiled, total.loaded + loaded, 0.0)
-                for message in failed:
+    cells = {room: Cell(room, room, f"{__name__}:warm", {"room": room}) for room in rooms()}
+    compiled = loaded = 0
+    with Processes(min(workers or os.cpu_count() or 1, len(cells))) as processes:
+        left = dict(cells)
+        for ended in processes.run(cells.values()):
+            for cell, answer in ended:
+                del left[cell.key]
+                if answer.state is not State.DONE:
+                    raise EngineError(f"the kernels of {cell.name} are not compiled: {answer.error}")
+                compiled, loaded = compiled + answer.result["compiled"], loaded + answer.result["loaded"]
+                for message in answer.result["failed"]:
                     log.warning("%s", message)
-                del pending[future]
             if progress is not None:
-                left = f"; at work: {', '.join(pending.values())}" if pending else ""
-                progress(1.0 - len(pending) / len(names), f"{sum(counts)} kernels compiled{left}")
-    return Warmth(total.compiled, total.loaded, time.perf_counter() - begin)
+                at_work = f"; at work: {', '.join(left)}" if left else ""
+                progress(1.0 - len(left) / len(cells), f"{compiled} kernels compiled{at_work}")
+    return Warmth(compiled, loaded, time.perf_counter() - begin)
 
 
-class _Worker:
-    """What a worker process knows."""
-
-    counts: Any
-
-
-_worker = _Worker()
-
-
-def _begin(counts: Any) -> None:
-    _worker.counts = counts
-    logging.getLogger("clairvoyant").setLevel(logging.ERROR)  # what compiles is told as progress
-
-
-def _warm(room: str, place: int) -> tuple[int, int, list[str]]:
+def warm(arguments: Mapping[str, Any], _report: Callable[[float], None]) -> dict[str, Any]:
     """Use everything of a room; return how many times a kernel was compiled and loaded, and what failed."""
-    from numba.core import event
-
     from .models.compiled import KERNELS
 
-    class Count(event.Listener):
-        def on_start(self, event: Any) -> None:
-            pass
+    log.setLevel(logging.ERROR)  # what compiles is reported as progress
+    before = _counts(KERNELS)
+    failed = exercise(arguments["room"])
+    compiled, loaded = (now - then for now, then in zip(_counts(KERNELS), before, strict=True))
+    return {"compiled": compiled, "loaded": loaded, "failed": failed}
 
-        def on_end(self, event: Any) -> None:
-            _worker.counts[place] += event.data["dispatcher"] in KERNELS
 
-    with event.install_listener("numba:compile", Count()):
-        failed = exercise(room)
-    return (
-        sum(sum(kernel.stats.cache_misses.values()) for kernel in KERNELS),
-        sum(sum(kernel.stats.cache_hits.values()) for kernel in KERNELS),
-        failed,
-    )
+def _counts(kernels: Iterable[Any]) -> tuple[int, int]:
+    """Return how many times kernels were compiled, and how many times they were loaded, in this process."""
+    stats = [kernel.stats for kernel in kernels]
+    return sum(sum(s.cache_misses.values()) for s in stats), sum(sum(s.cache_hits.values()) for s in stats)
 
 
 KIND = {"oracles": "oracle", "policies": "policy"}

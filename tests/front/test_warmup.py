@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
+import os
 import subprocess
 import sys
-from concurrent.futures import Future
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from clairvoyant import _warmup, api
 from clairvoyant import problems as module
+from clairvoyant.analysis.engine.cells import Answer, Cell, EngineError, State
+from clairvoyant.analysis.engine.processes import Processes, Worker
 from clairvoyant.cli import commands
 from clairvoyant.models.admission.instance import AdmissionInstance
 from clairvoyant.online.base import Traits
@@ -215,10 +215,12 @@ def test_what_is_ours_and_fails_ends_the_warm_up(monkeypatch: pytest.MonkeyPatch
 def test_the_warm_up_tells_what_failed_as_a_warning(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    done: Future[tuple[int, int, list[str]]] = Future()
-    done.set_result((1, 2, ["problem 'theirs' is not warmed up"]))
-    pool = SimpleNamespace(submit=lambda *_: done)
-    monkeypatch.setattr(_warmup, "side_by_side", lambda *_: nullcontext(pool))
+    result = {"compiled": 1, "loaded": 2, "failed": ["problem 'theirs' is not warmed up"]}
+
+    def run(_self: Processes, cells: Iterable[Cell]) -> Iterator[list[tuple[Cell, Answer]]]:
+        yield [(cell, Answer(State.DONE, result)) for cell in cells]
+
+    monkeypatch.setattr(Processes, "run", run)
     monkeypatch.setattr(_warmup, "rooms", lambda: ["theirs"])
     warmth = _warmup.warm_up(1)
     assert (warmth.compiled, warmth.loaded) == (1, 2)
@@ -238,11 +240,28 @@ def test_an_interrupted_warm_up_says_so(
     assert printed.err == "interrupted (at the beginning): what was compiled is kept\n"
 
 
-def test_an_interrupt_ends_the_processes() -> None:
+def test_an_interrupt_ends_the_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(_fraction: float, _note: str) -> None:
         raise KeyboardInterrupt
 
-    before = set(multiprocessing.active_children())
+    started: list[Worker] = []
+    begin = Worker.__init__
+
+    def noted(self: Worker) -> None:
+        begin(self)
+        started.append(self)
+
+    monkeypatch.setattr(Worker, "__init__", noted)
     with pytest.raises(KeyboardInterrupt):
         _warmup.warm_up(2, interrupt)
-    assert set(multiprocessing.active_children()) <= before
+    assert len(started) == 2
+    for worker in started:
+        with pytest.raises(ProcessLookupError):
+            os.kill(worker.pid, 0)
+
+
+def test_a_room_of_ours_that_fails_in_its_process_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_warmup, "rooms", lambda: ["admission", "nowhere"])
+    monkeypatch.setattr(_warmup, "__name__", "no.such.module")
+    with pytest.raises(EngineError, match=r"^the kernels of \w+ are not compiled: Traceback"):
+        _warmup.warm_up(1)
