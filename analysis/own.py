@@ -166,7 +166,7 @@ def contract(
     tables = [Table("Checks of the contract", ("policy", "passed", "failed", "which fail"), tuple(rows))]
     if unchecked:
         tables.append(Table("Not all is looked at", ("check", "why"), tuple(unchecked.items())))
-    count = f"{len(policies)} {things(len(policies), 'policies')}"
+    count = "one policy" if len(policies) == 1 else f"{len(policies)} policies"
     limits = f" These cannot look at everything: {', '.join(unchecked)}." if unchecked else ""
     return found.finding(f"All checks of {count} pass.{limits}", tables, checks=ran)
 

@@ -18,6 +18,7 @@ from clairvoyant import _own, api
 from clairvoyant import problems as module
 from clairvoyant.analysis.audit import source_digest
 from clairvoyant.analysis.claim import Claim, Context, Finding, Verdict
+from clairvoyant.online.play import policy_stream
 from clairvoyant.oracles.base import Optimum, OracleEntry, OracleError
 from clairvoyant.oracles.generic import declared
 from clairvoyant.problems import OURS, Problem
@@ -190,6 +191,42 @@ def test_a_policy_that_breaks_its_contract_is_refuted(
     assert "threshold on tiny, seed 0: DecisionError: " in finding.summary
     assert not expected(finding)  # nobody said that this would be open
     assert [row[:2] for row in finding.tables[0].rows] == [("threshold", 0), ("reservation", 3)]
+
+
+def test_who_is_not_feasible_on_purpose_may_be_beyond_the_bound(
+    brought: Callable[..., Problem], trading: ModuleType
+) -> None:
+    class Printed(trading.Threshold):  # type: ignore[name-defined, misc]
+        """Sells everything at every price."""
+
+        traits = replace(trading.Threshold.traits, feasible=False)
+
+        def decide(self, seen: Any) -> float:
+            return 1.0
+
+    brought(policies={"threshold": Printed}, ratio=None)
+    finding = found("bound")
+    assert finding.verdict is Verdict.HOLDS
+    ((_, runs, _, most, _, _),) = finding.tables[0].rows
+    assert runs == 3
+    assert most < 0.0
+
+
+def test_every_instance_is_played_with_a_seed_of_its_own(
+    brought: Callable[..., Problem], trading: ModuleType
+) -> None:
+    drawn: list[float] = []
+
+    class Random(trading.Threshold):  # type: ignore[name-defined, misc]
+        """Notes what it could draw."""
+
+        def start(self, setting: Any, rng: Any) -> None:
+            super().start(setting, rng)
+            drawn.append(rng.random())
+
+    brought(policies={"threshold": Random})
+    found("bound")
+    assert drawn == [policy_stream(seed).random() for seed in range(3)]
 
 
 def test_what_is_missing_leaves_the_verdict_open_and_the_audit_passes(

@@ -1,0 +1,73 @@
+"""What is checked of any problem, on one where less is better."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import clairvoyant as cv
+from clairvoyant.analysis.claim import Context, Finding, Verdict
+from clairvoyant.analysis.own import consistent, contract, within_bound
+from clairvoyant.online.placement import POLICIES
+from clairvoyant.oracles.base import Optimum
+from clairvoyant.oracles.placement import ORACLES
+from clairvoyant.testing.placement import TARGET
+
+FIFO = "fifo-firstfit"
+
+
+@pytest.fixture(scope="module")
+def instance() -> cv.PlacementInstance:
+    return cv.generate("placement", "tiny", jobs=3, rho=10.0)
+
+
+@pytest.fixture(scope="module")
+def optimum(instance: cv.PlacementInstance) -> Optimum:
+    return cv.solve(instance)
+
+
+def asked(instance: cv.Instance, optimum: Optimum, **changed: Any) -> Finding:
+    """What comes out where an oracle says something else."""
+    entry = replace(ORACLES["offline"], function=lambda _: replace(optimum, **changed))
+    return consistent({"it": instance}, {"best": entry}, {"best": TARGET.replay}, Context("quick"))
+
+
+def compared(instance: cv.Instance, optimum: Optimum, **changed: Any) -> Finding:
+    """What comes out where a policy is compared with something else."""
+    said = replace(optimum, **changed)
+    return within_bound(
+        {"it": instance}, lambda _: said, {FIFO: POLICIES[FIFO]}, None, ceiling=True, context=Context("quick")
+    )
+
+
+def test_a_bound_of_costs_is_below_the_value(instance: cv.PlacementInstance, optimum: Optimum) -> None:
+    assert asked(instance, optimum).verdict is Verdict.HOLDS
+    assert asked(instance, optimum, bound=0.5 * optimum.value).verdict is Verdict.HOLDS
+    found = asked(instance, optimum, bound=1.001 * optimum.value)
+    assert (found.verdict, found.counterexample) == (Verdict.FAILS, instance)
+    assert "is beyond the bound" in found.summary
+    assert asked(instance, optimum, value=1.001 * optimum.value).verdict is Verdict.FAILS
+    assert asked(instance, optimum, minimised=False).verdict is Verdict.FAILS
+
+
+def test_no_policy_costs_less_than_the_bound(instance: cv.PlacementInstance, optimum: Optimum) -> None:
+    total = cv.play(FIFO, instance).total
+    found = compared(instance, optimum)
+    assert found.verdict is Verdict.HOLDS
+    (row,) = found.tables[0].rows
+    assert row[:3] == (FIFO, 1, total - optimum.value)
+    found = compared(instance, optimum, bound=1.001 * total)
+    assert (found.verdict, found.counterexample) == (Verdict.FAILS, instance)
+    assert compared(instance, optimum, bound=total).verdict is Verdict.HOLDS
+    assert compared(instance, optimum, bound=None).verdict is Verdict.NOT_CHECKABLE
+
+
+def test_one_check_that_fails_refutes_the_contract() -> None:
+    def check(**results: str | None) -> Finding:
+        return contract({"mine": lambda: results}, {"a": "no kit"}, Context("quick"))
+
+    good, bad = check(a=None, b=None), check(a=None, b="mine fails b")
+    assert (good.verdict, bad.verdict) == (Verdict.HOLDS, Verdict.FAILS)
+    assert good.summary == "All checks of one policy pass. These cannot look at everything: a."
+    assert bad.summary == "mine fails b."
+    assert bad.tables[0].rows == (("mine", 1, 1, "b"),)
