@@ -31,10 +31,27 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
     def declare(function: Callable[..., Any]) -> Any:
         kernel = numba.njit(**options)(function)
+        _forget_what_is_renamed(kernel)
         KERNELS.append(kernel)
         return kernel
 
     return declare
+
+
+def _forget_what_is_renamed(kernel: Any) -> None:
+    """Compile anew where numba's cache names classes of an older version, which it raises an error for."""
+    file = getattr(getattr(kernel, "_cache", None), "_cache_file", None)  # there is none without a cache
+    if file is None:
+        return
+    load = file._load_index
+
+    def load_index() -> Any:
+        try:
+            return load()
+        except (AttributeError, ImportError):
+            return {}
+
+    file._load_index = load_index
 
 
 class _StopTheClock(event.Listener):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 import sys
 import threading
@@ -166,3 +167,26 @@ def test_compilation_is_told_once_and_can_be_silenced(caplog: pytest.LogCaptureF
         own = compiled._Announce.announced
         assert own is False  # of the class: each process has one listener that remembers
         assert [r.getMessage() for r in caplog.records if r.name == "clairvoyant"][-1:] == told
+
+
+def test_a_cache_that_names_a_class_of_an_older_version_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    source = """
+from typing import NamedTuple
+from clairvoyant.models.compiled import njit
+class Old(NamedTuple):
+    x: int
+@njit(cache=True)
+def twice(pair):
+    return 2 * pair.x
+"""
+    for name in ("Old", "Renamed"):
+        (tmp_path / "renamed_kernel.py").write_text(source.replace("Old", name))
+        monkeypatch.delitem(sys.modules, "renamed_kernel", raising=False)
+        importlib.invalidate_caches()
+        module = importlib.import_module("renamed_kernel")
+        monkeypatch.setattr(compiled, "KERNELS", [])
+        assert module.twice(getattr(module, name)(4)) == 8
+    assert list((tmp_path / "__pycache__").glob("*.nbi"))
