@@ -164,7 +164,7 @@ def _lock(path: Path) -> int:
             raise BlockingIOError
     except (BlockingIOError, FileNotFoundError) as error:
         os.close(descriptor)
-        raise InputError(f"{path}: another process is writing this store") from error
+        raise InputError(f"{path.with_suffix('')}: another process is writing this store") from error
     except OSError as error:
         os.close(descriptor)
         raise NoLocksError(str(error)) from error

@@ -74,18 +74,19 @@ class Recipe:
         options = ",".join(f"{name}={value}" for name, value in self.options.items())
         return f"{self.problem}{f' of {self.trace}' if self.trace else ''} {options}"
 
-    def cell(self, contents: str) -> Cell:
+    def cell(self, contents: str, source: str) -> Cell:
         """Return the cell that makes the instance and finds its digest.
 
         Parameters
         ----------
         contents
             A hash of what it is made of besides its options.
+        source
+            A hash of the source that makes it.
         """
-        arguments = {"recipe": dataclasses.asdict(self), "instance": self.name}
-        source = _source(self.problem, describe, ("models",))
+        recipe = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         key = key_of(problem=self.problem, options=self.options, contents=contents, source=source)
-        return Cell(key, self.name, f"{SWEPT}describe", arguments)
+        return Cell(key, self.name, f"{SWEPT}describe", {"recipe": recipe, "instance": self.name})
 
 
 def _contents(file: str | None, trace: str | None) -> str:
@@ -119,21 +120,20 @@ def _source(problem: str, function: Callable[..., Any], layers: tuple[str, ...],
 
 
 @lru_cache(INSTANCES_AT_HAND)
-def _made(recipe: str) -> Instance:
-    return Recipe(**json.loads(recipe)).make()
+def _made(recipe: str, digest: str) -> Instance:
+    instance = Recipe(**json.loads(recipe)).make()
+    if instance.digest() != digest:
+        raise InputError(f"instance: digest {instance.digest()} is not the expected {digest}")
+    return instance
 
 
 def _instance(arguments: Mapping[str, Any]) -> Instance:
-    instance = _made(json.dumps(arguments["recipe"]))
-    expected = arguments.get("digest", instance.digest())
-    if instance.digest() != expected:
-        raise InputError(f"instance: digest {instance.digest()} is not the expected {expected}")
-    return instance
+    return _made(json.dumps(arguments["recipe"]), arguments["digest"])
 
 
 def describe(arguments: Mapping[str, Any], _report: Callable[[float], None]) -> dict[str, Any]:
     """Make an instance; return its digest and its facts."""
-    instance = _instance(arguments)
+    instance = Recipe(**arguments["recipe"]).make()
     return {"digest": instance.digest(), "facts": instance.facts()}
 
 
@@ -224,7 +224,8 @@ class Block:
                 api.make_policy(spec, problem)
             except InputError as error:
                 raise InputError(f"policies[{i}]: {error}") from error
-        oracles = [(name, _oracle(problem, name, data)) for name in _names(data, "oracles")]
+        limits = {name: real(name, data[name], 0.0) for name in ("gap", "time_limit") if name in data}
+        oracles = [(name, _method(problem, name) | limits) for name in _names(data, "oracles")]
         if not policies and not oracles:
             raise InputError("policies: neither these nor oracles are given; there is nothing to compute")
         return cls(problem, _recipes(problem, data), policies, _seeds(data, "policy_seeds"), oracles)
@@ -263,16 +264,12 @@ class Sort:
     arguments: Mapping[str, Any]
     parts: Mapping[str, Any]
 
-    def cell(self, recipe: Recipe, digest: str) -> Cell:
-        """Return the cell that runs it on an instance."""
-        key = key_of(kind=self.function, problem=recipe.problem, digest=digest, parts=self.parts)
-        who: dict[str, Any] = {
-            "recipe": dataclasses.asdict(recipe),
-            "instance": recipe.name,
-            "digest": digest,
-        }
-        who |= {"source": self.parts["source"][:8]}
-        return Cell(key, f"{self.name} on {recipe.name}", SWEPT + self.function, {**who, **self.arguments})
+    def cell(self, made: Cell, digest: str) -> Cell:
+        """Return the cell that runs it on what another cell has made."""
+        problem = made.arguments["recipe"]["problem"]
+        key = key_of(kind=self.function, problem=problem, digest=digest, parts=self.parts)
+        who = {**made.arguments, "digest": digest, "source": self.parts["source"][:8]}
+        return Cell(key, f"{self.name} on {made.name}", SWEPT + self.function, {**who, **self.arguments})
 
 
 def _names(data: Mapping[str, Any], field: str) -> list[str]:
@@ -295,13 +292,11 @@ def _seeds(data: Mapping[str, Any], field: str) -> list[int]:
     return list(range(whole(field, value, 1)))
 
 
-def _oracle(problem: str, spec: str, data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of an oracle that is called ``name`` or ``name:method``."""
+def _method(problem: str, spec: str) -> dict[str, Any]:
+    """Return the method of an oracle that is called ``name:method``, as an option; none of ``name``."""
     name, colon, method = spec.partition(":")
     entry = api.list_oracles(problem)[choose(name, api.list_oracles(problem), "oracles")]
-    options: dict[str, Any] = {"method": choose(method, entry.methods, f"oracles: {name}")} if colon else {}
-    options |= {field: real(field, data[field], 0.0) for field in ("gap", "time_limit") if field in data}
-    return options
+    return {"method": choose(method, entry.methods, f"oracles: {name}")} if colon else {}
 
 
 def _recipes(problem: str, data: Mapping[str, Any]) -> list[Recipe]:
@@ -340,10 +335,11 @@ def _recipes(problem: str, data: Mapping[str, Any]) -> list[Recipe]:
 
 
 def _measuring(problem: str) -> str:
-    """Return the source of what measures runs of a problem; empty if nothing does."""
+    """Return a hash of the source of what measures runs of a problem; empty if nothing does."""
     if not find(problem).has("measures"):
         return ""
-    return inspect.getsource(sys.modules[find(problem).part("measures").__module__])
+    module = sys.modules[find(problem).part("measures").__module__]
+    return key_of(source=inspect.getsource(module))
 
 
 def _settings(policy: Any) -> list[Any]:
@@ -421,34 +417,35 @@ class Plan:
                 raise InputError(f"sweep[{i}]: {error}") from error
         return cls(blocks, Limits(seconds, None if memory is None else memory * 2**20))
 
-    def made(self) -> list[tuple[Block, Recipe, Cell]]:
-        """Return every instance with the block that asks for it, and the cell that makes it."""
+    def made(self) -> list[tuple[Block, Cell]]:
+        """Return the cells that make instances, each with the block that asks for it."""
         contents = cache(_contents)
-        return [
-            (block, recipe, recipe.cell(contents(recipe.file, recipe.trace)))
-            for block in self.blocks
-            for recipe in block.recipes
-        ]
+        found = []
+        for block in self.blocks:
+            source = _source(block.problem, describe, ("models",))
+            recipes = block.recipes
+            found += [(block, one.cell(contents(one.file, one.trace), source)) for one in recipes]
+        return found
 
 
 PlanLike = Plan | Mapping[str, Any] | str | os.PathLike[str]
-Made = Sequence[tuple[Block, Recipe, Cell]]
+Made = Sequence[tuple[Block, Cell]]
 
 
-def _sorts(made: Made) -> Iterator[tuple[Recipe, Cell, list[Sort]]]:
-    """Yield every instance with what is run on it."""
+def _sorts(made: Made) -> Iterator[tuple[Cell, list[Sort]]]:
+    """Yield what makes an instance with what is run on it."""
     of_blocks: dict[int, list[Sort]] = {}
-    for block, recipe, cell in made:
+    for block, cell in made:
         if id(block) not in of_blocks:
             of_blocks[id(block)] = block.sorts
-        yield recipe, cell, of_blocks[id(block)]
+        yield cell, of_blocks[id(block)]
 
 
 def _cells(made: Made, answers: Mapping[str, Answer]) -> list[Cell]:
     """Return what plays and solves, for the instances whose digests are known."""
     return [
-        sort.cell(recipe, answer.result["digest"])
-        for recipe, cell, sorts in _sorts(made)
+        sort.cell(cell, answer.result["digest"])
+        for cell, sorts in _sorts(made)
         if (answer := answers.get(cell.key)) is not None and answer.state is State.DONE
         for sort in sorts
     ]
@@ -525,8 +522,8 @@ def _run(
 ) -> list[Row]:
     """Run all cells of a plan; return what became of them."""
     made = plan.made()
-    instances = [cell for _, _, cell in made]
-    share = 1.0 / (1.0 + sum(len(sorts) for *_, sorts in _sorts(made)) / len(instances))
+    instances = [cell for _, cell in made]
+    share = 1.0 / (1.0 + sum(len(sorts) for _, sorts in _sorts(made)) / len(instances))
     tell = progress or (lambda _fraction, _text: None)
     described = run_cells(
         instances,
@@ -606,17 +603,17 @@ def forecast(plan: PlanLike, store: str | os.PathLike[str] | None = None) -> For
         if row["state"] == State.DONE.value:
             took.setdefault(_kind(row["arguments"]), []).append(row["seconds"])
     todo = [_kind(cell.arguments) for key, cell in cells.items() if key not in answers]
-    unmade = {cell.key: recipe for recipe, cell, _ in _sorts(made) if cell.key not in answers}
-    for recipe, cell, sorts in _sorts(made):
+    unmade = {cell.key: cell for _, cell in made if cell.key not in answers}
+    making = [_kind(cell.arguments) for cell in unmade.values()]
+    for cell, sorts in _sorts(made):
         if cell.key in unmade:
-            todo += [_kind({"recipe": {"problem": recipe.problem}, **sort.arguments}) for sort in sorts]
-    making = [_kind({"recipe": {"problem": recipe.problem}}) for recipe in unmade.values()]
+            todo += [_kind({**cell.arguments, **sort.arguments}) for sort in sorts]
     states = Counter(answers[key].state for key in cells if key in answers)
     return Forecast(
         cells=states.total() + len(todo),
         done=states[State.DONE],
         failed=states.total() - states[State.DONE],
-        instances=len({cell.key for *_, cell in made}),
+        instances=len({cell.key for _, cell in made}),
         unmade=len(unmade),
         seconds=sum(statistics.fmean(took[kind]) for kind in todo + making if kind in took),
         unknown=sum(kind not in took for kind in todo),
@@ -661,7 +658,7 @@ def results(store: str | os.PathLike[str] | None = None, *, plan: PlanLike | Non
     rows = read_rows(path_of("store", store or default_store()))
     if plan is not None:
         answers, made = _answers(rows), Plan.read(plan).made()
-        return frame_of(_rows([cell for *_, cell in made], _cells(made, answers), answers))
+        return frame_of(_rows([cell for _, cell in made], _cells(made, answers), answers))
     answers = _answers(row for row in rows if row["function"].startswith(SWEPT))
     ours = sorted((row for row in rows if row["key"] in answers), key=lambda row: (row["name"], row["key"]))
     making = SWEPT + describe.__name__

@@ -83,6 +83,8 @@ def test_every_command_is_there() -> None:
         "generate",
         "solve",
         "play",
+        "sweep",
+        "store",
         "audit",
         "policies",
         "oracles",

@@ -1,0 +1,468 @@
+"""Sweeps: what a plan asks for, what is known of it, and the tables and figures that come out."""
+
+import io
+import math
+import re
+import shutil
+import time
+import tomllib
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import clairvoyant as cv
+from clairvoyant import sweeping
+from clairvoyant.analysis.engine import worker
+from clairvoyant.analysis.engine.cells import Answer, Cell, State
+from clairvoyant.analysis.plots import to_svg
+from clairvoyant.analysis.results import plot_results
+from clairvoyant.models.base import InputError
+from clairvoyant.problems import problems, rival
+from clairvoyant.tables import compared, summary, write_table
+
+SMALL = {"problem": "allocation", "size": "tiny", "policies": ["ogasched", "fairness"]}
+TIMES = ["seconds"]
+
+
+class Inline:
+    """Runs cells in this process, and keeps their names."""
+
+    def __init__(self, stop_after: int = -1) -> None:
+        self.ran: list[str] = []
+        self.stop_after = stop_after
+
+    @property
+    def fractions(self) -> dict[str, float]:
+        return {}
+
+    def run(self, cells: Any) -> Iterator[list[tuple[Cell, Answer]]]:
+        for cell in cells:
+            if len(self.ran) == self.stop_after:
+                raise KeyboardInterrupt
+            self.ran.append(cell.name)
+            task = {"function": cell.function, "arguments": cell.arguments}
+            said = worker.answer(task, io.BytesIO())
+            state = State.FAILED if "error" in said else State.DONE
+            yield [(cell, Answer(state, said.get("result"), said.get("error", ""), said["seconds"]))]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return tmp_path / "store.sqlite"
+
+
+def swept(store: Path, *blocks: dict[str, Any], **options: Any) -> tuple[pd.DataFrame, list[str]]:
+    """Return the table of a sweep, and the names of the cells that were computed for it."""
+    executor = Inline()
+    frame = cv.sweep({"sweep": [*blocks]}, store=store, executor=executor, **options)
+    return frame, executor.ran
+
+
+def keys(*blocks: dict[str, Any]) -> list[str]:
+    """Return the keys of what plays and solves, were the digest of every instance 0."""
+    made = sweeping.Plan.read({"sweep": [*blocks]}).made()
+    answers = {cell.key: Answer(State.DONE, {"digest": "0"}) for _, cell in made}
+    return [cell.key for cell in sweeping._cells(made, answers)]
+
+
+# What comes out
+
+
+@pytest.mark.parametrize("problem", sorted(problems()))
+def test_the_numbers_are_those_of_play_and_solve(problem: str, store: Path) -> None:
+    record = problems()[problem]
+    oracle, policy = rival(problem), next(iter(cv.list_policies(problem)))
+    instance = cv.generate(problem, size="tiny", **record.small)
+    options = {name: [value] for name, value in record.small.items()}
+    block = {
+        "problem": problem,
+        "size": "tiny",
+        "options": options,
+        "policies": [policy],
+        "oracles": [oracle],
+    }
+    frame, _ = swept(store, block)
+    assert list(frame["state"]) == ["done", "done"]
+    run, optimum = cv.play(policy, instance), cv.solve(instance, oracle)
+    solved, played = frame.iloc[0], frame.iloc[1]
+    assert (solved.value, solved.bound, solved.gap) == (optimum.value, optimum.bound, optimum.gap)
+    assert (played.total, played.digest, played.events) == (run.total, instance.digest(), len(run.rewards))
+    assert (played.minimised, played.unit) == (instance.minimised, instance.unit)
+    assert played.optimum_value == optimum.value
+    measure = "ratio" if record.has("ratio") else "regret"
+    low, high = played[f"{measure}_low"], played[f"{measure}_high"]
+    if measure == "regret":
+        assert optimum.bound is not None
+        assert (low, high) == (optimum.value - run.total, optimum.bound - run.total)
+    else:
+        expected = record.part("ratio")(optimum, run.total)
+        assert (low, high) == (max(1.0, expected[0]), max(1.0, *expected))
+
+
+def test_processes_give_the_same_table_as_this_process(store: Path, tmp_path: Path) -> None:
+    block = SMALL | {"seeds": 2, "oracles": ["stationary"], "options": {"contention": [1.0, 4.0]}}
+    other, _ = swept(tmp_path / "other.jsonl", block)
+    told: list[tuple[float, str]] = []
+    frame = cv.sweep({"sweep": [block]}, store=store, workers=2, progress=lambda *now: told.append(now))
+    pd.testing.assert_frame_equal(frame.drop(columns=TIMES), other.drop(columns=TIMES))
+    assert [fraction for fraction, _ in told] == sorted(fraction for fraction, _ in told)
+    assert told[-1] == (1.0, "12 of 12 cells")
+    assert "4 of 4 instances" in {text for _, text in told}
+    assert cv.results(store, plan={"sweep": [block]}).equals(frame)
+    stored = cv.results(store)
+    assert sorted(stored["instance"]) == sorted(frame["instance"])
+    assert stored["option.contention"].tolist().count(4.0) == 6
+
+
+def test_an_instance_that_cannot_be_made_has_a_row_and_is_tried_again_if_asked(store: Path) -> None:
+    block = SMALL | {"size": ["tiny", "titanic"]}
+    frame, ran = swept(store, block)
+    assert [str(state) for state in frame["state"]] == ["failed", "done", "done"]
+    assert "InputError: size: 'titanic' is not one of" in frame["error"][0]
+    assert len(ran) == 4
+    assert swept(store, block)[1] == []
+    assert swept(store, block, retry=["failed"])[1] == ["allocation size=titanic,seed=0"]
+    assert len(cv.results(store)) == 3
+
+
+def test_a_run_with_infeasible_decisions_is_not_compared(store: Path) -> None:
+    frame, _ = swept(store, SMALL | {"policies": ["ogasched-printed", "fairness"], "oracles": ["stationary"]})
+    broken, sound = frame.iloc[1], frame.iloc[2]
+    assert (broken.policy, sound.policy) == ("ogasched-printed", "fairness")
+    assert (broken.infeasible > 0, sound.infeasible) == (True, 0)
+    assert (math.isnan(broken.regret_low), math.isnan(sound.regret_low)) == (True, False)
+
+
+def test_what_is_not_proven_has_no_upper_end() -> None:
+    best = {
+        "value": 4.0,
+        "bound": None,
+        "why_stopped": "time limit",
+        "method": "",
+        "seconds": 1.0,
+        "scale": 0.0,
+    }
+    assert compared("allocation", 3.0, best)["regret_high"] == math.inf
+    found = compared("placement", 6.0, best)
+    assert (found["optimum_bound"], found["ratio_low"], found["ratio_high"]) == (None, 1.5, math.inf)
+    assert compared("placement", 3.0, best | {"bound": 2.0})["ratio_low"] == 1.0
+
+
+# What is computed, and what is known
+
+
+def test_an_extended_plan_computes_what_is_new_and_plans_share(store: Path) -> None:
+    assert len(swept(store, SMALL)[1]) == 3
+    assert swept(store, SMALL)[1] == []
+    extended = SMALL | {"seeds": 2, "policies": [*SMALL["policies"], "spreading"]}
+    assert swept(store, extended)[1] == [
+        "allocation size=tiny,seed=1",
+        "spreading on allocation size=tiny,seed=0",
+        *(f"{policy} on allocation size=tiny,seed=1" for policy in extended["policies"]),
+    ]
+    other = {"problem": "allocation", "size": "tiny", "seeds": [1], "policies": ["spreading", "fairness"]}
+    frame, ran = swept(store, other)
+    assert ran == []
+    assert list(frame["policy"]) == ["spreading", "fairness"]
+
+
+def test_an_instance_that_is_made_twice_is_one_and_each_name_of_it_is_told(store: Path) -> None:
+    blocks = [SMALL, SMALL | {"options": {"contention": 1.0}}]
+    assert cv.generate("allocation", size="tiny") != cv.generate("allocation", size="tiny", contention=2.0)
+    same = cv.generate("allocation", size="tiny") == cv.generate("allocation", size="tiny", contention=1.0)
+    frame, ran = swept(store, *blocks)
+    assert len(ran) == (4 if same else 6)
+    assert len(frame) == 4
+    assert list(frame["option.contention"].notna()) == [False, False, True, True]
+
+
+def test_settings_and_seeds_are_told_apart_by_what_they_mean() -> None:
+    base = SMALL | {"problem": "allocation", "policies": ["ogasched"]}
+    (key,) = keys(base)
+    assert keys(base | {"policies": ["allocation/ogasched"]}) == [key]
+    default = next(iter(sweeping._settings(cv.make_policy("ogasched"))[2:]))
+    assert keys(base | {"policies": [f"ogasched:{default[0]}={str(default[1]).lower()}"]}) == [key]
+    assert keys(base | {"policies": ["ogasched:step=decay"]}) != [key]
+    assert keys(base | {"policy_seeds": [7]}) == [key]  # it draws nothing
+    random = {"problem": "placement", "size": "tiny", "policies": ["mosa"]}
+    assert len({*keys(random | {"policy_seeds": 3}), *keys(random | {"policy_seeds": [2, 9]})}) == 4
+    solved = SMALL | {"policies": [], "oracles": ["stationary"]}
+    assert len({*keys(solved), *keys(solved | {"gap": 0.1}), *keys(solved | {"time_limit": 9})}) == 3
+
+
+def test_a_checkpoint_that_changes_is_another_cell(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "best.pt"
+    shutil.copy(next(Path(str(files("clairvoyant.online"))).rglob("*.pt")), checkpoint)
+    block = {"problem": "placement", "policies": [f"das:checkpoint={checkpoint}"]}
+    before = keys(block)
+    assert keys(block) == before
+    moved = checkpoint.rename(tmp_path / "moved.pt")
+    shutil.copy(moved, checkpoint)
+    assert keys(block) == before
+    checkpoint.write_bytes(moved.read_bytes() + b"\0")
+    assert keys(block) != before
+
+
+def test_a_change_of_the_source_concerns_what_depends_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks = [
+        {"problem": problem, "size": "tiny", "policies": [policy], "oracles": [oracle]}
+        for problem, policy, oracle in (
+            ("placement", "tetris", "offline"),
+            ("allocation", "fairness", "stationary"),
+        )
+    ]
+    real, before = sweeping.source_of, keys(*blocks)
+
+    def changed(layer: str, room: str) -> list[bool]:
+        def source(layers: tuple[str, ...], rooms: tuple[str, ...]) -> str:
+            return real(layers, rooms) + ("new" if layer in layers and room in rooms else "")
+
+        monkeypatch.setattr(sweeping, "source_of", source)
+        return [one != other for one, other in zip(before, keys(*blocks), strict=True)]
+
+    assert changed("models", "placement") == [True, True, False, False]
+    assert changed("online", "placement") == [False, True, False, False]
+    assert changed("oracles", "allocation") == [False, False, True, False]
+    monkeypatch.setattr(sweeping, "source_of", real)
+    monkeypatch.setattr(sweeping, "_measuring", lambda problem: "new" if problem == "placement" else "")
+    assert [one != other for one, other in zip(before, keys(*blocks), strict=True)] == [
+        False,
+        True,
+        False,
+        False,
+    ]
+
+
+def test_files_and_traces_are_known_by_what_they_hold(store: Path, tmp_path: Path) -> None:
+    one, other = tmp_path / "one.json", tmp_path / "other.json.gz"
+    cv.generate("allocation", size="tiny").save(one)
+    cv.generate("allocation", size="tiny").save(other)
+    block = {"problem": "allocation", "policies": ["fairness"], "files": [str(one), str(other)]}
+    frame, ran = swept(store, block)
+    assert ran == ["one.json", "other.json.gz", "fairness on one.json"]
+    assert list(frame["instance"]) == ["one.json", "other.json.gz"]
+    assert swept(store, SMALL | {"policies": ["fairness"]})[1] == ["allocation size=tiny,seed=0"]
+    cv.generate("allocation", size="tiny", seed=1).save(one)
+    assert swept(store, block)[1] == ["one.json", "fairness on one.json"]
+    folder = tmp_path / "traces"
+    folder.mkdir()
+    (folder / "machines.csv").write_text("1")
+    before = sweeping._contents(None, str(folder))
+    assert sweeping._contents(None, str(folder)) == before
+    (folder / "machines.csv").write_text("2")
+    assert sweeping._contents(None, str(folder)) != before
+
+
+def test_an_instance_that_is_not_the_expected_one_is_refused() -> None:
+    recipe = {"problem": "allocation", "options": {"size": "tiny"}}
+    with pytest.raises(InputError, match="is not the expected feed"):
+        sweeping.played({"recipe": recipe, "digest": "feed"}, lambda _fraction: None)
+
+
+def test_an_interrupted_sweep_goes_on_and_a_clock_may_go_backwards(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = iter(range(10**9, 0, -1000))
+    monkeypatch.setattr(time, "time", lambda: next(now))
+    block = SMALL | {"seeds": 3}
+    for stop, said in ((2, "saved: 2 of 3 instances"), (3, "saved: 2 of 6 cells")):
+        with pytest.raises(KeyboardInterrupt, match=said):
+            cv.sweep({"sweep": [block]}, store=store, executor=Inline(stop))
+    frame, ran = swept(store, block)
+    assert len(ran) == 4
+    whole, _ = swept(tmp_path / "whole.sqlite", block)
+    pd.testing.assert_frame_equal(frame.drop(columns=TIMES), whole.drop(columns=TIMES))
+
+
+def test_a_small_store_keeps_what_was_used_last(store: Path) -> None:
+    swept(store, SMALL | {"seeds": [0]})
+    size = sum(len(str(row)) for row in cv.results(store).to_dict("records"))
+    swept(store, SMALL | {"seeds": [1]}, store_size=0)
+    assert len(cv.results(store)) == 0
+    swept(store, SMALL | {"seeds": [0]})
+    swept(store, SMALL | {"seeds": [1]}, store_size=size)
+    assert set(cv.results(store)["option.seed"]) == {1}
+
+
+def test_a_forecast_does_nothing_and_knows_what_there_is(store: Path) -> None:
+    plan = {"sweep": [SMALL | {"seeds": 2, "size": ["tiny", "titanic"]}]}
+    found = sweeping.forecast(plan, store)
+    assert (found.cells, found.instances, found.unmade, found.unknown, found.seconds) == (8, 4, 4, 8, 0.0)
+    assert not store.exists()
+    swept(store, SMALL | {"policies": ["fairness"], "size": ["tiny", "titanic"]})
+    found = sweeping.forecast(plan, store)
+    assert (found.cells, found.done, found.failed, found.unmade, found.unknown) == (6, 1, 0, 2, 3)
+    assert found.seconds > 0.0
+    swept(store, plan["sweep"][0])
+    found = sweeping.forecast(plan, store)
+    assert (found.cells, found.done, found.unmade, found.seconds) == (4, 4, 0, 0.0)
+
+
+# Plans that are none
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"problem": "allocatoin"}, "sweep[0]: problem: 'allocatoin' is not one of"),
+        ({"polices": []}, "sweep[0]: polices: unknown field"),
+        ({"policies": []}, "sweep[0]: policies: neither these nor oracles are given"),
+        ({"policies": "ogasched"}, "sweep[0]: policies: 'ogasched' is not a list of names"),
+        ({"policies": ["ogasched", "ogasched"]}, "sweep[0]: policies[1]: 'ogasched' stands twice"),
+        ({"policies": ["ogasched", "das"]}, "sweep[0]: policies[1]: policy: 'das' plays 'placement'"),
+        ({"policies": [3]}, "sweep[0]: policies[0]: 3 is not a name"),
+        ({"oracles": ["best"]}, "sweep[0]: oracles: 'best' is not one of"),
+        ({"oracles": ["stationary:slow"]}, "sweep[0]: oracles: stationary: 'slow' is not one of"),
+        ({"gap": -1}, "sweep[0]: gap: -1 is not at least 0"),
+        ({"time_limit": "1 h"}, "sweep[0]: time_limit: '1 h' is not a finite number"),
+        ({"seeds": 0}, "sweep[0]: seeds: 0 is not a whole number of at least 1"),
+        ({"seeds": [1, -1]}, "sweep[0]: seeds[1]: -1 is not a whole number"),
+        ({"seeds": []}, "sweep[0]: seed: an empty list leaves no instance"),
+        ({"policy_seeds": 1.5}, "sweep[0]: policy_seeds: 1.5 is not a whole number"),
+        ({"options": {"slot": 3}}, "sweep[0]: options: 'slot' is not one of"),
+        ({"options": {"seed": 3}}, "sweep[0]: options: 'seed' is not one of"),
+        ({"options": []}, "sweep[0]: options: [] is not a table"),
+        ({"options": {"slots": []}}, "sweep[0]: slots: an empty list leaves no instance"),
+        ({"options": {"slots": pd.Timestamp(0)}}, "is not made of numbers and texts"),
+        ({"files": ["x.json"]}, "sweep[0]: size: goes with no files"),
+        ({"trace": "nowhere"}, "sweep[0]: trace: 'nowhere' is not a folder"),
+    ],
+)
+def test_a_plan_that_is_none_is_refused_before_any_work(change: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError) as refused:
+        cv.sweep({"sweep": [SMALL | change]}, store="/nowhere/at/all", executor=Inline())
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "sweep: missing field"),
+        ("sweep = 3", "sweep: 3 is not a list"),
+        ("sweep = []", "sweep: [] is not a list of at least one block"),
+        ("sweep = [3]", "sweep[0]: instance: 3 is not an object"),
+        ("[[sweep]\n", "not TOML"),
+        ("[limits]\nhours = 1\n[[sweep]]\n", "limits.hours: unknown field"),
+        ("[limits]\nseconds = 0\n[[sweep]]\n", "limits.seconds: 0 is not at least 0.001"),
+        ("[[sweep]]\nproblem = 'allocation'\nfiles = ['none.json']\npolicies = ['fairness']", "none.json"),
+    ],
+)
+def test_a_file_that_holds_no_plan_is_refused_by_its_name(text: str, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "plan.toml"
+    file.write_text(text)
+    with pytest.raises(InputError) as refused:
+        sweeping.Plan.read(file)
+    assert str(refused.value).startswith(f"{file}: ")
+    assert said in str(refused.value)
+
+
+def test_the_plans_of_the_documentation_ask_for_what_it_says() -> None:
+    docs = Path(__file__).resolve().parents[2] / "docs"
+    text = (docs / "sweeps.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    plan = sweeping.Plan.read(tomllib.loads(example))
+    assert (len(plan.made()), len(keys(*tomllib.loads(example)["sweep"]))) == (60, 360)
+    figure = tomllib.loads((docs / "sweeps" / "placement-load.toml").read_text(encoding="utf-8"))
+    assert set(figure["sweep"][0]["policies"]) == set(cv.list_policies("placement"))
+    assert len(keys(*figure["sweep"])) == 2835
+
+
+def test_limits_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "plan.toml"
+    file.write_text(
+        "[limits]\nseconds = 5\nmemory_mib = 2\n[[sweep]]\nproblem = 'allocation'\npolicies = ['fairness']"
+    )
+    limits = sweeping.Plan.read(file).limits
+    assert (limits.seconds, limits.memory) == (5.0, 2 * 2**20)
+
+
+def test_the_store_is_where_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLAIRVOYANT_STORE", "/here/x.sqlite")
+    assert sweeping.default_store() == Path("/here/x.sqlite")
+    monkeypatch.delenv("CLAIRVOYANT_STORE")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/cache")
+    assert sweeping.default_store() == Path("/cache/clairvoyant/store.sqlite")
+
+
+# Tables and figures
+
+
+@pytest.fixture(scope="module")
+def frame(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+    store = tmp_path_factory.mktemp("frame") / "store.jsonl"
+    block = SMALL | {"seeds": 3, "oracles": ["stationary"], "options": {"contention": [1.0, 2.0]}}
+    return swept(store, block)[0]
+
+
+def test_a_summary_takes_means_over_instances(frame: pd.DataFrame) -> None:
+    found = summary(frame)
+    assert [row["policy"] for row in found["policies"]] == SMALL["policies"]
+    ours = frame[frame["policy"] == "ogasched"]
+    row = found["policies"][0]
+    assert (row["cells"], row["instances"], row["measure"]) == (6, 6, "regret")
+    assert row["total"] == pytest.approx(ours["total"].mean())
+    assert row["low"] == pytest.approx(ours["regret_low"].mean())
+    assert row["high"] == pytest.approx(ours["regret_high"].mean())
+    assert row["seconds"] == pytest.approx(ours["seconds"].sum() / ours["events"].sum())
+    assert found["oracles"][0]["gap"] == frame["gap"].max()
+    assert summary(frame[:0]) == {"policies": [], "oracles": []}
+    alone = summary(frame[frame["policy"].notna()].assign(regret_low=math.nan))["policies"][0]
+    assert (alone["measure"], alone["instances"]) == (None, 0)
+
+
+def test_tables_are_written_whole_or_refused(frame: pd.DataFrame, tmp_path: Path) -> None:
+    file = tmp_path / "table.csv"
+    write_table(frame, file)
+    again = pd.read_csv(file)
+    assert list(again.columns) == list(frame.columns)
+    assert again["total"].dropna().tolist() == frame["total"].dropna().tolist()
+    with pytest.raises(InputError, match=r"tables end in \.csv or \.parquet"):
+        write_table(frame, tmp_path / "table.xlsx")
+
+
+def test_parquet_needs_pyarrow(frame: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    with pytest.raises(InputError, match=r'pip install "clairvoyant\[parquet\]"'):
+        write_table(frame, tmp_path / "table.parquet")
+
+
+def test_a_figure_shows_means_and_bands_of_every_policy(frame: pd.DataFrame) -> None:
+    ax = plot_results(frame, "option.contention")
+    lines = {line.get_label(): line for line in ax.get_lines()}
+    assert list(lines) == SMALL["policies"]
+    ours = frame[frame["policy"] == "fairness"].groupby("option.contention")["regret_low"].mean()
+    assert list(lines["fairness"].get_xdata()) == [1.0, 2.0]
+    assert list(lines["fairness"].get_ydata()) == pytest.approx(list(ours))
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("contention", "regret")
+    assert "95 % confidence" in to_svg(ax.figure)  # type: ignore[arg-type]
+    again = plot_results(frame, "option.contention", policies=["fairness"])
+    assert [line.get_label() for line in again.get_lines()] == ["fairness"]
+
+
+@pytest.mark.parametrize(
+    ("change", "x", "said"),
+    [
+        ({}, "option.rho", "x: 'option.rho' is not one of"),
+        ({}, "option.size", "x: option.size does not hold numbers"),
+        ({"regret_low": math.nan}, "option.contention", "nothing in it is compared with an optimum"),
+        ({"regret_high": math.inf}, "option.contention", "regret has no upper end"),
+    ],
+)
+def test_a_table_that_gives_no_figure_is_refused(
+    change: dict[str, Any], x: str, said: str, frame: pd.DataFrame
+) -> None:
+    with pytest.raises(InputError, match=said.replace(".", r"\.")):
+        plot_results(frame.assign(**change), x)
+    with pytest.raises(InputError, match="policies"):
+        plot_results(frame, "option.contention", policies=["das"])
+
+
+def test_a_figure_is_of_one_problem(frame: pd.DataFrame) -> None:
+    two = pd.concat([frame, frame.assign(problem="selection")])
+    with pytest.raises(InputError, match="it holds allocation, selection"):
+        plot_results(two, "option.contention")
