@@ -9,7 +9,7 @@ import numpy as np
 
 from ..models.base import InputError
 from ..models.draw import choose
-from .plots import Curve, name_axes, new_figure, plot_bands
+from .plots import name_axes, new_figure, plot_bands
 from .statistics import mean_band
 
 if TYPE_CHECKING:
@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 
 
 def plot_results(
-    frame: DataFrame, x: str, ax: Axes | None = None, *, policies: Sequence[str] | None = None
+    frame: DataFrame,
+    x: str,
+    ax: Axes | None = None,
+    *,
+    policies: Sequence[str] | None = None,
+    bands: bool = True,
 ) -> Axes:
     """Draw the mean ratio or regret of each policy over an option of the instances.
 
@@ -37,6 +42,8 @@ def plot_results(
         Where to draw; a new figure by default.
     policies
         Which to draw, in this order; all by default.
+    bands
+        Whether bands are drawn, which so many policies may hide behind.
 
     Raises
     ------
@@ -67,17 +74,22 @@ def plot_results(
         raise InputError(f"x: {x} does not hold numbers: {error}") from error
     ax = new_figure()[1] if ax is None else ax
     means = compared.groupby(["policy", x, "digest"])[ends].mean()
+    curves = {}
     for policy in chosen:
-        there = [at for at in places if (policy, at) in means.index]
-        plot_bands(ax, there, {policy: _curve([means.loc[(policy, at)].to_numpy() for at in there])})
+        there = means.loc[policy]
+        samples = [there.loc[at].to_numpy() if at in there.index else None for at in places]
+        middle, low, high = zip(*map(_point, samples), strict=True)
+        curves[policy] = (middle, low, high) if bands else (middle, [np.nan] * len(low), [np.nan] * len(high))
+    plot_bands(ax, places, curves)
     unit = compared["unit"].iloc[0]
     share = "total / optimum" if compared["minimised"].iloc[0] else "optimum / total"
     name = f"ratio: {share}" if measure == "ratio" else "regret" + (f" ({unit})" if unit else "")
     return name_axes(ax, x.removeprefix("option."), name)
 
 
-def _curve(samples: Sequence[np.ndarray]) -> Curve:
-    """Return the middle and the band of intervals, each of shape (instances, 2)."""
-    low, high = (([mean_band(one[:, end]) for one in samples]) for end in (0, 1))
-    middle = [(one.mean + other.mean) / 2.0 for one, other in zip(low, high, strict=True)]
-    return middle, [one.low for one in low], [one.high for one in high]
+def _point(samples: np.ndarray | None) -> tuple[float, float, float]:
+    """Return the middle and the band of intervals, of shape (instances, 2); NaN where there are none."""
+    if samples is None:
+        return np.nan, np.nan, np.nan
+    low, high = (mean_band(samples[:, end]) for end in (0, 1))
+    return float(low.mean + high.mean) / 2.0, float(low.low), float(high.high)

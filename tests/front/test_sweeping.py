@@ -440,8 +440,12 @@ def test_a_figure_shows_means_and_bands_of_every_policy(frame: pd.DataFrame) -> 
     assert list(lines["fairness"].get_ydata()) == pytest.approx(list(ours))
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("contention", "regret")
     assert "95 % confidence" in to_svg(ax.figure)  # type: ignore[arg-type]
-    again = plot_results(frame, "option.contention", policies=["fairness"])
-    assert [line.get_label() for line in again.get_lines()] == ["fairness"]
+    part = frame[(frame["policy"] != "ogasched") | (frame["option.contention"] > 1.0)]
+    again = plot_results(part, "option.contention", policies=["ogasched", "fairness"], bands=False)
+    (line, other) = again.get_lines()
+    assert [line.get_label(), other.get_label()] == ["ogasched", "fairness"]
+    assert math.isnan(line.get_ydata()[0])  # type: ignore[index]
+    assert "95 % confidence" not in to_svg(again.figure)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
