@@ -16,7 +16,7 @@ from hypothesis import given, settings, strategies as st
 DRAWN = []
 
 @given(st.lists(st.integers()), st.floats(), st.text())
-@settings(max_examples=200)
+@settings(max_examples=50)
 def test_draws(numbers, x, text):
     DRAWN.append((numbers, x, text))
 
