@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from ..models.admission.instance import AdmissionInstance
 from ..models.admission.jobs import LARGEST, MOST_CHUNKS, Job
 from ..models.admission.schedule import Schedule
 from .kit import LONG, Kit, Target
+from .strategies import among, integers, orders
 
 __all__ = ["CONSTRAINTS", "Schedule", "alter", "degenerate", "faults", "instances", "jobs", "ordinary"]
 __all__ += ["schedules", "secrets"]
@@ -29,6 +30,10 @@ AMOUNTS = st.sampled_from([1, 0.1, 0.3, 0.5, 1, 2, 0, 0.25, 3])
 CAPACITIES = st.sampled_from([4, 6, 3, 5, 2.5, 8, 2, 4, 10, 3, 5, 1, 0.3, 0])
 TIMES = st.sampled_from([1, 0.1, 0.5, 0.4, 1, 0.25, 0.3, 1.5])
 BANDWIDTHS = st.sampled_from([(1, 1), (1, 3), (0.1, 0.3), (2, 3), (1, 2), (0.1, 0.1), (2, 6), (3, 4), (3, 2)])
+FEW = st.sampled_from([1, 1, 2])
+GRADIENTS = st.sampled_from([0, 0, 0.05])
+PRIORITIES = st.sampled_from([1, 2, 10, 100]) | st.floats(0.5, 100.0)
+NONE: st.SearchStrategy[list[list[float]]] = st.just([])
 DECAYS = st.sampled_from([0, 0.5, 1, 5])
 
 CONSTRAINTS = (
@@ -41,23 +46,23 @@ CONSTRAINTS = (
 @st.composite
 def jobs(draw: st.DrawFn, *, horizon: int, resources: int, max_chunks: int = 4) -> dict[str, Any]:
     """Draw one job in its JSON form; it may be unable ever to finish."""
-    amounts = st.lists(AMOUNTS, min_size=resources, max_size=resources)
+    amounts = _lists(AMOUNTS, resources, resources)
     worker_bandwidth, server_bandwidth = draw(BANDWIDTHS)
     return {
-        "arrival": draw(st.just(1) | st.integers(1, (horizon + 1) // 2) | st.integers(1, horizon)),
-        "epochs": draw(st.sampled_from([1, 1, 2])),
-        "chunks": draw(st.integers(1, max_chunks)),
-        "minibatches": draw(st.sampled_from([1, 1, 2])),
+        "arrival": draw(_arrivals(horizon)),
+        "epochs": draw(FEW),
+        "chunks": draw(integers(1, max_chunks)),
+        "minibatches": draw(FEW),
         "minibatch_time": draw(TIMES),
-        "gradient_size": draw(st.sampled_from([0, 0, 0.05])),
+        "gradient_size": draw(GRADIENTS),
         "worker_bandwidth": worker_bandwidth,
         "server_bandwidth": server_bandwidth,
         "worker_demand": draw(amounts),
         "server_demand": draw(amounts),
         "utility": {
-            "priority": draw(st.sampled_from([1, 2, 10, 100]) | st.floats(0.5, 100.0)),
+            "priority": draw(PRIORITIES),
             "decay": draw(DECAYS),
-            "target": draw(st.integers(0, horizon + 2)),
+            "target": draw(integers(0, horizon + 2)),
         },
     }
 
@@ -82,20 +87,44 @@ def instances(
     max_horizon, max_machines, max_resources, min_jobs, max_jobs, max_chunks
         Limits of the sizes; the machines are those of each kind.
     """
-    horizon = draw(st.integers(max_horizon // 2 + 1, max_horizon) | st.integers(1, max_horizon))
-    resources = draw(st.integers(1, max_resources))
-    machine = st.lists(CAPACITIES, min_size=resources, max_size=resources)
-    few = st.lists(machine, min_size=min(1, max_machines), max_size=max_machines)
-    many = st.lists(machine, min_size=max_machines, max_size=max_machines)
-    machines = st.just([]) if draw(st.integers(0, 9)) == 9 else few | many
-    one = jobs(horizon=horizon, resources=resources, max_chunks=max_chunks)
+    horizon = draw(_horizons(max_horizon))
+    resources = draw(integers(1, max_resources))
+    machines = NONE if draw(integers(0, 9)) == 9 else _machines(resources, max_machines)
+    one = _jobs(horizon, resources, max_chunks)
     return AdmissionInstance(
         horizon=horizon,
         resources=[f"r{r}" for r in range(resources)],
         worker_servers=draw(machines),
         parameter_servers=draw(machines),
-        jobs=draw(st.lists(one, min_size=min_jobs, max_size=max_jobs)),
+        jobs=draw(_lists(one, min_jobs, max_jobs)),
     )
+
+
+@cache
+def _lists(elements: st.SearchStrategy[Any], least: int, most: int) -> st.SearchStrategy[list[Any]]:
+    return st.lists(elements, min_size=least, max_size=most)
+
+
+@cache
+def _arrivals(horizon: int) -> st.SearchStrategy[int]:
+    return st.just(1) | st.integers(1, (horizon + 1) // 2) | st.integers(1, horizon)
+
+
+@cache
+def _horizons(most: int) -> st.SearchStrategy[int]:
+    return st.integers(most // 2 + 1, most) | st.integers(1, most)
+
+
+@cache
+def _machines(resources: int, most: int) -> st.SearchStrategy[list[list[float]]]:
+    """Return the strategy of what machines have: of one to as many as there may be, often of as many."""
+    machine = _lists(CAPACITIES, resources, resources)
+    return _lists(machine, min(1, most), most) | _lists(machine, most, most)
+
+
+@cache
+def _jobs(horizon: int, resources: int, max_chunks: int) -> st.SearchStrategy[dict[str, Any]]:
+    return jobs(horizon=horizon, resources=resources, max_chunks=max_chunks)
 
 
 @st.composite
@@ -108,16 +137,16 @@ def schedules(draw: st.DrawFn, instance: AdmissionInstance) -> Schedule:
     setting = instance.setting
     free = [np.repeat(has[None], setting.horizon, 0) for has in (setting.worker_units, setting.server_units)]
     sides: list[list[tuple[int, int, int, int]]] = [[], []]
-    for i in draw(st.permutations(range(len(instance.jobs)))):
+    for i in draw(orders(len(instance.jobs))):
         job = instance.jobs[i]
         if not draw(st.booleans()) or setting.why_never(job) is not None:
             continue
         left, room = job.work, [side.copy() for side in free]
         mine: list[list[tuple[int, int, int, int]]] = [[], []]
-        orders = [draw(st.permutations(range(side.shape[1]))) for side in free]
+        tried = [draw(orders(side.shape[1])) for side in free]
         for slot in range(job.arrival, setting.horizon + 1):
-            wanted = draw(st.integers(1, job.chunks) | st.just(job.chunks) | st.just(0)) if left > 0 else 0
-            rows = _fit(job, wanted, [side[slot - 1] for side in room], orders)
+            wanted = draw(_numbers(job.chunks)) if left > 0 else 0
+            rows = _fit(job, wanted, [side[slot - 1] for side in room], tried)
             left -= sum(count for _, count in rows[0])
             for new, found in zip(mine, rows, strict=True):
                 new += [(slot, i, machine, count) for machine, count in found]
@@ -125,6 +154,11 @@ def schedules(draw: st.DrawFn, instance: AdmissionInstance) -> Schedule:
             free = room
             sides = [old + new for old, new in zip(sides, mine, strict=True)]
     return Schedule(*(np.array(side, dtype=np.int64).reshape(-1, 4) for side in sides))
+
+
+@cache
+def _numbers(most: int) -> st.SearchStrategy[int]:
+    return st.integers(1, most) | st.just(most) | st.just(0)
 
 
 def _fit(
@@ -167,7 +201,7 @@ def faults(
         The names to choose from.
     """
     good, s = draw(schedules(instance)), instance.setting
-    constraint = draw(st.sampled_from(list(constraints)))
+    constraint = draw(among(*constraints))
     counts = [{tuple(row[:3]): row[3] for row in rows.tolist()} for rows in (good.workers, good.servers)]
     side = int(constraint in ("servers", "server capacity"))
     machines, needs, units = (
@@ -175,8 +209,8 @@ def faults(
         (len(s.server_units), instance.server_needs, s.server_units),
     )[side]
     assume((instance.jobs or constraint == "job") and (machines or constraint == "machine"))
-    i, h = (draw(st.integers(0, max(n - 1, 0))) for n in (len(instance.jobs), machines))
-    slot, count, more = draw(st.integers(1, s.horizon)), 1, []
+    i, h = (draw(integers(0, max(n - 1, 0))) for n in (len(instance.jobs), machines))
+    slot, count, more = draw(integers(1, s.horizon)), 1, []
     match constraint:
         case "slot":
             slot = draw(st.sampled_from([0, -1, s.horizon + 1]))

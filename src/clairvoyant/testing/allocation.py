@@ -10,13 +10,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeVar
 
 import numpy as np
 from hypothesis import assume
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
 from ..models.allocation.gang import AllocationGangInstance, generate_gang
 from ..models.allocation.gang_generate import generate as generate_gangs
@@ -25,11 +24,14 @@ from ..models.allocation.instance import AllocationInstance
 from ..models.allocation.setting import Setting
 from ..models.allocation.utility import KINDS
 from .kit import LONG, Kit, Target, times
+from .strategies import among, arrays, integers
 
 SIZES = st.sampled_from([0.0, 1.0, 2.0, 0.5, 3.0]) | st.floats(2.0**-10, 10.0)
 """Demands and capacities: often zero or one, and often tied."""
 
 ALPHAS = st.sampled_from([1.0, 1.5]) | st.floats(0.125, 4.0)
+SHARES = st.sampled_from([0.5, 0.0, 1.0])
+PARTS = st.sampled_from([0.0, 1.0]) | st.floats(0.0, 1.0)
 OVERHEADS = st.sampled_from([0.0, 0.5, 1.0, 0.3]) | st.floats(2.0**-10, 1.0)
 
 
@@ -63,19 +65,25 @@ def instances(
     sizes
         Strategy for demands and capacities.
     """
-    L, R, K = (draw(st.integers(1, most)) for most in (max_ports, max_servers, max_kinds))
-    pairs = [(p, r) for r in range(R) for p in range(L)]
-    joined = draw(st.lists(st.sampled_from(pairs), unique=True, min_size=min(min_edges, len(pairs))))
-    slots = draw(st.integers(min_slots, max_slots))
+    L, R, K = (draw(integers(1, most)) for most in (max_ports, max_servers, max_kinds))
+    joined = draw(_edges(L, R, min_edges))
+    slots = draw(integers(min_slots, max_slots))
     return AllocationInstance(
         edges=joined,
-        demand=draw(arrays(float, (L, K), elements=sizes)),
-        capacity=draw(arrays(float, (R, K), elements=sizes)),
-        overhead=draw(arrays(float, K, elements=OVERHEADS)),
-        utility_kind=draw(arrays(object, (R, K), elements=st.sampled_from(list(families)))),
-        alpha=draw(arrays(float, (R, K), elements=ALPHAS)),
-        arrivals=draw(arrays(np.int64, (slots, L), elements=st.integers(0, max_jobs))),
+        demand=draw(arrays(float, (L, K), sizes)),
+        capacity=draw(arrays(float, (R, K), sizes)),
+        overhead=draw(arrays(float, K, OVERHEADS)),
+        utility_kind=draw(arrays(object, (R, K), among(*families))),
+        alpha=draw(arrays(float, (R, K), ALPHAS)),
+        arrivals=draw(arrays(np.int64, (slots, L), integers(0, max_jobs))),
     )
+
+
+@cache
+def _edges(ports: int, servers: int, least: int) -> st.SearchStrategy[list[tuple[int, int]]]:
+    """Return the strategy of pairs (port, server), at least so many if there are."""
+    pairs = [(port, server) for server in range(servers) for port in range(ports)]
+    return st.lists(st.sampled_from(pairs), unique=True, min_size=min(least, len(pairs)))
 
 
 def settings(**limits: Any) -> st.SearchStrategy[Setting]:
@@ -90,7 +98,7 @@ def decisions(draw: st.DrawFn, setting: Setting, *, feasible: bool = True) -> np
     Feasible ones often lie on the boundary of Y. Infeasible ones break one constraint in one place, by
     something between a little (1e-6) and everything (not a number); a setting without edges has none.
     """
-    part = draw(arrays(float, setting.shape, elements=st.sampled_from([0.0, 1.0]) | st.floats(0.0, 1.0)))
+    part = draw(arrays(float, setting.shape, PARTS))
     y: np.ndarray = setting.edge_demand * part
     used = setting.server_sums(y)
     y *= np.divide(setting.capacity, used, out=np.ones_like(used), where=used > setting.capacity)[
@@ -99,11 +107,11 @@ def decisions(draw: st.DrawFn, setting: Setting, *, feasible: bool = True) -> np
     if feasible:
         return y
     assume(y.size > 0)
-    at = draw(st.tuples(*(st.integers(0, n - 1) for n in setting.shape)))
-    excess = draw(st.sampled_from([1.0, 1e-6, 1e6, np.inf, np.nan]))
+    at = draw(st.tuples(*(integers(0, n - 1) for n in setting.shape)))
+    excess = draw(among(1.0, 1e-6, 1e6, np.inf, np.nan))
     server, kind = setting.server[at[0]], at[1]
     room = setting.capacity[server, kind] - (setting.server_sums(y)[server, kind] - y[at])
-    match draw(st.sampled_from(["demand", "nonnegative", "capacity"])):
+    match draw(among("demand", "nonnegative", "capacity")):
         case "demand":
             y[at] = setting.edge_demand[at] + excess * max(1.0, setting.edge_demand[at])
         case "nonnegative":
@@ -196,14 +204,14 @@ def gang_instances(draw: st.DrawFn, /, *, max_tasks: int = 2, **limits: Any) -> 
     """
     base = draw(instances(**limits))
     L, K = base.setting.ports, base.setting.kinds
-    tasks = [draw(st.integers(0, max_tasks)) for _ in range(L)]
-    demand = [draw(arrays(float, (n, K), elements=limits.get("sizes", SIZES))) for n in tasks]
-    share = [draw(arrays(float, (n, K), elements=st.sampled_from([0.5, 0.0, 1.0]))) for n in tasks]
+    tasks = [draw(integers(0, max_tasks)) for _ in range(L)]
+    demand = [draw(arrays(float, (n, K), limits.get("sizes", SIZES))) for n in tasks]
+    share = [draw(arrays(float, (n, K), SHARES)) for n in tasks]
     return AllocationGangInstance(
         base,
         demand=demand,
         floor=[part * whole for part, whole in zip(share, demand, strict=True)],
-        minimum=[draw(st.integers(0, n)) for n in tasks],
+        minimum=[draw(integers(0, n)) for n in tasks],
     )
 
 

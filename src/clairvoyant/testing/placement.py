@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from ..models.placement.jobs import LARGEST, LONGEST, TICKS
 from ..models.placement.schedule import Schedule
 from ..models.placement.simulator import Simulator
 from .kit import LONG, Kit, Target
+from .strategies import among, integers, orders
 
 __all__ = ["CONSTRAINTS", "Schedule", "alter", "degenerate", "faults", "instances", "ordinary", "schedules"]
 __all__ += ["secrets"]
@@ -35,6 +36,8 @@ CONSTRAINTS = (
 """Everything that a schedule can break."""
 
 TIMES = st.sampled_from([1, 2, 3, 5, 0.5, 1.25, 10])
+LEVELS = st.sampled_from([0, 0.5, 1, 2])
+INTENSITIES = st.sampled_from([1, 0.5, 0, 0.25])
 SUBMITS = st.sampled_from([0, 0, 1, 2, 0.5, 4, 7])
 
 
@@ -67,6 +70,25 @@ def instances(
     estimates
         Whether the jobs have estimates.
     """
+    machines = draw(_machines(max_gpus, max_machines))
+    one = _jobs(machines, max_instances, estimates)
+    jobs = draw(st.lists(one, min_size=min_jobs, max_size=max_jobs))
+    return PlacementInstance(
+        machines=machines,
+        jobs=jobs,
+        price=2.84,
+        slowdown={
+            "communication": draw(LEVELS) if slowdowns else 0,
+            "contention": draw(LEVELS) if slowdowns and contention else 0,
+        },
+        gpu_weight=draw(among(0, 0.1, 1)) if gpu_weights else 0,
+        window=draw(among(64, 1, 2, 3)) if windows else 64,
+    )
+
+
+@cache
+def _machines(max_gpus: int, most: int) -> st.SearchStrategy[list[dict[str, Any]]]:
+    """Return the strategy of at most so many machines, often alike."""
     machine = st.fixed_dictionaries(
         {
             "gpus": st.integers(0, max_gpus) | st.just(max_gpus),
@@ -74,22 +96,8 @@ def instances(
             "memory": st.sampled_from([16, 8, 32]),
         }
     )
-    alike = st.builds(lambda one, count: [one] * count, machine, st.integers(1, max_machines))
-    machines = draw(alike | st.lists(machine, min_size=1, max_size=max_machines))
-    one = _jobs(machines, max_instances, estimates)
-    jobs = draw(st.lists(one, min_size=min_jobs, max_size=max_jobs))
-    level = st.sampled_from([0, 0.5, 1, 2])
-    return PlacementInstance(
-        machines=machines,
-        jobs=jobs,
-        price=2.84,
-        slowdown={
-            "communication": draw(level) if slowdowns else 0,
-            "contention": draw(level) if slowdowns and contention else 0,
-        },
-        gpu_weight=draw(st.sampled_from([0, 0.1, 1])) if gpu_weights else 0,
-        window=draw(st.sampled_from([64, 1, 2, 3])) if windows else 64,
-    )
+    alike = st.builds(lambda one, count: [one] * count, machine, st.integers(1, most))
+    return alike | st.lists(machine, min_size=1, max_size=most)
 
 
 @st.composite
@@ -97,20 +105,20 @@ def _jobs(
     draw: st.DrawFn, machines: list[dict[str, Any]], max_instances: int, estimates: bool
 ) -> dict[str, Any]:
     """Draw a job that fits on these machines: an instance fits on one of them, and all on all of them."""
-    largest = machines[draw(st.integers(0, len(machines) - 1))]
-    gpus = draw(st.integers(0, largest["gpus"]))
+    largest = machines[draw(integers(0, len(machines) - 1))]
+    gpus = draw(integers(0, largest["gpus"]))
     job = {
         "gpus": gpus,
-        "cpus": draw(st.sampled_from([1, 0.5, 2, largest["cpus"]] + ([0] if gpus else []))),
-        "memory": draw(st.sampled_from([1, 2, 4, largest["memory"], 0])),
+        "cpus": draw(among(1, 0.5, 2, largest["cpus"], *([0] if gpus else []))),
+        "memory": draw(among(1, 2, 4, largest["memory"], 0)),
     }
     fitting = sum(_room(machine, job) for machine in machines)
     return {
         "submit": draw(SUBMITS),
         "duration": draw(TIMES),
-        "instances": draw(st.integers(1, min(max_instances, fitting))),
+        "instances": draw(integers(1, min(max_instances, fitting))),
         **job,
-        "intensity": draw(st.sampled_from([1, 0.5, 0, 0.25])),
+        "intensity": draw(INTENSITIES),
         **({"estimate": draw(TIMES)} if estimates else {}),
     }
 
@@ -127,9 +135,10 @@ def schedules(draw: st.DrawFn, instance: PlacementInstance) -> Schedule:
     while simulator.advance():
         free, rows, at = simulator.state.free.copy(), np.zeros((64, 3), dtype=np.int64), 0
         idle = simulator.state.clock[kernels.RUNNING] == 0
-        for job in draw(st.permutations(simulator.pending.tolist())):
+        pending = simulator.pending.tolist()
+        for job in [pending[i] for i in draw(orders(len(pending)))]:
             if draw(st.booleans()) or (idle and at == 0):
-                order = np.array(draw(st.permutations(range(len(free)))))
+                order = np.array(draw(orders(len(free))))
                 need, instances = instance.jobs.need[job], instance.jobs.instances[job]
                 rows = np.concatenate([rows, np.zeros((len(free), 3), dtype=np.int64)])
                 at = kernels.fill(free, need, instances, order, job, rows, at)
@@ -155,10 +164,10 @@ def faults(
         The names to choose from.
     """
     assume(len(instance.jobs))
-    constraint = draw(st.sampled_from(list(constraints)))
+    constraint = draw(among(*constraints))
     good = draw(schedules(instance))
     start, finish, rows = good.start.copy(), good.finish.copy(), good.rows.tolist()
-    at = draw(st.integers(0, len(rows) - 1))
+    at = draw(integers(0, len(rows) - 1))
     job, _, count = rows[at]
     capacity = instance.setting.capacity
     match constraint:

@@ -10,13 +10,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeVar
 
 import numpy as np
 from hypothesis import assume
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
 from ..models.selection.channels import LARGEST
 from ..models.selection.gang_generate import generate as generate_gangs
@@ -26,6 +25,7 @@ from ..models.selection.noise import NOISES
 from ..models.selection.setting import Setting
 from . import selection_gang as gang
 from .kit import LONG, Kit, Target, times
+from .strategies import among, arrays, integers, orders
 
 DEMANDS = st.integers(0, 3)
 CAPACITIES = st.integers(0, 6)
@@ -64,29 +64,29 @@ def instances(
     demands, capacities
         Strategies for whole numbers.
     """
-    L, R, K = (draw(st.integers(1, most)) for most in (max_ports, max_servers, max_kinds))
-    pairs = [(port, server) for port in range(L) for server in range(R)]
-    joined = draw(
-        st.lists(
-            st.sampled_from(pairs),
-            unique=True,
-            min_size=min(min_channels, len(pairs)),
-            max_size=min(max_channels, len(pairs)),
-        )
-    )
-    count, slots = len(joined), draw(st.integers(min_slots, max_slots))
-    noise = draw(st.sampled_from(list(noises)))
+    L, R, K = (draw(integers(1, most)) for most in (max_ports, max_servers, max_kinds))
+    joined = draw(_edges(L, R, min_channels, max_channels))
+    count, slots = len(joined), draw(integers(min_slots, max_slots))
+    noise = draw(among(*noises))
     return SelectionInstance(
         edges=joined,
-        demand=draw(arrays(np.int64, (count, K), elements=demands)),
-        capacity=draw(arrays(np.int64, K, elements=capacities)),
-        mean=draw(arrays(float, count, elements=MEANS)),
+        demand=draw(arrays(np.int64, (count, K), demands)),
+        capacity=draw(arrays(np.int64, K, capacities)),
+        mean=draw(arrays(float, count, MEANS)),
         noise=noise,
-        scale=draw(arrays(float, count, elements=SCALES)) if noise == "clipped-normal" else None,
-        arrivals=draw(arrays(np.int64, (slots, L), elements=st.integers(0, 1))),
-        seed=draw(st.integers(0, 9)),
-        cost=draw(arrays(float, count, elements=COSTS)),
+        scale=draw(arrays(float, count, SCALES)) if noise == "clipped-normal" else None,
+        arrivals=draw(arrays(np.int64, (slots, L), integers(0, 1))),
+        seed=draw(integers(0, 9)),
+        cost=draw(arrays(float, count, COSTS)),
     )
+
+
+@cache
+def _edges(ports: int, servers: int, least: int, most: int) -> st.SearchStrategy[list[tuple[int, int]]]:
+    """Return the strategy of pairs (port, server), as many as there can be of ``least`` to ``most``."""
+    pairs = [(port, server) for port in range(ports) for server in range(servers)]
+    least, most = (min(number, len(pairs)) for number in (least, most))
+    return st.lists(st.sampled_from(pairs), unique=True, min_size=least, max_size=most)
 
 
 def settings(**limits: Any) -> st.SearchStrategy[Setting]:
@@ -118,7 +118,7 @@ def decisions(
     wanted = draw(arrays(np.bool_, count)) & usable
     left = setting.capacity.copy()
     x = np.zeros(count)
-    for e in draw(st.permutations(range(count))):
+    for e in draw(orders(count)):
         if wanted[e] and (setting.demand[e] <= left).all():
             x[e] = 1.0
             left -= setting.demand[e]
@@ -130,10 +130,10 @@ def decisions(
         breaks.append("arrival")
     if (setting.demand[usable].sum(axis=0) > setting.capacity).any():
         breaks.append("capacity")
-    match draw(st.sampled_from(breaks)):
+    match draw(among(*breaks)):
         case "binary":
-            at = draw(st.integers(0, count - 1))
-            x[at] = draw(st.sampled_from([0.5, 2.0, -1.0, 1.0 + 1e-6, np.inf, np.nan]))
+            at = draw(integers(0, count - 1))
+            x[at] = draw(among(0.5, 2.0, -1.0, 1.0 + 1e-6, np.inf, np.nan))
         case "arrival":
             x[draw(st.sampled_from(np.flatnonzero(~usable).tolist()))] = 1.0
         case _:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
 from ..models.selection.gang import SelectionGangInstance
 from ..models.selection.noise import NOISES
 from .kit import LONG
+from .strategies import among, arrays, integers
 
 MEANS = st.sampled_from([0.0, 1.0, 0.5, 0.25]) | st.floats(0.0, 1.0, allow_subnormal=False)
 """Means of channels: often tied, and often at the ends."""
@@ -42,25 +43,31 @@ def gang_instances(
     max_devices
         The most devices of a kind on a server or in a demand.
     """
-    L, R, K = (draw(st.integers(1, most)) for most in (max_ports, max_servers, max_kinds))
-    owner = [p for p in range(L) for _ in range(draw(st.integers(0, max_tasks)))]
-    pairs = [(q, r) for q in range(len(owner)) for r in range(R)]
-    joined = draw(st.lists(st.sampled_from(pairs), unique=True, max_size=max_channels)) if pairs else []
-    slots = draw(st.integers(min_slots, max_slots))
-    noise = draw(st.sampled_from(NOISES))
-    devices = st.integers(0, max_devices)
+    L, R, K = (draw(integers(1, most)) for most in (max_ports, max_servers, max_kinds))
+    owner = [p for p in range(L) for _ in range(draw(integers(0, max_tasks)))]
+    joined = draw(_channels(len(owner), R, max_channels)) if owner else []
+    slots = draw(integers(min_slots, max_slots))
+    noise = draw(among(*NOISES))
+    devices = integers(0, max_devices)
     return SelectionGangInstance(
         channels=joined,
         task_port=owner,
-        demand=draw(arrays(np.int64, (len(owner), K), elements=devices)),
-        capacity=draw(arrays(np.int64, (R, K), elements=devices)),
-        minimum=draw(arrays(np.int64, L, elements=st.integers(0, max_tasks + 1))),
-        mean=draw(arrays(float, len(joined), elements=MEANS)),
+        demand=draw(arrays(np.int64, (len(owner), K), devices)),
+        capacity=draw(arrays(np.int64, (R, K), devices)),
+        minimum=draw(arrays(np.int64, L, integers(0, max_tasks + 1))),
+        mean=draw(arrays(float, len(joined), MEANS)),
         noise=noise,
         scale=np.full(len(joined), 0.25) if noise == "clipped-normal" else None,
-        arrivals=draw(arrays(np.int64, (slots, L), elements=st.integers(0, 1))),
-        seed=draw(st.integers(0, 3)),
+        arrivals=draw(arrays(np.int64, (slots, L), integers(0, 1))),
+        seed=draw(integers(0, 3)),
     )
+
+
+@cache
+def _channels(tasks: int, servers: int, most: int) -> st.SearchStrategy[list[tuple[int, int]]]:
+    """Return the strategy of at most so many pairs (task, server)."""
+    pairs = [(task, server) for task in range(tasks) for server in range(servers)]
+    return st.lists(st.sampled_from(pairs), unique=True, max_size=most)
 
 
 def _gang(
