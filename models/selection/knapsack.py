@@ -123,6 +123,9 @@ class Knapsack:
         self.table_bytes = 8 * self.full_states * count
         self.exact = self.table_bytes <= most
         step = _steps(capacity, max(1, most // (8 * count)))
+        told = capacity >= step  # kinds of one level alone tell nothing
+        told[-2:] = True
+        demand, capacity, step = demand[:, told], capacity[told], step[told]
         self._needs = frozen_copy(demand // step)
         levels = capacity // step + 1
         self.states = int(levels.prod())
