@@ -49,10 +49,12 @@ STRICT: dict[str, Callable[[], Any]] = {
     for kind in ORDERED
 }
 EVERY: dict[str, Callable[[], Any]] = {**POLICIES, **STRICT}
+# Being strict is the same line of code for all: these have every order and every rule once.
+CHECKED = (*POLICIES, "fifo-firstfit, strict", "drf-loadbalance, strict", "sjf-consolidate, strict")
 CHECKS = [
     pytest.param(run, id=f"{name}-{check}")
-    for name, make in EVERY.items()
-    for check, run in policy_checks(make, seeds=(0, 1) if name in POLICIES else (0,))
+    for name in CHECKED
+    for check, run in policy_checks(EVERY[name], seeds=(0, 1) if name in POLICIES else (0,))
 ]
 
 
