@@ -38,11 +38,19 @@ def rooms(capacity: np.ndarray, need: np.ndarray, most: int) -> np.ndarray:
 def fewest_machines(capacity: np.ndarray, jobs: Jobs) -> np.ndarray:
     """Return the fewest machines that hold each job when they are empty, M + 1 if none do, shape (n,)."""
     kinds, kind = np.unique(np.column_stack([jobs.need, jobs.instances]), axis=0, return_inverse=True)
-    result = np.empty(len(kinds), dtype=np.int64)
-    for i, (*need, instances) in enumerate(kinds.tolist()):
-        fitting = np.cumsum(np.sort(rooms(capacity, np.array(need), instances))[::-1])
-        result[i] = np.searchsorted(fitting, instances) + 1
+    result, step = np.empty(len(kinds), dtype=np.int64), max(1, AT_A_TIME // max(1, capacity.size))
+    for first in range(0, len(kinds), step):
+        *needs, most = kinds[first : first + step].T[:, :, None]
+        fits = most
+        for need, has in zip(needs, capacity.T, strict=True):
+            fits = np.minimum(fits, np.where(need > 0, has // np.maximum(need, 1), most))
+        fitting = np.cumsum(np.sort(fits, axis=1)[:, ::-1], axis=1)
+        result[first : first + step] = (fitting < most).sum(axis=1) + 1
     return result[kind.reshape(-1)]
+
+
+AT_A_TIME = 10**5
+"""Amounts of machines that are compared with needs at a time."""
 
 
 def blank_state(table: Table) -> State:
