@@ -20,7 +20,7 @@ from ..models.admission.generate import generate
 from ..models.admission.instance import AdmissionInstance
 from ..models.admission.jobs import LARGEST, MOST_CHUNKS, Job
 from ..models.admission.schedule import Schedule
-from .kit import LONG, Kit, Target
+from .kit import LONG, Kit, Target, afresh
 from .strategies import among, integers, orders
 
 __all__ = ["CONSTRAINTS", "Schedule", "alter", "degenerate", "faults", "instances", "jobs", "ordinary"]
@@ -297,6 +297,7 @@ def _random(seed: int, *, horizon: int = 6, count: int = 7, machines: int = 2, s
     )
 
 
+@afresh
 def ordinary() -> dict[str, AdmissionInstance]:
     """Return the instances that policies are checked on: scarce, ample, and with a job that cannot run."""
     mixed = _random(2, horizon=5, count=5, machines=3, size=1.5).to_dict()
@@ -308,11 +309,13 @@ def ordinary() -> dict[str, AdmissionInstance]:
     }
 
 
+@afresh
 def long() -> dict[str, AdmissionInstance]:
     """Return an instance of many slots."""
     return {"many slots": _random(4, horizon=LONG, count=40, size=2.0)}
 
 
+@afresh
 def degenerate() -> dict[str, AdmissionInstance]:
     """Return instances at the edge of what is allowed."""
 

@@ -23,7 +23,7 @@ from ..models.allocation.generate import generate
 from ..models.allocation.instance import AllocationInstance
 from ..models.allocation.setting import Setting
 from ..models.allocation.utility import KINDS
-from .kit import LONG, Kit, Target, times
+from .kit import LONG, Kit, Target, afresh, times
 from .strategies import among, arrays, integers
 
 SIZES = st.sampled_from([0.0, 1.0, 2.0, 0.5, 3.0]) | st.floats(2.0**-10, 10.0)
@@ -137,6 +137,7 @@ def _random(seed: int, *, jobs: int = 1, slots: int = 12, scale: float = 1.0) ->
     )
 
 
+@afresh
 def ordinary() -> dict[str, AllocationInstance]:
     """Return the instances that policies are checked on: single jobs, several at once, plenty of room."""
     roomy = _random(2).to_dict()
@@ -148,11 +149,13 @@ def ordinary() -> dict[str, AllocationInstance]:
     }
 
 
+@afresh
 def long() -> dict[str, AllocationInstance]:
     """Return an instance of many slots."""
     return {"many slots": _random(6, slots=LONG)}
 
 
+@afresh
 def degenerate() -> dict[str, AllocationInstance]:
     """Return instances at the edge of what is allowed."""
     some = _random(3)
@@ -215,6 +218,7 @@ def gang_instances(draw: st.DrawFn, /, *, max_tasks: int = 2, **limits: Any) -> 
     )
 
 
+@afresh
 def ordinary_gangs() -> dict[str, AllocationGangInstance]:
     """Return the gang instances that policies are checked on; tiny, as they may solve integer programs."""
     return {
@@ -223,6 +227,7 @@ def ordinary_gangs() -> dict[str, AllocationGangInstance]:
     }
 
 
+@afresh
 def long_gangs() -> dict[str, AllocationGangInstance]:
     """Return a gang instance of many slots."""
     return {"many slots": _gang([[0, 0], [1, 0]], [[2.25]], "log", LONG, seed=2)}
@@ -244,6 +249,7 @@ def _gang(edges: Any, capacity: Any, family: str, slots: int, seed: int) -> Allo
     return AllocationGangInstance(base, demand=list(demand), floor=list(0.5 * demand), minimum=[2, 1])
 
 
+@afresh
 def degenerate_gangs() -> dict[str, AllocationGangInstance]:
     """Return gang instances at the edge of what is allowed: the fractional ones in gangs, and gangs' own."""
     some = ordinary_gangs()["two tasks"]

@@ -23,7 +23,7 @@ from ..models.placement.instance import PlacementInstance, taken_schedule
 from ..models.placement.jobs import LARGEST, LONGEST, TICKS
 from ..models.placement.schedule import Schedule
 from ..models.placement.simulator import Simulator
-from .kit import LONG, Kit, Target
+from .kit import LONG, Kit, Target, afresh
 from .strategies import among, integers, orders
 
 __all__ = ["CONSTRAINTS", "Schedule", "alter", "degenerate", "faults", "instances", "ordinary", "schedules"]
@@ -250,6 +250,7 @@ def _random(
     )
 
 
+@afresh
 def ordinary() -> dict[str, PlacementInstance]:
     """Return the instances that policies are checked on: scarce, ample and different machines.
 
@@ -266,6 +267,7 @@ def ordinary() -> dict[str, PlacementInstance]:
     }
 
 
+@afresh
 def long() -> dict[str, PlacementInstance]:
     """Return an instance of many jobs, and so of more decision epochs."""
     return {"many jobs": _random(5, [(8, 32, 64)] * 2, count=LONG + 20, window=8)}
@@ -279,6 +281,7 @@ def _jobs_with(*changes: dict[str, Any]) -> list[dict[str, Any]]:
     return [PLAIN | change for change in changes]
 
 
+@afresh
 def degenerate() -> dict[str, PlacementInstance]:
     """Return instances at the edge of what is allowed; their jobs have estimates."""
     plain = {"gpus": 2, "cpus": 8, "memory": 8}

@@ -24,7 +24,7 @@ from ..models.selection.instance import ChannelInstance, SelectionInstance
 from ..models.selection.noise import NOISES
 from ..models.selection.setting import Setting
 from . import selection_gang as gang
-from .kit import LONG, Kit, Target, times
+from .kit import LONG, Kit, Target, afresh, times
 from .strategies import among, arrays, integers, orders
 
 DEMANDS = st.integers(0, 3)
@@ -164,6 +164,7 @@ def _random(seed: int, *, capacity: int = 6, slots: int = 9, noise: str = "berno
     )
 
 
+@afresh
 def ordinary() -> dict[str, SelectionInstance]:
     """Return the instances that policies are checked on: scarce devices, two kinds of noise, much room."""
     return {
@@ -173,11 +174,13 @@ def ordinary() -> dict[str, SelectionInstance]:
     }
 
 
+@afresh
 def long() -> dict[str, SelectionInstance]:
     """Return an instance of many slots."""
     return {"many slots": _random(4, slots=LONG)}
 
 
+@afresh
 def degenerate() -> dict[str, SelectionInstance]:
     """Return instances at the edge of what is allowed."""
     some = _random(3)

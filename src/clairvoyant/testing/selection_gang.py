@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ..models.selection.gang import SelectionGangInstance
 from ..models.selection.noise import NOISES
-from .kit import LONG
+from .kit import LONG, afresh
 from .strategies import among, arrays, integers
 
 MEANS = st.sampled_from([0.0, 1.0, 0.5, 0.25]) | st.floats(0.0, 1.0, allow_subnormal=False)
@@ -91,6 +91,7 @@ def _gang(
     )
 
 
+@afresh
 def ordinary_gangs() -> dict[str, SelectionGangInstance]:
     """Return the instances that policies are checked on; tiny, as they may solve integer programs."""
     return {
@@ -99,11 +100,13 @@ def ordinary_gangs() -> dict[str, SelectionGangInstance]:
     }
 
 
+@afresh
 def long_gangs() -> dict[str, SelectionGangInstance]:
     """Return an instance of many slots."""
     return {"many slots": _gang(2, 2, [1, 1], tasks=(2, 1), slots=LONG, seed=2)}
 
 
+@afresh
 def degenerate_gangs() -> dict[str, SelectionGangInstance]:
     """Return instances at the edge of what is allowed."""
     some = _gang(2, 2, [2, 1, 1], slots=3)
