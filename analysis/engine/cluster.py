@@ -18,7 +18,7 @@ import sys
 import threading
 import uuid
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from functools import cache
@@ -242,7 +242,7 @@ class Cluster:
         if self._process is not None:
             self._process.communicate()  # closes its standard input, with which it ends
 
-    def run(self, cells: Iterable[Cell]) -> Iterator[list[tuple[Cell, Answer]]]:
+    def run(self, cells: Iterable[Cell]) -> Generator[list[tuple[Cell, Answer]], None, None]:
         """Yield what became of cells as they end; now and then nothing, so that progress can be told.
 
         When a worker dies, Dask begins all that it had to do elsewhere, and after some such deaths gives all

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import clairvoyant as cv
+from clairvoyant.cli.output import interval
 from clairvoyant.models.admission.generate import generate
 from clairvoyant.models.admission.instance import AdmissionInstance
 from clairvoyant.models.admission.schedule import Schedule
@@ -275,9 +276,7 @@ def test_play_without_the_optimum_has_no_ratio(tiny: Path, run: Run) -> None:
     ],
 )
 def test_a_ratio_is_a_number_or_an_interval(ratio: tuple[float, float], shown: str) -> None:
-    from clairvoyant.cli.rendering import _ratio
-
-    assert _ratio(dict(zip(("ratio", "ratio_at_most"), ratio, strict=True))) == shown
+    assert interval(*ratio) == shown
 
 
 # policies, oracles

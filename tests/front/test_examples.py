@@ -46,12 +46,12 @@ class Stranger:
         path = os.pathsep.join(map(str, (self.site, ROOT / "src")))
         self._environment = {**os.environ, "PYTHONPATH": path, "COLUMNS": "200"}
 
-    def run(self, *words: str | Path) -> str:
+    def run(self, *words: str | Path, **changes: str) -> str:
         """Run Python with arguments and return what it prints; what it logs stands in ``log``."""
         done = subprocess.run(
             [sys.executable, *map(str, words)],
             cwd=self.folder,
-            env=self._environment,
+            env=self._environment | changes,
             capture_output=True,
             text=True,
             check=False,
@@ -190,7 +190,7 @@ def test_a_problem_without_claims_has_a_section_of_its_own(stranger: Stranger) -
     (site / "mute-1.0.dist-info" / "entry_points.txt").write_text(points, encoding="utf-8")
     path = os.pathsep.join(map(str, (site, stranger.site, ROOT / "src")))
     options = ["--problem", "mute-trading", "--quick", "--workers", "2", "--out", "mute-report", "--json"]
-    told = json.loads(stranger.run("clairvoyant", "audit", *options, PYTHONPATH=path))
+    told = json.loads(stranger.run("-m", "clairvoyant", "audit", *options, PYTHONPATH=path))
     assert told["passed"]
     assert {claim["id"]: claim["verdict"] for claim in told["claims"]} == dict.fromkeys(
         ("mute-trading/oracles", "mute-trading/contract", "mute-trading/bound"), "holds"

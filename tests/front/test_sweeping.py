@@ -11,20 +11,21 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import clairvoyant as cv
-from clairvoyant import sweeping
+from clairvoyant import api, sweeping
 from clairvoyant.analysis.engine import worker
-from clairvoyant.analysis.engine.cells import Answer, Cell, State
+from clairvoyant.analysis.engine.cells import Answer, Cell, State, source_of
 from clairvoyant.analysis.plots import to_svg
 from clairvoyant.analysis.results import plot_results
 from clairvoyant.models.base import InputError
 from clairvoyant.problems import problems, rival
 from clairvoyant.tables import compared, summary, write_table
 
-SMALL = {"problem": "allocation", "size": "tiny", "policies": ["ogasched", "fairness"]}
+SMALL: dict[str, Any] = {"problem": "allocation", "size": "tiny", "policies": ["ogasched", "fairness"]}
 TIMES = ["seconds"]
 
 
@@ -76,7 +77,7 @@ def keys(*blocks: dict[str, Any]) -> list[str]:
 def test_the_numbers_are_those_of_play_and_solve(problem: str, store: Path) -> None:
     record = problems()[problem]
     oracle, policy = rival(problem), next(iter(cv.list_policies(problem)))
-    instance = cv.generate(problem, size="tiny", **record.small)
+    instance = api.generate(problem, size="tiny", **record.small)
     options = {name: [value] for name, value in record.small.items()}
     block = {
         "problem": problem,
@@ -215,7 +216,7 @@ def test_a_change_of_the_source_concerns_what_depends_on_it(monkeypatch: pytest.
             ("allocation", "fairness", "stationary"),
         )
     ]
-    real, before = sweeping.source_of, keys(*blocks)
+    real, before = source_of, keys(*blocks)
 
     def changed(layer: str, room: str) -> list[bool]:
         def source(layers: tuple[str, ...], rooms: tuple[str, ...]) -> str:
@@ -436,15 +437,15 @@ def test_a_figure_shows_means_and_bands_of_every_policy(frame: pd.DataFrame) -> 
     lines = {line.get_label(): line for line in ax.get_lines()}
     assert list(lines) == SMALL["policies"]
     ours = frame[frame["policy"] == "fairness"].groupby("option.contention")["regret_low"].mean()
-    assert list(lines["fairness"].get_xdata()) == [1.0, 2.0]
-    assert list(lines["fairness"].get_ydata()) == pytest.approx(list(ours))
+    assert np.asarray(lines["fairness"].get_xdata()).tolist() == [1.0, 2.0]
+    assert np.asarray(lines["fairness"].get_ydata()).tolist() == pytest.approx(list(ours))
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("contention", "regret")
     assert "95 % confidence" in to_svg(ax.figure)  # type: ignore[arg-type]
     part = frame[(frame["policy"] != "ogasched") | (frame["option.contention"] > 1.0)]
     again = plot_results(part, "option.contention", policies=["ogasched", "fairness"], bands=False)
     (line, other) = again.get_lines()
     assert [line.get_label(), other.get_label()] == ["ogasched", "fairness"]
-    assert math.isnan(line.get_ydata()[0])  # type: ignore[index]
+    assert math.isnan(np.asarray(line.get_ydata())[0])
     assert "95 % confidence" not in to_svg(again.figure)  # type: ignore[arg-type]
 
 
