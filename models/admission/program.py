@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base import InputError
 from ..program import CAREFUL, PyomoProgram
 from ..stopwatch import library
 from .instance import AdmissionInstance
 from .jobs import Job
+from .schedule import Plan
 from .setting import Setting
 
 BITS = 12
@@ -44,6 +46,13 @@ POOLED_EQUATIONS = (
     "            sum_i w_i^r Y[i,t] <= sum_h c_h^r          for all r, t                (4) added up",
     "            sum_i s_i^r Z[i,t] <= sum_k c_k^r          for all r, t                (5) added up",
     "            u binary, Y and Z whole, Y <= M_i                                      (11)-(13)",
+)
+SCHEDULE_EQUATIONS = (
+    "maximise    sum_l f_i(t_l - a_i) x[l]                                              (14)",
+    "subject to  sum_l w_i^r y_h^l(t) x[l] <= c_h^r         for all h, r, t             (15)",
+    "            sum_l s_i^r z_k^l(t) x[l] <= c_k^r         for all k, r, t             (16)",
+    "            sum_{l of i} x[l] <= 1                     for all i                   (17)",
+    "            x binary                                   l: a schedule of its job i  (18)",
 )
 
 
@@ -174,6 +183,55 @@ def pooled_program(instance: AdmissionInstance) -> PyomoProgram:
     return _program(m, shapes, "A relaxation with pooled machines", instance, POOLED_EQUATIONS)
 
 
+def schedule_program(instance: AdmissionInstance, plans: Sequence[Plan]) -> PyomoProgram:
+    """Declare the choice among given schedules of the jobs, (14)-(18).
+
+    The multipliers of its linear relaxation are prices: of (15) and (16) those of machines, of (17) the
+    payoffs mu_i of (19).
+
+    Parameters
+    ----------
+    instance
+        The instance.
+    plans
+        Schedules of single jobs. What a plan earns is what its schedule earns by (1), its completion and its
+        prices do not count.
+
+    Returns
+    -------
+    PyomoProgram
+        Variable ``x`` [plan]; rows ``job`` (17) [job], and ``worker_capacity`` (15) and ``server_capacity``
+        (16) [machine, resource, slot].
+
+    Raises
+    ------
+    InputError
+        If a plan breaks a constraint by itself.
+    """
+    pyo = library("pyomo.environ")
+
+    for number, plan in enumerate(plans):
+        broken = instance.violations(plan.schedule)
+        if broken or plan.schedule.jobs.tolist() != [plan.job]:
+            why = broken[0] if broken else f"its schedule is not one of job {plan.job}"
+            raise InputError(f"plans[{number}]: {why}")
+    m = pyo.ConcreteModel("schedules")
+    m.x = pyo.Var(range(len(plans)), domain=pyo.Binary)
+    utilities = [float(instance.rewards(plan.schedule).sum()) for plan in plans]
+    m.utility = pyo.Objective(expr=_linear(utilities, list(m.x.values())), sense=pyo.maximize)
+    of_job: dict[int, list[Any]] = {}
+    for number, plan in enumerate(plans):
+        of_job.setdefault(plan.job, []).append(m.x[number])
+    m.job = _constraints({i: (None, _linear([1] * len(xs), xs), 1) for i, xs in sorted(of_job.items())})
+    for side, parts in (
+        (_workers(instance), [plan.schedule.workers for plan in plans]),
+        (_servers(instance), [plan.schedule.servers for plan in plans]),
+    ):
+        setattr(m, f"{side.name}_capacity", _constraints(_used(side, parts, m.x)))
+    title = f"The best of {len(plans)} schedules"
+    return _program(m, {"x": (len(plans),)}, title, instance, SCHEDULE_EQUATIONS)
+
+
 class _Side(NamedTuple):
     """The machines of one kind: what they have, and what a worker or parameter server of each job takes."""
 
@@ -260,6 +318,21 @@ def _capacities(side: _Side, x: Mapping[tuple[int, int, int], Any]) -> dict[Any,
                 row = capacity_row(side.needs[asking, r].tolist(), [v.ub for v in xs], capacity)
                 if row is not None:
                     rows[h, r, t] = _scaled(row, xs)
+    return rows
+
+
+def _used(side: _Side, parts: Sequence[np.ndarray], x: Any) -> dict[Any, tuple[Any, Any, Any]]:
+    """Return the rows (15) or (16) that can bind, of schedules with the rows (slot, job, machine, count)."""
+    taken: dict[tuple[int, int, int], dict[int, int]] = {}
+    for number, part in enumerate(parts):
+        for slot, i, h, count in part.tolist():
+            for r in np.flatnonzero(side.needs[i]).tolist():
+                taken.setdefault((h, r, slot - 1), {})[number] = count * int(side.needs[i, r])
+    rows = {}
+    for (h, r, t), needs in sorted(taken.items()):
+        row = capacity_row(list(needs.values()), [1] * len(needs), int(side.capacity[h, r]))
+        if row is not None:
+            rows[h, r, t] = _scaled(row, [x[number] for number in needs])
     return rows
 
 

@@ -22,9 +22,11 @@ from clairvoyant.models.admission.program import (
     compact_program,
     least_ratio,
     pooled_program,
+    schedule_program,
     timing,
 )
 from clairvoyant.models.admission.schedule import Offer, Plan, Schedule, cheapest_schedule
+from clairvoyant.models.base import InputError
 from clairvoyant.models.program import PyomoProgram
 from clairvoyant.testing.admission import instances
 
@@ -45,7 +47,11 @@ def plans(instance: AdmissionInstance, costs: tuple[float, ...] = (0.0, 1e-3, 1.
 
 
 def programs() -> dict[str, PyomoProgram]:
-    return {"compact": compact_program(SMALL), "pooled": pooled_program(SMALL)}
+    return {
+        "compact": compact_program(SMALL),
+        "pooled": pooled_program(SMALL),
+        "schedules": schedule_program(SMALL, plans(SMALL)),
+    }
 
 
 def solved(program: PyomoProgram) -> float:
@@ -55,7 +61,7 @@ def solved(program: PyomoProgram) -> float:
 
 
 @pytest.mark.parametrize("ending", ["lp", "mps"])
-@pytest.mark.parametrize("name", ["compact", "pooled"])
+@pytest.mark.parametrize("name", ["compact", "pooled", "schedules"])
 def test_an_exported_program_has_the_same_optimum(tmp_path: Path, name: str, ending: str) -> None:
     program = programs()[name]
     path = tmp_path / f"program.{ending}"
@@ -86,6 +92,7 @@ def test_print_shows_the_equations_beside_the_declaration() -> None:
         "sum_i w_i^r Y[i,t] <= sum_h c_h^r          for all r, t                (4) added up"
         in texts["pooled"]
     )
+    assert all(f"({number})" in texts["schedules"] for number in range(14, 19))
     assert "worker_capacity : Size=" in texts["compact"]
     assert "4 jobs, 5 slots, 2 + 2 machines, 5 resources" in texts["compact"]
 
@@ -145,10 +152,16 @@ def test_deadlines_and_cuts_hold_for_every_plan(instance: AdmissionInstance) -> 
 
 @given(instances(max_jobs=3))
 @hypothesis_settings(max_examples=25, deadline=None)
-def test_schedules_earn_no_more_than_with_pooled_machines(instance: AdmissionInstance) -> None:
+def test_given_schedules_earn_no_more_than_the_best_and_these_no_more_than_pooled(
+    instance: AdmissionInstance,
+) -> None:
     assume(able(instance))
-    compact, pooled = solved(compact_program(instance)), solved(pooled_program(instance))
-    assert compact <= pooled + 1e-6 * max(1.0, pooled)
+    chosen = schedule_program(instance, plans(instance))
+    compact, pooled = compact_program(instance), pooled_program(instance)
+    values = [solved(program) for program in (chosen, compact, pooled)]
+    tolerance = 1e-6 * max(1.0, values[2])
+    assert values[0] <= values[1] + tolerance
+    assert values[1] <= values[2] + tolerance
 
 
 def read(program: PyomoProgram) -> Schedule:
@@ -172,6 +185,16 @@ def test_a_solution_of_the_compact_program_is_a_schedule_of_its_value(instance: 
     assert float(instance.rewards(schedule).sum()) == pytest.approx(solved(program), rel=1e-6, abs=1e-6)
 
 
+def test_schedules_of_the_optimum_give_the_optimum() -> None:
+    best = read(compact_program(SMALL))
+    completions = SMALL.completions(best)
+    parts = [Plan(i, int(completions[i]), 0.0, 0.0, best.of_job(i)) for i in best.jobs.tolist()]
+    program = schedule_program(SMALL, [*plans(SMALL), *parts])
+    solution = program.solve(gap=0.0)
+    assert solution.value == pytest.approx(solved(compact_program(SMALL)), abs=1e-6)
+    assert solution.variables["x"].shape == (len(plans(SMALL)) + len(parts),)
+
+
 def one_slot(machines: list[list[float]], workers: list[tuple[float, float]]) -> AdmissionInstance:
     """Jobs of one worker-slot, each with its demand and a utility of half its priority."""
     jobs = [
@@ -193,7 +216,13 @@ def one_slot(machines: list[list[float]], workers: list[tuple[float, float]]) ->
 def test_a_job_is_chosen_once_and_machines_are_not_overfilled() -> None:
     """One machine, two jobs that need it whole: the better one, once."""
     instance = one_slot([[1]], [(1, 6), (1, 10)])
-    for program in (compact_program(instance), pooled_program(instance)):
+    given_plans = plans(instance, (0.0, 0.1))
+    assert len(given_plans) == 4
+    for program in (
+        schedule_program(instance, given_plans),
+        compact_program(instance),
+        pooled_program(instance),
+    ):
         assert solved(program) == pytest.approx(5.0)
 
 
@@ -213,7 +242,18 @@ def test_no_jobs_make_an_empty_program(machines: list[list[float]], tmp_path: Pa
     instance = AdmissionInstance(
         horizon=2, resources=["cpu"], worker_servers=machines, parameter_servers=machines, jobs=[]
     )
-    for program in (compact_program(instance), pooled_program(instance)):
+    for program in (compact_program(instance), pooled_program(instance), schedule_program(instance, [])):
         assert "0 jobs" in str(program)
         program.export(tmp_path / "empty.lp")
         assert (tmp_path / "empty.lp").read_text()
+
+
+def test_a_plan_that_breaks_a_constraint_is_refused() -> None:
+    first = plans(SMALL)[0]
+    crowded = first.schedule.workers.copy()
+    crowded[:, 3] += 1000
+    wrong = Plan(first.job, first.completion, 0.0, 0.0, Schedule(crowded, first.schedule.servers))
+    with pytest.raises(InputError, match=r"plans\[1\]: chunks"):
+        schedule_program(SMALL, [first, wrong])
+    with pytest.raises(InputError, match=r"plans\[0\]: its schedule is not one of job 99"):
+        schedule_program(SMALL, [Plan(99, first.completion, 0.0, 0.0, first.schedule)])
