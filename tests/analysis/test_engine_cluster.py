@@ -223,8 +223,8 @@ class OneWorker:
         names = {task.function.partition(":")[2] for task in self.at_hand}
         for task in self.at_hand:
             task.status = "error" if "kills" in names else "finished"
-            task.exception = lambda: KilledWorker("key", None, 0)  # type: ignore[arg-type]
-            if "kills" in names else None
+            why = KilledWorker("key", None, 0) if "kills" in names else None  # type: ignore[arg-type]
+            task.exception = lambda why=why: why
             mute = task.function.endswith("mute") and task.id.endswith("-0")
             if "kills" not in names and not mute:
                 self._tell(task.id, answer=asdict(Answer(State.DONE, 1)) | {"state": "done"})
