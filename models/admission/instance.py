@@ -25,7 +25,7 @@ MOST_SLOTS = 10_000
 MOST_UNITS = 2**62
 """The most that all machines of a kind have of a resource, in multiples of 1e-6."""
 
-MOST_REMARKS = 10
+MOST_TOLD = 10
 """How many of the jobs that can never finish are named."""
 
 
@@ -278,9 +278,9 @@ class AdmissionInstance(Declared[Setting]):
 
     def remarks(self) -> list[str]:
         """Name the jobs that can never finish, and why."""
-        lines = [f"jobs[{i}] can never finish: {why}" for i, why in self.never.items()]
-        more = len(lines) - MOST_REMARKS
-        return lines if more <= 0 else [*lines[:MOST_REMARKS], f"{more} more {things(more, 'jobs')} too"]
+        told = [f"jobs[{i}] can never finish: {why}" for i, why in self.never.items()]
+        more = len(told) - MOST_TOLD
+        return told if more <= 0 else [*told[:MOST_TOLD], f"{more} more {things(more, 'jobs')} too"]
 
     def decision_facts(self, decision: Schedule) -> dict[str, Any]:
         """Return the jobs that a schedule gets done, and the slots in which it does."""

@@ -200,7 +200,7 @@ class AllocationInstance(Declared[Setting]):
         Copy j of a port yields a job in the slots with more than j arrivals. Copies of a port stand together;
         a port that never yields a job keeps one copy. ``setting.copy_of`` names the port of each copy.
 
-        The number of copies shows how many jobs a port has at most at once, which nobody knows beforehand: a
+        The number of copies tells how many jobs a port has at most at once, which nobody knows beforehand: a
         policy that is to be online must not use a copy before it is seen, as OGASched does not.
         """
         s = self.setting

@@ -135,13 +135,13 @@ class PlacementInstance(Declared[Setting]):
         if not len(lost):
             return
         i = int(lost[0])
-        fitting = int(rooms(capacity, jobs.need[i], int(jobs.instances[i])).sum())
+        held = int(rooms(capacity, jobs.need[i], int(jobs.instances[i])).sum())
         short = [r for r in range(3) if (jobs.need[i, r] > capacity[:, r]).all()]
         why = [
             f"an instance needs {amount(jobs.need[i, r], r):g} {AMOUNTS[r]}, the largest machine has "
             f"{amount(capacity[:, r].max(), r):g}"
             for r in short
-        ] or [f"the empty machines hold {fitting} of {jobs.instances[i]} instances"]
+        ] or [f"the empty machines hold {held} of {jobs.instances[i]} instances"]
         more = f"; other jobs that do not fit either: {len(lost) - 1}" if len(lost) > 1 else ""
         place = sorted(range(len(given)), key=lambda k: given[k]["submit"])[i]
         raise InputError(
@@ -342,6 +342,6 @@ def taken_schedule(simulator: Simulator) -> Schedule:
     """Return the schedule of a simulation that has come to its end."""
     state = simulator.state
     job = np.repeat(np.arange(len(state.start)), state.spans)
-    first = np.repeat(state.first - np.cumsum(state.spans) + state.spans, state.spans)
-    rows = state.rows[first + np.arange(len(job))]
+    begin = np.repeat(state.first - np.cumsum(state.spans) + state.spans, state.spans)
+    rows = state.rows[begin + np.arange(len(job))]
     return Schedule(state.start.copy(), state.finish.copy(), np.column_stack([job, rows]))
