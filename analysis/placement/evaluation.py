@@ -187,8 +187,8 @@ def _against_fifo(
 
 def _check_heuristics(context: Context) -> Finding:
     sampled = seeds(context, 10, 10, 20)
-    places = settings(context, context.pick(60, 300, 4000))
-    crowded = Setup(context.pick(100, 1000, 4000), rho=context.pick(4.0, 2.0, 1.2))
+    places = settings(context, context.pick(120, 300, 4000))
+    crowded = Setup(context.pick(200, 1000, 4000), rho=context.pick(4.0, 2.0, 1.2))
     orders = ((DRF_FF, FIFO_FF), (DRF_LB, FIFO_LB))
     cells = [(w, s.on(c)) for s in places.values() for c in CLUSTERS for w in HEURISTICS]
     cells += [(w, crowded) for pair in orders for w in pair] + [(FIFO_FF, crowded.on("large"))]
