@@ -424,15 +424,16 @@ HARD = {"size": "tiny", "machines": 4, "rho": 1.2, "communication": 4.0, "conten
 def test_the_objective_improves() -> None:
     """On instances that are not trained on, with the same noise before and after.
 
-    With each of ten seeds it fell by 22 to 70 per cent of what FIFO-Consolidate costs.
+    With each of six seeds what it costs above FIFO-Consolidate fell to 29 to 65 per cent, and with advantages
+    of the wrong sign to 78 per cent or more.
     """
     plan = Plan.of(
         {
             "version": 1,
-            "seed": 0,
+            "seed": 4,
             "design": {"name": "da-mc", "hidden": 16},
             "jobs": HARD,
-            "training": {"iterations": 12, "episodes": 8, "jobs": 30, "minibatch": 128},
+            "training": {"iterations": 6, "episodes": 8, "jobs": 30, "minibatch": 128},
             "validation": {"instances": 8, "jobs": 30},
         }
     )
@@ -447,7 +448,7 @@ def test_the_objective_improves() -> None:
     before = cost()
     for _ in range(plan.training.iterations):
         trainer.iterate()
-    assert cost() < before - 10.0  # per cent of what FIFO-Consolidate costs
+    assert cost() < 0.72 * before
 
 
 @pytest.mark.parametrize(("name", "share"), [("da-mc", 0.9), ("dl2", 0.6), ("rifling", 0.98)])
