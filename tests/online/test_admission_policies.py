@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
 
 from clairvoyant.api import make_policy, policy_table
 from clairvoyant.models.admission.instance import AdmissionInstance
@@ -335,7 +336,7 @@ def test_rrh_ranks_and_charges_as_it_says(instance: AdmissionInstance) -> None:
 
 # ------------------------------------------------------------------ Dorm
 
-TINY = kit.instances(max_horizon=3, max_machines=2, max_resources=1, min_jobs=1, max_jobs=2, max_chunks=2)
+TINY = kit.instances(max_horizon=3, max_machines=2, max_resources=1, min_jobs=2, max_jobs=2, max_chunks=3)
 
 
 def used(instance: AdmissionInstance, y: np.ndarray, z: np.ndarray) -> float:
@@ -380,14 +381,16 @@ def tables(instance: AdmissionInstance, placed: dict[int, Placed]) -> tuple[np.n
     return y, z
 
 
-@given(instance=TINY)
+@given(TINY, st.integers(0, 99))
 @hypothesis_settings(max_examples=40, deadline=None)
-def test_dorm_solves_its_program(instance: AdmissionInstance) -> None:
-    """Against all deployments, from nothing and then beside what the first job has."""
+def test_dorm_solves_its_program(instance: AdmissionInstance, which: int) -> None:
+    """Against all deployments, from nothing and beside any other deployment."""
     tasks = tasks_of(instance)
     assume(tasks)
     options = [(y, z, used(instance, y, z)) for y, z in every(instance)]
-    for placed in ({}, fair_placement(instance.setting, tasks[:1])):
+    y, z, _ = options[which % len(options)]
+    beside = {task.job.index: Placed(y[task.job.index], z[task.job.index]) for task in tasks}
+    for placed in ({}, {i: where for i, where in beside.items() if where.workers.any()}):
         program = Program(instance.setting, tasks, placed)
         floors = np.minimum(program.floors(0.2), 1)
         now = tables(instance, placed)
