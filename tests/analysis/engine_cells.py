@@ -70,6 +70,13 @@ def never_ends(_arguments: Arguments, report: Report) -> None:
         report(0.25)
 
 
+def sleeps(arguments: Arguments, _report: Report) -> None:
+    """Tell in a file which process it is in, and say no more."""
+    Path(arguments["log"]).write_text(f"{os.getpid()}\n")
+    while True:
+        time.sleep(600)
+
+
 def leaves_a_process(arguments: Arguments, _report: Report) -> int:
     """Leave a process that holds all that this one has open, and die if that is asked for."""
     child = os.fork()

@@ -66,7 +66,7 @@ class Stores(RuleBasedStateMachine):
         self.used: dict[str, int] = {}
         self.opened = 1
 
-    @rule(answers=st.lists(st.tuples(KEYS, ANSWERS)))
+    @rule(answers=st.lists(st.tuples(KEYS, ANSWERS), min_size=1))
     def add(self, answers: list[tuple[str, Answer]]) -> None:
         rows = [(cell("square", key, n=1), answer) for key, answer in answers]
         for one in self.stores:
@@ -147,6 +147,24 @@ def test_one_process_writes_and_all_may_read(name: str, tmp_path: Path) -> None:
         assert kept.known(["2"]) == {"2": numbered(2)[1]}
 
 
+@KINDS
+def test_what_was_not_used_for_longest_goes_first(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    for n in (1, 2, 3):
+        with store.open_store(path) as kept:
+            kept.add([numbered(n)])
+    with store.open_store(path) as kept:
+        assert kept.known(["1", "none"]) == {"1": numbered(1)[1]}
+    with store.open_store(path) as kept:
+        sizes = {row["key"]: store.size_of(row) for row in kept.rows()}
+        assert [row["used"] for row in kept.rows()] == [4, 2, 3]
+        assert kept.shrink(sum(sizes.values())) == 0
+        assert kept.shrink(sizes["1"] + sizes["3"]) == 1
+        assert [row["key"] for row in kept.rows()] == ["1", "3"]
+        assert kept.shrink(sizes["1"] + sizes["3"] - 1) == 1
+        assert [row["key"] for row in kept.rows()] == ["1"]
+
+
 KILLED = """
 import os, signal, sys
 from pathlib import Path
@@ -198,6 +216,13 @@ def other_database(path: Path) -> None:
     file.close()
 
 
+def namesake(path: Path) -> None:
+    with sqlite3.connect(path) as file:
+        file.execute(f"CREATE TABLE cell ({', '.join(store.COLUMNS)})")
+        file.execute(f"PRAGMA user_version = {store.FORMAT}")
+    file.close()
+
+
 def newer_database(path: Path) -> None:
     store.open_store(path).close()
     with sqlite3.connect(path) as file:
@@ -227,6 +252,7 @@ def damaged_pages(path: Path) -> None:
         ("a.sqlite", lambda path: path.write_text("a letter")),
         ("a.sqlite", lambda path: path.write_bytes(os.urandom(5000))),
         ("a.sqlite", other_database),
+        ("a.sqlite", namesake),
         ("a.sqlite", newer_database),
         ("a.sqlite", damaged_rows),
         ("a.sqlite", damaged_pages),
@@ -361,20 +387,24 @@ def wait_until_gone(process: int) -> None:
 def test_cells_that_fail_do_so_alone() -> None:
     found = run(
         *(cell(name) for name in ("fails", "exits", "returns_no_json", "prints", "returns_much", "missing")),
-        cell("doubles_itself"),
         cell("square", n=5),
     )
     assert {name: answer.state.value for name, answer in found.items()} == {
         **dict.fromkeys(("fails", "exits", "returns_no_json", "missing"), "failed"),
-        **dict.fromkeys(("prints", "returns_much", "doubles_itself", "square"), "done"),
+        **dict.fromkeys(("prints", "returns_much", "square"), "done"),
     }
     assert found["fails"].error.endswith("ValueError: as it should\n")
     assert "SystemExit: no more" in found["exits"].error
     assert "not JSON serializable" in found["returns_no_json"].error
     assert "no attribute 'missing'" in found["missing"].error
     assert (found["prints"].result, len(found["returns_much"].result)) == ("true", 3_000_000)
-    assert (found["doubles_itself"].result, found["square"].result) == (1, 25)
+    assert found["square"].result == 25
     assert all(answer.attempts == 1 for answer in found.values())
+
+
+def test_a_copy_of_a_worker_says_nothing() -> None:
+    found = run(cell("doubles_itself"), cell("square", n=5), count=1)
+    assert [answer.result for answer in found.values()] == [1, 25]
 
 
 @pytest.mark.parametrize(("times", "state"), [(2, State.DONE), (3, State.FAILED)])
@@ -481,6 +511,21 @@ def test_the_clock_of_a_cell_stands_while_its_worker_loads(monkeypatch: pytest.M
     assert clock.seconds == 0.0
 
 
+def test_what_a_worker_takes_to_load_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, limits = 0.0, Limits(seconds=1.0)
+    monkeypatch.setattr("clairvoyant.models.stopwatch.now", lambda: now)
+    worker = processes.Worker()
+    try:
+        worker.hand(cell("sleeps", log=os.devnull), 1)
+        now = 100.0
+        assert worker.over(limits) is None
+        while worker.over(limits) is None:  # as soon as it is begun
+            assert worker.read() is None
+            now += 0.6
+    finally:
+        worker.end()
+
+
 # Runs
 
 
@@ -539,22 +584,20 @@ def test_times_are_told_in_units_that_people_use() -> None:
     ]
 
 
-def test_a_worker_ends_with_the_process_that_started_it() -> None:
+def test_a_worker_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
+    log = tmp_path / "log"
     script = (
         "import sys\nfrom clairvoyant.analysis.engine.cells import Cell\n"
         "from clairvoyant.analysis.engine.processes import Processes\n"
-        "executor = Processes(1)\n"
-        "for _ in executor.run([Cell('a', 'a', 'engine_cells:never_ends', {})]):\n"
-        "    if executor.fractions.get('a'):\n"
-        "        print(executor._workers[0].pid, flush=True)\n"
+        "[*Processes(1).run([Cell('a', 'a', 'engine_cells:sleeps', {'log': sys.argv[1]})])]\n"
     )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])}
-    command = [sys.executable, "-c", script]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as driver:
-        assert driver.stdout is not None
-        worker = int(driver.stdout.readline())
+    with subprocess.Popen([sys.executable, "-c", script, str(log)], env=environment) as driver:
+        while not (log.exists() and log.read_text().endswith("\n")):
+            assert driver.poll() is None
+            time.sleep(0.01)
         driver.kill()
-    wait_until_gone(worker)
+    wait_until_gone(int(log.read_text()))
 
 
 DRIVER = """

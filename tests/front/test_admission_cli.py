@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import clairvoyant as cv
-from clairvoyant.cli.output import interval
+from clairvoyant.cli import output
 from clairvoyant.models.admission.generate import generate
 from clairvoyant.models.admission.instance import AdmissionInstance
 from clairvoyant.models.admission.schedule import Schedule
@@ -272,11 +272,13 @@ def test_play_without_the_optimum_has_no_ratio(tiny: Path, run: Run) -> None:
         ((1.25, 1.5), "1.25 to 1.5"),
         ((1.25, math.inf), "1.25 or more"),
         ((math.inf, math.inf), "inf"),
+        ((-2.0, -2.0), "-2"),
+        ((-2.0, 0.0), "-2 to 0"),
         ((1234567.0, 2e6), "1.235e+06 to 2e+06"),
     ],
 )
 def test_a_ratio_is_a_number_or_an_interval(ratio: tuple[float, float], shown: str) -> None:
-    assert interval(*ratio) == shown
+    assert output.interval(*ratio) == shown
 
 
 # policies, oracles

@@ -20,7 +20,7 @@ MAY_IMPORT = {
 }
 STOPWATCH = "models/stopwatch.py"
 BY_NAME = {STOPWATCH, "analysis/engine/worker.py"}
-"""What imports by a name that it is given: by calls that are checked like imports, or by a cell."""
+"""Where names are handed over: by calls that are checked like imports; by whoever makes a cell."""
 MODULES = sorted(path for layer in MAY_IMPORT for path in (ROOT / layer).rglob("*.py"))
 
 

@@ -16,14 +16,15 @@ import pandas as pd
 import pytest
 
 import clairvoyant as cv
-from clairvoyant import api, sweeping
+from clairvoyant import sweeping
 from clairvoyant.analysis.engine import worker
 from clairvoyant.analysis.engine.cells import Answer, Cell, State, source_of
 from clairvoyant.analysis.plots import to_svg
-from clairvoyant.analysis.results import plot_results
+from clairvoyant.analysis.results import _point, plot_results
+from clairvoyant.analysis.statistics import mean_interval
 from clairvoyant.models.base import InputError
 from clairvoyant.problems import problems, rival
-from clairvoyant.tables import compared, summary, write_table
+from clairvoyant.tables import Row, compared, frame_of, summary, write_table
 
 SMALL: dict[str, Any] = {"problem": "allocation", "size": "tiny", "policies": ["ogasched", "fairness"]}
 TIMES = ["seconds"]
@@ -77,7 +78,7 @@ def keys(*blocks: dict[str, Any]) -> list[str]:
 def test_the_numbers_are_those_of_play_and_solve(problem: str, store: Path) -> None:
     record = problems()[problem]
     oracle, policy = rival(problem), next(iter(cv.list_policies(problem)))
-    instance = api.generate(problem, size="tiny", **record.small)
+    instance: cv.Instance = record.part("generate")("tiny", **record.small)
     options = {name: [value] for name, value in record.small.items()}
     block = {
         "problem": problem,
@@ -229,6 +230,9 @@ def test_a_change_of_the_source_concerns_what_depends_on_it(monkeypatch: pytest.
     assert changed("online", "placement") == [False, True, False, False]
     assert changed("oracles", "allocation") == [False, False, True, False]
     monkeypatch.setattr(sweeping, "source_of", real)
+    with monkeypatch.context() as patch:
+        patch.setattr(sweeping, "solved", swept)
+        assert [one != other for one, other in zip(before, keys(*blocks), strict=True)] == [True, False] * 2
     monkeypatch.setattr(sweeping, "_measuring", lambda problem: "new" if problem == "placement" else "")
     assert [one != other for one, other in zip(before, keys(*blocks), strict=True)] == [
         False,
@@ -416,6 +420,23 @@ def test_a_summary_takes_means_over_instances(frame: pd.DataFrame) -> None:
     assert (alone["measure"], alone["instances"]) == (None, 0)
 
 
+def test_a_play_is_compared_with_the_best_proven_optimum() -> None:
+    recipe = {"problem": "placement", "options": {}}
+    made = {"recipe": recipe, "instance": "x", "digest": "0"}
+    proven = {"value": 4.0, "bound": 4.0, "gap": 0.0, "why_stopped": "proved", "method": "", "seconds": 1.0}
+    loose = proven | {"bound": 2.0, "gap": 1.0}
+    open_ended = proven | {"bound": None, "gap": None}
+    rows = [
+        Row(made | {"oracle": "offline"}, Answer(State.DONE, one | {"scale": 0.0}))
+        for one in (loose, proven, open_ended)
+    ]
+    played = {"total": 8.0, "events": 1, "infeasible": 0, "seconds": 1.0, "measures": {}}
+    found = frame_of(
+        [Row(made | {"policy": "das", "policy_seed": 0}, Answer(State.DONE, played)), *rows]
+    ).iloc[0]
+    assert (found["ratio_low"], found["ratio_high"]) == (2.0, 2.0)
+
+
 def test_tables_are_written_whole_or_refused(frame: pd.DataFrame, tmp_path: Path) -> None:
     file = tmp_path / "table.csv"
     write_table(frame, file)
@@ -445,8 +466,15 @@ def test_a_figure_shows_means_and_bands_of_every_policy(frame: pd.DataFrame) -> 
     again = plot_results(part, "option.contention", policies=["ogasched", "fairness"], bands=False)
     (line, other) = again.get_lines()
     assert [line.get_label(), other.get_label()] == ["ogasched", "fairness"]
-    assert math.isnan(np.asarray(line.get_ydata())[0])
+    assert np.isnan(np.asarray(line.get_ydata())).tolist() == [True, False]
     assert "95 % confidence" not in to_svg(again.figure)  # type: ignore[arg-type]
+
+
+def test_a_band_covers_the_intervals_of_both_ends() -> None:
+    ends = np.array([[1.0, 2.0], [3.0, 5.0], [4.0, 7.0]])
+    middle, low, high = _point(ends)
+    assert middle == pytest.approx(ends.mean())
+    assert (low, high) == (mean_interval(ends[:, 0]).low, mean_interval(ends[:, 1]).high)
 
 
 @pytest.mark.parametrize(

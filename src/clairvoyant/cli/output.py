@@ -70,7 +70,7 @@ def number(value: float) -> str:
 
 def interval(low: float, high: float) -> str:
     """Return an interval for people: one number where its ends are hardly apart."""
-    if high - low <= 1e-5 * abs(low):
+    if high <= low + 1e-5 * abs(low):
         return f"{low:,.4g}"
     return f"{low:,.4g} or more" if math.isinf(high) else f"{low:,.4g} to {high:,.4g}"
 
