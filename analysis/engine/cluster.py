@@ -246,9 +246,9 @@ class Cluster:
         """Yield what became of cells as they end; now and then nothing, so that progress can be told.
 
         When a worker dies, Dask begins all that it had to do elsewhere, and after some such deaths gives all
-        of it up. Those cells are suspects: no two of them are handed to Dask at the same time, so that one
-        that kills its workers takes nothing along. It has failed when Dask has given it up :data:`DEATHS`
-        times.
+        of it up. Those cells are suspects, which are handed to Dask anew, one at a time. What it gives up
+        :data:`DEATHS` times has failed; the last time a cell is handed out all by itself, so that one that
+        kills its workers takes nothing along.
 
         Raises
         ------
@@ -259,11 +259,7 @@ class Cluster:
         try:
             while waiting or suspects or self._flights:
                 over = self._look(given_up)
-                room = max(0, PER_THREAD * self._threads - len(self._flights))
-                batch = [waiting.popleft() for _ in range(min(room, len(waiting)))]
-                if suspects and not any(given_up[one.cell.key] for one in self._flights.values()):
-                    batch.append(suspects.popleft())
-                self._submit(batch)
+                self._submit(self._next(waiting, suspects, given_up))
                 ended = list(self._hear(given_up))
                 for cell in [self._flights.pop(name).cell for name in over if name in self._flights]:
                     times = given_up[cell.key]
@@ -302,10 +298,24 @@ class Cluster:
                 given_up[self._flights[name].cell.key] += 1
             elif why is not None:
                 raise EngineError(f"{self.address}: its workers cannot run cells: {why!r}") from why
-        self._seen = now() if self._threads else self._seen
-        if now() - self._seen > self.patience:
+        if self._threads:
+            self._seen = now()
+        elif now() - self._seen > self.patience:
             raise EngineError(f"{self.address}: there have been no workers for {self.patience:g} s")
         return over
+
+    def _next(self, waiting: deque[Cell], suspects: deque[Cell], given_up: Counter[str]) -> list[Cell]:
+        """Take and return what is to be handed to Dask now."""
+        flying = max((given_up[one.cell.key] for one in self._flights.values()), default=0)
+        last = [cell for cell in suspects if given_up[cell.key] == DEATHS - 1]
+        if flying == DEATHS - 1 or (last and self._flights):
+            return []
+        if last:
+            suspects.remove(last[0])
+            return last[:1]
+        room = max(0, PER_THREAD * self._threads - len(self._flights))
+        cells = [waiting.popleft() for _ in range(min(room, len(waiting)))]
+        return cells if flying or not suspects else [*cells, suspects.popleft()]
 
     def _submit(self, cells: Sequence[Cell]) -> None:
         """Hand cells to Dask."""

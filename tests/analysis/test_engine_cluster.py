@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -27,6 +30,7 @@ from clairvoyant.analysis.engine.cluster import SOURCE_HASH, Cluster, edition, k
 from clairvoyant.analysis.engine.processes import DEATHS, Limits, Processes
 from clairvoyant.models.base import InputError
 
+NOBODY: Any = None
 MODULE = "cells_of_a_cluster"
 FUNCTIONS = """
 import os, pathlib, signal, time
@@ -197,14 +201,15 @@ def test_who_leaves_takes_the_cells_along(leaves: str, cluster: Cluster, tmp_pat
     assert answers(cluster, [cell("add", 1)])["add-1"].result["sum"] == 2
 
 
-class OneWorker:
-    """Stands for a Dask cluster whose only worker has all cells at hand, and dies with one that kills it."""
+class TwoWorkers:
+    """Stands for a Dask cluster whose workers begin all that they have at once, and die with what kills."""
 
     id, status = "driver", "running"
 
     def __init__(self) -> None:
-        self.at_hand: list[Any] = []
-        self.together: list[set[str]] = []
+        self.looks, self.draw = 0, random.Random(0)
+        self.at_hand: list[list[Any]] = [[], []]
+        self.most = 0
 
     def subscribe_topic(self, topic: str, handler: Callable[[Any], None]) -> None:
         assert topic == self.id
@@ -215,70 +220,79 @@ class OneWorker:
         futures = [
             SimpleNamespace(status="pending", exception=lambda: None, **json.loads(text)) for text in texts
         ]
-        self.at_hand += futures
+        for future in futures:
+            self.draw.choice(self.at_hand).append(future)
+        self.most = max(self.most, sum(map(len, self.at_hand)))
         return futures
 
     def nthreads(self) -> dict[str, int]:
-        """Return the threads of the worker, after it has worked."""
-        names = {task.function.partition(":")[2] for task in self.at_hand}
-        for task in self.at_hand:
-            task.status = "error" if "kills" in names else "finished"
-            why = KilledWorker("key", None, 0) if "kills" in names else None  # type: ignore[arg-type]
-            task.exception = lambda why=why: why
-            mute = task.function.endswith("mute") and task.id.endswith("-0")
-            if "kills" not in names and not mute:
-                self._tell(task.id, answer=asdict(Answer(State.DONE, 1)) | {"state": "done"})
-        self.together.append({task.id.rpartition("-")[0] for task in self.at_hand})
-        self.at_hand.clear()
-        return {"tcp://worker": 2}
+        """Return the threads of the workers, of which one or the other does its work now and then."""
+        self.looks += 1
+        if self.looks % 3 == 0:
+            self._work(self.at_hand[self.looks % 2])
+        return {"tcp://one": 1, "tcp://two": 1}
 
-    def _tell(self, name: str, **message: Any) -> None:
+    def _work(self, tasks: list[Any]) -> None:
+        dies = any(task.function.endswith("kills") for task in tasks)
+        for task in tasks:
+            task.status = "error" if dies else "finished"
+            task.exception = lambda: KilledWorker("key", NOBODY, 0) if dies else None
+            mute = task.function.endswith("mute") and task.id.endswith("-0")
+            if not dies and not mute:
+                self.tell(task.id, answer=asdict(Answer(State.DONE, 1)) | {"state": "done"})
+        tasks.clear()
+
+    def tell(self, name: str, **message: Any) -> None:
+        """Tell the driver something of a cell."""
         self._handler((0.0, {"action": "something of Dask's own"}))
-        self._handler((0.0, json.dumps({"id": name, "worker": "tcp://worker"} | message)))
+        self._handler((0.0, json.dumps({"id": name, "worker": "tcp://one"} | message)))
 
 
 @pytest.fixture
-def one_worker(monkeypatch: pytest.MonkeyPatch) -> OneWorker:
-    worker = OneWorker()
-    monkeypatch.setattr(engine_cluster, "Client", lambda *_args, **_options: worker)
+def two_workers(monkeypatch: pytest.MonkeyPatch) -> TwoWorkers:
+    workers = TwoWorkers()
+    monkeypatch.setattr(engine_cluster, "Client", lambda *_args, **_options: workers)
     for interval in ("LOOK_EVERY", "TICK"):
         monkeypatch.setattr(engine_cluster, interval, 0.0)
-    return worker
+    return workers
 
 
-def test_even_those_that_die_with_a_killer_each_time_are_told_apart(one_worker: OneWorker) -> None:
-    cells = [cell("kills", 1), *(cell("add", x) for x in range(30)), cell("kills", 2)]
-    found = answers(Cluster("tcp://one"), cells)
-    assert {key for key, answer in found.items() if answer.state is not State.DONE} == {"kills-1", "kills-2"}
-    for x in (1, 2):
-        killer = found[f"kills-{x}"]
-        assert (killer.state, killer.error, killer.attempts) == (
-            State.FAILED,
-            engine_cluster.GIVEN_UP,
-            DEATHS,
-        )
-    assert {found[f"add-{x}"].attempts for x in range(30)} == {1, 2}
-    assert max(map(len, one_worker.together)) == 2 * engine_cluster.PER_THREAD
+@pytest.mark.parametrize("seed", range(5))
+def test_even_those_that_die_with_every_killer_are_told_apart(seed: int, two_workers: TwoWorkers) -> None:
+    cells = [cell(function, x) for x in range(20) for function in ("add", "kills")]
+    random.Random(seed).shuffle(cells)
+    found = answers(Cluster("tcp://one", patience=0.0), cells)
+    for one in cells:
+        answer = found[one.key]
+        if one.function.endswith("kills"):
+            assert (answer.state, answer.error) == (State.FAILED, engine_cluster.GIVEN_UP)
+            assert answer.attempts == DEATHS
+        else:
+            assert answer.state is State.DONE
+    assert max(answer.attempts for answer in found.values()) == DEATHS
+    assert two_workers.most == 2 * engine_cluster.PER_THREAD + 1
 
 
-@pytest.mark.usefixtures("one_worker")
+@pytest.mark.usefixtures("two_workers")
 def test_an_answer_that_never_comes_is_asked_for_again() -> None:
-    found = answers(Cluster("tcp://one"), [cell("mute"), cell("add")])
+    run = Cluster("tcp://one").run([cell("mute"), cell("add")])
+    found = {one.key: answer for ended in islice(run, 100) for one, answer in ended}
     assert outcomes(found) == dict.fromkeys(["mute-0", "add-0"], (State.DONE, 1, "", 1))
 
 
-def test_how_far_a_cell_is_is_known_until_it_ends(one_worker: OneWorker) -> None:
+def test_how_far_a_cell_is_is_known_until_it_ends(two_workers: TwoWorkers) -> None:
     cluster = Cluster("tcp://one")
     run = cluster.run([cell("add")])
-    assert next(run) == []
-    (task,) = one_worker.at_hand
-    one_worker._tell(task.id, fraction=0.25)
-    one_worker._tell("of another run", fraction=0.75)
-    one_worker.at_hand.clear()
+    next(run)
+    next(run)
+    (task,) = two_workers.at_hand[0] + two_workers.at_hand[1]
+    two_workers.tell(task.id, fraction=0.25)
+    two_workers.tell("of another run", fraction=0.75)
+    two_workers.looks = 0
     assert next(run) == []
     assert cluster.fractions == {"add-0": 0.25}
-    one_worker.at_hand.append(task)
-    assert [[one.key for one, _ in ended] for ended in run] == [["add-0"]]
+    ended = next(ended for ended in run if ended)
+    assert [one.key for one, _ in ended] == ["add-0"]
     assert cluster.fractions == {}
 
 
@@ -306,8 +320,10 @@ def test_what_has_nothing_to_do_is_kept_only_for_a_while(
     monkeypatch.syspath_prepend(folder)
     with Processes(1) as seat:
         where = answers(seat, [cell("pid", 1)])["pid-1"].result
+        monkeypatch.setattr(engine_cluster, "KEEP", 3600.0)
         engine_cluster._keep(seat)
         assert engine_cluster._take() is seat
+        eventually(lambda: not any(isinstance(one, threading.Timer) for one in threading.enumerate()))
         assert answers(seat, [cell("pid", 2)])["pid-2"].result == where
         assert engine_cluster._take() is not seat
         monkeypatch.setattr(engine_cluster, "KEEP", 0.0)
@@ -383,6 +399,7 @@ def test_without_a_scheduler_it_ends(empty: LocalCluster) -> None:
             empty.close()
             with pytest.raises(EngineError, match="the connection to the scheduler is lost"):
                 list(run)
+            eventually(lambda: cluster._client.status == "closed")
         with pytest.raises(EngineError, match="no scheduler answers"):
             Cluster(empty.scheduler_address)
     with pytest.raises(InputError, match="'carrier://pigeon' cannot be connected to"):
