@@ -91,10 +91,8 @@ def run_audit(
 
     Parameters
     ----------
-    problems
-        Only claims of these problems.
-    claims
-        Only these claims, by id.
+    problems, claims
+        Only claims of these problems, and only these claims, by id.
     mode
         "quick", "default" or "full".
     out
@@ -102,7 +100,7 @@ def run_audit(
     seed
         Decides everything random.
     workers
-        Processes; by default one per core. With one, the checks run in this process.
+        Processes; by default one per core. With 1, the checks run in this one.
     progress
         Called with the fraction done and a text.
     catalogue
@@ -133,8 +131,7 @@ def run_audit(
     if workers is not None and workers < 1:
         raise InputError(f"workers: {workers} is not at least 1")
     make_folder(out)
-    context = Context(mode, seed)
-    tell = progress or (lambda _fraction, _text: None)
+    context, tell = Context(mode, seed), progress or (lambda _fraction, _text: None)
     audit = _Audit(chosen, out, context, _key(context, catalogue), read, tell, owners or {})
     with open_store(store or out / PARTIAL) as kept:
         for folder in (out, *out.glob("figures"), *out.glob("findings/*"), *out.glob("counterexamples/*")):
@@ -232,6 +229,7 @@ class _Audit:
         self._progress, self._note = progress, ""
         self._figures: dict[str, str] = {}
         self._taken: Collection[str] = ()
+        self._path = Path()
         self._unreadable: list[str] = []
 
     def run(self, store: Store, workers: int) -> None:
@@ -244,7 +242,7 @@ class _Audit:
 
     def _check_all(self, store: Store, executor: Executor) -> None:
         cells = [*self._cells(isinstance(executor, Processes))]
-        self._taken = store.known(cell.key for cell in cells).keys()
+        self._path, self._taken = store.path, store.known(cell.key for cell in cells).keys()
         try:
             run_cells(
                 cells,
@@ -294,7 +292,7 @@ class _Audit:
             finding = from_dict(answer.result, self._read)
         except Exception as error:  # whatever the class of a counterexample does
             if cell.key in self._taken and claim.id not in self.owners:
-                raise InputError(f"{claim.id}: what is kept of it is damaged ({error})") from error
+                raise InputError(f"{self._path}: {claim.id} is damaged ({error}); delete the file") from error
             self._unreadable.append(cell.key)
             self._fail(claim, traceback.format_exc(), error)
             return

@@ -138,6 +138,7 @@ def open_store(path: Path) -> Store:
         As for :class:`Store`.
     """
     make_folder(path.parent)
+    _refuse_devices(path)
     if path.suffix == JOURNAL:
         return Journal(path)
     try:
@@ -146,6 +147,12 @@ def open_store(path: Path) -> Store:
         other = path.with_name(path.name + JOURNAL)
         log.warning("%s: files cannot be locked there; results are kept in %s", path, other.name)
         return Journal(other)
+
+
+def _refuse_devices(path: Path) -> None:
+    """Raise for what is there and is no regular file: a pipe may never begin."""
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path}: cannot be read: it is not a regular file")
 
 
 class NoLocksError(Exception):
@@ -278,8 +285,8 @@ def _read(path: Path, values: Sequence[Any]) -> dict[str, Any]:
     row = dict(zip(COLUMNS, values, strict=True))
     try:
         return _checked(row | {name: json.loads(row[name]) for name in DEEP})
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{path}: cell {row['key']!r} is damaged: {error}") from error
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"{path}: cell {row['key']!r} is damaged ({error}); delete the file") from error
 
 
 def _checked(row: dict[str, Any]) -> dict[str, Any]:
@@ -410,7 +417,7 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
             row = json.loads(line)
             yield _checked(dict(row))
         except (TypeError, ValueError) as error:
-            raise InputError(f"{path}: line {number} is damaged: {error}") from error
+            raise InputError(f"{path}: line {number} is damaged ({error}); delete the file") from error
 
 
 def place_of(path: Path) -> Path | None:
@@ -433,6 +440,7 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     place = place_of(path)
     if place is None:
         raise InputError(f"{path}: cannot be read: there is no such file")
+    _refuse_devices(place)
     if place.suffix == JOURNAL:
         rows = {row["key"]: row for row in _lines(place)}
         return [rows[key] for key in sorted(rows)]

@@ -324,7 +324,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_any_work(tmp_path: Pa
     with pytest.raises(InputError, match="cannot be made a folder"):
         audit(tmp_path / "file", recorder.claims)
     (tmp_path / PARTIAL).mkdir()
-    with pytest.raises(InputError, match="cannot be used"):
+    with pytest.raises(InputError, match="it is not a regular file"):
         audit(tmp_path, recorder.claims)
     assert recorder.ran == []
 
