@@ -190,14 +190,17 @@ def _key(context: Context, claims: Sequence[Claim]) -> dict[str, Any]:
 
 def source_digest(claims: Sequence[Claim] = ()) -> str:
     """Return a hash of the source of this package and of those that hold the checks of the claims."""
+    source_of.cache_clear()
     modules = {name for claim in claims for name in _modules(claim.check) if name.partition(".")[0] != OURS}
-    return key_of(package=source_of(LAYERS), others=[source_of_module(name) for name in sorted(modules)])
+    parts = {"layers": source_of(LAYERS), "front": source_of_module(OURS)}
+    return key_of(**parts, others=[source_of_module(name) for name in sorted(modules)])
 
 
 def _modules(check: Any) -> Iterator[str]:
     """Yield the modules of a check, and of the classes and functions that it is given beforehand."""
     while isinstance(check, partial):
-        yield from (one.__module__ for one in check.args if isinstance(one, (type, FunctionType)))
+        given = (*check.args, *check.keywords.values())
+        yield from (one.__module__ for one in given if isinstance(one, (type, FunctionType)))
         check = check.func
     yield check.__module__
 
@@ -242,7 +245,9 @@ class _Audit:
 
     def _check_all(self, store: Store, executor: Executor) -> None:
         cells = [*self._cells(isinstance(executor, Processes))]
-        self._path, self._taken = store.path, store.known(cell.key for cell in cells).keys()
+        known = store.known(cell.key for cell in cells)
+        self._path = store.path
+        self._taken = {key for key, answer in known.items() if answer.state is State.DONE}
         try:
             run_cells(
                 cells,

@@ -22,6 +22,9 @@ from .statistics import Interval, mean_interval
 SLACK = 1e-9
 """What sums in another order may differ by, as a part of the absolute values that are added up."""
 
+BLIND = {"no_peeking", "holds_no_instance", "nothing_handed_over"}
+"""Checks without which nobody knows whether a policy is blind to the future."""
+
 Replayed = Callable[[Instance, Any], Iterable[Any]]
 """Turns an oracle's decision on an instance into decisions, one per event."""
 
@@ -79,6 +82,8 @@ def consistent(
     found, rows = _Found(), []
     if not instances:
         found.missing.append("there are no instances: the problem has neither `generate` nor `kit`")
+    if not oracles:
+        found.missing.append("there are no oracles")
     for name, entry in oracles.items():
         if name not in replays:
             found.missing.append(f"the decisions of {name!r} are not played: the problem has no `target`")
@@ -106,7 +111,7 @@ def _asked(
         total = _played(found, what, list(replay(instance, optimum.decision)), optimum, instance)
     if optimum.minimised != instance.minimised:
         found.fault(f"{what}: it says minimised={optimum.minimised}, the instance does not", instance)
-    if optimum.bound is None:
+    if optimum.bound is None or not math.isfinite(optimum.bound):
         found.missing.append(f"{what}: there is no bound")
     elif not sign * (optimum.value - optimum.bound) <= SLACK * abs(optimum.bound):
         found.fault(f"{what}: the value {optimum.value!r} is beyond the bound {optimum.bound!r}", instance)
@@ -155,6 +160,8 @@ def contract(
         As for every check.
     """
     found, rows, ran = _Found(), list[tuple[Any, ...]](), 0
+    if not policies:
+        found.missing.append("there are no policies")
     for name, check in policies.items():
         results = check()
         failed = {one: why for one, why in results.items() if why is not None}
@@ -166,6 +173,7 @@ def contract(
     tables = [Table("Checks of the contract", ("policy", "passed", "failed", "which fail"), tuple(rows))]
     if unchecked:
         tables.append(Table("Not all is looked at", ("check", "why"), tuple(unchecked.items())))
+    found.missing += [f"{one}: {why}" for one, why in unchecked.items() if one in BLIND]
     count = "one policy" if len(policies) == 1 else f"{len(policies)} policies"
     limits = f" These cannot look at everything: {', '.join(unchecked)}." if unchecked else ""
     return found.finding(f"All checks of {count} pass.{limits}", tables, checks=ran)
@@ -207,7 +215,8 @@ def within_bound(
         except OracleError as error:
             found.left_open.append(f"{where}: {error}")
         else:
-            if optima[where].bound is None:
+            bound = optima[where].bound
+            if bound is None or not math.isfinite(bound):
                 found.missing.append(f"{where}: there is no bound")
         context.progress(len(optima) / (2 * len(instances)))
     rows, played = list[tuple[Any, ...]](), 0
@@ -246,6 +255,8 @@ def _scores(
             found.left_open.append(f"{name} on {where}: {type(error).__name__}: {error}")
             continue
         sign, bound = _sign(instance), optimum.bound
+        if run.infeasible:
+            found.missing.append(f"{name} on {where}: infeasible decisions, which may pass any bound")
         beyond = bound is not None and sign * (run.total - bound) > _slack(run, bound)
         if beyond and ceiling and not run.infeasible:
             found.fault(f"{name} on {where}: {run.total!r} is beyond the bound {bound!r}", instance)

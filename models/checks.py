@@ -89,7 +89,7 @@ def real(field: str, value: Any, low: float, high: float = math.inf) -> float:
     if not low <= result <= high:
         upper = "" if high == math.inf else f" and at most {high:g}"
         raise InputError(f"{field}: {value!r} is not at least {low:g}{upper}")
-    return result
+    return result + 0.0  # -0.0 becomes 0.0, so that equal numbers give equal digests
 
 
 def _shown(value: Any) -> str:

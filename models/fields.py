@@ -317,7 +317,7 @@ class Record(Kind):
         for name, within in self._groups.items():
             if within is None and name in data:
                 found[name] = data[name]
-            elif within is not None:
+            elif within is not None and name in data:
                 if not isinstance(data[name], Mapping):
                     parts = " and ".join(", ".join(within._groups).rsplit(", ", 1))
                     raise InputError(f"{where}{name}: {data[name]!r} is not an object with {parts}")

@@ -154,6 +154,7 @@ class Watch:
         self._functions = [part for part in self._contents if isinstance(part, FunctionType)]
         self._codes = [*map(CODE_OF, self._functions)]
         self._numpy = dict(vars(np))
+        self.changed: str | None = None  # by a policy, as a run has found
 
     def _keep(self) -> None:
         self._before = {name: dict(space) for name, space in self._spaces.items()}
@@ -183,6 +184,11 @@ class Watch:
                     return f"numpy.{key}"
         return self.broken()
 
+    def found(self, changed: str | None) -> str | None:
+        """Remember what a run has found, and return it."""
+        self.changed = self.changed if changed is None else changed
+        return changed
+
     def outdated(self) -> bool:
         """Return whether a watch made now would differ."""
         return (
@@ -198,16 +204,22 @@ def watch(*things: Any) -> Watch:
     It is that of the run before as long as nothing has changed since: comparing is faster than making one.
     """
     kinds = tuple(map(type, things))
-    found = _made(kinds)
-    if found.outdated():
-        _made.cache_clear()
-        found = _made(kinds)
+    found = _MADE.get(kinds)
+    if found is not None and found.changed is not None:
+        if found.broken_at_last() is not None:
+            raise TamperError(f"{found.changed} is still what a policy made of it; begin another process")
+        found.changed = None
+    if found is None or found.outdated():
+        for old in [key for key, made in _MADE.items() if made.changed is None][: -MOST_KEPT + 1]:
+            del _MADE[old]
+        found = _MADE[kinds] = Watch(*kinds)
     return found
 
 
-@lru_cache(maxsize=8)
-def _made(kinds: tuple[type, ...]) -> Watch:
-    return Watch(*kinds)
+MOST_KEPT = 8
+"""How many watches are kept, besides those that have found something."""
+
+_MADE: dict[tuple[type, ...], Watch] = {}
 
 
 OURS = f"{Instance.__module__.rpartition('.')[0]}."

@@ -127,7 +127,7 @@ def _play(
     episode = instance.episode(policy.traits.sees)
     sealed, watched = Seal("setting", setting), watch(instance, instance.setting, episode)
     policy.start(setting, policy_stream(seed))
-    refuse(policy, "start", None, sealed.broken() or watched.broken())
+    refuse(policy, "start", None, sealed.broken() or watched.found(watched.broken()))
     learn = getattr(policy, "learn", None)
     rewards: list[float] = []
     decisions: list[Any] = []
@@ -135,7 +135,7 @@ def _play(
     for event, observation in enumerate(episode):
         seen = Seal("observation", observation)
         decision = plain(policy.decide(observation))
-        refuse(policy, "decide", event, sealed.broken() or seen.broken() or watched.broken())
+        refuse(policy, "decide", event, sealed.broken() or seen.broken() or watched.found(watched.broken()))
         outcome = episode.apply(decision, enforce=enforce)
         if outcome.feasible and not math.isfinite(outcome.reward):
             raise InputError(
@@ -151,7 +151,7 @@ def _play(
             refuse(policy, "learn", event, sealed.broken() or shown.broken())
         if progress is not None:
             progress(len(rewards))
-    refuse(policy, "one of its methods", None, watched.broken_at_last())
+    refuse(policy, "one of its methods", None, watched.found(watched.broken_at_last()))
     return Run(
         policy=policy.name,
         seed=seed,

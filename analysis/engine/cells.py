@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, entry_points, version
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,9 @@ LIBRARIES = ("numpy", "scipy", "numba", "highspy", "ortools", "cvxpy", "clarabel
 """Other people's packages that results may depend on."""
 
 LAYERS = ("models", "oracles", "online", "analysis")
+
+GROUPS = ("problems", "policies", "oracles", "claims")
+"""What other distributions add, by their entry points."""
 
 SOURCE = (".py", ".json", ".pt")
 
@@ -94,8 +97,9 @@ def key_of(**parts: Any) -> str:
 
 @cache
 def versions() -> dict[str, str]:
-    """Return the version of Clairvoyant and of every library that results may depend on."""
-    found = {}
+    """Return the versions of Clairvoyant, of what others add to it, and of libraries that results rest on."""
+    others = [one.dist for group in GROUPS for one in entry_points(group=f"clairvoyant.{group}")]
+    found = {dist.name: dist.version for dist in others if dist is not None}
     for name in ("clairvoyant", *LIBRARIES):
         try:
             found[name] = version(name)
@@ -107,6 +111,8 @@ def versions() -> dict[str, str]:
 @cache
 def source_of(layers: tuple[str, ...], rooms: tuple[str, ...] | None = None) -> str:
     """Return a hash of the source in these layers, and of the versions of libraries.
+
+    It is kept in this process until ``source_of.cache_clear()``.
 
     Parameters
     ----------

@@ -11,6 +11,7 @@ import contextlib
 import dataclasses
 import itertools
 import json
+import os
 import queue
 import re
 import subprocess
@@ -209,20 +210,23 @@ class Cluster:
         """
         if workers < 1:
             raise InputError(f"workers: {workers} is not at least 1")
+        path = [os.fspath(folder) for folder in sys.path]
+        code = f"import sys; sys.path[:] = {path!r}; from {LOCAL} import main; main({workers:d})"
         process = subprocess.Popen(
-            [sys.executable, "-m", LOCAL, str(workers)],
+            [sys.executable, "-P", "-c", code],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,
         )
         assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018 - for types
-        with contextlib.suppress(BrokenPipeError):  # it has ended, and says no address
-            process.stdin.write(json.dumps({"path": sys.path}).encode() + b"\n")
-            process.stdin.flush()
         address = process.stdout.readline().decode().strip()
         if not address:
             raise EngineError(f"the Dask cluster of this machine ended at once, with status {process.wait()}")
-        cluster = cls(address, limits)
+        try:
+            cluster = cls(address, limits)
+        except BaseException:  # it is raised again
+            process.communicate()
+            raise
         cluster._process = process
         return cluster
 

@@ -1,12 +1,10 @@
 """A Dask cluster on this machine, which ends with the process that started it.
 
-``python -m clairvoyant.analysis.engine.local 4`` reads a line of JSON, the path of modules, prints the
-address of its scheduler, and ends with its workers as soon as standard input does.
+:func:`main` prints the address of its scheduler, and ends with its workers as soon as standard input does.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import shutil
@@ -15,18 +13,17 @@ import sys
 import tempfile
 
 
-def main() -> None:
+def main(workers: int) -> None:
     """Serve until standard input ends."""
     import dask
     from distributed import LocalCluster
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    sys.path[:] = json.loads(sys.stdin.readline())["path"]
     folder = tempfile.mkdtemp(prefix="clairvoyant-")
     dask.config.set({"temporary-directory": folder})
     try:
         cluster = LocalCluster(
-            n_workers=int(sys.argv[1]),
+            n_workers=workers,
             threads_per_worker=1,
             processes=True,
             memory_limit=None,  # cells have processes of their own
@@ -38,7 +35,3 @@ def main() -> None:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         os.killpg(0, signal.SIGKILL)
-
-
-if __name__ == "__main__":
-    main()

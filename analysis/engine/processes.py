@@ -27,6 +27,9 @@ TICK = 0.2
 DEATHS = 3
 """How often a cell is begun whose process is killed."""
 
+LOADING = 600.0
+"""Seconds after which a process that has not begun its cell hangs: no library takes as long to load."""
+
 FALSE_STARTS = 10
 """How many processes in a row may end before they can do anything."""
 
@@ -101,8 +104,10 @@ class Worker:
     """A process that runs one cell at a time; see :mod:`.worker`."""
 
     def __init__(self) -> None:
+        path = [os.fspath(folder) for folder in sys.path]  # some programs put a Path there
+        code = f"import sys; sys.path[:] = {path!r}; from {WORKER} import main; main()"
         self._process = subprocess.Popen(
-            [sys.executable, "-m", WORKER],
+            [sys.executable, "-P", "-c", code],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             bufsize=0,
@@ -115,7 +120,7 @@ class Worker:
         self._rest, self.ready, self.dead = bytearray(), False, False
         self.cell: Cell | None = None
         self.attempts, self.fraction, self._clock = 0, 0.0, Clock()
-        self._send({"path": sys.path})
+        self._handed: float | None = None
 
     @property
     def pid(self) -> int:
@@ -123,8 +128,9 @@ class Worker:
         return self._process.pid
 
     def hand(self, cell: Cell, attempts: int) -> None:
-        """Let it run a cell, for which it is the so-manieth attempt."""
+        """Let it run a cell; ``attempts`` counts this one too."""
         self.cell, self.attempts, self.fraction = cell, attempts, 0.0
+        self._handed = stopwatch.now()
         self._clock.start()
         self._clock.stop(True)  # until the module of the function is loaded
         self._send({"function": cell.function, "arguments": dict(cell.arguments)})
@@ -148,6 +154,7 @@ class Worker:
             self.fraction = message.get("fraction", self.fraction)
             self.ready = True
             if "begun" in message:
+                self._handed = None
                 self._clock.start()
                 self._clock.stop(False)
             elif "stands" in message:
@@ -169,6 +176,8 @@ class Worker:
 
     def over(self, limits: Limits) -> Answer | None:
         """Return the answer for a cell that has taken too much, if it has."""
+        if self._handed is not None and stopwatch.now() - self._handed > LOADING:
+            return self._failed(State.FAILED, f"its function was not loaded within {LOADING:g} s")
         if limits.seconds is not None and self._clock.seconds > limits.seconds:
             return self._failed(State.TIMED_OUT, f"it took more than {limits.seconds:g} s")
         if limits.memory is not None and (_resident(self.pid) or 0) > limits.memory:

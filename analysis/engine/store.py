@@ -458,16 +458,21 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
 def _row(cell: Cell, answer: Answer, use: int) -> dict[str, Any]:
     return {
         "key": cell.key,
-        "name": cell.name,
+        "name": _printable(cell.name),
         "function": cell.function,
         "arguments": dict(cell.arguments),
         "state": answer.state.value,
         "attempts": answer.attempts,
-        "error": answer.error,
+        "error": _printable(answer.error),
         "seconds": answer.seconds,
         "result": answer.result,
         "used": use,
     }
+
+
+def _printable(text: str) -> str:
+    """Return a text with halves of characters, which no file holds, written out."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def _answer(row: Mapping[str, Any]) -> Answer:

@@ -1,8 +1,8 @@
 """What runs cells: a process of its own, which is handed one cell at a time as a line of JSON.
 
-``python -m clairvoyant.analysis.engine.worker`` reads lines from standard input and writes lines to what was
-its standard output; whatever a cell prints goes to standard error. Nothing is unpickled. It is deaf to
-Ctrl-C, and ends as soon as nobody can write to it any more, with all that its cells have started.
+:func:`main` reads lines from standard input and writes lines to what was its standard output; whatever a cell
+prints goes to standard error. Nothing is unpickled. The process is deaf to Ctrl-C, and ends as soon as nobody
+can write to it any more, with all that its cells have started.
 """
 
 from __future__ import annotations
@@ -33,8 +33,6 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
     lines: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-    first = json.loads(sys.stdin.buffer.readline() or "{}")
-    sys.path[:] = first.get("path", sys.path)
     threading.Thread(target=_read, args=(sys.stdin.buffer, lines), daemon=True).start()
     stopwatch.listen(lambda stands: write(out, {"stands": stands}))
     write(out, {"ready": True})
@@ -104,7 +102,3 @@ def _reporter(out: Any) -> Callable[[float], None]:
             write(out, {"fraction": fraction})
 
     return report
-
-
-if __name__ == "__main__":
-    main()

@@ -44,11 +44,6 @@ BANDWIDTH = Number(low=1.0 / LARGEST, high=LARGEST)
 """What is divided by is so large that quotients, and so work, are finite."""
 
 
-def _unsigned(**values: Any) -> dict[str, Any]:
-    """Return the values with 0.0 in the place of -0.0, so that equal jobs give equal digests."""
-    return {name: value + 0.0 if isinstance(value, float) else value for name, value in values.items()}
-
-
 JOB = Record(
     Field("arrival", Number(low=1, high="T", integer=True), "the first slot in which it may run"),
     Field("epochs", Number(**COUNT), "E: how often the data is trained"),
@@ -69,7 +64,6 @@ JOB = Record(
     Field("utility.priority", Number(high=LARGEST, above=True), "gamma1"),
     Field("utility.decay", Number(high=LARGEST), "gamma2"),
     Field("utility.target", Number(high=LARGEST), "gamma3"),
-    make=_unsigned,
 )
 
 

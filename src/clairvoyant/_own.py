@@ -73,7 +73,11 @@ def _contract(policy: type[Any], seed: int) -> Mapping[str, str | None]:
     results: dict[str, str | None] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UncheckedWarning)  # the finding has a table of them
-        for name, check in policy_checks(policy, seeds=(seed, seed + 1)):
+        try:
+            checks = [*policy_checks(policy, seeds=(seed, seed + 1))]
+        except Exception as error:  # noqa: BLE001 - whatever a policy of others does is told
+            return {"made": f"{policy.name} cannot be made: {type(error).__name__}: {error}"}
+        for name, check in checks:
             try:
                 check()
                 results[name] = None

@@ -65,7 +65,8 @@ def warm_up(workers: int | None = None, progress: Callable[[float, str], None] |
             for cell, answer in ended:
                 del left[cell.key]
                 if answer.state is not State.DONE:
-                    raise EngineError(f"the kernels of {cell.name} are not compiled: {answer.error}")
+                    why = answer.error.strip().splitlines()[-1]
+                    raise EngineError(f"the kernels of {cell.name} are not compiled: {why}")
                 compiled, loaded = compiled + answer.result["compiled"], loaded + answer.result["loaded"]
                 for message in answer.result["failed"]:
                     log.warning("%s", message)

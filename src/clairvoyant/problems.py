@@ -463,7 +463,11 @@ def _check(problem: Any, taken: Mapping[str, Problem]) -> None:
     if problem.name in taken:
         raise PluginError(f"name: there is a problem {problem.name!r} already")
     for part in fields(problem):
-        if problem.has(part.name) and part.name not in {"kit", "target", "benchmark"}:  # these are for tests
+        if problem.has(part.name) and part.name not in {
+            "kit",
+            "target",
+            "benchmark",
+        }:  # which load much
             problem.part(part.name)
     kind = problem.part("instance")
     if not (isinstance(kind, type) and issubclass(kind, Instance)):

@@ -11,6 +11,7 @@ import dataclasses
 import inspect
 import itertools
 import json
+import logging
 import os
 import statistics
 import sys
@@ -23,17 +24,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import api
+from .analysis.engine import cells
 from .analysis.engine.cells import Answer, Cell, State, hash_of, key_of, source_of, source_of_module
 from .analysis.engine.engine import Executor, Progress, run_cells
 from .analysis.engine.processes import Limits, Processes
 from .analysis.engine.store import Store, open_store, place_of, read_rows
 from .models.base import InputError, Instance, need, path_of, read_text, refuse_unknown, regular
 from .models.draw import choose, choose_some, real, whole
-from .problems import find
+from .problems import find, problems
 from .tables import SWEPT, Row, frame_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+log = logging.getLogger(__package__)
 
 INSTANCES_AT_HAND = 4
 """How many instances a worker keeps, for the cells to come."""
@@ -142,6 +146,8 @@ def played(arguments: Mapping[str, Any], report: Callable[[float], None]) -> dic
     instance = _instance(arguments)
     problem = find(instance.problem)
     policy = api.make_policy(arguments["policy"], instance.problem)
+    if key_of(settings=_settings(policy)) != arguments["settings"]:
+        raise InputError(f"policy: {policy.name}: a file that it names is not the one that the plan meant")
     events = getattr(instance.setting, "slots", getattr(instance.setting, "horizon", None))
     measures = problem.part("measures") if problem.has("measures") else None
     run = api.play(
@@ -238,15 +244,16 @@ class Block:
             entry = api.list_oracles(self.problem)[name.partition(":")[0]]
             source = _source(self.problem, solved, ("models", "oracles"), entry.function)
             told: dict[str, Any] = {"oracle": name.partition(":")[0], "options": options}
-            found.append(Sort(name, "solved", told, {**told, "source": source}))
+            found.append(Sort(name, "solved", {**told, "asked": name}, {**told, "source": source}))
         measures = _measuring(self.problem)
         for spec in self.policies:
             policy = api.make_policy(spec, self.problem)
             source = _source(self.problem, played, ("models", "online"), policy)
             for seed in self.policy_seeds if policy.traits.randomised else (0,):
-                told = {"policy": spec, "policy_seed": seed}
+                settings = _settings(policy)
+                told = {"policy": spec, "policy_seed": seed, "settings": key_of(settings=settings)}
                 parts = {
-                    "settings": _settings(policy),
+                    "settings": settings,
                     "policy_seed": seed,
                     "source": source,
                     "measures": measures,
@@ -287,6 +294,8 @@ def _names(data: Mapping[str, Any], field: str) -> list[str]:
 def _seeds(data: Mapping[str, Any], field: str) -> list[int]:
     """Return seeds: as many as a number says, from 0 on, or those of a list."""
     value = data.get(field, 1)
+    if value == []:
+        raise InputError(f"{field}: an empty list leaves nothing to run")
     if isinstance(value, list):
         return [whole(f"{field}[{i}]", seed, 0) for i, seed in enumerate(value)]
     return list(range(whole(field, value, 1)))
@@ -304,8 +313,10 @@ def _recipes(problem: str, data: Mapping[str, Any]) -> list[Recipe]:
     if "files" in data:
         for field in ("size", "seeds", "options", "trace"):
             if field in data:
-                raise InputError(f"{field}: goes with no files, which are instances already")
+                raise InputError(f"{field}: cannot be combined with files, which are instances already")
         files = _names(data, "files")
+        if not files:
+            raise InputError("files: an empty list leaves nothing to run")
         return [Recipe(problem, file=str(regular(path_of("files", file)).absolute())) for file in files]
     options = data.get("options", {})
     if not isinstance(options, Mapping):
@@ -419,6 +430,7 @@ class Plan:
 
     def made(self) -> list[tuple[Block, Cell]]:
         """Return the cells that make instances, each with the block that asks for it."""
+        cells.source_of.cache_clear()
         contents = cache(_contents)
         found = []
         for block in self.blocks:
@@ -585,7 +597,9 @@ class Forecast:
     unknown: int
 
 
-def forecast(plan: PlanLike, store: str | os.PathLike[str] | None = None) -> Forecast:
+def forecast(
+    plan: PlanLike, store: str | os.PathLike[str] | None = None, retry: Collection[str] = ()
+) -> Forecast:
     """Say what a sweep would do, without doing anything.
 
     Raises
@@ -595,7 +609,7 @@ def forecast(plan: PlanLike, store: str | os.PathLike[str] | None = None) -> For
     """
     path = path_of("store", store or default_store())
     rows = {row["key"]: row for row in read_rows(path)} if place_of(path) is not None else {}
-    answers = _answers(rows.values())
+    answers = _answers(row for row in rows.values() if row["state"] not in retry)
     made = Plan.read(plan).made()
     cells = {cell.key: cell for cell in _cells(made, answers)}
     took: dict[str, list[float]] = {}
@@ -615,7 +629,7 @@ def forecast(plan: PlanLike, store: str | os.PathLike[str] | None = None) -> For
         failed=states.total() - states[State.DONE],
         instances=len({cell.key for _, cell in made}),
         unmade=len(unmade),
-        seconds=sum(statistics.fmean(took[kind]) for kind in todo + making if kind in took),
+        seconds=sum(statistics.median(took[kind]) for kind in todo + making if kind in took),
         unknown=sum(kind not in took for kind in todo),
     )
 
@@ -629,6 +643,15 @@ def _kind(arguments: Mapping[str, Any]) -> str:
 def _answers(rows: Iterable[Mapping[str, Any]]) -> dict[str, Answer]:
     names = ("result", "error", "seconds", "attempts")
     return {row["key"]: Answer(State(row["state"]), *(row[name] for name in names)) for row in rows}
+
+
+def _known(row: Mapping[str, Any]) -> bool:
+    """Return whether the problem of a row is installed; say so if it is not."""
+    problem = row["arguments"]["recipe"]["problem"]
+    if problem in problems():
+        return True
+    log.warning("results of problem %r are left out: it is not installed", problem)
+    return False
 
 
 def results(store: str | os.PathLike[str] | None = None, *, plan: PlanLike | None = None) -> DataFrame:
@@ -648,7 +671,8 @@ def results(store: str | os.PathLike[str] | None = None, *, plan: PlanLike | Non
     store
         The file; by default ``CLAIRVOYANT_STORE``, or one in the user's cache.
     plan
-        Only what this plan asks for, of the source that is installed now; by default all that there is.
+        Only what this plan asks for, of the source that is installed now. By default all that there is, of
+        whatever source: optima of one version may then stand beside totals of another.
 
     Raises
     ------
@@ -659,7 +683,7 @@ def results(store: str | os.PathLike[str] | None = None, *, plan: PlanLike | Non
     if plan is not None:
         answers, made = _answers(rows), Plan.read(plan).made()
         return frame_of(_rows([cell for _, cell in made], _cells(made, answers), answers))
-    answers = _answers(row for row in rows if row["function"].startswith(SWEPT))
+    answers = _answers(row for row in rows if row["function"].startswith(SWEPT) and _known(row))
     ours = sorted((row for row in rows if row["key"] in answers), key=lambda row: (row["name"], row["key"]))
     making = SWEPT + describe.__name__
     wanted = [row for row in ours if row["function"] != making or row["state"] != State.DONE.value]

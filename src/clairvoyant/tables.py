@@ -70,6 +70,7 @@ def _told(row: Row, optima: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     found = {"problem": recipe["problem"], "minimised": kind.minimised, "unit": kind.unit}
     found |= {f"option.{name}": value for name, value in recipe["options"].items()}
     found |= {name: value for name, value in arguments.items() if name in {*WHO, *WHAT}}
+    found |= {"oracle": arguments["asked"]} if "asked" in arguments else {}
     found |= {"state": answer.state.value, "error": answer.error, "attempts": answer.attempts}
     found |= {"seconds": answer.seconds} | {name: value for name, value in result.items() if name in WHAT}
     found |= {f"measure.{name}": value for name, value in result.get("measures", {}).items()}

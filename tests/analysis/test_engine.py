@@ -674,3 +674,21 @@ def test_workers_that_are_killed_cost_nothing_but_time(tmp_path: Path) -> None:
     assert not wanted
     assert squares(path) == [n * n for n in range(60)]
     assert 60 <= len(begun(path)) <= 63
+
+
+def test_workers_take_modules_from_where_the_driver_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "queue.py").write_text("raise SystemExit('of the folder one stands in')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*map(Path, sys.path)])  # some programs put a Path there
+    with Processes(1) as one:
+        found = [answer for ended in one.run([cell("square", n=3)]) for _, answer in ended]
+    assert [answer.result for answer in found] == [9]
+
+
+def test_an_error_that_cannot_be_written_as_it_is_harms_no_other(tmp_path: Path) -> None:
+    with store.open_store(tmp_path / "store.sqlite") as kept:
+        kept.add([(cell("square", n=1), Answer(State.FAILED, None, "caf\udce9"))])
+    (row,) = store.read_rows(tmp_path / "store.sqlite")
+    assert row["error"] == r"caf\udce9"

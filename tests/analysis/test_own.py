@@ -62,6 +62,34 @@ def test_no_policy_costs_less_than_the_bound(instance: cv.PlacementInstance, opt
     assert compared(instance, optimum, bound=None).verdict is Verdict.NOT_CHECKABLE
 
 
+@pytest.mark.parametrize("bound", [float("inf"), float("-inf"), float("nan"), None])
+def test_what_is_no_bound_decides_nothing(
+    bound: float | None, instance: cv.PlacementInstance, optimum: Optimum
+) -> None:
+    assert asked(instance, optimum, bound=bound).verdict is Verdict.NOT_CHECKABLE
+    assert compared(instance, optimum, bound=bound).verdict is Verdict.NOT_CHECKABLE
+
+
+def test_infeasible_runs_and_nobody_at_all_decide_nothing(
+    instance: cv.PlacementInstance, optimum: Optimum, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = cv.play(FIFO, instance)
+    monkeypatch.setattr(
+        "clairvoyant.analysis.own.play", lambda *_args, **_options: replace(made, infeasible=1)
+    )
+    found = compared(instance, optimum)
+    assert found.verdict is Verdict.NOT_CHECKABLE
+    assert "infeasible decisions" in found.summary
+    assert contract({}, {}, Context("quick")).verdict is Verdict.NOT_CHECKABLE
+    assert consistent({"it": instance}, {}, {}, Context("quick")).verdict is Verdict.NOT_CHECKABLE
+
+
+def test_who_is_not_seen_to_be_blind_is_not_said_to_be() -> None:
+    found = contract({"mine": lambda: {"a": None}}, {"no_peeking": "no kit"}, Context("quick"))
+    assert found.verdict is Verdict.NOT_CHECKABLE
+    assert "no_peeking: no kit" in found.summary
+
+
 def test_one_check_that_fails_refutes_the_contract() -> None:
     def check(**results: str | None) -> Finding:
         return contract({"mine": lambda: results}, {"a": "no kit"}, Context("quick"))

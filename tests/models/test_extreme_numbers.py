@@ -198,3 +198,10 @@ def test_no_generator_makes_subnormal_numbers(problem: str, seed: int) -> None:
     data = api.generate(problem, size="tiny", seed=seed, **SMALL[problem]).to_dict()
     values = [abs(Fraction(value)) for _, value in _all_places(data, ())]
     assert min(value for value in values if value) > 1e-12
+
+
+@pytest.mark.parametrize("field", ["price", "gpu_weight"])
+def test_the_sign_of_zero_makes_no_other_instance(field: str) -> None:
+    data = cv.generate("placement", "tiny").to_dict()
+    one, other = (cv.PlacementInstance.from_dict(data | {field: zero}) for zero in (0.0, -0.0))
+    assert one.digest() == other.digest()

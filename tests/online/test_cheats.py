@@ -19,6 +19,7 @@ from clairvoyant.models.base import DecisionError, InputError
 from clairvoyant.models.copying import copied
 from clairvoyant.models.placement.simulator import Simulator
 from clairvoyant.models.selection.setting import Setting as SelectionSetting
+from clairvoyant.online import guard
 from clairvoyant.online.base import Traits
 from clairvoyant.online.guard import Seal, TamperError, plain
 from clairvoyant.online.play import Replay, Run, play
@@ -385,6 +386,25 @@ def test_what_changes_between_two_runs_is_no_offence_and_is_looked_at_from_then_
     assert play(honest, instance).total == total
     with pytest.raises(TamperError, match=f"changed {name} in"):
         play(Undoer(), instance)
+    with pytest.raises(TamperError, match=f"^{name} is still what a policy made of it"):
+        play(honest, instance)
+    guard._MADE.clear()
+
+
+def test_what_a_policy_has_changed_scores_nobody_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Patcher(made(Honest, "allocation")):  # type: ignore[misc]
+        def decide(self, observation: Any) -> Any:
+            monkeypatch.setattr(cv.AllocationInstance, "rewards", lambda *_: 1e9)
+            return super().decide(observation)
+
+    instance, honest = cv.generate("allocation", "tiny", 1), made(Honest, "allocation")()
+    total = play(honest, instance).total
+    with pytest.raises(TamperError, match="rewards in decide of event 0"):
+        play(Patcher(), instance)
+    for _ in range(2):
+        with pytest.raises(TamperError, match="rewards is still what a policy made of it"):
+            play(honest, instance)
+    monkeypatch.undo()
     assert play(honest, instance).total == total
 
 

@@ -93,7 +93,12 @@ def sweep(
     plan = sweeping.Plan.read(file)
     kept = store or sweeping.default_store()
     if dry_run:
-        return _forecast(sweeping.forecast(plan, kept), kept, workers or os.cpu_count() or 1, as_json)
+        return _forecast(
+            sweeping.forecast(plan, kept, [STATES[state] for state in retry]),
+            kept,
+            workers or os.cpu_count() or 1,
+            as_json,
+        )
     if table is not None:
         tables.check_table(table)
         out.check_writable(table)
@@ -175,8 +180,8 @@ def _print_sweep(described: dict[str, Any]) -> None:
         shown = [[row["cell"], row["instance"], row["state"], row["why"]] for row in failures[:MOST_SHOWN]]
         out.print_table(["not done", "instance", "state", "why"], shown)
         if len(failures) > MOST_SHOWN:
-            more = f"and {len(failures) - MOST_SHOWN:,} more"
-            out.line(f"{more}; --out TABLE.csv tells of all, --retry computes them anew")
+            out.line(f"and {len(failures) - MOST_SHOWN:,} more; --out TABLE.csv lists all")
+        out.line("these are kept; --retry failed, or timed-out, computes them anew")
         out.line()
     out.line("cells: " + ", ".join(f"{number:,} {state}" for state, number in described["states"].items()))
     out.line(f"store: {described['store']}")
@@ -209,7 +214,7 @@ def _cluster(address: str, plan: Plan) -> Any:
     where, _, count = address.partition(":")
     if where != "local":
         return Cluster(address, plan.limits)
-    if not count.isdigit() or int(count) < 1:
+    if not count.isdecimal() or int(count) < 1:
         raise click.UsageError(f"--dask {address}: local:N needs a number of processes")
     return Cluster.local(int(count), plan.limits)
 

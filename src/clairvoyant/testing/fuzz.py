@@ -30,11 +30,12 @@ import hypothesis
 from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
 
-from ..analysis.engine.cells import LAYERS, Answer, Cell, State, key_of, source_of
+from ..analysis.engine.cells import LAYERS, Answer, Cell, State, key_of, source_of, source_of_module
 from ..analysis.engine.engine import run_cells
 from ..analysis.engine.processes import Processes
 from ..analysis.engine.store import open_store
 from ..cli import output as out
+from ..models.base import InputError
 from .campaigns import TARGETS, check_file, cross_check, damaged
 from .kit import Target
 
@@ -47,6 +48,9 @@ MEMORY = 6 << 30
 CASE_SECONDS = 120
 """Seconds after which a case counts as too long, which is no failure."""
 
+
+RETRY = (State.FAILED, State.TIMED_OUT)
+"""Chunks whose process ended are run again by the next campaign."""
 
 FUNCTION = "clairvoyant.testing.fuzz:chunk"
 """What a worker calls; this module may run under another name."""
@@ -145,7 +149,9 @@ def fuzz(
 
     Chunks that stand in ``fuzz.jsonl`` of the folder are not run again, unless the source has changed.
     """
-    source = source_of(LAYERS)
+    source_of.cache_clear()
+    front = source_of_module(__name__.partition(".")[0] if __name__ != "__main__" else "clairvoyant")
+    source = key_of(layers=source_of(LAYERS), front=front, hypothesis=hypothesis.__version__)
     wanted = [
         {"campaign": campaign, "problem": problem, "seed": seed, "chunk": number, "cases": cases}
         for campaign, total in zip(CAMPAIGNS, (files, instances), strict=True)
@@ -169,7 +175,7 @@ def fuzz(
     with open_store(folder / "fuzz.jsonl") as store, Processes(workers) as processes:
         before |= store.known(cell.key for cell in cells)
         report(f"{len(cells)} chunks of up to {CHUNK} cases, {len(before)} of them done before")
-        answers = run_cells(cells, store, processes, take=take)
+        answers = run_cells(cells, store, processes, retry=RETRY, take=take)
     return [line_of(cell, answers[cell.key]) for cell in cells]
 
 
@@ -201,7 +207,10 @@ def main(
 ) -> None:
     """Damage instance files, and let the oracles judge each other; go on where it was stopped."""
     chosen = problems or tuple(TARGETS)
-    lines = fuzz(folder, seed=seed, files=files, instances=instances, problems=chosen, workers=workers)
+    try:
+        lines = fuzz(folder, seed=seed, files=files, instances=instances, problems=chosen, workers=workers)
+    except InputError as error:
+        raise click.UsageError(str(error)) from error
     for campaign in CAMPAIGNS:
         for problem in chosen:
             here = [line for line in lines if (line["campaign"], line["problem"]) == (campaign, problem)]
