@@ -105,7 +105,9 @@ def on_dask(count: int) -> Iterator[Row]:
     with Cluster.local(WORKERS) as cluster, Client(cluster.address, set_as_default=False) as client:
         run(cluster, cells(nothing, 10 * WORKERS))
         (scheduler,) = (
-            one for one in psutil.Process().children() if "clairvoyant.analysis.engine.local" in one.cmdline()
+            one
+            for one in psutil.Process().children()
+            if "clairvoyant.analysis.engine.local" in str(one.cmdline())
         )
         workers = [psutil.Process(pid) for pid in client.run(_pid).values()]
         busy = {"driver": [psutil.Process()], "scheduler": [scheduler], "Dask workers": workers}
