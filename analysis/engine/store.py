@@ -13,7 +13,7 @@ import os
 import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -183,13 +183,13 @@ class Database(Store):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self._lock = _lock(path.with_name(path.name + ".lock"))
-        try:
+        with ExitStack() as opened:
+            self._lock = _lock(path.with_name(path.name + ".lock"))
+            opened.callback(os.close, self._lock)
             self._file = _connect(path, "rwc")
+            opened.callback(self._file.close)
             self._use = self._do("SELECT coalesce(max(used), 0) + 1 FROM cell")[0][0]
-        except BaseException:
-            os.close(self._lock)
-            raise
+            opened.pop_all()
 
     def known(self, keys: Iterable[str]) -> dict[str, Answer]:
         """Return what is known of these cells, by key, and note that it was used."""
@@ -252,7 +252,8 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
     with _told(path):
         address = f"{path.absolute().as_uri()}?mode={mode}"
         file = sqlite3.connect(address, uri=True, isolation_level=None, timeout=5.0)
-    try:
+    with ExitStack() as opened:
+        opened.callback(file.close)
         with _told(path):
             (tables,) = file.execute("SELECT count(*) FROM sqlite_master").fetchone()
             if tables == 0 and mode == "rwc":
@@ -269,9 +270,7 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
             raise InputError(f"{path}: cannot be used: {NO_STORE}")
         if version != FORMAT:
             raise InputError(f"{path}: cannot be used: its format is {version}, and only {FORMAT} is known")
-    except BaseException:
-        file.close()
-        raise
+        opened.pop_all()
     return file
 
 
@@ -306,14 +305,13 @@ class Journal(Store):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self._mark = path.with_name(path.name + ".lock")
-        _mark(self._mark)
-        try:
+        with ExitStack() as opened:
+            _mark(self._mark)
+            opened.callback(self._mark.unlink, missing_ok=True)
             self._rows = {row["key"]: row for row in _lines(path)}
             self._use = max((row["used"] for row in self._rows.values()), default=0) + 1
             self._begin()
-        except BaseException:
-            self._mark.unlink(missing_ok=True)
-            raise
+            opened.pop_all()
 
     def known(self, keys: Iterable[str]) -> dict[str, Answer]:
         """Return what is known of these cells, by key, and note that it was used."""

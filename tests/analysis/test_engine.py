@@ -692,3 +692,26 @@ def test_an_error_that_cannot_be_written_as_it_is_harms_no_other(tmp_path: Path)
         kept.add([(cell("square", n=1), Answer(State.FAILED, None, "caf\udce9"))])
     (row,) = store.read_rows(tmp_path / "store.sqlite")
     assert row["error"] == r"caf\udce9"
+
+
+def test_a_store_that_lost_its_table_is_refused_and_let_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, opened, connect = tmp_path / "store.sqlite", list[sqlite3.Connection](), sqlite3.connect
+    store.open_store(path).close()
+    damaging = connect(path)
+    damaging.executescript("DROP TABLE cell; CREATE TABLE other (x)")
+    damaging.close()
+
+    def connect_and_remember(*args: Any, **options: Any) -> sqlite3.Connection:
+        opened.append(connect(*args, **options))
+        return opened[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", connect_and_remember)
+    for _ in range(2):  # the second time nothing is locked either
+        with pytest.raises(InputError, match="cannot be used: it is not a store of results"):
+            store.open_store(path)
+    assert len(opened) == 2
+    for connection in opened:
+        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+            connection.execute("SELECT 1")

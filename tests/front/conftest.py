@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,29 @@ class Printed:
         assert isinstance(data, dict)
         assert self.out.count("\n") == 1
         return data
+
+
+def script(name: str) -> Any:
+    """Return the module of a script in ``.ci``."""
+    path = Path(__file__).parents[2] / ".ci" / f"{name}.py"
+    spec = spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def doors() -> Any:
+    """Return what writes the typed doors."""
+    return script("doors")
+
+
+@pytest.fixture(scope="module")
+def writer() -> Any:
+    """Return what writes the schemas."""
+    return script("schema")
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """The front door for type checkers: as the signatures are, and found from outside the checkout."""
 
-import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -13,17 +12,7 @@ from clairvoyant.problems import OURS, Problem
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def writer() -> Any:
-    spec = importlib.util.spec_from_file_location("doors", ROOT / ".ci" / "doors.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_overloads_are_those_of_the_signatures() -> None:
-    doors = writer()
+def test_the_overloads_are_those_of_the_signatures(doors: Any) -> None:
     assert doors.TARGET.read_text(encoding="utf-8") == doors.formatted(doors.stub()), "run .ci/doors.py"
 
 

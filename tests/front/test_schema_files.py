@@ -1,6 +1,5 @@
 """The published schemas and tables of fields are those that the instances declare."""
 
-import importlib.util
 import json
 import re
 from pathlib import Path
@@ -14,16 +13,6 @@ from clairvoyant.problems import OURS
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = [problem.name for problem in OURS]
-
-
-@pytest.fixture(scope="module")
-def writer() -> Any:
-    spec = importlib.util.spec_from_file_location("schema", ROOT / ".ci" / "schema.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def test_the_files_are_those_of_the_declarations(writer: Any) -> None:
