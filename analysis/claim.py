@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
@@ -13,25 +13,37 @@ from ..models.base import Instance
 EXTRAS = {"rl": "torch"}
 """The module that each optional part of the package brings, by the name of the extra."""
 
+HEADLINE, PARAGRAPH = 25, 80
+"""Most words of a headline and of a paragraph."""
+
 
 class Verdict(enum.Enum):
-    """The verdict of a check on a statement."""
+    """The verdict of a check on a statement, each with evidence of its own kind."""
 
     HOLDS = "holds"
-    FAILS = "fails"
     HOLDS_AMENDED = "holds amended"
+    """As printed it does not, or not everywhere; with the amendment that the finding states it does."""
+    REFUTED = "refuted"
+    """A counterexample or a proof, within the paper's own assumptions."""
+    NOT_REPRODUCED = "not reproduced"
+    """Runs are against it over everything that its text leaves open."""
+    UNDETERMINED = "undetermined"
+    """Its sign depends on what the text leaves open, or the samples do not decide."""
     VACUOUS = "vacuous"
+    """True, but it implies nothing at the sizes it is used for."""
     NOT_CHECKABLE = "not checkable here"
+    """It needs what is not here: data, hardware, an extra."""
+    FAILS = "fails"
 
 
-def holds_if(condition: bool) -> Verdict:
-    """Return "holds" or "fails"."""
-    return Verdict.HOLDS if condition else Verdict.FAILS
+def holds_if(condition: bool, otherwise: Verdict = Verdict.FAILS) -> Verdict:
+    """Return "holds", or what it is otherwise."""
+    return Verdict.HOLDS if condition else otherwise
 
 
-def amended_if(as_printed: bool, amended: bool) -> Verdict:
-    """Return "holds" if the printed form does, "holds amended" if only the amended one does, else "fails"."""
-    return Verdict.HOLDS if as_printed else Verdict.HOLDS_AMENDED if amended else Verdict.FAILS
+def amended_if(as_printed: bool, amended: bool, otherwise: Verdict = Verdict.FAILS) -> Verdict:
+    """Return "holds" if the printed form does, "holds amended" if only the amended one does."""
+    return Verdict.HOLDS if as_printed else Verdict.HOLDS_AMENDED if amended else otherwise
 
 
 @dataclass(frozen=True)
@@ -60,8 +72,8 @@ class Finding:
     ----------
     verdict
         The verdict.
-    summary
-        One or two sentences with the figures that decide.
+    headline
+        What was found, in one plain sentence of at most :data:`HEADLINE` words for a reader of the paper.
     numbers
         The figures behind the verdict, by name (with unit where there is one).
     tables, figures
@@ -69,16 +81,41 @@ class Finding:
     counterexample
         Where the statement fails on an instance: the smallest such instance known.
     small
-        Whether the samples were too small to count on a decision, so that an open verdict is no surprise.
+        Whether the samples were too small to count on a decision, so that "undetermined" is no surprise.
+    assumes
+        The assumptions that the verdict rests on: those of the paper, and what we had to choose.
+    proof
+        Why the statement cannot hold, step by step, where no instance shows it.
+    remark
+        What else a reader should know. Like ``assumes`` and ``proof`` it consists of paragraphs of at most
+        :data:`PARAGRAPH` words, with an empty line between them.
     """
 
     verdict: Verdict
-    summary: str
+    headline: str
     numbers: dict[str, float | int | str | bool] = field(default_factory=dict)
     tables: tuple[Table, ...] = ()
     figures: tuple[Figure, ...] = ()
     counterexample: Instance | None = None
     small: bool = False
+    assumes: str = ""
+    proof: str = ""
+    remark: str = ""
+
+    @property
+    def faults(self) -> list[str]:
+        """What keeps it from being shown to anybody: evidence that is missing, texts that are too long."""
+        found = []
+        if self.verdict is Verdict.REFUTED and self.counterexample is None and not self.proof:
+            found.append("refuted without a counterexample or a proof")
+        if (words := len(self.headline.split())) > HEADLINE:
+            found.append(f"headline: {words} words, more than {HEADLINE}")
+        for name in ("assumes", "proof", "remark"):
+            lengths = [len(text.split()) for text in getattr(self, name).split("\n\n")]
+            found += [
+                f"{name}: {n} words in a paragraph, more than {PARAGRAPH}" for n in lengths if n > PARAGRAPH
+            ]
+        return found
 
 
 @dataclass(frozen=True)
@@ -104,9 +141,12 @@ class Context:
         return {"quick": quick, "default": default, "full": full}[self.mode]
 
 
+Check = Callable[[Context], Finding]
+
+
 @dataclass(frozen=True)
 class Claim:
-    """One statement of one paper.
+    """One statement of one paper, or one of our own.
 
     Attributes
     ----------
@@ -125,6 +165,10 @@ class Claim:
     extra
         The extra of :data:`EXTRAS` that the check needs, if any. Where it is not installed, the audit says so
         instead of checking.
+    ours
+        Whether it is a statement of our own.
+    choices
+        What the text leaves open and the check runs over, such as "units of CPU and MEM".
     """
 
     id: str
@@ -132,8 +176,10 @@ class Claim:
     says: str
     how: str
     expected: Verdict
-    check: Callable[[Context], Finding]
+    check: Check
     extra: str = ""
+    ours: bool = False
+    choices: tuple[str, ...] = ()
 
     @property
     def lacks_extra(self) -> bool:
@@ -156,14 +202,53 @@ class Claim:
 
         Where the extra is missing, or samples are too small, it may as well be open.
         """
-        if self.lacks_extra or finding.small:
+        if self.lacks_extra:
             return finding.verdict in (self.expected, Verdict.NOT_CHECKABLE)
-        return finding.verdict is self.expected
+        open_ = (Verdict.UNDETERMINED, Verdict.NOT_CHECKABLE) if finding.small else ()
+        return finding.verdict in (self.expected, *open_)
 
     @property
     def problem(self) -> str:
         """The problem it belongs to."""
         return self.id.split("/", 1)[0]
+
+
+class Register:
+    """Collects the claims of a file, in the order in which their checks stand there.
+
+    ::
+
+        claim = Register("selection")
+
+        @claim("theorem-1", "Theorem 1, (28)", Verdict.REFUTED, says="...", how="...")
+        def theorem_1(context: Context) -> Finding: ...
+
+        CLAIMS = claim.claims
+    """
+
+    def __init__(self, problem: str) -> None:
+        self.problem, self.claims = problem, list[Claim]()
+
+    def __call__(
+        self,
+        name: str,
+        where: str,
+        expected: Verdict,
+        *,
+        says: str,
+        how: str,
+        extra: str = "",
+        ours: bool = False,
+        choices: Sequence[str] = (),
+    ) -> Callable[[Check], Check]:
+        """Return what makes a function the check of a claim; see :class:`Claim`."""
+
+        def add(check: Check) -> Check:
+            full = f"{self.problem}/{name}"
+            self.claims.append(Claim(full, where, says, how, expected, check, extra, ours, tuple(choices)))
+            return check
+
+        return add
 
 
 def instance_table(problem: str, sampled: Mapping[str, Instance]) -> Table:

@@ -32,8 +32,9 @@ def lead(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
     """Return by how many per cent of their mean over the seeds ``ours`` is above ``theirs``, seed by seed.
 
     The mean of the result is the ratio of the means less one; single rewards may be near zero or negative.
+    The seeds run along the first axis.
     """
-    result: np.ndarray = 100.0 * (ours - theirs) / abs(theirs.mean())
+    result: np.ndarray = 100.0 * (ours - theirs) / abs(theirs.mean(axis=0))
     return result
 
 

@@ -17,6 +17,8 @@ from .claim import Claim, Context, Figure, Finding, Table, Verdict
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 """What a problem, a claim and a figure may be called: these names become file names."""
 
+TEXTS = ("assumes", "proof", "remark")
+"""The paragraphs of a finding."""
 
 ReadInstance = Callable[[Mapping[str, Any]], Instance]
 """Returns the instance of the JSON object of its file."""
@@ -61,7 +63,8 @@ def to_dict(finding: Finding) -> dict[str, Any]:
     """
     return {
         "verdict": finding.verdict.value,
-        "summary": finding.summary,
+        "headline": finding.headline,
+        **{name: getattr(finding, name) for name in TEXTS},
         "numbers": {name: _plain(value) for name, value in finding.numbers.items()},
         "tables": [
             {
@@ -93,12 +96,13 @@ def from_dict(data: Mapping[str, Any], read: ReadInstance) -> Finding:
     example = data["counterexample"]
     return Finding(
         Verdict(data["verdict"]),
-        data["summary"],
+        data["headline"],
         dict(data["numbers"]),
         tuple(tables),
         tuple(Figure(**figure) for figure in data["figures"]),
         None if example is None else read(example),
         data["small"],
+        **{name: data[name] for name in TEXTS},
     )
 
 
@@ -134,6 +138,8 @@ def _described(claim: Claim, finding: Finding, context: Context) -> dict[str, An
         "where": claim.where,
         "says": claim.says,
         "how": claim.how,
+        "ours": claim.ours,
+        "choices": list(claim.choices),
         "expected": claim.expected.value,
         "mode": context.mode,
         "seed": context.seed,

@@ -16,7 +16,7 @@ import numpy as np
 from ..models.base import ClairvoyantError, Instance, things
 from ..online.play import Replay, Run, play
 from ..oracles.base import Optimum, OracleEntry, OracleError
-from .claim import Context, Finding, Table, Verdict
+from .claim import PARAGRAPH, Context, Finding, Table, Verdict
 from .statistics import Interval, mean_interval
 
 SLACK = 1e-9
@@ -45,19 +45,27 @@ class _Found:
         self.faults.append(text)
         self.counterexample = instance if self.counterexample is None else self.counterexample
 
-    def finding(self, holds: str, tables: Sequence[Table], **numbers: int) -> Finding:
-        """Return the finding; ``holds`` is the summary where nothing is open."""
+    def finding(self, holds: str, tables: Sequence[Table], remark: str = "", **numbers: int) -> Finding:
+        """Return the finding; ``holds`` is the headline where nothing is open."""
+        texts, verdict, headline = {"remark": remark}, Verdict.HOLDS, holds
         if self.faults:
-            more = f" And {len(self.faults) - 1} more." if len(self.faults) > 1 else ""
-            summary, verdict = f"{self.faults[0]}.{more}", Verdict.FAILS
+            verdict, headline = (
+                Verdict.REFUTED,
+                "This was contradicted; the first contradiction stands below.",
+            )
+            texts["proof"] = _short(self.faults[0])
         elif self.missing or self.left_open:
-            listed = dict.fromkeys([*self.left_open, *self.missing])
-            summary, verdict = f"Open: {'; '.join(listed)}.", Verdict.NOT_CHECKABLE
-        else:
-            summary, verdict = holds, Verdict.HOLDS
+            verdict, headline = Verdict.NOT_CHECKABLE, "Open, as something is missing."
+            texts["remark"] = "\n\n".join(map(_short, dict.fromkeys([*self.left_open, *self.missing])))
         all_numbers: dict[str, Any] = {**numbers, "contradictions": len(self.faults)}
         small = verdict is Verdict.NOT_CHECKABLE and not self.left_open
-        return Finding(verdict, summary, all_numbers, tuple(tables), (), self.counterexample, small)
+        return Finding(verdict, headline, all_numbers, tuple(tables), (), self.counterexample, small, **texts)
+
+
+def _short(text: str) -> str:
+    """Return the first words of a text that others may have made as long as they like."""
+    words = text.split()
+    return text if len(words) <= PARAGRAPH else " ".join([*words[: PARAGRAPH - 1], "..."])
 
 
 def consistent(
@@ -175,8 +183,8 @@ def contract(
         tables.append(Table("Not all is looked at", ("check", "why"), tuple(unchecked.items())))
     found.missing += [f"{one}: {why}" for one, why in unchecked.items() if one in BLIND]
     count = "one policy" if len(policies) == 1 else f"{len(policies)} policies"
-    limits = f" These cannot look at everything: {', '.join(unchecked)}." if unchecked else ""
-    return found.finding(f"All checks of {count} pass.{limits}", tables, checks=ran)
+    limits = f"These cannot look at everything: {', '.join(unchecked)}." if unchecked else ""
+    return found.finding(f"All checks of {count} pass.", tables, limits, checks=ran)
 
 
 def within_bound(

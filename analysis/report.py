@@ -31,13 +31,24 @@ WIDTHS = {20: "short", 36: "", 160: "text"}
 BADGES = {
     Verdict.HOLDS: ("✓", "holds", "The statement holds as printed."),
     Verdict.HOLDS_AMENDED: ("≈", "amended", "It holds with the amendment that its section states."),
-    Verdict.FAILS: ("✗", "fails", "A computation or a counterexample refutes it."),
-    Verdict.VACUOUS: ("∅", "vacuous", "It is true, but implies nothing at the sizes it is used for."),
-    Verdict.NOT_CHECKABLE: (
-        "?",
-        "unknown",
-        "The runs are inconclusive, or it needs something missing: data, hardware, networks or an extra.",
+    Verdict.REFUTED: (
+        "✗",
+        "refuted",
+        "A counterexample or a proof is against it, within the paper's own assumptions.",
     ),
+    Verdict.NOT_REPRODUCED: (
+        "≠",
+        "contrary",
+        "Runs are against it, over everything that the paper's text leaves open.",
+    ),
+    Verdict.UNDETERMINED: (
+        "~",
+        "unknown",
+        "Its sign depends on what the text leaves open, or the samples do not decide.",
+    ),
+    Verdict.VACUOUS: ("∅", "vacuous", "It is true, but implies nothing at the sizes it is used for."),
+    Verdict.NOT_CHECKABLE: ("?", "unknown", "It needs something missing: data, hardware or an extra."),
+    Verdict.FAILS: ("×", "refuted", "A computation or a counterexample refutes it."),
 }
 """For each verdict: a sign that needs no colour, a class of the style sheet, and what the verdict means."""
 
@@ -91,7 +102,10 @@ def write_report(
         mode_text=MODES[mode],
         seed=seed,
         badges=BADGES,
-        counts=Counter(finding.verdict for _, finding in findings),
+        counts={
+            "of the papers": Counter(finding.verdict for claim, finding in findings if not claim.ours),
+            "of our own": Counter(finding.verdict for claim, finding in findings if claim.ours),
+        },
         surprises=[claim for claim, finding in findings if not claim.as_expected(finding)],
         failed=failed or {},
         findings=findings,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -78,6 +78,54 @@ def mean_interval(samples: Samples, confidence: float = 0.95) -> Interval:
     if values.ndim != 1:
         raise InputError(f"samples: {values.ndim} dimensions do not fit, expected one number per seed")
     return Interval(*(float(part) for part in mean_band(values, 0, confidence)))
+
+
+def prediction_interval(samples: Samples, confidence: float = 0.95) -> Interval:
+    """Return the mean of samples, one per seed, and the interval in which one more sample lies.
+
+    A number that somebody found in one run is compared with this one: :func:`mean_interval` says where the
+    mean of many runs lies, and leaves out the spread of that one.
+    """
+    mean, _low, high = mean_interval(samples, confidence)
+    half = (high - mean) * np.sqrt(np.size(np.asarray(samples)) + 1.0)
+    return Interval(mean, mean - half, mean + half)
+
+
+def p_of_mean(samples: Samples) -> float:
+    """Return the p value of a two-sided t test of the mean being 0; 1 for a single sample.
+
+    Samples that are all equal leave no doubt: 0, also where they are all 0 and so are not positive.
+    """
+    return _p_of_t(_finite("samples", samples), 0.0, 0.0)
+
+
+def p_of_next(samples: Samples, number: float) -> float:
+    """Return how likely one more sample is as far from the mean as a number; 1 for a single sample."""
+    return _p_of_t(_finite("samples", samples), number, 1.0)
+
+
+def _p_of_t(samples: np.ndarray, number: float, more: float) -> float:
+    from scipy import stats
+
+    if samples.size < 2:
+        return 1.0
+    away, error = abs(samples.mean() - number), samples.std(ddof=1) * np.sqrt(more + 1.0 / samples.size)
+    if error == 0.0:
+        return 1.0 if more and away == 0.0 else 0.0
+    return float(2.0 * stats.t.sf(away / error, samples.size - 1))
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """Return p values corrected for their number, after Holm: each may be compared with one level.
+
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    order = np.argsort(p, kind="stable")
+    raised = [(len(p) - i) * p[j] for i, j in enumerate(order)]
+    result = np.empty(len(p))
+    result[order] = np.minimum(np.maximum.accumulate([0.0, *raised])[1:], 1.0)
+    return [float(value) for value in result]
 
 
 def growth_exponent(x: Samples, y_samples: Samples, confidence: float = 0.95) -> Interval:

@@ -48,7 +48,7 @@ def finding(name: str) -> Finding:
 @pytest.mark.parametrize("name", CHEAP)
 class TestCheapClaims:
     def test_give_the_expected_verdict(self, name: str) -> None:
-        assert finding(name).verdict is CLAIMS[name].expected, finding(name).summary
+        assert finding(name).verdict is CLAIMS[name].expected, finding(name).headline
 
     def test_have_tables_and_figures_without_holes(self, name: str) -> None:
         found = finding(name)
@@ -59,7 +59,7 @@ class TestCheapClaims:
             assert {len(row) for row in table.rows} == {len(table.columns)}, table.title
             assert ("ynthetic instances with the ranges of Sec. V.A" in table.title) is not on_testbed
             assert (NOTE_TESTBED in table.title) is on_testbed
-        texts = [found.summary, *map(str, found.numbers.items()), *map(str, found.tables)]
+        texts = [found.headline, *map(str, found.numbers.items()), *map(str, found.tables)]
         assert not [text for text in texts if re.search(r"\bnan\b|\binf\b", text)]
         for figure in found.figures:
             assert figure.name.startswith("admission-")

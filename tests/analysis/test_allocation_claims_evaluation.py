@@ -46,13 +46,13 @@ def finding(name: str) -> Finding:
 def every(name: str) -> list[str]:
     """Every text of a finding that a reader sees."""
     found = finding(name)
-    return [found.summary, *map(str, found.numbers.items()), *(str(t) for t in found.tables)]
+    return [found.headline, *map(str, found.numbers.items()), *(str(t) for t in found.tables)]
 
 
 @pytest.mark.parametrize("name", [identity.split("/")[1] for identity in CLAIMS])
 class TestEveryClaim:
     def test_gives_the_expected_verdict(self, name: str) -> None:
-        assert finding(name).verdict is CLAIMS[f"allocation/{name}"].expected, finding(name).summary
+        assert finding(name).verdict is CLAIMS[f"allocation/{name}"].expected, finding(name).headline
 
     def test_tables_and_figures_are_complete(self, name: str) -> None:
         found = finding(name)
@@ -65,7 +65,7 @@ class TestEveryClaim:
             assert figure.svg.startswith("<svg")
             assert figure.svg.endswith("</svg>\n")
             assert WHO_SEES in figure.caption
-        assert not [text for text in (found.summary, *found.numbers) if re.search("[{}]", text)]
+        assert not [text for text in (found.headline, *found.numbers) if re.search("[{}]", text)]
         json.dumps(found.numbers)
 
     def test_says_who_sees_what(self, name: str) -> None:

@@ -81,7 +81,7 @@ def rich(context: Context) -> Finding:
     """Everything a finding can hold."""
     numbers: dict[str, Any] = {"a": np.float64(0.1), "b": np.int64(3), "c": np.bool_(True)}
     return Finding(
-        Verdict.FAILS,
+        Verdict.REFUTED,
         "no",
         {**numbers, "d": float("nan"), "e": float("-inf")},
         (Table("t", ("x", "y (s)"), (("é", np.float32(0.5)), (None, 2))),),
@@ -144,7 +144,7 @@ def test_an_interrupted_audit_is_continued(tmp_path: Path) -> None:
     second = Recorder(4)
     found = audit(tmp_path, second.claims)
     assert second.ran == [2, 3]
-    assert [finding.summary for _, finding in found] == [f"claim {n}" for n in range(4)]
+    assert [finding.headline for _, finding in found] == [f"claim {n}" for n in range(4)]
     third = Recorder(4)
     audit(tmp_path, third.claims)
     assert third.ran == [0, 1, 2, 3]  # a complete audit leaves nothing to continue
@@ -272,7 +272,7 @@ class Damaged(AllocationInstance):
 
 
 def damaged(_context: Context) -> Finding:
-    return Finding(Verdict.FAILS, "no", counterexample=Damaged.from_dict(generate("tiny").to_dict()))
+    return Finding(Verdict.REFUTED, "no", counterexample=Damaged.from_dict(generate("tiny").to_dict()))
 
 
 @pytest.mark.parametrize(
@@ -344,12 +344,12 @@ def test_two_audits_in_one_folder_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_finding_is_what_its_claim_expects_or_not(tmp_path: Path) -> None:
-    found = audit(tmp_path, [claim("a/x", rich), claim("a/y", rich_without_files, Verdict.FAILS)])
+    found = audit(tmp_path, [claim("a/x", rich), claim("a/y", rich_without_files, Verdict.REFUTED)])
     assert [(one.id, one.as_expected(finding)) for one, finding in found] == [("a/x", False), ("a/y", True)]
 
 
 def rich_without_files(_context: Context) -> Finding:
-    return Finding(Verdict.FAILS, "no")
+    return Finding(Verdict.REFUTED, "no")
 
 
 # Several processes: the claims live in a module that the workers import.
@@ -398,7 +398,7 @@ if __name__ == "__main__":
     except AuditInterrupted as stopped:
         print("saved", stopped.saved, "of", stopped.total)
         sys.exit(130)
-    print([finding.summary for _, finding in found])
+    print([finding.headline for _, finding in found])
 """
 
 

@@ -44,10 +44,10 @@ def test_a_bound_of_costs_is_below_the_value(instance: cv.PlacementInstance, opt
     assert asked(instance, optimum).verdict is Verdict.HOLDS
     assert asked(instance, optimum, bound=0.5 * optimum.value).verdict is Verdict.HOLDS
     found = asked(instance, optimum, bound=1.001 * optimum.value)
-    assert (found.verdict, found.counterexample) == (Verdict.FAILS, instance)
-    assert "is beyond the bound" in found.summary
-    assert asked(instance, optimum, value=1.001 * optimum.value).verdict is Verdict.FAILS
-    assert asked(instance, optimum, minimised=False).verdict is Verdict.FAILS
+    assert (found.verdict, found.counterexample) == (Verdict.REFUTED, instance)
+    assert "is beyond the bound" in found.proof
+    assert asked(instance, optimum, value=1.001 * optimum.value).verdict is Verdict.REFUTED
+    assert asked(instance, optimum, minimised=False).verdict is Verdict.REFUTED
 
 
 def test_no_policy_costs_less_than_the_bound(instance: cv.PlacementInstance, optimum: Optimum) -> None:
@@ -57,7 +57,7 @@ def test_no_policy_costs_less_than_the_bound(instance: cv.PlacementInstance, opt
     (row,) = found.tables[0].rows
     assert row[:3] == (FIFO, 1, total - optimum.value)
     found = compared(instance, optimum, bound=1.001 * total)
-    assert (found.verdict, found.counterexample) == (Verdict.FAILS, instance)
+    assert (found.verdict, found.counterexample) == (Verdict.REFUTED, instance)
     assert compared(instance, optimum, bound=total).verdict is Verdict.HOLDS
     assert compared(instance, optimum, bound=None).verdict is Verdict.NOT_CHECKABLE
 
@@ -79,7 +79,7 @@ def test_infeasible_runs_and_nobody_at_all_decide_nothing(
     )
     found = compared(instance, optimum)
     assert found.verdict is Verdict.NOT_CHECKABLE
-    assert "infeasible decisions" in found.summary
+    assert "infeasible decisions" in found.remark
     assert contract({}, {}, Context("quick")).verdict is Verdict.NOT_CHECKABLE
     assert consistent({"it": instance}, {}, {}, Context("quick")).verdict is Verdict.NOT_CHECKABLE
 
@@ -87,7 +87,7 @@ def test_infeasible_runs_and_nobody_at_all_decide_nothing(
 def test_who_is_not_seen_to_be_blind_is_not_said_to_be() -> None:
     found = contract({"mine": lambda: {"a": None}}, {"no_peeking": "no kit"}, Context("quick"))
     assert found.verdict is Verdict.NOT_CHECKABLE
-    assert "no_peeking: no kit" in found.summary
+    assert "no_peeking: no kit" in found.remark
 
 
 def test_one_check_that_fails_refutes_the_contract() -> None:
@@ -95,7 +95,8 @@ def test_one_check_that_fails_refutes_the_contract() -> None:
         return contract({"mine": lambda: results}, {"a": "no kit"}, Context("quick"))
 
     good, bad = check(a=None, b=None), check(a=None, b="mine fails b")
-    assert (good.verdict, bad.verdict) == (Verdict.HOLDS, Verdict.FAILS)
-    assert good.summary == "All checks of one policy pass. These cannot look at everything: a."
-    assert bad.summary == "mine fails b."
+    assert (good.verdict, bad.verdict) == (Verdict.HOLDS, Verdict.REFUTED)
+    assert good.headline == "All checks of one policy pass."
+    assert good.remark == "These cannot look at everything: a."
+    assert bad.proof == "mine fails b"
     assert bad.tables[0].rows == (("mine", 1, 1, "b"),)

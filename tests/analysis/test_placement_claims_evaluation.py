@@ -28,7 +28,7 @@ def test_claim_comes_to_the_expected_verdict(claim: Claim) -> None:
     told: list[float] = []
     finding = claim.check(Context("quick", 0, told.append))
     assert finding.verdict is claim.expected
-    assert finding.summary
+    assert finding.headline
     assert finding.tables
     for table in finding.tables:
         assert all(len(row) == len(table.columns) for row in table.rows)

@@ -112,7 +112,7 @@ def test_claim_plays_and_has_the_form_of_a_claim(name: str) -> None:
     finding = BY_ID[name].find(Context("quick", 0, told.append))
     assert finding.verdict is EXACT.get(name, finding.verdict)
     assert finding.small
-    assert finding.summary
+    assert finding.headline
     for table in finding.tables:
         assert table.rows
         assert all(len(row) == len(table.columns) for row in table.rows)
@@ -142,7 +142,7 @@ def test_one_training_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     for one in ALL:
         finding = one.find(Context())
         assert finding.verdict is Verdict.NOT_CHECKABLE
-        assert "At least 2 trainings" in finding.summary
+        assert "At least 2 trainings" in finding.headline
         assert one.as_expected(finding) == (one.expected is Verdict.NOT_CHECKABLE)
 
 
@@ -159,7 +159,7 @@ def test_without_pytorch_the_audit_says_what_to_install(tmp_path: Path) -> None:
     assert len(found) == len(ALL)
     for claim, finding in found:
         assert finding.verdict is Verdict.NOT_CHECKABLE
-        assert 'pip install "clairvoyant[rl]"' in finding.summary
+        assert 'pip install "clairvoyant[rl]"' in finding.headline
         assert claim.as_expected(finding)
     assert told[-1] == 1.0
 

@@ -380,4 +380,4 @@ def test_only_the_average_is_more_than_300_minutes() -> None:
 def test_the_dual_agent_is_behind_on_medium_alone() -> None:
     found = check("dual-agent")
     assert found.numbers == {"columns": 4, "less JCT": 3, "less fee": 2}
-    assert "Medium (173.354 against 160.1)" in found.summary
+    assert "Medium (173.354 against 160.1)" in found.headline

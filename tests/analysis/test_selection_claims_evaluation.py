@@ -46,7 +46,7 @@ def finding(name: str) -> Finding:
 @pytest.mark.parametrize("name", CLAIMS)
 class TestEveryClaim:
     def test_gives_the_expected_verdict(self, name: str) -> None:
-        assert finding(name).verdict is CLAIMS[name].expected, finding(name).summary
+        assert finding(name).verdict is CLAIMS[name].expected, finding(name).headline
 
     def test_tables_and_figures_are_complete(self, name: str) -> None:
         found = finding(name)
@@ -54,9 +54,9 @@ class TestEveryClaim:
         for table in found.tables:
             assert table.rows
             assert {len(row) for row in table.rows} == {len(table.columns)}, table.title
-        texts = [found.summary, *map(str, found.numbers.items()), *map(str, found.tables)]
+        texts = [found.headline, *map(str, found.numbers.items()), *map(str, found.tables)]
         assert not [text for text in texts if re.search(r"\bnan\b|\binf\b", text)]
-        assert not [text for text in (found.summary, *found.numbers) if re.search("[{}]", text)]
+        assert not [text for text in (found.headline, *found.numbers) if re.search("[{}]", text)]
         for figure in found.figures:
             assert figure.name.startswith("selection-")
             assert figure.svg.startswith("<svg")

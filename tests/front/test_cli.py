@@ -389,7 +389,7 @@ def test_worst_case_searches_what_is_large(run: Run, tmp_path: Path) -> None:
     assert data["regret"] == pytest.approx(cv.solve(worst).value - cv.play("drf", worst).total, rel=1e-6)
 
 
-@pytest.mark.parametrize(("verdict", "status"), [(cv.Verdict.FAILS, 0), (cv.Verdict.HOLDS, 1)])
+@pytest.mark.parametrize(("verdict", "status"), [(cv.Verdict.REFUTED, 0), (cv.Verdict.HOLDS, 1)])
 def test_audit_fails_if_a_verdict_is_not_the_expected_one(
     verdict: cv.Verdict, status: int, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -399,7 +399,7 @@ def test_audit_fails_if_a_verdict_is_not_the_expected_one(
         asked.update(options)
         return [
             (claim("first", cv.Verdict.HOLDS), finding(cv.Verdict.HOLDS)),
-            (claim("second", cv.Verdict.FAILS), finding(verdict)),
+            (claim("second", cv.Verdict.REFUTED), finding(verdict)),
         ]
 
     monkeypatch.setattr("clairvoyant.analysis.audit.run_audit", run_audit)

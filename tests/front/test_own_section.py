@@ -81,12 +81,14 @@ def test_the_section_of_a_good_problem_holds(brought: Callable[..., Problem]) ->
     brought()
     for name, summary in (
         ("oracles", "On 3 instances all bounds enclose the values, and the decisions earn them when played."),
-        ("contract", "All checks of 2 policies pass. These cannot look at everything: degenerate_instances."),
+        ("contract", "All checks of 2 policies pass."),
         ("bound", "No policy passes the bound in 6 runs."),
     ):
         finding = found(name)
-        assert (finding.verdict, finding.summary) == (Verdict.HOLDS, summary)
+        assert (finding.verdict, finding.headline) == (Verdict.HOLDS, summary)
         assert finding.numbers["contradictions"] == 0
+        limits = "These cannot look at everything: degenerate_instances." if name == "contract" else ""
+        assert finding.remark == limits
         assert finding.tables
 
 
@@ -144,10 +146,10 @@ def test_an_oracle_that_is_wrong_is_refuted_by_an_instance(
 ) -> None:
     brought(oracles=entry(function), target=target(replay=replay or (lambda _, x: x)))
     finding = found("oracles")
-    assert finding.verdict is Verdict.FAILS
+    assert finding.verdict is Verdict.REFUTED
     assert finding.counterexample == api.generate(NAME, "tiny", 0)
     with pytest.raises(AssertionError, match=why):
-        raise AssertionError(finding.summary)
+        raise AssertionError(finding.proof)
 
 
 def test_a_program_that_forbids_too_much_is_refuted_by_a_policy(
@@ -165,9 +167,9 @@ def test_a_program_that_forbids_too_much_is_refuted_by_a_policy(
     brought()
     assert found("oracles").verdict is Verdict.HOLDS  # what nobody sees who looks at the oracle alone
     finding = found("bound")
-    assert finding.verdict is Verdict.FAILS
+    assert finding.verdict is Verdict.REFUTED
     assert finding.counterexample is not None
-    assert "is beyond the bound" in finding.summary
+    assert "is beyond the bound" in finding.proof
 
 
 def test_a_policy_that_breaks_its_contract_is_refuted(
@@ -181,14 +183,14 @@ def test_a_policy_that_breaks_its_contract_is_refuted(
 
     brought(policies={"threshold": Greedy, "reservation": trading.Reservation})
     finding = found("contract")
-    assert finding.verdict is Verdict.FAILS
-    assert finding.summary.startswith("policy 'threshold' fails start_resets: an infeasible decision")
+    assert finding.verdict is Verdict.REFUTED
+    assert finding.proof.startswith("policy 'threshold' fails start_resets: an infeasible decision")
     (first, second) = finding.tables[0].rows
     assert "feasible_decisions" in first[3]
     assert second == ("reservation", 12, 0, "none")
     finding = found("bound")
     assert finding.verdict is Verdict.NOT_CHECKABLE
-    assert "threshold on tiny, seed 0: DecisionError: " in finding.summary
+    assert "threshold on tiny, seed 0: DecisionError: " in finding.remark
     assert not expected(finding)  # nobody said that this would be open
     assert [row[:2] for row in finding.tables[0].rows] == [("threshold", 0), ("reservation", 3)]
 
@@ -207,7 +209,7 @@ def test_who_is_not_feasible_on_purpose_may_be_beyond_the_bound(
     brought(policies={"threshold": Printed}, ratio=None)
     finding = found("bound")
     assert (finding.verdict, finding.small) == (Verdict.NOT_CHECKABLE, True)
-    assert "infeasible decisions, which may pass any bound" in finding.summary
+    assert "infeasible decisions, which may pass any bound" in finding.remark
     ((_, runs, _, most, _, _),) = finding.tables[0].rows
     assert runs == 3
     assert most < 0.0
@@ -244,7 +246,7 @@ def test_what_is_missing_leaves_the_verdict_open_and_the_audit_passes(
         brought(**parts)
         finding = found("oracles")
         assert finding.verdict is Verdict.NOT_CHECKABLE
-        assert why in finding.summary
+        assert why in finding.remark
         assert expected(finding)
     for parts, why in (
         ({"oracles": entry(wrong(0.0))}, "it is not said that the bound is one for all policies"),
@@ -254,7 +256,7 @@ def test_what_is_missing_leaves_the_verdict_open_and_the_audit_passes(
         brought(**parts)
         finding = found("bound")
         assert finding.verdict is Verdict.NOT_CHECKABLE
-        assert why in finding.summary
+        assert why in finding.remark
         assert expected(finding)
         assert [row[1] for row in finding.tables[0].rows] == [3, 3]
     brought(oracles=entry(raising), target=target())

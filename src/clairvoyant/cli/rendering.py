@@ -313,7 +313,7 @@ def claim_facts(results: Results) -> list[dict[str, Any]]:
             "verdict": finding.verdict,
             "expected": claim.expected,
             "as_expected": claim.as_expected(finding),
-            "summary": finding.summary,
+            "headline": finding.headline,
             "numbers": finding.numbers,
         }
         for claim, finding in results
@@ -329,7 +329,7 @@ def print_claims(results: Results) -> None:
         verdict = finding.verdict.value
         if not claim.as_expected(finding):
             verdict += f", expected: {claim.expected.value}"
-        rows.append((claim.id, verdict, finding.summary))
+        rows.append((claim.id, verdict, finding.headline))
     out.print_table(["claim", "verdict", "what decides"], rows)
     out.line()
     counts = Counter(finding.verdict.value for _, finding in results)

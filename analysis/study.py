@@ -1,0 +1,369 @@
+"""Studies: who earns what where, over all that a text leaves open, and the verdict that follows.
+
+A :class:`Study` crosses scenarios (readings of what the text leaves open), contenders, settings and seeds
+into paired samples. Statements about these samples are judged together, by :func:`judge`::
+
+    study = Study.run(context, LAB, (OURS, *OTHERS), {"rho = 0.2": ..., "rho = 0.8": ...}, seeds, UNITS)
+    said = [study.rises("ESDP"), *study.leads("ESDP", others)]
+    return study.finding("figure-9", "ESDP earns more with more jobs, as printed.", said)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .claim import Context, Figure, Finding, Table, Verdict
+from .experiments import bars, curves, lead, spread, track
+from .statistics import holm, p_of_mean, p_of_next, prediction_interval
+
+LEVEL = 0.05
+"""Of all tests of a claim together: the chance to decide any of them wrongly."""
+
+AS_IS = {"": lambda setup: setup}
+"""The scenario of a text that leaves nothing open which a setup holds."""
+
+WORDS = {True: "holds", False: "does not", None: "undecided"}
+
+Scenarios = Mapping[str, Callable[[Any], Any]]
+"""Readings of what a text leaves open, by name: each turns a setup into that of this reading."""
+
+
+class Test(NamedTuple):
+    """One test of a statement: its p value, what it says if that is small, and what it says otherwise."""
+
+    p: float
+    small: bool
+    otherwise: bool | None
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One thing a text says: that the mean of samples is positive.
+
+    Attributes
+    ----------
+    says
+        The statement, in our words.
+    samples
+        By scenario, shape (seeds,); or (seeds, places), where it is said of every place.
+    unit, digits
+        What stands behind the samples in the table, and how many digits.
+    places
+        The names of the places.
+    """
+
+    says: str
+    samples: Mapping[str, np.ndarray]
+    unit: str = ""
+    digits: int = 1
+    places: Sequence[str] = ()
+
+    def tests(self, scenario: str) -> list[Test]:
+        """Return a t test per place."""
+        return [Test(p_of_mean(c), bool(c.mean() > 0.0), None) for c in self._columns(scenario)]
+
+    def found(self, scenario: str) -> str:
+        """Return mean and half width, at the worst place where there are several."""
+        columns = self._columns(scenario)
+        worst = int(np.argmin([column.mean() for column in columns]))
+        text = f"{spread(columns[worst], self.digits, True)} {self.unit}".strip()
+        return f"{text} ({self.places[worst]})" if self.places else text
+
+    def _columns(self, scenario: str) -> np.ndarray:
+        samples = self.samples[scenario]
+        return np.atleast_2d(samples.T)
+
+
+@dataclass(frozen=True)
+class Printed(Statement):
+    """One number that a text prints of one run: it agrees if it lies where one more run of ours would.
+
+    Attributes
+    ----------
+    number
+        The number; its samples are our runs, shape (seeds,).
+    """
+
+    number: float = 0.0
+
+    def tests(self, scenario: str) -> list[Test]:
+        """Return one test: whether the number could be one more sample."""
+        return [Test(p_of_next(self.samples[scenario], self.number), False, True)]
+
+    def found(self, scenario: str) -> str:
+        """Return the interval in which one more run lies."""
+        mean, low, high = prediction_interval(self.samples[scenario])
+        d = self.digits
+        return f"{mean:.{d}f}, one run {low:.{d}f} to {high:.{d}f} {self.unit}".strip()
+
+
+@dataclass(frozen=True)
+class Fact:
+    """What is found without samples, whatever the scenario, and whether that agrees (None: undecided)."""
+
+    says: str
+    finds: str
+    agrees: bool | None
+
+    def tests(self, _scenario: str) -> list[Test]:
+        """Return no test, but what is known."""
+        return [Test(1.0, False, self.agrees)]
+
+    def found(self, _scenario: str) -> str:
+        """Return what was found."""
+        return self.finds
+
+
+Said = Statement | Fact
+
+
+class Judged(NamedTuple):
+    """A statement with what was found and its sign in each scenario, and the word for all of them together.
+
+    The word is "holds" or "against" where all scenarios agree on that, "depends" if decided ones differ, else
+    "undecided".
+    """
+
+    says: str
+    finds: tuple[str, ...]
+    signs: tuple[bool | None, ...]
+    word: str
+
+
+def judge(said: Sequence[Said], scenarios: Iterable[str] = ("",)) -> list[Judged]:
+    """Judge statements together: all their tests, in all scenarios, are one family, corrected after Holm."""
+    names = list(scenarios)
+    tests = [[one.tests(name) for name in names] for one in said]
+    adjusted = iter(holm([test.p for row in tests for cell in row for test in cell]))
+    result = []
+    for one, row in zip(said, tests, strict=True):
+        signs = []
+        for cell in row:
+            decided = [test.small if next(adjusted) <= LEVEL else test.otherwise for test in cell]
+            signs.append(False if False in decided else None if None in decided else True)
+        found = tuple(one.found(name) for name in names)
+        result.append(Judged(one.says, found, tuple(signs), _word(signs)))
+    return result
+
+
+def _word(signs: Sequence[bool | None]) -> str:
+    if {True, False} <= set(signs):
+        return "depends"
+    return "holds" if all(signs) else "against" if set(signs) == {False} else "undecided"
+
+
+def settled(judged: Iterable[Judged]) -> Verdict:
+    """Return the verdict on statements that are all said together; undecided ones count for nothing.
+
+    "not reproduced" if one is against in every scenario; "undetermined" if the sign of one depends on the
+    scenario, or none is decided; else "holds".
+    """
+    words = {one.word for one in judged}
+    if "against" in words:
+        return Verdict.NOT_REPRODUCED
+    return Verdict.UNDETERMINED if "depends" in words or "holds" not in words else Verdict.HOLDS
+
+
+def statements(judged: Sequence[Judged], scenarios: Iterable[str], note: str) -> Table:
+    """Return the table of statements, with a column per scenario."""
+    heads = [f"found, {name}" if name else "found" for name in scenarios]
+    title = f"What the text says, statement by statement. Mean ± 95 % half width over seeds. {note}".strip()
+    rows = []
+    for one in judged:
+        many = len(one.signs) > 1
+        cells = [
+            f"{text}: {WORDS[sign]}" if many else text
+            for text, sign in zip(one.finds, one.signs, strict=True)
+        ]
+        rows.append((one.says, *cells, one.word))
+    return Table(title, ("statement", *heads, "in all"), tuple(rows))
+
+
+@dataclass(frozen=True)
+class Lab:
+    """How samples of a problem are made.
+
+    Attributes
+    ----------
+    problem
+        Its name.
+    note
+        Ends titles and captions.
+    averages
+        Returns what a contender earns in a setup on each seed, shape (seeds,).
+    optima
+        Returns what the oracle earns there, if that is shown.
+    unit
+        Of both: the axis of the figure.
+    """
+
+    problem: str
+    note: str
+    averages: Callable[[Any, Any, Sequence[int]], np.ndarray]
+    optima: Callable[[Any, Sequence[int]], np.ndarray] | None
+    unit: str
+
+
+ORACLE = "oracle"
+"""Label of what the oracle earns."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """Paired samples of contenders in settings.
+
+    Attributes
+    ----------
+    lab
+        How they were made.
+    found
+        ``found[scenario][label]``, shape (seeds, settings); the oracle first, as :data:`ORACLE`.
+    heads
+        The names of the settings.
+    seeds
+        Of the instances.
+    """
+
+    lab: Lab
+    found: Mapping[str, Mapping[str, np.ndarray]]
+    heads: Sequence[str]
+    seeds: Sequence[int]
+
+    @classmethod
+    def run(
+        cls,
+        context: Context,
+        lab: Lab,
+        who: Iterable[Any],
+        settings: Mapping[str, Any],
+        seeds: Sequence[int],
+        scenarios: Scenarios = AS_IS,
+    ) -> Study:
+        """Play every contender in every setting of every scenario.
+
+        Parameters
+        ----------
+        context
+            Told how far it is.
+        lab
+            How samples are made.
+        who
+            Contenders: whatever the lab plays that has a ``label``.
+        settings
+            Setups by name.
+        seeds
+            Of the instances.
+        scenarios
+            What is left open.
+        """
+        players = list(who)
+        found: dict[str, dict[str, list[np.ndarray]]] = {name: {} for name in scenarios}
+        for name, setup in track(context, [(n, s) for n in scenarios for s in settings.values()]):
+            there, setup = found[name], scenarios[name](setup)
+            if lab.optima is not None:
+                there.setdefault(ORACLE, []).append(lab.optima(setup, seeds))
+            for one in players:
+                there.setdefault(one.label, []).append(lab.averages(one, setup, seeds))
+        stacked = {n: {k: np.stack(v, axis=1) for k, v in there.items()} for n, there in found.items()}
+        return cls(lab, stacked, list(settings), seeds)
+
+    def samples(self, of: Callable[[Mapping[str, np.ndarray]], np.ndarray]) -> dict[str, np.ndarray]:
+        """Return a function of what was found, in each scenario."""
+        return {name: of(found) for name, found in self.found.items()}
+
+    def rises(self, who: str, low: int = 0, high: int = -1, *, falls: bool = False) -> Statement:
+        """Say that a contender earns more (or less) in one setting than in another, in per cent."""
+        more = "less" if falls else "more"
+        return Statement(
+            f"{who} earns {more} at {self.heads[high]} than at {self.heads[low]}",
+            self.samples(lambda f: (-1.0 if falls else 1.0) * lead(f[who][:, high], f[who][:, low])),
+            "%",
+        )
+
+    def leads(self, ours: str, others: Iterable[str], places: Sequence[int] | None = None) -> list[Statement]:
+        """Say of each of the others that ours is ahead of it in every setting, or in these, in per cent."""
+        at = list(range(len(self.heads)) if places is None else places)
+        heads = [self.heads[i] for i in at]
+        where = heads[0] if len(at) == 1 else "everywhere" if places is None else ", ".join(heads)
+        return [
+            Statement(
+                f"{ours} is ahead of {other}" + (f" ({where})" if where else ""),
+                self.samples(lambda f, other=other: lead(f[ours], f[other])[:, at]),  # type: ignore[misc]
+                "%",
+                places=heads if len(at) > 1 else (),
+            )
+            for other in others
+        ]
+
+    def grid(self, title: str, share: bool = False, digits: int = 1) -> list[Table]:
+        """Return a table per scenario: mean and half width, or that in per cent of the oracle's mean."""
+        tables = []
+        for name, found in self.found.items():
+            top = found[ORACLE].mean(axis=0) if share else 1.0
+            rows = tuple(
+                (label, *(spread(c, digits) for c in ((100.0 * v / top) if share else v).T))
+                for label, v in found.items()
+            )
+            text = (
+                f"{title}{f', {name}' if name else ''}. {len(self.seeds)} instances, mean ± 95 % half width. "
+            )
+            tables.append(Table(f"{text}{self.lab.note}", ("algorithm", *self.heads), rows))
+        return tables
+
+    def figure(
+        self, name: str, caption: str, axis: str, x: Sequence[float] | None = None, log: str = ""
+    ) -> Figure:
+        """Return a panel per scenario: curves over ``x`` with bands over seeds, or bars per setting."""
+        lab = self.lab
+        if x is not None:
+            panels = {f"{lab.unit}{f', {s}' if s else ''}": found for s, found in self.found.items()}
+            return curves(name, caption, x, panels, axis, log, problem=lab.problem, note=lab.note)
+        groups = [f"{head}{f', {s}' if s else ''}" for s in self.found for head in self.heads]
+        labels = next(iter(self.found.values()))
+        series = {who: np.concatenate([f[who] for f in self.found.values()], axis=1) for who in labels}
+        return bars(name, caption, groups, series, lab.unit, problem=lab.problem, note=lab.note)
+
+    def finding(
+        self,
+        headline: str,
+        said: Sequence[Said],
+        *,
+        verdict: Verdict | None = None,
+        title: str = "",
+        tables: Sequence[Table] = (),
+        **more: Any,
+    ) -> Finding:
+        """Return the finding: statements, what was found, and the verdict that :func:`settled` gives.
+
+        Parameters
+        ----------
+        headline
+            What was found, in one sentence.
+        said
+            What the text says.
+        verdict
+            Where it is another one than that of :func:`settled`.
+        title
+            Of the tables; the unit of the lab by default.
+        tables
+            Others.
+        more
+            Other fields of :class:`~clairvoyant.analysis.claim.Finding`.
+        """
+        judged = judge(said, self.found)
+        numbers = {"instances": len(self.seeds), **counted(judged), **more.pop("numbers", {})}
+        shown = (statements(judged, self.found, self.lab.note), *tables, *self.grid(title or self.lab.unit))
+        return Finding(
+            settled(judged) if verdict is None else verdict, headline, numbers, tables=shown, **more
+        )
+
+
+def counted(judged: Sequence[Judged]) -> dict[str, int]:
+    """Return how many statements there are of each word, for the numbers of a finding."""
+    words = [one.word for one in judged]
+    found = {word: words.count(word) for word in ("holds", "against", "depends", "undecided")}
+    return {"statements": len(words), **{f"statements, {word}": n for word, n in found.items() if n}}

@@ -1,0 +1,212 @@
+"""Studies: statements are judged together, over all that a text leaves open."""
+
+from __future__ import annotations
+
+import itertools
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from clairvoyant.analysis.claim import HEADLINE, PARAGRAPH, Context, Finding, Register, Verdict
+from clairvoyant.analysis.statistics import (
+    holm,
+    mean_interval,
+    p_of_mean,
+    p_of_next,
+    prediction_interval,
+)
+from clairvoyant.analysis.study import (
+    ORACLE,
+    Fact,
+    Judged,
+    Lab,
+    Printed,
+    Statement,
+    Study,
+    judge,
+    settled,
+)
+from clairvoyant.models.allocation.generate import generate
+
+PLUS, MINUS, OPEN = np.array([1.0, 1.1, 0.9, 1.05]), -np.array([1.0, 1.1, 0.9, 1.05]), np.array([-1.0, 1.0])
+SIGNS = {True: PLUS, False: MINUS, None: OPEN}
+
+
+class Who(NamedTuple):
+    """A contender that earns a number for every unit of load."""
+
+    label: str
+    rate: float
+
+
+def averages(who: Who, setup: float, seeds: np.ndarray) -> np.ndarray:
+    """Return a reward with noise that all contenders share."""
+    noise = np.array([np.random.default_rng(seed).normal(0.0, 0.01) for seed in seeds])
+    result: np.ndarray = who.rate * setup + noise
+    return result
+
+
+LAB = Lab("allocation", "Made up.", averages, lambda setup, seeds: np.full(len(seeds), 3.0 * setup), "reward")
+
+
+def study(**scenarios: float) -> Study:
+    """Return a study of two contenders at two loads, where scenarios multiply the load."""
+    turned = {name: (lambda setup, by=by: by * setup) for name, by in (scenarios or {"": 1.0}).items()}
+    settings = {"load 1": 1.0, "load 2": 2.0}
+    return Study.run(Context(), LAB, [Who("good", 2.0), Who("bad", 1.0)], settings, range(5), turned)
+
+
+@given(st.lists(st.floats(0.0, 1.0), max_size=8))
+def test_holm_keeps_the_order_and_never_lowers_a_p_value(p: list[float]) -> None:
+    """It is at most Bonferroni's correction, and rejects what Holm's own steps reject."""
+    adjusted = holm(p)
+    assert all(a >= q - 1e-15 for a, q in zip(adjusted, p, strict=True))
+    assert all(a <= min(1.0, len(p) * q) + 1e-15 for a, q in zip(adjusted, p, strict=True))
+    rejected = set()
+    for step, i in enumerate(np.argsort(p, kind="stable")):
+        if p[i] * (len(p) - step) > 0.05:
+            break
+        rejected.add(int(i))
+    assert {i for i, a in enumerate(adjusted) if a <= 0.05} == rejected
+
+
+def test_p_values_are_those_of_the_t_tests() -> None:
+    """Of the mean against 0; of a number against one more sample, which is where the interval ends at 5 %."""
+    samples = np.array([1.0, 2.0, 4.0, 3.5])
+    assert p_of_mean(samples) == pytest.approx(stats.ttest_1samp(samples, 0.0).pvalue)
+    low, high = prediction_interval(samples)[1:]
+    assert [p_of_next(samples, end) for end in (low, high)] == pytest.approx([0.05, 0.05])
+    assert mean_interval(samples).low > low
+    assert (p_of_mean([1.0]), p_of_next([1.0], 7.0)) == (1.0, 1.0)
+    assert (p_of_mean([0.0, 0.0]), p_of_mean([2.0, 2.0])) == (0.0, 0.0)
+    assert (p_of_next([2.0, 2.0], 2.0), p_of_next([2.0, 2.0], 2.1)) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("signs", "word"),
+    [
+        ((True, True), "holds"),
+        ((False, False), "against"),
+        ((True, False), "depends"),
+        ((True, None), "undecided"),
+        ((False, None), "undecided"),
+        ((None, None), "undecided"),
+        ((True, None, False), "depends"),
+    ],
+)
+def test_a_statement_needs_every_scenario(signs: tuple[bool | None, ...], word: str) -> None:
+    """One sign over all that is open, or none."""
+    samples = {str(i): SIGNS[sign] for i, sign in enumerate(signs)}
+    (one,) = judge([Statement("s", samples)], samples)
+    assert (one.signs, one.word) == (signs, word)
+
+
+def test_a_statement_about_places_needs_every_place_and_names_the_worst() -> None:
+    """One place that is clearly against refutes it; one that is open leaves it open."""
+    for columns, sign in (((PLUS, PLUS), True), ((PLUS, MINUS), False), ((PLUS, PLUS * 0.0), False)):
+        one = Statement("s", {"": np.stack(columns, axis=1)}, "%", places=("here", "there"))
+        (found,) = judge([one])
+        assert found.signs == (sign,)
+    assert found.finds == ("+0.0 ± 0.0 % (there)",)
+    mixed = np.stack([PLUS, [-1.0, 1.0, -1.0, 1.0]], axis=1)
+    assert judge([Statement("s", {"": mixed})])[0].signs == (None,)
+
+
+def test_many_statements_need_more_than_one() -> None:
+    """What decides a statement alone does not decide it among forty."""
+    samples = {"": np.array([1.0, 2.0, 0.5, 1.9, 0.3])}
+    assert 0.01 < p_of_mean(samples[""]) < 0.05
+    assert judge([Statement("s", samples)])[0].word == "holds"
+    assert {one.word for one in judge([Statement("s", samples)] * 40)} == {"undecided"}
+
+
+def test_a_printed_number_is_compared_with_one_more_run() -> None:
+    """Far outside the interval of the mean it may still be one run; beyond that of a run it is not ours."""
+    samples = {"": np.array([9.0, 10.0, 11.0, 10.5, 9.5])}
+    inside, outside = (Printed("p", samples, number=number) for number in (11.5, 15.0))
+    assert mean_interval(samples[""]).high < 11.5
+    assert [one.word for one in judge([inside])] == ["holds"]
+    assert [one.word for one in judge([outside])] == ["against"]
+
+
+@pytest.mark.parametrize(
+    ("words", "verdict"),
+    [
+        (["holds", "undecided"], Verdict.HOLDS),
+        (["undecided"], Verdict.UNDETERMINED),
+        ([], Verdict.UNDETERMINED),
+        (["holds", "depends"], Verdict.UNDETERMINED),
+        (["holds", "against"], Verdict.NOT_REPRODUCED),
+        (["depends", "against"], Verdict.NOT_REPRODUCED),
+    ],
+)
+def test_undecided_statements_count_for_nothing(words: list[str], verdict: Verdict) -> None:
+    """On neither side; all of them undecided is undetermined."""
+    for order in itertools.permutations(words):
+        assert settled(Judged("s", ("",), (None,), word) for word in order) is verdict
+
+
+def test_a_study_finds_what_was_put_in() -> None:
+    """Leads, rises, shares and the figure are those of the made-up rewards."""
+    made = study()
+    said = [*made.leads("good", ["bad"]), made.rises("bad"), made.rises("bad", falls=True)]
+    assert [one.word for one in judge(said)] == ["holds", "holds", "against"]
+    assert said[1].samples[""].mean() == pytest.approx(100.0, abs=5.0)
+    finding = made.finding("Good leads.", said[:2], figures=(made.figure("f", "Rewards.", "load", (1, 2)),))
+    assert (finding.verdict, finding.faults) == (Verdict.HOLDS, [])
+    assert finding.numbers == {"instances": 5, "statements": 2, "statements, holds": 2}
+    assert finding.tables[1].rows[0] == (ORACLE, "3.0 ± 0.0", "6.0 ± 0.0")
+    (shares,) = made.grid("Share of the oracle (%)", share=True)
+    assert shares.rows[0] == (ORACLE, "100.0 ± 0.0", "100.0 ± 0.0")
+    assert made.finding("No.", said).verdict.value == "not reproduced"
+
+
+def test_a_study_over_what_is_open_depends_on_it() -> None:
+    """A negative load turns the sign: neither "holds" nor "not reproduced"."""
+    made = study(as_is=1.0, turned=-1.0)
+    said = made.leads("good", ["bad"])
+    finding = made.finding("It depends.", said)
+    assert finding.verdict is Verdict.UNDETERMINED
+    assert finding.tables[0].columns == ("statement", "found, as_is", "found, turned", "in all")
+    assert finding.tables[0].rows[0][-1] == "depends"
+    assert len(made.figure("f", "Rewards.", "load").svg) > 1000
+    assert judge([Fact("f", "seen", agrees=True)], made.found)[0] == (
+        "f",
+        ("seen",) * 2,
+        (True, True),
+        "holds",
+    )
+
+
+def test_a_finding_needs_evidence_and_short_texts() -> None:
+    """Refuted is only what an instance or a proof refutes; headlines and paragraphs have their limits."""
+    assert Finding(Verdict.REFUTED, "No.").faults == ["refuted without a counterexample or a proof"]
+    assert not Finding(Verdict.REFUTED, "No.", proof="As 1 < 2.").faults
+    assert not Finding(Verdict.REFUTED, "No.", counterexample=generate("tiny")).faults
+    long = " ".join(["word"] * (HEADLINE + 1))
+    assert Finding(Verdict.HOLDS, long).faults == [f"headline: {HEADLINE + 1} words, more than {HEADLINE}"]
+    two = " ".join(["word"] * PARAGRAPH) + "\n\n" + " ".join(["word"] * (PARAGRAPH + 1))
+    (fault,) = Finding(Verdict.HOLDS, "Yes.", remark=two).faults
+    assert fault == f"remark: {PARAGRAPH + 1} words in a paragraph, more than {PARAGRAPH}"
+
+
+def test_claims_stand_on_their_checks() -> None:
+    """In the order in which they are written."""
+    claim = Register("allocation")
+
+    @claim("b", "Sec. 2", Verdict.HOLDS, says="It holds.", how="By hand.", choices=["units"])
+    def b(_context: Context) -> Finding:
+        return Finding(Verdict.HOLDS, "It holds.")
+
+    @claim("a", "our own", Verdict.UNDETERMINED, says="It may.", how="By hand.", ours=True)
+    def a(_context: Context) -> Finding:
+        return Finding(Verdict.UNDETERMINED, "Open.")
+
+    assert [(one.id, one.check, one.ours, one.choices) for one in claim.claims] == [
+        ("allocation/b", b, False, ("units",)),
+        ("allocation/a", a, True, ()),
+    ]
