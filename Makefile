@@ -19,7 +19,7 @@ LOCK_COMMAND := uv pip compile pyproject.toml --config-file .ci/lock.toml --univ
 	--fork-strategy fewest --extra dev --extra environments --extra rl --extra cluster --extra notebooks --extra docs \
 	--no-annotate --no-header
 
-.PHONY: .venv help setup audit test fuzz coverage lint bench notebooks picture networks docs lock clean
+.PHONY: .venv help setup audit test fuzz mutants coverage lint bench notebooks picture networks docs lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -62,6 +62,9 @@ SEED := $(shell date +%Y%m%d)
 fuzz: setup  ## damage files, let oracles judge each other, and search the tests' properties, with fresh seeds
 	$(ONE_THREAD) $(NO_GPU) $(BIN)/python -m clairvoyant.testing.fuzz --seed $(SEED)
 	HYPOTHESIS_PROFILE=fuzz $(TESTS) -m hypothesis --hypothesis-seed=$(SEED)
+
+mutants: setup  ## plant faults: tests must kill each, and a claim must notice it (half an hour; goes on)
+	$(BIN)/python .ci/mutants.py
 
 # Numba's machine code is invisible to coverage, so the tests of kernels run again with them as plain Python.
 coverage: setup  ## run the tests with line and branch coverage (95 % or more)

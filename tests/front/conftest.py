@@ -86,3 +86,9 @@ def benchmark(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
         return module
 
     return load
+
+
+@pytest.fixture(scope="module")
+def mutants() -> Any:
+    """Return what plants faults."""
+    return script("mutants")

@@ -1,0 +1,68 @@
+"""The faults of ``make mutants`` can be planted, and whoever should notice them exists."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from clairvoyant.problems import find, problems
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_every_fault_can_be_planted_once(mutants: ModuleType) -> None:
+    """What it replaces stands there once, and the result is another program."""
+    assert len(mutants.MUTANTS) >= 40
+    assert len({one.name for one in mutants.MUTANTS}) == len(mutants.MUTANTS)
+    for one in mutants.MUTANTS:
+        text = mutants.planted(one, ROOT)
+        assert text != (ROOT / one.file).read_text("utf-8")
+        compile(text, one.file, "exec")
+
+
+def test_the_tests_and_the_claims_of_every_fault_exist(mutants: ModuleType) -> None:
+    ids = {claim.id for name in problems() for claim in find(name).part("claims")}
+    for one in mutants.MUTANTS:
+        assert one.tests.split()
+        assert one.claims.split()
+        assert all((ROOT / test).is_file() for test in one.tests.split())
+        assert set(one.claims.split()) <= ids
+
+
+def test_a_fault_that_stands_nowhere_is_refused(mutants: ModuleType, tmp_path: Path) -> None:
+    tmp_path.joinpath("a.py").write_text("x = 1\nx = 1\n")
+    for old in ("x = 1", "y = 1"):
+        with pytest.raises(ValueError, match=r"times in a\.py"):
+            mutants.planted(mutants.Mutant("m", "a.py", old, "", "", ""), tmp_path)
+
+
+@pytest.mark.parametrize(("statuses", "found"), [((0, 0), (False, False)), ((1, 1), (True, True))])
+def test_a_fault_is_taken_out_again_whoever_noticed(
+    mutants: ModuleType,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    statuses: tuple[int, int],
+    found: tuple[bool, bool],
+) -> None:
+    """It is there while tests and claims run, and compiled kernels that may hold it are dropped."""
+    room = tmp_path / "models" / "a"
+    room.mkdir(parents=True)
+    source, stale = room / "k.py", room / "k.nbi"
+    source.write_text("njit(x)\n")
+    answers, seen = iter(statuses), []
+
+    def run(_folder: Path, *_command: str) -> tuple[int, str]:
+        seen.append((source.read_text(), stale.exists()))
+        stale.touch()
+        return next(answers), ""
+
+    stale.touch()
+    monkeypatch.setattr(mutants, "run", run)
+    result = mutants.judge(mutants.Mutant("m", "models/a/k.py", "x", "y", "t", "c"), tmp_path)
+    assert (result["killed"], result["noticed"]) == found
+    assert [text for text, _ in seen] == ["njit(y)\n"] * 2
+    assert seen[0][1] is False
+    assert source.read_text() == "njit(x)\n"
+    assert not stale.exists()
