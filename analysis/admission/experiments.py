@@ -14,9 +14,10 @@ from ...models.admission.instance import AdmissionInstance
 from ...models.admission.schedule import Schedule
 from ...online.admission import POLICIES
 from ...online.base import Policy
-from ...online.play import play
+from ...online.play import Run
 from .. import experiments
 from ..claim import Figure
+from ..engine.kept import result_of, run_of
 from ..experiments import policy_seed
 from ..plots import new_figure, plot_gantt, to_svg
 from .measures import Shares, Timeliness, counts, shares, timeliness, total_utility, utilisation
@@ -112,26 +113,35 @@ class Outcome:
     schedule: Schedule
 
 
+def _scheduled(_instance: AdmissionInstance, run: Run[Any]) -> dict[str, Any]:
+    schedule = Schedule.of_deployments(run.decisions)
+    return {"total": run.total, "workers": schedule.workers, "servers": schedule.servers}
+
+
 @cache
 def outcome(who: Contender, place: Place, seed: int) -> Outcome:
-    """Return what a contender does on the instance of this seed; each run is made once per process."""
+    """Return what a contender does on the instance of this seed; made or looked up once per process."""
     sampled = instance(place, seed)
-    run = play(who.make(), sampled, policy_seed(seed), keep_decisions=True)
-    schedule = Schedule.of_deployments(run.decisions)
-    return Outcome(run.total, shares(sampled, schedule), timeliness(sampled, schedule), schedule)
+    found = run_of(who.make(), sampled, policy_seed(seed), _scheduled)
+    schedule = Schedule(found["workers"], found["servers"])
+    return Outcome(found["total"], shares(sampled, schedule), timeliness(sampled, schedule), schedule)
 
 
 BOUND_ROUNDS, SEARCH_ROUNDS = 300, 3000
 """Rounds of the volume method and of the search, few enough for seconds; no clock decides what is found."""
 
 
-@cache
-def bound(place: Place, seed: int) -> float:
-    """Return a certified bound of what any schedule earns, by the volume method."""
+def _bounded(sampled: AdmissionInstance, rounds: int) -> dict[str, Any]:
     from ...oracles.admission.bound import volume
     from ...oracles.base import Budget
 
-    return volume(instance(place, seed), Budget(0.0, None), rounds=BOUND_ROUNDS).bound
+    return {"bound": volume(sampled, Budget(0.0, None), rounds=rounds).bound}
+
+
+@cache
+def bound(place: Place, seed: int) -> float:
+    """Return a certified bound of what any schedule earns, by the volume method."""
+    return float(result_of(_bounded, instance(place, seed), BOUND_ROUNDS)["bound"])
 
 
 class Enclosed(NamedTuple):
@@ -142,19 +152,25 @@ class Enclosed(NamedTuple):
     bound: float
 
 
-@cache
-def searched(place: Place, seed: int) -> Enclosed:
-    """Return a good schedule, checked by the instance, and a certified bound; no clock cuts either off."""
+def _searched(sampled: AdmissionInstance, seed: int, rounds: int, iterations: int) -> dict[str, Any]:
     from ...oracles.admission.bound import volume
     from ...oracles.admission.search import search
     from ...oracles.base import Budget
 
+    prices = volume(sampled, Budget(0.0, None), rounds=rounds)
+    schedule = search(sampled, prices, Budget(0.0, None), seed, iterations=iterations)
+    return {"workers": schedule.workers, "servers": schedule.servers, "bound": prices.bound}
+
+
+@cache
+def searched(place: Place, seed: int) -> Enclosed:
+    """Return a good schedule, checked by the instance, and a certified bound; no clock cuts either off."""
     sampled = instance(place, seed)
-    prices = volume(sampled, Budget(0.0, None), rounds=2 * BOUND_ROUNDS)
-    schedule = search(sampled, prices, Budget(0.0, None), policy_seed(seed), iterations=SEARCH_ROUNDS)
+    found = result_of(_searched, sampled, policy_seed(seed), 2 * BOUND_ROUNDS, SEARCH_ROUNDS)
+    schedule = Schedule(found["workers"], found["servers"])
     if broken := sampled.violations(schedule):
         raise RuntimeError(f"the search returned an infeasible schedule: {broken[0]}")
-    return Enclosed(schedule, total_utility(sampled, schedule), prices.bound)
+    return Enclosed(schedule, total_utility(sampled, schedule), float(found["bound"]))
 
 
 def totals(who: Contender, places: Sequence[Place], sampled: Sequence[int]) -> np.ndarray:

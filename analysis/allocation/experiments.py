@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, lru_cache, partial
+from typing import Any
 
 import numpy as np
 
@@ -12,11 +13,10 @@ from ...models.allocation.generate import generate
 from ...models.allocation.instance import AllocationInstance
 from ...online.allocation import BinPacking, Drf, Fairness, Ogasched, Spreading
 from ...online.base import Policy
-from ...online.play import play
+from ...online.play import Run
 from .. import experiments
-from ..experiments import (
-    policy_seed,
-)
+from ..engine.kept import optimum_of, run_of
+from ..experiments import policy_seed
 
 WHO_SEES = "OGASched decides before it sees the slot's arrivals, the heuristics after"
 """Stands in every table: the two kinds of policy do not play the same game."""
@@ -98,10 +98,15 @@ def instance(setup: Setup, seed: int) -> AllocationInstance:
     return generate(seed=seed, **asdict(setup))
 
 
+def _slots(_instance: AllocationInstance, run: Run[Any]) -> dict[str, Any]:
+    return {"rewards": run.rewards}
+
+
 @cache
 def rewards(who: Contender, setup: Setup, seed: int) -> np.ndarray:
-    """Return the reward of every slot, shape (T,); each run is made once per process."""
-    result = play(who.make(), instance(setup, seed), policy_seed(seed)).rewards
+    """Return the reward of every slot, shape (T,); made or looked up once per process."""
+    sampled = instance(setup, seed)
+    result: np.ndarray = run_of(who.make(), sampled, policy_seed(seed), _slots, decisions=False)["rewards"]
     result.setflags(write=False)
     return result
 
@@ -109,10 +114,10 @@ def rewards(who: Contender, setup: Setup, seed: int) -> np.ndarray:
 @cache
 def optimum(setup: Setup, seed: int) -> float:
     """Return the reward per slot of the best stationary allocation in hindsight."""
-    from ...oracles.allocation.optimum import stationary
+    from ...oracles.allocation.optimum import ORACLES
 
-    sampled = instance(setup, seed)
-    return float(stationary(sampled).value) / sampled.setting.slots
+    name, sampled = "stationary", instance(setup, seed)
+    return float(optimum_of(name, ORACLES[name], sampled, {})["value"]) / sampled.setting.slots
 
 
 def averages(who: Contender, setup: Setup, sampled: Sequence[int]) -> np.ndarray:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from itertools import combinations
 
 import numpy as np
@@ -38,6 +37,7 @@ from .experiments import (
     Contender,
     Setup,
     bars,
+    bound,
     curves,
     everywhere,
     excess,
@@ -46,6 +46,7 @@ from .experiments import (
     left_open,
     less,
     measure_table,
+    optimum,
     outcome,
     p_value,
     paired_table,
@@ -814,27 +815,6 @@ def _often(count: int, of: int) -> bool | None:
     if share_above(count, of) > OFTEN:
         return True
     return False if 1.0 - share_above(of - count, of) < OFTEN else None
-
-
-PATIENCE = 600.0
-"""Seconds in which six jobs are always proved, and eight nearly always."""
-
-
-@cache
-def optimum(setup: Setup, seed: int) -> Optimum:
-    """Return the optimum over the decision epochs, as far as it is proved in :data:`PATIENCE`."""
-    from ...oracles.placement.optimum import offline
-
-    return offline(instance(setup, seed), gap=0.0, time_limit=PATIENCE)
-
-
-@cache
-def bound(setup: Setup, seed: int) -> float:
-    """Return a certified lower bound of the mean JCT in minutes, after a number of rounds and not a time."""
-    from ...oracles.placement.bound import lower_bound
-
-    sampled = instance(setup, seed)
-    return lower_bound(sampled).jct / (60.0 * len(sampled.jobs))
 
 
 def _gap(who: Contender, setup: Setup, seed: int) -> float:

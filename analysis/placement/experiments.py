@@ -15,12 +15,14 @@ from ...models.placement.instance import PlacementInstance, taken_schedule
 from ...models.placement.schedule import Schedule
 from ...online.base import Policy
 from ...online.placement import POLICIES
-from ...online.play import play
+from ...online.play import Run
+from ...oracles.base import Optimum, WhyStopped
 from .. import experiments
 from ..claim import Table, Verdict
+from ..engine.kept import optimum_of, result_of, run_of
 from ..experiments import Statement, policy_seed, spread
 from ..statistics import Paired, paired
-from .measures import measures_of, queue_length
+from .measures import measures, measures_of, queue_length
 
 NOTE = (
     "Synthetic jobs fitted to public traces; how they slow each other down (kappa, eta) is an assumption, as "
@@ -103,15 +105,26 @@ class Outcome:
     schedule: Schedule
 
 
-@cache
-def outcome(who: Contender, setup: Setup, seed: int) -> Outcome:
-    """Return what a contender does on the instance of this seed; each run is made once per process."""
-    sampled = instance(setup, seed)
-    run = play(who.make(), sampled, policy_seed(seed), keep_decisions=True)
+def _scheduled(sampled: PlacementInstance, run: Run[Any]) -> dict[str, Any]:
     if run.decisions is None:
         raise RuntimeError("the decisions of a run that keeps them are missing")
     schedule = followed(sampled, run.decisions)
-    return Outcome(run.total, measures_of(sampled, schedule), schedule)
+    return {"cost": run.total, "measures": measures_of(sampled, schedule), **_arrays(schedule)}
+
+
+def _arrays(schedule: Schedule) -> dict[str, np.ndarray]:
+    return {"start": schedule.start, "finish": schedule.finish, "rows": schedule.rows}
+
+
+def _schedule(found: Mapping[str, Any]) -> Schedule:
+    return Schedule(found["start"], found["finish"], found["rows"])
+
+
+@cache
+def outcome(who: Contender, setup: Setup, seed: int) -> Outcome:
+    """Return what a contender does on the instance of this seed; made or looked up once per process."""
+    found = run_of(who.make(), instance(setup, seed), policy_seed(seed), _scheduled, measures=measures)
+    return Outcome(found["cost"], found["measures"], _schedule(found))
 
 
 def followed(sampled: PlacementInstance, decisions: Iterable[Any]) -> Schedule:
@@ -123,6 +136,43 @@ def followed(sampled: PlacementInstance, decisions: Iterable[Any]) -> Schedule:
     if simulator.advance():
         raise RuntimeError("the decisions of a run end before the instance does")
     return taken_schedule(simulator)
+
+
+PATIENCE = 600.0
+"""Seconds in which six jobs are always proved, and eight nearly always."""
+
+
+def _solved(_instance: PlacementInstance, found: Optimum[Schedule]) -> dict[str, Any]:
+    told = {"value": found.value, "bound": found.bound, "why_stopped": found.why_stopped.value}
+    more = {"method": found.method, "seconds": found.seconds, "minimised": found.minimised}
+    return told | more | {"scale": found.scale, "decision": _arrays(found.decision)}
+
+
+@cache
+def optimum(setup: Setup, seed: int) -> Optimum[Schedule]:
+    """Return the optimum over the decision epochs, as far as it is proved in :data:`PATIENCE`.
+
+    It is without its certificate.
+    """
+    from ...oracles.placement.optimum import ORACLES
+
+    name, limits = "offline", {"gap": 0.0, "time_limit": PATIENCE}
+    found = optimum_of(name, ORACLES[name], instance(setup, seed), limits, _solved)
+    read = {"why_stopped": WhyStopped(found["why_stopped"]), "decision": _schedule(found["decision"])}
+    return Optimum(**found | read)
+
+
+def _bounded(sampled: PlacementInstance) -> dict[str, Any]:
+    from ...oracles.placement.bound import lower_bound
+
+    return {"jct": lower_bound(sampled).jct}
+
+
+@cache
+def bound(setup: Setup, seed: int) -> float:
+    """Return a certified lower bound of the mean JCT in minutes, after a number of rounds and not a time."""
+    sampled = instance(setup, seed)
+    return float(result_of(_bounded, sampled)["jct"]) / (60.0 * len(sampled.jobs))
 
 
 def samples(who: Contender, setup: Setup, sampled: Iterable[int], measure: str) -> np.ndarray:

@@ -13,12 +13,7 @@ from ...online.play import play, policy_stream
 from ..claim import Claim, Context, Figure, Finding, Table, Verdict, holds_if
 from ..experiments import Statement, policy_seed, seeds, spread, track
 from ..plots import new_figure, plot_bars, to_svg
-from .evaluation import (
-    PRINTED_BUDGETS,
-    bound,
-    optimum,
-    seconds_per_decision,
-)
+from .evaluation import PRINTED_BUDGETS, seconds_per_decision
 from .experiments import (
     CLUSTERS,
     FIFO_FF,
@@ -27,8 +22,10 @@ from .experiments import (
     SJF_C,
     Contender,
     Setup,
+    bound,
     excess,
     instance,
+    optimum,
     settled,
     statement_table,
 )

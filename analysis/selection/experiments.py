@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache, lru_cache, partial
+from typing import Any
 
 import numpy as np
 
 from ...models.selection.generate import generate
 from ...models.selection.instance import SelectionInstance
 from ...online.base import Policy
-from ...online.play import play
+from ...online.play import Run
 from ...online.selection import Cucb, Escb, Esdp, EsdpPrinted, Greedy, Hswf, Lcf, Lwtf, Thompson
+from ...oracles.base import Optimum
 from .. import experiments
+from ..engine.kept import optimum_of, run_of
 from ..experiments import policy_seed
 
 NOTE = (
@@ -86,11 +89,14 @@ def instance(setup: Setup, seed: int) -> SelectionInstance:
     return generate(seed=seed, **asdict(setup))
 
 
+def _sets(_instance: SelectionInstance, run: Run[Any]) -> dict[str, Any]:
+    return {"x": np.array(run.decisions, dtype=bool)}
+
+
 @cache
 def played(who: Contender, setup: Setup, seed: int) -> np.ndarray:
-    """Return the decisions x[slot, channel] of a contender; each run is made once per process."""
-    run = play(who.make(), instance(setup, seed), policy_seed(seed), keep_decisions=True)
-    x = np.array(run.decisions, dtype=bool)
+    """Return the decisions x[slot, channel] of a contender; made or looked up once per process."""
+    x: np.ndarray = run_of(who.make(), instance(setup, seed), policy_seed(seed), _sets)["x"]
     x.setflags(write=False)
     return x
 
@@ -103,12 +109,17 @@ def rewards(who: Contender, setup: Setup, seed: int) -> np.ndarray:
     return result
 
 
+def _slots(_instance: SelectionInstance, found: Optimum[np.ndarray]) -> dict[str, Any]:
+    return {"per_slot": found.certificate.per_slot[:, 0].copy()}
+
+
 @cache
 def optimum(setup: Setup, seed: int) -> np.ndarray:
     """Return the largest expected net utility of every slot, certified, shape (T,)."""
-    from ...oracles.selection.optimum import clairvoyant
+    from ...oracles.selection.optimum import ORACLES
 
-    result: np.ndarray = clairvoyant(instance(setup, seed)).certificate.per_slot[:, 0]
+    name, sampled = "clairvoyant", instance(setup, seed)
+    result: np.ndarray = optimum_of(name, ORACLES[name], sampled, {}, _slots)["per_slot"]
     result.setflags(write=False)
     return result
 

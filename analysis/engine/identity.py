@@ -1,0 +1,180 @@
+"""What a run and an optimum are known by, whoever asks for them, and what is told of them in the same words.
+
+A sweep and an audit ask here, so that either takes from a store what the other has left there.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any
+
+from ...models.base import Instance
+from ...online.base import Policy
+from ...online.play import Run
+from ...oracles.base import Optimum
+from .cells import hash_of, key_of, source_of, source_of_module
+
+PACKAGE = __name__.partition(".")[0]
+ANALYSES = f"{PACKAGE}.analysis."
+
+PLAYED, SOLVED = "played", "solved"
+"""The kinds of what is run on an instance."""
+
+
+def key_for(kind: str, instance: str, digest: str, parts: Mapping[str, Any]) -> str:
+    """Return what a result is known by.
+
+    Parameters
+    ----------
+    kind
+        What is done, such as :data:`PLAYED`.
+    instance, digest
+        Problem and digest of the instance.
+    parts
+        All else that it depends on; see :func:`parts_of_run` and :func:`parts_of_optimum`.
+    """
+    return key_of(kind=kind, problem=instance, digest=digest, parts=parts)
+
+
+def parts_of_run(
+    policy: Policy, seed: int, instance: type[Instance], measures: Callable[..., Any] | None = None
+) -> dict[str, Any]:
+    """Return what a run depends on besides its instance.
+
+    Parameters
+    ----------
+    policy, seed
+        Who plays; the seed of a policy that does not draw at random is 0.
+    instance
+        The class of the instance.
+    measures
+        What is measured of the run, besides its total.
+    """
+    return {
+        "settings": settings_of(policy),
+        "policy_seed": seed if policy.traits.randomised else 0,
+        "source": source_for(instance.problem, told_of_run, ("models", "online"), policy, instance),
+        "measures": "" if measures is None else key_of(source=_module_text(measures.__module__)),
+    }
+
+
+def parts_of_optimum(
+    oracle: str, function: Callable[..., Optimum], options: Mapping[str, Any], instance: type[Instance]
+) -> dict[str, Any]:
+    """Return what an optimum depends on besides its instance.
+
+    Parameters
+    ----------
+    oracle, function
+        Name and function of the oracle.
+    options
+        Its options; those that are left out stand with their defaults.
+    instance
+        The class of the instance.
+    """
+    taken = inspect.signature(function).parameters.values()
+    defaults = {p.name: p.default for p in taken if p.kind is p.KEYWORD_ONLY and p.name != "progress"}
+    return {
+        "oracle": oracle,
+        "options": defaults | dict(options),
+        "source": source_for(instance.problem, told_of_optimum, ("models", "oracles"), function, instance),
+    }
+
+
+def told_of_run(run: Run[Any], measured: Mapping[str, float]) -> dict[str, Any]:
+    """Return total, how many decisions there were and were infeasible, seconds, and what is measured."""
+    return {
+        "total": run.total,
+        "events": len(run.rewards),
+        "infeasible": run.infeasible,
+        "seconds": run.seconds,
+        "measures": dict(measured),
+    }
+
+
+def told_of_optimum(optimum: Optimum[Any]) -> dict[str, Any]:
+    """Return value, bound and gap, why and how it stopped, and seconds."""
+    return {
+        "value": optimum.value,
+        "bound": optimum.bound,
+        "gap": optimum.gap,
+        "why_stopped": optimum.why_stopped.value,
+        "method": optimum.method,
+        "seconds": optimum.seconds,
+        "scale": optimum.scale,
+    }
+
+
+def settings_of(policy: Any) -> list[Any]:
+    """Return the class of a policy and all its settings; of a file that one names, what it holds."""
+    found: list[Any] = [type(policy).__module__, type(policy).__qualname__]
+    for field in dataclasses.fields(policy) if dataclasses.is_dataclass(policy) else ():
+        if not field.init:
+            continue
+        value = getattr(policy, field.name)
+        held = Path(value) if isinstance(value, str | os.PathLike) else None
+        if held is not None and held.is_file():
+            value = hash_of([held], held.parent)
+        found.append([field.name, value if isinstance(value, int | float | str | None) else repr(value)])
+    return found
+
+
+def source_for(problem: str, function: Callable[..., Any], layers: tuple[str, ...], *others: Any) -> str:
+    """Return a hash of the source that matters to results for a problem.
+
+    That is the function that makes them, all in these layers that is not of another problem, and what others
+    have brought: the packages that one of ``others`` comes from.
+    """
+    modules = {_module_of(getattr(one, "func", one)) for one in others}
+    foreign = sorted(module for module in modules if module.partition(".")[0] != PACKAGE)
+    return key_of(
+        source=source_of(layers, (problem.partition("-")[0],)),
+        function=source_of_function(function),
+        foreign=[source_of_module(module) for module in foreign],
+    )
+
+
+def _module_of(thing: Any) -> str:
+    return str(thing.__module__)
+
+
+@cache
+def _module_text(module: str) -> str:
+    return inspect.getsource(sys.modules[module])
+
+
+@cache
+def source_of_function(function: Callable[..., Any]) -> str:
+    """Return a hash of a function, and of the functions, classes and constants of analyses that it names."""
+    names: dict[str, str] = {}
+    waiting: list[Any] = [function]
+    while waiting:
+        one = waiting.pop()
+        name = f"{one.__module__}:{one.__qualname__}"
+        if name in names:
+            continue
+        names[name] = inspect.getsource(one)
+        if not isinstance(one, FunctionType):
+            continue
+        for used in sorted(_names_in(one.__code__)):
+            value = one.__globals__.get(used)
+            if isinstance(value, bool | int | float | str | tuple):
+                names[f"{one.__module__}:{used}"] = repr(value)
+            elif isinstance(value, type | FunctionType) and value.__module__.startswith(ANALYSES):
+                waiting.append(value)
+    return key_of(names=names)
+
+
+def _names_in(code: CodeType) -> Iterator[str]:
+    """Yield the names that code, and functions within it, look up."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names_in(constant)

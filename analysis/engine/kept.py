@@ -1,0 +1,253 @@
+"""Runs and optima that are computed once: taken from a store, or handed over to be kept as they are found.
+
+Within :func:`keeping` a result is looked for by its key, and believed only if it is whole; one that is not
+there is computed and handed over. Without it, as in a library or a test, it is computed. The functions of a
+problem's ``experiments.py`` call :func:`run_of`, :func:`optimum_of` and :func:`result_of`, and remember what
+these return for as long as the process lives. Data are numbers, texts and arrays by name, and such again.
+"""
+
+from __future__ import annotations
+
+import logging
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...models import stopwatch
+from ...models.base import InputError, Instance
+from ...online.base import Policy
+from ...online.play import Run, play
+from ...oracles.base import Optimum, OracleEntry
+from .cells import Answer, Cell, State, key_of
+from .identity import (
+    PLAYED,
+    SOLVED,
+    key_for,
+    parts_of_optimum,
+    parts_of_run,
+    source_for,
+    source_of_function,
+    told_of_optimum,
+    told_of_run,
+)
+
+Data = dict[str, Any]
+
+FORM = 1
+"""The form in which data are kept."""
+
+CHECK = "check"
+"""The name under which a result holds a hash of its key and of all else in it."""
+
+ARRAY = {"dtype", "shape", "bytes"}
+"""What stands for an array."""
+
+log = logging.getLogger("clairvoyant")
+
+
+@dataclass(frozen=True)
+class _Session:
+    look: Callable[[str], Answer | None]
+    keep: Callable[[Cell, Answer], None]
+
+
+_session: ContextVar[_Session | None] = ContextVar("kept", default=None)
+
+
+@contextmanager
+def keeping(look: Callable[[str], Answer | None], keep: Callable[[Cell, Answer], None]) -> Iterator[None]:
+    """Let results be taken from a store, and kept there.
+
+    Parameters
+    ----------
+    look
+        Returns what is known by a key; None if nothing is. An InputError says that it is damaged.
+    keep
+        Is handed what was computed.
+    """
+    token = _session.set(_Session(look, keep))
+    try:
+        yield
+    finally:
+        _session.reset(token)
+
+
+def run_of(
+    policy: Policy,
+    instance: Instance,
+    seed: int,
+    reduce: Callable[[Any, Run[Any]], Data],
+    *,
+    decisions: bool = True,
+    measures: Callable[..., Any] | None = None,
+) -> Data:
+    """Return what a run comes to.
+
+    Parameters
+    ----------
+    policy, instance, seed
+        Who plays what.
+    reduce
+        What is kept, from the instance and the run.
+    decisions
+        Whether the run holds its decisions.
+    measures
+        What is measured of the runs of this problem; the data then hold it as ``measures``.
+    """
+
+    def compute() -> tuple[Data, Data]:
+        run = play(policy, instance, seed, keep_decisions=decisions)
+        data = reduce(instance, run)
+        return told_of_run(run, data["measures"] if measures else {}), data
+
+    if _session.get() is None:
+        return compute()[1]
+    key = key_for(
+        PLAYED, instance.problem, instance.digest(), parts_of_run(policy, seed, type(instance), measures)
+    )
+    return _reduced(key, f"{policy.name} on", instance, reduce, compute)
+
+
+def optimum_of(
+    name: str,
+    entry: OracleEntry,
+    instance: Instance,
+    options: Mapping[str, Any],
+    reduce: Callable[[Any, Optimum[Any]], Data] | None = None,
+) -> Data:
+    """Return what an optimum comes to.
+
+    Parameters
+    ----------
+    name, entry, instance, options
+        The oracle, what it solves, and how.
+    reduce
+        What is kept, from the instance and its optimum; by default what a sweep keeps, see
+        :func:`.identity.told_of_optimum`.
+    """
+
+    def compute() -> tuple[Data, Data]:
+        optimum = entry.function(instance, **options)
+        told = told_of_optimum(optimum)
+        return told, told if reduce is None else reduce(instance, optimum)
+
+    if _session.get() is None:
+        return compute()[1]
+    parts = parts_of_optimum(name, entry.function, options, type(instance))
+    key = key_for(SOLVED, instance.problem, instance.digest(), parts)
+    if reduce is None:
+        return _kept(key, f"{name} of", instance, lambda: compute()[0])
+    return _reduced(key, f"{name} of", instance, reduce, compute)
+
+
+def result_of(function: Callable[..., Data], instance: Instance, *arguments: Any) -> Data:
+    """Return what a function finds by models and oracles.
+
+    Parameters
+    ----------
+    function
+        Takes the instance and the arguments, which JSON can hold.
+    instance, arguments
+        Its arguments.
+    """
+    if _session.get() is None:
+        return function(instance, *arguments)
+    source = source_for(instance.problem, function, ("models", "oracles"), type(instance))
+    parts = {"arguments": arguments, "source": source, "form": FORM}
+    kind = f"{function.__module__}:{function.__qualname__}"
+    key = key_for(kind, instance.problem, instance.digest(), parts)
+    return _kept(key, f"{function.__name__.strip('_')} of", instance, lambda: function(instance, *arguments))
+
+
+def _reduced(
+    key: str,
+    what: str,
+    instance: Instance,
+    reduce: Callable[..., Data],
+    compute: Callable[[], tuple[Data, Data]],
+) -> Data:
+    """Return what is kept beside that which a sweep keeps under this key; both are kept when computed."""
+
+    def compute_both() -> Data:
+        begin = stopwatch.now()
+        told, data = compute()
+        _hand(key, what, instance, told, stopwatch.now() - begin)
+        return data
+
+    return _kept(key_of(of=key, by=source_of_function(reduce), form=FORM), what, instance, compute_both)
+
+
+def _kept(key: str, what: str, instance: Instance, compute: Callable[[], Data]) -> Data:
+    """Return data by their key, from the store if they are there, else computed and handed over."""
+    found = _looked_up(key)
+    if found is not None:
+        return found
+    begin = stopwatch.now()
+    data = compute()
+    _hand(key, what, instance, data, stopwatch.now() - begin)
+    return data
+
+
+def _looked_up(key: str) -> Data | None:
+    """Return what the store knows by a key, if it is whole."""
+    session = _session.get()
+    try:
+        answer = None if session is None else session.look(key)
+    except InputError as error:
+        log.warning("%s; it is computed anew", error)
+        return None
+    if answer is None or answer.state is not State.DONE:
+        return None
+    if not intact(key, answer.result):
+        log.warning("what is kept as %s is damaged, or of something else; it is computed anew", key)
+        return None
+    found: Data = unpacked(answer.result)
+    del found[CHECK]
+    return found
+
+
+def _hand(key: str, what: str, instance: Instance, data: Data, seconds: float) -> None:
+    session = _session.get()
+    if session is not None:
+        arguments = {"problem": instance.problem, "digest": instance.digest()}
+        cell = Cell(key, f"{what} {instance.problem} {instance.digest()}", f"{__name__}:kept", arguments)
+        session.keep(cell, Answer(State.DONE, signed(key, packed(data)), "", seconds))
+
+
+def signed(key: str, result: Mapping[str, Any]) -> Data:
+    """Return a result with a hash of its key and of all that is in it."""
+    return {**result, CHECK: key_of(key=key, result=result)}
+
+
+def intact(key: str, result: Any) -> bool:
+    """Return whether a result is whole, and that of this key."""
+    if not isinstance(result, dict):
+        return False
+    rest = {name: value for name, value in result.items() if name != CHECK}
+    return result.get(CHECK) == key_of(key=key, result=rest)
+
+
+def packed(data: Any) -> Any:
+    """Return data in the form of JSON, from which :func:`unpacked` makes them again, bit by bit."""
+    if isinstance(data, Mapping):
+        return {name: packed(value) for name, value in data.items()}
+    if not isinstance(data, np.ndarray):
+        return data
+    held = zlib.compress(np.ascontiguousarray(data).tobytes(), 1)
+    return {"dtype": data.dtype.str, "shape": list(data.shape), "bytes": b64encode(held).decode()}
+
+
+def unpacked(data: Any) -> Any:
+    """Return what was packed."""
+    if not isinstance(data, Mapping):
+        return data
+    if data.keys() != ARRAY:
+        return {name: unpacked(value) for name, value in data.items()}
+    held = zlib.decompress(b64decode(data["bytes"]))
+    return np.frombuffer(held, dtype=data["dtype"]).reshape(data["shape"]).copy()
