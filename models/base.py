@@ -100,8 +100,7 @@ class Origin:
     @classmethod
     def from_dict(cls, data: Any) -> Origin:
         """Read the JSON form; refuse unknown or malformed fields by name."""
-        origin: Origin = _ORIGIN.read(data, "origin", {})
-        return origin
+        return _ORIGIN.read(data, "origin", {})
 
 
 _ORIGIN = Record(

@@ -27,5 +27,4 @@ def unpacked(pack: tuple[bytes, list[bytes | bytearray]]) -> Any:
 
 def copied(value: Object) -> Object:
     """Return an equal object that shares no memory with the given one, caches included."""
-    result: Object = unpacked(packed(value))
-    return result
+    return unpacked(packed(value))

@@ -380,8 +380,7 @@ def _serving(row: dict[str, str], where: str) -> Parsed:
 def shares(items: Sequence[MachineType] | Sequence[RequestClass]) -> np.ndarray:
     """Return the share of each type or class, adding up to one."""
     counts = np.array([item.count for item in items], dtype=np.float64)
-    result: np.ndarray = counts / counts.sum()
-    return result
+    return counts / counts.sum()
 
 
 def sampled(rng: np.random.Generator, items: Sequence[Item], count: int) -> list[Item]:

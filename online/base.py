@@ -76,5 +76,4 @@ def shown_arrivals(observation: Any) -> np.ndarray:
     """Return the arrivals of a slot; an InputError if they are not shown."""
     if observation.arrivals is None:
         raise InputError("observation: this policy needs to see the arrivals, but was not shown them")
-    arrivals: np.ndarray = observation.arrivals
-    return arrivals
+    return observation.arrivals

@@ -46,5 +46,4 @@ class Usage:
 def _room(capacity: np.ndarray, taken: np.ndarray, need: np.ndarray, most: int) -> np.ndarray:
     asked = np.flatnonzero(need)
     fits = (capacity[:, asked] - taken[:, :, asked]) // need[asked]
-    result: np.ndarray = np.minimum(fits.min(axis=2, initial=most), most)
-    return result
+    return np.minimum(fits.min(axis=2, initial=most), most)

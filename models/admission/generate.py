@@ -288,8 +288,7 @@ def draw_arrivals(seed: int, count: int, weights: np.ndarray) -> list[int]:
     if count > 0 and total[-1] <= 0.0:
         raise InputError("arrivals: no job arrives in these slots")
     uniforms = stream(seed, "arrivals").random(count) * total[-1]
-    slots: list[int] = (np.searchsorted(total, uniforms, side="right") + 1).tolist()
-    return slots
+    return (np.searchsorted(total, uniforms, side="right") + 1).tolist()
 
 
 def draw_utilities(seed: int, count: int, priority: Any, classes: Any) -> list[dict[str, float]]:

@@ -291,8 +291,7 @@ class AdmissionInstance(Declared[Setting]):
 
 
 def _by_job(rows: np.ndarray, jobs: int) -> np.ndarray:
-    result: np.ndarray = np.bincount(rows[:, 0], weights=rows[:, 2], minlength=jobs).astype(np.int64)
-    return result
+    return np.bincount(rows[:, 0], weights=rows[:, 2], minlength=jobs).astype(np.int64)
 
 
 def _malformed(rows: np.ndarray, jobs: int, machines: int) -> Iterator[Violation]:

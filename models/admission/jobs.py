@@ -159,8 +159,7 @@ class Job:
 
     def utilities(self, horizon: int) -> np.ndarray:
         """Return f_i for completion in the slots a_i, ..., T, shape (T - a_i + 1,)."""
-        result: np.ndarray = self.utility(np.arange(horizon - self.arrival + 1))
-        return result
+        return self.utility(np.arange(horizon - self.arrival + 1))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""

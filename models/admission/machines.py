@@ -42,8 +42,7 @@ P2_G3: Types = {
 
 def spread(uniforms: np.ndarray, low: Any, high: Any) -> np.ndarray:
     """Turn numbers from [0, 1) into whole numbers from ``low`` to ``high``, each equally likely."""
-    result: np.ndarray = low + np.floor(uniforms * (high - low + 1))
-    return result
+    return low + np.floor(uniforms * (high - low + 1))
 
 
 def equipped(devices: Sequence[Sequence[float]], uniforms: np.ndarray) -> np.ndarray:

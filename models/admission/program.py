@@ -256,8 +256,7 @@ def _pool(instance: AdmissionInstance, side: _Side) -> np.ndarray:
         return np.zeros((1, side.capacity.shape[1]), dtype=np.int64)
     unit = np.maximum(np.gcd.reduce(side.needs[[job.index for job in jobs]], axis=0), 1)
     useful = np.any([side.room(instance.setting, job) > 0 for job in jobs], axis=0)
-    pool: np.ndarray = (side.capacity[useful] // unit * unit).sum(axis=0, keepdims=True)
-    return pool
+    return (side.capacity[useful] // unit * unit).sum(axis=0, keepdims=True)
 
 
 def _timing_model(name: str, instance: AdmissionInstance) -> tuple[Any, dict[str, tuple[int, ...]]]:

@@ -113,8 +113,7 @@ def _share(demand: np.ndarray, total: np.ndarray) -> np.ndarray:
 
 def _room(capacity: np.ndarray, demand: np.ndarray, most: int) -> np.ndarray:
     fits = np.where(demand > 0, capacity // np.maximum(demand, 1), most)
-    result: np.ndarray = np.minimum(fits.min(axis=1, initial=most), most)
-    return result
+    return np.minimum(fits.min(axis=1, initial=most), most)
 
 
 @dataclass(frozen=True, eq=False)

@@ -147,8 +147,7 @@ def utilities(rng: np.random.Generator, wanted: Any, shape: tuple[int, int]) -> 
     if weight.sum() == 0:
         raise InputError(f"utility: {wanted!r} gives no family a positive weight")
     share = np.cumsum(weight) / weight.sum()
-    result: np.ndarray = np.array(utility.KINDS)[np.searchsorted(share, rng.random(shape), side="right")]
-    return result
+    return np.array(utility.KINDS)[np.searchsorted(share, rng.random(shape), side="right")]
 
 
 def arrivals(

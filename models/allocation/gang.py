@@ -266,8 +266,7 @@ class AllocationGangInstance(Declared[AllocationGangSetting]):
 
     def rewards(self, y: np.ndarray) -> np.ndarray:
         """Return the reward of holding ``y`` in every slot, shape (T,)."""
-        result: np.ndarray = self.arrivals @ self.setting.port_rewards(y)
-        return result
+        return self.arrivals @ self.setting.port_rewards(y)
 
     def with_arrivals(self, arrivals: Any) -> AllocationGangInstance:
         """Return the same setting under other arrivals."""

@@ -91,8 +91,7 @@ class Reduced(NamedTuple):
         """Return the most that each edge can carry of the tasks ``open_``, shape (E, K)."""
         wanted = self.port_sum(np.where(open_[:, None], self.demand, 0.0))
         base = self.setting.base
-        result: np.ndarray = np.minimum(wanted[base.port], base.capacity[base.server])
-        return result
+        return np.minimum(wanted[base.port], base.capacity[base.server])
 
     def port_sum(self, rows: np.ndarray) -> np.ndarray:
         """Return the sum over each port's tasks, shape (L, K)."""

@@ -323,5 +323,4 @@ class Relaxation:
 def _rounded(x: Any) -> np.ndarray:
     """Return x to ``BITS`` binary digits."""
     mantissa, exponent = np.frexp(x)
-    result: np.ndarray = np.ldexp(np.rint(np.ldexp(mantissa, BITS)), exponent - BITS)
-    return result
+    return np.ldexp(np.rint(np.ldexp(mantissa, BITS)), exponent - BITS)

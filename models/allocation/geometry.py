@@ -45,5 +45,4 @@ def tight_gradient_norms(setting: Setting) -> np.ndarray:
     charged = np.maximum(setting.overhead**2, (steepest - setting.overhead) ** 2)
     plain = setting.port_sums(np.where(movable, steepest**2, 0.0))
     extra = setting.port_sums(np.where(movable, charged - steepest**2, 0.0))
-    result: np.ndarray = plain.sum(axis=1) + extra.max(axis=1)
-    return result
+    return plain.sum(axis=1) + extra.max(axis=1)

@@ -177,8 +177,7 @@ class AllocationInstance(Declared[Setting]):
 
     def rewards(self, y: np.ndarray) -> np.ndarray:
         """Return the reward of holding ``y`` in every slot, shape (T,)."""
-        result: np.ndarray = self.arrivals @ self.setting.port_rewards(y)
-        return result
+        return self.arrivals @ self.setting.port_rewards(y)
 
     @cached_property
     def arrival_counts(self) -> np.ndarray:

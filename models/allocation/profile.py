@@ -66,8 +66,7 @@ def text(profile: dict[str, Any]) -> str:
 @cache
 def load() -> dict[str, Any]:
     """Return the built-in profile."""
-    data: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
-    return data
+    return json.loads(FILE.read_text(encoding="utf-8"))
 
 
 def machine_types(name: str) -> tuple[MachineType, ...]:

@@ -152,8 +152,7 @@ def _reach(setting: Setting) -> np.ndarray:
 def _bend(setting: Setting, entry: np.ndarray) -> np.ndarray:
     """Return the curvature of each utility up to ``entry``: y over what is added to it in the utility."""
     shift = np.where(setting.edge_kind == utility.RECIPROCAL, setting.edge_alpha, 1.0)
-    result: np.ndarray = np.where(setting.edge_kind == utility.LINEAR, 0.0, entry / shift)
-    return result
+    return np.where(setting.edge_kind == utility.LINEAR, 0.0, entry / shift)
 
 
 def _straight(gains: np.ndarray, entry: np.ndarray, setting: Setting) -> np.ndarray:

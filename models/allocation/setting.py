@@ -213,8 +213,7 @@ class Setting:
         dominant = (self.port_sums(y) * self.overhead).argmax(axis=1)
         slope = utility.slope(self.edge_kind, self.edge_alpha, y)
         charged = np.arange(self.kinds) == dominant[self.port][:, None]
-        result: np.ndarray = arrivals[self.port][:, None] * (slope - charged * self.overhead)
-        return result
+        return arrivals[self.port][:, None] * (slope - charged * self.overhead)
 
     def evaluate(self, y: np.ndarray, arrivals: np.ndarray) -> tuple[float, bool]:
         """Return the slot's reward and whether ``y`` is feasible, in one compiled pass."""
@@ -316,8 +315,7 @@ class Blocks:
         """Return the projection of ``z[edge, kind]`` onto the feasible set."""
         packed = self.pack(z)
         _kernels().project_all(packed, self.start, self.limit, self.cap, np.zeros_like(self.cap))
-        result: np.ndarray = packed[self.position].reshape(z.shape)
-        return result
+        return packed[self.position].reshape(z.shape)
 
 
 @dataclass(frozen=True)

@@ -332,8 +332,7 @@ def instances_that_fit(need: np.ndarray, machine: Mapping[str, float], machines:
     asked = np.rint(need * UNITS).astype(np.int64)
     capacity = np.rint(np.array([machine[name] for name in RESOURCES]) * UNITS).astype(np.int64)
     room = np.where(asked > 0, capacity // np.maximum(asked, 1), np.iinfo(np.int64).max)
-    result: np.ndarray = machines * np.minimum(room.min(axis=1), int(LARGEST))
-    return result
+    return machines * np.minimum(room.min(axis=1), int(LARGEST))
 
 
 def _candidates(rng: np.random.Generator, laws: Size) -> np.ndarray:
@@ -363,14 +362,12 @@ def _candidates(rng: np.random.Generator, laws: Size) -> np.ndarray:
 
 def _joined(first: np.ndarray, other: np.ndarray, correlation: float) -> np.ndarray:
     """Return a standard normal variable with this correlation to the first one."""
-    result: np.ndarray = correlation * first + np.sqrt(1.0 - correlation**2) * other
-    return result
+    return correlation * first + np.sqrt(1.0 - correlation**2) * other
 
 
 def draw_intensities(seed: int, count: int) -> list[float]:
     """Draw beta of each job, uniform in [0, 1] with two decimals; no trace says anything about it."""
-    result: list[float] = np.round(stream(seed, "intensity").random(count), 2).tolist()
-    return result
+    return np.round(stream(seed, "intensity").random(count), 2).tolist()
 
 
 def draw_estimates(
@@ -430,8 +427,7 @@ def stretched(times: Sequence[float] | np.ndarray, last: float) -> list[float]:
     """Scale ascending times such that the last one is given, and round them to ms."""
     given = np.asarray(times, dtype=np.float64)
     factor = last / given[-1] if len(given) and given[-1] > 0.0 else 1.0
-    result: list[float] = (np.round(given * factor * TICKS) / TICKS).tolist()
-    return result
+    return (np.round(given * factor * TICKS) / TICKS).tolist()
 
 
 def _origin(size: str, seed: int, preset: Size, rho: float, found: Workload, sigma: float | None) -> Origin:

@@ -223,13 +223,11 @@ class PlacementInstance(Declared[Setting]):
     def fees(self, schedule: Schedule) -> np.ndarray:
         """Return the training fee of each job in dollars, r^fee of Sec. 3, shape (n,)."""
         hours = (schedule.finish - schedule.start) / (3600.0 * TICKS)
-        result: np.ndarray = self.setting.price * self.jobs.gpus * hours
-        return result
+        return self.setting.price * self.jobs.gpus * hours
 
     def completion_times(self, schedule: Schedule) -> np.ndarray:
         """Return the completion time of each job in seconds, r^jct of Sec. 3, shape (n,)."""
-        result: np.ndarray = (schedule.finish - self.jobs.submit) / TICKS
-        return result
+        return (schedule.finish - self.jobs.submit) / TICKS
 
     def schedule_of(self, decisions: Iterable[Any]) -> Schedule:
         """Return the schedule of decisions, one per epoch, such as those of a run.

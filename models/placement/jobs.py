@@ -60,8 +60,7 @@ class Jobs:
     @property
     def gpus(self) -> np.ndarray:
         """GPUs of all instances of each job together, shape (n,)."""
-        result: np.ndarray = self.instances * self.need[:, 0]
-        return result
+        return self.instances * self.need[:, 0]
 
     def to_list(self) -> list[dict[str, Any]]:
         """Return the JSON form; an intensity of 1 is left out."""

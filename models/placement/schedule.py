@@ -38,8 +38,7 @@ class Schedule:
     def of_job(self, job: int) -> np.ndarray:
         """Return the rows (machine, count) of one job."""
         first, last = np.searchsorted(self.rows[:, 0], (job, job + 1))
-        result: np.ndarray = self.rows[first:last, 1:]
-        return result
+        return self.rows[first:last, 1:]
 
 
 def sorted_rows(field: str, given: Any) -> np.ndarray:

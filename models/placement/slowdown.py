@@ -46,8 +46,7 @@ class Slowdown:
     def spread_factor(self, spans: np.ndarray | int, fewest: np.ndarray | int) -> np.ndarray:
         """Return comm(K) for jobs that span ``spans`` machines where ``fewest`` would do."""
         cost = [1.0 + self.communication * (np.asarray(K) - 1.0) / np.asarray(K) for K in (spans, fewest)]
-        result: np.ndarray = cost[0] / cost[1]
-        return result
+        return cost[0] / cost[1]
 
     @property
     def worst(self) -> float:

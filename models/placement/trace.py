@@ -191,8 +191,7 @@ def _gpus_of_instances(
         weights[row, possible] = probability * (share[instances[possible]] if len(law) > 1 else 1.0)
     cumulated = np.cumsum(weights, axis=0)
     place = (uniforms * cumulated[-1] >= cumulated).sum(axis=0)
-    result: np.ndarray = np.array([*law, 0])[np.where(cumulated[-1] > 0.0, place, len(law))]
-    return result
+    return np.array([*law, 0])[np.where(cumulated[-1] > 0.0, place, len(law))]
 
 
 def _gpu_seconds(found: JobList, mine: np.ndarray) -> float:

@@ -68,8 +68,7 @@ class Channels:
 
     def open(self, arrivals: np.ndarray) -> np.ndarray:
         """Return which channels belong to ports with a job, those that (4) lets one choose, shape (E,)."""
-        result: np.ndarray = arrivals[self.port] > 0
-        return result
+        return arrivals[self.port] > 0
 
     def check_shape(self, x: Any) -> np.ndarray:
         """Return a decision as a contiguous float array, or raise for a wrong shape or type."""

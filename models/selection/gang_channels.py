@@ -99,8 +99,7 @@ class GangChannels:
 
     def open(self, arrivals: np.ndarray) -> np.ndarray:
         """Return which channels belong to ports with a job, shape (E,)."""
-        result: np.ndarray = arrivals[self.port] > 0
-        return result
+        return arrivals[self.port] > 0
 
     def used(self, x: np.ndarray) -> np.ndarray:
         """Return the devices of each kind that a decision takes on each server, shape (R, K)."""
@@ -153,5 +152,4 @@ class GangChannels:
         """Return by how much the launched jobs fall short of their minimum, shape (L,)."""
         running = np.bincount(self.port, weights=x, minlength=self.ports)
         launched = np.bincount(self.port, weights=x != 0.0, minlength=self.ports) > 0
-        result: np.ndarray = np.where(launched, self.minimum - running, 0.0)
-        return result
+        return np.where(launched, self.minimum - running, 0.0)

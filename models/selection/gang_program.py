@@ -187,8 +187,7 @@ def usable(setting: GangChannels, arrivals: np.ndarray) -> np.ndarray:
     able = setting.open(arrivals) & setting.fits
     task = np.bincount(setting.task[able], minlength=setting.tasks) > 0
     many = np.bincount(setting.task_port, weights=task, minlength=setting.ports)
-    result: np.ndarray = able & (many >= setting.minimum)[setting.port]
-    return result
+    return able & (many >= setting.minimum)[setting.port]
 
 
 def ceiling(setting: GangChannels, values: np.ndarray, arrivals: np.ndarray) -> float:
@@ -520,8 +519,7 @@ class _Index:
 
     def tangent(self, at: float) -> np.ndarray:
         """Return the coefficients of x in weight.x + q.x / (2 lambda)."""
-        result: np.ndarray = self.weight + self.q / (2.0 * at)
-        return result
+        return self.weight + self.q / (2.0 * at)
 
     def go_through(self, listed: np.ndarray) -> None:
         """Take the best of all decisions."""

@@ -155,8 +155,7 @@ def planned(size: str, seed: int, o: DrawnOptions) -> Plan:
 
 def draw_channels(plan: Plan, allowed: np.ndarray) -> np.ndarray:
     """Return whether a (port, server) pair is a channel: if allowed, and its number is below the density."""
-    result: np.ndarray = allowed & (stream(plan.seed, "graph").random(allowed.shape) < plan.density)
-    return result
+    return allowed & (stream(plan.seed, "graph").random(allowed.shape) < plan.density)
 
 
 def assemble(

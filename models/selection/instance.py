@@ -158,8 +158,7 @@ class ChannelInstance(Declared):
 
     def rewards(self, decision: Any) -> np.ndarray:
         """Return the expected net utility of a schedule x[slot, channel] in every slot, shape (T,)."""
-        result: np.ndarray = self._rows(decision) @ self.mean
-        return result
+        return self._rows(decision) @ self.mean
 
     def _rows(self, decision: Any) -> np.ndarray:
         rows = floats(decision)

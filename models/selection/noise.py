@@ -23,13 +23,11 @@ def clipped_mean(location: np.ndarray, scale: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore"):  # a scale close to 0
         low, high = -location / width, (1.0 - location) / width
         inside = location * (ndtr(high) - ndtr(low)) + width * (_density(low) - _density(high))
-    result: np.ndarray = np.where(sure, plain, np.clip(inside + ndtr(-high), 0.0, 1.0))
-    return result
+    return np.where(sure, plain, np.clip(inside + ndtr(-high), 0.0, 1.0))
 
 
 def _density(z: np.ndarray) -> np.ndarray:
-    result: np.ndarray = np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi)
-    return result
+    return np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi)
 
 
 def location_of(mean: np.ndarray, scale: np.ndarray) -> np.ndarray:
@@ -43,8 +41,7 @@ def location_of(mean: np.ndarray, scale: np.ndarray) -> np.ndarray:
         below = clipped_mean(middle, scale) < mean
         low, high = np.where(below, middle, low), np.where(below, high, middle)
     found = np.where(scale == 0, mean, 0.5 * (low + high))
-    result: np.ndarray = np.where(mean <= 0.0, -np.inf, np.where(mean >= 1.0, np.inf, found))
-    return result
+    return np.where(mean <= 0.0, -np.inf, np.where(mean >= 1.0, np.inf, found))
 
 
 def draw_path(kind: str, mean: np.ndarray, scale: np.ndarray, slots: int, seed: int) -> np.ndarray:

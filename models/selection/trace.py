@@ -154,8 +154,7 @@ def _levels(classes: Sequence[RequestClass], names: Sequence[str], steps: int) -
     wanted = np.array([[sources.amount(item, name) for name in names] for item in classes])
     most = wanted.max(axis=0)
     exact = steps * wanted / np.where(most > 0, most, 1.0)
-    result: np.ndarray = np.ceil(exact - 1e-9).astype(np.int64)
-    return result
+    return np.ceil(exact - 1e-9).astype(np.int64)
 
 
 def _capacity(totals: np.ndarray, needed: np.ndarray, tightness: float) -> np.ndarray:
@@ -163,5 +162,4 @@ def _capacity(totals: np.ndarray, needed: np.ndarray, tightness: float) -> np.nd
     both = (totals > 0) & (needed > 0)
     factor = tightness / (totals[both] / needed[both]).mean() if both.any() else 0.0
     c = np.clip(np.rint(factor * totals), 1, np.maximum(needed, 1))
-    result: np.ndarray = np.where(totals > 0, c, 0).astype(np.int64)
-    return result
+    return np.where(totals > 0, c, 0).astype(np.int64)

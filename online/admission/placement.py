@@ -51,8 +51,7 @@ class Task:
         worker = self.setting.worker_share(self.job).max()
         server = self.setting.server_share(self.job).max()
         counts = np.arange(self.job.chunks + 1)
-        result: np.ndarray = np.maximum(counts * worker, self.job.servers_for * server)
-        return result
+        return np.maximum(counts * worker, self.job.servers_for * server)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +189,4 @@ def _rows(counts: Iterable[tuple[int, np.ndarray]]) -> np.ndarray:
 def _at_most(free: np.ndarray, need: np.ndarray, count: np.ndarray) -> np.ndarray:
     """Return the counts on each machine, as far as there is room."""
     asked = np.flatnonzero(need)
-    result: np.ndarray = np.minimum(
-        count, (free[:, asked] // need[asked]).min(axis=1, initial=count.max(initial=0))
-    )
-    return result
+    return np.minimum(count, (free[:, asked] // need[asked]).min(axis=1, initial=count.max(initial=0)))

@@ -53,8 +53,7 @@ def reward_caps(setting: AllocationGangSetting) -> np.ndarray:
     best = utility.value(base.edge_kind, base.edge_alpha, y) - price * y
     steepest = np.zeros_like(wanted)
     np.maximum.at(steepest, base.port, utility.slope_at_zero(base.edge_kind, base.edge_alpha) - price)
-    result: np.ndarray = np.minimum(base.port_sums(best), wanted * steepest).sum(axis=1)
-    return result
+    return np.minimum(base.port_sums(best), wanted * steepest).sum(axis=1)
 
 
 def leader_bounds(setting: AllocationGangSetting) -> LeaderBounds:

@@ -46,7 +46,7 @@ class Drf:
     def decide(self, observation: Observation) -> np.ndarray:
         """Serve the ports that have jobs, smallest dominant share first."""
         s = self._setting
-        result: np.ndarray = _kernels().take_in_order(
+        return _kernels().take_in_order(
             self._order,
             shown_arrivals(observation),
             s.port_start,
@@ -55,7 +55,6 @@ class Drf:
             s.demand,
             s.capacity,
         )
-        return result
 
 
 @dataclass
@@ -83,7 +82,7 @@ class Fairness:
     def decide(self, observation: Observation) -> np.ndarray:
         """Divide every server among its ports."""
         s = self._setting
-        result: np.ndarray = _kernels().share_out(
+        return _kernels().share_out(
             shown_arrivals(observation),
             s.port,
             s.server_start,
@@ -91,7 +90,6 @@ class Fairness:
             s.capacity,
             self.share == "arrived",
         )
-        return result
 
 
 @dataclass
@@ -119,7 +117,7 @@ class _Scored:
     def decide(self, observation: Observation) -> np.ndarray:
         """Serve the ports that have jobs, in index order."""
         s = self._setting
-        result: np.ndarray = _kernels().take_by_score(
+        return _kernels().take_by_score(
             self._sign,
             self._quota,
             shown_arrivals(observation),
@@ -129,7 +127,6 @@ class _Scored:
             s.demand,
             s.capacity,
         )
-        return result
 
 
 @dataclass

@@ -34,8 +34,7 @@ def fair_share(setting: Setting) -> np.ndarray:
     total = setting.server_demand[setting.server]
     capacity = setting.capacity[setting.server]
     share = np.divide(setting.edge_demand, total, out=np.zeros_like(total), where=total > 0)
-    result: np.ndarray = np.minimum(setting.edge_demand, capacity * share)
-    return result
+    return np.minimum(setting.edge_demand, capacity * share)
 
 
 @dataclass

@@ -47,7 +47,7 @@ class Heuristic(ABC):
         from ...models.placement.kernels import start_by_rule
 
         seen = observation
-        rows: np.ndarray = start_by_rule(
+        return start_by_rule(
             self._capacity,
             seen.free,
             seen.jobs,
@@ -57,7 +57,6 @@ class Heuristic(ABC):
             self.rule,
             self.strict,
         )
-        return rows
 
 
 class _Fifo(Heuristic):
@@ -208,5 +207,4 @@ class Tetris:
         from .kernels import start_by_alignment
 
         seen = observation
-        rows: np.ndarray = start_by_alignment(self._capacity, seen.free, seen.jobs, seen.instances, seen.need)
-        return rows
+        return start_by_alignment(self._capacity, seen.free, seen.jobs, seen.instances, seen.need)

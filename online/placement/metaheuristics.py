@@ -130,8 +130,7 @@ class Records:
         ticks = remaining(self.seen_gpus, self.seen_ticks, facts[:, 0] * facts[:, 1], age, PRIOR * TICKS)
         gpus = float(self.setting.capacity[:, 0].sum())
         longest = MOST / max(SCALE, len(jobs) * max(len(jobs), gpus)) / self.setting.slowdown.worst
-        result: np.ndarray = np.clip(ticks, 1.0, max(1.0, np.floor(longest)))
-        return result
+        return np.clip(ticks, 1.0, max(1.0, np.floor(longest)))
 
 
 def look_ahead(records: Records, observation: Observation) -> tuple[Forecast, np.ndarray, np.ndarray]:

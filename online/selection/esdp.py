@@ -15,8 +15,7 @@ from .index import IndexPolicy
 
 def scaling(delta: np.ndarray, m: float) -> np.ndarray:
     """Return xi(t) = ceil(m / delta(t)) of (18)."""
-    result: np.ndarray = np.ceil(m / delta)
-    return result
+    return np.ceil(m / delta)
 
 
 def scaled(mean: np.ndarray, spread: np.ndarray, xi: float) -> tuple[np.ndarray, np.ndarray]:

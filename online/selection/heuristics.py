@@ -38,10 +38,9 @@ class _Ranked(ABC):
 
         s = self._setting
         order = np.argsort(self.rank(), kind="stable")
-        result: np.ndarray = take_in_turn(
+        return take_in_turn(
             order, shown_arrivals(observation), s.port_start, s.demand, s.capacity, self.misfit == "skip"
         )
-        return result
 
 
 @dataclass

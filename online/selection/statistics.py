@@ -12,14 +12,12 @@ from ...models.selection.setting import Feedback
 
 def _log(t: np.ndarray) -> np.ndarray:
     """Return ln(t + 1)."""
-    result: np.ndarray = np.log(t + 1.0)
-    return result
+    return np.log(t + 1.0)
 
 
 def _loglog(t: np.ndarray) -> np.ndarray:
     """Return ln(ln(t + 1) + 1)."""
-    result: np.ndarray = np.log(_log(t) + 1.0)
-    return result
+    return np.log(_log(t) + 1.0)
 
 
 DELTAS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -110,14 +108,12 @@ class Statistics:
     @property
     def untried(self) -> np.ndarray:
         """Which channels were never used, shape (E,)."""
-        result: np.ndarray = self.count == 0
-        return result
+        return self.count == 0
 
     @property
     def mean(self) -> np.ndarray:
         """v-hat of (9): the average net utility, 0 for channels never used, shape (E,)."""
-        result: np.ndarray = self.total / np.maximum(self.count, 1)
-        return result
+        return self.total / np.maximum(self.count, 1)
 
     def spread(self, width: float) -> np.ndarray:
         """Return width / n, 0 for channels never used, shape (E,); for g(t) / 2 it is sigma-hat^2 of (10)."""

@@ -362,8 +362,7 @@ def _first_schedule(instance: AdmissionInstance, start: Schedule | None) -> Sche
 def _first(counts: np.ndarray, total: int) -> np.ndarray:
     """Return how many of each count are among the first ``total``."""
     before = np.cumsum(counts) - counts
-    result: np.ndarray = np.clip(total - before, 0, counts)
-    return result
+    return np.clip(total - before, 0, counts)
 
 
 def _value(instance: AdmissionInstance, schedule: Schedule) -> float:

@@ -297,8 +297,7 @@ def _spread(weights: np.ndarray, w: np.ndarray) -> np.ndarray:
     """Return ``w`` clipped at 0 and scaled so that row l sums to N_l; evenly where a row is all zero."""
     clipped = np.maximum(w, 0.0)
     clipped[clipped.sum(axis=1) <= 0.0] = 1.0
-    result: np.ndarray = clipped * (weights / clipped.sum(axis=1))[:, None]
-    return result
+    return clipped * (weights / clipped.sum(axis=1))[:, None]
 
 
 def prefix_optima(

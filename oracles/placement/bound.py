@@ -418,8 +418,7 @@ def fluid_prices(market: Market, times: np.ndarray, schedule: Schedule, budget: 
     if highs.getModelStatus() != library("highspy").HighsModelStatus.kOptimal:
         return None
     dual = np.array(highs.getSolution().row_dual)[len(jobs) :].reshape(len(length), rows)
-    result: np.ndarray = np.maximum(0.0, -dual) * scale / length[:, None]
-    return result
+    return np.maximum(0.0, -dual) * scale / length[:, None]
 
 
 class _Volume:

@@ -279,8 +279,7 @@ class _CpModel:
         slack = self.value - sum(least.tolist())
         shortest = np.array([min(spans.values()) for spans in self.durations])
         last = self.instance.jobs.submit + shortest + slack // WEIGHT_UNIT
-        result: list[int] = (last // self.unit).tolist()
-        return result
+        return (last // self.unit).tolist()
 
     def _declare_job(self, i: int, latest: int) -> None:
         """Declare start, end and machines of a job."""
@@ -685,8 +684,7 @@ def _costs(instance: PlacementInstance) -> Costs:
 def _first_equal(capacity: np.ndarray) -> np.ndarray:
     """Return for each machine the first one with the same capacity, shape (M,)."""
     _, first, kind = np.unique(capacity, axis=0, return_index=True, return_inverse=True)
-    result: np.ndarray = first[kind.reshape(-1)].astype(np.int64)
-    return result
+    return first[kind.reshape(-1)].astype(np.int64)
 
 
 def list_schedule(instance: PlacementInstance, budget: Budget | None = None) -> Schedule:
@@ -743,8 +741,7 @@ def _least_units(instance: PlacementInstance) -> np.ndarray:
     jobs = instance.jobs
     shortest = [min(_durations(instance, i).values()) for i in range(len(jobs))]
     weight = instance.units_of_cost(0, 1)
-    result: np.ndarray = (WEIGHT_UNIT + weight * jobs.gpus) * np.array(shortest, dtype=np.int64)
-    return result
+    return (WEIGHT_UNIT + weight * jobs.gpus) * np.array(shortest, dtype=np.int64)
 
 
 def _relaxations(instance: PlacementInstance) -> str:

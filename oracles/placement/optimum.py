@@ -48,8 +48,7 @@ class _Incumbent(Incumbent[Schedule, int]):
 
     def evaluate(self, decision: Schedule) -> int:
         """Return the cost of a schedule."""
-        cost: int = self.instance.units(decision)
-        return cost
+        return self.instance.units(decision)
 
     @property
     def method(self) -> str:

@@ -117,11 +117,10 @@ class _Best:
         contention, window, weight = self.setting
         keys, release, style = genome
         rows, spans = places
-        cost: float = kernels.run_plan(
+        return kernels.run_plan(
             self.table, self.blank, self.other, contention, window, keys, release, style, rows, spans,
             weight, limit,
         )  # fmt: skip
-        return cost
 
     def _take(
         self,
@@ -155,8 +154,7 @@ def size_keys(instance: PlacementInstance, exponent: float) -> np.ndarray:
     jobs = instance.jobs
     total = np.maximum(1, instance.setting.capacity.sum(axis=0))
     share = (jobs.need * jobs.instances[:, None] / total).max(axis=1)
-    result: np.ndarray = jobs.duration * share**exponent
-    return result
+    return jobs.duration * share**exponent
 
 
 def list_schedule(instance: PlacementInstance) -> Schedule:

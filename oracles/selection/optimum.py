@@ -212,8 +212,7 @@ def _check_bounds(method: str, values: np.ndarray, bounds: np.ndarray) -> None:
 
 def _open(setting: Setting, patterns: np.ndarray) -> np.ndarray:
     """Return which channels each pattern lets one choose, shape (P, E)."""
-    result: np.ndarray = patterns[:, setting.port] > 0
-    return result
+    return patterns[:, setting.port] > 0
 
 
 def _greedy(setting: Setting, values: np.ndarray, patterns: np.ndarray) -> np.ndarray:
@@ -258,8 +257,7 @@ def relaxed_bounds(setting: Setting, values: np.ndarray, patterns: np.ndarray) -
         part = np.where(demand[order] > 0, np.minimum(1.0, room / np.maximum(1, demand[order])), 1.0)
         bounds = np.minimum(bounds, (allowed[:, order] * gains[order] * part).sum(axis=1))
     raised = np.ldexp(bounds * (1.0 + EPS * (2 * setting.channels + 8)), -lift)
-    result: np.ndarray = np.where(raised > 0.0, np.nextafter(raised, np.inf), 0.0)
-    return result
+    return np.where(raised > 0.0, np.nextafter(raised, np.inf), 0.0)
 
 
 def _by_dp(knapsack: Knapsack, _setting: Setting, values: np.ndarray, patterns: Patterns) -> Answers:
@@ -292,8 +290,7 @@ def _by_highs(setting: Setting, values: np.ndarray, patterns: Patterns) -> Answe
 def _usable_values(setting: Setting, values: np.ndarray, pattern: np.ndarray) -> np.ndarray:
     """Return the values of the channels that a pattern lets one choose, 0 for the others, shape (E,)."""
     able = setting.open(pattern) & (setting.demand <= setting.capacity).all(axis=1)
-    result: np.ndarray = np.where(able, values, 0.0)
-    return result
+    return np.where(able, values, 0.0)
 
 
 def _solve_with_highs(program: PyomoProgram, budget: Budget) -> Solved:

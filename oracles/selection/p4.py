@@ -238,8 +238,7 @@ def _unpack(sets: np.ndarray, channels: int) -> np.ndarray:
     """Return the bits of each row of 64-bit words as booleans, shape (F, channels)."""
     index = np.arange(channels)
     shift = (index % _WORD).astype(np.uint64)
-    result: np.ndarray = (sets[:, index // _WORD] >> shift) & np.uint64(1) > 0
-    return result
+    return (sets[:, index // _WORD] >> shift) & np.uint64(1) > 0
 
 
 def _check(

@@ -125,5 +125,4 @@ def _ceiling(record: Problem) -> str | None:
     """Return the oracle whose bound no policy can pass, if it is known."""
     if not record.has("oracles"):
         return next(iter(oracles(record.name)))
-    ceiling: str | None = record.part("target").ceiling if record.has("target") else None
-    return ceiling
+    return record.part("target").ceiling if record.has("target") else None

@@ -87,8 +87,7 @@ def generate(problem: str, size: str = "default", seed: int = 0, **options: Any)
         Naming the argument and its value.
     """
     function = find(problem).part("generate")
-    instance: Instance = function(size, seed, **_known(function, options, f"generate {problem!r}"))
-    return instance
+    return function(size, seed, **_known(function, options, f"generate {problem!r}"))
 
 
 def from_trace(problem: str, folder: str | os.PathLike[str], **options: Any) -> Instance:
@@ -110,10 +109,7 @@ def from_trace(problem: str, folder: str | os.PathLike[str], **options: Any) -> 
         For a missing or damaged file, or an argument, by name and value.
     """
     function = find(problem).part("from_trace")
-    instance: Instance = function(
-        path_of("folder", folder), **_known(function, options, f"from_trace {problem!r}")
-    )
-    return instance
+    return function(path_of("folder", folder), **_known(function, options, f"from_trace {problem!r}"))
 
 
 def solve(instance: Instance, oracle: str | None = None, **options: Any) -> Optimum:
@@ -143,8 +139,7 @@ def solve(instance: Instance, oracle: str | None = None, **options: Any) -> Opti
     _known(entry.function, options, f"oracle {name!r}")
     if "method" in options:
         choose(options["method"], entry.methods, "method")
-    optimum: Optimum = entry.function(instance, **options)
-    return optimum
+    return entry.function(instance, **options)
 
 
 def oracle_name(problem: str, oracle: str | None = None) -> str:

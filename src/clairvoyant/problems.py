@@ -399,8 +399,7 @@ def read_instance(data: Mapping[str, Any]) -> Instance:
     InputError
         If it is no valid instance, naming the field, the index and the value.
     """
-    instance: Instance = find(data.get("problem")).part("instance").from_dict(data)
-    return instance
+    return find(data.get("problem")).part("instance").from_dict(data)
 
 
 def rival(name: str) -> str | None:

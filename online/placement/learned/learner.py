@@ -139,8 +139,7 @@ def values(critic: Critic, design: Design, samples: Samples) -> Tensor:
         if samples.affinities.numel():
             affinity = affinity.index_add(0, samples.owner, samples.affinities)
         machines = torch.cat([machines, affinity[..., None]], -1)
-    found: Tensor = critic(jobs, machines, b.mask, samples.whole)
-    return found
+    return critic(jobs, machines, b.mask, samples.whole)
 
 
 def refuse_endless(numbers: Mapping[str, float]) -> None:

@@ -38,8 +38,7 @@ def _marginal(factor: Tensor, weight: Tensor) -> Tensor:
     """Return the factor of the covariance of what counts; the others are 1 on the diagonal, 0 beside it."""
     covariance = factor @ factor.transpose(-1, -2)
     both = weight[..., :, None] * weight[..., None, :]
-    found: Tensor = torch.linalg.cholesky(covariance * both + torch.diag_embed(1.0 - weight))
-    return found
+    return torch.linalg.cholesky(covariance * both + torch.diag_embed(1.0 - weight))
 
 
 def _half_log_determinant(factor: Tensor) -> Tensor:

@@ -279,20 +279,14 @@ class Actor(nn.Module):
 
     def encode(self, jobs: Tensor, machines: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """Return the encoded jobs and machines of all features, of which the design's are used."""
-        encoded: tuple[Tensor, Tensor] = self.encoder(
-            jobs[..., : self.widths[0]], machines[..., : self.widths[1]], mask
-        )
-        return encoded
+        return self.encoder(jobs[..., : self.widths[0]], machines[..., : self.widths[1]], mask)
 
     def affinities(
         self, jobs: Tensor, machines: Tensor, pairs: Tensor, past: Past | None, factored: bool = True
     ) -> tuple[Normal, Tensor]:
         """Return the affinities of encoded jobs to encoded machines; see :class:`PlacementHead`."""
         placement = cast(PlacementHead, self.placement)
-        found: tuple[Normal, Tensor] = placement(
-            jobs, machines, pairs[..., : self.widths[2]], pairs[..., RANK], past, factored
-        )
-        return found
+        return placement(jobs, machines, pairs[..., : self.widths[2]], pairs[..., RANK], past, factored)
 
 
 class Critic(nn.Module):
@@ -317,5 +311,4 @@ class Critic(nn.Module):
         weight = mask[..., None].to(jobs.dtype)
         pooled = (functional.relu(self.jobs(jobs)) * weight).sum(1) / weight.sum(1).clamp_min(1.0)
         state = torch.cat([pooled, functional.relu(self.machines(machines)).mean(1), whole], -1)
-        value: Tensor = self.out(functional.relu(self.inner(state)))[:, 0]
-        return value
+        return self.out(functional.relu(self.inner(state)))[:, 0]

@@ -33,8 +33,7 @@ def find_kit(problem: str) -> Kit:
     if problem in KITS:
         return KITS[problem]
     record = find(problem)
-    kit: Kit = record.part("kit") if record.has("kit") else generic_kit(problem, record.part("generate"))
-    return kit
+    return record.part("kit") if record.has("kit") else generic_kit(problem, record.part("generate"))
 
 
 def generic_kit(problem: str, generate: Callable[..., Instance]) -> Kit:

@@ -35,5 +35,4 @@ def arrays(
     dtype: Any, shape: int | tuple[int, ...], elements: st.SearchStrategy[Any] | None = None
 ) -> st.SearchStrategy[np.ndarray]:
     """Return the strategy of arrays of a shape; all there are of the type, if no elements are given."""
-    found: st.SearchStrategy[np.ndarray] = extra.arrays(dtype, shape, elements=elements)
-    return found
+    return extra.arrays(dtype, shape, elements=elements)
