@@ -96,7 +96,11 @@ def consistent(
         if name not in replays:
             found.missing.append(f"the decisions of {name!r} are not played: the problem has no `target`")
         for where, instance in instances.items():
-            rows.append(_asked(found, name, entry, replays.get(name), where, instance))
+            try:
+                rows.append(_asked(found, name, entry, replays.get(name), where, instance))
+            except Exception as error:  # noqa: BLE001 - whatever an oracle of others does is told
+                found.left_open.append(f"{name} on {where}: {_said(error)}")
+                rows.append((name, where, None, None, None))
             context.progress(len(rows) / (len(oracles) * len(instances)))
     columns = ("oracle", "instance", "value", "bound", "of its decisions, played")
     count = f"{len(instances)} {things(len(instances), 'instances')}"
@@ -141,6 +145,12 @@ def _played(
     if not abs(run.total - optimum.value) <= _slack(run, optimum.value):
         found.fault(f"{what}: its decisions come to {run.total!r}, its value is {optimum.value!r}", instance)
     return run.total
+
+
+def _said(error: Exception) -> str:
+    """Return what an error in the code of others says, with its kind unless it is one of ours."""
+    kind = "" if isinstance(error, ClairvoyantError) else f"{type(error).__name__}: "
+    return " ".join(f"{kind}{error}".split())
 
 
 def _sign(instance: Instance) -> float:
@@ -220,8 +230,8 @@ def within_bound(
     for where, instance in instances.items():
         try:
             optima[where] = solve(instance)
-        except OracleError as error:
-            found.left_open.append(f"{where}: {error}")
+        except Exception as error:  # noqa: BLE001 - whatever an oracle of others does is told
+            found.left_open.append(f"{where}: {_said(error)}")
         else:
             bound = optima[where].bound
             if bound is None or not math.isfinite(bound):
@@ -259,6 +269,7 @@ def _scores(
         try:
             policy = make()
             run = play(policy, instance, seed + number, enforce=policy.traits.feasible)
+            ends = None if ratio is None else ratio(optimum, run.total)
         except Exception as error:  # noqa: BLE001 - whatever a policy of others does is told
             found.left_open.append(f"{name} on {where}: {type(error).__name__}: {error}")
             continue
@@ -268,11 +279,11 @@ def _scores(
         beyond = bound is not None and sign * (run.total - bound) > _slack(run, bound)
         if beyond and ceiling and not run.infeasible:
             found.fault(f"{name} on {where}: {run.total!r} is beyond the bound {bound!r}", instance)
-        if ratio is None:
+        if ends is None:
             top = math.inf if bound is None else sign * (bound - run.total)
             scores.append((sign * (optimum.value - run.total), top))
         else:
-            low, high = ratio(optimum, run.total)
+            low, high = ends
             scores.append((low, high) if run.infeasible else (max(low, 1.0), max(low, high, 1.0)))
     return scores
 

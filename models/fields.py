@@ -152,7 +152,9 @@ class Number(Kind):
         number = real(where, value, self.low, high)
         if self.above and number == self.low:
             raise InputError(f"{where}: {value!r} is not above {self.low:g}")
-        exact = round(number * self.unit) / self.unit if self.unit else number
+        if not self.unit or number.is_integer():
+            return number
+        exact = round(number * self.unit) / self.unit
         if exact != number:
             raise InputError(f"{where}: {value!r} {self._too_fine}")
         return exact
@@ -165,7 +167,8 @@ class Number(Kind):
             why = f"is neither 0 nor at least {self.least:g}"
             refuse_first((array > 0) & (array < self.least), array, where, why)
         if self.unit:
-            refuse_first(np.rint(array * self.unit) / self.unit != array, array, where, self._too_fine)
+            parts = np.where(np.rint(array) == array, 0.0, array)  # others may be too large to multiply
+            refuse_first(np.rint(parts * self.unit) / self.unit != parts, array, where, self._too_fine)
         if self.some and not array.size:
             raise InputError(f"{where}: empty; an instance needs {self.some}")
         for name, count in zip(axes, array.shape, strict=True):

@@ -14,7 +14,7 @@ from .analysis.claim import Claim, Context, Finding, Verdict
 from .analysis.own import Replayed, consistent, contract, within_bound
 from .models.base import Instance
 from .oracles.generic import declared
-from .problems import OURS, Problem, claims, find, oracles, players, problems, rival
+from .problems import OURS, Problem, claims, find, known_oracle, oracles, players, problems, rival
 
 WHERE = "of any problem"
 ORACLES = (
@@ -125,4 +125,5 @@ def _ceiling(record: Problem) -> str | None:
     """Return the oracle whose bound no policy can pass, if it is known."""
     if not record.has("oracles"):
         return next(iter(oracles(record.name)))
-    return record.part("target").ceiling if record.has("target") else None
+    named = record.part("target").ceiling if record.has("target") else None
+    return known_oracle(record.name, "target: ceiling", named)

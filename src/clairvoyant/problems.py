@@ -38,6 +38,9 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 TAKEN = {"problem", "size", "seed", "trace", "option", "options", "out", "target", "json", "as_json", "help"}
 """Names that options of ``clairvoyant generate`` have already."""
 
+LATE = {"kit", "target", "benchmark"}
+"""Parts that load much: they are looked at when they are used."""
+
 LONGEST = 500
 """Most characters of what a warning says of an error."""
 
@@ -161,15 +164,29 @@ class Problem:
         found = getattr(self, part)
         if found is None:
             raise InputError(f"problem: {self.name!r} has no {part.replace('_', ' ')}")
-        if not isinstance(found, str) or part in {"name", "summary", "rival"}:
-            return found
-        module, _, name = found.partition(":")
-        try:
-            return getattr(import_module(module, __package__), name)
-        except (ImportError, AttributeError, ValueError) as error:
-            raise PluginError(
-                f"problem {self.name!r}: {part}: {found!r} cannot be loaded: {error}"
-            ) from error
+        if isinstance(found, str) and part not in {"name", "summary", "rival"}:
+            module, _, name = found.partition(":")
+            try:
+                found = getattr(import_module(module, __package__), name)
+            except (ImportError, AttributeError, ValueError) as error:
+                raise PluginError(
+                    f"problem {self.name!r}: {part}: {found!r} cannot be loaded: {error}"
+                ) from error
+        if part in {"kit", "target"}:
+            self._refuse_wrong(part, found)
+        return found
+
+    def _refuse_wrong(self, part: str, found: Any) -> None:
+        """Raise an error for a kit or a target that is none; they are looked at when they are used."""
+        from .testing.kit import PARTS
+
+        kind, why = PARTS[part], ""
+        if not isinstance(found, kind):
+            why = f"it is a {type(found).__name__}, not a {kind.__module__}.{kind.__qualname__}"
+        elif part == "kit" and found.problem != self.name:
+            why = f"it is of the problem {found.problem!r}"
+        if why:
+            raise PluginError(f"problem {self.name!r}: {part}: {why}")
 
 
 GRAPH = {
@@ -403,8 +420,23 @@ def read_instance(data: Mapping[str, Any]) -> Instance:
 
 
 def rival(name: str) -> str | None:
-    """Return the oracle that policies are compared with, or ``None`` if the problem has no oracle."""
-    return find(name).rival or next(iter(oracles(name)), None)
+    """Return the oracle that policies are compared with, or ``None`` if the problem has no oracle.
+
+    Raises
+    ------
+    PluginError
+        If the record names one that is not there.
+    """
+    return known_oracle(name, "rival", find(name).rival) or next(iter(oracles(name)), None)
+
+
+def known_oracle(problem: str, part: str, oracle: str | None) -> str | None:
+    """Return the oracle that a part of a problem's record names, if any; a PluginError if it is not there."""
+    known = oracles(problem)
+    if oracle is None or oracle in known:
+        return oracle
+    listed = ", ".join(known) or "none"
+    raise PluginError(f"problem {problem!r}: {part}: {oracle!r} is not one of its oracles: {listed}")
 
 
 @cache
@@ -462,11 +494,7 @@ def _check(problem: Any, taken: Mapping[str, Problem]) -> None:
     if problem.name in taken:
         raise PluginError(f"name: there is a problem {problem.name!r} already")
     for part in fields(problem):
-        if problem.has(part.name) and part.name not in {
-            "kit",
-            "target",
-            "benchmark",
-        }:  # which load much
+        if problem.has(part.name) and part.name not in LATE:
             problem.part(part.name)
     kind = problem.part("instance")
     if not (isinstance(kind, type) and issubclass(kind, Instance)):

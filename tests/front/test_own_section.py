@@ -12,16 +12,18 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from hypothesis import strategies as st
 
 import clairvoyant as cv
 from clairvoyant import _own, api
 from clairvoyant import problems as module
 from clairvoyant.analysis.audit import source_digest
 from clairvoyant.analysis.claim import Claim, Context, Finding, Verdict
+from clairvoyant.models.base import InputError
 from clairvoyant.online.play import policy_stream
 from clairvoyant.oracles.base import Optimum, OracleEntry, OracleError
 from clairvoyant.oracles.generic import declared
-from clairvoyant.problems import OURS, Problem
+from clairvoyant.problems import OURS, PluginError, Problem
 from clairvoyant.testing.kit import Target
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "one_way_trading"
@@ -121,7 +123,7 @@ def entry(function: Callable[..., Optimum]) -> dict[str, OracleEntry]:
 
 
 def target(ceiling: str | None = "best", replay: Any = lambda _, x: x) -> Target:
-    return Target(None, lambda data, _: data, replay, ceiling)  # type: ignore[arg-type]
+    return Target(st.nothing(), lambda data, _: data, replay, ceiling)
 
 
 def raising(*_: Any, **__: Any) -> Optimum:
@@ -150,6 +152,62 @@ def test_an_oracle_that_is_wrong_is_refuted_by_an_instance(
     assert finding.counterexample == api.generate(NAME, "tiny", 0)
     with pytest.raises(AssertionError, match=why):
         raise AssertionError(finding.proof)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ZeroDivisionError("by\nzero"), "ZeroDivisionError: by zero"),
+        (InputError("size: too large"), "size: too large"),
+    ],
+)
+def test_an_oracle_that_raises_is_named_and_the_others_go_on(
+    brought: Callable[..., Problem], trading: ModuleType, error: Exception, said: str
+) -> None:
+    first = trading.generate("tiny", 0).digest()
+
+    def crash(instance: Any, **_: Any) -> Optimum:
+        if instance.digest() == first:
+            raise error
+        return declared(instance)
+
+    brought(oracles=entry(crash) | {"fine": entry(declared)["best"]}, target=target())
+    finding = found("oracles")
+    assert finding.verdict is Verdict.NOT_CHECKABLE
+    assert finding.summary == f"Open: best on tiny, seed 0: {said}."
+    assert not expected(finding)
+    values = {row[:2]: row[2] for row in finding.tables[0].rows}
+    assert values.pop(("best", "tiny, seed 0")) is None
+    assert len(values) == 5
+    assert all(value is not None for value in values.values())
+    finding = found("bound")
+    assert f"Open: tiny, seed 0: {said}" in finding.summary
+    assert {row[1] for row in finding.tables[0].rows} == {2}
+
+
+def test_a_replay_or_a_ratio_that_raises_is_named(brought: Callable[..., Problem]) -> None:
+    def fail(*_: Any) -> Any:
+        raise TypeError("not so")
+
+    brought(oracles=entry(wrong(0.0)), target=target(replay=fail), ratio=fail)
+    for name, said in (
+        ("oracles", "best on tiny, seed 0: TypeError: not so; best on tiny, seed 1: TypeError"),
+        ("bound", "threshold on tiny, seed 2: TypeError: not so; reservation on tiny, seed 0: TypeError"),
+    ):
+        assert said in found(name).summary
+        assert not expected(found(name))
+
+
+def test_an_oracle_that_is_not_there_is_said_by_name(brought: Callable[..., Problem]) -> None:
+    brought(oracles=entry(wrong(0.0)), target=target("worst"))
+    with pytest.raises(
+        PluginError,
+        match=f"^problem '{NAME}': target: ceiling: 'worst' is not one of its oracles: best$",
+    ):
+        found("bound")
+    brought(rival="nobody")
+    with pytest.raises(PluginError, match=r": rival: 'nobody' is not one of its oracles: program$"):
+        module.rival(NAME)
 
 
 def test_a_program_that_forbids_too_much_is_refuted_by_a_policy(

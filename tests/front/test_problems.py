@@ -22,6 +22,7 @@ from clairvoyant.online.allocation import POLICIES
 from clairvoyant.online.base import Traits
 from clairvoyant.oracles.allocation import ORACLES
 from clairvoyant.problems import OURS, Option, PluginError, Problem, find
+from clairvoyant.testing import allocation as testing
 
 
 class Dist:
@@ -309,6 +310,46 @@ def test_a_kit_is_loaded_when_it_is_used(entries: dict[str, list[Entry]]) -> Non
     entries["problems"] = [Entry("theirs", replace(GOOD, kit="nowhere:KIT"))]
     with pytest.raises(PluginError, match="problem 'theirs': kit: 'nowhere:KIT' cannot be loaded"):
         find("theirs").part("kit")
+
+
+WRONG: Any = "wrong"
+
+
+@pytest.mark.parametrize(
+    ("part", "thing", "why"),
+    [
+        ("kit", ODD, "kit: it is a Dist, not a clairvoyant.testing.kit.Kit"),
+        ("kit", ".testing.allocation:TARGET", "kit: it is a Target, not a clairvoyant.testing.kit.Kit"),
+        ("kit", ".testing.selection:KIT", "kit: it is of the problem 'selection'"),
+        ("target", ".testing.allocation:KIT", "target: it is a Kit, not a clairvoyant.testing.kit.Target"),
+    ],
+)
+def test_a_kit_or_target_that_is_none_is_said_by_name(
+    part: str, thing: Any, why: str, entries: dict[str, list[Entry]]
+) -> None:
+    entries["problems"] = [Entry("theirs", replace(GOOD, **{part: thing}))]
+    with pytest.raises(PluginError, match=f"^problem 'theirs': {part}: {why.partition(': ')[2]}$"):
+        find("theirs").part(part)
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "why"),
+    [
+        *(
+            ("KIT", name, "is no function")
+            for name in ("ordinary", "degenerate", "alter", "secrets", "shown")
+        ),
+        ("KIT", "long", "is no function"),
+        ("KIT", "observable", "is no set of names"),
+        *(("TARGET", name, "is no function") for name in ("scaled", "replay")),
+        ("TARGET", "instances", "is no strategy of Hypothesis"),
+    ],
+)
+def test_what_is_wrong_in_a_kit_or_target_is_said_by_name(kind: str, field: str, why: str) -> None:
+    with pytest.raises(InputError, match=f"^{field}: 'wrong' {why}$"):
+        replace(getattr(testing, kind), **{field: WRONG})
+    with pytest.raises(InputError, match=r"^ceiling: 3 is no name of an oracle$"):
+        replace(testing.TARGET, ceiling=3)  # type: ignore[arg-type]
 
 
 def odd(_context: Context) -> Finding:

@@ -20,7 +20,7 @@ from .. import api
 from ..models.base import InputError, Instance
 from ..online.play import Replay, play
 from ..oracles.base import Optimum, WhyStopped
-from ..problems import problems
+from ..problems import known_oracle, problems
 from .kit import Target
 
 ORACLE_SECONDS = 0.5
@@ -51,6 +51,7 @@ def cross_check(target: Target, instance: Instance) -> str:
     _demand(again == instance, "the file of an instance gives another instance")
     found = dict(_all_optima(instance))
     sign = -1.0 if instance.minimised else 1.0
+    ceiling = known_oracle(instance.problem, "target: ceiling", target.ceiling)
     for label, one in found.items():
         replayed = _replayed(target, instance, one)
         _demand(_near(replayed, one.value), f"{label}: the replay earns {replayed!r}, not {one.value!r}")
@@ -63,7 +64,7 @@ def cross_check(target: Target, instance: Instance) -> str:
             )
     for policy, total in _totals(instance):
         for label, one in found.items():
-            if label.split("/")[0] == target.ceiling and one.bound is not None:
+            if label.split("/")[0] == ceiling and one.bound is not None:
                 _demand(
                     _at_most(sign * total, sign * one.bound),
                     f"{policy} makes {total!r}, beyond the bound {one.bound!r} of {label}",

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from hypothesis.strategies import SearchStrategy
 
-from ..models.base import Instance
+from ..models.base import InputError, Instance
 from ..models.copying import copied
 
 Made = TypeVar("Made")
@@ -85,6 +85,11 @@ class Kit:
     sampled: Callable[[int], Instance] | None = None
     unchecked: Mapping[str, str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        _refuse_uncallable(self, ("ordinary", "degenerate", "alter", "secrets", "shown", "long"))
+        if not isinstance(self.observable, (frozenset, set)):
+            raise InputError(f"observable: {self.observable!r} is no set of names")
+
 
 KITS: dict[str, Kit] = {}
 """Those that were registered, by problem."""
@@ -115,6 +120,24 @@ class Target:
     scaled: Callable[[dict[str, Any], float], dict[str, Any]]
     replay: Callable[[Any, Any], Any]
     ceiling: str | None
+
+    def __post_init__(self) -> None:
+        _refuse_uncallable(self, ("scaled", "replay"))
+        if not isinstance(self.instances, SearchStrategy):
+            raise InputError(f"instances: {self.instances!r} is no strategy of Hypothesis")
+        if not isinstance(self.ceiling, str | None):
+            raise InputError(f"ceiling: {self.ceiling!r} is no name of an oracle")
+
+
+PARTS: dict[str, type[Any]] = {"kit": Kit, "target": Target}
+"""What the parts of a problem's record must be."""
+
+
+def _refuse_uncallable(one: Any, names: Iterable[str]) -> None:
+    """Raise an error for a part that is to be a function and is none."""
+    for name in names:
+        if not callable(getattr(one, name)):
+            raise InputError(f"{name}: {getattr(one, name)!r} is no function")
 
 
 def times(node: Any, factor: float) -> Any:
