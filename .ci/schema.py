@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from clairvoyant.models.base import ORIGIN
-from clairvoyant.models.fields import Choice, Field, Kind, List, Number, Record, Text
+from clairvoyant.models.fields import Field, Record, look
 from clairvoyant.problems import OURS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -29,44 +29,10 @@ def schemas() -> dict[Path, str]:
     }
 
 
-def amounts(kind: Number) -> Iterator[str]:
-    """Yield what numbers there may be."""
-    if kind.integer:
-        yield "whole"
-    high = kind.high if isinstance(kind.high, str) else f"{kind.high:.12g}".replace("e+", "e")
-    if kind.least:
-        yield f"0 or {kind.least:g} to {high}"
-    elif high == "inf" or kind.above:
-        yield f"{'>' if kind.above else '>='} {kind.low:g}" + ("" if high == "inf" else f", at most {high}")
-    else:
-        yield f"{kind.low:g} to {high}"
-    if kind.unit:
-        yield f"at most {len(str(kind.unit)) - 1} decimals"
-
-
-def shape(kind: Kind) -> str:
-    """Return what a value looks like."""
-    axes = "".join(f"[{n}]" for n in getattr(kind, "axes", ()))
-    if isinstance(kind, Number):
-        return ", ".join([axes, *amounts(kind)] if axes else amounts(kind))
-    if isinstance(kind, Choice):
-        *first, last = (f"`{name}`" for name in kind.names)
-        return (f"{axes}, " if axes else "") + f"{', '.join(first)} or {last}"
-    if isinstance(kind, Text):
-        one = "names, none twice" if kind.names else "texts"
-        return (f"[{kind.axis}], {one}" if kind.axis else f"list of {one}") if kind.listed else "text"
-    if isinstance(kind, List):
-        return "list of objects" + (", at least one" if kind.some else "")
-    schema = kind.schema()
-    types = schema["items"]["type"] if schema["type"] == "array" else schema["type"]
-    return ("list, each " if schema["type"] == "array" else "") + " or ".join(types)
-
-
 def rows(fields: tuple[Field, ...], within: str = "") -> Iterator[str]:
     """Yield the rows of a table, those of an object's fields after its own if it may be left out."""
     for one in fields:
-        nested = isinstance(one.kind, Record)
-        told = [*filter(None, ["object" if nested else shape(one.kind), "optional" if one.optional else ""])]
+        told = [look(one.kind), *(["optional"] if one.optional else [])]
         yield f"| `{within}{one.name}` | {', '.join(told)} | {one.meaning} |"
         if isinstance(one.kind, Record):
             yield from rows(one.kind.fields, f"{within}{one.name}.")

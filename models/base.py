@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import inspect
 import json
 import os
 import stat
@@ -30,7 +31,7 @@ from .checks import need as need
 from .checks import numbers as numbers
 from .checks import refuse_unknown as refuse_unknown
 from .checks import things as things
-from .fields import Field, Record, Text
+from .fields import Field, Record, Text, complete
 
 if TYPE_CHECKING:  # where nothing is said of the setting or of decisions, they are anything
     from typing_extensions import TypeVar as WithDefault
@@ -266,6 +267,13 @@ class Instance(ABC, Generic[SettingType]):
             raise InputError(f"{path}: {error}") from error
 
 
+REFUSES = """Raises
+------
+InputError
+    Naming the field, the index and the value at fault."""
+"""What the docstring of a class of instances ends with."""
+
+
 class Declared(Instance[SettingType]):
     """An instance whose fields are declared: files, content and a JSON Schema come from there.
 
@@ -273,6 +281,14 @@ class Declared(Instance[SettingType]):
     """
 
     declared: ClassVar[Record]
+
+    def __init_subclass__(cls) -> None:
+        """Say in the docstring what the fields are."""
+        super().__init_subclass__()
+        if "declared" in vars(cls):
+            text = inspect.cleandoc(cls.__doc__ or "")
+            cls.__doc__ = text if "\nRaises\n" in text else f"{text}\n\n{REFUSES}"
+            complete(cls, cls.declared, "Parameters")
 
     def _values(self) -> Iterator[tuple[Field, Any]]:
         values = (

@@ -7,6 +7,9 @@ has one says what it is, and all others must have the same; a constructor may sa
 
 from __future__ import annotations
 
+import inspect
+import re
+import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -290,10 +293,10 @@ class Record(Kind):
     *fields
         The fields; those whose names begin alike, up to a dot, are within an object of that name.
     make
-        What makes a thing of the values, by name; without it, they are a dictionary.
+        The class of the things that are made of the values; without it, they are dictionaries.
     """
 
-    def __init__(self, *fields: Field, make: Callable[..., Any] = dict) -> None:
+    def __init__(self, *fields: Field, make: type = dict) -> None:
         self.fields, self._make = fields, make
         self._kinds = {one.name: one.kind for one in fields}
         self._groups: dict[str, Record | None] = {}
@@ -303,6 +306,8 @@ class Record(Kind):
             within = Record(*(replace(f, name=f.name.partition(".")[2]) for f in mine)) if dot else None
             self._groups.setdefault(head, within)
         self._required = {one.name.partition(".")[0] for one in fields if not one.optional}
+        if make is not dict:
+            complete(make, self)
 
     def given(self, data: Any, where: str = "", also: Collection[str] = ()) -> dict[str, Any]:
         """Return what an object holds by the fields' names, unread.
@@ -402,3 +407,69 @@ class List(Kind):
     def schema(self) -> dict[str, Any]:
         """Return the JSON Schema."""
         return {"type": "array", "items": self.record.schema()} | ({"minItems": 1} if self.some else {})
+
+
+def look(kind: Kind) -> str:
+    """Return what a value looks like."""
+    axes = "".join(f"[{n}]" for n in getattr(kind, "axes", ()))
+    if isinstance(kind, Number):
+        return ", ".join([axes, *_amounts(kind)] if axes else _amounts(kind))
+    if isinstance(kind, Choice):
+        *first, last = (f"`{name}`" for name in kind.names)
+        return (f"{axes}, " if axes else "") + f"{', '.join(first)} or {last}"
+    if isinstance(kind, Text):
+        one = "names, none twice" if kind.names else "texts"
+        return (f"[{kind.axis}], {one}" if kind.axis else f"list of {one}") if kind.listed else "text"
+    if isinstance(kind, List):
+        return "list of objects" + (", at least one" if kind.some else "")
+    if isinstance(kind, Record):
+        return "object"
+    schema = kind.schema()
+    types = schema["items"]["type"] if schema["type"] == "array" else schema["type"]
+    return ("list, each " if schema["type"] == "array" else "") + " or ".join(types)
+
+
+def _amounts(kind: Number) -> Iterator[str]:
+    """Yield what numbers there may be."""
+    if kind.integer:
+        yield "whole"
+    high = kind.high if isinstance(kind.high, str) else f"{kind.high:.12g}".replace("e+", "e")
+    if kind.least:
+        yield f"0 or {kind.least:g} to {high}"
+    elif high == "inf" or kind.above:
+        yield f"{'>' if kind.above else '>='} {kind.low:g}" + ("" if high == "inf" else f", at most {high}")
+    else:
+        yield f"{kind.low:g} to {high}"
+    if kind.unit:
+        yield f"at most {len(str(kind.unit)) - 1} decimals"
+
+
+def complete(kind: type, record: Record, section: str = "Attributes") -> None:
+    """Say in the docstring of a class what a record declares of its fields, where it does not say so itself.
+
+    Parameters
+    ----------
+    kind
+        A class that has the fields as attributes, or whose constructor takes them, as its "Parameters".
+    record
+        The fields.
+    section
+        The section of the docstring.
+    """
+    text, header = inspect.cleandoc(kind.__doc__ or ""), f"{section}\n{'-' * len(section)}\n"
+    entries = ""
+    for one in record.fields:
+        name = one.argument if section == "Parameters" else one.at
+        stands = re.search(rf"^(\w.*, )?{name}(, .*)?$", text, re.MULTILINE)
+        if name in inspect.signature(kind).parameters and not stands:
+            inner = getattr(one.kind, "record", one.kind)
+            told = [look(one.kind), *(["optional"] if one.optional else [])]
+            told += [part.name for part in inner.fields] if isinstance(inner, Record) else []
+            meaning = f"{one.meaning.removeprefix('see below; ')} ({', '.join(told)})"
+            entries += (
+                f"{name}\n{textwrap.indent(textwrap.fill(meaning, 104, break_on_hyphens=False), '    ')}\n"
+            )
+    if entries and header not in text:
+        before, raises, after = text.partition("\n\nRaises\n------\n")
+        text = f"{before}\n\n{header}{raises.lstrip(chr(10)) and raises[1:]}{after}"
+    kind.__doc__ = text.replace(header, header + entries, 1).rstrip("\n")

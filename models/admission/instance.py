@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from ..base import ORIGIN, Declared, InputError, Origin, Violation, frozen, things
-from ..fields import Field, List, Number, Record, Text
+from ..fields import Field, List, Number, Record, Text, complete
 from .episode import SlotEpisode
 from .jobs import AMOUNT, JOB, UNIT, Job, units
 from .prices import price_range
@@ -33,9 +33,15 @@ FIELDS = Record(
     Field("horizon", Number(low=1, high=MOST_SLOTS, integer=True), "T; the slots are 1, ..., T"),
     Field("resources", Text(listed=True, axis="R", names=True), "names of the resources"),
     Field(
-        "worker_servers", Number(("H", "R"), **AMOUNT), "what each machine for workers has of each resource"
+        "worker_servers",
+        Number(("H", "R"), **AMOUNT),
+        "c_h^r: what each machine for workers has of each resource",
     ),
-    Field("parameter_servers", Number(("K", "R"), **AMOUNT), "what each machine for parameter servers has"),
+    Field(
+        "parameter_servers",
+        Number(("K", "R"), **AMOUNT),
+        "c_k^r: what each machine for parameter servers has",
+    ),
     Field(
         "jobs",
         List(JOB),
@@ -46,46 +52,18 @@ FIELDS = Record(
     Field(
         "announced",
         PRICES,
-        "the price range told to policies that ask for it; that of all jobs by default",
+        "the price range U and L told to policies that ask for it; that of all jobs by default",
         optional=True,
         null=True,
         at="_given",
         hidden=True,
     ),
 )
+complete(Setting, FIELDS)
 
 
 class AdmissionInstance(Declared[Setting]):
-    """An admission problem: machines of two kinds, and jobs that arrive over a horizon.
-
-    Parameters
-    ----------
-    horizon
-        T, the number of slots.
-    resources
-        Names of the resources, none twice.
-    worker_servers
-        c_h^r: [machine for workers][resource] >= 0, with at most six decimals.
-    parameter_servers
-        c_k^r: [machine for parameter servers][resource] >= 0, with at most six decimals.
-    jobs
-        Objects with the fields of :class:`.jobs.Job` (``utility`` holds priority, decay and target), in any
-        order; stored by arrival.
-    announced
-        U and L that are announced to policies which declare to see them; by default the exact ones.
-    origin
-        Provenance.
-
-    Attributes
-    ----------
-    jobs
-        The jobs, by arrival; those of the same slot as they were given.
-
-    Raises
-    ------
-    InputError
-        Naming the field, the index and the value at fault.
-    """
+    """An admission problem: machines of two kinds, and jobs that arrive over a horizon."""
 
     problem: ClassVar[Literal["admission"]] = "admission"
     declared: ClassVar[Record] = FIELDS

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..base import frozen
-from ..fields import Field, Number, Record
+from ..fields import Field, Number, Record, complete
 
 MOST_CHUNKS = 10_000
 LARGEST = 1e9
@@ -69,27 +69,14 @@ JOB = Record(
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    r"""One training job, as it is known from its arrival on; every array is read-only.
+    """One training job, as it is known from its arrival on; every array is read-only.
+
+    If it is done ``delay`` slots after its arrival it earns gamma1 / (1 + exp(gamma2 (delay - gamma3))).
 
     Attributes
     ----------
     index
         Its place in the order of arrival, from 0; jobs of the same slot stand in the order of the instance.
-    arrival
-        a_i, the first slot in which it may run, from 1 to the horizon.
-    epochs, chunks, minibatches
-        E_i, N_i and M_i: how often the data is trained, data chunks, mini-batches per chunk. No more than
-        N_i workers run at a time.
-    minibatch_time
-        tau_i: slots that a worker takes for a mini-batch.
-    gradient_size
-        e_i: size of the gradients of a mini-batch, in bandwidth unit times slots.
-    worker_bandwidth, server_bandwidth
-        b_i of a worker and B_i of a parameter server.
-    worker_demand, server_demand
-        w_i^r and s_i^r: what a worker and a parameter server take of each resource, shape (R,).
-    priority, decay, target
-        gamma_1, gamma_2 and gamma_3 of the utility gamma_1 / (1 + exp(gamma_2 (delay - gamma_3))).
     """
 
     index: int
@@ -175,3 +162,6 @@ class Job:
             Naming the field, the index and the value at fault.
         """
         return cls(index=index, **JOB.read(data, f"jobs[{index}]", {"R": resources, "T": horizon}))
+
+
+complete(Job, JOB)

@@ -20,19 +20,7 @@ from .jobs import UNIT, Job, units
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """What a policy may know before it starts; every array is read-only.
-
-    Attributes
-    ----------
-    horizon
-        T; slots are 1, ..., T.
-    resources
-        Names of the R resources.
-    worker_servers
-        c_h^r: what each machine for workers has of each resource, shape (H, R).
-    parameter_servers
-        c_k^r: what each machine for parameter servers has, shape (K, R).
-    """
+    """What a policy may know before it starts; every array is read-only."""
 
     horizon: int
     resources: tuple[str, ...]
@@ -118,19 +106,7 @@ def _room(capacity: np.ndarray, demand: np.ndarray, most: int) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class PriceRange:
-    """Logarithms of U and L, and how large a job is beside a machine.
-
-    Attributes
-    ----------
-    upper_workers, upper_servers
-        ln U_1^r and ln U_2^r, shape (R,); minus infinity where no job demands the resource.
-    lower_workers, lower_servers
-        ln L_1 and ln L_2; infinity where no job demands anything.
-    floor_workers, floor_servers
-        ln L_1 and ln L_2 with every f_i(T - a_i) at least :data:`FLOOR` times the job's priority.
-    share
-        The largest share of a resource of a machine that one job can take in a slot, 0 to 1.
-    """
+    """Logarithms of U and L, infinite where files have null, and how large a job is beside a machine."""
 
     upper_workers: np.ndarray
     upper_servers: np.ndarray
@@ -196,7 +172,11 @@ PRICES = Record(
     Field("lower_servers", LOWER, "that of parameter servers"),
     Field("floor_workers", LOWER, "logarithm of the lowest price of workers with the floor, or null"),
     Field("floor_servers", LOWER, "that of parameter servers"),
-    Field("share", Number(high=1.0), "the largest share of a machine that a job takes in a slot"),
+    Field(
+        "share",
+        Number(high=1.0),
+        "the largest share of a machine that a job takes in a slot",
+    ),
     make=PriceRange,
 )
 

@@ -196,11 +196,6 @@ class AllocationGangInstance(Declared[AllocationGangSetting]):
         a and b, [port][task][kind], 0 <= b <= a; ports may have different numbers of tasks, or none.
     minimum
         m, [port]: whole, at most the port's number of tasks.
-
-    Raises
-    ------
-    InputError
-        Naming the field, the index and the value at fault.
     """
 
     problem: ClassVar[Literal["allocation-gang"]] = "allocation-gang"

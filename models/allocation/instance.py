@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 
 from ..base import ORIGIN, Declared, InputError, Origin, Violation, frozen_copy, need, things
-from ..fields import Choice, Field, Number, Record
+from ..fields import Choice, Field, Number, Record, complete
 from ..graphs import bipartite
 from ..stopwatch import library
 from . import utility
@@ -34,16 +34,18 @@ FIELDS = Record(
     Field(
         "edges",
         Number(("E", 2), integer=True),
-        "which port may use which server, as pairs [port, server]; none twice",
+        "which port may use which server, as pairs [port, server]; none twice; stored by server, then port",
     ),
     Field(
         "demand",
         Number(("L", "K"), **SIZE, some=SOME),
-        "the most devices of a kind that a job takes on one server",
+        "a: the most devices of a kind that a job takes on one server",
     ),
-    Field("capacity", Number(("R", "K"), **SIZE, some=SOME), "devices of each kind on each server"),
+    Field("capacity", Number(("R", "K"), **SIZE, some=SOME), "c: devices of each kind on each server"),
     Field(
-        "overhead", Number(("K",), high=1.0, some=SOME), "weight of the communication overhead of each kind"
+        "overhead",
+        Number(("K",), high=1.0, some=SOME),
+        "beta: weight of the communication overhead of each kind",
     ),
     Field(
         "utility.kind",
@@ -58,7 +60,7 @@ FIELDS = Record(
     Field(
         "arrivals",
         Number(("T", "L"), high=2.0**31, integer=True),
-        "number of jobs at each port in each slot; T may be 0",
+        "x: number of jobs at each port in each slot; T may be 0",
         hidden=True,
     ),
     ORIGIN,
@@ -79,35 +81,11 @@ FIELDS = Record(
         null=True,
     ),
 )
+complete(Setting, FIELDS)
 
 
 class AllocationInstance(Declared[Setting]):
-    """An allocation problem: a :class:`Setting` and the arrivals that nature reveals slot by slot.
-
-    Parameters
-    ----------
-    edges
-        (port, server) pairs, 0-based, none twice; stored sorted by server, then port.
-    demand
-        a[port][kind] >= 0; like all sizes here 0 or between 1e-50 and 1e50.
-    capacity
-        c[server][kind] >= 0.
-    overhead
-        beta[kind] in [0, 1].
-    utility_kind
-        Name of the utility family, [server][kind], each one of linear, log, reciprocal, poly.
-    alpha
-        Scale of the utility, [server][kind], >= 0; > 0 where the family is reciprocal.
-    arrivals
-        x[slot][port]: number of jobs, whole and >= 0. Zero slots are allowed.
-    names, origin, copy_of
-        Labels, provenance, and for copies the port each stems from.
-
-    Raises
-    ------
-    InputError
-        Naming the field, the index and the value at fault.
-    """
+    """An allocation problem: a :class:`Setting` and the arrivals that nature reveals slot by slot."""
 
     problem: ClassVar[Literal["allocation"]] = "allocation"
     declared: ClassVar[Record] = FIELDS

@@ -54,22 +54,10 @@ class Setting:
 
     Attributes
     ----------
-    edges
-        (port, server) pairs, shape (E, 2), sorted by server, then port.
-    demand
-        a: the most devices of a kind that a job takes on one server, shape (L, K).
-    capacity
-        c: devices of each kind on each server, shape (R, K).
-    overhead
-        beta: weight of the communication overhead of each kind, in [0, 1], shape (K,).
-    kind, alpha
-        Utility family (index into ``utility.KINDS``) and scale, each of shape (R, K).
+    kind
+        Utility family, index into ``utility.KINDS``, shape (R, K).
     slots
         Length T of the horizon.
-    names
-        Labels.
-    copy_of
-        For instances made by :meth:`AllocationInstance.copies`, the port each copy stems from; else ``None``.
     """
 
     edges: np.ndarray

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from ..base import ORIGIN, Declared, InputError, Origin, Violation, frozen
-from ..fields import Field, Number, Record
+from ..fields import Field, Number, Record, complete
 from .episode import JobEpisode
 from .jobs import AMOUNTS, JOBS, MACHINES, TICKS, Jobs, amount, seconds
 from .schedule import Schedule
@@ -58,37 +58,11 @@ FIELDS = Record(
     ),
     ORIGIN,
 )
+complete(Setting, FIELDS)
 
 
 class PlacementInstance(Declared[Setting]):
     """A placement problem: machines, and gang jobs that arrive over time.
-
-    Parameters
-    ----------
-    machines
-        List of objects with ``gpus`` (whole), ``cpus`` and ``memory`` (GB; at most three decimals), at least
-        one.
-    jobs
-        List of objects with ``submit`` and ``duration`` (seconds, at most three decimals; ``duration`` is
-        that of the job alone on the fewest machines that hold it), ``instances``, and ``gpus``, ``cpus`` and
-        ``memory`` of each instance; optionally ``intensity``, from 0 to 1 (the default), how much the job
-        contends with its neighbours, and, for all jobs or none, ``estimate``, the duration that its user
-        believes in. Stored by submission, ties as they were given.
-    price
-        Dollars per GPU hour.
-    slowdown
-        A :class:`.slowdown.Slowdown` or its JSON form; none by default.
-    gpu_weight
-        lambda: the seconds of completion time that a GPU-second counts in the cost; at most three decimals.
-    window
-        How many of the oldest pending jobs may start.
-    origin
-        Provenance.
-
-    Attributes
-    ----------
-    jobs
-        The jobs by columns.
 
     Raises
     ------

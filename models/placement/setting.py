@@ -18,14 +18,6 @@ class Setting:
     capacity
         What each machine has of GPUs, CPUs and memory, in units (whole GPUs, thousandths of the others),
         shape (M, 3).
-    price
-        Dollars per GPU hour.
-    slowdown
-        The parameters of the slowdown.
-    gpu_weight
-        lambda: the seconds of completion time that a GPU-second counts.
-    window
-        How many of the oldest pending jobs may start.
     """
 
     capacity: np.ndarray

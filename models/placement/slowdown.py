@@ -27,13 +27,8 @@ class Slowdown:
     of a job. The maximum is over the machines of job i. The simulator rounds both, as written in
     ``docs/instance-files.md``.
 
-    Attributes
-    ----------
-    communication
-        :math:`\kappa`, 0 to 10.
-    contention
-        :math:`\eta`, 0 to 10; with 1, a job of intensity 1 beside another one on the 7 other GPUs of a
-        machine takes 1.875 times as long.
+    With contention 1, a job of intensity 1 beside another one on the 7 other GPUs of a machine takes 1.875
+    times as long.
     """
 
     communication: float = 0.0

@@ -16,20 +16,12 @@ LARGEST = 2**31
 
 @dataclass(frozen=True, eq=False)
 class Channels:
-    r"""The channels between ports and servers and what limits them; every array is read-only.
+    """The channels between ports and servers and what limits them; every array is read-only.
 
     Attributes
     ----------
-    edges
-        The channels: (port, server) pairs, shape (E, 2), sorted by port, then server.
-    demand
-        a: devices of each kind that a channel takes, whole, shape (E, K).
-    capacity
-        c: devices of each kind in the whole cluster, whole, shape (K,).
-    cost
-        Supply cost sum_k f_k(a) of each channel, already taken off its utility, shape (E,).
     ports
-        Number of ports \|L|.
+        Number of ports.
     slots
         Length T of the horizon.
     """

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from ..base import InputError, Origin, frozen_copy
-from ..fields import Field, Number, Record
+from ..fields import Field, Number, Record, complete
 from .gang_channels import MOST_DEVICES, GangChannels
 from .gang_program import most_tasks
 from .instance import COUNT, HIDDEN, ChannelInstance, count_ports, edge_order
@@ -20,7 +20,7 @@ FIELDS = Record(
     Field(
         "channels",
         Number(("E", 2), **COUNT),
-        "which task may run on which server, as pairs [task, server], in any order; none twice",
+        "which task may run on which server, as pairs [task, server], none twice; stored by task",
         at="pairs",
     ),
     Field(
@@ -31,20 +31,21 @@ FIELDS = Record(
     Field(
         "demand",
         Number(("Q", "K"), **DEVICES),
-        "devices of each kind that a task takes on the server it runs on",
+        "a: devices of each kind that a task takes on the server it runs on",
     ),
     Field(
         "capacity",
         Number(("R", "K"), **DEVICES, some="a server and a kind of device"),
-        "devices of each kind on each server",
+        "c: devices of each kind on each server",
     ),
     Field(
         "minimum",
         Number(("L",), **COUNT),
-        "how many tasks of a job must run for the job to run; with more than it has, it never can",
+        "m_l: how many tasks of a job must run for the job to run; with more than it has, it never can",
     ),
     *HIDDEN,
 )
+complete(GangChannels, FIELDS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,28 +59,7 @@ class SelectionGangSetting(GangChannels):
 
 
 class SelectionGangInstance(ChannelInstance):
-    """A gang scheduling problem: a :class:`SelectionGangSetting`, and what nature hides.
-
-    Parameters
-    ----------
-    channels
-        (task, server) pairs, 0-based, none twice; stored sorted by task, then server.
-    task_port
-        Port of each task, ascending; a port may have no tasks.
-    demand
-        a[task][kind], whole and >= 0.
-    capacity
-        c[server][kind], whole and >= 0.
-    minimum
-        m[port], whole and >= 0; a job with fewer tasks than that can never run.
-    mean, noise, scale, arrivals, seed, path, ports, origin
-        As for :class:`.instance.SelectionInstance`, one entry per channel in place of one per edge.
-
-    Raises
-    ------
-    InputError
-        Naming the field, the index and the value at fault.
-    """
+    """A gang scheduling problem: a :class:`SelectionGangSetting`, and what nature hides."""
 
     problem: ClassVar[Literal["selection-gang"]] = "selection-gang"
     declared: ClassVar[Record] = FIELDS

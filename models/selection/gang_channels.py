@@ -28,23 +28,12 @@ MOST_DEVICES = 10**6
 
 @dataclass(frozen=True, eq=False)
 class GangChannels:
-    r"""The channels between tasks and servers and what limits them; every array is read-only.
+    """The channels between tasks and servers and what limits them; every array is read-only.
 
     Attributes
     ----------
-    pairs
-        The channels: (task, server) pairs, shape (E, 2), sorted by task, then server, and so by port.
-    task_port
-        Port of each task, ascending, shape (Q,).
-    demand
-        a: devices of each kind that a task takes on the server it runs on, whole, shape (Q, K).
-    capacity
-        c: devices of each kind on each server, whole, shape (R, K).
-    minimum
-        m_l: the least number of tasks of a job that runs, whole, shape (L,). A job with fewer tasks than
-        that can never run.
     ports
-        Number of ports \|L|.
+        Number of ports.
     slots
         Length T of the horizon.
     """

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 
 from ..base import ORIGIN, Declared, InputError, Origin, Violation, floats, frozen_copy, need, things
-from ..fields import Choice, Field, Number, Record
+from ..fields import Choice, Field, Number, Record, complete
 from ..graphs import bipartite
 from ..stopwatch import library
-from .channels import LARGEST
+from .channels import LARGEST, Channels
 from .episode import SlotEpisode
 from .noise import NOISES, draw_path
 from .setting import Setting
@@ -28,10 +28,16 @@ HIDDEN = (
     Field(
         "mean",
         Number(("E",), high=1.0),
-        "expected net utility of a channel in a slot, costs taken off",
+        "v~: expected net utility of a channel in a slot, costs taken off",
         hidden=True,
     ),
-    Field("noise.kind", Choice(NOISES), "distribution of the net utility", argument="noise", hidden=True),
+    Field(
+        "noise.kind",
+        Choice(NOISES),
+        "distribution of the net utility: a normal one clipped to [0, 1], one of 0 and 1, or the mean",
+        argument="noise",
+        hidden=True,
+    ),
     Field(
         "noise.scale",
         Number(("E",), high=1e6),
@@ -43,7 +49,7 @@ HIDDEN = (
     Field(
         "arrivals",
         Number(("T", "L"), high=1, integer=True),
-        "whether a port has a job in a slot; T may be 0",
+        "1_l(t): whether a port has a job in a slot; T may be 0",
         hidden=True,
     ),
     Field(
@@ -70,13 +76,17 @@ HIDDEN = (
 
 FIELDS = Record(
     Field(
-        "edges", Number(("E", 2), **COUNT), "the channels, as pairs [port, server], in any order; none twice"
+        "edges",
+        Number(("E", 2), **COUNT),
+        "the channels, as pairs [port, server], none twice; stored by port, then server",
     ),
-    Field("demand", Number(("E", "K"), **COUNT), "devices of each kind that a channel takes while it is on"),
+    Field(
+        "demand", Number(("E", "K"), **COUNT), "a: devices of each kind that a channel takes while it is on"
+    ),
     Field(
         "capacity",
         Number(("K",), **COUNT, some="at least one kind of device"),
-        "devices of each kind in the whole cluster",
+        "c: devices of each kind in the whole cluster",
     ),
     Field(
         "cost",
@@ -87,6 +97,7 @@ FIELDS = Record(
     ),
     *HIDDEN,
 )
+complete(Channels, FIELDS)
 
 
 class ChannelInstance(Declared):
@@ -171,41 +182,7 @@ class ChannelInstance(Declared):
 
 
 class SelectionInstance(ChannelInstance):
-    """A selection problem: a :class:`Setting`, and what nature hides: means, sample path and arrivals.
-
-    Parameters
-    ----------
-    edges
-        The channels: (port, server) pairs, 0-based, none twice; stored sorted by port, then server.
-    demand
-        a[channel][kind], whole and >= 0.
-    capacity
-        c[kind], whole and >= 0.
-    mean
-        v~[channel] in [0, 1]: expected net utility of a channel in a slot.
-    noise
-        Distribution of the net utility Z~: "clipped-normal" (a normal variable clipped to [0, 1], whose mean
-        after clipping is ``mean``), "bernoulli" (0 or 1) or "none".
-    scale
-        Standard deviation of each channel's normal variable before clipping, >= 0; only for that noise.
-    arrivals
-        1_l(t): [slot][port], 0 or 1. Zero slots are allowed.
-    seed
-        Decides the sample path Z~[slot, channel], which every policy faces.
-    cost
-        Supply cost of each channel, >= 0, already taken off the mean; 0 by default.
-    path
-        A recorded sample path [slot][channel] in [0, 1], in place of the one that ``seed`` draws.
-    ports
-        Number of ports; by default as many as the arrivals have columns.
-    origin
-        Provenance.
-
-    Raises
-    ------
-    InputError
-        Naming the field, the index and the value at fault.
-    """
+    """A selection problem: a :class:`Setting`, and what nature hides: means, sample path and arrivals."""
 
     problem: ClassVar[Literal["selection"]] = "selection"
     declared: ClassVar[Record] = FIELDS

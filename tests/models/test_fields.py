@@ -1,14 +1,17 @@
 """Declared fields: what each kind reads, writes, refuses and says in a schema."""
 
+import inspect
+import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
 from clairvoyant.models.base import ORIGIN, Declared, InputError, Origin
-from clairvoyant.models.fields import Choice, Field, Kind, List, Number, Record, Text
+from clairvoyant.models.fields import Choice, Field, Kind, List, Number, Record, Text, complete
+from clairvoyant.problems import OURS, Problem
 
 
 @dataclass(frozen=True)
@@ -190,3 +193,55 @@ def test_a_schema_says_what_numbers_may_be() -> None:
     assert Number(low=-np.inf).schema() == {"type": "number"}
     assert Number(integer=True).schema() == {"type": "integer", "minimum": 0, "maximum": 2**53 - 1}
     assert Number(above=True, high="T").schema() == {"type": "number", "exclusiveMinimum": 0}
+
+
+@pytest.mark.parametrize("problem", OURS, ids=lambda problem: problem.name)
+def test_what_fields_mean_stands_once_in_the_docstrings(problem: Problem) -> None:
+    kind = problem.part("instance")
+    setting = get_type_hints(kind)["setting"]
+    for one, section in ((kind, "Parameters"), (setting, "Attributes")):
+        texts = [inspect.cleandoc(c.__doc__ or "") for c in one.__mro__]
+        (text,) = [text for text in texts if f"\n{section}\n" in text][:1]
+        told = re.findall(r"^(\w[\w, ]*)\n    \S", text, re.MULTILINE)
+        names = [name for line in told for name in line.split(", ")]
+        assert {name: names.count(name) for name in inspect.signature(one).parameters} == dict.fromkeys(
+            inspect.signature(one).parameters, 1
+        )
+        assert max(map(len, text.splitlines())) <= 110
+    assert kind.__doc__.count("\nRaises\n") == 1
+
+
+class Told:
+    """A thing.
+
+    Attributes
+    ----------
+    labels
+        As they stand here.
+
+    Raises
+    ------
+    InputError
+        Never.
+    """
+
+    def __init__(self, width: float, labels: tuple[str, ...]) -> None:
+        self.width, self.labels = width, labels
+
+
+def test_a_docstring_is_completed_where_it_says_nothing() -> None:
+    told = "labels\n    As they stand here."
+    complete(Told, BOX)
+    assert f"\n----------\nwidth\n    how wide (1 to 3, at most 1 decimals)\n{told}\n\nRaises" in str(
+        Told.__doc__
+    )
+    before = Told.__doc__
+    complete(Told, BOX)
+    assert before == Told.__doc__
+    Told.__doc__ = "A thing.\n\nRaises\n------\nInputError\n    Never."
+    complete(Told, BOX, "Parameters")
+    assert Told.__doc__.startswith("A thing.\n\nParameters\n----------\nwidth\n    how wide (1 to 3,")
+    assert Told.__doc__.endswith("(list of texts, optional)\n\nRaises\n------\nInputError\n    Never.")
+    Told.__doc__ = None  # as under python -OO
+    complete(Told, BOX)
+    assert str(Told.__doc__).strip().startswith("Attributes\n----------\nwidth")
