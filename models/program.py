@@ -26,6 +26,17 @@ CAREFUL = {"presolve": "off"}
 """Options of HiGHS for programs in 0/1 variables: its presolve (1.14) takes the optimum, and its bound, away
 from some small ones."""
 
+SOLVER_TOLERANCE = 1e-10
+"""HiGHS's tolerance on rows, 0/1 and optimality conditions in programs in which every limit is 1."""
+
+TIGHT: dict[str, Any] = {
+    "mip_feasibility_tolerance": SOLVER_TOLERANCE,
+    "primal_feasibility_tolerance": SOLVER_TOLERANCE,
+    "dual_feasibility_tolerance": SOLVER_TOLERANCE,
+    "small_matrix_value": 1e-12,
+}
+"""Options of HiGHS for such programs."""
+
 
 def power_of_two(number: float) -> float:
     """Return the largest power of two that is at most a positive number, 0.0 for 0.

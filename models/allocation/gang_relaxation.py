@@ -13,16 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..program import CAREFUL, SolverError, in_highs
+from ..program import CAREFUL, SOLVER_TOLERANCE, SolverError, in_highs
 from ..stopwatch import library
 from . import utility
 from .gang_bound import FREE, ROUNDING, Prices, Reduced
 
 TANGENTS = 8
 """Tangent points per concave utility before the first solve."""
-
-SOLVER_TOLERANCE = 1e-10
-"""HiGHS's tolerance on limits and optimality conditions."""
 
 LEAST_FLOOR = 1e-6
 """Rows of floors are in units of the floor, or of this part of the demand if that is more."""

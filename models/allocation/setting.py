@@ -14,6 +14,7 @@ import numpy as np
 
 from ..base import InputError, Violation, decided, frozen_copy
 from ..fields import Field, Record, Text
+from ..slots import Observation as Observation
 from . import utility
 
 TOLERANCE = 1e-9
@@ -304,14 +305,6 @@ class Blocks:
         packed = self.pack(z)
         _kernels().project_all(packed, self.start, self.limit, self.cap, np.zeros_like(self.cap))
         return packed[self.position].reshape(z.shape)
-
-
-@dataclass(frozen=True)
-class Observation:
-    """What a policy sees before it decides: the slot, and the arrivals only if it declares to see them."""
-
-    slot: int
-    arrivals: np.ndarray | None
 
 
 @dataclass(frozen=True)

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
 
+from .. import slots
 from ..base import DecisionError, Outcome, frozen_copy
-from .setting import Feedback, Observation
+from .setting import Feedback
 
 
-class Sampled(Protocol):
+class Sampled(slots.Slotted, Protocol):
     """The members of an instance that an episode uses; see :class:`.instance.ChannelInstance`."""
 
     mean: np.ndarray
-    arrivals: np.ndarray
-
-    @property
-    def setting(self) -> Any:
-        """Checks decisions."""
-        ...
 
     @property
     def path(self) -> np.ndarray:
@@ -28,20 +22,8 @@ class Sampled(Protocol):
         ...
 
 
-class SlotEpisode:
-    """One pass through the slots of an instance; see :class:`clairvoyant.models.base.Episode`."""
-
-    def __init__(self, instance: Sampled, sees_arrivals: bool) -> None:
-        self._instance = instance
-        self._sees_arrivals = sees_arrivals
-        self._slot = -1
-
-    def __iter__(self) -> Iterator[Observation]:
-        """Yield one observation per slot; each holds its own copy of the arrivals, never a view."""
-        for slot in range(self._instance.setting.slots):
-            self._slot = slot
-            shown = frozen_copy(self._instance.arrivals[slot]) if self._sees_arrivals else None
-            yield Observation(slot, shown)
+class SlotEpisode(slots.SlotEpisode[Sampled]):
+    """One pass through the slots of an instance."""
 
     def apply(self, decision: Any, *, enforce: bool = True) -> Outcome:
         """Check and score the decision of the current slot."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import stopwatch
 from ..base import InputError, frozen_copy, numbers
-from ..program import CAREFUL, PyomoProgram, SolverError, power_of_two
+from ..program import CAREFUL, TIGHT, PyomoProgram, SolverError, power_of_two
 from ..stopwatch import library
 from .gang_channels import GangChannels
 
@@ -36,9 +36,6 @@ LARGEST_WHOLE = 2.0**50
 
 MOST_ROUNDS = 1000
 MOST_FREE_ROUNDS = 5
-SOLVER_TOLERANCE = 1e-10
-"""HiGHS's tolerance on rows, 0/1 and optimality conditions; in our searches every limit is 1."""
-
 MARGIN = 1e-9
 """Part of :func:`ceiling` that is added to HiGHS's bound for its tolerances."""
 
@@ -254,11 +251,8 @@ class _Search:
             time_limit=None if math.isinf(left) else left,
             gap=gap,
             mip_abs_gap=0.0,
-            mip_feasibility_tolerance=SOLVER_TOLERANCE,
-            primal_feasibility_tolerance=SOLVER_TOLERANCE,
-            dual_feasibility_tolerance=SOLVER_TOLERANCE,
-            small_matrix_value=1e-12,
             mip_heuristic_run_feasibility_jump=False,  # takes longer than all the rest
+            **TIGHT,
         )
         bound = math.inf if solved.bound is None else solved.bound
         if solved.value is None:

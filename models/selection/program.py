@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base import InputError, numbers
-from ..program import CAREFUL, PyomoProgram, SolverError, power_of_two
+from ..program import CAREFUL, SOLVER_TOLERANCE, TIGHT, PyomoProgram, SolverError, power_of_two
 from ..stopwatch import library
 from .channels import Channels
 
@@ -37,9 +37,6 @@ INDEX_EQUATIONS = (
 )
 LARGEST_WHOLE = 2.0**52
 """The largest Upsilon and Sigma2 of a channel."""
-
-SOLVER_TOLERANCE = 1e-10
-"""HiGHS's tolerance on limits and optimality conditions, in units in which every limit is 1."""
 
 SMALLEST = 1e-12
 """Positive variances are raised to this, in units in which the largest term is from 1 to 2."""
@@ -236,10 +233,7 @@ def best_by_program(
         solved = program.solve(
             gap=0.0,
             mip_abs_gap=SOLVER_TOLERANCE,
-            mip_feasibility_tolerance=SOLVER_TOLERANCE,
-            primal_feasibility_tolerance=SOLVER_TOLERANCE,
-            dual_feasibility_tolerance=SOLVER_TOLERANCE,
-            small_matrix_value=1e-12,
+            **TIGHT,
         )
         if solved.value is None or solved.bound is None:
             raise SolverError(f"HiGHS ended with {solved.status} on a program that has a solution")

@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ..slots import Observation as Observation
 from .channels import Channels
 from .knapsack import Knapsack
 
@@ -28,14 +29,6 @@ class Setting(Channels):
     def most_channels(self) -> int:
         """m: the most channels that fit at once, max of sum_e x_e under (2), exactly."""
         return self.knapsack.best(np.ones(self.channels)).count
-
-
-@dataclass(frozen=True)
-class Observation:
-    """What a policy sees before it decides: the slot, and the arrivals only if it declares to see them."""
-
-    slot: int
-    arrivals: np.ndarray | None
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,15 @@ MISFITS = ("stop", "skip")
 
 @dataclass
 class _Ranked(ABC):
+    """Serve ports by rank.
+
+    Parameters
+    ----------
+    misfit
+        "stop" ends the slot at the first channel that does not fit, as printed; "skip" leaves it out and
+        goes on.
+    """
+
     misfit: str = "stop"
     traits: ClassVar[Traits] = Traits(problem="selection", sees=frozenset({"arrivals"}))
 
@@ -49,12 +58,6 @@ class Hswf(_Ranked):
 
     HSWF and HAUF are one baseline. A port counts with the sum of v-hat of (9) over its channels, untried ones
     as 0. Its channels are switched on in index order; ties go to the smaller port.
-
-    Parameters
-    ----------
-    misfit
-        "stop" ends the slot at the first channel that does not fit, as printed; "skip" leaves it out and
-        goes on.
     """
 
     name: str = field(default="hswf", init=False)
@@ -80,12 +83,6 @@ class Lcf(_Ranked):
 
     A port counts with the supply costs sum_k f_k(a) of all its channels. They are switched on in index order;
     ties go to the smaller port.
-
-    Parameters
-    ----------
-    misfit
-        "stop" ends the slot at the first channel that does not fit, as printed; "skip" leaves it out and
-        goes on.
     """
 
     name: str = field(default="lcf", init=False)
@@ -107,12 +104,6 @@ class Lwtf(_Ranked):
     A port has waited for the slots since any of its channels was last switched on. A port that was never
     served has waited since before the first slot. Its channels are switched on in index order; ties go to the
     smaller port.
-
-    Parameters
-    ----------
-    misfit
-        "stop" ends the slot at the first channel that does not fit, as printed; "skip" leaves it out and
-        goes on.
     """
 
     name: str = field(default="lwtf", init=False)

@@ -103,22 +103,8 @@ def algorithm_2_repaired(
     r"""Solve P4(s) for all s by the dense table with the correct recursion.
 
     V(s, c', i) = max(V(s, c', i + 1), V(max(s - Upsilon, 0), c' - A, i + 1) + Sigma^2), the second of them
-    only where A <= c' in every kind, and x follows the larger one.
-
-    Parameters
-    ----------
-    upsilon, sigma2, demand, capacity, s_max
-        As for :func:`algorithm_2`.
-
-    Returns
-    -------
-    tuple of numpy.ndarray
-        As for :func:`algorithm_2`.
-
-    Raises
-    ------
-    InputError
-        As for :func:`algorithm_2`.
+    only where A <= c' in every kind, and x follows the larger one. Arguments, results and errors are those of
+    :func:`algorithm_2`.
     """
     return _dense(upsilon, sigma2, demand, capacity, s_max, repaired=True)
 

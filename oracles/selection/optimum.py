@@ -12,7 +12,7 @@ import numpy as np
 
 from ...models.base import InputError, frozen_copy, numbers
 from ...models.draw import choose
-from ...models.program import PyomoProgram, Solved, SolverError, power_of_two
+from ...models.program import SOLVER_TOLERANCE, TIGHT, PyomoProgram, Solved, SolverError, power_of_two
 from ...models.selection.instance import SelectionInstance
 from ...models.selection.knapsack import Knapsack
 from ...models.selection.program import add_cut, check_lambda, index_program, slot_program, weigh
@@ -57,9 +57,6 @@ EPS = float(np.finfo(np.float64).eps)
 
 ROUNDINGS = 16
 """The most times that bounds are raised by the rounding of a sum over channels."""
-
-SOLVER_TOLERANCE = 1e-10
-"""HiGHS's tolerance on limits and optimality conditions, in units in which every limit is 1."""
 
 LIFT = 900
 """Relaxations are computed with values below 2^LIFT, so that their quotients do not underflow."""
@@ -300,10 +297,7 @@ def _solve_with_highs(program: PyomoProgram, budget: Budget) -> Solved:
             time_limit=None if math.isinf(budget.left) else budget.left,
             gap=0.25 * budget.gap,
             mip_abs_gap=0.0,
-            mip_feasibility_tolerance=SOLVER_TOLERANCE,
-            primal_feasibility_tolerance=SOLVER_TOLERANCE,
-            dual_feasibility_tolerance=SOLVER_TOLERANCE,
-            small_matrix_value=1e-12,
+            **TIGHT,
         )
     except SolverError as error:
         raise OracleError(str(error)) from error

@@ -270,8 +270,8 @@ GANG_KIT = Kit(
     gang.ordinary_gangs,
     gang.degenerate_gangs,
     SEEN,
-    gang.alter_gangs,
-    gang.gang_secrets,
+    alter,
+    secrets,
     long=gang.long_gangs,
     sampled=partial(generate_gangs, "tiny"),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -142,28 +141,3 @@ def degenerate_gangs() -> dict[str, SelectionGangInstance]:
             arrivals=[[1], [0], [1]],
         ),
     }
-
-
-def alter_gangs(
-    instance: SelectionGangInstance, event: int, sees: frozenset[str], _decisions: Sequence[Any]
-) -> Iterator[SelectionGangInstance]:
-    """Yield the instance with another future: arrivals, and what channels earn from this event on.
-
-    The arrivals of the event itself change, too, for who does not see them.
-    """
-    first = event + ("arrivals" in sees)
-    known, rest = instance.arrivals[:first], instance.arrivals[first:]
-    plain = instance.to_dict() | {"ports": instance.setting.ports}
-    past, future = instance.path[:event], instance.path[event:]
-    for others in (1 - rest, rest[::-1], 0 * rest):
-        if not np.array_equal(others, rest):
-            later = {"arrivals": np.concatenate([known, others]), "path": instance.path}
-            yield SelectionGangInstance.from_dict(plain | later)
-    if future.size:
-        turned = np.concatenate([past, 1.0 - future])
-        yield SelectionGangInstance.from_dict(plain | {"path": turned, "mean": 1.0 - instance.mean})
-
-
-def gang_secrets(instance: SelectionGangInstance) -> tuple[np.ndarray, ...]:
-    """Return the hidden data: arrivals, sample path and means."""
-    return (instance.arrivals, instance.path, instance.mean)
