@@ -1,10 +1,13 @@
-"""Reading the bipartite graphs of ports and servers that networkx holds."""
+"""Bipartite graphs: those of ports and servers that networkx holds, and lists of pairs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .base import InputError
+import numpy as np
+
+from .base import InputError, things
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -34,3 +37,21 @@ def bipartite(graph: nx.Graph) -> tuple[int, int, list[tuple[int, int]]]:
             raise InputError(f"graph: edge {u!r} - {v!r} does not join a port and a server")
         pairs.append((ends["port"], ends["server"]))
     return len(sides["port"]), len(sides["server"]), sorted(pairs)
+
+
+def pair_order(
+    pairs: np.ndarray, field: str = "edges", sides: Sequence[tuple[int, str]] = (), by: int = 0
+) -> np.ndarray:
+    """Return the order of pairs by their entry ``by``, then the other one; refuse one that stands twice.
+
+    With ``sides`` an entry that is not below their number, (count, name), is refused too.
+    """
+    for column, (count, name) in enumerate(sides):
+        for i in np.flatnonzero(pairs[:, column] >= count)[:1]:
+            what = f"{pairs[i, column]} is out of range for {count} {things(count, name)}"
+            raise InputError(f"{field}[{i}][{column}]: {what}")
+    order = np.lexsort((pairs[:, 1 - by], pairs[:, by]))
+    ordered = pairs[order]
+    for i in np.flatnonzero((np.diff(ordered, axis=0) == 0).all(axis=1))[:1]:
+        raise InputError(f"{field}[{int(order[i + 1])}]: {ordered[i].tolist()} stands twice")
+    return order

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from ..base import ORIGIN, Declared, InputError, Origin, Violation, frozen_copy, need, things
+from ..base import ORIGIN, Declared, InputError, Origin, Violation, frozen_copy, need
 from ..fields import Choice, Field, Number, Record, complete
-from ..graphs import bipartite
+from ..graphs import bipartite, pair_order
 from ..stopwatch import library
 from . import utility
 from .episode import SlotEpisode
@@ -112,8 +112,11 @@ class AllocationInstance(Declared[Setting]):
         self.arrivals = read("arrivals", arrivals)
         sizes["L - 1"] = len(a) - 1
         copies, scale = read("copy_of", copy_of), read("utility.alpha", alpha)
+        pairs = read("edges", edges)
         self.setting = Setting(
-            edges=_edges(read("edges", edges), len(a), len(c)),
+            edges=frozen_copy(
+                pairs[pair_order(pairs, "edges", [(len(a), "ports"), (len(c), "servers")], by=1)]
+            ),
             demand=a,
             capacity=c,
             overhead=beta,
@@ -249,21 +252,6 @@ class AllocationInstance(Declared[Setting]):
             overhead=need(graph.graph, "overhead", "graph."),
             arrivals=need(graph.graph, "arrivals", "graph."),
         )
-
-
-def _edges(pairs: np.ndarray, ports: int, servers: int) -> np.ndarray:
-    """Check the edges and sort them by server, then port."""
-    for column, (side, count) in enumerate((("ports", ports), ("servers", servers))):
-        for i in np.flatnonzero(pairs[:, column] >= count)[:1]:
-            raise InputError(
-                f"edges[{i}][{column}]: {pairs[i, column]} is out of range for {count} {things(count, side)}"
-            )
-    order = np.lexsort((pairs[:, 0], pairs[:, 1]))
-    ordered = pairs[order]
-    for i in np.flatnonzero((np.diff(ordered, axis=0) == 0).all(axis=1))[:1]:
-        port, server = ordered[i].tolist()
-        raise InputError(f"edges[{int(order[i + 1])}]: [{port}, {server}] stands twice")
-    return frozen_copy(ordered)
 
 
 def _families(codes: np.ndarray, scale: np.ndarray) -> np.ndarray:

@@ -10,9 +10,10 @@ import numpy as np
 
 from ..base import InputError, Origin, frozen_copy
 from ..fields import Field, Number, Record, complete
+from ..graphs import pair_order
 from .gang_channels import MOST_DEVICES, GangChannels
 from .gang_program import most_tasks
-from .instance import COUNT, HIDDEN, ChannelInstance, count_ports, edge_order
+from .instance import COUNT, HIDDEN, ChannelInstance, count_ports
 
 DEVICES: dict[str, Any] = {"high": MOST_DEVICES, "integer": True}
 
@@ -89,11 +90,7 @@ class SelectionGangInstance(ChannelInstance):
         for i in np.flatnonzero(np.diff(owner) < 0)[:1]:
             raise InputError(f"task_port[{i + 1}]: {owner[i + 1]} after {owner[i]}; ports must ascend")
         pairs = read("channels", channels)
-        for column, (count, name) in enumerate(((len(owner), "tasks"), (len(c), "servers"))):
-            for i in np.flatnonzero(pairs[:, column] >= count)[:1]:
-                found = pairs[i, column]
-                raise InputError(f"channels[{i}][{column}]: {found} is out of range for {count} {name}")
-        order = edge_order(pairs, "channels")
+        order = pair_order(pairs, "channels", [(len(owner), "tasks"), (len(c), "servers")])
         a, m = read("demand", demand), read("minimum", minimum)
         self._hide(read, order, mean=mean, noise=noise, scale=scale, arrivals=arrivals, seed=seed, path=path)
         self.setting = SelectionGangSetting(

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..base import ORIGIN, Declared, InputError, Origin, Violation, floats, frozen_copy, need, things
 from ..fields import Choice, Field, Number, Record, complete
-from ..graphs import bipartite
+from ..graphs import bipartite, pair_order
 from ..stopwatch import library
 from .channels import LARGEST, Channels
 from .episode import SlotEpisode
@@ -208,7 +208,7 @@ class SelectionInstance(ChannelInstance):
         read = FIELDS.reader(sizes)
         c, pairs = read("capacity", capacity), read("edges", edges)
         sizes["L"] = count_ports(pairs[:, 0], arrivals, read("ports", ports))
-        order = edge_order(pairs)
+        order = pair_order(pairs)
         a, supply = read("demand", demand), read("cost", np.zeros(len(pairs)) if cost is None else cost)
         self._hide(read, order, mean=mean, noise=noise, scale=scale, arrivals=arrivals, seed=seed, path=path)
         self.setting = Setting(
@@ -318,15 +318,6 @@ def count_ports(port: np.ndarray, arrivals: Any, ports: int | None, where: str =
     for i in np.flatnonzero(port >= count)[:1]:
         raise InputError(f"{where.format(i)}: {port[i]} is out of range for {count} {things(count, 'ports')}")
     return count
-
-
-def edge_order(pairs: np.ndarray, field: str = "edges") -> np.ndarray:
-    """Return the order by first, then second entry, and refuse a pair that stands twice."""
-    order = np.lexsort((pairs[:, 1], pairs[:, 0]))
-    ordered = pairs[order]
-    for i in np.flatnonzero((np.diff(ordered, axis=0) == 0).all(axis=1))[:1]:
-        raise InputError(f"{field}[{int(order[i + 1])}]: {ordered[i].tolist()} stands twice")
-    return order
 
 
 def _scale(noise: str, scale: np.ndarray | None, order: np.ndarray) -> np.ndarray:
