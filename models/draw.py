@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar, get_type_hints
 
@@ -45,9 +46,32 @@ def takes(options: type) -> Callable[[Callable[P, T]], Callable[P, T]]:
             return function(*bound.args, **bound.kwargs)
 
         filled.__signature__ = signature  # type: ignore[attr-defined]
+        filled.__doc__ = _told(function.__doc__ or "", signature.parameters)
         return filled
 
     return declare
+
+
+SHARED = {
+    "folder": "Folder of traces in the layout that ``models/sources.py`` names; nothing else is read.",
+    "seed": "Decides every draw; >= 0.",
+}
+"""What arguments of the same name mean in all of them."""
+
+FILES = "For an argument out of range, or a file that is missing, damaged, malformed or too short."
+
+
+def _told(text: str, names: Collection[str]) -> str:
+    """Return a docstring with what it does not say of the arguments and errors that all share."""
+    text, header = inspect.cleandoc(text), "Parameters\n----------\n"
+    if header in text:
+        for name in reversed([name for name in SHARED if name in names]):
+            if not re.search(rf"^(\w.*, )?{name}(, .*)?$", text, re.MULTILINE):
+                text = text.replace(header, f"{header}{name}\n    {SHARED[name]}\n")
+        if "\nRaises\n" not in text:
+            why = FILES if "folder" in names else "Naming the argument and its value."
+            text += f"\n\nRaises\n------\nInputError\n    {why}"
+    return text
 
 
 def given(value: T | None, default: T) -> T:

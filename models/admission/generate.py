@@ -119,8 +119,6 @@ def generate(size: str = "default", seed: int = 0, **options: Unpack[GenerateOpt
         "tiny" (4 jobs, 5 slots, 2 + 2 machines, and jobs of a few worker-slots: small enough to enumerate),
         "default" (10 jobs, 10 slots, 5 + 5 machines: the optimum can be proved) or "large" (200 jobs, 300
         slots, 50 + 50 machines: the paper's); it sets what is not given otherwise.
-    seed
-        Decides every draw; >= 0.
     jobs
         Number of jobs, >= 0. More jobs leave the others as they are.
     horizon

@@ -40,8 +40,6 @@ def from_trace(folder: str | os.PathLike[str], **options: Unpack[TraceOptions]) 
 
     Parameters
     ----------
-    folder
-        Folder of traces in the layout that ``models/sources.py`` names; nothing else is read.
     arrivals
         Source of the arrivals: "google-2011" (the paper's), "pai-2020" or "pai-tasks-2020".
     machines
@@ -49,8 +47,6 @@ def from_trace(folder: str | os.PathLike[str], **options: Unpack[TraceOptions]) 
         GPUs are for workers and whose others are for parameter servers.
     size
         "tiny", "default" or "large": sets jobs, horizon, machines and ranges, as for generated instances.
-    seed
-        Decides every draw; >= 0.
     jobs, horizon, worker_machines, server_machines, fit, priority, classes
         As in :func:`.generate.generate`.
     slot_seconds
@@ -58,11 +54,6 @@ def from_trace(folder: str | os.PathLike[str], **options: Unpack[TraceOptions]) 
     start
         Where slot 1 begins, in seconds of the source's clock, which starts at midnight; by default where the
         trace does.
-
-    Raises
-    ------
-    InputError
-        For an argument out of range, or a file that is missing, damaged, malformed or too short.
     """
     plan = planned(options["size"], options["seed"], options)
     arrivals = choose(options["arrivals"], sources.EVENTS, "arrivals")

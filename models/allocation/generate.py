@@ -77,8 +77,6 @@ def generate(size: str = "default", seed: int = 0, **options: Unpack[GenerateOpt
     size
         "tiny" (3 ports, 3 servers, 2 kinds, 6 slots: small enough to enumerate), "default" (Table 1) or
         "large" (Sec. 4.3); it sets what is not given otherwise.
-    seed
-        Decides every draw; >= 0.
     slots, ports, servers
         T >= 0, \|L| >= 1 and \|R| >= 1.
     density
@@ -105,11 +103,6 @@ def generate(size: str = "default", seed: int = 0, **options: Unpack[GenerateOpt
     machines, requests
         Sources of machine types ("pai-2020", "gpu-2023") and request classes ("gpu-2023", "v2018",
         "dlrm-2025") in the profile.
-
-    Raises
-    ------
-    InputError
-        Naming the argument and its value.
     """
     plan = planned(size, seed, options)
     arrivals, arrived = _arrivals(plan, options)

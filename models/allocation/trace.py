@@ -63,11 +63,6 @@ def from_trace(folder: str | os.PathLike[str], **options: Unpack[TraceOptions]) 
         Whether at most one job arrives at a port in a slot.
     seed, utility, alpha, overhead, kinds, filled
         As in :func:`.generate.generate`.
-
-    Raises
-    ------
-    InputError
-        For an argument out of range, or a file that is missing, damaged, malformed or too short.
     """
     machines, requests = options["machines"], options["requests"]
     plan = planned(options["size"], options["seed"], options)

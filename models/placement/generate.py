@@ -159,8 +159,6 @@ def generate(size: str = "default", seed: int = 0, **options: Unpack[Options]) -
         "tiny" (6 jobs on 2 machines of 4 GPUs, with small gangs: can be solved exactly), "default" (400 jobs
         on the Small cluster, 8 machines of 8 GPUs, 96 cores and 512 GB) or "large" (4,000 jobs, as many as
         in the paper's test set); it sets what is not given otherwise.
-    seed
-        Decides every draw; >= 0.
     jobs
         Number of jobs, >= 0. More jobs leave the others as they are, but for their submissions.
     machines

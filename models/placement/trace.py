@@ -59,14 +59,10 @@ def from_trace(folder: str | os.PathLike[str], **options: Unpack[TraceOptions]) 
 
     Parameters
     ----------
-    folder
-        Folder of traces in the layout that ``models/sources.py`` names; nothing else is read.
     source
         "pai-2020" (Alibaba's PAI), "philly" (Microsoft) or "gpu-2023" (pods at Alibaba).
     size
         "tiny", "default" or "large": sets jobs and machines, as for generated instances.
-    seed
-        Decides every draw; >= 0.
     jobs
         Number of jobs, >= 0.
     first
@@ -76,11 +72,6 @@ def from_trace(folder: str | os.PathLike[str], **options: Unpack[TraceOptions]) 
     rho
         The load on the reference cluster, > 0: the time axis is scaled accordingly. By default it stays as
         recorded. "pai-2020" holds 8.2 % of all tasks: the whole cluster had 12.2 times its load.
-
-    Raises
-    ------
-    InputError
-        For an argument out of range, or a file that is missing, damaged, malformed or too short.
     """
     plan = planned(options["size"], options["seed"], options)
     source, seed, preset, count = options["source"], plan.seed, plan.preset, plan.jobs

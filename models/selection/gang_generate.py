@@ -77,8 +77,6 @@ def generate(
         "tiny" (2 ports, 2 servers, 1 kind, at most 8 channels, 12 slots: small enough to enumerate),
         "default" (8 ports, 8 servers, 3 kinds, about 60 channels) or "large"; it sets what is not given
         otherwise.
-    seed
-        Decides every draw; >= 0.
     slots, ports, servers, kinds
         T >= 0, and \|L|, \|R| and K, each >= 1.
     tasks
@@ -94,11 +92,6 @@ def generate(
         rho, the probability that a port yields a job in a slot.
     noise
         "clipped-normal"; or "bernoulli" or "none", with the same means.
-
-    Raises
-    ------
-    InputError
-        Naming the argument and its value.
     """
     preset = SIZES[choose(size, SIZES, "size")]
     seed = whole("seed", seed, 0)

@@ -83,8 +83,6 @@ def generate(size: str = "default", seed: int = 0, **options: Unpack[GenerateOpt
         "tiny" (3 ports, 4 servers, about 6 channels, 2 kinds of devices, 12 slots: small enough to
         enumerate), "default" (Table 3 with capacity 12) or "large" (the same graph with capacity 24 over 8000
         slots); it sets what is not given otherwise.
-    seed
-        Decides every draw; >= 0.
     slots, ports, servers
         T >= 0, \|L| >= 1 and \|R| >= 1.
     density
@@ -103,11 +101,6 @@ def generate(size: str = "default", seed: int = 0, **options: Unpack[GenerateOpt
         every channel, and little is left after clipping.
     kinds
         Number K of kinds of devices, >= 1; more of them leave the demands for the first ones as they are.
-
-    Raises
-    ------
-    InputError
-        Naming the argument and its value.
     """
     plan = planned(size, seed, options)
     seed, (L, R) = plan.seed, plan.shape

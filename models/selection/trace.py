@@ -45,8 +45,6 @@ def from_trace(folder: str | os.PathLike[str], **options: Unpack[TraceOptions]) 
 
     Parameters
     ----------
-    folder
-        Folder of traces in the layout that ``models/sources.py`` names; nothing else is read.
     machines, slots, slot_seconds, start, exact, constraints
         As for :func:`clairvoyant.models.allocation.trace.from_trace`.
     requests
@@ -75,11 +73,6 @@ def from_trace(folder: str | os.PathLike[str], **options: Unpack[TraceOptions]) 
         As in :func:`.generate.generate`.
     kinds
         Names of the kinds of devices, of CPU, MEM and GPU.
-
-    Raises
-    ------
-    InputError
-        For an argument out of range, or a file that is missing, damaged, malformed or too short.
     """
     plan = planned(options["size"], options["seed"], options)
     steps = whole("levels", options["levels"], 1, LARGEST)

@@ -320,6 +320,9 @@ FUNCTIONS = {
 }
 
 
+MAKES = ("generate", "from_trace")
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_every_function_documents_the_parameters_that_it_has(name: str) -> None:
     told, parameters = documented(FUNCTIONS[name]), set(inspect.signature(FUNCTIONS[name]).parameters)
@@ -329,6 +332,21 @@ def test_every_function_documents_the_parameters_that_it_has(name: str) -> None:
         assert set(told) - {"options"} <= parameters
     else:
         assert set(told) == parameters
+
+
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name.partition(" ")[0] in MAKES])
+def test_what_generators_and_readers_share_is_told_by_each(name: str) -> None:
+    part, function = name.partition(" ")[0], FUNCTIONS[name]
+    told = documented(function)
+    if told is None or "options" in told:  # those of another function
+        return
+    text = str(function.__doc__)
+    assert told.count("seed") == 1
+    assert "\nseed\n    Decides every draw; >= 0.\n" in text or "seed, " in text
+    assert text.count("\nRaises\n------\nInputError\n    ") == 1
+    if part == "from_trace":
+        assert told.count("folder") == 1
+        assert "missing, damaged, malformed or too short" in text
 
 
 @pytest.mark.parametrize("problem", ["chess", None, 3, ["allocation"], {}])
