@@ -19,6 +19,7 @@ from ..models.draw import choose as name_one_of
 from .claim import Claim, Context, Finding
 from .engine.cells import LAYERS, Answer, Cell, State, key_of, source_of, source_of_module
 from .engine.engine import Executor, Interrupted, Progress, run_cells
+from .engine.kept import keeping
 from .engine.processes import Processes
 from .engine.store import Store, open_store
 from .findings import ReadInstance, check_id, from_dict, to_dict, write_files
@@ -29,6 +30,9 @@ OURS = __name__.partition(".")[0]
 """The name of this package."""
 
 MODES = ("quick", "default", "full")
+CHECK_APART = f"{__name__}:check_apart"
+"""The function of the cells that are findings."""
+
 PARTIAL = "audit.partial"
 """The file in the folder of the audit that an interrupted audit goes on from."""
 
@@ -238,9 +242,10 @@ class _Audit:
     def run(self, store: Store, workers: int) -> None:
         """Take what is kept and check the rest."""
         if workers == 1:
-            self._check_all(store, _Here(self._claims, self._context, self._report_within))
+            with keeping(store.look, lambda cell, answer: store.add([(cell, answer)])):
+                self._check_all(store, _Here(self._claims, self._context, self._report_within))
             return
-        with Processes(workers) as processes:
+        with Processes(workers, store=store.path) as processes:
             self._check_all(store, processes)
 
     def _check_all(self, store: Store, executor: Executor) -> None:
@@ -271,15 +276,16 @@ class _Audit:
                 self._fail(claim, str(error), error)
                 continue
             key = key_of(claim=claim.id, audit=self._key)
-            yield Cell(key, claim.id, f"{__name__}:check_apart", arguments | more)
+            yield Cell(key, claim.id, CHECK_APART, arguments | more)
 
     def forget_others(self, store: Store) -> None:
         """Drop findings of another mode, seed, version or source: they may be out of date."""
-        store.forget([row["key"] for row in store.rows() if row["arguments"].get("audit") != self._key])
+        found = store.rows(CHECK_APART)
+        store.forget([row["key"] for row in found if row["arguments"].get("audit") != self._key])
 
     def complete(self, store: Store) -> bool:
         """Tell whether all that is kept was wanted; else an audit of more claims can go on from there."""
-        return not self.failed and all(row["name"] in self.found for row in store.rows())
+        return not self.failed and all(row["name"] in self.found for row in store.rows(CHECK_APART))
 
     def _fail(self, claim: Claim, why: str, cause: Exception | None = None) -> None:
         """Raise an error for a claim of ours; note it for one of others, which stops nothing."""

@@ -24,7 +24,10 @@ class Executor(Protocol):
         ...
 
     def run(self, cells: Iterable[Cell]) -> Iterator[list[tuple[Cell, Answer]]]:
-        """Yield what became of cells as they end; now and then nothing, so that progress can be told."""
+        """Yield what became of cells as they end; now and then nothing, so that progress can be told.
+
+        What cells have found on their way comes as cells of other keys.
+        """
         ...
 
 
@@ -54,6 +57,7 @@ def run_cells(
     retry: Collection[State] = (),
     progress: Progress | None = None,
     take: Callable[[Cell, Answer], None] = lambda _cell, _answer: None,
+    believe: Callable[[str, Answer], bool] = lambda _key, _answer: True,
     what: str = "cells",
 ) -> dict[str, Answer]:
     """Return what became of every cell, by key; cells of one key are one.
@@ -72,6 +76,8 @@ def run_cells(
         Called with the fraction done and a text.
     take
         Called with every cell and its answer as soon as that is kept, those from the store first.
+    believe
+        Tells of a key and its answer in the store whether that is taken.
     what
         What people call the cells: several of them.
 
@@ -83,7 +89,8 @@ def run_cells(
         If the store cannot be written; if cells cannot be run at all.
     """
     wanted = distinct(cells)
-    found = {key: old for key, old in store.known(wanted).items() if old.state not in retry}
+    known = store.known(wanted)
+    found = {key: old for key, old in known.items() if old.state not in retry and believe(key, old)}
     tell = _Teller(len(wanted), found.values(), what, progress or (lambda _fraction, _text: None))
     try:
         for key, answer in found.items():
@@ -92,10 +99,11 @@ def run_cells(
         for answers in executor.run([cell for key, cell in wanted.items() if key not in found]):
             if answers:
                 store.add(answers)
-            for cell, answer in answers:
+            ended = [(cell, answer) for cell, answer in answers if cell.key in wanted]
+            for cell, answer in ended:
                 found[cell.key] = answer
                 take(cell, answer)
-            tell([answer for _, answer in answers], executor)
+            tell([answer for _, answer in ended], executor)
     except KeyboardInterrupt:
         raise Interrupted(len(found), len(wanted), what) from None
     return found

@@ -80,7 +80,7 @@ def parts_of_optimum(
         The class of the instance.
     """
     taken = inspect.signature(function).parameters.values()
-    defaults = {p.name: p.default for p in taken if p.kind is p.KEYWORD_ONLY and p.name != "progress"}
+    defaults = {p.name: _told(p.default) for p in taken if p.kind is p.KEYWORD_ONLY and p.name != "progress"}
     return {
         "oracle": oracle,
         "options": defaults | dict(options),
@@ -122,8 +122,13 @@ def settings_of(policy: Any) -> list[Any]:
         held = Path(value) if isinstance(value, str | os.PathLike) else None
         if held is not None and held.is_file():
             value = hash_of([held], held.parent)
-        found.append([field.name, value if isinstance(value, int | float | str | None) else repr(value)])
+        found.append([field.name, _told(value)])
     return found
+
+
+def _told(value: Any) -> Any:
+    """Return a value if JSON can hold it as it is, else how it is written."""
+    return value if isinstance(value, int | float | str | None) else repr(value)
 
 
 def source_for(problem: str, function: Callable[..., Any], layers: tuple[str, ...], *others: Any) -> str:

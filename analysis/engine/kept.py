@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ from .identity import (
     told_of_optimum,
     told_of_run,
 )
+from .store import looking
 
 Data = dict[str, Any]
 
@@ -76,6 +78,13 @@ def keeping(look: Callable[[str], Answer | None], keep: Callable[[Cell, Answer],
         yield
     finally:
         _session.reset(token)
+
+
+@contextmanager
+def keeping_in(path: Path, keep: Callable[[Cell, Answer], None]) -> Iterator[None]:
+    """As :func:`keeping`, with what is in a store that another process writes."""
+    with looking(path) as look, keeping(look, keep):
+        yield
 
 
 def run_of(
@@ -177,7 +186,8 @@ def _reduced(
     def compute_both() -> Data:
         begin = stopwatch.now()
         told, data = compute()
-        _hand(key, what, instance, told, stopwatch.now() - begin)
+        if _looked_up(key) is None:  # else it bears the name of the sweep that has found it
+            _hand(key, what, instance, told, stopwatch.now() - begin)
         return data
 
     return _kept(key_of(of=key, by=source_of_function(reduce), form=FORM), what, instance, compute_both)

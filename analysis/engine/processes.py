@@ -119,6 +119,7 @@ class Worker:
         os.set_blocking(self.out.fileno(), False)
         self._rest, self.ready, self.dead = bytearray(), False, False
         self.cell: Cell | None = None
+        self.kept: list[tuple[Cell, Answer]] = []
         self.attempts, self.fraction, self._clock = 0, 0.0, Clock()
         self._handed: float | None = None
 
@@ -127,13 +128,14 @@ class Worker:
         """Its process."""
         return self._process.pid
 
-    def hand(self, cell: Cell, attempts: int) -> None:
+    def hand(self, cell: Cell, attempts: int, store: Path | None = None) -> None:
         """Let it run a cell; ``attempts`` counts this one too."""
         self.cell, self.attempts, self.fraction = cell, attempts, 0.0
         self._handed = stopwatch.now()
         self._clock.start()
         self._clock.stop(True)  # until the module of the function is loaded
-        self._send({"function": cell.function, "arguments": dict(cell.arguments)})
+        task = {"function": cell.function, "arguments": dict(cell.arguments)}
+        self._send(task if store is None else task | {"store": os.fspath(store.absolute())})
 
     def _send(self, message: dict[str, Any]) -> None:
         data = json.dumps(message).encode() + b"\n"
@@ -142,7 +144,10 @@ class Worker:
                 data = data[self._into.write(data) :]
 
     def read(self) -> Answer | None:
-        """Read what there is; return the answer if it is there. ``dead`` tells if the process has ended."""
+        """Read what there is; return the answer if it is there.
+
+        ``dead`` tells if the process has ended; ``kept`` has got what the cell has found on its way.
+        """
         found: Answer | None = None
         over = self._process.poll() is not None  # others may still hold its output
         while data := self.out.read(2**20):
@@ -159,6 +164,9 @@ class Worker:
                 self._clock.stop(False)
             elif "stands" in message:
                 self._clock.stop(message["stands"])
+            elif "kept" in message:
+                done = Answer(State.DONE, message["result"], "", message["seconds"])
+                self.kept.append((Cell(**message["kept"]), done))
             elif "error" in message:
                 found = Answer(State.FAILED, None, message["error"], message["seconds"], self.attempts)
             elif "result" in message:
@@ -202,12 +210,18 @@ class Processes:
         How many; by default one per core.
     limits
         What a cell may take.
+    store
+        Where what cells find on their way is looked up, and will be kept; nowhere by default. What they find
+        is yielded before their answers, as cells with keys of their own.
     """
 
-    def __init__(self, count: int | None = None, limits: Limits | None = None) -> None:
+    def __init__(
+        self, count: int | None = None, limits: Limits | None = None, store: Path | None = None
+    ) -> None:
         if count is not None and count < 1:
             raise InputError(f"workers: {count} is not at least 1")
         self.count, self.limits = count or os.cpu_count() or 1, limits or Limits()
+        self._store = store
         self._workers: list[Worker] = []
 
     def __enter__(self) -> Self:
@@ -238,7 +252,7 @@ class Processes:
                     self._start(len(waiting), selector)
                     for worker in self._workers:
                         if worker.cell is None and waiting:
-                            worker.hand(*waiting.popleft())
+                            worker.hand(*waiting.popleft(), self._store)
                     selector.select(TICK)
                     ended: list[tuple[Cell, Answer]] = []
                     for worker in tuple(self._workers):
@@ -274,8 +288,10 @@ class Processes:
             selector.register(worker.out, selectors.EVENT_READ)
 
     def _look(self, worker: Worker, waiting: deque[tuple[Cell, int]]) -> Iterator[tuple[Cell, Answer]]:
-        """Yield the cell of a worker with what became of it, unless it runs on or is to be begun again."""
+        """Yield what a worker has found, and its cell unless that runs on or is to be begun again."""
         answer, cell = worker.read(), worker.cell
+        yield from worker.kept
+        worker.kept = []
         if cell is None:
             return
         if answer is None and worker.dead:

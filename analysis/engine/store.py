@@ -12,8 +12,9 @@ import logging
 import os
 import sqlite3
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -87,12 +88,20 @@ class Store(ABC):
         """Keep what became of cells, in place of what was known of them; it is safe when this returns."""
 
     @abstractmethod
+    def rename(self, cells: Iterable[Cell]) -> None:
+        """Let what is known of cells bear their names and arguments where another function has found it."""
+
+    @abstractmethod
     def forget(self, keys: Iterable[str]) -> None:
         """Drop what is known of these cells."""
 
     @abstractmethod
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield all that is kept, as :func:`read_rows` does."""
+    def rows(self, function: str | None = None) -> Iterator[dict[str, Any]]:
+        """Yield what a function of cells has found, or all that is kept, as :func:`read_rows` does."""
+
+    def look(self, key: str) -> Answer | None:
+        """Return what is known of one cell, and note that it was used; None if nothing is."""
+        return self.known([key]).get(key)
 
     @abstractmethod
     def close(self) -> None:
@@ -209,6 +218,13 @@ class Database(Store):
         values = [[json.dumps(row[name]) if name in DEEP else row[name] for name in COLUMNS] for row in rows]
         self._do_all(f"INSERT OR REPLACE INTO cell VALUES ({marks})", values)  # noqa: S608
 
+    def rename(self, cells: Iterable[Cell]) -> None:
+        """Let what is known of cells bear their names and arguments where another function has found it."""
+        statement = "UPDATE cell SET name = ?, function = ?, arguments = ? WHERE key = ? AND function <> ?"
+        told = ((one, json.dumps(dict(one.arguments))) for one in cells)
+        rows = [[_printable(one.name), one.function, told, one.key, one.function] for one, told in told]
+        self._do_all(statement, rows)
+
     def forget(self, keys: Iterable[str]) -> None:
         """Drop what is known of these cells, and give back the room that it took."""
         dropped = [[key] for key in keys]
@@ -216,9 +232,9 @@ class Database(Store):
             self._do_all("DELETE FROM cell WHERE key = ?", dropped)
             self._do("VACUUM")
 
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield all that is kept, sorted by key."""
-        return _rows_of(self.path, self._file)
+    def rows(self, function: str | None = None) -> Iterator[dict[str, Any]]:
+        """Yield what a function of cells has found, or all that is kept, sorted by key."""
+        return _rows_of(self.path, self._file, function)
 
     def close(self) -> None:
         """Let others write."""
@@ -274,9 +290,9 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
     return file
 
 
-def _rows_of(path: Path, file: sqlite3.Connection) -> Iterator[dict[str, Any]]:
+def _rows_of(path: Path, file: sqlite3.Connection, function: str | None = None) -> Iterator[dict[str, Any]]:
     with _told(path):
-        for values in file.execute(f"{SELECT} ORDER BY key"):
+        for values in file.execute(f"{SELECT} WHERE ? IN (function, '') ORDER BY key", [function or ""]):
             yield _read(path, values)
 
 
@@ -323,6 +339,16 @@ class Journal(Store):
         """Keep what became of cells, in place of what was known of them; it is safe when this returns."""
         self._append([_row(cell, answer, self._use) for cell, answer in answers])
 
+    def rename(self, cells: Iterable[Cell]) -> None:
+        """Let what is known of cells bear their names and arguments where another function has found it."""
+        changed = [
+            self._rows[cell.key]
+            | {"name": _printable(cell.name), "function": cell.function, "arguments": dict(cell.arguments)}
+            for cell in cells
+            if cell.key in self._rows and self._rows[cell.key]["function"] != cell.function
+        ]
+        self._append(changed)
+
     def forget(self, keys: Iterable[str]) -> None:
         """Drop what is known of these cells, and give back the room that it took."""
         dropped = set(keys)
@@ -330,9 +356,10 @@ class Journal(Store):
         self._file.close()
         self._begin()
 
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield all that is kept, sorted by key."""
-        return iter([self._rows[key] for key in sorted(self._rows)])
+    def rows(self, function: str | None = None) -> Iterator[dict[str, Any]]:
+        """Yield what a function of cells has found, or all that is kept, sorted by key."""
+        rows = [self._rows[key] for key in sorted(self._rows)]
+        return iter([row for row in rows if function in {None, row["function"]}])
 
     def close(self) -> None:
         """Let others write."""
@@ -451,6 +478,27 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
         file = _connect(path, "ro&immutable=1")
     with closing(file):
         return list(_rows_of(path, file))
+
+
+@contextmanager
+def looking(path: Path) -> Iterator[Callable[[str], Answer | None]]:
+    """Let results be looked up by their keys in a store that another process has open for writing.
+
+    What the function returns is None for a key that is not there; of lines of JSON it knows those that were
+    there when it was first asked. It raises an InputError for what is damaged.
+    """
+    if path.suffix == JOURNAL:
+        rows = cache(lambda: {row["key"]: row for row in _lines(path)})
+        yield lambda key: _answer(rows()[key]) if key in rows() else None
+        return
+
+    def look(key: str) -> Answer | None:
+        with _told(path):
+            found = file.execute(f"{SELECT} WHERE key = ?", [key]).fetchone()
+        return None if found is None else _answer(_read(path, found))
+
+    with closing(_connect(path, "ro")) as file:
+        yield look
 
 
 def _row(cell: Cell, answer: Answer, use: int) -> dict[str, Any]:

@@ -15,10 +15,14 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import asdict
 from importlib import import_module
+from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
 from ...models import stopwatch
+from .cells import Answer, Cell
 
 REPORT_EVERY = 0.2
 """Seconds between two reports of how far a cell is."""
@@ -75,13 +79,26 @@ def answer(task: dict[str, Any], out: Any) -> dict[str, Any]:
     try:
         function = find(task["function"])
         write(out, {"begun": True})
-        begin = stopwatch.now()
-        result = function(task["arguments"], _reporter(out))
+        with _keeping(task.get("store"), out):
+            begin = stopwatch.now()
+            result = function(task["arguments"], _reporter(out))
         message = {"result": result, "seconds": stopwatch.now() - begin}
         json.dumps(message)
     except (Exception, SystemExit):  # noqa: BLE001 - it is told to who handed out the cell
         return {"error": traceback.format_exc(), "seconds": stopwatch.now() - begin}
     return message
+
+
+def _keeping(store: str | None, out: Any) -> Any:
+    """Let what a cell finds on its way be taken from a store, and be told to who writes it."""
+    if store is None:
+        return nullcontext()
+    from .kept import keeping_in
+
+    def tell(cell: Cell, answer: Answer) -> None:
+        write(out, {"kept": asdict(cell), "result": answer.result, "seconds": answer.seconds})
+
+    return keeping_in(Path(store), tell)
 
 
 def find(name: str) -> Callable[..., Any]:

@@ -14,7 +14,6 @@ import json
 import logging
 import os
 import statistics
-import sys
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -25,8 +24,20 @@ from typing import TYPE_CHECKING, Any
 
 from . import api
 from .analysis.engine import cells
-from .analysis.engine.cells import Answer, Cell, State, hash_of, key_of, source_of, source_of_module
+from .analysis.engine.cells import Answer, Cell, State, hash_of, key_of
 from .analysis.engine.engine import Executor, Progress, run_cells
+from .analysis.engine.identity import (
+    PLAYED,
+    SOLVED,
+    key_for,
+    parts_of_optimum,
+    parts_of_run,
+    settings_of,
+    source_for,
+    told_of_optimum,
+    told_of_run,
+)
+from .analysis.engine.kept import CHECK, intact, signed
 from .analysis.engine.processes import Limits, Processes
 from .analysis.engine.store import Store, open_store, place_of, read_rows
 from .models.base import InputError, Instance, need, path_of, read_text, refuse_unknown, regular
@@ -104,22 +115,6 @@ def _contents(file: str | None, trace: str | None) -> str:
     return ""
 
 
-def _source(problem: str, function: Callable[..., Any], layers: tuple[str, ...], *others: Any) -> str:
-    """Return a hash of the source that matters to cells of a problem.
-
-    That is the function that runs them, all in these layers that is not of another problem, and what others
-    have brought: those that the problem, or one of ``others``, comes from.
-    """
-    record = find(problem)
-    modules = {getattr(one, "func", one).__module__ for one in (*others, record.part("instance"))}
-    foreign = sorted(module for module in modules if module.partition(".")[0] != __package__)
-    return key_of(
-        source=source_of(layers, (record.room,)),
-        function=inspect.getsource(function),
-        foreign=[source_of_module(module) for module in foreign],
-    )
-
-
 # What a worker does.
 
 
@@ -142,11 +137,11 @@ def describe(arguments: Mapping[str, Any], _report: Callable[[float], None]) -> 
 
 
 def played(arguments: Mapping[str, Any], report: Callable[[float], None]) -> dict[str, Any]:
-    """Play a policy; return its total, how many decisions were infeasible, seconds, and what is measured."""
+    """Play a policy; return what :func:`told_of_run` tells, signed."""
     instance = _instance(arguments)
     problem = find(instance.problem)
     policy = api.make_policy(arguments["policy"], instance.problem)
-    if key_of(settings=_settings(policy)) != arguments["settings"]:
+    if key_of(settings=settings_of(policy)) != arguments["settings"]:
         raise InputError(f"policy: {policy.name}: a file that it names is not the one that the plan meant")
     events = getattr(instance.setting, "slots", getattr(instance.setting, "horizon", None))
     measures = problem.part("measures") if problem.has("measures") else None
@@ -158,29 +153,16 @@ def played(arguments: Mapping[str, Any], report: Callable[[float], None]) -> dic
         enforce=policy.traits.feasible,
         progress=lambda event: report(event / events if events else 0.0),
     )
-    return {
-        "total": run.total,
-        "events": len(run.rewards),
-        "infeasible": run.infeasible,
-        "seconds": run.seconds,
-        "measures": {} if measures is None else measures(instance, run.decisions),
-    }
+    measured = {} if measures is None else measures(instance, run.decisions)
+    return signed(arguments["key"], told_of_run(run, measured))
 
 
 def solved(arguments: Mapping[str, Any], report: Callable[[float], None]) -> dict[str, Any]:
-    """Solve an instance; return value, bound and gap, why and how it stopped, and seconds."""
+    """Solve an instance; return what :func:`told_of_optimum` tells, signed."""
     instance = _instance(arguments)
     options = arguments["options"]
     optimum = api.solve(instance, arguments["oracle"], progress=lambda part, _note: report(part), **options)
-    return {
-        "value": optimum.value,
-        "bound": optimum.bound,
-        "gap": optimum.gap,
-        "why_stopped": optimum.why_stopped.value,
-        "method": optimum.method,
-        "seconds": optimum.seconds,
-        "scale": optimum.scale,
-    }
+    return signed(arguments["key"], told_of_optimum(optimum))
 
 
 # What a plan asks for.
@@ -239,26 +221,21 @@ class Block:
     @property
     def sorts(self) -> list[Sort]:
         """What is run on every instance."""
-        found = []
-        for name, options in self.oracles:
-            entry = api.list_oracles(self.problem)[name.partition(":")[0]]
-            source = _source(self.problem, solved, ("models", "oracles"), entry.function)
-            told: dict[str, Any] = {"oracle": name.partition(":")[0], "options": options}
-            found.append(Sort(name, "solved", {**told, "asked": name}, {**told, "source": source}))
-        measures = _measuring(self.problem)
+        record, found = find(self.problem), []
+        kind = record.part("instance")
+        for asked, options in self.oracles:
+            name = asked.partition(":")[0]
+            function = api.list_oracles(self.problem)[name].function
+            parts = parts_of_optimum(name, function, options, kind)
+            found.append(Sort(asked, SOLVED, {"oracle": name, "options": options, "asked": asked}, parts))
+        measures = record.part("measures") if record.has("measures") else None
         for spec in self.policies:
             policy = api.make_policy(spec, self.problem)
-            source = _source(self.problem, played, ("models", "online"), policy)
             for seed in self.policy_seeds if policy.traits.randomised else (0,):
-                settings = _settings(policy)
-                told = {"policy": spec, "policy_seed": seed, "settings": key_of(settings=settings)}
-                parts = {
-                    "settings": settings,
-                    "policy_seed": seed,
-                    "source": source,
-                    "measures": measures,
-                }
-                found.append(Sort(spec, "played", told, parts))
+                parts = parts_of_run(policy, seed, kind, measures)
+                settings = key_of(settings=parts["settings"])
+                told = {"policy": spec, "policy_seed": seed, "settings": settings}
+                found.append(Sort(spec, PLAYED, told, parts))
         return found
 
 
@@ -274,8 +251,8 @@ class Sort:
     def cell(self, made: Cell, digest: str) -> Cell:
         """Return the cell that runs it on what another cell has made."""
         problem = made.arguments["recipe"]["problem"]
-        key = key_of(kind=self.function, problem=problem, digest=digest, parts=self.parts)
-        who = {**made.arguments, "digest": digest, "source": self.parts["source"][:8]}
+        key = key_for(self.function, problem, digest, self.parts)
+        who = {**made.arguments, "digest": digest, "source": self.parts["source"][:8], "key": key}
         return Cell(key, f"{self.name} on {made.name}", SWEPT + self.function, {**who, **self.arguments})
 
 
@@ -345,28 +322,6 @@ def _recipes(problem: str, data: Mapping[str, Any]) -> list[Recipe]:
     return [Recipe(problem, dict(zip(lists, values, strict=True)), trace=trace) for values in combined]
 
 
-def _measuring(problem: str) -> str:
-    """Return a hash of the source of what measures runs of a problem; empty if nothing does."""
-    if not find(problem).has("measures"):
-        return ""
-    module = sys.modules[find(problem).part("measures").__module__]
-    return key_of(source=inspect.getsource(module))
-
-
-def _settings(policy: Any) -> list[Any]:
-    """Return the class of a policy and all its settings; of a file that one names, what it holds."""
-    found: list[Any] = [type(policy).__module__, type(policy).__qualname__]
-    for field in dataclasses.fields(policy) if dataclasses.is_dataclass(policy) else ():
-        if not field.init:
-            continue
-        value = getattr(policy, field.name)
-        held = Path(value) if isinstance(value, str | os.PathLike) else None
-        if held is not None and held.is_file():
-            value = hash_of([held], held.parent)
-        found.append([field.name, value if isinstance(value, int | float | str | None) else repr(value)])
-    return found
-
-
 @dataclass(frozen=True)
 class Plan:
     """What is crossed with what, and what a cell may take.
@@ -434,7 +389,8 @@ class Plan:
         contents = cache(_contents)
         found = []
         for block in self.blocks:
-            source = _source(block.problem, describe, ("models",))
+            kind = find(block.problem).part("instance")
+            source = source_for(block.problem, describe, ("models",), kind)
             recipes = block.recipes
             found += [(block, one.cell(contents(one.file, one.trace), source)) for one in recipes]
         return found
@@ -552,7 +508,9 @@ def _run(
         executor,
         retry=retry,
         progress=lambda fraction, text: tell(share + (1.0 - share) * fraction, text),
+        believe=_believed,
     )
+    store.rename(cells)
     return _rows(instances, cells, described | answers)
 
 
@@ -642,7 +600,16 @@ def _kind(arguments: Mapping[str, Any]) -> str:
 
 def _answers(rows: Iterable[Mapping[str, Any]]) -> dict[str, Answer]:
     names = ("result", "error", "seconds", "attempts")
-    return {row["key"]: Answer(State(row["state"]), *(row[name] for name in names)) for row in rows}
+    found = {row["key"]: Answer(State(row["state"]), *(row[name] for name in names)) for row in rows}
+    return {key: answer for key, answer in found.items() if _believed(key, answer)}
+
+
+def _believed(key: str, answer: Answer) -> bool:
+    """Return whether an answer is whole, if it is signed; say so if it is not."""
+    if not isinstance(answer.result, dict) or CHECK not in answer.result or intact(key, answer.result):
+        return True
+    log.warning("what is kept as %s is damaged, or of something else: it is left out", key)
+    return False
 
 
 def _known(row: Mapping[str, Any]) -> bool:

@@ -81,6 +81,21 @@ class Stores(RuleBasedStateMachine):
         self.used |= dict.fromkeys(wanted, self.opened)
 
     @rule(keys=st.sets(KEYS))
+    def rename(self, keys: set[str]) -> None:
+        named = {key: cell("logs", key, n=2) for key in keys}
+        for one in self.stores:
+            one.rename(named.values())
+        self.kept |= {key: (named[key], self.kept[key][1]) for key in keys & self.kept.keys()}
+
+    @rule(key=KEYS)
+    def look(self, key: str) -> None:
+        wanted = self.kept[key][1] if key in self.kept else None
+        assert [one.look(key) for one in self.stores] == [wanted, wanted]
+        with store.looking(self.paths[0]) as first, store.looking(self.paths[1]) as second:
+            assert (first(key), second(key)) == (wanted, wanted)
+        self.used |= {key: self.opened} if wanted else {}
+
+    @rule(keys=st.sets(KEYS))
     def forget(self, keys: set[str]) -> None:
         for one in self.stores:
             one.forget(keys)
@@ -115,6 +130,12 @@ class Stores(RuleBasedStateMachine):
         rows = [[*one.rows()] for one in self.stores]
         assert rows[0] == rows[1] == store.read_rows(self.paths[0]) == store.read_rows(self.paths[1])
         assert [row["key"] for row in rows[0]] == sorted(self.kept)
+        told = [(row["name"], row["function"], row["arguments"]) for row in rows[0]]
+        named = [self.kept[key][0] for key in sorted(self.kept)]
+        assert told == [(one.name, one.function, one.arguments) for one in named]
+        for function in ("engine_cells:logs", "engine_cells:square"):
+            some = [row for row in rows[0] if row["function"] == function]
+            assert [[*one.rows(function)] for one in self.stores] == [some, some]
         assert {row["key"]: row["used"] for row in rows[0]} == {key: self.used[key] for key in self.kept}
 
     def teardown(self) -> None:

@@ -4,9 +4,11 @@ import io
 import math
 import re
 import shutil
+import sys
 import time
 import tomllib
 from collections.abc import Iterator
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -17,10 +19,17 @@ import pytest
 
 import clairvoyant as cv
 from clairvoyant import sweeping
-from clairvoyant.analysis.engine import worker
+from clairvoyant.analysis.admission import experiments as admission
+from clairvoyant.analysis.allocation import experiments as allocation
+from clairvoyant.analysis.engine import identity, worker
 from clairvoyant.analysis.engine.cells import Answer, Cell, State, source_of
+from clairvoyant.analysis.engine.identity import settings_of
+from clairvoyant.analysis.engine.kept import keeping
+from clairvoyant.analysis.engine.store import open_store
+from clairvoyant.analysis.placement import experiments as placement
 from clairvoyant.analysis.plots import to_svg
 from clairvoyant.analysis.results import _point, plot_results
+from clairvoyant.analysis.selection import experiments as selection
 from clairvoyant.analysis.statistics import mean_interval
 from clairvoyant.models.base import InputError
 from clairvoyant.problems import problems, rival
@@ -186,7 +195,7 @@ def test_settings_and_seeds_are_told_apart_by_what_they_mean() -> None:
     base = SMALL | {"problem": "allocation", "policies": ["ogasched"]}
     (key,) = keys(base)
     assert keys(base | {"policies": ["allocation/ogasched"]}) == [key]
-    default = next(iter(sweeping._settings(cv.make_policy("ogasched"))[2:]))
+    default = next(iter(settings_of(cv.make_policy("ogasched"))[2:]))
     assert keys(base | {"policies": [f"ogasched:{default[0]}={str(default[1]).lower()}"]}) == [key]
     assert keys(base | {"policies": ["ogasched:step=decay"]}) != [key]
     assert keys(base | {"policy_seeds": [7]}) == [key]  # it draws nothing
@@ -223,17 +232,17 @@ def test_a_change_of_the_source_concerns_what_depends_on_it(monkeypatch: pytest.
         def source(layers: tuple[str, ...], rooms: tuple[str, ...]) -> str:
             return real(layers, rooms) + ("new" if layer in layers and room in rooms else "")
 
-        monkeypatch.setattr(sweeping, "source_of", source)
+        monkeypatch.setattr(identity, "source_of", source)
         return [one != other for one, other in zip(before, keys(*blocks), strict=True)]
 
     assert changed("models", "placement") == [True, True, False, False]
     assert changed("online", "placement") == [False, True, False, False]
     assert changed("oracles", "allocation") == [False, False, True, False]
-    monkeypatch.setattr(sweeping, "source_of", real)
+    monkeypatch.setattr(identity, "source_of", real)
     with monkeypatch.context() as patch:
-        patch.setattr(sweeping, "solved", swept)
+        patch.setattr(identity, "told_of_optimum", swept)
         assert [one != other for one, other in zip(before, keys(*blocks), strict=True)] == [True, False] * 2
-    monkeypatch.setattr(sweeping, "_measuring", lambda problem: "new" if problem == "placement" else "")
+    monkeypatch.setattr(identity, "_module_text", lambda _module: "new")
     assert [one != other for one, other in zip(before, keys(*blocks), strict=True)] == [
         False,
         True,
@@ -305,6 +314,108 @@ def test_a_forecast_does_nothing_and_knows_what_there_is(store: Path) -> None:
     swept(store, plan["sweep"][0])
     found = sweeping.forecast(plan, store)
     assert (found.cells, found.done, found.unmade, found.seconds) == (4, 4, 0, 0.0)
+
+
+# What audits and sweeps share
+
+AUDITED: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]] = {
+    "selection": (
+        selection.played,
+        (selection.ESDP_LN, selection.Setup("tiny"), 3),
+        {"policies": ["esdp:g=log"]},
+    ),
+    "allocation": (
+        allocation.rewards,
+        (allocation.TABLE_1, allocation.Setup("tiny"), 3),
+        {"policies": ["ogasched:step=decay,start_at=fair"]},
+    ),
+    "admission": (
+        admission.outcome,
+        (admission.DORM, admission.Setup(5, 10, 3, 3), 3),
+        {"policies": ["dorm:gap=0.2,nodes=1"]},
+    ),
+    "placement": (
+        placement.outcome,
+        (placement.TETRIS, placement.Setup(5), 3),
+        {"policies": ["tetris"]},
+    ),
+    "selection, optimum": (
+        selection.optimum,
+        (selection.Setup("tiny"), 3),
+        {"oracles": ["clairvoyant:dp"], "gap": 1e-8},
+    ),
+    "allocation, optimum": (
+        allocation.optimum,
+        (allocation.Setup("tiny"), 3),
+        {"oracles": ["stationary"]},
+    ),
+    "placement, optimum": (
+        placement.optimum,
+        (placement.Setup(3), 3),
+        {"oracles": ["offline"], "gap": 0.0, "time_limit": 600.0},
+    ),
+}
+"""What a claim asks for, and the block of a plan that asks for the same."""
+
+
+def asked(what: str, folder: Path) -> tuple[Any, dict[str, Any]]:
+    """Return what makes a run or an optimum of a claim, and the block that does."""
+    function, arguments, block = AUDITED[what]
+    instance = sys.modules[function.__module__].instance(*arguments[-2:])
+    instance.save(folder / "instance.json")
+    whole = {"problem": instance.problem, "files": [str(folder / "instance.json")], **block}
+    return partial(function.__wrapped__, *arguments), whole
+
+
+@pytest.mark.parametrize("name", ["a.sqlite", "a.jsonl"])
+@pytest.mark.parametrize("what", AUDITED)
+def test_a_sweep_takes_what_an_audit_has_found(what: str, name: str, tmp_path: Path) -> None:
+    find, block = asked(what, tmp_path)
+    store = tmp_path / name
+    with open_store(store) as opened, keeping(opened.look, lambda *kept: opened.add([kept])):
+        find()
+    assert len(cv.results(store)) == 0
+    frame, ran = swept(store, block)
+    assert ran == ["instance.json"]
+    fresh, ran = swept(tmp_path / "fresh.sqlite", block)
+    assert len(ran) == 2
+    pd.testing.assert_frame_equal(frame.drop(columns=TIMES), fresh.drop(columns=TIMES))
+    assert cv.results(store).equals(frame)
+    for other in ({"policy_seeds": [5]}, {"gap": 0.5}):
+        assert len(swept(store, block | other)[1]) == ("gap" in other and "oracles" in block)
+
+
+@pytest.mark.parametrize("what", AUDITED)
+def test_an_audit_takes_what_a_sweep_has_found_where_that_is_enough(
+    what: str, store: Path, tmp_path: Path
+) -> None:
+    find, block = asked(what, tmp_path)
+    frame, _ = swept(store, block)
+    handed: list[Cell] = []
+
+    with open_store(store) as opened:
+
+        def keep(cell: Cell, answer: Answer) -> None:
+            handed.append(cell)
+            opened.add([(cell, answer)])
+
+        with keeping(opened.look, keep):
+            find()
+    assert len(handed) == (what != "allocation, optimum")  # a sweep keeps no rewards, decisions or slots
+    assert cv.results(store).equals(frame)
+
+
+def test_what_is_damaged_in_a_store_is_computed_anew(store: Path, caplog: pytest.LogCaptureFixture) -> None:
+    frame, _ = swept(store, SMALL)
+    with open_store(store) as opened:
+        row = next(row for row in opened.rows() if "total" in row["result"])
+        wrong = Answer(State.DONE, row["result"] | {"total": 1e9})
+        opened.add([(Cell(row["key"], row["name"], row["function"], row["arguments"]), wrong)])
+    assert len(cv.results(store)) == 1
+    assert f"what is kept as {row['key']} is damaged" in caplog.text
+    again, ran = swept(store, SMALL)
+    assert ran == [row["name"]]
+    pd.testing.assert_frame_equal(again.drop(columns=TIMES), frame.drop(columns=TIMES))
 
 
 # Plans that are none
