@@ -116,8 +116,9 @@ def run_audit(
         The distributions that bring the claims which are not ours, by id. What their checks raise does not
         keep others from being checked.
     store
-        File in which findings are kept for every later audit, and from which they are taken. By default one
-        in ``out`` that is deleted when the audit is complete.
+        File in which findings, and the runs and optima that they rest on, are kept for every later audit and
+        sweep, and from which they are taken. By default one in ``out`` that is deleted when the audit is
+        complete.
 
     Raises
     ------

@@ -28,8 +28,11 @@ from clairvoyant.analysis.engine import identity, kept
 from clairvoyant.analysis.engine.cells import Answer, Cell, State, source_of
 from clairvoyant.analysis.engine.store import looking, open_store, read_rows
 from clairvoyant.analysis.placement import experiments as placement
+from clairvoyant.analysis.placement import measures
 from clairvoyant.analysis.selection import experiments as selection
 from clairvoyant.models.base import InputError
+from clairvoyant.online.base import Policy
+from clairvoyant.online.play import Run, play
 
 TEN_JOBS = admission.Setup(10, 12, 3, 3)
 FEW = placement.Setup(4, None, 3.0, size="tiny")
@@ -121,7 +124,7 @@ def test_what_is_taken_from_a_store_is_what_is_computed(what: str) -> None:
 # What is told apart
 
 
-def names(memory: Memory, *calls: Callable[[], Any]) -> list[str]:
+def names(memory: Memory, *calls: Callable[[], object]) -> list[str]:
     with memory.open() as handed:
         for call in calls:
             call()
@@ -155,7 +158,7 @@ def test_the_seed_of_who_draws_at_random_matters(
 
 
 def test_rounds_and_limits_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = [
+    calls: list[Callable[[], object]] = [
         partial(admission.bound.__wrapped__, TEN_JOBS, 3),
         partial(admission.searched.__wrapped__, TEN_JOBS, 3),
         partial(placement.optimum.__wrapped__, FEW, 3),
@@ -224,7 +227,6 @@ def test_the_source_of_a_reduction_is_that_of_all_it_names_in_analyses(
     with monkeypatch.context() as patch:
         patch.setattr(placement, "followed", placement.instance.__wrapped__)
         assert source() != before
-    measures = sys.modules[placement.measures_of.__module__]
     for name, value in (("MINUTE", 1), ("gpu_ticks", placement.instance.__wrapped__)):
         with monkeypatch.context() as patch:
             patch.setattr(measures, name, value)
@@ -423,10 +425,12 @@ def test_one_worker_keeps_runs_too(
         return Finding(Verdict.HOLDS, repr(found.sum()))
 
     made: list[str] = []
-    play = kept.play
-    monkeypatch.setattr(
-        kept, "play", lambda who, *rest, **more: made.append(who.name) or play(who, *rest, **more)
-    )
+
+    def counted(who: Policy, *rest: Any, **more: Any) -> Run[Any]:
+        made.append(who.name)
+        return play(who, *rest, **more)
+
+    monkeypatch.setattr(kept, "play", counted)
     claim = Claim("a/x", "here", "says", "how", Verdict.HOLDS, check)
     store = tmp_path / "s.sqlite"
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 )
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of everything random.")
 @click.option("--workers", type=click.IntRange(min=1), help="Processes; by default one per core.")
-@click.option("--store", type=FILE, help="File in which findings are kept for every later audit.")
+@click.option("--store", type=FILE, help="File in which findings and runs are kept.")
 @as_json
 def audit(
     problems: Sequence[str],
@@ -55,7 +55,7 @@ def audit(
     The exit status is 1 if a verdict differs from the expected one, or if the check of another distribution
     fails, which keeps no others from being checked. An interrupted audit goes on where it stopped when the
     same command is given again. With --store, whatever has been found before is taken from there, if mode,
-    seed and source are the same.
+    seed and source are the same, and runs and optima if what they depend on is, as with a sweep.
     """
     from .. import _own, api
     from .. import problems as known
