@@ -3,19 +3,10 @@
 from __future__ import annotations
 
 from ...models.placement.generate import generate
-from ..claim import Claim, Table, instance_table
-from . import evaluation, learned_cases, learned_ours, learning, model, network, objective, theory
+from ..claim import Table, instance_table
+from .claims import CLAIMS
 
-CLAIMS: list[Claim] = [
-    *model.CLAIMS,
-    *theory.CLAIMS,
-    *network.CLAIMS,
-    *objective.CLAIMS,
-    *evaluation.CLAIMS,
-    *learning.CLAIMS,
-    *learned_cases.CLAIMS,
-    *learned_ours.CLAIMS,
-]
+__all__ = ["CLAIMS", "facts"]
 
 
 def facts(mode: str, seed: int) -> list[Table]:

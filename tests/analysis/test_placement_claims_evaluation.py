@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from clairvoyant.analysis.claim import Claim, Context, Verdict
 from clairvoyant.analysis.experiments import Statement
-from clairvoyant.analysis.placement import evaluation, experiments
+from clairvoyant.analysis.placement import experiments
+from clairvoyant.analysis.placement.claims import evaluation
 from clairvoyant.analysis.placement.experiments import FIFO_C, FIFO_FF, JCT, OURS, SJF_C, Setup
 from clairvoyant.analysis.placement.measures import measures
 from clairvoyant.analysis.statistics import Interval, Paired, paired

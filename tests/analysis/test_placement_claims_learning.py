@@ -21,7 +21,8 @@ from clairvoyant.analysis import claim as claims
 from clairvoyant.analysis import experiments as shared
 from clairvoyant.analysis.claim import Claim, Context, Finding, Verdict
 from clairvoyant.analysis.experiments import policy_seed
-from clairvoyant.analysis.placement import learned_cases, learned_ours, learning, trained
+from clairvoyant.analysis.placement.claims import learned_cases, learned_ours, learning, trained
+from clairvoyant.analysis.placement.claims.trained import Group, Versus
 from clairvoyant.analysis.placement.experiments import (
     FIFO_C,
     FIFO_FF,
@@ -31,7 +32,6 @@ from clairvoyant.analysis.placement.experiments import (
     instance,
     outcome,
 )
-from clairvoyant.analysis.placement.trained import Group, Versus
 from clairvoyant.analysis.statistics import Interval, Paired
 from clairvoyant.api import audit
 from clairvoyant.cli.commands import main

@@ -14,7 +14,7 @@ from scipy.stats import multivariate_normal
 
 from clairvoyant.analysis.claim import Claim, Context, Finding
 from clairvoyant.analysis.placement import formulas as kernels
-from clairvoyant.analysis.placement import network, objective
+from clairvoyant.analysis.placement.claims import network, objective
 from clairvoyant.models.base import InputError
 from clairvoyant.models.placement.instance import PlacementInstance
 

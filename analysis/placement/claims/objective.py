@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..claim import Claim, Context, Finding, Table, Verdict, amended_if, holds_if
-from ..experiments import track
-from .formulas import clipped, log_density, printed_clipped, printed_log_density
+from ...claim import Claim, Context, Finding, Table, Verdict, amended_if, holds_if
+from ...experiments import track
+from ..formulas import clipped, log_density, printed_clipped, printed_log_density
 from .network import HIDDEN, PENDING, draws_of
 
 BOUND = 0.2

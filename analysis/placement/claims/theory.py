@@ -10,22 +10,22 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ...models.base import Origin
-from ...models.placement import kernels
-from ...models.placement.generate import generate
-from ...models.placement.instance import PlacementInstance, taken_schedule
-from ...models.placement.jobs import TICKS
-from ...models.placement.reward import Meter, aligned_rewards, printed_rewards, unavoidable
-from ...models.placement.schedule import NOTHING, Schedule
-from ...models.placement.setting import Observation, Setting
-from ...models.placement.simulator import Simulator
-from ...online.base import Policy, Traits
-from ...online.placement import POLICIES, FifoConsolidate, FifoFirstFit, FifoLoadBalance
-from ...online.play import play
-from ..claim import Claim, Context, Figure, Finding, Table, Verdict, amended_if, holds_if
-from ..experiments import policy_seed, positive, seeds, spread, track
-from ..plots import name_axes, new_figure, to_svg
-from .measures import gpu_ticks
+from ....models.base import Origin
+from ....models.placement import kernels
+from ....models.placement.generate import generate
+from ....models.placement.instance import PlacementInstance, taken_schedule
+from ....models.placement.jobs import TICKS
+from ....models.placement.reward import Meter, aligned_rewards, printed_rewards, unavoidable
+from ....models.placement.schedule import NOTHING, Schedule
+from ....models.placement.setting import Observation, Setting
+from ....models.placement.simulator import Simulator
+from ....online.base import Policy, Traits
+from ....online.placement import POLICIES, FifoConsolidate, FifoFirstFit, FifoLoadBalance
+from ....online.play import play
+from ...claim import Claim, Context, Figure, Finding, Table, Verdict, amended_if, holds_if
+from ...experiments import policy_seed, positive, seeds, spread, track
+from ...plots import name_axes, new_figure, to_svg
+from ..measures import gpu_ticks
 
 LEVELS = ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0))
 """kappa and eta of the small instances."""

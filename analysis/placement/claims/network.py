@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...models.placement.generate import generate
-from ...models.placement.instance import PlacementInstance
-from ...models.placement.placing import place
-from ...online.placement import FifoConsolidate, FifoFirstFit
-from ..claim import Claim, Context, Figure, Finding, Table, Verdict, amended_if, holds_if
-from ..experiments import curves, seeds, track
-from ..plots import name_axes, new_figure, plot_bands, to_svg
-from .formulas import (
+from ....models.placement.generate import generate
+from ....models.placement.instance import PlacementInstance
+from ....models.placement.placing import place
+from ....online.placement import FifoConsolidate, FifoFirstFit
+from ...claim import Claim, Context, Figure, Finding, Table, Verdict, amended_if, holds_if
+from ...experiments import curves, seeds, track
+from ...plots import name_axes, new_figure, plot_bands, to_svg
+from ..formulas import (
     Fusion,
     adjacency,
     distances,

@@ -9,18 +9,18 @@ from itertools import combinations
 
 import numpy as np
 
-from ...models.placement.generate import generate
-from ...models.placement.instance import PlacementInstance
-from ...models.placement.placing import place
-from ...models.placement.setting import Observation
-from ...online.base import Policy, Traits
-from ...online.play import play, policy_stream
-from ...oracles.base import Optimum
-from ..claim import Claim, Context, Figure, Finding, Table, Verdict, amended_if
-from ..experiments import Statement, all_of, policy_seed, positive, seeds, spread, track, verdict
-from ..plots import to_svg
-from ..statistics import Paired, mean_interval, paired
-from .experiments import (
+from ....models.placement.generate import generate
+from ....models.placement.instance import PlacementInstance
+from ....models.placement.placing import place
+from ....models.placement.setting import Observation
+from ....online.base import Policy, Traits
+from ....online.play import play, policy_stream
+from ....oracles.base import Optimum
+from ...claim import Claim, Context, Figure, Finding, Table, Verdict, amended_if
+from ...experiments import Statement, all_of, policy_seed, positive, seeds, spread, track, verdict
+from ...plots import to_svg
+from ...statistics import Paired, mean_interval, paired
+from ..experiments import (
     CLUSTERS,
     DRF_FF,
     DRF_LB,
@@ -58,9 +58,9 @@ from .experiments import (
     statement_table,
     versus,
 )
-from .gantt import gantt_panels
-from .measures import above, ratio
-from .model import TABLE_1
+from ..gantt import gantt_panels
+from ..measures import above, ratio
+from .table_1 import TABLE_1
 
 MOSA = Contender("MOSA", "mosa")
 MALO = Contender("MALO", "malo")

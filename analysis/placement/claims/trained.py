@@ -16,19 +16,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ...models.base import InputError
-from ...models.placement.instance import PlacementInstance, taken_schedule
-from ...models.placement.schedule import Schedule
-from ...models.placement.setting import Observation
-from ...models.placement.state import THOUSAND
-from ...online.placement import POLICIES
-from ...online.placement.learned import policies
-from ...online.placement.learned.plan import TEST, VALIDATION
-from ..claim import Claim, Context, Figure, Finding, Table, Verdict
-from ..experiments import SEEDS_APART, Statement, all_of, seeds, spread, track
-from ..plots import PALETTE, new_figure, plot_bars, to_svg
-from ..statistics import Interval, Paired, mean_band, mean_interval, paired
-from .experiments import (
+from ....models.base import InputError
+from ....models.placement.instance import PlacementInstance, taken_schedule
+from ....models.placement.schedule import Schedule
+from ....models.placement.setting import Observation
+from ....models.placement.state import THOUSAND
+from ....online.placement import POLICIES
+from ....online.placement.learned import policies
+from ....online.placement.learned.plan import TEST, VALIDATION
+from ...claim import Claim, Context, Figure, Finding, Table, Verdict
+from ...experiments import SEEDS_APART, Statement, all_of, seeds, spread, track
+from ...plots import PALETTE, new_figure, plot_bars, to_svg
+from ...statistics import Interval, Paired, mean_band, mean_interval, paired
+from ..experiments import (
     FEE,
     FIFO_C,
     JCT,
@@ -42,10 +42,10 @@ from .experiments import (
     p_value,
     shown,
 )
-from .measures import measures_of
+from ..measures import measures_of
 
 if TYPE_CHECKING:
-    from ...online.placement.learned.networks import Actor
+    from ....online.placement.learned.networks import Actor
 
 FEWEST = 2
 """Trainings of a design without which nothing is said about it: of one, the spread cannot be seen."""
@@ -185,8 +185,8 @@ def side_by_side(
 
     Without ``contention`` the networks see the same beta of all jobs, 0.5.
     """
-    from ...online.placement.learned.acting import Memory, act, one_thread
-    from ...online.placement.learned.features import Eyes
+    from ....online.placement.learned.acting import Memory, act, one_thread
+    from ....online.placement.learned.features import Eyes
 
     policy = learned(who)
     actor = with_history(policy.networks(), tau)
@@ -528,4 +528,4 @@ def held_out(context: Context) -> Context:
 
 
 if TYPE_CHECKING:
-    from ...online.placement.learned.features import Scene
+    from ....online.placement.learned.features import Scene

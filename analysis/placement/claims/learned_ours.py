@@ -7,10 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..claim import Claim, Context, Finding, Table, Verdict
-from ..experiments import Statement
-from .evaluation import as_amended
-from .experiments import (
+from ...claim import Claim, Context, Finding, Table, Verdict
+from ...experiments import Statement
+from ..experiments import (
     CLUSTERS,
     FEE,
     FIFO_LB,
@@ -23,7 +22,8 @@ from .experiments import (
     settled,
     statement_table,
 )
-from .measures import measures_of
+from ..measures import measures_of
+from .evaluation import as_amended
 from .trained import (
     CONTROLS,
     ESTIMATES,

@@ -12,18 +12,10 @@ from itertools import combinations
 
 import numpy as np
 
-from ..claim import Claim, Context, Finding, Table, Verdict
-from ..experiments import Statement, seeds, spread
-from ..statistics import mean_interval
-from .evaluation import (
-    LEVEL,
-    MALO,
-    MOSA,
-    RATES,
-    as_amended,
-    at_level,
-)
-from .experiments import (
+from ...claim import Claim, Context, Finding, Table, Verdict
+from ...experiments import Statement, seeds, spread
+from ...statistics import mean_interval
+from ..experiments import (
     CLUSTERS,
     FEE,
     HEURISTICS,
@@ -36,8 +28,16 @@ from .experiments import (
     settled,
     statement_table,
 )
-from .measures import above
-from .model import BASELINES, TABLE_1, column
+from ..measures import above
+from .evaluation import (
+    LEVEL,
+    MALO,
+    MOSA,
+    RATES,
+    as_amended,
+    at_level,
+)
+from .table_1 import BASELINES, TABLE_1, column
 from .trained import (
     CONTROLS,
     FIFO,

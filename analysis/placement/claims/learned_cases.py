@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...models.placement.instance import PlacementInstance
-from ...online.play import play, policy_stream
-from ..claim import Claim, Context, Figure, Finding, Table, Verdict, holds_if
-from ..experiments import Statement, policy_seed, seeds, spread, track
-from ..plots import new_figure, plot_bars, to_svg
-from .evaluation import PRINTED_BUDGETS, seconds_per_decision
-from .experiments import (
+from ....models.placement.instance import PlacementInstance
+from ....online.play import play, policy_stream
+from ...claim import Claim, Context, Figure, Finding, Table, Verdict, holds_if
+from ...experiments import Statement, policy_seed, seeds, spread, track
+from ...plots import new_figure, plot_bars, to_svg
+from ..experiments import (
     CLUSTERS,
     FIFO_FF,
     JCT,
@@ -29,8 +28,10 @@ from .experiments import (
     settled,
     statement_table,
 )
-from .measures import ratio
-from .model import INFERENCE, SLOWER, eight_machines, figure_6a
+from ..measures import ratio
+from .evaluation import PRINTED_BUDGETS, seconds_per_decision
+from .model import eight_machines, figure_6a
+from .table_1 import INFERENCE, SLOWER
 from .trained import (
     AT_PLAY,
     ESTIMATES,
@@ -56,7 +57,7 @@ from .trained import (
 )
 
 if TYPE_CHECKING:
-    from ...online.placement.learned.networks import Actor
+    from ....online.placement.learned.networks import Actor
 
 
 # --- Figure 5(c, d) -----------------------------------------------------------------------------------------
@@ -119,8 +120,8 @@ class Case(NamedTuple):
 
 def case(who: Contender, made: PlacementInstance, opening: Sequence[Sequence[tuple[int, int, int]]]) -> Case:
     """Return the answer of networks at the first epoch after an opening."""
-    from ...online.placement.learned.acting import Memory, act, one_thread
-    from ...online.placement.learned.features import Eyes
+    from ....online.placement.learned.acting import Memory, act, one_thread
+    from ....online.placement.learned.features import Eyes
 
     actor: Actor = with_history(learned(who).networks(), AT_PLAY)
     eyes = Eyes(made.setting, actor.design.sees_estimates)

@@ -1,0 +1,28 @@
+"""Claims of the DAS paper: its model, its trade-offs, its baselines, and the formulas of its networks."""
+
+from __future__ import annotations
+
+from ...claim import Claim
+from . import (
+    evaluation,
+    learned_cases,
+    learned_ours,
+    learning,
+    model,
+    network,
+    objective,
+    table_1,
+    theory,
+)
+
+CLAIMS: list[Claim] = [
+    *model.CLAIMS,
+    *table_1.CLAIMS,
+    *theory.CLAIMS,
+    *network.CLAIMS,
+    *objective.CLAIMS,
+    *evaluation.CLAIMS,
+    *learning.CLAIMS,
+    *learned_cases.CLAIMS,
+    *learned_ours.CLAIMS,
+]

@@ -1,0 +1,456 @@
+"""Claims about the model and its definitions, NP-hardness, the window, and the cases of Figure 6."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, combinations_with_replacement
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ....models.base import Origin
+from ....models.placement import kernels
+from ....models.placement.generate import generate
+from ....models.placement.instance import WINDOW, PlacementInstance, taken_schedule
+from ....models.placement.jobs import TICKS
+from ....models.placement.placing import place
+from ....models.placement.schedule import Schedule
+from ....models.placement.setting import Observation, Setting
+from ....online.base import Policy, Traits
+from ....online.placement import (
+    DrfFirstFit,
+    DrfLoadBalance,
+    FifoConsolidate,
+    FifoFirstFit,
+    FifoLoadBalance,
+    SjfConsolidate,
+    Tetris,
+)
+from ....oracles.base import Budget, WhyStopped
+from ....oracles.placement.exact import by_branch_and_bound
+from ...claim import Context, Finding, Register, Table, Verdict, amended_if, holds_if
+from ...experiments import curves, seeds, track
+from ..measures import measures_of
+from .theory import LEVELS, MINUTE, by_keys, cluster, every_end, schedule_by, small_instance
+
+claim = Register("placement")
+
+
+# Sec. 3: definitions
+
+
+def schedules(context: Context) -> Iterator[tuple[PlacementInstance, Schedule]]:
+    """Yield schedules of small random instances."""
+    for level in LEVELS:
+        for seed in track(context, seeds(context, 3, 5, 60)):
+            instance = small_instance(seed, level)
+            for number, (end, _) in enumerate(every_end(instance)):
+                if number % 50 == 0:
+                    yield instance, taken_schedule(end)
+
+
+@claim(
+    "definitions",
+    "Sec. 3",
+    Verdict.HOLDS,
+    says="The fee is p C n d, the JCT finish less submission; jobs run to their end, all instances at once, "
+    "and "
+    "start at an arrival or an end that leaves room for them.",
+    how="Schedules of small random instances, job by job.",
+)
+def definitions(context: Context) -> Finding:
+    wrong, count = {"fee": 0, "JCT": 0, "gang": 0, "epoch": 0}, 0
+    for instance, s in schedules(context):
+        count += 1
+        for name, broken in definitions_broken(instance, s).items():
+            wrong[name] += broken
+    return Finding(
+        holds_if(not any(wrong.values()), Verdict.REFUTED),
+        f"In {count} schedules fee, JCT, gangs and starts are as defined, job by job.",
+        {"schedules": count, **{f"jobs with a wrong {name}": value for name, value in wrong.items()}},
+        assumes="All schedules of small instances without and with communication and contention.",
+        proof="" if not any(wrong.values()) else "See the numbers.",
+    )
+
+
+def definitions_broken(instance: PlacementInstance, schedule: Schedule) -> dict[str, int]:
+    """Return how many jobs of a schedule break the definitions of Sec. 3, each worked out job by job."""
+    jobs, broken = instance.jobs, dict.fromkeys(("fee", "JCT", "gang", "epoch"), 0)
+    events = {*jobs.submit.tolist(), *schedule.finish.tolist()}
+    fees, times = instance.fees(schedule), instance.completion_times(schedule)
+    for i in range(len(jobs)):
+        start, finish = int(schedule.start[i]), int(schedule.finish[i])
+        gpus = int(jobs.instances[i]) * int(jobs.need[i, 0])
+        fee = instance.setting.price * gpus * (finish - start) / (3600 * TICKS)
+        broken["fee"] += bool(abs(fees[i] - fee) > 1e-12)
+        broken["JCT"] += bool(times[i] != (finish - int(jobs.submit[i])) / TICKS)
+        broken["gang"] += int(schedule.of_job(i)[:, 1].sum()) != int(jobs.instances[i])
+        broken["epoch"] += start not in events
+    return broken
+
+
+@claim(
+    "printed-sums",
+    "(3), Sec. 5.1.4",
+    Verdict.HOLDS_AMENDED,
+    says="The averages are sums over 0 to |J|, and 0 to N', divided by |J| and N'.",
+    how="The mean JCT of small random schedules against sums with one term more. Amended: as many terms as "
+    "what "
+    "they are divided by.",
+)
+def printed_sums(context: Context) -> Finding:
+    as_printed = amended = True
+    for instance, s in schedules(context):
+        times = instance.completion_times(s) / MINUTE
+        mean, more = measures_of(instance, s)["JCT (min)"], (times.sum() + times.min()) / len(times)
+        amended &= bool(abs(times.sum() / len(times) - mean) <= 1e-9 * mean)
+        as_printed &= bool(abs(more - mean) <= 1e-9 * mean)
+    return Finding(
+        amended_if(as_printed, amended, Verdict.REFUTED),
+        "As printed a mean has one term too many: even the least JCT, counted twice, moves it.",
+        assumes="Jobs are numbered from 1 or from 0; either way |J| + 1 terms name a job that is not there.",
+        remark="In (3) with N' = 1 the sum would have two terms.",
+        proof="See the check: a mean of |J| terms is the measure, one of |J| + 1 is not.",
+    )
+
+
+def slowed(gpus: int, eta: float) -> float:
+    """Return by how much a job is slowed down beside jobs on all other GPUs of its machine, simulated."""
+    rows = [(0.0, 60.0, 1, 1), *[(0.0, 600.0, 1, 1)] * (gpus - 1)]
+    instance = cluster(1, gpus, rows, (0.0, eta), origin="a full machine")
+    s = schedule_by(FifoFirstFit(), instance)
+    return float(s.finish[0] / instance.jobs.duration[0])
+
+
+def figure_1(eta: float) -> PlacementInstance:
+    """Return a job beside two light ones on 4 GPUs, and a heavy one that comes later (cf. Figure 1)."""
+    machine = {"gpus": 4, "cpus": 0, "memory": 0}
+    rows = [(0.0, 180.0, 1.0), (0.0, 600.0, 0.25), (0.0, 600.0, 0.25), (60.0, 600.0, 1.0)]
+    return PlacementInstance(
+        machines=[machine],
+        jobs=[
+            {
+                "submit": MINUTE * at,
+                "duration": MINUTE * takes,
+                "instances": 1,
+                "gpus": 1,
+                "cpus": 0,
+                "memory": 0,
+                "intensity": beta,
+            }
+            for at, takes, beta in rows
+        ],
+        slowdown={"communication": 0, "contention": eta},
+        origin=Origin("a job beside two light ones, and a heavy one that comes an hour later"),
+    )
+
+
+@claim(
+    "twofold-slowdown",
+    "Sec. 1, Figure 1",
+    Verdict.NOT_CHECKABLE,
+    says="A job that is placed on a machine later can slow another one down nearly twofold.",
+    how="What our model says, simulated; a measurement would be needed to check it.",
+    choices=("eta, how much jobs slow each other down: 0.5 and 1",),
+)
+def twofold_slowdown(_context: Context) -> Finding:
+    lines = []
+    for gpus in (4, 8):
+        for eta in (0.5, 1.0):
+            found, formula = slowed(gpus, eta), 1.0 + eta * (gpus - 1) / gpus
+            if abs(found - formula) > 1e-5:
+                raise RuntimeError(
+                    f"{gpus} GPUs, eta {eta:g}: slowed down by {found}, but should be by {formula}"
+                )
+            lines.append((gpus, eta, found, formula))
+    late = figure_1(1.0)
+    took = float(late.completion_times(schedule_by(FifoFirstFit(), late))[0]) / MINUTE
+    columns = ("GPUs", "eta", "simulated", "1 + eta (G - 1) / G")
+    return Finding(
+        Verdict.NOT_CHECKABLE,
+        "How much real jobs slow each other down is a measurement that no trace here has.",
+        {"Figure 1, job of 180 min, takes (min)": took},
+        tables=(
+            Table("Slowdown of a job on one GPU of a full machine, all intensities 1", columns, tuple(lines)),
+        ),
+        remark="In our model eta = 1 comes near twofold. A job of 3 h beside two light ones, which a heavy "
+        "one joins "
+        "after an hour, then takes longer than anybody could have told when it started.",
+    )
+
+
+# NP-hardness
+
+
+def packing(sizes: Sequence[int]) -> PlacementInstance:
+    """Return jobs of one second, one for each number and with as many GPUs, and two machines of half the sum.
+
+    All of them run at once, and take one second each in the system, if and only if the numbers can be split
+    into two parts of equal sum.
+    """
+    half = sum(sizes) // 2
+    job = {"submit": 0, "duration": 1, "instances": 1, "cpus": 0, "memory": 0}
+    return PlacementInstance(
+        machines=[{"gpus": half, "cpus": 0, "memory": 0}] * 2,
+        jobs=[job | {"gpus": size} for size in sizes],
+        origin=Origin(f"partition of {', '.join(map(str, sizes))}"),
+    )
+
+
+def can_be_split(sizes: Sequence[int]) -> bool:
+    """Return whether numbers can be split into two parts of equal sum, by enumeration."""
+    half, rest = divmod(sum(sizes), 2)
+    parts = (sum(part) for r in range(len(sizes) + 1) for part in combinations(sizes, r))
+    return rest == 0 and half in parts
+
+
+def number_sets(largest: int, most: int) -> Iterator[tuple[int, ...]]:
+    """Yield all sets (with repetition) of 2 to ``most`` numbers that no single number splits by its size."""
+    for count in range(2, most + 1):
+        for sizes in combinations_with_replacement(range(1, largest + 1), count):
+            if sum(sizes) % 2 == 0 and 2 * max(sizes) <= sum(sizes):
+                yield sizes
+
+
+@claim(
+    "np-hard",
+    "Abstract, Sec. 1",
+    Verdict.HOLDS,
+    says="The scheduling problem is NP-hard.",
+    how="Partition as a case of it: proven optima on all sets of small numbers against enumeration.",
+)
+def np_hard(context: Context) -> Finding:
+    sets = list(number_sets(*context.pick((4, 4), (5, 5), (6, 6))))
+    agree = possible = 0
+    for sizes in track(context, sets):
+        instance = packing(sizes)
+        found = by_branch_and_bound(instance, Budget(0.0, None))
+        if found.schedule is None or found.why_stopped is not WhyStopped.PROVED:
+            raise RuntimeError(f"{sizes}: {found.method} proved nothing")
+        agree += (instance.cost(found.schedule) == len(sizes)) == can_be_split(sizes)
+        possible += can_be_split(sizes)
+    return Finding(
+        holds_if(agree == len(sets), Verdict.UNDETERMINED),
+        "Partition is a special case: two machines of half the sum, jobs of one second with a_i GPUs.",
+        {"sets of numbers": len(sets), "can be split": possible, "optimum agrees": agree},
+        assumes="The offline problem; without contention, communication or gangs.",
+        remark="The sum of JCT is n seconds if and only if the a_i can be split into two equal sums. With M "
+        "machines it "
+        "is strongly NP-hard (3-partition).",
+    )
+
+
+# The window N
+
+
+def backfill() -> PlacementInstance:
+    """Return three jobs of which the third can start at once, if it is among those that are looked at."""
+    rows = [(0.0, 10.0, 1, 1), (0.0, 10.0, 1, 2), (0.0, 10.0, 1, 1)]
+    return cluster(1, 2, rows, origin="the third job fits beside the first one, the second does not")
+
+
+@claim(
+    "window",
+    "Appendix D, Sec. 3",
+    Verdict.HOLDS,
+    says="The JCT depends on N, of how many pending jobs some may start; its value is not given.",
+    how="An instance of three jobs; FIFO-FirstFit and FIFO-Consolidate on generated workloads by N.",
+    ours=True,
+    choices=("N: 2 to 512",),
+)
+def window_matters(context: Context) -> Finding:
+    sizes = context.pick((2, 8, 64), (2, 8, 24, 64, 256), (2, 8, 24, 64, 256, 512))
+    jobs = context.pick(150, 400, 800)
+    sampled = [generate("default", seed, jobs=jobs, rho=4.0) for seed in seeds(context, 3, 8, 20)]
+    rules = {"FIFO-FirstFit": kernels.FIRST_FIT, "FIFO-Consolidate": kernels.CONSOLIDATE}
+    found: dict[str, np.ndarray] = {}
+    for name, rule in rules.items():
+        table = np.empty((len(sampled), len(sizes)))
+        for row, i in enumerate(track(context, sampled)):
+            order = np.arange(jobs)
+            all_of_them = i.completion_times(by_keys(i, order, rule, jobs)).mean()
+            for c, window in enumerate(sizes):
+                table[row, c] = i.completion_times(by_keys(i, order, rule, window)).mean() / all_of_them
+        found[name] = table
+    tiny = backfill()
+    pair = [float(tiny.completion_times(by_keys(tiny, np.arange(3), window=w)).sum()) / 60 for w in (1, 3)]
+    usual = max(float(table[:, sizes.index(WINDOW)].mean()) for table in found.values())
+    note = f"{len(sampled)} generated workloads of {jobs} jobs, rho = 4"
+    return Finding(
+        holds_if(pair[0] != pair[1], Verdict.REFUTED),
+        "Three jobs on two GPUs already take longer if only the oldest may start.",
+        {
+            "three jobs: N = 1 (min)": pair[0],
+            "three jobs: all (min)": pair[1],
+            "JCT with N = 64 / with all, mean": usual,
+        },
+        figures=(
+            curves(
+                "window",
+                "Mean JCT if only the N oldest pending jobs may start, relative to all of them.",
+                np.array(sizes, dtype=np.float64),
+                {"mean JCT / with all pending jobs": found},
+                "N (jobs)",
+                log="x",
+                problem="placement",
+                note=note,
+            ),
+        ),
+        counterexample=tiny,
+        remark="We take the oldest 64, the same for every policy.",
+    )
+
+
+# Sec. 5.5, Figure 6
+
+
+@dataclass
+class Opening:
+    """Carries out given decisions first and then follows a policy.
+
+    Parameters
+    ----------
+    policy
+        Whom to follow.
+    first
+        The decisions to begin with, rows (job, machine, count).
+    """
+
+    policy: Policy
+    first: Sequence[Sequence[tuple[int, int, int]]]
+    name: str = field(default="opening", init=False)
+    traits: ClassVar[Traits] = Traits(problem="placement", sees=frozenset({"durations"}))
+
+    def start(self, setting: Setting, rng: np.random.Generator) -> None:
+        """Begin again."""
+        self.policy.start(setting, rng)
+        self._left = [np.array(rows, dtype=np.int64).reshape(-1, 3) for rows in self.first]
+
+    def decide(self, observation: Observation) -> Any:
+        """Return the next given decision, or the policy's."""
+        return self._left.pop(0) if self._left else self.policy.decide(observation)
+
+
+def eight_machines(jobs: Sequence[tuple[float, float, int, int, float]], origin: str) -> PlacementInstance:
+    """Return the Small cluster without any slowdown; rows are submit and duration in min, C, GPUs, cores."""
+    names = ("submit", "duration", "instances", "gpus", "cpus")
+    return PlacementInstance(
+        machines=[{"gpus": 8, "cpus": 96, "memory": 512}] * 8,
+        jobs=[
+            dict(zip(names, (MINUTE * submit, MINUTE * takes, *rest), strict=True)) | {"memory": 8}
+            for submit, takes, *rest in jobs
+        ],
+        origin=Origin(origin),
+    )
+
+
+def figure_6c() -> tuple[PlacementInstance, list[list[tuple[int, int, int]]]]:
+    """Return an instance as Figure 6(c) is told, and how it begins: j6 on machine 7, j7 on machine 3.
+
+    j6 takes more cores than j7; j8 comes a minute later and needs few cores, j9 another minute later and
+    needs so many that machine 7 has none for it. Either takes more than half of a machine's GPUs for each of
+    its four instances.
+    """
+    jobs = [
+        (0.0, 600.0, 1, 2, 64.0),
+        (0.0, 600.0, 1, 2, 16.0),
+        (1.0, 60.0, 4, 5, 16.0),
+        (2.0, 60.0, 4, 6, 80.0),
+    ]
+    note = "after Figure 6(c): j6 on machine 7, j7 on machine 3, then j8 and the CPU-intensive j9"
+    return eight_machines(jobs, note), [[(0, 7, 1), (1, 3, 1)]]
+
+
+OTHERS: tuple[Callable[[], Policy], ...] = (
+    *(FifoFirstFit, FifoLoadBalance, DrfFirstFit, DrfLoadBalance, Tetris),
+    *(FifoConsolidate, SjfConsolidate),
+)
+
+
+@claim(
+    "case-placement",
+    "Sec. 5.5, Figure 6(c)",
+    Verdict.HOLDS_AMENDED,
+    says="FirstFit and LoadBalance place j8 so that j9 cannot start; the best choice is hard for others, "
+    "too.",
+    how="An instance as told, played by seven heuristics. Amended: FirstFit and LoadBalance do.",
+)
+def case_placement(_context: Context) -> Finding:
+    instance, opening = figure_6c()
+    lines = []
+    least = float(instance.jobs.duration[2:].sum()) / TICKS / MINUTE
+    printed = [*opening, [(2, k, 1) for k in (4, 5, 6, 7)]]
+    for policy, first in ((FifoFirstFit(), printed), *((make(), opening) for make in OTHERS)):
+        s = schedule_by(Opening(policy, first), instance)
+        where = ", ".join(map(str, s.of_job(2)[:, 0].tolist()))
+        waits = float(s.start[3] - instance.jobs.submit[3]) / TICKS / MINUTE
+        jct = float(instance.completion_times(s)[2:].sum()) / MINUTE
+        lines.append(("as printed" if first is printed else policy.name, where, waits, jct))
+    blocked = {name: waits > 0.0 for name, _, waits, _ in lines[1:]}
+    named = ("fifo-firstfit", "fifo-loadbalance", "drf-firstfit", "drf-loadbalance")
+    free = [name for name, is_blocked in blocked.items() if not is_blocked]
+    columns = ("policy", "machines of j8", "j9 waits (min)", "JCT of j8 and j9 (min)")
+    return Finding(
+        amended_if(
+            all(blocked.values()) and not lines[0][2],
+            all(blocked[name] for name in named) and not lines[0][2],
+            Verdict.UNDETERMINED,
+        ),
+        f"FirstFit and LoadBalance block j9, as printed; {len(free)} of seven heuristics find the best "
+        f"choice "
+        "without any model.",
+        {"policies that block j9": sum(blocked.values()), "optimum of both JCTs (min)": least},
+        tables=(Table("The case of Figure 6(c), after j6 and j7 have been placed", columns, tuple(lines)),),
+        counterexample=instance,
+        assumes="Built as the text tells it, with GPUs, cores and durations of our own, which it leaves "
+        "open.",
+        remark=f"{' and '.join(free)} fill machines that are in use first.",
+    )
+
+
+def figure_6a() -> tuple[PlacementInstance, list[list[tuple[int, int, int]]]]:
+    """Return an instance as Figure 6(a) is told: j1 needs 7 GPUs on each of 8 machines, one is in use."""
+    jobs = [(0.0, 60.0, 1, 2, 8.0), (1.0, 60.0, 8, 7, 8.0), (1.0, 60.0, 1, 1, 8.0)]
+    return eight_machines(jobs, "after Figure 6(a): j1 cannot start, j2 can"), [[(0, 0, 1)]]
+
+
+@claim(
+    "case-ordering",
+    "Sec. 5.5, Figure 6(a)",
+    Verdict.VACUOUS,
+    says="That the job which fits gets the highest priority shows that the ordering agent decides well.",
+    how="An instance as told; what starts with either order. Vacuous if jobs that do not fit are passed "
+    "over, as "
+    "we do by default.",
+    choices=("whether a job that does not fit is passed over, or holds back all others",),
+)
+def case_ordering(_context: Context) -> Finding:
+    instance, opening = figure_6a()
+    episode = instance.episode(frozenset())
+    starts: dict[tuple[bool, int], list[int]] = {}
+    for step, observation in enumerate(episode):
+        if step == 0:
+            episode.apply(opening[0])
+            continue
+        for strict in (False, True):
+            for first in (1, 2):
+                rows = place(observation, 1.0 * (observation.jobs == first), np.zeros((2, 8)), strict=strict)
+                starts[strict, first] = sorted(set(rows[:, 0].tolist()))
+        break
+    same = starts[False, 1] == starts[False, 2]
+    rows_ = [
+        ("held back" if strict else "passed over", f"j{first} first", len(found))
+        for (strict, first), found in starts.items()
+    ]
+    return Finding(
+        Verdict.VACUOUS if same else Verdict.HOLDS,
+        "j1 cannot start; where such a job is passed over, j2 starts whatever the priorities are.",
+        {"passed over: both orders start the same": same},
+        tables=(Table("Jobs that start", ("a job that does not fit is", "order", "start"), tuple(rows_)),),
+        assumes="j1 needs 7 GPUs on each of the 8 machines, of which one has 6 free.",
+        remark="The priority matters only if such a job holds back all others. The paper does not say which.",
+    )
+
+
+CLAIMS = claim.claims
