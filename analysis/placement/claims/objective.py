@@ -7,10 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...claim import Claim, Context, Finding, Table, Verdict, amended_if, holds_if
+from ...claim import Context, Finding, Register, Table, Verdict, amended_if, holds_if
 from ...experiments import track
 from ..formulas import clipped, log_density, printed_clipped, printed_log_density
 from .network import HIDDEN, PENDING, draws_of
+
+claim = Register("placement")
 
 BOUND = 0.2
 """epsilon in (17) (Appendix D)."""
@@ -25,7 +27,14 @@ DISCOUNT = 0.98
 # (8), log pi: densities
 
 
-def _check_log_density(context: Context) -> Finding:
+@claim(
+    "log-density",
+    "Sec. 4.3, after (18)",
+    Verdict.REFUTED,
+    says="The printed formula is the logarithm of the density of the normal distribution.",
+    how="Its integral in one dimension, its derivatives and ratios, beside the normal density.",
+)
+def printed_density(context: Context) -> Finding:
     from scipy.integrate import quad
     from scipy.stats import multivariate_normal
 
@@ -44,24 +53,15 @@ def _check_log_density(context: Context) -> Finding:
         deviation = max(deviation, abs(log_density(action, mean, variance) - judge))
     a, mu, narrow, wide = np.ones(1), np.zeros(1), np.array([0.25]), np.array([0.5])
     ratios = [float(np.exp(f(a, mu, narrow) - f(a, mu, wide))) for f in (printed_log_density, log_density)]
-    far, half = np.array([2.0]), 0.5
-    slopes = [-1.0 / half, float((far[0] ** 2 / half - 1.0) / (2.0 * half))]
     off = max(abs(line[1] - 1.0) for line in lines)
     return Finding(
-        holds_if(off < 1e-6),
-        "The printed formula lacks the inverse covariance and takes the log determinant whole. Its "
-        f"exponential integrates to 1 / Sigma: {lines[1][1]:.3g} for Sigma = 0.25, in N dimensions to one "
-        "over the product. Its derivative by Sigma is -1 / Sigma whatever the action was: for an action 2 "
-        f"from the mean and Sigma = 0.5 it is {slopes[0]:g} where the normal density has {slopes[1]:+g}, so "
-        "a good action far off makes the policy narrower instead of wider. Narrowing from 0.5 to 0.25, an "
-        f"action 1 from the mean gets a ratio of {ratios[0]:.2f} instead of {ratios[1]:.2f}. With both put "
-        f"right it is scipy's normal density to {deviation:.1g}.",
+        holds_if(off < 1e-6, Verdict.REFUTED),
+        "The printed formula is no density: it lacks the inverse covariance, and its exponential integrates "
+        "to "
+        "1 / Sigma.",
         {
-            "integral for Sigma = 0.25": lines[1][1],
-            "derivative by Sigma, printed": slopes[0],
-            "derivative by Sigma, normal density": slopes[1],
-            "ratio, printed": ratios[0],
-            "ratio, normal density": ratios[1],
+            "narrowing from 0.5 to 0.25, action 1 away: ratio, printed": ratios[0],
+            "the same, normal density": ratios[1],
             "normal density: largest difference from scipy": deviation,
         },
         tables=(
@@ -71,6 +71,10 @@ def _check_log_density(context: Context) -> Finding:
                 tuple(lines),
             ),
         ),
+        assumes="The covariance is diagonal, with variances between 0 and 1 by (8).",
+        proof="The integral is computed by quadrature. The derivative of the printed formula by Sigma is -1 "
+        "/ Sigma, "
+        "whatever the action was: a good action far off makes the policy narrower instead of wider.",
     )
 
 
@@ -86,33 +90,33 @@ def first_probability(ahead: float, variance: float, jobs: int) -> float:
     return float((weight * below).sum() / weight.sum())
 
 
-def _check_probability(_context: Context) -> Finding:
+@claim(
+    "priority-probability",
+    "(7), (8), Sec. 5.5, Figure 6(a)",
+    Verdict.REFUTED,
+    says="The priority 0.69 is the probability of being scheduled first.",
+    how="Exact probabilities for normal scores, by the number of jobs and the variance.",
+    choices=("the number of jobs: 2 to 64", "the variance, from (0, 1) by (8)"),
+)
+def priority_probability(_context: Context) -> Finding:
     from scipy.special import ndtr
 
     counts, variances = (2, 5, 10, PENDING), (0.1, 0.5, 0.99)
     lines = [(n, *(first_probability(0.69, v, n) for v in variances)) for n in counts]
     values = [p for line in lines for p in line[1:]]
     swaps = {v: float(ndtr(-2.0 / np.sqrt(2.0 * v))) for v in variances}
+    columns = ("jobs", *(f"Sigma = {v:g}" for v in variances))
+    title = "Probability that a score with mean 0.69 is the largest, the others with mean 0"
     return Finding(
-        holds_if(max(abs(p - 0.69) for p in values) < 0.05),
-        "By (8) the mean priority is between -1 and 1, by (7) the score any number: neither is a "
-        "probability, and nothing makes them add up to 1. With a score of 0.69 and others of 0 a job is "
-        f"first with probability {min(values):.2f} to {max(values):.2f}, by their number and "
-        f"variance, and for certain if means are taken. The variances are a "
-        "vector below 1, so the scores are independent. Two jobs whose means differ by 2, the most there can "
-        f"be, are swapped with probability {swaps[0.5]:.3f} at Sigma = 0.5 and {swaps[0.99]:.3f} at 0.99.",
-        {
-            "score 0.69: probability of being first, least": min(values),
-            "score 0.69: probability of being first, largest": max(values),
-            **{f"means 2 apart: swapped, Sigma = {v:g}": p for v, p in swaps.items()},
-        },
-        tables=(
-            Table(
-                "Probability that a score with mean 0.69 is the largest, the others with mean 0",
-                ("jobs", *(f"Sigma = {v:g}" for v in variances)),
-                tuple(lines),
-            ),
-        ),
+        holds_if(max(values) - min(values) < 1e-3 and abs(values[0] - 0.69) < 1e-3, Verdict.REFUTED),
+        f"With a score of 0.69 and others of 0 a job is first with probability {min(values):.2f} to "
+        f"{max(values):.2f}, by their number and variance.",
+        {f"means 2 apart: swapped, Sigma = {v:g}": p for v, p in swaps.items()},
+        tables=(Table(title, columns, tuple(lines)),),
+        assumes="Scores are independent and normal, with the means and variances of (8).",
+        proof="By (8) the mean priority is between -1 and 1, by (7) the score is any number; nothing makes "
+        "them add up "
+        "to 1. One priority belongs to many probabilities, which the table computes by quadrature.",
     )
 
 
@@ -139,7 +143,14 @@ def mean_ratio(mean: float, variance: float, old_mean: float, old_variance: floa
     return float(quad(term, -12.0, 12.0)[0])
 
 
-def _check_clip(_context: Context) -> Finding:
+@claim(
+    "clip",
+    "(17), (18)",
+    Verdict.REFUTED,
+    says="The minimum of the mean ratio and its clipped value, times B, bounds how far the policy moves.",
+    how="Values and slopes beside PPO's, for both signs of B; the expected ratio of normal policies.",
+)
+def clip(_context: Context) -> Finding:
     lines = [
         (
             r,
@@ -151,37 +162,35 @@ def _check_clip(_context: Context) -> Finding:
     ]
     wrong = [line for line in lines if line[3] != line[5]]
     advantages = np.array([1.0, -1.0])
-    policies = {"p": np.array([1.2, 3.0]), "q": np.array([1.0, 1.1])}
-    scores = {
-        name: [float(f(r, advantages, BOUND).sum()) for f in (printed_clipped, clipped)]
-        for name, r in policies.items()
-    }
-    swapped = scores["p"][0] > scores["q"][0] and scores["p"][1] < scores["q"][1]
-    pair = np.array([0.2, 1.8])
+    scores = [
+        tuple(float(f(np.array(r), advantages, BOUND).sum()) for f in (printed_clipped, clipped))
+        for r in ((1.2, 3.0), (1.0, 1.1))
+    ]
+    swapped = scores[0][0] > scores[1][0] and scores[0][1] < scores[1][1]
     means = [mean_ratio(m, v, 0.0, 0.5) for m, v in ((0.3, 0.5), (0.8, 0.3), (-0.5, 0.45))]
+    columns = ("ratio", "B", "printed", "derivative", "PPO", "derivative of PPO")
     return Finding(
-        holds_if(not wrong and not swapped),
-        "min(ratio, clip(ratio)) B is min(ratio, 1.2) B: right for B > 0, for B < 0 the wrong side is cut. A "
-        f"bad action that became twice as likely has slope {lines[5][3]:g} (PPO: {lines[5][5]:g}) and is "
-        f"never put right, one that became half as likely has {lines[3][3]:g} (PPO: {lines[3][5]:g}) and is "
-        "pushed on without bound. With B = 1 and -1, ratios of 1.2 and 3 are better than 1 and 1.1 as "
-        f"printed ({scores['p'][0]:g} against {scores['q'][0]:.1f}), and worse by PPO ({scores['p'][1]:.1f} "
-        f"against {scores['q'][1]:.1f}). And the ratio is an expectation: of {pair[0]:g} and {pair[1]:g} "
-        f"it is {pair.mean():g}, not clipped. Over the actions of the old policy it is 1 for every new one "
-        f"({', '.join(f'{m:.6f}' for m in means)} for three normal policies): such a ratio has no gradient.",
+        holds_if(not wrong and not swapped, Verdict.REFUTED),
+        "As printed a bad action that became half as likely is pushed on without bound: for B < 0 the wrong "
+        "side "
+        "is cut.",
         {
-            "cases with another slope": len(wrong),
-            "cases": len(lines),
+            "cases with another slope than PPO's": len(wrong),
             "two samples: preference reversed": swapped,
             "expected ratio, furthest from 1": max(abs(m - 1.0) for m in means),
         },
         tables=(
             Table(
-                "One sample: objective and its derivative by the ratio, epsilon = 0.2",
-                ("ratio", "B", "printed", "derivative", "PPO", "derivative of PPO"),
-                tuple(lines),
+                "One sample: objective and its derivative by the ratio, epsilon = 0.2", columns, tuple(lines)
             ),
         ),
+        assumes="epsilon = 0.2 (Appendix D).",
+        proof="min(ratio, clip(ratio)) B is min(ratio, 1 + epsilon) B. For B < 0 it falls without bound as "
+        "the ratio "
+        "grows, and its slope does not vanish below 1 - epsilon.\n\n"
+        "Besides, the printed ratio is an expectation. Over the actions of the old policy it is 1 for every "
+        "new "
+        "policy, and such a ratio has no gradient.",
     )
 
 
@@ -229,7 +238,14 @@ def stay_or_move(policy: np.ndarray | None = None) -> Chain:
     return Chain(P, np.array([[0.0, 1.0], [2.0, 0.0]]), np.full((2, 2), 0.5) if policy is None else policy)
 
 
-def _check_advantage(context: Context) -> Finding:
+@claim(
+    "q-advantage",
+    "(15), (16), (17)",
+    Verdict.HOLDS_AMENDED,
+    says="The generalised advantage estimate can be derived from Q.",
+    how="Exact values of random decision processes. Amended: with V, the mean of Q over the actions.",
+)
+def q_advantage(context: Context) -> Finding:
     rng = draws_of(context, 16)
     from_q = from_v = slopes = 0.0
     count = context.pick(5, 40, 400)
@@ -259,28 +275,19 @@ def _check_advantage(context: Context) -> Finding:
         for s in range(2)
         for a in range(2)
     ]
+    columns = ("state", "action", "Q", "expected advantage from Q", "from V")
     return Finding(
-        amended_if(from_q > 1e-6, from_v < 1e-6 and slopes < 1e-4),
-        "Temporal differences of an exact Q have expectation 0 for every state and action, since Q holds "
-        f"the action already: on {count} random processes of two states the expected estimate was at most "
-        f"{from_q:.1g}. Such an advantage has no policy gradient, only noise and the error of the critic. "
-        "Amended: with V, the mean of Q over the policy's actions, the expectation is Q - V "
-        f"(to {from_v:.1g}), and the gradient that of the return (to {slopes:.1g}). Where staying in the "
-        f"second state pays 2 and moving there 1, an even policy has advantages of {by_v[0, 1]:+.2f} for "
-        f"moving there and {by_v[1, 0]:+.2f} for staying; from Q both are {abs(by_q).max():.1g}.",
+        amended_if(from_q > 1e-6, from_v < 1e-6 and slopes < 1e-4, Verdict.REFUTED),
+        "From an exact Q the expected advantage is 0 for every state and action; from V it is Q - V.",
         {
             "processes": count,
             "from Q: largest expected advantage": from_q,
             "from V: largest difference from Q - V": from_v,
             "from V: largest difference from the gradient of the return": slopes,
         },
-        tables=(
-            Table(
-                "Two states, an even policy, exact values",
-                ("state", "action", "Q", "expected advantage from Q", "from V"),
-                tuple(lines),
-            ),
-        ),
+        tables=(Table("Two states, an even policy, exact values", columns, tuple(lines)),),
+        assumes="Q and V are exact. What is left from Q in training is noise and the error of the critic.",
+        proof="Q holds the action already, so that its temporal differences have expectation 0.",
     )
 
 
@@ -341,75 +348,38 @@ def _heads(theta: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.tanh(x @ theta[:half]), expit(x @ theta[half:])
 
 
-def _check_updates(context: Context) -> Finding:
+@claim(
+    "copy-interval",
+    "(17), Algorithm 1, Appendix D",
+    Verdict.VACUOUS,
+    says="With updates at every step and copies at every second one, clipping bounds the policy.",
+    how="The output layer (8) on random features. Vacuous if the ratio is 1 in more than half of the "
+    "updates and "
+    "never clipped in the others.",
+    choices=("learning rate: the least, a middle and the largest of Appendix D",),
+)
+def copy_interval(context: Context) -> Finding:
     steps = context.pick(200, 1000, 10000)
-    rates = (1e-6, 1e-5, 1e-4)
     found = {}
-    for place_, rate in enumerate(track(context, rates)):
+    for place_, rate in enumerate(track(context, (1e-6, 1e-5, 1e-4))):
         found[rate] = single_updates(np.random.default_rng((context.seed, 17, place_)), steps, rate)
-    one = found[rates[-1]]
     least = 1 + steps // 2
+    vacuous = all(u.equal >= least and u.cut == 0 for u in found.values())
+    rows = tuple((rate, u.equal, u.cut, u.furthest) for rate, u in found.items())
+    columns = ("learning rate", "ratio exactly 1", "clipped", "largest |ratio - 1|")
     return Finding(
-        Verdict.VACUOUS
-        if all(u.equal >= least and u.cut == 0 for u in found.values())
-        else Verdict.NOT_CHECKABLE,
-        "In Algorithm 1 a step draws one action, updates once, and copies at every even t. So at t = 0 "
-        "and at every odd t the two policies are the same, the ratio is exactly 1 and nothing is clipped: "
-        f"{one.equal} of {steps} updates. In the others they are one update apart: with (8) on {HIDDEN} "
-        f"random features, {PENDING} jobs and Adam at 1e-4, the largest learning rate given, the ratio is "
-        f"never further from 1 than {one.furthest:.2g}, the bound is {BOUND:g}. And the action is drawn from "
-        "the new policy, so the ratio is no importance weight. This is one layer; how far a whole network "
-        "moves in one update is for a trained one to show.",
-        {
-            "updates": steps,
-            "ratio exactly 1": one.equal,
-            "clipped": one.cut,
-            **{f"largest |ratio - 1|, learning rate {rate:g}": u.furthest for rate, u in found.items()},
-        },
+        Verdict.VACUOUS if vacuous else Verdict.UNDETERMINED,
+        "In half of the updates both policies are the same and the ratio is 1; in the others nothing is ever "
+        "clipped.",
+        {"updates": steps, "the bound": BOUND},
+        tables=(Table(f"{steps} updates", columns, rows),),
+        assumes=f"One layer, (8), on {HIDDEN} random features, {PENDING} jobs, Adam. How far a whole "
+        f"network moves in "
+        "one update is for a trained one to show.",
+        remark="A step draws one action, updates once, and copies at every even t. The action is drawn from "
+        "the new "
+        "policy, so the ratio is no importance weight.",
     )
 
 
-CLAIMS = [
-    Claim(
-        "placement/log-density",
-        "Sec. 4.3, after (18)",
-        "The printed formula is the logarithm of the density of the normal distribution.",
-        "Its integral in one dimension, its derivatives and ratios, beside the normal density.",
-        Verdict.FAILS,
-        _check_log_density,
-    ),
-    Claim(
-        "placement/priority-probability",
-        "(7), (8), Sec. 5.5, Figure 6(a)",
-        "The priority 0.69 is the probability of being scheduled first.",
-        "Exact probabilities for normal scores, by the number of jobs and the variance. It holds if all are "
-        "within 0.05 of it.",
-        Verdict.FAILS,
-        _check_probability,
-    ),
-    Claim(
-        "placement/clip",
-        "(17), (18)",
-        "The minimum of the mean ratio and its clipped value, times B, bounds how far the policy moves.",
-        "Values and slopes beside PPO's, for both signs of B; the expected ratio of normal policies.",
-        Verdict.FAILS,
-        _check_clip,
-    ),
-    Claim(
-        "placement/q-advantage",
-        "(15), (16), (17)",
-        "The generalised advantage estimate can be derived from Q.",
-        "Exact values of random decision processes. Amended: with V, the mean of Q over the actions.",
-        Verdict.HOLDS_AMENDED,
-        _check_advantage,
-    ),
-    Claim(
-        "placement/copy-interval",
-        "(17), Algorithm 1, Appendix D",
-        "With updates at every step and copies at every second one, clipping bounds the policy.",
-        "The output layer (8) on random features, three learning rates. Vacuous if the ratio is 1 in more "
-        "than half of the updates and never clipped in the others.",
-        Verdict.VACUOUS,
-        _check_updates,
-    ),
-]
+CLAIMS = claim.claims
