@@ -12,7 +12,7 @@ from ....models.placement.generate import generate
 from ....models.placement.instance import PlacementInstance
 from ....models.placement.placing import place
 from ....online.placement import FifoConsolidate, FifoFirstFit
-from ...claim import Claim, Context, Figure, Finding, Table, Verdict, amended_if, holds_if
+from ...claim import Context, Figure, Finding, Register, Table, Verdict, amended_if, holds_if
 from ...experiments import curves, seeds, track
 from ...plots import name_axes, new_figure, plot_bands, to_svg
 from ..formulas import (
@@ -36,6 +36,8 @@ from ..formulas import (
     walk_kernel_literal,
 )
 from .theory import cluster
+
+claim = Register("placement")
 
 CLUSTERS = {"Small": 8, "Medium": 16, "Large": 32}
 """Machines of the clusters (Sec. 5.1.3)."""
@@ -87,14 +89,14 @@ def draws_of(context: Context, salt: int) -> np.random.Generator:
 # Sec. 4.2.1: the job-aware states
 
 
-def _check_kronecker(_context: Context) -> Finding:
-    fitting = [
-        (jobs, machines, size)
-        for jobs in range(1, 5)
-        for machines in range(1, 5)
-        for size in range(1, 5)
-        if np.kron(np.ones((jobs, size)), np.ones((machines, size))).shape == (jobs, machines, machines)
-    ]
+@claim(
+    "kronecker-shape",
+    "Sec. 4.2.1",
+    Verdict.REFUTED,
+    says="The Kronecker product of the job states and the machine states has the shape N x M x M.",
+    how="Entries of the product on the three clusters, beside those of N x M x M.",
+)
+def kronecker_shape(_context: Context) -> Finding:
     lines, entries = [], []
     for name, m in CLUSTERS.items():
         S_j, S_c = np.ones((PENDING, HIDDEN)), np.ones((m, HIDDEN))
@@ -105,18 +107,12 @@ def _check_kronecker(_context: Context) -> Finding:
         ]
         lines.append((name, f"{PENDING} x {m} x {m}", *(" x ".join(map(str, s)) for s in shapes)))
         entries.append((PENDING * m * m, int(np.prod(shapes[0]))))
-    printed, kronecker = entries[0]
     return Finding(
-        holds_if(bool(fitting)),
-        "A Kronecker product of N x e and M x e is N M x e^2: a matrix, with as many numbers as N x M x M "
-        f"only if M = e^2. On Small with N = {PENDING} and e = {HIDDEN} it has {kronecker} numbers, "
-        f"N x M x M {printed}. (11) then needs one vector per job and machine. The product entry by entry, "
-        "N x M x e, is one; S^c diag(s_i) S^c' for each job has the printed shape.",
+        holds_if(all(printed == product for printed, product in entries), Verdict.REFUTED),
+        "The Kronecker product is a matrix of N M x e^2 numbers: as many as printed only if M is e^2.",
         {
-            "shapes tried": 4**3,
-            "Kronecker product has the printed shape": len(fitting),
-            "Small: numbers as printed": printed,
-            "Small: numbers of the Kronecker product": kronecker,
+            "Small: numbers as printed": entries[0][0],
+            "Small: numbers of the Kronecker product": entries[0][1],
             "M at which the numbers agree": HIDDEN**2,
         },
         tables=(
@@ -126,6 +122,10 @@ def _check_kronecker(_context: Context) -> Finding:
                 tuple(lines),
             ),
         ),
+        assumes=f"N = {PENDING} is ours, as N is not given; the shapes do not depend on it.",
+        proof="See the table: on no cluster has the product as many numbers as N x M x M, whatever N is.",
+        remark="(11) needs one vector per job and machine. The product entry by entry, N x M x e, is one; "
+        "S^c diag(s_i) S^c' for each job has the printed shape.",
     )
 
 
@@ -142,7 +142,14 @@ def three_points() -> tuple[float, float]:
     return step, value
 
 
-def _check_matern(context: Context) -> Finding:
+@claim(
+    "matern-psd",
+    "(11), Proposition 1",
+    Verdict.HOLDS_AMENDED,
+    says="The Matern kernel (11) is positive semi-definite.",
+    how="Three points on a line, and random sets of states. Amended: g is the distance, not its square.",
+)
+def matern_psd(context: Context) -> Finding:
     rng = draws_of(context, 2)
     sets, scales = context.pick(20, 100, 200), np.geomspace(0.1, 10.0, context.pick(5, 13, 21))
     names = ("distance", "squared distance")
@@ -156,17 +163,11 @@ def _check_matern(context: Context) -> Finding:
     negative = {name: (table < -8 * ROUNDING).sum(axis=0) for name, table in found.items()}
     indefinite, least = negative["squared distance"], found["squared distance"].min(axis=0)
     step, three = three_points()
-    a, b = (float(printed_matern([0.0], [k * step])) for k in (1, 2))
     two = min(1.0 - float(printed_matern([0.0], [d])) for d in np.linspace(0.0, 3.0, 301).tolist())
     return Finding(
-        amended_if(three >= 0.0 and not indefinite.any(), not negative["distance"].any()),
-        "g is called a distance and is a squared one. Two points are never enough to show it (the kernel is "
-        f"between 0 and 1), three on a line are: at 0, {step:.2f} and {2 * step:.2f} lengthscales the kernel "
-        f"is {a:.3f} and {b:.3f}, the smallest eigenvalue {three:.4f}. Near 0 it is 1 - 5/6 r^4, and a "
-        "positive semi-definite function whose second derivative there is 0 is constant. Of "
-        f"{sets} random sets of 8 states in the unit cube {indefinite[unit]} have a negative "
-        f"eigenvalue at lengthscale 1, {indefinite[0]} at {scales[0]:g}, where the kernel is almost "
-        "the identity. With the distance itself: none, at any lengthscale.",
+        amended_if(three >= 0.0 and not indefinite.any(), not negative["distance"].any(), Verdict.REFUTED),
+        "With the squared distance, as printed, three points already have a negative eigenvalue; with the "
+        "distance none do.",
         {
             "smallest number of points": 3,
             "three points: spacing (lengthscales)": step,
@@ -189,6 +190,9 @@ def _check_matern(context: Context) -> Finding:
                 note=f"8 random states, mean over {sets} sets",
             ),
         ),
+        assumes="States in the unit cube, lengthscales from 0.1 to 10.",
+        proof="Near 0 the printed kernel is 1 - 5/6 r^4, and a positive semi-definite function whose second "
+        "derivative there is 0 is constant.",
     )
 
 
@@ -207,7 +211,14 @@ def times_differentiable(right: list[Fraction]) -> int:
     return next(k for k in range(1, len(right), 2) if right[k]) - 1
 
 
-def _check_smooth(_context: Context) -> Finding:
+@claim(
+    "matern-smooth",
+    "Sec. 4.2.2",
+    Verdict.HOLDS,
+    says="The Matern kernel with nu = 5/2 can be differentiated twice.",
+    how="Its one-sided derivatives at 0 in exact fractions, and by differences.",
+)
+def matern_smooth(_context: Context) -> Finding:
     one, third = Fraction(1), Fraction(1, 3)
     kinds = {"1/2": [one], "3/2": [one, one], "5/2": [one, one, third]}
     right = {nu: one_sided(p, 6) for nu, p in kinds.items()}
@@ -218,12 +229,12 @@ def _check_smooth(_context: Context) -> Finding:
         "squared distance": float(2.0 * (matern_bessel(h**2) - 1.0) / h**2),
     }
     return Finding(
-        holds_if(times_differentiable(right["5/2"]) >= 2 and abs(second["distance"] + 5.0 / 3.0) < 1e-4),
-        f"The Matern kernel with nu = 5/2 is {lines[2][1]} times differentiable at 0, so its processes are "
-        f"{lines[2][2]} times (in mean square). Its second derivative there is -5/3 over the lengthscale "
-        f"squared ({second['distance']:.5f} by differences). With the squared distance it is 0 "
-        f"({second['squared distance']:.1g}): smooth, but no covariance, as the slope of such a process "
-        "would have variance 0.",
+        holds_if(
+            times_differentiable(right["5/2"]) >= 2 and abs(second["distance"] + 5.0 / 3.0) < 1e-4,
+            Verdict.REFUTED,
+        ),
+        "The kernel with nu = 5/2 is four times differentiable at 0, so its processes are twice, in mean "
+        "square.",
         {
             "nu = 5/2: kernel differentiable (times)": lines[2][1],
             "nu = 5/2: process differentiable (times)": lines[2][2],
@@ -237,13 +248,24 @@ def _check_smooth(_context: Context) -> Finding:
                 tuple(lines),
             ),
         ),
+        assumes="g is the distance. With its square the second derivative at 0 is 0, which no covariance "
+        "has.",
+        proof="" if times_differentiable(right["5/2"]) >= 2 else "See the table.",
     )
 
 
 # (12)
 
 
-def _check_series(context: Context) -> Finding:
+@claim(
+    "walk-series",
+    "(12)",
+    Verdict.HOLDS_AMENDED,
+    says="The series of (12) is a kernel for a positive weight lambda.",
+    how="Spectral radii of the printed graphs; partial sums and the closed form on random graphs. Amended: "
+    "for lambda below one over the spectral radius.",
+)
+def walk_series(context: Context) -> Finding:
     rng = draws_of(context, 4)
     machines = context.pick(4, 8, 8)
     lines, sound = [], []
@@ -267,13 +289,9 @@ def _check_series(context: Context) -> Finding:
         sound.append(geometric_walk_kernel(P1, P2, 1.05 / rho) == np.inf and bool(terms[-1] > terms[-2] > 0))
     least = min(line[1] for line in lines)
     return Finding(
-        amended_if(least < 1.0 - 1e-9, all(sound)),
-        "The series converges only below 1 / rho(P1 (x) P2), with entries >= 0 exactly there. The diagonal "
-        f"of P is 1, so rho is at least 1 ({least:.3g} for machines far apart) and M^2 for machines that are "
-        f"alike: no weight from 1 on works ever, and for 8, 16, 32 machines alike it must be below "
-        f"{lines[0][2]:.2g}, {lines[3][2]:.2g}, {lines[6][2]:.2g}. Partial sums agreed with the closed form "
-        f"below the bound, and grew for ever above it, in {sum(sound)} of {len(sound)} cases. Over M, as we "
-        "take P, rho is at most 1.",
+        amended_if(least < 1.0 - 1e-9, all(sound), Verdict.REFUTED),
+        "It converges only for weights below one over the spectral radius: never from a weight of 1 on, as "
+        "printed.",
         {
             "smallest rho of P1 (x) P2, 1 on the diagonal": least,
             "largest rho, 32 machines": lines[6][1],
@@ -288,6 +306,9 @@ def _check_series(context: Context) -> Finding:
             ),
         ),
         figures=(_figure_series(rng, machines),),
+        assumes="The diagonal of P is 1, as printed. Over M, as we take P, the radius is at most 1.",
+        proof="P1 (x) P2 has entries >= 0, so the series converges exactly below 1 / rho. The diagonal "
+        "alone makes rho at least 1, and machines that are alike make it M^2.",
     )
 
 
@@ -353,7 +374,15 @@ def graph_grams(rng: np.random.Generator, sets: int, count: int, *, printed: boo
     return Grams(smallest, deviation, indefinite)
 
 
-def _check_proposition_1(context: Context) -> Finding:
+@claim(
+    "proposition-1",
+    "Proposition 1, Sec. 4.2.3",
+    Verdict.HOLDS,
+    says="The random walk kernel on graphs of (11) is symmetric and positive semi-definite.",
+    how="Kernel matrices of random graphs, for both weights and both forms of (11), where (12) converges; "
+    "the same matrices from features.",
+)
+def proposition_1(context: Context) -> Finding:
     rng = draws_of(context, 5)
     sets, count = context.pick((3, 5), (12, 6), (100, 8))
     forms = {"distance": False, "squared distance": True}
@@ -363,14 +392,9 @@ def _check_proposition_1(context: Context) -> Finding:
     least = {name: min(g.smallest) for name, g in found.items()}
     deviation = max(g.deviation for g in found.values())
     return Finding(
-        holds_if(min(least.values()) >= -ROUNDING and deviation < 1e-10),
-        "The kernel is an inner product of features sqrt(beta^l / l!) 1'P^l 1, or with lambda^l in place of "
-        "beta^l / l!: symmetric and positive semi-definite for any symmetric graphs, where (12) converges. "
-        f"On {4 * sets} matrices of {count} random graphs the smallest eigenvalue over the largest is "
-        f"{min(least.values()):.1g}, rounding, and the features give the same numbers to {deviation:.1g}. "
-        f"It does not matter that (11) as printed is indefinite: {found['squared distance'].indefinite} of "
-        f"{sets * count} of its graphs were. So the premise is not needed; the printed proof is another "
-        "matter.",
+        holds_if(min(least.values()) >= -ROUNDING and deviation < 1e-10, Verdict.REFUTED),
+        "It is an inner product of features, so it is a kernel for any symmetric graphs where (12) "
+        "converges.",
         {
             "kernel matrices": 4 * sets,
             "smallest eigenvalue / largest": min(least.values()),
@@ -378,10 +402,21 @@ def _check_proposition_1(context: Context) -> Finding:
             "graphs of the squared distance": sets * count,
             "of these indefinite": found["squared distance"].indefinite,
         },
+        assumes="Both weights, and both forms of (11): that (11) as printed is indefinite does not matter.",
+        proof="The features are sqrt(beta^l / l!) 1'P^l 1, or with lambda^l in place of beta^l / l!. The "
+        "numbers compare their inner products with the kernel.",
     )
 
 
-def _check_proof_1(_context: Context) -> Finding:
+@claim(
+    "proposition-1-proof",
+    "Appendix B.1",
+    Verdict.REFUTED,
+    says="Powers of P1 (x) P2 are positive semi-definite, and this proves Proposition 1.",
+    how="The powers for three machines by (11) as printed; a function of P1 (x) P2 that is positive "
+    "definite for every pair and no kernel on graphs.",
+)
+def proposition_1_proof(_context: Context) -> Finding:
     from scipy.linalg import expm
 
     step, _ = three_points()
@@ -394,14 +429,8 @@ def _check_proof_1(_context: Context) -> Finding:
     table = gram(graphs, graphs, lambda p, q: float(expm(np.kron(-p, q)).sum()))
     outer = smallest_eigenvalue(table)
     return Finding(
-        holds_if(powers[1] >= 0.0 and (inner <= 0.0 or outer >= 0.0)),
-        "The proof shows that a power of the matrix P1 (x) P2 of one pair of graphs has no negative "
-        "eigenvalue. It takes P for positive semi-definite, which (11) as printed is not: for three "
-        f"machines the smallest eigenvalue of P (x) P is {powers[1]:.2g}, of its cube {powers[3]:.1g}, and "
-        "all odd powers have a negative one. And the step to a kernel on graphs is missing: "
-        f"exp(-P1 (x) P2) is positive definite for every pair, too (smallest eigenvalue {inner:.2f} for two "
-        "machines alike or far apart), but the sums of its entries are not a kernel: their matrix has a "
-        f"negative eigenvalue, {outer:.2g} of the largest.",
+        holds_if(powers[1] >= 0.0 and (inner <= 0.0 or outer >= 0.0), Verdict.REFUTED),
+        "The proof is about one pair of graphs; functions that pass it are no kernels on graphs.",
         {
             "P (x) P, three machines, (11) as printed: smallest eigenvalue": float(powers[1]),
             "its cube: smallest eigenvalue": float(powers[3]),
@@ -415,6 +444,10 @@ def _check_proof_1(_context: Context) -> Finding:
                 tuple((name, *row) for name, row in zip(("alike", "far apart"), table.tolist(), strict=True)),
             ),
         ),
+        assumes="(11) as printed for the powers; two machines for the other part.",
+        proof="For three machines P (x) P has a negative eigenvalue, as have all its odd powers.\n\nAnd the "
+        "step to a kernel on graphs is missing: exp(-P1 (x) P2) is positive definite for every pair, but "
+        "the matrix of the sums of its entries has a negative eigenvalue.",
     )
 
 
@@ -423,7 +456,15 @@ def matching_beta(delta: float, lam: float) -> float:
     return float(-np.log1p(-lam * delta) / delta)
 
 
-def _check_proposition_2(context: Context) -> Finding:
+@claim(
+    "proposition-2",
+    "Proposition 2, Appendix B.2",
+    Verdict.REFUTED,
+    says="(12) can be turned into exp(beta P1 (x) P2), calculated entry by entry.",
+    how="Both on graphs of two machines, with the weights that make them equal: it holds if one pair of "
+    "weights does on two graphs.",
+)
+def proposition_2(context: Context) -> Finding:
     alike, apart = np.full((2, 2), 0.5), 0.5 * np.eye(2)
     lam, lines = 0.5, []
     for name, P in (("alike", alike), ("far apart", apart)):
@@ -443,15 +484,9 @@ def _check_proposition_2(context: Context) -> Finding:
     one, two = lines[0][3], lines[1][3]
     gap = best_gap([alike, apart], lam, (two, one))
     return Finding(
-        holds_if(abs(one - two) < 1e-6),
-        "(12) is a number with weights lambda^l, exp(beta P1 (x) P2) a matrix of M^2 rows with weights "
-        "beta^l / l!. Sums over its entries agree with (12) on all graphs for no pair of weights: "
-        "where all rows of P1 (x) P2 have the sum delta, beta must be -log(1 - lambda delta) / delta, which "
-        f"increases with delta ({increasing} of {trials} draws). With lambda = 0.5 and two machines: "
-        f"{one:.3f} if they are alike, {two:.3f} if they are far apart, and the "
-        f"best beta is off by {100 * gap:.1f} % on one of them. Exponentials entry by entry, which "
-        f"the proof ends with, are a third thing: their sum is {lines[0][4]:.2f} and {lines[1][4]:.2f}, "
-        f"not {lines[0][2]:.2f} and {lines[1][2]:.2f}.",
+        holds_if(abs(one - two) < 1e-6, Verdict.REFUTED),
+        "No weight beta makes the exponential equal to (12) on two graphs: the one that matches depends on "
+        "the graph.",
         {
             "beta for two machines alike": one,
             "beta for two machines far apart": two,
@@ -466,6 +501,11 @@ def _check_proposition_2(context: Context) -> Finding:
                 tuple(lines),
             ),
         ),
+        assumes="Sums over the entries are compared, as (12) is a number and exp(beta P1 (x) P2) a matrix.",
+        proof="Where all rows of P1 (x) P2 have the sum delta, beta must be -log(1 - lambda delta) / delta, "
+        "which increases with delta. Two machines alike and two far apart have different "
+        "deltas.\n\nExponentials entry by entry, which the printed proof ends with, are a third thing (last "
+        "column).",
     )
 
 
@@ -476,7 +516,15 @@ def best_gap(graphs: list[np.ndarray], lam: float, between: tuple[float, float])
     return float(np.abs(ours / printed - 1.0).max(axis=1).min())
 
 
-def _check_eigenvalues(context: Context) -> Finding:
+@claim(
+    "walk-eigenvalues",
+    "Instead of Proposition 2",
+    Verdict.HOLDS,
+    says="1' exp(beta P1 (x) P2) 1 is a sum over pairs of eigenvalues of the two graphs.",
+    how="Against the matrix exponential of the Kronecker product on random graphs; operations counted.",
+    ours=True,
+)
+def walk_eigenvalues(context: Context) -> Finding:
     rng = draws_of(context, 8)
     worst, pairs = 0.0, context.pick(10, 60, 400)
     for number in track(context, range(pairs)):
@@ -488,13 +536,8 @@ def _check_eigenvalues(context: Context) -> Finding:
     lines = [(name, m, 2 * m**6, 2 * 9 * m**3 + 4 * m**2) for name, m in CLUSTERS.items()]
     factors = [line[2] / line[3] for line in lines]
     return Finding(
-        holds_if(worst < 1e-11),
-        "The sum of (U1'1)^2 (U2'1)^2 exp(beta l1 l2) over all pairs of eigenvalues is "
-        f"1' exp(beta P1 (x) P2) 1: on {pairs} pairs of graphs of 1 to 7 machines the relative difference is "
-        f"at most {worst:.1g}. A single product of matrices with M^2 rows takes 2 M^6 operations, and an "
-        "exponential several; two decompositions of M rows take about 18 M^3, the sum 4 M^2: "
-        f"{factors[0]:.0f}, {factors[1]:.0f} and {factors[2]:.0f} times fewer for 8, 16 and 32 machines. "
-        "Each graph is decomposed once for all its pairs.",
+        holds_if(worst < 1e-11, Verdict.REFUTED),
+        "The sum over pairs of eigenvalues is the kernel, at hundreds of times fewer operations.",
         {
             "pairs of graphs": pairs,
             "largest relative difference": worst,
@@ -507,6 +550,9 @@ def _check_eigenvalues(context: Context) -> Finding:
                 tuple(lines),
             ),
         ),
+        proof="The sum is that of (U1'1)^2 (U2'1)^2 exp(beta l1 l2).",
+        remark="A product of matrices with M^2 rows takes 2 M^6 operations; two decompositions of M rows "
+        "take about 18 M^3, the sum 4 M^2. Each graph is decomposed once for all its pairs.",
     )
 
 
@@ -557,7 +603,14 @@ def busy_and_empty(rng: np.random.Generator, length: int, machines: int) -> Hist
     return History.of(states)
 
 
-def _check_machines(context: Context) -> Finding:
+@claim(
+    "machines-apart",
+    "(12), (13), Sec. 4.2.4",
+    Verdict.REFUTED,
+    says="The posterior gives every machine an affinity by its state.",
+    how="Random histories; an empty and a full machine change places, or have the same past affinities.",
+)
+def machines_apart(context: Context) -> Finding:
     rng = draws_of(context, 9)
     moved, equal, kernel, node = [], [], [], []
     for _ in track(context, range(context.pick(4, 20, 100))):
@@ -575,14 +628,9 @@ def _check_machines(context: Context) -> Finding:
         ours = node_posterior(history, y, 0.1)[0]
         node.append(float(abs(ours[1] - ours[0])))
     return Finding(
-        holds_if(max(moved) > 1e-9 or max(equal) > 1e-9),
-        "One number per pair of graphs does not change if the machines are renumbered (relative change at "
-        f"most {max(kernel):.1g}), and (13) gives every machine the same weights for its own past "
-        "affinities. So which machine is empty and which is full does not matter: exchanging their states "
-        f"moves no affinity by more than {max(moved):.1g}, and two machines with the same past affinities "
-        f"get the same one (difference {max(equal):.1g}). The variance (14) is one number for all "
-        "machines. With the process over machines an empty and a full machine with the same past differ "
-        f"by {np.median(node):.2g} (median; affinities with variance 1).",
+        holds_if(max(moved) > 1e-9 or max(equal) > 1e-9, Verdict.REFUTED),
+        "One number per pair of graphs gives every machine the same weights: which machine is empty does "
+        "not matter.",
         {
             "histories": len(moved),
             "scalar kernel: most that a renumbering changes, relative": max(kernel),
@@ -591,10 +639,23 @@ def _check_machines(context: Context) -> Finding:
             "over machines: difference of an empty and a full machine, least": min(node),
             "over machines: the same, median": float(np.median(node)),
         },
+        assumes="Prior mean 0, as printed, and one kernel value per pair of graphs, as (12) is.",
+        proof="Exchanging the states of an empty and a full machine renumbers the graph, and the kernel is "
+        "the same for renumbered graphs. So (13) does not change, and two machines with the same past "
+        "affinities get the same one; the variance (14) is one number for all.",
     )
 
 
-def _check_nodes(context: Context) -> Finding:
+@claim(
+    "node-level",
+    "Instead of (12)",
+    Verdict.HOLDS,
+    says="A positive semi-definite kernel over (history, machine), one factor of which sums to the random "
+    "walk kernel over the machines.",
+    how="Random histories.",
+    ours=True,
+)
+def node_level(context: Context) -> Finding:
     rng = draws_of(context, 10)
     deviation, smallest = 0.0, np.inf
     for _ in track(context, range(context.pick(3, 15, 80))):
@@ -610,15 +671,13 @@ def _check_nodes(context: Context) -> Finding:
             raise RuntimeError(f"the kernel over (time, machine) has shape {K.shape}, or is not symmetric")
         smallest = min(smallest, smallest_eigenvalue(K))
     return Finding(
-        holds_if(deviation < 1e-10 and smallest >= -ROUNDING),
-        "Matern(x, x') <psi, psi'> with psi_k = [sqrt(beta^l / l!) (P^l 1)_k] is a product of two kernels, "
-        f"so positive semi-definite (smallest eigenvalue over the largest {smallest:.1g}). The inner "
-        "products alone, summed over the machines of both graphs, are the random walk kernel, to "
-        f"{deviation:.1g}.",
+        holds_if(deviation < 1e-10 and smallest >= -ROUNDING, Verdict.REFUTED),
+        "Matern(x, x') <psi, psi'> is a kernel over (time, machine), and psi sums to the random walk kernel.",
         {
             "smallest eigenvalue / largest": smallest,
             "sum over machines: largest relative difference": deviation,
         },
+        proof="It is a product of two kernels, psi_k = [sqrt(beta^l / l!) (P^l 1)_k].",
     )
 
 
@@ -659,7 +718,15 @@ def rows_back(seen: list[list[int]], lag: int) -> Rows:
     return Rows(rows, same, known)
 
 
-def _check_history(context: Context) -> Finding:
+@claim(
+    "history-rows",
+    "(9), (10)",
+    Verdict.REFUTED,
+    says="Past affinities, N x M, are values of the function whose values for the pending jobs are wanted.",
+    how="Which jobs the rows of the window hold one and eight epochs later: two jobs for one GPU, and "
+    "generated workloads under FIFO-Consolidate.",
+)
+def history_rows(context: Context) -> Finding:
     lines = []
     for rho in track(context, (0.8, 2.0)):
         samples = [
@@ -673,17 +740,10 @@ def _check_history(context: Context) -> Finding:
             lines.append((rho, lag, total.rows, *shares))
     tiny = windows(two_in_turn())
     one = rows_back(tiny, 1)
-    busy = {line[1]: line for line in lines if line[0] == 2.0}
-    calm = {line[1]: line for line in lines if line[0] == 0.8}
     return Finding(
-        holds_if(one.same == one.rows and min(line[3] for line in lines) > 99.0),
-        "A row of A_{t-1} belongs to a job of the pending list then. Jobs leave when they start, and those "
-        "behind them move up: with two jobs for one GPU the only row left is that of the other job. On "
-        f"generated workloads under FIFO-Consolidate, N = {PENDING}, of the rows of an epoch "
-        f"{calm[1][3]:.0f} % (rho = 0.8) and {busy[1][3]:.0f} % (rho = 2) held the same job one epoch "
-        f"before, {calm[8][3]:.0f} % and {busy[8][3]:.0f} % eight epochs before. Even if every job kept its "
-        f"row, it was there at all in {calm[8][4]:.0f} % and {busy[8][4]:.0f} %. What is left "
-        "are the jobs that were not placed.",
+        holds_if(one.same == one.rows and min(line[3] for line in lines) == 100.0, Verdict.REFUTED),
+        "Rows of the window are other jobs an epoch later: jobs leave when they start, and those behind "
+        "move up.",
         {
             "two jobs: rows with the same job one epoch before": one.same,
             **{
@@ -700,6 +760,9 @@ def _check_history(context: Context) -> Finding:
             ),
         ),
         counterexample=two_in_turn(),
+        assumes=f"The rows are those of the pending list, in its order, under FIFO-Consolidate; N = "
+        f"{PENDING}.",
+        remark="What is left in the window are the jobs that were not placed.",
     )
 
 
@@ -760,7 +823,15 @@ def _first_fit_epochs(instance: PlacementInstance) -> tuple[int, int]:
     return epochs, same
 
 
-def _check_zero_mean(context: Context) -> Finding:
+@claim(
+    "zero-mean",
+    "(1), (13), Algorithm 1",
+    Verdict.REFUTED,
+    says="Regressing on its own past affinities, the process predicts affinities.",
+    how="The process as printed on random graphs, without noise, and with noise and its negative; its "
+    "placements without noise against FirstFit.",
+)
+def zero_mean(context: Context) -> Finding:
     rng = draws_of(context, 12)
     still = odd = 0.0
     runs, epochs = context.pick((3, 20), (10, 40), (40, 80))
@@ -773,14 +844,9 @@ def _check_zero_mean(context: Context) -> Finding:
         odd = max(odd, float(np.abs(there + back).max()))
     played, same = _first_fit_epochs(generate("default", context.seed, jobs=context.pick(60, 200, 1000)))
     return Finding(
-        holds_if(still > 0.0 or odd > 1e-9),
-        "The mean (1) is a linear combination of past actions, and there is nothing else in it. Before the "
-        "first one it is 0; if means are taken as actions it stays 0 for ever, whatever the states and "
-        f"weights ({runs} sequences of {epochs} states: largest affinity {still:g}). All machines are then "
-        f"equal, and placing by index is FirstFit: the same rows at {same} of {played} epochs of a "
-        "generated workload. If actions are sampled it regresses on its own noise: negating the noise "
-        f"negates every action (to {odd:.1g}), so over a given sequence of states every affinity has mean 0, "
-        "and a machine is as likely first as last. What is learned only weighs past noise.",
+        holds_if(still > 0.0 or odd > 1e-9, Verdict.REFUTED),
+        "The mean is a combination of past actions: 0 for ever without noise, and with noise it regresses "
+        "on that noise.",
         {
             "sequences": runs,
             "largest affinity without noise": still,
@@ -788,10 +854,23 @@ def _check_zero_mean(context: Context) -> Finding:
             "epochs": played,
             "epochs placed as FirstFit does": same,
         },
+        assumes="Prior mean 0, as (1) and (13) are printed, on any sequence of states.",
+        proof="Before the first action the mean is 0; if means are taken it stays 0, all machines are "
+        "equal, and placing by index is FirstFit.\n\nIf actions are sampled, negating the noise negates "
+        "every action. So every affinity has mean 0 given the states, and a machine is as likely first as "
+        "last.",
     )
 
 
-def _check_mean_actions(context: Context) -> Finding:
+@claim(
+    "mean-actions",
+    "(13), Figure 5(c, d)",
+    Verdict.HOLDS,
+    says="If means are taken as actions, neither the history nor the kernel changes a decision.",
+    how="The process with random prior means, four lengths of the history, and random kernels.",
+    ours=True,
+)
+def mean_actions(context: Context) -> Finding:
     rng = draws_of(context, 13)
     differ, sampled, runs = 0.0, [], context.pick(2, 8, 30)
     for _ in track(context, range(runs)):
@@ -805,18 +884,17 @@ def _check_mean_actions(context: Context) -> Finding:
             noisy = [process_actions(K, tau, 0.1, draws, means) for tau in LENGTHS]
             sampled.append(float(np.abs(noisy[-1] - noisy[0]).max()))
     return Finding(
-        holds_if(differ == 0.0 and min(sampled) > 0.0),
-        "If the learned means are taken as actions, the past actions less their prior means are 0, so the "
-        "posterior mean is the learned mean: with four lengths tau and two kernels each, on "
-        f"{runs} sequences of 30 states, the largest difference is {differ:g}. Kernel and tau then change "
-        "nothing in evaluation, and with a zero mean neither. So a dependence on tau, as in "
-        "Figure 5(c, d), comes from training, or from sampled actions "
-        f"(then it is {np.median(sampled):.2g} between tau = 4 and 10, median of the largest differences).",
+        holds_if(differ == 0.0 and min(sampled) > 0.0, Verdict.REFUTED),
+        "With learned means as actions nothing is left for the process to say: neither kernel nor tau "
+        "changes a decision.",
         {
             "sequences": runs,
             "means as actions: largest difference from the learned mean": differ,
             "sampled actions: largest difference between tau 4 and 10, median": float(np.median(sampled)),
         },
+        assumes="Means are taken as actions, as in evaluation.",
+        proof="Past actions less their prior means are 0, so the posterior mean is the prior mean.",
+        remark="A dependence on tau, as in Figure 5(c, d), comes from training, or from sampled actions.",
     )
 
 
@@ -830,7 +908,14 @@ def random_fusion(rng: np.random.Generator) -> Fusion:
     return Fusion(*(rng.normal(size=shape) / np.sqrt(shape[0]) for shape in shapes))
 
 
-def _check_sizes(context: Context) -> Finding:
+@claim(
+    "scalable",
+    "Sec. 4.1.1, (15)",
+    Verdict.HOLDS,
+    says="The squeeze-and-communicate mechanism is scalable: the same weights serve any number of machines.",
+    how="Sizes of what the networks take and give on the clusters. Beside it, the critic.",
+)
+def scalable(context: Context) -> Finding:
     rng = draws_of(context, 19)
     weights, lines = random_fusion(rng), []
     for name, m in CLUSTERS.items():
@@ -840,12 +925,9 @@ def _check_sizes(context: Context) -> Finding:
         lines.append((name, m, len(message), " x ".join(map(str, out.shape)), sum(p.size for p in parts)))
     agents = len({line[2:4] for line in lines}) == 1
     return Finding(
-        holds_if(agents),
-        f"The same weights of (4) and (5) take 8, 16 and 32 machines, and the message has {HIDDEN} numbers "
-        "each time. The critic (15) is a perceptron over everything side by side, N u + M v + N + N M "
-        f"numbers: {', '.join(str(line[4]) for line in lines)} for N = {PENDING} and u = v = 5. So a critic "
-        "trained on one cluster has no place for another, and none for another N; it is needed in training "
-        "alone.",
+        holds_if(agents, Verdict.REFUTED),
+        "The same weights of (4) and (5) take 8, 16 and 32 machines; only the critic (15) is tied to one "
+        "cluster.",
         {
             "numbers in the message": HIDDEN,
             **{f"{line[0]}: inputs of the critic": line[4] for line in lines},
@@ -857,10 +939,18 @@ def _check_sizes(context: Context) -> Finding:
                 tuple(lines),
             ),
         ),
+        assumes="The critic is a perceptron over everything side by side; it is needed in training alone.",
     )
 
 
-def _check_gate(context: Context) -> Finding:
+@claim(
+    "gate",
+    "(5)",
+    Verdict.HOLDS,
+    says="The adaptive gate brings the state of the cluster into the job states.",
+    how="Random weights: fused numbers are between the two, and change with the machines.",
+)
+def gate_claim(context: Context) -> Finding:
     rng = draws_of(context, 20)
     outside, moved, trials = 0, np.inf, context.pick(20, 100, 1000)
     for _ in track(context, range(trials)):
@@ -872,15 +962,22 @@ def _check_gate(context: Context) -> Finding:
         outside += int(((out < low - 1e-12) | (out > high + 1e-12)).sum())
         moved = min(moved, float(np.abs(out - fused(jobs, full, weights)[0]).max()))
     return Finding(
-        holds_if(outside == 0 and moved > 0.0),
-        "The gate is a sigmoid, so every fused number is between the job's own and the message: with "
-        f"{trials} random weights {outside} of {trials * PENDING * HIDDEN} were not. The cluster's state "
-        f"gets through: between all machines empty and all full some number changes by {moved:.2g} at least.",
+        holds_if(outside == 0 and moved > 0.0, Verdict.REFUTED),
+        "Every fused number is between the job's own and the message, and the state of the cluster gets "
+        "through.",
         {"weights": trials, "numbers outside": outside, "least change from empty to full": moved},
+        assumes="Random weights; all machines empty, and all full.",
     )
 
 
-def _check_positions(_context: Context) -> Finding:
+@claim(
+    "positions",
+    "Sec. 4.1.2",
+    Verdict.HOLDS,
+    says="The position encoding tells the ordering agent the order of submission.",
+    how="Distances of the encodings of all positions up to 1000, and up to 20,000.",
+)
+def positions_claim(_context: Context) -> Finding:
     lines = []
     for count in (PENDING, 64, 1000, 20_000):
         away = np.linalg.norm(
@@ -892,11 +989,9 @@ def _check_positions(_context: Context) -> Finding:
     steady = max(float(np.ptp(np.diagonal(table, k))) for k in range(1, 200))
     least = lines[2][1]
     return Finding(
-        holds_if(least > 0.1 and steady < 1e-6),
-        f"With e = {HIDDEN} two of the first 1000 positions are at least {least:.2f} apart, two of 20,000 "
-        f"{lines[3][1]:.2f} (of at most {2 * np.sqrt(HIDDEN / 2):.1f}). The distance depends on the "
-        f"difference alone, to {steady:.1g}. Which position is meant, the place in the pending list or "
-        "in the whole trace, is not said; the order of submission is also in the waiting times.",
+        holds_if(least > 0.1 and steady < 1e-6, Verdict.REFUTED),
+        "Any two of the first 20,000 positions have different encodings, and distances depend on the "
+        "difference alone.",
         {
             **{f"least distance of {count} positions": value for count, value, _ in lines},
             "most that equal differences differ": steady,
@@ -908,143 +1003,8 @@ def _check_positions(_context: Context) -> Finding:
                 tuple(lines),
             ),
         ),
+        assumes=f"e = {HIDDEN}. Which position is meant, in the pending list or in the trace, is not said.",
     )
 
 
-CLAIMS = [
-    Claim(
-        "placement/kronecker-shape",
-        "Sec. 4.2.1",
-        "The Kronecker product of the job states and the machine states has the shape N x M x M.",
-        "Shapes of the product for all small sizes, and for the three clusters.",
-        Verdict.FAILS,
-        _check_kronecker,
-    ),
-    Claim(
-        "placement/matern-psd",
-        "(11), Proposition 1",
-        "The Matern kernel (11) is positive semi-definite.",
-        "Three points on a line, and random sets of states. Amended: g is the distance, not its square.",
-        Verdict.HOLDS_AMENDED,
-        _check_matern,
-    ),
-    Claim(
-        "placement/matern-smooth",
-        "Sec. 4.2.2",
-        "The Matern kernel with nu = 5/2 can be differentiated twice.",
-        "Its one-sided derivatives at 0 in exact fractions, and by differences.",
-        Verdict.HOLDS,
-        _check_smooth,
-    ),
-    Claim(
-        "placement/walk-series",
-        "(12)",
-        "The series of (12) is a kernel for a positive weight lambda.",
-        "Spectral radii of the printed graphs; partial sums and the closed form on random graphs. Amended: "
-        "for lambda below one over the spectral radius.",
-        Verdict.HOLDS_AMENDED,
-        _check_series,
-    ),
-    Claim(
-        "placement/proposition-1",
-        "Proposition 1, Sec. 4.2.3",
-        "The random walk kernel on graphs of (11) is symmetric and positive semi-definite.",
-        "Kernel matrices of random graphs, for both weights and both forms of (11), where (12) converges; "
-        "the same matrices from features.",
-        Verdict.HOLDS,
-        _check_proposition_1,
-    ),
-    Claim(
-        "placement/proposition-1-proof",
-        "Appendix B.1",
-        "Powers of P1 (x) P2 are positive semi-definite, and this proves Proposition 1.",
-        "The powers for three machines by (11) as printed; a function of P1 (x) P2 that is positive definite "
-        "for every pair and no kernel on graphs.",
-        Verdict.FAILS,
-        _check_proof_1,
-    ),
-    Claim(
-        "placement/proposition-2",
-        "Proposition 2, Appendix B.2",
-        "(12) can be turned into exp(beta P1 (x) P2), calculated entry by entry.",
-        "Both on graphs of two machines, with the weights that make them equal: it holds if one pair of "
-        "weights does on two graphs.",
-        Verdict.FAILS,
-        _check_proposition_2,
-    ),
-    Claim(
-        "placement/walk-eigenvalues",
-        "Our own, instead of Proposition 2",
-        "1' exp(beta P1 (x) P2) 1 is a sum over pairs of eigenvalues of the two graphs.",
-        "Against the matrix exponential of the Kronecker product on random graphs; operations counted.",
-        Verdict.HOLDS,
-        _check_eigenvalues,
-    ),
-    Claim(
-        "placement/machines-apart",
-        "(12), (13), Sec. 4.2.4",
-        "The posterior gives every machine an affinity by its state.",
-        "Random histories; an empty and a full machine change places, or have the same past affinities.",
-        Verdict.FAILS,
-        _check_machines,
-    ),
-    Claim(
-        "placement/node-level",
-        "Our own, instead of (12)",
-        "A positive semi-definite kernel over (history, machine), one factor of which sums to the random "
-        "walk kernel over the machines.",
-        "Random histories.",
-        Verdict.HOLDS,
-        _check_nodes,
-    ),
-    Claim(
-        "placement/history-rows",
-        "(9), (10)",
-        "Past affinities, N x M, are values of the function whose values for the pending jobs are wanted.",
-        "Which jobs the rows of the window hold one and eight epochs later: two jobs for one GPU, and "
-        "generated workloads under FIFO-Consolidate. It holds if at least 99 % are the same.",
-        Verdict.FAILS,
-        _check_history,
-    ),
-    Claim(
-        "placement/zero-mean",
-        "(1), (13), Algorithm 1",
-        "Regressing on its own past affinities, the process predicts affinities.",
-        "The process as printed on random graphs, without noise, and with noise and its negative; its "
-        "placements without noise against FirstFit.",
-        Verdict.FAILS,
-        _check_zero_mean,
-    ),
-    Claim(
-        "placement/mean-actions",
-        "(13), Figure 5(c, d); our own",
-        "If means are taken as actions, neither the history nor the kernel changes a decision.",
-        "The process with random prior means, four lengths of the history, and random kernels.",
-        Verdict.HOLDS,
-        _check_mean_actions,
-    ),
-    Claim(
-        "placement/scalable",
-        "Sec. 4.1.1, (15)",
-        "The squeeze-and-communicate mechanism is scalable: the same weights serve any number of machines.",
-        "Sizes of what the networks take and give on the clusters. Beside it, the critic.",
-        Verdict.HOLDS,
-        _check_sizes,
-    ),
-    Claim(
-        "placement/gate",
-        "(5)",
-        "The adaptive gate brings the state of the cluster into the job states.",
-        "Random weights: fused numbers are between the two, and change with the machines.",
-        Verdict.HOLDS,
-        _check_gate,
-    ),
-    Claim(
-        "placement/positions",
-        "Sec. 4.1.2",
-        "The position encoding tells the ordering agent the order of submission.",
-        "Distances of the encodings of all positions up to 1000, and up to 20,000.",
-        Verdict.HOLDS,
-        _check_positions,
-    ),
-]
+CLAIMS = claim.claims

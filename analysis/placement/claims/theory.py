@@ -590,7 +590,8 @@ def high_value_first(context: Context) -> Finding:
     )
     return Finding(
         Verdict.NOT_REPRODUCED if "against" in words else outcome,
-        "Beginning with the jobs of the most GPU-hours costs a quarter more JCT; whether it saves any fee depends "
+        "Beginning with the jobs of the most GPU-hours costs a quarter more JCT; whether it saves any fee "
+        "depends "
         "on the slowdown.",
         {"workloads": len(sampled), **{f"{one.says}: {one.word}": True for one in judged}},
         tables=(
