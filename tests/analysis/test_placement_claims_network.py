@@ -34,7 +34,7 @@ def number(name: str, key: str) -> float:
 def test_verdict_is_the_expected_one(claim: Claim) -> None:
     finding = check(claim.id.split("/")[1])
     assert finding.verdict is claim.expected
-    assert finding.numbers
+    assert finding.faults == []
     for table in finding.tables:
         assert table.rows
         assert all(len(line) == len(table.columns) for line in table.rows)
@@ -297,12 +297,9 @@ def test_the_density_is_scipys_and_the_printed_one_is_off_by_known_terms(seed: i
 
 def test_slopes_of_the_densities_by_differences() -> None:
     a, mu, h = np.array([2.0]), np.zeros(1), 1e-6
-    for density, key in (
-        (kernels.printed_log_density, "printed"),
-        (kernels.log_density, "normal density"),
-    ):
+    for density, slope in ((kernels.printed_log_density, -2.0), (kernels.log_density, 7.0)):
         high, low = (density(a, mu, np.array([0.5 + d])) for d in (h, -h))
-        assert (high - low) / (2 * h) == pytest.approx(number("log-density", f"derivative by Sigma, {key}"))
+        assert (high - low) / (2 * h) == pytest.approx(slope)
 
 
 def test_the_probability_of_being_first_by_drawing() -> None:
