@@ -5,9 +5,8 @@ from __future__ import annotations
 from ...claim import Claim
 from . import (
     evaluation,
+    learned,
     learned_cases,
-    learned_ours,
-    learning,
     model,
     network,
     objective,
@@ -22,7 +21,6 @@ CLAIMS: list[Claim] = [
     *network.CLAIMS,
     *objective.CLAIMS,
     *evaluation.CLAIMS,
-    *learning.CLAIMS,
+    *learned.CLAIMS,
     *learned_cases.CLAIMS,
-    *learned_ours.CLAIMS,
 ]

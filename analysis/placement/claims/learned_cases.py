@@ -10,9 +10,10 @@ import numpy as np
 
 from ....models.placement.instance import PlacementInstance
 from ....online.play import play, policy_stream
-from ...claim import Claim, Context, Figure, Finding, Table, Verdict, holds_if
-from ...experiments import Statement, policy_seed, seeds, spread, track
+from ...claim import Context, Figure, Finding, Register, Table, Verdict, holds_if
+from ...experiments import policy_seed, seeds, spread, track
 from ...plots import new_figure, plot_bars, to_svg
+from ...study import Fact, judge, settled, statements
 from ..experiments import (
     CLUSTERS,
     FIFO_FF,
@@ -25,8 +26,6 @@ from ..experiments import (
     excess,
     instance,
     optimum,
-    settled,
-    statement_table,
 )
 from ..measures import ratio
 from .evaluation import PRINTED_BUDGETS, seconds_per_decision
@@ -35,16 +34,18 @@ from .table_1 import INFERENCE, SLOWER
 from .trained import (
     AT_PLAY,
     ESTIMATES,
+    FEWEST,
     FIFO,
     LEARNED,
+    RL,
     SJF_E,
+    UNTIL,
     Group,
     alone,
     ends,
-    enough,
+    held_out,
     lacking,
     learned,
-    learned_claim,
     outcomes,
     play_all,
     side_by_side,
@@ -60,12 +61,26 @@ if TYPE_CHECKING:
     from ....online.placement.learned.networks import Actor
 
 
+claim = Register("placement")
+
+
 # --- Figure 5(c, d) -----------------------------------------------------------------------------------------
 
 TAUS = (4, 6, 8, 10)
 
 
-def _check_history(context: Context) -> Finding:
+@claim(
+    "figure-5-history",
+    "Figure 5(c, d), Sec. 5.4",
+    Verdict.VACUOUS,
+    says="JCT and fee are the least with a history of tau = 8.",
+    how="The trained networks of DAS with other lengths of the history at play. Vacuous if they decide the "
+    "same.",
+    extra=RL,
+    choices=("tau at play: 1, 4, 6, 8, 10",),
+)
+def figure_5_history(context: Context) -> Finding:
+    context = held_out(context)
     das = trained("das", "DAS", context)
     if (missing := too_few([das])) is not None:
         return missing
@@ -84,12 +99,8 @@ def _check_history(context: Context) -> Finding:
                 count += 1
                 same += bool(np.array_equal(one.start, other.start) and np.array_equal(one.rows, other.rows))
     return Finding(
-        Verdict.VACUOUS if same == count else Verdict.NOT_CHECKABLE,
-        f"The same trained networks with tau = 1, {', '.join(map(str, TAUS))}: {same} of {count} schedules "
-        "are those that they make with the tau of their training. Means of the actions are taken, so the "
-        "past actions are what was expected, and the process learns nothing from them "
-        "(placement/mean-actions). JCT and fee at play do not depend on tau; Figure 5(c, d) can show "
-        "trainings with other taus, or sampled actions.",
+        Verdict.VACUOUS if same == count else Verdict.UNDETERMINED,
+        f"{same} of {count} schedules are those that the same networks make with the tau of their training.",
         {
             "instances": len(sampled),
             "jobs": small.jobs,
@@ -97,6 +108,10 @@ def _check_history(context: Context) -> Finding:
             "schedules": count,
             "equal": same,
         },
+        small=context.mode == "quick",
+        assumes="Means of the actions are taken, so that the process learns nothing from the past "
+        "(`placement/mean-actions`).",
+        remark="Figure 5(c, d) can show trainings with other taus, or sampled actions.",
     )
 
 
@@ -167,7 +182,19 @@ def _lead(who: Contender, name: str) -> float:
     return float(found[fitting] - found[blocked])
 
 
-def _check_case_priority(context: Context) -> Finding:
+@claim(
+    "case-priority",
+    "Sec. 5.5, Figure 6(a)",
+    Verdict.UNDETERMINED,
+    says="That the job which fits gets the highest priority shows that messages from the machines reach the "
+    "ordering agent.",
+    how="The case as told, in both orders of submission, and on an empty cluster, where the other job fits "
+    "too; "
+    "trained networks with and without messages, and untrained ones.",
+    extra=RL,
+)
+def case_priority(context: Context) -> Finding:
+    context = held_out(context)
     das, da = trained("das", "DAS", context), trained("da", "DA (no messages)", context)
     if (missing := too_few([das, da])) is not None:
         return missing
@@ -184,18 +211,11 @@ def _check_case_priority(context: Context) -> Finding:
     }
     moved = {label: float(np.abs(found[:, :2] - found[:, 2:]).mean()) for label, found in leads.items()}
     return Finding(
-        holds_if(by_state[das.label] == len(das)),
-        f"In the printed order the job that fits has the highest priority under {first[das.label][0]} of "
-        f"{len(das)} trained networks of DAS, {first[da.label][0]} of {len(da)} of DA, which gets no "
-        f"message from the machines, and {first[blank.label][0]} of {len(blank)} untrained ones. The "
-        "picture alone does not tell why. Messages would show if the job came first where the other "
-        "does not fit, and second where it does, in either order of submission: so it is under "
-        f"{by_state[das.label]} of {len(das)} trained and {by_state[blank.label]} of {len(blank)} untrained "
-        "networks of DAS. Whatever the priorities are, a job that does not fit is passed over "
-        "(placement/case-ordering).",
+        Verdict.HOLDS if by_state[das.label] == len(das) else Verdict.UNDETERMINED,
+        f"The machines decide which job is first under {by_state[das.label]} of {len(das)} trained networks; "
+        "the picture alone does not tell why.",
         {
             **{f"first in the printed order, {label}": counts[0] for label, counts in first.items()},
-            **{f"first because of the machines, {label}": count for label, count in by_state.items()},
             **trainings(groups),
         },
         tables=(
@@ -221,6 +241,11 @@ def _check_case_priority(context: Context) -> Finding:
                 ),
             ),
         ),
+        small=context.mode == "quick",
+        assumes=UNTIL,
+        remark="Messages would show if the job came first where the other does not fit, and second where it "
+        "does, in "
+        "either order of submission. A job that does not fit is passed over (`placement/case-ordering`).",
     )
 
 
@@ -246,7 +271,18 @@ def case_6b(cores: float) -> tuple[PlacementInstance, list[list[tuple[int, int, 
     return eight_machines(jobs, f"after Figure 6(b), j4 takes {cores:g} cores"), [opening]
 
 
-def _check_case_affinity(context: Context) -> Finding:
+@claim(
+    "case-affinity",
+    "Sec. 5.5, Figure 6(b)",
+    Verdict.REFUTED,
+    says="The process detects contention: the machine of the contending job has the least affinity.",
+    how="The case as told, with a job that takes more cores than the others, and with one that takes the "
+    "same: it "
+    "holds if networks tell that machine from the others there, too.",
+    extra=RL,
+)
+def case_affinity(context: Context) -> Finding:
+    context = held_out(context)
     das, mc = trained("das", "DAS", context), trained("da-mc", "DA+MC (no process)", context)
     if (missing := too_few([das, mc])) is not None:
         return missing
@@ -261,19 +297,9 @@ def _check_case_affinity(context: Context) -> Finding:
         least[group.label] = int((heavy[:, CONTENDING] < heavy[:, ALIKE].min(1)).sum())
         gaps[group.label] = float(np.abs(same[:, CONTENDING] - same[:, ALIKE[0]]).max())
     return Finding(
-        holds_if(least[das.label] == len(das) and gaps[das.label] > 0.0),
-        "A job that takes half of the GPUs and most of the cores of m5, beside five machines with half of "
-        f"the GPUs taken by another job: m5 has the least affinity under {least[das.label]} of {len(das)} "
-        f"trained networks of DAS, {least[mc.label]} of {len(mc)} of DA+MC, which has no process, and "
-        f"{least[blank.label]} of {len(blank)} untrained ones. If that job takes as much as the other one "
-        "does, m5 looks like its neighbours in all features that the paper names, however the two contend, "
-        f"and gets the same affinity (largest difference {max(gaps.values()):.2g}). Equal machines get "
-        "equal affinities from any function of these features.",
-        {
-            **{f"m5 has the least affinity, {label}": count for label, count in least.items()},
-            "largest difference where amounts are the same": max(gaps.values()),
-            **trainings(groups),
-        },
+        holds_if(least[das.label] == len(das) and gaps[das.label] > 0.0, Verdict.REFUTED),
+        "Where the contending job takes as much as the others, its machine gets the same affinity as theirs.",
+        {"largest difference where amounts are the same": max(gaps.values()), **trainings(groups)},
         tables=(
             Table(
                 "Affinities of j5 in the case of Figure 6(b)",
@@ -281,6 +307,12 @@ def _check_case_affinity(context: Context) -> Finding:
                 tuple((g.label, len(g), least[g.label], gaps[g.label]) for g in groups),
             ),
         ),
+        assumes="The features that the paper names: what is free, bandwidth, utilisation. Trained or not "
+        "does not "
+        "matter for equal machines.",
+        proof="Machines that are equal in all these features get equal affinities from any function of "
+        "them, however "
+        "the jobs on them contend.",
     )
 
 
@@ -293,7 +325,18 @@ SURELY_FASTER = 10.0
 """A search that takes less than this many times as long as DAS is not 50 times slower, whatever the noise."""
 
 
-def _check_decision_time(context: Context) -> Finding:
+@claim(
+    "decision-time",
+    "Appendix F, Sec. 5.2",
+    Verdict.HOLDS,
+    says="The time of decisions is negligible beside the JCT.",
+    how="CPU time of the decisions of DAS (32 hidden units, 64 in print) on three clusters; negligible is "
+    "less than "
+    f"{NEGLIGIBLE:g} % of the mean JCT, a threshold of ours.",
+    extra=RL,
+)
+def decision_time(context: Context) -> Finding:
+    context = held_out(context)
     das = trained("das", "DAS", context)
     if (missing := too_few([das])) is not None:
         return missing
@@ -303,14 +346,12 @@ def _check_decision_time(context: Context) -> Finding:
     seconds_per_decision(who.make(), instance(Setup(4), seed), 0)  # loads and compiles
     rows: list[tuple[Any, ...]] = []
     share: dict[str, float] = {}
-    slower: dict[str, float] = {}
     for at, (cluster, setup) in track(context, enumerate(places.items())):
         sampled = instance(setup, seed)
         per_job = _seconds_per_job(who, sampled, seed)
         jct = 60.0 * outcomes(who, setup, [seed])[0].measures[JCT]
         search = {one.label: _seconds_per_job(one, sampled, seed) for one in PRINTED_BUDGETS}
         share[cluster] = 100.0 * per_job / jct
-        slower[cluster] = max(search.values()) / per_job
         rows.append(
             (
                 cluster.capitalize(),
@@ -321,50 +362,36 @@ def _check_decision_time(context: Context) -> Finding:
                 *(round(1000.0 * one, 2) for one in search.values()),
             )
         )
-    statements = [
-        Statement(
-            f"{c.capitalize()}: the time of all decisions is less than {NEGLIGIBLE:g} % of the JCT",
-            f"{'less' if part < NEGLIGIBLE else 'more'} than that",
-            part < NEGLIGIBLE,
-        )
-        for c, part in share.items()
-    ]
-    beside = Statement(
-        f"a search takes {SLOWER} times as long as DAS (beside)",
-        f"{'less' if max(slower.values()) < SURELY_FASTER else 'more'} than {SURELY_FASTER:g} times on "
-        "every cluster",
-        False if max(slower.values()) < SURELY_FASTER else None,
+    judged = judge(
+        [
+            Fact(
+                f"{c.capitalize()}: the time of all decisions is less than {NEGLIGIBLE:g} % of the JCT",
+                f"{'less' if part < NEGLIGIBLE else 'more'} than that",
+                part < NEGLIGIBLE,
+            )
+            for c, part in share.items()
+        ]
     )
+    times = ("DAS (ms)", "DAS in print (ms)", "here / in print", "DAS, share of the JCT (%)")
+    searches = (f"{who.label}, budget of Table 2 (ms)" for who in PRINTED_BUDGETS)
     return Finding(
-        settled(statements),
+        settled(judged),
         f"All decisions together take less than {NEGLIGIBLE:g} % of the mean JCT on "
-        f"{sum(s.agrees is True for s in statements)} of {len(statements)} clusters, one thread of this "
-        f"machine, CPU time, {jobs} jobs. Compiled metaheuristics with the budgets of Table 2 are "
-        f"{'not' if beside.agrees is False else 'perhaps'} {SLOWER} times slower than DAS here: how long a "
-        "scheduler takes is a matter of how it is programmed. The times are those of this run.",
-        {
-            "jobs": jobs,
-            **{f"{row[0]}: less than {NEGLIGIBLE:g} % of the JCT": row[4] < NEGLIGIBLE for row in rows},
-            **{f"{row[0]}: ms per job, this run": row[1] for row in rows},
-            **{f"{row[0]}: of the printed time, this run": row[3] for row in rows},
-        },
+        f"{sum(one.word == 'holds' for one in judged)} of {len(judged)} clusters.",
+        {"jobs": jobs},
         tables=(
-            statement_table([*statements, beside]),
+            statements(judged, [""], NOTE),
             Table(
                 f"CPU time of the decisions per job, {jobs} jobs, this run. {NOTE}",
-                (
-                    *(
-                        "cluster",
-                        "DAS (ms)",
-                        "DAS in print (ms)",
-                        "here / in print",
-                        "DAS, share of the JCT (%)",
-                    ),
-                    *(f"{who.label}, budget of Table 2 (ms)" for who in PRINTED_BUDGETS),
-                ),
+                ("cluster", *times, *searches),
                 tuple(rows),
             ),
         ),
+        small=context.mode == "quick",
+        assumes="One thread of this machine. The times are those of this run.",
+        remark=f"Whether metaheuristics are {SLOWER} times slower than DAS is a matter of how both are "
+        f"programmed: see "
+        "the table.",
     )
 
 
@@ -386,13 +413,25 @@ SLACK = 1e-9
 """Rounding that a relative distance may have."""
 
 
-def _check_gap(context: Context) -> Finding:
+@claim(
+    "learned-gap",
+    "Sec. 2.1",
+    Verdict.HOLDS,
+    says="No policy is below the certified bound or the optimum; how far the learned ones are above them.",
+    how="A bound by prices of capacity on Small; the optimum over the decision epochs, contention included, "
+    "by branch "
+    "and bound on tiny instances.",
+    extra=RL,
+    ours=True,
+)
+def learned_gap(context: Context) -> Finding:
+    context = held_out(context)
     asked = [trained(name, label, context) for name, label in LEARNED.items()]
-    groups = enough(asked)
+    groups = [group for group in asked if len(group) >= FEWEST]
     if not groups:
         return lacking(asked)
     groups += [alone(FIFO_FF), FIFO, alone(SJF_C), alone(SJF_E)]
-    sampled, many = seeds(context, 3, 12, 30), seeds(context, 2, 8, 20)
+    sampled, many = seeds(context, 3, 8, 30), seeds(context, 2, 5, 20)
     tiny = Setup(context.pick(5, 6, 8), None, 3.0, size="tiny", estimate_error=ESTIMATES)
     base = replace(Setup(context.pick(20, 100, 1000)), estimate_error=ESTIMATES)
     best = [optimum(tiny, seed) for seed in sampled]
@@ -409,39 +448,32 @@ def _check_gap(context: Context) -> Finding:
         for g in groups
     }
     proved = np.array([o.gap == 0.0 for o in best])
-    statements = [
-        Statement(
-            f"no run is below the certified bound ({base.jobs} jobs on Small)",
-            f"the least is {min(float(v.min()) for v in gaps.values()):.1f} % above it",
-            all((v >= -100.0 * SLACK).all() for v in gaps.values()),
-        ),
-        Statement(
-            f"no run is below a proved optimum ({tiny.jobs} jobs on 2 x 4 GPUs)",
-            "the least total / optimum is "
-            f"{min(float(v[:, proved].min(initial=np.inf)) for v in found.values()):.3f}",
-            all((v[:, proved] >= 1.0 - SLACK).all() for v in found.values()) if proved.any() else None,
-        ),
-    ]
+    judged = judge(
+        [
+            Fact(
+                f"no run is below the certified bound ({base.jobs} jobs on Small)",
+                f"the least is {min(float(v.min()) for v in gaps.values()):.1f} % above it",
+                bool(all((v >= -100.0 * SLACK).all() for v in gaps.values())),
+            ),
+            Fact(
+                f"no run is below a proved optimum ({tiny.jobs} jobs on 2 x 4 GPUs)",
+                "the least total / optimum is "
+                f"{min(float(v[:, proved].min(initial=np.inf)) for v in found.values()):.3f}",
+                bool(all((v[:, proved] >= 1.0 - SLACK).all() for v in found.values()))
+                if proved.any()
+                else None,
+            ),
+        ]
+    )
     above = gaps[FIFO.label].mean(0)
     return Finding(
-        settled(statements),
-        f"With {base.jobs} jobs on Small the JCT of FIFO-Consolidate is {np.median(above):.1f} % above a "
-        f"certified bound in the median of {len(many)} instances ({above.min():.1f} to {above.max():.1f} %). "
-        f"On tiny instances (optimum over the decision epochs proved on {int(proved.sum())} of "
-        f"{len(sampled)}) FIFO-Consolidate costs {found[FIFO.label].mean():.2f} times the optimum. Optimum "
-        "and bound know all jobs and durations beforehand.",
-        {
-            "instances with a bound": len(many),
-            "tiny instances": len(sampled),
-            "proved": int(proved.sum()),
-            **{
-                f"{label}, above the bound, median (%)": round(float(np.median(v.mean(0))), 1)
-                for label, v in gaps.items()
-            },
-            **{f"{label}, total / optimum": round(float(v.mean()), 3) for label, v in found.items()},
-        },
+        settled(judged),
+        f"With {base.jobs} jobs on Small FIFO-Consolidate is {np.median(above):.1f} % above a certified "
+        f"bound in the "
+        "median, and the networks are not far from it.",
+        {"instances with a bound": len(many), "tiny instances": len(sampled), "proved": int(proved.sum())},
         tables=(
-            statement_table(statements),
+            statements(judged, [""], NOTE),
             Table(
                 f"JCT above a certified bound ({len(many)} instances of {base.jobs} jobs on Small), and "
                 f"total over optimum ({len(sampled)} instances of {tiny.jobs} jobs on 2 x 4 GPUs); SJF knows "
@@ -465,6 +497,8 @@ def _check_gap(context: Context) -> Finding:
             ),
         ),
         figures=(_gap_chart(groups, gaps, base, many),),
+        small=context.mode == "quick",
+        assumes="Optimum and bound know all jobs and durations beforehand.",
     )
 
 
@@ -484,54 +518,4 @@ def _gap_chart(
     )
 
 
-CLAIMS: list[Claim] = [
-    learned_claim(
-        "figure-5-history",
-        "Figure 5(c, d), Sec. 5.4",
-        "JCT and fee are the least with a history of tau = 8.",
-        "The trained networks of DAS with other lengths of the history at play. Vacuous if they decide the "
-        "same.",
-        Verdict.VACUOUS,
-        _check_history,
-    ),
-    learned_claim(
-        "case-priority",
-        "Sec. 5.5, Figure 6(a)",
-        "That the job which fits gets the highest priority shows that messages from the machines reach the "
-        "ordering agent.",
-        "The case as told, in both orders of submission, and on an empty cluster, where the other job fits "
-        "too; trained networks with and without messages, and untrained ones. It holds if in every trained "
-        "network of DAS the machines decide which of the two is first.",
-        Verdict.FAILS,
-        _check_case_priority,
-    ),
-    learned_claim(
-        "case-affinity",
-        "Sec. 5.5, Figure 6(b)",
-        "The process detects contention: the machine of the contending job has the least affinity.",
-        "The case as told, with a job that takes more cores than the others, and with one that takes the "
-        "same. It holds if every trained network of DAS gives that machine the least affinity, and tells "
-        "it from the others where amounts are equal.",
-        Verdict.FAILS,
-        _check_case_affinity,
-    ),
-    learned_claim(
-        "decision-time",
-        "Appendix F, Sec. 5.2",
-        "The time of decisions is negligible beside the JCT.",
-        "CPU time of the decisions of DAS (32 hidden units, 64 in print) on three clusters; negligible is "
-        f"less than {NEGLIGIBLE:g} % of the mean JCT. Beside it, that metaheuristics take {SLOWER} times as "
-        "long.",
-        Verdict.HOLDS,
-        _check_decision_time,
-    ),
-    learned_claim(
-        "learned-gap",
-        "Our own",
-        "No policy is below the certified bound or the optimum; how far the learned ones are above them.",
-        "A bound by prices of capacity on Small; the optimum over the decision epochs, contention "
-        "included, by branch and bound on tiny instances.",
-        Verdict.HOLDS,
-        _check_gap,
-    ),
-]
+CLAIMS = claim.claims
