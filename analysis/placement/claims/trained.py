@@ -152,9 +152,9 @@ def lacking(groups: Sequence[Group]) -> Finding:
     few = [f"{group.label} ({len(group)})" for group in groups if len(group) < FEWEST]
     return Finding(
         Verdict.NOT_CHECKABLE,
-        f"At least {FEWEST} trainings of each design are needed to tell it from its seed. There are too few "
-        f"networks of {', '.join(few)}.",
+        f"At least {FEWEST} trainings of each design are needed to tell it from its seed.",
         {f"seeds of {group.label}": len(group) for group in groups},
+        remark=f"There are too few networks of {', '.join(few)}.",
     )
 
 
