@@ -1,7 +1,7 @@
 """What holds for any problem, whoever brings it: oracles are consistent, and no policy passes their bound.
 
 Everything is handed in: instances, oracles, policies. A verdict rests on what was measured alone; where a
-part of the problem is missing that it would need, the verdict is open, and the summary names the part.
+part of the problem is missing that it would need, the verdict is open, and the remark names the part.
 """
 
 from __future__ import annotations

@@ -354,7 +354,7 @@ if __name__ == "__main__":
     out, store = sys.argv[1:3]
     more = {"store": Path(store)} if store else {}
     found = audit(catalogue=kept_claims.CLAIMS, out=Path(out), workers=2, **more)
-    print([finding.summary for _, finding in found])
+    print([finding.headline for _, finding in found])
 """
 
 
@@ -437,7 +437,7 @@ def test_one_worker_keeps_runs_too(
     def audited(source: str) -> str:
         monkeypatch.setattr(auditing, "source_digest", lambda _claims: source)
         ((_, finding),) = api.audit(catalogue=[claim], out=tmp_path / "out", workers=1, store=store)
-        return finding.summary
+        return finding.headline
 
     first = audited("one")
     assert [audited("two"), audited("two")] == [first, first]

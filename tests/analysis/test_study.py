@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -43,7 +44,7 @@ class Who(NamedTuple):
     rate: float
 
 
-def averages(who: Who, setup: float, seeds: np.ndarray) -> np.ndarray:
+def averages(who: Who, setup: float, seeds: Sequence[int]) -> np.ndarray:
     """Return a reward with noise that all contenders share."""
     noise = np.array([np.random.default_rng(seed).normal(0.0, 0.01) for seed in seeds])
     result: np.ndarray = who.rate * setup + noise

@@ -174,14 +174,14 @@ def test_an_oracle_that_raises_is_named_and_the_others_go_on(
     brought(oracles=entry(crash) | {"fine": entry(declared)["best"]}, target=target())
     finding = found("oracles")
     assert finding.verdict is Verdict.NOT_CHECKABLE
-    assert finding.summary == f"Open: best on tiny, seed 0: {said}."
+    assert finding.remark == f"best on tiny, seed 0: {said}"
     assert not expected(finding)
     values = {row[:2]: row[2] for row in finding.tables[0].rows}
     assert values.pop(("best", "tiny, seed 0")) is None
     assert len(values) == 5
     assert all(value is not None for value in values.values())
     finding = found("bound")
-    assert f"Open: tiny, seed 0: {said}" in finding.summary
+    assert f"tiny, seed 0: {said}" in finding.remark
     assert {row[1] for row in finding.tables[0].rows} == {2}
 
 
@@ -191,10 +191,10 @@ def test_a_replay_or_a_ratio_that_raises_is_named(brought: Callable[..., Problem
 
     brought(oracles=entry(wrong(0.0)), target=target(replay=fail), ratio=fail)
     for name, said in (
-        ("oracles", "best on tiny, seed 0: TypeError: not so; best on tiny, seed 1: TypeError"),
-        ("bound", "threshold on tiny, seed 2: TypeError: not so; reservation on tiny, seed 0: TypeError"),
+        ("oracles", "best on tiny, seed 0: TypeError: not so\n\nbest on tiny, seed 1: TypeError"),
+        ("bound", "threshold on tiny, seed 2: TypeError: not so\n\nreservation on tiny, seed 0: TypeError"),
     ):
-        assert said in found(name).summary
+        assert said in found(name).remark
         assert not expected(found(name))
 
 

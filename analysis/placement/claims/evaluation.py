@@ -62,12 +62,11 @@ MODEL = (
 def places(context: Context, jobs: int, quick: int = 120) -> dict[str, Setup]:
     """Return the setups of what the paper leaves open: loads and slowdown."""
     jobs = context.pick(quick, jobs, 4000)
-    none = {"communication": 0.0, "contention": 0.0}
     known = {
         "rho 0.8": Setup(jobs),
         "rho 2": Setup(jobs, rho=2.0),
         "rho 8": Setup(jobs, rho=8.0),
-        "rho 2, no slowdown": Setup(jobs, rho=2.0, **none),
+        "rho 2, no slowdown": Setup(jobs, rho=2.0, communication=0.0, contention=0.0),
         "rho 2, eta 1": Setup(jobs, rho=2.0, contention=1.0),
     }
     return known if context.mode != "quick" else {name: known[name] for name in list(known)[1:4]}
@@ -109,7 +108,7 @@ def found(
     tables: Sequence[Table] = (),
     figures: Sequence[Figure] = (),
     assumes: str = MODEL,
-    **texts: str,
+    remark: str = "",
 ) -> Finding:
     """Return the finding on statements that were judged together."""
     return Finding(
@@ -120,7 +119,7 @@ def found(
         figures=tuple(figures),
         small=context.mode == "quick",
         assumes=assumes,
-        **texts,
+        remark=remark,
     )
 
 

@@ -327,9 +327,11 @@ def print_claims(results: Results) -> None:
     rows = []
     for claim, finding in results:
         verdict = finding.verdict.value
+        text = finding.headline
         if not claim.as_expected(finding):
             verdict += f", expected: {claim.expected.value}"
-        rows.append((claim.id, verdict, finding.headline))
+            text = " ".join(filter(None, (text, finding.proof, finding.remark)))
+        rows.append((claim.id, verdict, text))
     out.print_table(["claim", "verdict", "what decides"], rows)
     out.line()
     counts = Counter(finding.verdict.value for _, finding in results)
