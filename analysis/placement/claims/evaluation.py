@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -166,8 +165,7 @@ def table_1_heuristics(context: Context) -> Finding:
     return found(
         context,
         "Most printed differences of heuristics are within reach of one run of ours; which ones depends on "
-        "load "
-        "and slowdown.",
+        "load and slowdown.",
         judged,
         where,
         sampled,
@@ -200,8 +198,7 @@ PRINTED_BUDGETS = (MOSA, MALO)
     Verdict.UNDETERMINED,
     says="Metaheuristics perform better than heuristics, as they explore at random.",
     how="Paired runs of MOSA and MALO with the budgets of Table 2 on Small, against the five heuristics and "
-    "against "
-    "themselves without search.",
+    "against themselves without search.",
     choices=(LOADS, "what is searched and what plans the search begins with: ours"),
 )
 def table_1_metaheuristics(context: Context) -> Finding:
@@ -223,9 +220,8 @@ def table_1_metaheuristics(context: Context) -> Finding:
     judged = judge([*better, *searched], where)
     return found(
         context,
-        "MOSA and MALO lead some heuristics, by the plans that they begin with; whether search adds "
-        "anything is not "
-        "decided.",
+        "MOSA and MALO lead some heuristics, by the plans that they begin with; whether search adds anything "
+        "is not decided.",
         judged,
         where,
         sampled,
@@ -239,8 +235,7 @@ def table_1_metaheuristics(context: Context) -> Finding:
             for label, setup in where.items()
         ],
         remark="Both begin with FIFO and shortest estimate first on as few machines as possible. They "
-        "estimate durations "
-        "and foresee no arrivals.",
+        "estimate durations and foresee no arrivals.",
     )
 
 
@@ -294,8 +289,8 @@ def search_cost(context: Context) -> Finding:
     ]
     return found(
         context,
-        f"A decision of MOSA or MALO takes at least {MUCH:g} times as long as one of FIFO-FirstFit, on "
-        f"every instance.",
+        f"A decision of MOSA or MALO takes at least {MUCH:g} times as long as one of FIFO-FirstFit, on every "
+        f"instance.",
         judge(said),
         [""],
         sampled,
@@ -326,9 +321,8 @@ def _gantt(setup: Setup, seed: int, best: Optimum) -> Figure:
     "Sec. 2.1",
     Verdict.HOLDS,
     says="Heuristics are often sub-optimal.",
-    how="Against the exact optimum on small instances: often is more often than not. Beside it, the "
-    "distance from a "
-    "certified bound on large ones.",
+    how="Against the exact optimum on small instances: often is more often than not. Beside it, the distance "
+    "from a certified bound on large ones.",
 )
 def sub_optimal(context: Context) -> Finding:
     players = (*HEURISTICS, *OURS)
@@ -372,8 +366,7 @@ def sub_optimal(context: Context) -> Finding:
         tables=(
             Table(
                 f"Cost over optimum, {tiny.jobs} jobs on 2 x 4 GPUs, {len(sampled)} instances, {proved} "
-                f"optima proved. "
-                f"{NOTE}",
+                f"optima proved. {NOTE}",
                 ("policy", "mean", "most", "optimal on"),
                 tuple(
                     (
@@ -387,8 +380,7 @@ def sub_optimal(context: Context) -> Finding:
             ),
             Table(
                 f"JCT above a certified bound (%), {base.jobs} jobs, rho 2 on Small, {len(many)} instances, "
-                f"mean ± 95 % "
-                f"half width. {NOTE}",
+                f"mean ± 95 % half width. {NOTE}",
                 ("policy", *(c.capitalize() for c in CLUSTERS)),
                 tuple((who.label, *(spread(column) for column in of.T)) for who, of in gaps.items()),
             ),
@@ -403,8 +395,8 @@ def sub_optimal(context: Context) -> Finding:
             ),
             _gantt(tiny, sampled[worst], best[worst]),
         ),
-        remark="Optimum and bound know all jobs and durations beforehand, so the gap is in part the price "
-        "of not knowing.",
+        remark="Optimum and bound know all jobs and durations beforehand, so the gap is in part the price of "
+        "not knowing.",
     )
 
 
@@ -458,9 +450,8 @@ def cluster_size(context: Context) -> Finding:
     first = where["rho 2"]
     return found(
         context,
-        "On a larger cluster jobs wait less and their order matters less; whether their placing does "
-        "depends on the "
-        "slowdown.",
+        "On a larger cluster jobs wait less and their order matters less; whether their placing does depends "
+        "on the slowdown.",
         judged,
         where,
         sampled,
@@ -486,8 +477,7 @@ def cluster_size(context: Context) -> Finding:
     "Sec. 5.1.5, Sec. 5.2",
     Verdict.HOLDS,
     says="The comparison lacks two simple rules that are better than FIFO-FirstFit on Small: FIFO on as few "
-    "machines as "
-    "possible, and shortest job first if durations are known.",
+    "machines as possible, and shortest job first if durations are known.",
     how="Both against FIFO-FirstFit, paired; beside it the other heuristics.",
     ours=True,
     choices=(LOADS, SLOWDOWN),
@@ -546,9 +536,8 @@ def tau(pairs: np.ndarray) -> float:
     "Sec. 5.2, Appendix A",
     Verdict.NOT_REPRODUCED,
     says="Among the baselines a low JCT and a low fee hardly go together.",
-    how="Rank correlation of JCT and fee over the five heuristics in paired runs on Small: in a trade-off "
-    "it is "
-    "negative. Beside it, with our two.",
+    how="Rank correlation of JCT and fee over the five heuristics in paired runs on Small: in a trade-off it "
+    "is negative. Beside it, with our two.",
     choices=(LOADS, SLOWDOWN),
 )
 def jct_and_fee(context: Context) -> Finding:
@@ -583,8 +572,7 @@ def jct_and_fee(context: Context) -> Finding:
         verdict=settled(judged[:1]),
         assumes=MODEL + " Without slowdown all fees are equal.",
         remark="What is placed on fewer machines runs shorter, costs less and frees its GPUs sooner. Five "
-        "baselines are "
-        "few, and learned ones are not among them.",
+        "baselines are few, and learned ones are not among them.",
     )
 
 
@@ -620,8 +608,7 @@ def figure_4(context: Context) -> Finding:
     return found(
         context,
         f"Of the generated jobs {few.mean():.0f} % need at most {FEW} GPUs, {big.mean():.1f} % more than "
-        f"{BIG}, and most "
-        "are short.",
+        f"{BIG}, and most are short.",
         judge(said),
         [""],
         sampled,
@@ -636,6 +623,50 @@ RATES = {"Low": 0.5, "Normal": 1.0, "High": 2.0}
 """Levels of Figure 7 and how much faster jobs arrive."""
 
 
+Levels = Mapping[str, Sequence[Setup]]
+"""By what is left open, the setups of the three levels."""
+
+
+def gains(
+    levels: Levels, sampled: Sequence[int], better: Contender, other: Contender, measure: str
+) -> dict[str, np.ndarray]:
+    """Return by how many per cent the better one is below, shape (levels, seeds)."""
+    return {
+        name: np.array(
+            [-excess(*(samples(who, s, sampled, measure) for who in (better, other))) for s in three]
+        )
+        for name, three in levels.items()
+    }
+
+
+def _by_rate(levels: Levels, sampled: Sequence[int], players: Sequence[Contender]) -> tuple[Figure, ...]:
+    """Return measures by the arrival rate, and the queue at the highest one, in the last of the scenarios."""
+    (name, three), players = list(levels.items())[-1], list(players)
+    waiting, waits = queue_over_time(players, three[-1], sampled)
+    panels = {
+        f"{measure.split()[0]} against FIFO-FirstFit (%)": {
+            who.label: -gains(levels, sampled, who, FIFO_FF, measure)[name].T for who in players[1:]
+        }
+        for measure in (JCT, FEE)
+    }
+    return (
+        curves(
+            "figure-7",
+            f"JCT and fee by the arrival rate; negative is better. {name}, {three[0].jobs} jobs.",
+            list(RATES.values()),
+            panels,
+            "arrival rate, relative to Normal",
+        ),
+        curves(
+            "queue",
+            f"Jobs that wait, over time, at High load, Small cluster, {three[0].jobs} jobs.",
+            waiting,
+            {"jobs waiting": waits},
+            "time until the last submission (%)",
+        ),
+    )
+
+
 @claim(
     "figure-7",
     "Figure 7, Appendix E",
@@ -643,36 +674,23 @@ RATES = {"Low": 0.5, "Normal": 1.0, "High": 2.0}
     says="JCT and its improvement grow with the arrival rate; the fee is improved the most at the Normal "
     "one.",
     how="Arrivals at half, once and twice the rate for the same jobs on Small; better ordering and placing "
-    "by heuristics "
-    "in place of DAS and RIFLING.",
+    "by heuristics in place of DAS and RIFLING.",
     choices=("load at the Normal rate", "who stands for the better scheduler"),
 )
 def figure_7(context: Context) -> Finding:
-    sampled = seeds(context, 10, 12, 20)
-    jobs = context.pick(200, 400, 4000)
-    where = {
-        f"rho {rho:g} at Normal": Setup(jobs, rho=rho) for rho in context.pick((2.0,), (0.8, 2.0), (0.8, 2.0))
-    }
+    sampled, jobs = seeds(context, 10, 12, 20), context.pick(200, 400, 4000)
     levels = {
-        name: [replace(base, rho=base.rho * rate) for rate in RATES.values()] for name, base in where.items()
+        f"rho {rho:g} at Normal": [Setup(jobs, rho=rho * rate) for rate in RATES.values()]
+        for rho in context.pick((2.0,), (0.8, 2.0), (0.8, 2.0))
     }
     players = (FIFO_FF, FIFO_LB, FIFO_C, SJF_C)
     play_all(context, [(w, s) for three in levels.values() for s in three for w in players], sampled)
 
-    def gain(better: Contender, other: Contender, measure: str) -> dict[str, np.ndarray]:
-        """Return by how many per cent the better one is below, shape (levels, seeds)."""
-        return {
-            name: np.array(
-                [-excess(*(samples(w, s, sampled, measure) for w in (better, other))) for s in three]
-            )
-            for name, three in levels.items()
-        }
+    def change(says: str, found: Mapping[str, np.ndarray], high: int, low: int) -> Statement:
+        return Statement(says, {name: of[high] - of[low] for name, of in found.items()}, "points")
 
-    def change(says: str, gains: Mapping[str, np.ndarray], high: int, low: int) -> Statement:
-        return Statement(says, {name: of[high] - of[low] for name, of in gains.items()}, "points")
-
-    order, rule = gain(SJF_C, FIFO_C, JCT), gain(FIFO_C, FIFO_FF, JCT)
-    saved = gain(FIFO_C, FIFO_FF, FEE)
+    order = gains(levels, sampled, SJF_C, FIFO_C, JCT)
+    rule, saved = (gains(levels, sampled, FIFO_C, FIFO_FF, measure) for measure in (JCT, FEE))
     said: list[Said] = [
         Statement(
             f"the JCT of {who.label} is larger at High than at Low",
@@ -684,22 +702,14 @@ def figure_7(context: Context) -> Finding:
         )
         for who in players[:3]
     ]
+    what = "the gain in JCT of {} is larger at High than Low"
     said += [
-        change(
-            "the gain in JCT of a better order (SJF- over FIFO-Consolidate) is larger at High than Low",
-            order,
-            2,
-            0,
-        ),
-        change(
-            "that of better placing (FIFO-Consolidate over -FirstFit) is larger at High than Low", rule, 2, 0
-        ),
+        change(what.format("a better order (SJF- over FIFO-Consolidate)"), order, 2, 0),
+        change(what.format("better placing (FIFO-Consolidate over -FirstFit)"), rule, 2, 0),
         change("the fee saved by better placing is larger at Normal than Low", saved, 1, 0),
         change("... and smaller at High than Normal", saved, 1, 2),
     ]
     judged = judge(said, levels)
-    name, three = list(levels.items())[-1]
-    waiting, waits = queue_over_time(players, three[-1], sampled)
     return found(
         context,
         "JCT grows with the arrival rate; where the fee is improved the most is not decided.",
@@ -707,32 +717,9 @@ def figure_7(context: Context) -> Finding:
         levels,
         sampled,
         verdict=all_of_it(judged),
-        figures=(
-            curves(
-                "figure-7",
-                f"JCT and fee against those of FIFO-FirstFit, by the arrival rate; negative is better. "
-                f"{name}, "
-                f"{jobs} jobs.",
-                list(RATES.values()),
-                {
-                    f"{measure.split()[0]} against FIFO-FirstFit (%)": {
-                        who.label: -gain(who, FIFO_FF, measure)[name].T for who in players[1:]
-                    }
-                    for measure in (JCT, FEE)
-                },
-                "arrival rate, relative to Normal",
-            ),
-            curves(
-                "queue",
-                f"Jobs that wait, over time, at High load, Small cluster, {jobs} jobs.",
-                waiting,
-                {"jobs waiting": waits},
-                "time until the last submission (%)",
-            ),
-        ),
+        figures=_by_rate(levels, sampled, players),
         remark="Figure 7 is about DAS and RIFLING; here heuristics stand for better ordering and better "
-        "placing, and the "
-        "order is clairvoyant.",
+        "placing, and the order is clairvoyant.",
     )
 
 
@@ -784,8 +771,7 @@ def rejections(setup: Setup, sampled: Sequence[int], pairs: int) -> dict[str, np
     Verdict.NOT_REPRODUCED,
     says="A Wilcoxon signed-rank test on JCT and fee of the jobs shows that an improvement is significant.",
     how="The test over the jobs of a trace for two seeds of one randomised policy: it may find a difference "
-    "as often as "
-    "its level says.",
+    "as often as its level says.",
     choices=(LOADS, "what is paired: jobs of one trace under two schedulers is our reading"),
 )
 def test_over_jobs(context: Context) -> Finding:
@@ -809,8 +795,7 @@ def test_over_jobs(context: Context) -> Finding:
         sampled,
         assumes="The jobs of one trace are not independent: a delay of one passes on to those behind it.",
         remark="FIFO with two random orders of the machines is the same policy. What is compared must be "
-        "paired over "
-        "traces.",
+        "paired over traces.",
     )
 
 

@@ -108,8 +108,7 @@ def contest(
     return Finding(
         Verdict.UNDETERMINED,
         f"{what}: of {len(signs)} comparisons {signs.count(True)} are surely better, {signs.count(False)} "
-        f"surely not; "
-        "trained too briefly to decide.",
+        f"surely not; trained too briefly to decide.",
         numbers,
         tables=(*shown, *tables),
         figures=tuple(figures),
@@ -181,8 +180,7 @@ def ablation_trained(context: Context) -> Finding:
         [(known[a], known[b]) for a, b in steps],
         small(context),
         remark="When means of the actions are played the process changes no decision "
-        "(`placement/mean-actions`): what it "
-        "adds can only come from the training.",
+        "(`placement/mean-actions`): what it adds can only come from the training.",
     )
 
 
@@ -211,9 +209,8 @@ def figure_5_heads(context: Context) -> Finding:
     "figure-7-trained",
     "Figure 7, Appendix E",
     Verdict.UNDETERMINED,
-    says="DAS is better than RIFLING in fee at each arrival rate and in JCT at most of them; its gain in "
-    "JCT grows with "
-    "the rate, that in fee is the largest at Normal.",
+    says="DAS is better than RIFLING in fee at each arrival rate and in JCT at most of them; its gain in JCT "
+    "grows with the rate, that in fee is the largest at Normal.",
     how=UNSEEN + "Half, once and twice the arrival rate on Small. " + OTHER_SETTINGS,
     extra=RL,
 )
@@ -249,8 +246,8 @@ def reward_trained(context: Context) -> Finding:
         "Training by reward (3)",
         [(printed, blank), (aligned, blank), (aligned, printed)],
         small(context),
-        remark="Besides the reward the two trainings differ in that the aligned one is cut and has a "
-        "control variate.",
+        remark="Besides the reward the two trainings differ in that the aligned one is cut and has a control "
+        "variate.",
     )
 
 
@@ -334,8 +331,7 @@ def _width(group: Group, setup: Setup, sampled: Sequence[int]) -> np.ndarray:
     says="Networks of DAS that never learned are as far apart in JCT as DAS and the best baseline in Table "
     "1.",
     how="Seeds of the first weights. The worst and the best are chosen on one half of the traces and "
-    "compared on the "
-    "other. Amended: on Medium and Large.",
+    "compared on the other. Amended: on Medium and Large.",
     extra=RL,
     ours=True,
 )
@@ -378,7 +374,7 @@ def untrained_spread(context: Context) -> Finding:
     says="A learned scheduler that knows neither durations nor estimates is better than FIFO-Consolidate in "
     "JCT and fee.",
     how=f"{UNSEEN}DA+MC with capacity features and consolidation as prior mean, on three clusters; with beta "
-    "hidden, too.",
+    f"hidden, too.",
     extra=RL,
     ours=True,
 )
@@ -401,8 +397,7 @@ def beats_consolidate(context: Context) -> Finding:
         picture="capacity",
         tables=(Table(title, ("cluster", *WORD.values()), tuple(rows)),),
         remark="It sees beta, how much jobs contend, which is none of the features of the paper. The "
-        "networks were trained "
-        "on Medium and Large.",
+        "networks were trained on Medium and Large.",
     )
 
 
@@ -448,8 +443,7 @@ def beats_every_rule(context: Context) -> Finding:
     "Sec. 5.2",
     Verdict.UNDETERMINED,
     says="Given estimates of the durations, a learned scheduler is better than FIFO-Consolidate, and than "
-    "SJF by the same "
-    "estimates.",
+    "SJF by the same estimates.",
     how=f"{UNSEEN}Small, estimates with a lognormal error of sigma {ESTIMATES:g}, and {WORSE_ESTIMATES:g} "
     f"beside.",
     extra=RL,
@@ -500,8 +494,7 @@ ADDED = (
     "Sec. 5.3",
     Verdict.UNDETERMINED,
     says="Capacity features, consolidation as prior mean, longer training, wider networks, the settings of "
-    "Appendix D and "
-    "imitation each improve DA+MC.",
+    "Appendix D and imitation each improve DA+MC.",
     how=UNSEEN + "Each against DA+MC on Small, as far as there are networks.",
     extra=RL,
     ours=True,

@@ -189,8 +189,7 @@ def _lead(who: Contender, name: str) -> float:
     says="That the job which fits gets the highest priority shows that messages from the machines reach the "
     "ordering agent.",
     how="The case as told, in both orders of submission, and on an empty cluster, where the other job fits "
-    "too; "
-    "trained networks with and without messages, and untrained ones.",
+    "too; trained networks with and without messages, and untrained ones.",
     extra=RL,
 )
 def case_priority(context: Context) -> Finding:
@@ -213,7 +212,7 @@ def case_priority(context: Context) -> Finding:
     return Finding(
         Verdict.HOLDS if by_state[das.label] == len(das) else Verdict.UNDETERMINED,
         f"The machines decide which job is first under {by_state[das.label]} of {len(das)} trained networks; "
-        "the picture alone does not tell why.",
+        f"the picture alone does not tell why.",
         {
             **{f"first in the printed order, {label}": counts[0] for label, counts in first.items()},
             **trainings(groups),
@@ -244,8 +243,8 @@ def case_priority(context: Context) -> Finding:
         small=context.mode == "quick",
         assumes=UNTIL,
         remark="Messages would show if the job came first where the other does not fit, and second where it "
-        "does, in "
-        "either order of submission. A job that does not fit is passed over (`placement/case-ordering`).",
+        "does, in either order of submission. A job that does not fit is passed over "
+        "(`placement/case-ordering`).",
     )
 
 
@@ -277,8 +276,7 @@ def case_6b(cores: float) -> tuple[PlacementInstance, list[list[tuple[int, int, 
     Verdict.REFUTED,
     says="The process detects contention: the machine of the contending job has the least affinity.",
     how="The case as told, with a job that takes more cores than the others, and with one that takes the "
-    "same: it "
-    "holds if networks tell that machine from the others there, too.",
+    "same: it holds if networks tell that machine from the others there, too.",
     extra=RL,
 )
 def case_affinity(context: Context) -> Finding:
@@ -308,11 +306,9 @@ def case_affinity(context: Context) -> Finding:
             ),
         ),
         assumes="The features that the paper names: what is free, bandwidth, utilisation. Trained or not "
-        "does not "
-        "matter for equal machines.",
-        proof="Machines that are equal in all these features get equal affinities from any function of "
-        "them, however "
-        "the jobs on them contend.",
+        "does not matter for equal machines.",
+        proof="Machines that are equal in all these features get equal affinities from any function of them, "
+        "however the jobs on them contend.",
     )
 
 
@@ -330,9 +326,8 @@ SURELY_FASTER = 10.0
     "Appendix F, Sec. 5.2",
     Verdict.HOLDS,
     says="The time of decisions is negligible beside the JCT.",
-    how="CPU time of the decisions of DAS (32 hidden units, 64 in print) on three clusters; negligible is "
-    "less than "
-    f"{NEGLIGIBLE:g} % of the mean JCT, a threshold of ours.",
+    how=f"CPU time of the decisions of DAS (32 hidden units, 64 in print) on three clusters; negligible is "
+    f"less than {NEGLIGIBLE:g} % of the mean JCT, a threshold of ours.",
     extra=RL,
 )
 def decision_time(context: Context) -> Finding:
@@ -390,8 +385,7 @@ def decision_time(context: Context) -> Finding:
         small=context.mode == "quick",
         assumes="One thread of this machine. The times are those of this run.",
         remark=f"Whether metaheuristics are {SLOWER} times slower than DAS is a matter of how both are "
-        f"programmed: see "
-        "the table.",
+        f"programmed: see the table.",
     )
 
 
@@ -419,8 +413,7 @@ SLACK = 1e-9
     Verdict.HOLDS,
     says="No policy is below the certified bound or the optimum; how far the learned ones are above them.",
     how="A bound by prices of capacity on Small; the optimum over the decision epochs, contention included, "
-    "by branch "
-    "and bound on tiny instances.",
+    "by branch and bound on tiny instances.",
     extra=RL,
     ours=True,
 )
@@ -457,7 +450,7 @@ def learned_gap(context: Context) -> Finding:
             ),
             Fact(
                 f"no run is below a proved optimum ({tiny.jobs} jobs on 2 x 4 GPUs)",
-                "the least total / optimum is "
+                f"the least total / optimum is "
                 f"{min(float(v[:, proved].min(initial=np.inf)) for v in found.values()):.3f}",
                 bool(all((v[:, proved] >= 1.0 - SLACK).all() for v in found.values()))
                 if proved.any()
@@ -469,8 +462,7 @@ def learned_gap(context: Context) -> Finding:
     return Finding(
         settled(judged),
         f"With {base.jobs} jobs on Small FIFO-Consolidate is {np.median(above):.1f} % above a certified "
-        f"bound in the "
-        "median, and the networks are not far from it.",
+        f"bound in the median, and the networks are not far from it.",
         {"instances with a bound": len(many), "tiny instances": len(sampled), "proved": int(proved.sum())},
         tables=(
             statements(judged, [""], NOTE),

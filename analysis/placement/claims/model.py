@@ -55,8 +55,7 @@ def schedules(context: Context) -> Iterator[tuple[PlacementInstance, Schedule]]:
     "Sec. 3",
     Verdict.HOLDS,
     says="The fee is p C n d, the JCT finish less submission; jobs run to their end, all instances at once, "
-    "and "
-    "start at an arrival or an end that leaves room for them.",
+    "and start at an arrival or an end that leaves room for them.",
     how="Schedules of small random instances, job by job.",
 )
 def definitions(context: Context) -> Finding:
@@ -96,8 +95,7 @@ def definitions_broken(instance: PlacementInstance, schedule: Schedule) -> dict[
     Verdict.HOLDS_AMENDED,
     says="The averages are sums over 0 to |J|, and 0 to N', divided by |J| and N'.",
     how="The mean JCT of small random schedules against sums with one term more. Amended: as many terms as "
-    "what "
-    "they are divided by.",
+    "what they are divided by.",
 )
 def printed_sums(context: Context) -> Finding:
     as_printed = amended = True
@@ -175,8 +173,7 @@ def twofold_slowdown(_context: Context) -> Finding:
             Table("Slowdown of a job on one GPU of a full machine, all intensities 1", columns, tuple(lines)),
         ),
         remark="In our model eta = 1 comes near twofold. A job of 3 h beside two light ones, which a heavy "
-        "one joins "
-        "after an hour, then takes longer than anybody could have told when it started.",
+        "one joins after an hour, then takes longer than anybody could have told when it started.",
     )
 
 
@@ -236,8 +233,7 @@ def np_hard(context: Context) -> Finding:
         {"sets of numbers": len(sets), "can be split": possible, "optimum agrees": agree},
         assumes="The offline problem; without contention, communication or gangs.",
         remark="The sum of JCT is n seconds if and only if the a_i can be split into two equal sums. With M "
-        "machines it "
-        "is strongly NP-hard (3-partition).",
+        "machines it is strongly NP-hard (3-partition).",
     )
 
 
@@ -398,8 +394,7 @@ def case_placement(_context: Context) -> Finding:
             Verdict.UNDETERMINED,
         ),
         f"FirstFit and LoadBalance block j9, as printed; {len(free)} of seven heuristics find the best "
-        f"choice "
-        "without any model.",
+        f"choice without any model.",
         {"policies that block j9": sum(blocked.values()), "optimum of both JCTs (min)": least},
         tables=(Table("The case of Figure 6(c), after j6 and j7 have been placed", columns, tuple(lines)),),
         counterexample=instance,
@@ -421,8 +416,7 @@ def figure_6a() -> tuple[PlacementInstance, list[list[tuple[int, int, int]]]]:
     Verdict.VACUOUS,
     says="That the job which fits gets the highest priority shows that the ordering agent decides well.",
     how="An instance as told; what starts with either order. Vacuous if jobs that do not fit are passed "
-    "over, as "
-    "we do by default.",
+    "over, as we do by default.",
     choices=("whether a job that does not fit is passed over, or holds back all others",),
 )
 def case_ordering(_context: Context) -> Finding:

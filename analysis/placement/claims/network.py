@@ -307,8 +307,8 @@ def walk_series(context: Context) -> Finding:
         ),
         figures=(_figure_series(rng, machines),),
         assumes="The diagonal of P is 1, as printed. Over M, as we take P, the radius is at most 1.",
-        proof="P1 (x) P2 has entries >= 0, so the series converges exactly below 1 / rho. The diagonal "
-        "alone makes rho at least 1, and machines that are alike make it M^2.",
+        proof="P1 (x) P2 has entries >= 0, so the series converges exactly below 1 / rho. The diagonal alone "
+        "makes rho at least 1, and machines that are alike make it M^2.",
     )
 
 
@@ -334,7 +334,7 @@ def _figure_series(rng: np.random.Generator, machines: int) -> Figure:
     name_axes(ax, "weight x spectral radius", "kernel / M^2", log="y")
     caption = (
         f"Partial sums of (12) on a random graph of {machines} machines with itself: from 1 on they grow "
-        "without end. The exponential with the same weight has a value everywhere."
+        f"without end. The exponential with the same weight has a value everywhere."
     )
     return Figure("placement-walk-series", caption, to_svg(figure))
 
@@ -413,8 +413,8 @@ def proposition_1(context: Context) -> Finding:
     "Appendix B.1",
     Verdict.REFUTED,
     says="Powers of P1 (x) P2 are positive semi-definite, and this proves Proposition 1.",
-    how="The powers for three machines by (11) as printed; a function of P1 (x) P2 that is positive "
-    "definite for every pair and no kernel on graphs.",
+    how="The powers for three machines by (11) as printed; a function of P1 (x) P2 that is positive definite "
+    "for every pair and no kernel on graphs.",
 )
 def proposition_1_proof(_context: Context) -> Finding:
     from scipy.linalg import expm
@@ -446,8 +446,8 @@ def proposition_1_proof(_context: Context) -> Finding:
         ),
         assumes="(11) as printed for the powers; two machines for the other part.",
         proof="For three machines P (x) P has a negative eigenvalue, as have all its odd powers.\n\nAnd the "
-        "step to a kernel on graphs is missing: exp(-P1 (x) P2) is positive definite for every pair, but "
-        "the matrix of the sums of its entries has a negative eigenvalue.",
+        "step to a kernel on graphs is missing: exp(-P1 (x) P2) is positive definite for every pair, but the "
+        "matrix of the sums of its entries has a negative eigenvalue.",
     )
 
 
@@ -629,8 +629,8 @@ def machines_apart(context: Context) -> Finding:
         node.append(float(abs(ours[1] - ours[0])))
     return Finding(
         holds_if(max(moved) > 1e-9 or max(equal) > 1e-9, Verdict.REFUTED),
-        "One number per pair of graphs gives every machine the same weights: which machine is empty does "
-        "not matter.",
+        "One number per pair of graphs gives every machine the same weights: which machine is empty does not "
+        "matter.",
         {
             "histories": len(moved),
             "scalar kernel: most that a renumbering changes, relative": max(kernel),
@@ -742,8 +742,8 @@ def history_rows(context: Context) -> Finding:
     one = rows_back(tiny, 1)
     return Finding(
         holds_if(one.same == one.rows and min(line[3] for line in lines) == 100.0, Verdict.REFUTED),
-        "Rows of the window are other jobs an epoch later: jobs leave when they start, and those behind "
-        "move up.",
+        "Rows of the window are other jobs an epoch later: jobs leave when they start, and those behind move "
+        "up.",
         {
             "two jobs: rows with the same job one epoch before": one.same,
             **{
@@ -845,8 +845,8 @@ def zero_mean(context: Context) -> Finding:
     played, same = _first_fit_epochs(generate("default", context.seed, jobs=context.pick(60, 200, 1000)))
     return Finding(
         holds_if(still > 0.0 or odd > 1e-9, Verdict.REFUTED),
-        "The mean is a combination of past actions: 0 for ever without noise, and with noise it regresses "
-        "on that noise.",
+        "The mean is a combination of past actions: 0 for ever without noise, and with noise it regresses on "
+        "that noise.",
         {
             "sequences": runs,
             "largest affinity without noise": still,
@@ -855,10 +855,9 @@ def zero_mean(context: Context) -> Finding:
             "epochs placed as FirstFit does": same,
         },
         assumes="Prior mean 0, as (1) and (13) are printed, on any sequence of states.",
-        proof="Before the first action the mean is 0; if means are taken it stays 0, all machines are "
-        "equal, and placing by index is FirstFit.\n\nIf actions are sampled, negating the noise negates "
-        "every action. So every affinity has mean 0 given the states, and a machine is as likely first as "
-        "last.",
+        proof="Before the first action the mean is 0; if means are taken it stays 0, all machines are equal, "
+        "and placing by index is FirstFit.\n\nIf actions are sampled, negating the noise negates every "
+        "action. So every affinity has mean 0 given the states, and a machine is as likely first as last.",
     )
 
 

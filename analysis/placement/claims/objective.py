@@ -57,8 +57,7 @@ def printed_density(context: Context) -> Finding:
     return Finding(
         holds_if(off < 1e-6, Verdict.REFUTED),
         "The printed formula is no density: it lacks the inverse covariance, and its exponential integrates "
-        "to "
-        "1 / Sigma.",
+        "to 1 / Sigma.",
         {
             "narrowing from 0.5 to 0.25, action 1 away: ratio, printed": ratios[0],
             "the same, normal density": ratios[1],
@@ -73,8 +72,7 @@ def printed_density(context: Context) -> Finding:
         ),
         assumes="The covariance is diagonal, with variances between 0 and 1 by (8).",
         proof="The integral is computed by quadrature. The derivative of the printed formula by Sigma is -1 "
-        "/ Sigma, "
-        "whatever the action was: a good action far off makes the policy narrower instead of wider.",
+        "/ Sigma, whatever the action was: a good action far off makes the policy narrower instead of wider.",
     )
 
 
@@ -115,8 +113,8 @@ def priority_probability(_context: Context) -> Finding:
         tables=(Table(title, columns, tuple(lines)),),
         assumes="Scores are independent and normal, with the means and variances of (8).",
         proof="By (8) the mean priority is between -1 and 1, by (7) the score is any number; nothing makes "
-        "them add up "
-        "to 1. One priority belongs to many probabilities, which the table computes by quadrature.",
+        "them add up to 1. One priority belongs to many probabilities, which the table computes by "
+        "quadrature.",
     )
 
 
@@ -172,8 +170,7 @@ def clip(_context: Context) -> Finding:
     return Finding(
         holds_if(not wrong and not swapped, Verdict.REFUTED),
         "As printed a bad action that became half as likely is pushed on without bound: for B < 0 the wrong "
-        "side "
-        "is cut.",
+        "side is cut.",
         {
             "cases with another slope than PPO's": len(wrong),
             "two samples: preference reversed": swapped,
@@ -186,11 +183,9 @@ def clip(_context: Context) -> Finding:
         ),
         assumes="epsilon = 0.2 (Appendix D).",
         proof="min(ratio, clip(ratio)) B is min(ratio, 1 + epsilon) B. For B < 0 it falls without bound as "
-        "the ratio "
-        "grows, and its slope does not vanish below 1 - epsilon.\n\n"
-        "Besides, the printed ratio is an expectation. Over the actions of the old policy it is 1 for every "
-        "new "
-        "policy, and such a ratio has no gradient.",
+        "the ratio grows, and its slope does not vanish below 1 - epsilon.\n\nBesides, the printed ratio is "
+        "an expectation. Over the actions of the old policy it is 1 for every new policy, and such a ratio "
+        "has no gradient.",
     )
 
 
@@ -353,9 +348,8 @@ def _heads(theta: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     "(17), Algorithm 1, Appendix D",
     Verdict.VACUOUS,
     says="With updates at every step and copies at every second one, clipping bounds the policy.",
-    how="The output layer (8) on random features. Vacuous if the ratio is 1 in more than half of the "
-    "updates and "
-    "never clipped in the others.",
+    how="The output layer (8) on random features. Vacuous if the ratio is 1 in more than half of the updates "
+    "and never clipped in the others.",
     choices=("learning rate: the least, a middle and the largest of Appendix D",),
 )
 def copy_interval(context: Context) -> Finding:
@@ -373,12 +367,10 @@ def copy_interval(context: Context) -> Finding:
         "clipped.",
         {"updates": steps, "the bound": BOUND},
         tables=(Table(f"{steps} updates", columns, rows),),
-        assumes=f"One layer, (8), on {HIDDEN} random features, {PENDING} jobs, Adam. How far a whole "
-        f"network moves in "
-        "one update is for a trained one to show.",
+        assumes=f"One layer, (8), on {HIDDEN} random features, {PENDING} jobs, Adam. How far a whole network "
+        f"moves in one update is for a trained one to show.",
         remark="A step draws one action, updates once, and copies at every even t. The action is drawn from "
-        "the new "
-        "policy, so the ratio is no importance weight.",
+        "the new policy, so the ratio is no importance weight.",
     )
 
 

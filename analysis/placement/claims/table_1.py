@@ -136,8 +136,7 @@ def das_best(_context: Context) -> Finding:
         tables=(Table("DAS beside the best of the nine baselines in every column", columns, tuple(lines)),),
         assumes=PRINTED,
         remark="Its own variant DA+RWGP has a smaller JCT than DAS on the Large cluster. `table-1-trained` "
-        "asks "
-        "what networks of ours do.",
+        "asks what networks of ours do.",
         proof="" if wins == len(lines) else "See the table: a lead is negative.",
     )
 
@@ -192,8 +191,7 @@ def daily_saving(_context: Context) -> Finding:
         assumes="The price per GPU hour is that of the paper; the GPUs are counted in the published list of "
         "machines of the cluster.",
         remark="If all GPUs of the cluster are always in use at this price, the same relative saving is "
-        "below "
-        "ten thousand dollars a day.",
+        "below ten thousand dollars a day.",
         proof="See the numbers.",
     )
 
@@ -204,8 +202,7 @@ def daily_saving(_context: Context) -> Finding:
     Verdict.NOT_REPRODUCED,
     says="The fees and completion times are those of the jobs of the trace on these clusters.",
     how="Work by the printed fee, against the rate of the trace and the GPUs of the clusters: it holds if "
-    "the "
-    "load on Large is at most 1.",
+    "the load on Large is at most 1.",
     choices=("rate of the trace: 17,000 jobs a day, or that of its published sub-sample",),
 )
 def load_of_table_1(_context: Context) -> Finding:
@@ -222,8 +219,7 @@ def load_of_table_1(_context: Context) -> Finding:
     return Finding(
         holds_if(all(possible), against),
         "At either known rate the printed fees are more work than the Large cluster can do; its printed JCT "
-        "is "
-        "that of an empty one.",
+        "is that of an empty one.",
         {
             "GPU-hours per job, by the fee": hours,
             "GPU-hours per job, sub-sample": SUBSAMPLE_MEANS[0],
@@ -236,8 +232,7 @@ def load_of_table_1(_context: Context) -> Finding:
             ),
         ),
         assumes="All jobs are there at the original speed of the trace (Appendix E), and a GPU does an hour "
-        "of "
-        "work in an hour.",
+        "of work in an hour.",
         remark="So rate or jobs were others than described. The load is a parameter here.",
     )
 
@@ -261,9 +256,8 @@ def improvement_by_size(_context: Context) -> Finding:
     columns = ("baseline", *(f"{name} ({unit})" for unit in ("%", "min") for name in CLUSTERS))
     return Finding(
         amended_if(not relative, not absolute, Verdict.REFUTED),
-        "In minutes the lead of DAS falls with the size of the cluster over every baseline; in per cent it "
-        "does "
-        f"not over {len(relative)}.",
+        f"In minutes the lead of DAS falls with the size of the cluster over every baseline; in per cent it "
+        f"does not over {len(relative)}.",
         {"baselines": len(lines), "not falling (%)": len(relative), "not falling (min)": len(absolute)},
         tables=(Table("By how much the JCT of DAS is below that of a baseline", columns, tuple(lines)),),
         assumes=PRINTED,
@@ -296,8 +290,7 @@ def three_groups(_context: Context) -> Finding:
     return Finding(
         amended_if(each, means, Verdict.REFUTED),
         "The means of the groups are in this order; but a heuristic, FIFO-LoadBalance, has the least JCT of "
-        "all "
-        "baselines.",
+        "all baselines.",
         {f"mean JCT, {line[0]} (min)": line[3] for line in lines},
         tables=(Table("Averages of Table 1 by group", columns, tuple(lines)),),
         assumes=PRINTED,
@@ -344,8 +337,7 @@ def ablation(_context: Context) -> Finding:
     return Finding(
         amended_if(not worse, all(min(line[7:]) > 0 for line in lines), Verdict.REFUTED),
         f"On average each module lowers both numbers; {len(worse)} of {len(lines)} steps raise the JCT on "
-        f"the "
-        "Large cluster.",
+        f"the Large cluster.",
         {"steps": len(lines), "steps with a column that gets worse": len(worse)},
         tables=(Table("What adding a module gains (JCT in min, fee in $)", columns, tuple(lines)),),
         assumes=PRINTED,
@@ -373,8 +365,7 @@ def dual_agent(_context: Context) -> Finding:
     return Finding(
         amended_if(len(less) == len(lines), "average" in less, Verdict.REFUTED),
         f"DA has less JCT than both learned baselines in {len(less)} of {len(lines)} columns, Medium "
-        f"excepted, and "
-        "nearly the least fee.",
+        f"excepted, and nearly the least fee.",
         {"columns": len(lines), "less JCT": len(less), "fee above the least at most (%)": max(behind)},
         tables=(Table("DA and the learned baselines in Table 1", columns, tuple(lines)),),
         assumes=PRINTED,
@@ -405,8 +396,7 @@ def more_than_300_minutes(_context: Context) -> Finding:
     return Finding(
         amended_if(not below, das.average[0] > SAID_JCT, Verdict.REFUTED),
         f"The average over the clusters is; on {len(below)} of them it is less. The time of a decision can "
-        f"be "
-        "ignored on each.",
+        f"be ignored on each.",
         {
             "average (min)": das.average[0],
             **{f"{name} (min)": jct for name, jct in zip(CLUSTERS, das.jct, strict=True)},
@@ -422,9 +412,8 @@ def more_than_300_minutes(_context: Context) -> Finding:
     "Sec. 5.2, Appendix F",
     Verdict.UNDETERMINED,
     says="About 50 times slower than DAS, metaheuristics are inapplicable in production clusters.",
-    how="The printed times against the printed rate of jobs: it holds if a decision takes longer than "
-    "passes between "
-    "two jobs on average.",
+    how="The printed times against the printed rate of jobs: it holds if a decision takes longer than passes "
+    "between two jobs on average.",
     choices=("bursts of arrivals, and how the time of metaheuristics grows with the cluster",),
 )
 def inapplicable(_context: Context) -> Finding:
@@ -433,13 +422,12 @@ def inapplicable(_context: Context) -> Finding:
     return Finding(
         holds_if(max(takes) >= every, Verdict.UNDETERMINED),
         "By the printed numbers such a scheduler decides about a job in less than a second, and a job "
-        "arrives "
-        "every five.",
+        "arrives every five.",
         {"seconds per job, at most": max(takes), "seconds between jobs": every},
         assumes="Jobs come evenly, at the printed 17,000 a day.",
         remark="Appendix F calls the time of DAS negligible beside the JCT; 50 times that is less than 0.02 "
-        "% of the "
-        "least average JCT. Bursts, larger clusters, and how the time grows are not in the printed numbers.",
+        "% of the least average JCT. Bursts, larger clusters, and how the time grows are not in the printed "
+        "numbers.",
     )
 
 
@@ -449,8 +437,7 @@ def inapplicable(_context: Context) -> Finding:
     Verdict.REFUTED,
     says="Table 1 shows that JCT and fee are in a trade-off.",
     how="Rank correlation of JCT and fee over the baselines: shown if it is negative in every column, "
-    "refuted if "
-    "it is in none.",
+    "refuted if it is in none.",
 )
 def table_1_trade_off(_context: Context) -> Finding:
     from scipy.stats import spearmanr
@@ -469,8 +456,7 @@ def table_1_trade_off(_context: Context) -> Finding:
         {f"rank correlation, baselines, {line[0]}": line[1] for line in lines},
         tables=(Table("Spearman's rank correlation of JCT and fee in Table 1", columns, tuple(lines)),),
         assumes="A trade-off would show as a negative correlation. Nine baselines are few: the table cannot "
-        "show "
-        "one; that there is none at all is not said.",
+        "show one; that there is none at all is not said.",
         proof="All four rank correlations over the nine baselines are positive, which no trade-off among "
         "them gives.",
     )
@@ -491,8 +477,8 @@ def significance(_context: Context) -> Finding:
     kept = sum(p < 0.05 for p in corrected)
     return Finding(
         amended_if(bounds and kept == len(tests), bounds, Verdict.REFUTED),
-        "The p-values are below the printed bounds; at 5 %, corrected for six tests, "
-        f"{kept} of six improvements are significant.",
+        f"The p-values are below the printed bounds; at 5 %, corrected for six tests, {kept} of six "
+        f"improvements are significant.",
         {"tests": len(tests), "p < 0.05": sum(p < 0.05 for *_, p in tests), "p < 0.05 by Holm": kept},
         tables=(Table("Table 3", ("metric", "cluster", "p", "p by Holm"), tuple(lines)),),
         assumes=PRINTED,
@@ -514,17 +500,15 @@ def job_sizes(_context: Context) -> Finding:
     few, many = up_to[4], 1.0 - up_to[32]
     return Finding(
         holds_if(few > 0.5 and many > 0.0, Verdict.NOT_REPRODUCED),
-        f"{100 * few:.0f} % of the tasks of the published sub-sample need at most 4 GPUs, {100 * many:.1f} "
-        f"% more "
-        "than 32.",
+        f"{100 * few:.0f} % of the tasks of the published sub-sample need at most 4 GPUs, {100 * many:.1f} % "
+        f"more than 32.",
         {
             "at most 4 (%)": 100 * few,
             "more than 32 (%)": 100 * many,
             "more than 64 (%)": 100 * (1 - up_to[64]),
         },
         assumes="A part of a GPU counts as one there, so these are numbers of instances. Tasks of more than "
-        "64 are "
-        "left out: they do not fit on the Small cluster.",
+        "64 are left out: they do not fit on the Small cluster.",
     )
 
 
@@ -548,12 +532,11 @@ def table_2(_context: Context) -> Finding:
     return Finding(
         Verdict.NOT_CHECKABLE,
         "The row of MALO has the settings of annealing, that of MOSA those of a population; nothing tells "
-        "what "
-        "was run.",
+        "what was run.",
         tables=(Table("Table 2, the two metaheuristics", ("setting", "row", "belongs to"), lines),),
         remark="MOSA is annealing; MALO, ant lions with differential evolution, has a population. We take "
-        "the rows as "
-        "swapped. In the text that we have the second row has lost its name; it stands between MALO and DL2.",
+        "the rows as swapped. In the text that we have the second row has lost its name; it stands between "
+        "MALO and DL2.",
     )
 
 

@@ -274,8 +274,7 @@ def in_order() -> PlacementInstance:
     Verdict.HOLDS_AMENDED,
     says="Lazy scheduling, where a job waits until all others are done, gives the least durations and fees.",
     how="Against all schedules of small random instances, with and without communication and contention. "
-    "Amended: "
-    "if jobs start one by one.",
+    "Amended: if jobs start one by one.",
     choices=("whether all jobs that fit start together once the cluster is empty, or one",),
 )
 def lazy_fee(context: Context) -> Finding:
@@ -306,8 +305,7 @@ def lazy_fee(context: Context) -> Finding:
     Verdict.HOLDS_AMENDED,
     says="Lazy has almost the worst JCT: a job waits for the durations of all before it.",
     how="Against all schedules of small random instances, and against FIFO-Consolidate on generated "
-    "workloads. "
-    "Amended: on workloads, whose jobs leave room for others.",
+    "workloads. Amended: on workloads, whose jobs leave room for others.",
 )
 def lazy_jct(context: Context) -> Finding:
     known = [s for some in survey(context).values() for s in some]
@@ -326,8 +324,7 @@ def lazy_jct(context: Context) -> Finding:
             small.lazy[0] > small.least[0] and best == 0, settled(judged) is Verdict.HOLDS, settled(judged)
         ),
         "On generated workloads lazy takes many times the JCT; where every job needs the whole cluster it "
-        "can be "
-        "the best of all.",
+        "can be the best of all.",
         {
             "small instances": len(known),
             "lazy has the least JCT": best,
@@ -385,9 +382,8 @@ def eager_jct(context: Context) -> Finding:
     )
     return Finding(
         holds_if(all(eager <= best for eager, best in gap), Verdict.REFUTED),
-        "Starting what fits keeps a short job waiting behind a long one: every eager schedule of two jobs "
-        "on one "
-        "GPU is worse than waiting.",
+        "Starting what fits keeps a short job waiting behind a long one: every eager schedule of two jobs on "
+        "one GPU is worse than waiting.",
         {"eager schedules beaten (instances)": sum(line[3] for line in lines)},
         tables=(
             Table("Sum of JCT (min)", ("instance", "best eager", "optimum"), rows),
@@ -411,8 +407,7 @@ EAGER = {"FIFO-FirstFit": kernels.FIRST_FIT, "FIFO-Consolidate": kernels.CONSOLI
     Verdict.HOLDS_AMENDED,
     says="Eager has a much higher fee than lazy, as jobs contend and communicate.",
     how="Fees of FIFO-FirstFit and FIFO-Consolidate beside lazy on generated workloads. Amended: higher, if "
-    "there "
-    "is contention.",
+    "there is contention.",
     choices=("kappa and eta, what communication and contention cost", "the placing rule"),
 )
 def eager_fee(context: Context) -> Finding:
@@ -436,8 +431,7 @@ def eager_fee(context: Context) -> Finding:
     return Finding(
         amended_if(none > 0.0, none == 0.0 and settled(judged) is Verdict.HOLDS, settled(judged)),
         "Where jobs contend eager pays more than lazy; without communication and contention every schedule "
-        "pays "
-        "the same.",
+        "pays the same.",
         {"no slowdown: largest difference (%)": none},
         tables=(statements(judged, contended, note), statements(judge(said, [alone]), [alone], note)),
         small=context.mode == "quick",
@@ -560,9 +554,8 @@ def by_order(
     "Sec. 5.2, Sec. 5.4",
     Verdict.UNDETERMINED,
     says="Large and long jobs first gives a lower fee, at the price of a higher JCT.",
-    how="The same placement rule with the jobs of the most GPU-hours first, first in first out, and "
-    "shortest first, "
-    "on generated workloads; paired.",
+    how="The same placement rule with the jobs of the most GPU-hours first, first in first out, and shortest "
+    "first, on generated workloads; paired.",
     choices=("kappa and eta, what communication and contention cost",),
 )
 def high_value_first(context: Context) -> Finding:
@@ -591,8 +584,7 @@ def high_value_first(context: Context) -> Finding:
     return Finding(
         Verdict.NOT_REPRODUCED if "against" in words else outcome,
         "Beginning with the jobs of the most GPU-hours costs a quarter more JCT; whether it saves any fee "
-        "depends "
-        "on the slowdown.",
+        "depends on the slowdown.",
         {"workloads": len(sampled), **{f"{one.says}: {one.word}": True for one in judged}},
         tables=(
             statements(judged, slowed, title),
@@ -709,8 +701,7 @@ def inversions(s: Scores, unit: float = MINUTE) -> tuple[int, int]:
     Verdict.REFUTED,
     says="Reward (3) optimises JCT and fee.",
     how="Exact rewards of two schedules of three jobs, one of which is better for every job; all orders of "
-    "three "
-    "jobs on one GPU; seven heuristics on generated workloads.",
+    "three jobs on one GPU; seven heuristics on generated workloads.",
     choices=("which jobs count as failed: none in the two schedules, else all that wait in the window",),
 )
 def reward_misaligned(context: Context) -> Finding:
@@ -755,8 +746,7 @@ def reward_misaligned(context: Context) -> Finding:
         assumes="Minutes and dollars; nobody fails in these two schedules. The rewards of a run are added "
         "up.",
         remark="The mean over N' jobs makes it pay to let jobs finish in different steps. An aligned reward "
-        "has a rank "
-        "correlation of -1 with JCT where fees are equal.",
+        "has a rank correlation of -1 with JCT where fees are equal.",
     )
 
 
@@ -774,8 +764,7 @@ def reward_small_jobs(context: Context) -> Finding:
     return Finding(
         settled(judged),
         f"A tenth of the jobs makes at least {100 * share.min():.0f} % of the sum; how the others are "
-        f"scheduled "
-        "hardly counts.",
+        f"scheduled hardly counts.",
         {"workloads": len(share), "share of a tenth of the jobs, mean (%)": 100.0 * float(share.mean())},
         tables=(statements(judged, [""], "The least share of all heuristics"),),
         assumes="1 / (fee x JCT) falls with the square of the duration, which spans four decades in the "
@@ -789,8 +778,7 @@ def reward_small_jobs(context: Context) -> Finding:
     Verdict.HOLDS,
     says="How reward (3) ranks policies depends on its units, which are not given.",
     how="Both orders of two jobs, and seven heuristics on generated workloads, with completion times in "
-    "seconds, "
-    "minutes, hours.",
+    "seconds, minutes, hours.",
     ours=True,
 )
 def reward_units(context: Context) -> Finding:
@@ -851,8 +839,7 @@ def reward_sound(context: Context) -> Finding:
         "On every schedule the rewards add up to a constant less its cost, but for rounding.",
         {"schedules": count, "largest difference (s)": worst},
         assumes="No discount. The reward of a step is -(jobs in the system dt + lambda x GPU-time beyond "
-        "what the work "
-        "takes alone), lambda = 0.25.",
+        "what the work takes alone), lambda = 0.25.",
         proof="" if worst < 1e-6 else "See the numbers.",
     )
 

@@ -76,8 +76,7 @@ UNSEEN = "Jobs of seeds that no training has seen; all trainings that come with 
 
 UNTIL = (
     "The networks were trained for minutes of one core, far below the budget of the paper: whatever the "
-    "differences "
-    "are, they decide nothing."
+    "differences are, they decide nothing."
 )
 """What claims on trained networks rest on."""
 
