@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Generic
 
 import numpy as np
@@ -67,6 +68,7 @@ def play(
     enforce: bool = True,
     progress: Callable[[int], None] | None = None,
     isolated: bool = False,
+    most: int | None = None,
 ) -> Run:
     """Play a policy on an instance and check every decision it makes.
 
@@ -107,7 +109,7 @@ def play(
     check_member(policy, instance.problem)
     mine, setting = copied(instance), copied(instance.setting)
     with Isolated(policy) if isolated else nullcontext(policy) as player:
-        run = _play(player, mine, setting, seed, keep_decisions, enforce, progress)
+        run = _play(player, mine, setting, seed, keep_decisions, enforce, progress, most)
     _keep_caches(instance, mine, setting)
     return run
 
@@ -120,6 +122,7 @@ def _play(
     keep_decisions: bool,
     enforce: bool,
     progress: Callable[[int], None] | None,
+    most: int | None,
 ) -> Run:
     """Play on an instance that nobody else has; ``setting`` is the copy for the policy."""
     start = stopwatch.now()
@@ -132,7 +135,7 @@ def _play(
     rewards: list[float] = []
     decisions: list[Any] = []
     infeasible = 0
-    for event, observation in enumerate(episode):
+    for event, observation in enumerate(islice(episode, most)):
         seen = Seal("observation", observation)
         decision = plain(policy.decide(observation))
         refuse(policy, "decide", event, sealed.broken() or seen.broken() or watched.found(watched.broken()))

@@ -2,7 +2,9 @@
 
 import itertools
 import math
+import pickle
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,8 @@ from clairvoyant.models.admission.instance import AdmissionInstance
 from clairvoyant.models.admission.jobs import Job
 from clairvoyant.models.admission.schedule import Schedule
 from clairvoyant.models.base import InputError
-from clairvoyant.online.admission import POLICIES, Dorm, Drf, Fifo, OasisPrinted, Rrh
+from clairvoyant.models.program import in_highs as program_in_highs
+from clairvoyant.online.admission import POLICIES, Dorm, Drf, Fifo, OasisPrinted, Rrh, dorm
 from clairvoyant.online.admission.dorm import Program
 from clairvoyant.online.admission.drf import fair_placement
 from clairvoyant.online.admission.placement import MOST_WORKERS, Machines, Placed, Task, deployment
@@ -31,16 +34,39 @@ CHECKED: dict[str, Callable[[], Any]] = {
     "oasis-printed, estimated": lambda: OasisPrinted(bounds="estimated"),
 }
 CHECKS = [
-    pytest.param(run, id=f"{name}-{check}")
+    pytest.param(name, check, run, id=f"{name}-{check}")
     for name, make in CHECKED.items()
     for check, run in policy_checks(make, seeds=(0, 1) if name in POLICIES else (0,))
 ]
 BASELINES = (Fifo, Drf, Rrh, Dorm)
 
 
-@pytest.mark.parametrize("run", CHECKS)
-def test_contract(run: Callable[[], None]) -> None:
+@pytest.fixture
+def solved(monkeypatch: pytest.MonkeyPatch) -> dict[bytes, Any]:
+    """Let HiGHS solve each program of Dorm once, and return them solved.
+
+    A play of an altered instance poses the same programs again, up to where it is altered. That HiGHS solves
+    one always alike, other checks find.
+    """
+    known: dict[bytes, Any] = {}
+
+    def in_highs(*program: Any, **options: Any) -> Any:
+        key = pickle.dumps((program, options))
+        if key not in known:
+            known[key] = program_in_highs(*program, **options)
+            known[key].run()
+        answers = ("getModelStatus", "getInfo", "getSolution")
+        return SimpleNamespace(run=lambda: None, **{name: getattr(known[key], name) for name in answers})
+
+    monkeypatch.setattr(dorm, "in_highs", in_highs)
+    return known
+
+
+@pytest.mark.parametrize(("name", "check", "run"), CHECKS)
+def test_contract(name: str, check: str, run: Callable[[], None], request: pytest.FixtureRequest) -> None:
+    solved = request.getfixturevalue("solved") if (name, check) == ("dorm", "no_peeking") else None
     run()
+    assert solved != {}
 
 
 def job(arrival: int = 1, **fields: Any) -> dict[str, Any]:

@@ -96,6 +96,16 @@ def test_kept_decisions_are_copies() -> None:
     assert not np.array_equal(decisions[0], decisions[-1])
 
 
+@pytest.mark.parametrize("most", [0, 1, 5, 12, 99])
+def test_a_run_ends_after_so_many_events(most: int) -> None:
+    asked: list[int] = []
+    run = play(Fairness(), instance(), keep_decisions=True, progress=asked.append, most=most)
+    whole = play(Fairness(), instance(), keep_decisions=True)
+    assert asked == [*range(1, min(most, 12) + 1)]
+    assert np.array_equal(run.rewards, whole.rewards[:most])
+    assert np.array_equal(run.decisions or (), (whole.decisions or ())[:most])
+
+
 def test_an_infeasible_decision_is_an_error_with_every_broken_constraint() -> None:
     one = instance()
     with pytest.raises(DecisionError) as error:

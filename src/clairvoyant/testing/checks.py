@@ -7,7 +7,7 @@ import inspect
 import random
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, field, is_dataclass
 from functools import cached_property
 from itertools import count
 from typing import Any
@@ -52,12 +52,15 @@ class Subject:
         Instances that take the place of the kit's ordinary ones, or ``None``.
     seeds
         Seeds to play with.
+    runs
+        What :meth:`usual` has played, by the digest of the instance and the seed.
     """
 
     make: Callable[[], Any]
     kit: Kit
     given: Mapping[str, Instance] | None
     seeds: tuple[int, ...]
+    runs: dict[tuple[str, int], Run] = field(default_factory=dict)
 
     def instances(self) -> Mapping[str, Instance]:
         """Return fresh instances, so that no check suffers from what a policy did to another one's."""
@@ -75,12 +78,19 @@ class Subject:
             return {}
         return {f"generated, tiny, seed {seed}": self.kit.sampled(seed) for seed in seeds}
 
-    def play(self, policy: Any, instance: Instance, where: str, seed: int | None = None) -> Run:
+    def play(
+        self,
+        policy: Any,
+        instance: Instance,
+        where: str,
+        seed: int | None = None,
+        most: int | None = None,
+    ) -> Run:
         """Play, keeping the decisions; whatever goes wrong becomes an explanation."""
         enforce = policy.traits.feasible
         seed = self.seeds[0] if seed is None else seed
         try:
-            return play(policy, instance, seed, keep_decisions=True, enforce=enforce)
+            return play(policy, instance, seed, keep_decisions=True, enforce=enforce, most=most)
         except DecisionError as error:
             raise PolicyCheckError(
                 f"an infeasible decision on instance {where!r}: {error}. Probable cause: a limit that is not "
@@ -91,6 +101,14 @@ class Subject:
             raise PolicyCheckError(
                 f"{type(error).__name__} on instance {where!r}: {error}. {_probable(error)}"
             ) from error
+
+    def usual(self, instance: Instance, where: str, seed: int | None = None) -> Run:
+        """Return the run of a new policy, which is played once for all checks."""
+        seed = self.seeds[0] if seed is None else seed
+        key = instance.digest(), seed
+        if key not in self.runs:
+            self.runs[key] = self.play(self.make(), instance, where, seed)
+        return self.runs[key]
 
 
 def _probable(error: Exception) -> str:
@@ -129,7 +147,7 @@ def feasible_decisions(subject: Subject) -> None:
     """
     for where, instance in subject.instances().items():
         for seed in subject.seeds:
-            _finite(subject.play(subject.make(), instance, where, seed), where)
+            _finite(subject.usual(instance, where, seed), where)
 
 
 def degenerate_instances(subject: Subject) -> None:
@@ -162,11 +180,11 @@ def no_peeking(subject: Subject) -> None:
 
 def _compare(subject: Subject, sees: frozenset[str], altered: str, secret: str) -> None:
     for where, instance in subject.instances().items():
-        want = subject.play(subject.make(), instance, where).decisions or ()
+        want = subject.usual(instance, where).decisions or ()
         for event in sorted({0, len(want) // 3, len(want) // 2, len(want) - 2} & set(range(len(want)))):
             _alter(subject, instance, where, sees, event, want, (altered, secret))
     for where, instance in subject.long().items():
-        want = subject.play(subject.make(), instance, where).decisions or ()
+        want = subject.usual(instance, where).decisions or ()
         _alter(subject, instance, where, sees, 9 * len(want) // 10, want, (altered, secret))
 
 
@@ -182,7 +200,7 @@ def _alter(
     """Raise if a decision up to an event changes when what follows is altered."""
     altered, secret = told
     for other in subject.kit.alter(instance, event, sees, want):
-        got = subject.play(subject.make(), other, f"{where}, altered").decisions or ()
+        got = subject.play(subject.make(), other, f"{where}, altered", most=event + 1).decisions or ()
         for i in range(event + 1):
             if canonical(got[i]) != canonical(want[i]):
                 raise PolicyCheckError(
@@ -235,7 +253,7 @@ def nothing_handed_over(subject: Subject) -> None:
     instance. The decisions are first taken without the policy: what is found then is the problem's fault.
     """
     for where, instance in subject.instances().items():
-        run, policy = subject.play(subject.make(), instance, where), subject.make()
+        run, policy = subject.usual(instance, where), subject.make()
         replay: Any = Replay(run.decisions or (), subject.kit.problem)
         replay.traits = policy.traits
         try:
@@ -437,7 +455,7 @@ def declared_traits(subject: Subject) -> None:
         )
     if not traits.randomised:
         for where, instance in subject.instances().items():
-            first, *others = (subject.play(subject.make(), instance, where, seed) for seed in range(3))
+            first, *others = (subject.usual(instance, where, seed) for seed in range(3))
             for other in others:
                 _same(
                     (subject, instance),
