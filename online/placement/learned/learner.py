@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from inspect import unwrap
 from typing import NamedTuple
 
 import numpy as np
@@ -149,6 +150,19 @@ def refuse_endless(numbers: Mapping[str, float]) -> None:
             raise DivergedError(f"{name} is {value}")
 
 
+class Adam(torch.optim.Adam):
+    """Adam, called without what makes it known to PyTorch's compiler.
+
+    That would load the compiler, which takes longer than a short training, and nothing here is compiled.
+    """
+
+    add_param_group = unwrap(torch.optim.Adam.add_param_group)
+    state_dict = unwrap(torch.optim.Adam.state_dict)
+    load_state_dict = unwrap(torch.optim.Adam.load_state_dict)
+    zero_grad = unwrap(torch.optim.Adam.zero_grad)
+    step = torch.no_grad()(unwrap(torch.optim.Adam.step))
+
+
 class Learner:
     """Networks and their optimiser.
 
@@ -166,7 +180,7 @@ class Learner:
         self.design, self.settings, self.device = design, settings, device
         self.actor, self.critic = Actor(design).to(device), Critic(design).to(device)
         both = [*self.actor.parameters(), *self.critic.parameters()]
-        self.optimiser = torch.optim.Adam(both, lr=settings.learning_rate)
+        self.optimiser = Adam(both, lr=settings.learning_rate)
 
     def improve(self, tracks: Sequence[Track], rng: np.random.Generator) -> dict[str, float]:
         """Learn from whole episodes; return the losses of the last step.
