@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from scipy.cluster.vq import kmeans2
 from torch.linalg import LinAlgError  # type: ignore[attr-defined]
 
 from ....models import stopwatch
@@ -139,6 +138,7 @@ class Trainer:
         if not isinstance(encoder, GroupedEncoder):
             return
         width = WIDTHS[self.plan.design.features][0]
+        kmeans2 = stopwatch.library("scipy.cluster.vq").kmeans2
         seen = np.concatenate([step.scene.jobs[:, :width] for track in tracks for step in track.steps])
         centres, _ = kmeans2(seen.astype(np.float64), len(encoder.centres), minit="++", seed=self.rng)
         encoder.centres.copy_(torch.from_numpy(centres.astype(np.float32)))
