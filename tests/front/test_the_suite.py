@@ -33,7 +33,13 @@ def test_loads_a_module_with_numbers():
 NUMBERS = "FIRST = [" + ", ".join(str(10**9 + 7 * n) for n in range(300)) + "]\n"
 
 
-def sampled(folder: Path, *tests: str, profile: str | None = None) -> str:
+@pytest.fixture(scope="module")
+def letters(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where Hypothesis keeps its table of all letters, which takes a second to make."""
+    return tmp_path_factory.mktemp("letters")
+
+
+def sampled(folder: Path, letters: Path, *tests: str, profile: str | None = None) -> str:
     """Return what Hypothesis drew, in a fresh process that a shell began in the background."""
     folder.mkdir()
     (folder / "conftest.py").write_text(CONFTEST.read_text())
@@ -42,8 +48,7 @@ def sampled(folder: Path, *tests: str, profile: str | None = None) -> str:
     (folder / "numbers_of_mine.py").write_text(NUMBERS)
     (folder / "pytest.ini").write_text("[pytest]\n")
     environment = {name: value for name, value in os.environ.items() if name != "HYPOTHESIS_PROFILE"}
-    # Here lies the table of all letters, which takes a second to make.
-    environment["HYPOTHESIS_STORAGE_DIRECTORY"] = str(folder.parent / "storage")
+    environment["HYPOTHESIS_STORAGE_DIRECTORY"] = str(letters)
     if profile is not None:
         environment["HYPOTHESIS_PROFILE"] = profile
     command = [sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", *tests]
@@ -62,14 +67,18 @@ def sampled(folder: Path, *tests: str, profile: str | None = None) -> str:
     return line.partition("drawn ")[2]
 
 
-def test_examples_hang_neither_on_the_run_nor_on_the_tests_before(tmp_path: Path) -> None:
-    alone = sampled(tmp_path / "alone", "test_draws.py")
-    assert sampled(tmp_path / "after_another", "test_loads.py", "test_draws.py") == alone
+def test_examples_hang_neither_on_the_run_nor_on_the_tests_before(tmp_path: Path, letters: Path) -> None:
+    alone = sampled(tmp_path / "alone", letters, "test_draws.py")
+    assert sampled(tmp_path / "after_another", letters, "test_loads.py", "test_draws.py") == alone
     # In a folder of this name Hypothesis takes no numbers from the source.
-    assert sampled(tmp_path / "tests", "test_loads.py", "test_draws.py") == alone
+    assert sampled(tmp_path / "tests", letters, "test_loads.py", "test_draws.py") == alone
 
 
-def test_the_profile_fuzz_draws_fresh_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_profile_fuzz_draws_fresh_examples(
+    tmp_path: Path, letters: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("CI", "true")  # where Hypothesis draws no fresh ones by itself
-    first, second = (sampled(tmp_path / name, "test_draws.py", profile="fuzz") for name in ("one", "two"))
+    first, second = (
+        sampled(tmp_path / name, letters, "test_draws.py", profile="fuzz") for name in ("one", "two")
+    )
     assert first != second

@@ -153,8 +153,8 @@ def test_every_module_with_kernels_is_of_one_room() -> None:
 def test_the_command_warms_up_and_says_what_it_did(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _warmup.exercise("admission")  # here, so that a process of its own has nothing left to compile
-    monkeypatch.setattr(_warmup, "rooms", lambda: ["admission"])
+    _warmup.exercise("allocation")  # here, so that a process of its own has nothing left to compile
+    monkeypatch.setattr(_warmup, "rooms", lambda: ["allocation"])
     assert commands.main(["warmup", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told.keys() == {"compiled", "loaded", "seconds"}
