@@ -16,6 +16,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted(path.parent for path in (ROOT / "examples").glob("*/pyproject.toml"))
 POLICIES = {"job-assignment": ("greedy", "prices"), "one-way-trading": ("threshold", "reservation")}
+STORE = "kept.jsonl"
 LONGEST = 350
 
 
@@ -46,12 +47,12 @@ class Stranger:
         path = os.pathsep.join(map(str, (self.site, ROOT / "src")))
         self._environment = {**os.environ, "PYTHONPATH": path, "COLUMNS": "200"}
 
-    def run(self, *words: str | Path, **changes: str) -> str:
+    def run(self, *words: str | Path) -> str:
         """Run Python with arguments and return what it prints; what it logs stands in ``log``."""
         done = subprocess.run(
             [sys.executable, *map(str, words)],
             cwd=self.folder,
-            env=self._environment | changes,
+            env=self._environment,
             capture_output=True,
             text=True,
             check=False,
@@ -62,12 +63,13 @@ class Stranger:
         return done.stdout
 
     @contextmanager
-    def session(self) -> Iterator[None]:
-        """Have a process that runs each command of ours in a fork of itself."""
+    def session(self, more: Path) -> Iterator[None]:
+        """Have a process that runs commands of ours in forks of itself, with one more folder of packages."""
+        path = os.pathsep.join([str(more), self._environment["PYTHONPATH"]])
         with subprocess.Popen(
             [sys.executable, "-c", SESSION],
             cwd=self.folder,
-            env=self._environment,
+            env=self._environment | {"PYTHONPATH": path},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -90,6 +92,25 @@ class Stranger:
         return told
 
 
+MUTE = """
+from dataclasses import replace
+import one_way_trading
+
+PROBLEM = replace(one_way_trading.PROBLEM, name="mute-trading", claims=())
+
+class MuteTrading(one_way_trading.OneWayTrading):
+    problem = "mute-trading"
+
+def generate(size="default", seed=0):
+    return MuteTrading.from_dict(one_way_trading.generate(size, seed).to_dict())
+
+class Mute(one_way_trading.Threshold):
+    traits = replace(one_way_trading.Threshold.traits, problem="mute-trading")
+
+PROBLEM = replace(PROBLEM, instance=MuteTrading, generate=generate, policies={"threshold": Mute})
+"""
+
+
 @pytest.fixture(scope="module")
 def stranger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stranger]:
     """Build every example from a copy, offline, and install it without touching this environment."""
@@ -99,7 +120,13 @@ def stranger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stranger]:
         copy = shutil.copytree(example, folder / "source" / example.name)
         offline = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation"]
         one.run("-m", "pip", "install", *offline, "--target", one.site, copy)
-    with one.session():
+    mute = folder / "mute"
+    (mute / "mute-1.0.dist-info").mkdir(parents=True)
+    (mute / "mute_trading.py").write_text(MUTE, encoding="utf-8")
+    (mute / "mute-1.0.dist-info" / "METADATA").write_text("Name: mute\nVersion: 1.0\n", encoding="utf-8")
+    points = "[clairvoyant.problems]\nmute-trading = mute_trading:PROBLEM\n"
+    (mute / "mute-1.0.dist-info" / "entry_points.txt").write_text(points, encoding="utf-8")
+    with one.session(mute):
         yield one
 
 
@@ -109,6 +136,15 @@ def problem(request: pytest.FixtureRequest, stranger: Stranger) -> str:
     name: str = request.param
     stranger.print("generate", name, "--size", "tiny", "--seed", "1", "--out", f"{name}.json")
     return name
+
+
+@pytest.fixture(scope="module")
+def audited(stranger: Stranger) -> dict[str, Any]:
+    """What the audit of their problems tells, in one process for all of them."""
+    chosen = [word for name in (*POLICIES, "mute-trading") for word in ("--problem", name)]
+    told = stranger.tell("audit", *chosen, "--quick", "--workers", "1", "--out", "report", "--store", STORE)
+    assert told["passed"]
+    return told
 
 
 def test_an_example_is_small_and_none_of_ours_names_it() -> None:
@@ -149,53 +185,29 @@ def test_what_a_stranger_brings_is_generated_solved_and_played(stranger: Strange
     assert "dual bound of the solver" in oracle["guarantee"]
 
 
-def test_the_audit_has_their_claims_and_keeps_a_counterexample(stranger: Stranger, problem: str) -> None:
-    told = stranger.tell("audit", "--problem", problem, "--quick", "--workers", "1", "--out", problem)
-    assert told["passed"]
-    assert all(claim["id"].startswith(f"{problem}/") and claim["as_expected"] for claim in told["claims"])
-    assert problem in (stranger.folder / problem / "index.html").read_text("utf-8")
-    refuted = [claim for claim in told["claims"] if claim["verdict"] != "holds"]
-    counterexamples = list((stranger.folder / problem / "counterexamples").rglob("*.json*"))
+def test_the_audit_has_their_claims_and_keeps_a_counterexample(
+    stranger: Stranger, problem: str, audited: dict[str, Any]
+) -> None:
+    claims = [claim for claim in audited["claims"] if claim["id"].startswith(f"{problem}/")]
+    assert claims
+    assert all(claim["as_expected"] for claim in claims)
+    assert problem in (stranger.folder / "report" / "index.html").read_text("utf-8")
+    refuted = [claim for claim in claims if claim["verdict"] != "holds"]
+    counterexamples = list((stranger.folder / "report" / "counterexamples" / problem).rglob("*.json*"))
     assert len(counterexamples) == len(refuted)
     for kept in counterexamples:
         scores = stranger.tell("play", kept, "--policy", POLICIES[problem][0])["policies"]
         assert scores[POLICIES[problem][0]]["optimum"] >= 100 * scores[POLICIES[problem][0]]["total"]
 
 
-MUTE = """
-from dataclasses import replace
-import one_way_trading
-
-PROBLEM = replace(one_way_trading.PROBLEM, name="mute-trading", claims=())
-
-class MuteTrading(one_way_trading.OneWayTrading):
-    problem = "mute-trading"
-
-def generate(size="default", seed=0):
-    return MuteTrading.from_dict(one_way_trading.generate(size, seed).to_dict())
-
-class Mute(one_way_trading.Threshold):
-    traits = replace(one_way_trading.Threshold.traits, problem="mute-trading")
-
-PROBLEM = replace(PROBLEM, instance=MuteTrading, generate=generate, policies={"threshold": Mute})
-"""
-
-
-def test_a_problem_without_claims_has_a_section_of_its_own(stranger: Stranger) -> None:
-    site = stranger.folder / "mute"
-    (site / "mute-1.0.dist-info").mkdir(parents=True)
-    (site / "mute_trading.py").write_text(MUTE, encoding="utf-8")
-    (site / "mute-1.0.dist-info" / "METADATA").write_text("Name: mute\nVersion: 1.0\n", encoding="utf-8")
-    points = "[clairvoyant.problems]\nmute-trading = mute_trading:PROBLEM\n"
-    (site / "mute-1.0.dist-info" / "entry_points.txt").write_text(points, encoding="utf-8")
-    path = os.pathsep.join(map(str, (site, stranger.site, ROOT / "src")))
-    options = ["--problem", "mute-trading", "--quick", "--workers", "2", "--out", "mute-report", "--json"]
-    told = json.loads(stranger.run("-m", "clairvoyant", "audit", *options, PYTHONPATH=path))
-    assert told["passed"]
-    assert {claim["id"]: claim["verdict"] for claim in told["claims"]} == dict.fromkeys(
+def test_a_problem_without_claims_has_a_section_of_its_own(
+    stranger: Stranger, audited: dict[str, Any]
+) -> None:
+    found = {claim["id"]: claim["verdict"] for claim in audited["claims"] if "mute-trading/" in claim["id"]}
+    assert found == dict.fromkeys(
         ("mute-trading/oracles", "mute-trading/contract", "mute-trading/bound"), "holds"
     )
-    page = (stranger.folder / "mute-report" / "index.html").read_text("utf-8")
+    page = (stranger.folder / "report" / "index.html").read_text("utf-8")
     assert 'id="mute-trading--bound"' in page
 
 
@@ -207,8 +219,10 @@ def test_they_are_warmed_up_whatever_methods_their_programs_take(stranger: Stran
 
 def test_their_own_tests_pass_and_what_is_not_checked_is_said(stranger: Stranger) -> None:
     tests = [stranger.folder / "source" / example.name / "tests" for example in EXAMPLES]
-    stranger.run("-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", stranger.folder, *tests)
     script = (
+        "import sys, pytest\n"
+        "if pytest.main(['-q', '-p', 'no:cacheprovider', '--rootdir', *sys.argv[1:]]): sys.exit(1)\n"
+        "print('passed')\n"
         "from clairvoyant import list_policies\n"
         "from clairvoyant.testing import check_policy\n"
         f"for problem in {list(POLICIES)}:\n"
@@ -216,7 +230,7 @@ def test_their_own_tests_pass_and_what_is_not_checked_is_said(stranger: Stranger
         "    check_policy(next(iter(listed.values())))\n"  # their own tests check all of them
         "    print(problem, *listed)\n"
     )
-    printed = stranger.run("-W", "always", "-c", script)
+    printed = stranger.run("-W", "always", "-c", script, stranger.folder, *tests).partition("passed\n")[2]
     assert printed.splitlines() == [" ".join([name, *listed]) for name, listed in POLICIES.items()]
     for name in POLICIES:
         assert f"UncheckedWarning: {name}: degenerate_instances does not check all" in stranger.log
@@ -243,6 +257,7 @@ def test_the_tutorial_shows_the_whole_example() -> None:
     assert blocks("toml") == [(example / "pyproject.toml").read_text("utf-8")]
 
 
+@pytest.mark.usefixtures("audited")
 def test_the_commands_of_the_tutorial_run(stranger: Stranger) -> None:
     (commands,) = blocks("sh")
     install, *others = commands.splitlines()
@@ -250,4 +265,5 @@ def test_the_commands_of_the_tutorial_run(stranger: Stranger) -> None:
     for command in others:
         program, *words = command.split()
         assert program == "clairvoyant"
-        assert "one-way-trading" in stranger.print(*words)
+        kept = ("--store", STORE) if words[0] == "audit" else ()  # what is known need not be found anew
+        assert "one-way-trading" in stranger.print(*words, *kept)
