@@ -82,6 +82,16 @@ def failing(make: Any) -> set[str]:
 # ------------------------------------------------------------------ good ones pass
 
 
+def test_a_run_that_several_checks_look_at_is_known_by_its_instance_and_seed() -> None:
+    subject = Subject(Fairness, find_kit("allocation"), None, (3, 4))
+    one, other = (kit.ordinary()[name] for name in ("single jobs", "several jobs"))
+    run = subject.usual(one, "here")
+    assert subject.usual(kit.ordinary()["single jobs"], "there", 3) is run
+    assert (run.digest, run.seed) == (one.digest(), 3)
+    assert subject.usual(one, "here", 4).seed == 4
+    assert subject.usual(other, "here").digest == other.digest()
+
+
 def test_a_class_of_ones_own_passes() -> None:
     check_policy(Idle)
     check_policy(Idle())
