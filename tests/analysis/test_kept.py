@@ -137,6 +137,7 @@ def test_seed_setting_instance_and_problem_are_told_apart() -> None:
         partial(play, selection.THOMPSON, tiny, 0),
         partial(play, selection.THOMPSON, tiny, 1),
         partial(play, selection.ESDP, tiny, 0),
+        partial(play, selection.ESDP, tiny, 1),
         partial(play, selection.ESDP_LN, tiny, 0),
         partial(play, selection.variant(selection.ESDP, delta="log"), tiny, 0),
         partial(play, selection.PRINTED, tiny, 0),
@@ -281,12 +282,13 @@ def test_the_result_of_another_run_is_not_believed() -> None:
     assert len(names(memory, *calls)) == 1
 
 
-def test_a_run_that_has_failed_is_none() -> None:
+def test_a_run_that_has_failed_is_none(caplog: pytest.LogCaptureFixture) -> None:
     call = partial(allocation.rewards.__wrapped__, allocation.DRF, allocation.Setup("tiny"), 0)
     memory = Memory()
     names(memory, call)
     memory.answers = {key: Answer(State.FAILED, None, "no") for key in memory.answers}
     assert len(names(memory, call)) == 2
+    assert caplog.messages == []
 
 
 def test_a_row_that_cannot_be_read_is_named_and_computed_anew(caplog: pytest.LogCaptureFixture) -> None:
