@@ -1,0 +1,15 @@
+"""Claims of the ESDP paper and its slides: model and theorems, Algorithm 2, gangs, tables and figures; ours."""
+
+from __future__ import annotations
+
+from ...claim import Claim
+from . import algorithm, figures, gangs, ours, tables, theory
+
+CLAIMS: list[Claim] = [
+    *algorithm.CLAIMS,
+    *theory.CLAIMS,
+    *gangs.CLAIMS,
+    *tables.CLAIMS,
+    *figures.CLAIMS,
+    *ours.CLAIMS,
+]

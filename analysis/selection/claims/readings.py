@@ -1,0 +1,167 @@
+"""What the text of Sec. 4 leaves open, as data: a game is a setup and the rules by which it is played."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ....online.base import Policy
+from ....online.selection import Esdp, EsdpPrinted, Hswf, Lcf, Lwtf
+from ...claim import Context
+from ...experiments import seeds
+from ...study import Lab, Scenarios, Study
+from ..experiments import OPTIMUM, Contender, Setup, running_means
+
+NOTE = "AOU: expected net utility per slot, on synthetic instances with the distributions of Table 3"
+"""Ends every title and caption: what is measured, and where."""
+
+
+class HswfMean(Hswf):
+    """HSWF that ranks ports by the mean over their channels in place of the sum; ties: the smaller port."""
+
+    def rank(self) -> np.ndarray:
+        """Return minus the mean of the averages of each port."""
+        return super().rank() / _channels(self)
+
+
+class LcfMean(Lcf):
+    """LCF that ranks ports by the mean over their channels in place of the sum; ties: the smaller port."""
+
+    def rank(self) -> np.ndarray:
+        """Return the mean cost of each port."""
+        return super().rank() / _channels(self)
+
+
+def _channels(policy: Hswf | Lcf) -> np.ndarray:
+    """Return the number of channels of each port, 1 for those without."""
+    s = policy._setting
+    result: np.ndarray = np.maximum(np.bincount(s.port, minlength=s.ports), 1)
+    return result
+
+
+BASELINES: dict[str, dict[str, Callable[..., Policy]]] = {
+    "HSWF": {"sum": Hswf, "mean": HswfMean},
+    "LCF": {"sum": Lcf, "mean": LcfMean},
+    "LWTF": {"sum": Lwtf, "mean": Lwtf},
+}
+"""The baselines of Sec. 4, by what a port is ranked by."""
+
+
+@dataclass(frozen=True)
+class Game:
+    """A setup and the rules by which it is played.
+
+    Attributes
+    ----------
+    setup
+        Of the instances.
+    plan
+        Whether ESDP decides over "all ports" and drops the channels of those without jobs (Algorithm 1), or
+        over the "ports with jobs" (the feasible set of P3).
+    delta, g, alpha
+        Of ESDP; alpha counts only where it plans for all ports.
+    misfit, rank
+        Of the baselines: whether they "stop" at the first channel that does not fit or "skip" it, and whether
+        a port is ranked by the "sum" or the "mean" over its channels.
+    until
+        Number of slots that count, all of them by default.
+    """
+
+    setup: Setup = Setup()
+    plan: str = "all ports"
+    delta: str = "loglog"
+    g: str = "full"
+    alpha: float = 0.5
+    misfit: str = "stop"
+    rank: str = "sum"
+    until: int | None = None
+
+    def but(self, **changes: Any) -> Game:
+        """Return the same game with other rules or another setup, by the names of their fields."""
+        own = {f.name for f in fields(self)}
+        setup = replace(self.setup, **{k: v for k, v in changes.items() if k not in own})
+        return replace(self, setup=setup, **{k: v for k, v in changes.items() if k in own})
+
+
+class Who(NamedTuple):
+    """A contender of the paper, whatever its rules."""
+
+    label: str
+
+
+ESDP, OTHERS = "ESDP", tuple(BASELINES)
+
+
+def player(label: str, game: Game) -> Contender:
+    """Return the policy that plays a game under a label of the paper."""
+    if label in BASELINES:
+        make = partial(BASELINES[label][game.rank], misfit=game.misfit)
+        return Contender(f"{label}, {game.rank}, {game.misfit}", make)
+    settings: dict[str, Any] = {"delta": game.delta, "g": game.g}
+    kind: Callable[..., Policy] = Esdp
+    if game.plan == "all ports":
+        kind, settings = EsdpPrinted, {**settings, "alpha": game.alpha}
+    return Contender(f"{label}, {game.plan}, {settings}", partial(kind, **settings))
+
+
+def _until(game: Game) -> np.ndarray:
+    return np.array([game.setup.slots if game.until is None else game.until])
+
+
+def averages(who: Who, game: Game, sampled: Sequence[int]) -> np.ndarray:
+    """Return the average AOU per slot on each instance seed."""
+    return running_means(player(who.label, game), game.setup, sampled, _until(game))[:, 0]
+
+
+def optima(game: Game, sampled: Sequence[int]) -> np.ndarray:
+    """Return the clairvoyant optimum per slot on each instance seed."""
+    return running_means(OPTIMUM, game.setup, sampled, _until(game))[:, 0]
+
+
+LAB = Lab("selection", NOTE, averages, optima, "expected net utility per slot")
+
+CHANGES: dict[str, dict[str, Any]] = {
+    "as printed": {},
+    "ESDP plans for ports with jobs": {"plan": "ports with jobs"},
+    "c = 2": {"capacity": 2},
+    "c = 24": {"capacity": 24},
+    "rho = 0.4": {"arrival_probability": 0.4},
+    "baselines skip what does not fit": {"misfit": "skip"},
+    "ports ranked by means": {"rank": "mean"},
+    "costs in full": {"cost_scale": 1.0},
+}
+"""What each reading changes of the base: all ports, c = 12, rho = 0.9, stop, sums, a tenth of the costs."""
+
+OPEN = (
+    "whether ESDP plans for all ports or for those with jobs",
+    "the unit of the capacities (c = 12, 2 or 24)",
+    "what the arrivals of the trace leave of rho (0.9 or 0.4)",
+    "whether baselines stop at, or skip, what does not fit",
+    "whether ports are ranked by the sum or the mean over their channels",
+    "the scale of the costs (a tenth, or in full)",
+)
+"""What the readings of :data:`CHANGES` are about, for the claims that run over all of them."""
+
+
+def readings(*names: str) -> Scenarios:
+    """Return these readings of :data:`CHANGES`, all of them by default."""
+    return {n: (lambda game, more=CHANGES[n]: game.but(**more)) for n in names or CHANGES}
+
+
+def sweep(
+    context: Context,
+    settings: Mapping[str, Mapping[str, Any]],
+    slots: Sequence[int],
+    names: Sequence[str] = (),
+    instances: tuple[int, int, int] = (4, 6, 10),
+    who: Sequence[str] = (ESDP, *OTHERS),
+) -> Study:
+    """Return who earns what in each setting under each reading; three values are for the three modes."""
+    base = Game(Setup(slots=context.pick(*slots)))
+    games = {head: base.but(**more) for head, more in settings.items()}
+    sampled = seeds(context, *instances)
+    return Study.run(context, LAB, [Who(w) for w in who], games, sampled, readings(*names))
