@@ -1,166 +1,227 @@
-"""The claims on the theorems and on Algorithm 2: verdicts over seeds, and the numbers they rest on."""
+"""The claims on the theorems and on Algorithm 2: the numbers they rest on, and planted faults."""
 
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
 
-from clairvoyant.analysis.claim import Claim, Context, Finding
-from clairvoyant.analysis.selection import algorithm, regret, theory
+from clairvoyant.analysis.claim import Context, Finding, Verdict
+from clairvoyant.analysis.selection import CLAIMS, regret
+from clairvoyant.analysis.selection.claims import algorithm, gangs, ours, tables, theory
 from clairvoyant.models.selection.instance import SelectionInstance
 from clairvoyant.online.play import play
-from clairvoyant.online.selection import Esdp
+from clairvoyant.online.selection import Esdp, EsdpPrinted, statistics
 from clairvoyant.online.selection.printed import algorithm_2, algorithm_2_repaired, select
 
-CHECKED = [*algorithm.CLAIMS, *theory.CLAIMS]
+HOLDS, REFUTED = Verdict.HOLDS, Verdict.REFUTED
 
 
 def check(name: str, seed: int = 0) -> Finding:
-    return next(c for c in CHECKED if c.id == f"selection/{name}").check(Context("quick", seed=seed))
+    return next(c for c in CLAIMS if c.id == f"selection/{name}").check(Context("quick", seed=seed))
 
 
-@pytest.mark.parametrize("claim", CHECKED, ids=lambda claim: claim.id.split("/")[1])
-def test_verdict_is_the_expected_one(claim: Claim) -> None:
-    seen: list[float] = []
-    finding = claim.check(Context("quick", seed=0, progress=seen.append))
-    assert finding.verdict is claim.expected
-    assert finding.numbers or finding.tables
-    assert all(0 <= fraction <= 1 for fraction in seen)
-    for table in finding.tables:
-        assert table.rows
-        assert all(len(line) == len(table.columns) for line in table.rows)
-    for figure in finding.figures:
-        assert figure.name.startswith("selection-")
-        assert figure.svg.startswith("<svg")
+class TestAlgorithm2:
+    def test_loses_the_set_where_a_channel_is_not_taken(self) -> None:
+        given = algorithm.NOT_HANDED_ON
+        x, values = algorithm_2(given.upsilon, given.sigma2, given.demand, given.capacity, 0)
+        better, _ = algorithm_2_repaired(given.upsilon, given.sigma2, given.demand, given.capacity, 0)
+        assert values.tolist() == [10.0]
+        assert x.astype(int).tolist() == [[0, 0]]
+        assert better.astype(int).tolist() == [[0, 1]]
+        found = check("algorithm-2").numbers
+        assert found["all values V(s) right (%)"] == found["all both, with x handed on right (%)"] == 100
+        assert float(found["all sets x(s) right (%)"]) < 60
 
+    def test_the_case_holds_what_esdp_knows_in_slot_4(self) -> None:
+        xi = math.ceil(1.0 / float(statistics.delta("loglog", 3)))
+        sigma2 = [math.ceil(xi * xi * 0.5 * float(statistics.g("full", 3, 1)) / n) for n in (2, 1)]
+        assert algorithm.NOT_HANDED_ON.sigma2.tolist() == sigma2
+        assert algorithm.NOT_HANDED_ON.upsilon.tolist() == [math.ceil(xi * 0.5)] * 2
 
-@pytest.mark.parametrize("name", ["algorithm-2", "index-error", "theorem-2", "certificate"])
-def test_same_seed_same_finding(name: str) -> None:
-    assert check(name, 4) == check(name, 4)
-
-
-def test_ids_are_unique_and_name_the_problem() -> None:
-    ids = [claim.id for claim in CHECKED]
-    assert len(set(ids)) == len(ids)
-    assert {claim.problem for claim in CHECKED} == {"selection"}
-
-
-def test_failing_claims_on_instances_carry_the_instance() -> None:
-    for name in (
-        *("algorithm-2", "unattainable-s", "truncated-s", "infinite-sigma"),
-        *("theorem-1", "index-error", "theorem-2"),
-    ):
-        found = check(name).counterexample
-        assert isinstance(found, SelectionInstance)
-        assert SelectionInstance.from_dict(found.to_dict()) == found
-
-
-def test_algorithm_2_loses_the_set_where_a_channel_is_not_taken() -> None:
-    given = algorithm.NOT_HANDED_ON
-    x, values = algorithm_2(given.upsilon, given.sigma2, given.demand, given.capacity, 0)
-    better, _ = algorithm_2_repaired(given.upsilon, given.sigma2, given.demand, given.capacity, 0)
-    assert values.tolist() == [3.0]
-    assert x.astype(int).tolist() == [[0, 0]]
-    assert better.astype(int).tolist() == [[0, 1]]
-    found = check("algorithm-2").numbers
-    assert found["cases with all V(s) right (%)"] == 100
-    assert float(found["cases with all x(s) right (%)"]) < 60
-    assert found["cases with all right when repaired (%)"] == 100
-
-
-def test_an_unattainable_s_wins_although_nothing_reaches_it() -> None:
-    given = algorithm.UNREACHED
-    x, values = algorithm_2_repaired(given.upsilon, given.sigma2, given.demand, given.capacity, given.s_max)
-    assert select(x, values, given.sigma2, "printed")[0] == 8
-    assert select(x, values, given.sigma2, "dropped")[0] == 2
-    assert algorithm.largest_index(given) == 4.0
-
-
-def test_infinite_sigma_gives_what_is_not_a_number_and_explores_nothing() -> None:
-    found = check("infinite-sigma").numbers
-    assert found["channels ever chosen as printed"] == 0
-    assert found["channels ever chosen with x handed on"] == algorithm.EXCLUSIVE
-    assert int(found["V(s) that are not numbers in slot 1"]) > 0
-
-
-@pytest.mark.parametrize("handed_on", [False, True])
-def test_the_plain_recursion_is_that_of_the_compiled_ones_where_sigma_is_finite(handed_on: bool) -> None:
-    rng = np.random.default_rng(5)
-    for given in algorithm.random_cases(rng, 30):
-        solve = algorithm_2_repaired if handed_on else algorithm_2
-        x, values = solve(given.upsilon, given.sigma2, given.demand, given.capacity, given.s_max)
-        expected = select(x, values, given.sigma2)[1]
-        missing, found = algorithm.literal_selection(
-            given, given.sigma2.astype(float), nan="lowest", handed_on=handed_on
+    def test_an_unattainable_s_wins_although_nothing_reaches_it(self) -> None:
+        given = algorithm.UNREACHED
+        x, values = algorithm_2_repaired(
+            given.upsilon, given.sigma2, given.demand, given.capacity, given.s_max
         )
-        assert missing == 0
-        assert found.astype(bool).tolist() == expected.tolist()
+        assert select(x, values, given.sigma2, "printed")[0] == 8
+        assert select(x, values, given.sigma2, "dropped")[0] == 2
+        assert algorithm.largest_index(given) == 4.0
+        used = check("unattainable-s").numbers
+        assert used["slots of 60 in which the only channel is used, dropped"] == 60
+        assert int(used["slots of 60 in which the only channel is used, printed"]) < 60
+        assert used["wrong selection, such s dropped (%)"] == 0
+
+    def test_infinite_sigma_earns_nothing_beside_a_port_without_jobs(self) -> None:
+        found = check("infinite-sigma").numbers
+        assert found["slots that earn something, first of equals"] == 0
+        assert found["slots that earn something, last of equals"] == 1
+        assert found["channels of two ever chosen as printed"] == 0
+
+    @pytest.mark.parametrize("handed_on", [False, True])
+    def test_the_plain_recursion_is_that_of_the_compiled_ones_where_sigma_is_finite(
+        self, handed_on: bool
+    ) -> None:
+        for given in algorithm.random_cases(np.random.default_rng(5), 30):
+            solve = algorithm_2_repaired if handed_on else algorithm_2
+            x, values = solve(given.upsilon, given.sigma2, given.demand, given.capacity, given.s_max)
+            expected = select(x, values, given.sigma2)[1]
+            missing, found = algorithm.literal_selection(
+                given, given.sigma2.astype(float), nan="lowest", handed_on=handed_on
+            )
+            assert missing == 0
+            assert found.astype(bool).tolist() == expected.tolist()
+
+    def test_fills_a_cell_for_every_s_state_and_channel_and_one_more(self) -> None:
+        for given in algorithm.random_cases(np.random.default_rng(2), 5):
+            states = int(np.prod(given.capacity + 1))
+            assert algorithm.cells(given) == (len(given.upsilon) + 1) * (given.s_max + 1) * states
+
+    def test_statistics_as_they_occur_keep_what_a_run_keeps(self) -> None:
+        rng = np.random.default_rng(1)
+        for _ in range(30):
+            given, known = algorithm.occurring(rng)
+            assert ((known.mean >= 0) & (known.mean <= 1) & (known.spread > 0)).all()
+            assert given.s_max >= (algorithm.feasible_sets(given) @ given.upsilon).max()
+            assert (given.upsilon <= known.xi).all()
+
+    def test_alpha_costs_a_run_on_six_channels_most_of_what_there_is_to_lose(self) -> None:
+        here = algorithm.six_channels(300)
+        lost = [1500 - play(EsdpPrinted(alpha=a), here).total for a in (0.5, 1.0)]
+        assert lost[0] > 10 * lost[1] > 0
 
 
-def test_algorithm_2_fills_a_cell_for_every_s_state_and_channel_and_one_more() -> None:
-    for given in algorithm.random_cases(np.random.default_rng(2), 5):
-        states = int(np.prod(given.capacity + 1))
-        assert algorithm.cells(given) == (len(given.upsilon) + 1) * (given.s_max + 1) * states
+class TestTheorems:
+    def test_the_bound_of_escb_says_nothing_at_the_size_of_sec_4(self) -> None:
+        assert theory.escb_bound(33, 9, 0.001, 8000) == pytest.approx(
+            16 * 33 * 3 * math.log(8000) / 0.001 + 4 * 33 * 9**3 / 1e-6
+        )
+        found = check("theorem-2-condition").numbers
+        assert float(found["4 delta(T) at T = 8000, loglog"]) > 10 * float(
+            found["smallest positive gap, largest over instances"]
+        )
+
+    def test_the_chernoff_bound_is_false_where_the_print_drops_mu(self) -> None:
+        found = check("all-ports")
+        low, high = (float(found.numbers[f"false {end}, |L| = 8"]) for end in ("from rho", "up to rho"))
+        for rho, wrong in (
+            (low - 1e-6, False),
+            (low + 1e-6, True),
+            (high - 1e-6, True),
+            (high + 1e-6, False),
+        ):
+            assert (rho**8 > theory.printed_probability(8, rho)) is wrong
+        assert found.tables[0].rows[-1][2:4] == pytest.approx((2.7e-5, 3.3e-15), rel=0.02)
+        excess = [v for k, v in found.numbers.items() if k.startswith("largest")]
+        assert [float(v) > 1e-9 for v in excess] == [False, False, True]
+
+    def test_the_index_error_of_a_run_is_above_delta_and_below_the_amended_bound(self) -> None:
+        instance = check("index-error").counterexample
+        assert isinstance(instance, SelectionInstance)
+        run = play(Esdp(), instance, keep_decisions=True)
+        at, error, delta = theory.index_errors(instance, np.array(run.decisions, dtype=bool), 1, 10**6)
+        assert at[-1] == instance.setting.slots - 1
+        assert error[-1] > delta[-1]
+        assert error[-1] <= delta[-1] + 1 / math.ceil(1 / delta[-1])
+        assert (error[:-1] <= delta[:-1]).all()
+
+    def test_the_printed_form_loses_at_least_its_slope(self) -> None:
+        found = check("theorem-2").numbers
+        assert found["least regret per slot, two ports"] == pytest.approx(0.045)
+        assert found["regret per slot as played, two ports"] == pytest.approx(0.045, abs=0.02)
+        assert float(found["least regret per slot, default instances"]) > 0.2
+        assert regret.blind_slope(theory.two_ports(10, 0), theory.RHO) == pytest.approx(0.045)
+
+    def test_theorem_1_is_missed_as_often_as_worked_out(self) -> None:
+        found = check("theorem-1").numbers
+        assert found["probability that (28) is reached, two ports"] == pytest.approx(0.91)
+        assert float(found["share of slots that reach it"]) == pytest.approx(0.91, abs=0.03)
+        assert found["p for two ports"] == pytest.approx(math.exp(-0.04 / 3))
 
 
-def test_the_bound_of_escb_says_nothing_at_the_size_of_sec_4() -> None:
-    assert theory.escb_bound(33, 9, 0.001, 8000) == pytest.approx(
-        16 * 33 * 3 * math.log(8000) / 0.001 + 4 * 33 * 9**3 / 1e-6
-    )
-    found = check("theorem-2-condition").numbers
-    assert float(found["bound of [28] for ESCB, T = 8000, least"]) > 8000 * 12
+class TestModel:
+    def test_the_printed_product_divides_by_the_uses_so_far(self) -> None:
+        printed, by_9, last = theory.estimates(np.array([[1.0], [0.0]]), np.ones((2, 1)))
+        assert (printed[0], by_9[0], last[0]) == (1.0, 0.5, 0.5)
+
+    def test_a_channel_that_disappoints_is_not_tried_again(self) -> None:
+        found = check("unbiased").numbers
+        assert [found[f"mean of v-hat less 0.5 after 3 slots, g log, channel {e}"] for e in (0, 1)] == [
+            -0.0625
+        ] * 2
+
+    def test_least_coverage_is_that_of_three_points(self) -> None:
+        assert theory.least_coverage(1.0, 41) == pytest.approx(1.0 - 0.4999**2 / 0.25, abs=0.01)
+        assert theory.least_coverage(3.0, 41) >= 1.0 - 1.0 / 9.0 - 1e-9
+
+    def test_all_schedules_are_listed_once(self) -> None:
+        here = theory.two_coins()
+        found = {schedule.astype(int).tobytes() for schedule in theory.all_schedules(here)}
+        assert len(found) == 3 * 2
+        for x in product((0, 1), repeat=4):
+            schedule = np.reshape(x, (2, 2))
+            assert (schedule.astype(int).tobytes() in found) == (not here.violations(schedule))
 
 
-def test_the_chernoff_bound_is_false_where_the_print_drops_mu() -> None:
-    found = check("all-ports").numbers
-    low, high = float(found["false from rho, |L| = 8"]), float(found["false up to rho, |L| = 8"])
-    for rho, wrong in ((low - 1e-6, False), (low + 1e-6, True), (high - 1e-6, True), (high + 1e-6, False)):
-        assert (rho**8 > theory.printed_probability(8, rho)) is wrong
-    assert found["probability, |L| = 100, rho = 0.9"] == pytest.approx(2.7e-5, rel=0.02)
-    assert found["bound as printed, |L| = 100, rho = 0.9"] == pytest.approx(3.3e-15, rel=0.02)
-
-
-def test_the_index_error_of_a_run_is_above_delta_and_below_the_amended_bound() -> None:
-    instance = check("index-error").counterexample
-    assert isinstance(instance, SelectionInstance)
-    run = play(Esdp(), instance, keep_decisions=True)
-    at, error, delta = theory.index_errors(instance, np.array(run.decisions, dtype=bool), 1, 10**6)
-    assert at[-1] == instance.setting.slots - 1
-    assert error[-1] > delta[-1]
-    assert error[-1] <= delta[-1] + 1 / math.ceil(1 / delta[-1])
-    assert (error[:-1] <= delta[:-1]).all()
-
-
-def test_the_printed_form_loses_its_least_slope_even_with_the_means_known() -> None:
-    found = check("theorem-2").numbers
-    predicted, known = (
-        float(found["predicted slope (reward per slot)"]),
-        float(found["slope with the means known"]),
-    )
-    assert 0.2 < predicted < 0.6
-    assert known == pytest.approx(predicted, abs=0.15)
-    assert float(found["measured slope, second half"]) > predicted
-    smallest = theory.two_ports(4000, 0)
-    assert regret.blind_slope(smallest, theory.RHO) == pytest.approx(0.045)
+class TestGangs:
+    def test_one_of_two_jobs_can_run_in_the_sound_form_alone(self) -> None:
+        here = gangs.two_jobs()
+        assert gangs.printed_is_empty(here.setting, np.ones(2))
+        assert here.violations([[0, 1]]) == []
+        assert [str(v).split("[")[0] for v in here.violations([[1, 1]])] == ["capacity"]
+        found = check("gang-literal").numbers
+        waived, plain = (v for k, v in found.items() if k.endswith("(%)"))
+        assert 0.0 < float(waived) < float(plain)
 
 
 def test_certificates_and_bounds_are_above_what_was_measured() -> None:
-    found = check("certificate").numbers
-    assert float(found["largest regret less certificate"]) <= 1e-6
-    assert float(found["largest regret less strict certificate"]) <= 1e-6
-    cucb = check("cucb-bound").numbers
-    assert 0 < float(cucb["largest regret of a run / bound"]) <= 1
+    assert float(check("certificate").numbers["largest regret less certificate"]) <= 1e-6
+    assert 0 < float(check("cucb-bound").numbers["largest regret of a run / bound"]) <= 1
 
 
-def test_the_condition_of_theorem_2_begins_beyond_any_horizon() -> None:
-    found = check("theorem-2-condition").numbers
-    assert float(found["ln(1 + ln t) needed at least"]) > 100 * float(found["ln(1 + ln t) at T = 8000"])
-    assert found["slots needed for a gap of 1"] == pytest.approx(math.exp(math.exp(3) - 1))
+class TestPlantedFaults:
+    """What a claim rests on is changed, and its verdict follows."""
 
+    def test_an_algorithm_2_that_hands_sets_on(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(algorithm, "algorithm_2", algorithm_2_repaired)
+        assert check("algorithm-2").verdict is HOLDS
 
-def test_less_regret_on_every_instance_where_capacity_binds() -> None:
-    for seed in range(2):
-        found = check("arrival-aware", seed).numbers
-        assert found["of these below the printed form"] == found["instances where capacity binds"]
+    def test_a_recursion_that_does_not(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(algorithm, "algorithm_2_repaired", algorithm_2)
+        assert check("recursion").verdict is REFUTED
+
+    def test_a_selection_that_drops_what_nothing_reaches(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(algorithm, "select", lambda x, v, q, _form: select(x, v, q, "dropped"))
+        assert check("unattainable-s").verdict is HOLDS
+
+    def test_rounding_to_the_nearest(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(algorithm, "scaled", lambda v, q, xi: (np.round(xi * v), np.floor(xi * xi * q)))
+        assert check("rounding").verdict is REFUTED
+        assert check("chain-32").verdict is REFUTED
+
+    def test_arrivals_that_are_seen(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(theory, "PRINTED", theory.ESDP)
+        assert check("theorem-1").verdict is HOLDS
+        assert check("theorem-2").verdict is Verdict.UNDETERMINED
+
+    def test_costs_that_leave_something(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(tables, "SPREAD", 0.01)  # mu as if it were 50 times as large
+        assert check("costs").verdict is HOLDS
+
+    def test_a_certificate_that_promises_too_much(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        right = regret.certificate
+
+        def half(*args: object, **more: object) -> regret.RunCertificate:
+            found = right(*args, **more)  # type: ignore[arg-type]
+            return regret.RunCertificate(
+                0.1 * found.optimum, found.error, found.width, found.untried, found.missed
+            )
+
+        monkeypatch.setattr(ours, "certificate", half)
+        assert check("certificate").verdict is REFUTED
+
+    def test_gangs_that_fit(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(gangs, "printed_is_empty", lambda _setting, _arrivals: False)
+        assert check("gang-literal").verdict is HOLDS

@@ -1,4 +1,4 @@
-"""Claims of the ESDP paper and its slides: model and theorems, Algorithm 2, gangs, tables and figures; ours."""
+"""Claims of the ESDP paper and its slides: theorems, Algorithm 2, gangs, tables and figures; and ours."""
 
 from __future__ import annotations
 

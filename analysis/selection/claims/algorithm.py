@@ -1,4 +1,4 @@
-"""Claims about (16) to (32) and Algorithm 2: the recursion, what it returns, where it fails, what it costs."""
+"""Claims about (16) to (32) and Algorithm 2: the recursion, what it returns, when it fails, its costs."""
 
 from __future__ import annotations
 
@@ -160,8 +160,7 @@ def solves(given: Case, x: np.ndarray) -> np.ndarray:
     says="The dynamic program returns an optimal set for every s.",
     how="Values and sets for every attainable s against enumeration on random small cases.",
 )
-def algorithm_2_sets(context: Context) -> Finding:
-    """The values are right, the sets are not."""
+def _algorithm_2_sets(context: Context) -> Finding:
     rng = np.random.default_rng(context.seed)
     count = context.pick(100, 300, 10000)
     right = {"values V(s)": 0, "sets x(s)": 0, "both, with x handed on": 0}
@@ -188,8 +187,8 @@ def algorithm_2_sets(context: Context) -> Finding:
         counterexample=NOT_HANDED_ON.instance(f"for s = 0 Algorithm 2 returns x = {text(x[0])}"),
         assumes="Upsilon and Sigma^2 of the example are those of (16) and (17) in slot 4 with the default "
         "sequences, after one channel was used twice and the other once.",
-        remark="Lines 10 to 17 lack the case in which a channel is not taken, so x stays 0 there. With (23) as "
-        "a line of its own the sets are right: that is the claim selection/recursion.",
+        remark="Lines 10 to 17 lack the case in which a channel is not taken, so x stays 0 there. With (23) "
+        "as a line of its own the sets are right: that is the claim selection/recursion.",
     )
 
 
@@ -198,10 +197,10 @@ def algorithm_2_sets(context: Context) -> Finding:
     "Sec. 3.2, (23)-(27)",
     HOLDS,
     says="P5 has the substructure of (23), (24) and (27), so a recursion over s, c and i solves every P4.",
-    how="The recursion with x handed on as in (23), against enumeration, for every s and every first channel i.",
+    how="The recursion with x handed on as in (23), against enumeration, for every s and every first "
+    "channel i.",
 )
-def recursion(context: Context) -> Finding:
-    """P5(s, c, i) by recursion and by enumeration."""
+def _recursion(context: Context) -> Finding:
     rng = np.random.default_rng(context.seed)
     count, wrong, cells_seen = context.pick(30, 100, 2000), 0, 0
     for given in track(context, random_cases(rng, count)):
@@ -257,11 +256,10 @@ def literal_run(here: SelectionInstance, form: str) -> np.ndarray:
     "(21), Algorithm 2, line 1",
     REFUTED,
     says="The best s is the one with the largest s + sqrt(Sigma^2.x(s)), over all s in S(t).",
-    how="P4(s) solved exactly, x(s) = 0 where no set reaches s as in line 1: one channel played, and the index "
-    "selected against the largest one on statistics as they occur.",
+    how="P4(s) solved exactly, x(s) = 0 where no set reaches s as in line 1: one channel played, and the "
+    "index selected against the largest one on statistics as they occur.",
 )
-def unattainable_s(context: Context) -> Finding:
-    """An s that nothing reaches may win (21)."""
+def _unattainable_s(context: Context) -> Finding:
     rng = np.random.default_rng(context.seed)
     count, wrong, mended = context.pick(60, 300, 3000), 0, 0
     for _ in track(context, range(count)):
@@ -317,8 +315,7 @@ def selected_index(given: Case) -> float:
     "largest one on statistics as they occur.",
     choices=("alpha (0.25 to 1)",),
 )
-def truncated_s(context: Context) -> Finding:
-    """An S that ends too early selects the wrong set."""
+def _truncated_s(context: Context) -> Finding:
     rng = np.random.default_rng(context.seed)
     count = context.pick(200, 500, 10000)
     lines = []
@@ -484,8 +481,7 @@ def earned_slots(here: SelectionInstance, last: bool) -> int:
     "Algorithm 2 in floating point on two channels.",
     choices=("ties", "what infinity less infinity counts as", "whether sets are handed on"),
 )
-def infinite_sigma(context: Context) -> Finding:
-    """An untried channel that cannot be tried blocks all others."""
+def _infinite_sigma(context: Context) -> Finding:
     slots = context.pick(20, 50, 500)
     lines = []
     for handed_on, nan in track(context, product((False, True), ("lowest", "highest"))):
@@ -536,8 +532,7 @@ def input_bits(given: Case) -> int:
     says="Algorithm 2 is of O(|E| |S| prod c_k) complexity, that is, polynomial.",
     how="Count the cells that it fills when run, and their growth with the bits of the input.",
 )
-def complexity(context: Context) -> Finding:
-    """The count is right, but it is exponential in the bits of the capacities."""
+def _complexity(context: Context) -> Finding:
     lines = []
     most = context.pick({1: 5, 2: 3, 3: 2}, {1: 6, 2: 4, 3: 2}, {1: 8, 2: 6, 3: 4})  # bits
     for kinds in track(context, most):
@@ -574,8 +569,7 @@ def complexity(context: Context) -> Finding:
     how="Statistics as they occur; both sides for every channel, and how much of the room is used.",
     choices=("alpha |E| or the exact m in xi",),
 )
-def rounding(context: Context) -> Finding:
-    """Both ends of (30)."""
+def _rounding(context: Context) -> Finding:
     rng = np.random.default_rng(context.seed)
     over = []
     for n in track(context, range(context.pick(100, 300, 3000))):
@@ -599,12 +593,11 @@ def rounding(context: Context) -> Finding:
     "chain-32",
     "Proof of Theorem 1, (31), (32)",
     HOLDS,
-    says="The largest index over Omega(t) is at most that of the rounded statistics over xi, which is at most "
-    "the maximum of the problems P4(s).",
+    says="The largest index over Omega(t) is at most that of the rounded statistics over xi, which is at "
+    "most the maximum of the problems P4(s).",
     how="Both inequalities by enumeration on statistics as they occur, with random arrivals and the exact m.",
 )
-def chain_32(context: Context) -> Finding:
-    """The chain that bounds (28) from above."""
+def _chain_32(context: Context) -> Finding:
     rng = np.random.default_rng(context.seed)
     first, second, strict = [], [], 0
     for _ in track(context, range(context.pick(60, 200, 2000))):
@@ -640,8 +633,7 @@ def chain_32(context: Context) -> Finding:
     says="Without delta(t), P3 is NP-hard; adding the sequence makes it solvable.",
     how="Subset sums written as P3, solved exactly, against enumeration; and P3 with and without delta.",
 )
-def p3_np_hard(context: Context) -> Finding:
-    """Subset sum is a special case of P3, with delta or without."""
+def _p3_np_hard(context: Context) -> Finding:
     rng = np.random.default_rng(context.seed)
     right = moved = yes = 0
     count = context.pick(40, 100, 1000)
@@ -668,10 +660,11 @@ def p3_np_hard(context: Context) -> Finding:
             "maximisers that delta moves": moved,
         },
         proof="" if right == count else "A subset sum that P3 answers wrongly.",
-        assumes="Values v-hat = w / max w, demands w, capacity the target, and n so large that sqrt(sigma-hat^2.x) "
-        "is below half of 1 / max w: then the index reaches target / max w only if a subset sums to the target.",
-        remark="Amended: what makes it solvable in pseudo-polynomial time is the rounding to xi(t), not delta "
-        "itself, and 'cannot be solved in polynomial time' supposes that P is not NP.",
+        assumes="Values v-hat = w / max w, demands w, capacity the target, and n so large that "
+        "sqrt(sigma-hat^2.x) is below half of 1 / max w: then the index reaches target / max w only if a "
+        "subset sums to the target.",
+        remark="Amended: what makes it solvable in pseudo-polynomial time is the rounding to xi(t), not "
+        "delta itself, and 'cannot be solved in polynomial time' supposes that P is not NP.",
     )
 
 

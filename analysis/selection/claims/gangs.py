@@ -71,12 +71,11 @@ def one_task_on_two_servers() -> SelectionGangInstance:
     "Sec. 3.4, first constraint",
     Verdict.REFUTED,
     says="All-or-nothing is modelled by asking of every port, in every slot, for at least m_l(t) tasks.",
-    how="Solve the printed program for two jobs at one device, and for the arrivals of random instances, with "
-    "m_l(t) = 0 for ports without jobs and without that.",
+    how="Solve the printed program for two jobs at one device, and for the arrivals of random instances, "
+    "with m_l(t) = 0 for ports without jobs and without that.",
     choices=("whether m_l(t) is 0 without a job",),
 )
-def gang_literal(context: Context) -> Finding:
-    """It excludes the 'nothing' of all-or-nothing."""
+def _gang_literal(context: Context) -> Finding:
     small = two_jobs()
     empty = printed_is_empty(small.setting, small.arrivals[0])
     sound = not small.violations(np.array([[1, 0]])) and not small.violations(np.zeros((1, 2)))
@@ -121,11 +120,10 @@ def _empty_share(here: SelectionGangInstance, waived: bool) -> float:
     "Sec. 3.4",
     Verdict.HOLDS_AMENDED,
     says="The gang problem can be solved by an approach similar to ESDP.",
-    how="ESDP with the index maximised over the sound set, against the exact optimum: feasibility, and growth "
-    "of the regret from T/8 to T.",
+    how="ESDP with the index maximised over the sound set, against the exact optimum: feasibility, and "
+    "growth of the regret from T/8 to T.",
 )
-def gang_sound(context: Context) -> Finding:
-    """With a launch variable per job."""
+def _gang_sound(context: Context) -> Finding:
     from ....oracles.selection.gang import gang
 
     count, slots = context.pick((5, 160), (6, 400), (20, 8000))
@@ -157,8 +155,8 @@ def gang_sound(context: Context) -> Finding:
             ),
         ),
         small=context.mode == "quick",
-        remark="The maximisation is a 0/1 program and no longer a knapsack: the polynomial time of the printed "
-        "recursion does not carry over.",
+        remark="The maximisation is a 0/1 program and no longer a knapsack: the polynomial time of the "
+        "printed recursion does not carry over.",
     )
 
 

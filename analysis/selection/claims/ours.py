@@ -1,4 +1,4 @@
-"""Claims of our own: the certificate of a run, the bound of CUCB, planning for ports with jobs, the search."""
+"""Claims of our own: certificates, the bound of CUCB, planning for ports with jobs, the search."""
 
 from __future__ import annotations
 
@@ -33,8 +33,7 @@ HOLDS, REFUTED = Verdict.HOLDS, Verdict.REFUTED
     how="P4(s) for all s by staircases, the search over x, and enumeration.",
     ours=True,
 )
-def identity(context: Context) -> Finding:
-    """The selection needs no table over s."""
+def _identity(context: Context) -> Finding:
     from ....oracles.selection.p4 import p4_optima
     from ....oracles.selection.p4 import select as select_corner
 
@@ -84,8 +83,7 @@ def small_certificates(context: Context) -> tuple[float, float]:
     how="The certificate recomputed from decisions and sample path, against the regret after every slot.",
     ours=True,
 )
-def certificates(context: Context) -> Finding:
-    """Never below the regret, and not useless."""
+def _certificates(context: Context) -> Finding:
     setup, sampled = runs(context)
     lines, excess = [], [*small_certificates(context)]
     proven: dict[str, list[np.ndarray]] = {ESDP.label: [], ESDP_LN.label: []}
@@ -95,8 +93,8 @@ def certificates(context: Context) -> Finding:
         g = "log" if who == ESDP_LN else "full"
         found = certificate(instance(setup, seed), played(who, setup, seed), g=g)
         proven[who.label].append(np.cumsum(found.per_slot)[points - 1])
-        for per_slot in (found.per_slot, found.strict_per_slot):
-            excess.append(float((regret - np.cumsum(per_slot)).max()))
+        both = (found.per_slot, found.strict_per_slot)
+        excess += [float((regret - np.cumsum(per_slot)).max()) for per_slot in both]
         shown = (float(regret[-1]), found.total, found.strict, float(found.optimum.sum()))
         lines.append((who.label, seed, *shown))
     curves = [curve(who, setup, sampled) for who in (ESDP, ESDP_LN)]
@@ -142,8 +140,7 @@ def certificates(context: Context) -> Finding:
     how="CUCB on default instances with several sample paths each, after every number of slots.",
     ours=True,
 )
-def cucb(context: Context) -> Finding:
-    """Measured regret against the bound."""
+def _cucb(context: Context) -> Finding:
     setup, sampled = runs(context)
     paths = context.pick(2, 2, 5)
     points = checkpoints(int(setup.slots or 0))
@@ -186,8 +183,7 @@ def cucb(context: Context) -> Finding:
     ours=True,
     choices=("the capacities", "rho"),
 )
-def arrival_aware(context: Context) -> Finding:
-    """The lead of one plan over the other."""
+def _arrival_aware(context: Context) -> Finding:
     plans = {"all ports": {}, "ports with jobs": {"plan": "ports with jobs"}}
     names = ("as printed", "c = 2", "c = 24", "rho = 0.4")
     study = sweep(context, plans, (100, 200, 8000), names, who=(OURS,))

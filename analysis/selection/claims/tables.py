@@ -30,11 +30,11 @@ SYNTHETIC = "Synthetic instances with the distributions of Table 3"
     "Table 3, Sec. 4",
     Verdict.HOLDS,
     says="Table 3 and the text describe a scenario that can be drawn.",
-    how="What the generator and the policy draw or hold, with c = 2 and costs in full, against what is printed.",
+    how="What the generator and the policy draw or hold, with c = 2 and costs in full, against what is "
+    "printed.",
     choices=("the unit of the capacities",),
 )
-def table_3(context: Context) -> Finding:
-    """Every parameter against its print."""
+def _table_3(context: Context) -> Finding:
     sampled = seeds(context, 10, 30, 100)
     made = [instance(Setup(capacity=2, cost_scale=1.0), seed) for seed in track(context, sampled)]
     first, policy = made[0].setting, EsdpPrinted()
@@ -98,8 +98,9 @@ def table_3(context: Context) -> Finding:
                 tuple((*row[:3], "yes" if row[3] else "no") for row in rows),
             ),
         ),
-        remark="The bounds of c are said to be normalised, by what is not said. At c = 2 no job runs on more than "
-        "two servers, so most claims run over c = 2, 12 and 24. The costs have claims of their own.",
+        remark="The bounds of c are said to be normalised, by what is not said. At c = 2 no job runs on "
+        "more than two servers, so most claims run over c = 2, 12 and 24. The costs have claims of their "
+        "own.",
     )
 
 
@@ -111,8 +112,7 @@ def table_3(context: Context) -> Finding:
     how="alpha |E| against the exact m at c = 2, 12 and 24.",
     choices=("the unit of the capacities",),
 )
-def alpha(context: Context) -> Finding:
-    """It is far from m on either side."""
+def _alpha(context: Context) -> Finding:
     sampled = seeds(context, 10, 30, 200)
     lines, equal = [], []
     for c in track(context, CAPACITIES):
@@ -138,8 +138,9 @@ def alpha(context: Context) -> Finding:
             ),
         ),
         counterexample=six_channels(1),
-        remark=f"On the counterexample alpha |E| is {0.5 * small.channels:g} and m is {small.most_channels}. Too "
-        "large a value only widens g and S(t); one that is too small misleads the selection: selection/truncated-s.",
+        remark=f"On the counterexample alpha |E| is {0.5 * small.channels:g} and m is {small.most_channels}. "
+        "Too large a value only widens g and S(t); what one that is too small does is the claim "
+        "selection/truncated-s.",
     )
 
 
@@ -151,8 +152,7 @@ def alpha(context: Context) -> Finding:
     how="Means of utility less cost before clipping at several scales of the costs.",
     choices=("the scale of the costs",),
 )
-def costs(context: Context) -> Finding:
-    """With the costs as printed nearly every channel loses."""
+def _costs(context: Context) -> Finding:
     sampled = seeds(context, 10, 40, 400)
     scales = (1.0, 0.5, 0.2, 0.1, 0.0)
     negative, best = np.zeros((len(sampled), len(scales))), np.zeros((len(sampled), len(scales)))
@@ -168,7 +168,7 @@ def costs(context: Context) -> Finding:
         {"instances": len(sampled)},
         tables=(
             Table(
-                f"Costs and what they leave, capacity 12, all ports with jobs. {SYNTHETIC}, {len(sampled)} of them",
+                f"Costs and what they leave, c = 12, jobs at all ports. {SYNTHETIC}, {len(sampled)} of them",
                 (
                     "costs times",
                     "channels with a negative mean (%)",
@@ -186,11 +186,11 @@ def costs(context: Context) -> Finding:
                 ),
             ),
         ),
-        proof="mu is at most 1, and the three costs sum to a normal variable of mean 1.5 and deviation 0.17. That is "
-        "above 1 with probability 0.998, so even the best channel has a negative mean net utility nearly always, "
-        "and (7) puts it in [0, 1].",
-        remark="A tenth of the costs is our default, which leaves a few per cent of the channels negative before "
-        "clipping.",
+        proof="mu is at most 1, and the three costs sum to a normal variable of mean 1.5 and deviation "
+        "0.17. That is above 1 with probability 0.998, so even the best channel has a negative mean net "
+        "utility nearly always, and (7) puts it in [0, 1].",
+        remark="A tenth of the costs is our default, which leaves a few per cent of the channels negative "
+        "before clipping.",
     )
 
 
@@ -204,10 +204,10 @@ def decisions(who: Contender, sampled: SelectionInstance, seed: int) -> np.ndarr
     "Sec. 4 (baselines)",
     Verdict.VACUOUS,
     says="All three baselines estimate utilities by averages of what they observed.",
-    how="Each baseline on two sample paths of one instance: one that uses what it observes decides differently.",
+    how="Each baseline on two sample paths of one instance: one that uses what it observes decides "
+    "differently.",
 )
-def baselines(context: Context) -> Finding:
-    """Only HSWF uses its estimate."""
+def _baselines(context: Context) -> Finding:
     sampled, slots = seeds(context, 4, 6, 20), context.pick(100, 200, 2000)
     differ = {who: np.zeros(len(sampled)) for who in BASELINES}
     for row, seed in track(context, enumerate(sampled)):
@@ -224,7 +224,7 @@ def baselines(context: Context) -> Finding:
         {"instances": len(sampled), "slots": slots},
         tables=(
             Table(
-                f"Slots decided differently on another sample path of the same instance, {slots} slots. {NOTE}",
+                f"Slots decided differently on another sample path of an instance, {slots} slots. {NOTE}",
                 ("baseline", "slots decided differently (%)", "uses what it observes"),
                 tuple(
                     (who.label, spread(values), "yes" if learns[who.label] else "no")
@@ -232,8 +232,8 @@ def baselines(context: Context) -> Finding:
                 ),
             ),
         ),
-        remark="They rank by cost and by waiting time. HAUF in the list and in Sec. 4.3 is HSWF elsewhere. Ranking "
-        "by x_(l,r)(t) before x is chosen is circular; all channels of a port are taken to count.",
+        remark="They rank by cost and by waiting time. HAUF in the list and in Sec. 4.3 is HSWF elsewhere. "
+        "Ranking by x_(l,r)(t) before x is chosen is circular; all channels of a port are taken to count.",
     )
 
 
@@ -257,8 +257,7 @@ def second_thoughts() -> SelectionInstance:
     how="HSWF as the list of baselines defines it, on two ports: its decisions under the same arrivals.",
     choices=("whether it stops at, or skips, what does not fit",),
 )
-def hswf_strategy(_context: Context) -> Finding:
-    """It ranks by averages of what it observed."""
+def _hswf_strategy(_context: Context) -> Finding:
     small = second_thoughts()
     found = {m: play(Hswf(misfit=m), small, keep_decisions=True).decisions for m in ("stop", "skip")}
     adjusts = all(not np.array_equal(x[0], x[2]) for x in found.values())
@@ -277,8 +276,7 @@ def hswf_strategy(_context: Context) -> Finding:
     says="Heuristics such as the genetic algorithm take non-polynomial time in every slot.",
     how="Not checked: no heuristic is specified.",
 )
-def heuristics(_context: Context) -> Finding:
-    """There is nothing to run."""
+def _heuristics(_context: Context) -> Finding:
     return Finding(
         Verdict.NOT_CHECKABLE,
         "No heuristic is specified but by the name of the genetic algorithm, so there is nothing to run.",

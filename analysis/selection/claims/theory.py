@@ -99,8 +99,7 @@ def regret_figure(name: str, caption: str, curves: list[RegretCurves], log: str 
     says="The expected utility of a slot is the sum of Z less the costs over the chosen channels.",
     how="One channel that earns 0 or 1: its expected utility against that sum in every slot, and on average.",
 )
-def expectation_5(context: Context) -> Finding:
-    """The right side of (5) is random, its left side is not."""
+def _expectation_5(context: Context) -> Finding:
     slots = context.pick(2000, 20000, 200000)
     here = SelectionInstance.from_dict(channel(slots).to_dict() | {"seed": context.seed})
     left = here.rewards(np.ones((slots, 1)))
@@ -144,10 +143,10 @@ def two_coins() -> SelectionInstance:
     "Sec. 3.1, P1, P2, Table 2",
     AMENDED,
     says="P1, the maximum of a limit of sums, and P2, the minimum of the regret, have the same solutions.",
-    how="All schedules of a tiny instance for a finite T; the sums of a better and a worse schedule over time.",
+    how="All schedules of a tiny instance for a finite T; the sums of a better and a worse schedule over "
+    "time.",
 )
-def p1_p2(_context: Context) -> Finding:
-    """For a finite horizon they agree; in the limit every sum is infinite."""
+def _p1_p2(_context: Context) -> Finding:
     here = two_coins()
     values = (all_schedules(here) @ here.mean).sum(axis=1)
     regrets = values.max() - values
@@ -162,8 +161,8 @@ def p1_p2(_context: Context) -> Finding:
             "slots until a sum exceeds 1000": needed[0] or 0,
             "the same for a schedule of half the worth": needed[1] or 0,
         },
-        remark="Both an optimal schedule and one that earns half of it reach every bound, so the limit of the "
-        "sums tells them apart no more. With a finite T in place of the limit the statement holds.",
+        remark="Both an optimal schedule and one that earns half of it reach every bound, so the limit of "
+        "the sums tells them apart no more. With a finite T in place of the limit the statement holds.",
     )
 
 
@@ -174,8 +173,7 @@ def p1_p2(_context: Context) -> Finding:
     says="P1 can be written as the minimum of the expected net utilities.",
     how="All schedules of a tiny instance: the one of least and the one of most expected utility.",
 )
-def slides_minimum(_context: Context) -> Finding:
-    """The minimum is to do nothing."""
+def _slides_minimum(_context: Context) -> Finding:
     here = two_coins()
     schedules = all_schedules(here)
     values = (schedules @ here.mean).sum(axis=1)
@@ -222,8 +220,7 @@ def several_jobs(rng: np.random.Generator) -> tuple[float, float]:
     says="The model extends to several jobs per port and slot.",
     how="A copy of the port for every job: its optimum against that over numbers of jobs, by enumeration.",
 )
-def footnote_1(context: Context) -> Finding:
-    """Copies of ports do it."""
+def _footnote_1(context: Context) -> Finding:
     rng = np.random.default_rng(context.seed)
     found = np.array([several_jobs(rng) for _ in track(context, range(context.pick(30, 100, 1000)))])
     off = float(abs(found[:, 0] - found[:, 1]).max())
@@ -232,7 +229,8 @@ def footnote_1(context: Context) -> Finding:
         "A copy of the port for every job gives the same optimum.",
         {"slots compared": len(found), "largest difference": off},
         proof="" if off <= TIE else "The optima of the numbers.",
-        remark="The copies of a channel share one mean, which ESDP as printed would learn for each copy anew.",
+        remark="The copies of a channel share one mean, which ESDP as printed would learn for each copy "
+        "anew.",
     )
 
 
@@ -243,8 +241,7 @@ def footnote_1(context: Context) -> Finding:
     says="The estimates (9) are the diagonal of a product of matrices, each slot's Z divided by its n.",
     how="The product as printed against (9) on one channel, and with the last n for each slot's.",
 )
-def matrix_13(context: Context) -> Finding:
-    """The product divides by n(t') where (9) divides by n(t)."""
+def _matrix_13(context: Context) -> Finding:
     small = channel(2, [1.0, 0.0])
     rng = np.random.default_rng(context.seed)
     wrong = mended = 0
@@ -284,8 +281,7 @@ def estimates(z: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.
     how="ESDP on all equally likely sample paths of two fair coins, of which one can be tossed in a slot.",
     choices=("g",),
 )
-def unbiased(context: Context) -> Finding:
-    """What is chosen depends on what was seen, so averages are too low."""
+def _unbiased(context: Context) -> Finding:
     slots = context.pick(3, 3, 4)
     bias = {}
     for g in track(context, ("full", "log")):
@@ -348,8 +344,7 @@ def covered(who: Contender, setup: Setup, seed: int) -> tuple[int, int]:
     how="Count the decisions and optima of runs over the ports with jobs for which it is.",
     choices=("g", "the capacities"),
 )
-def inequality_15(context: Context) -> Finding:
-    """How often (15) holds."""
+def _inequality_15(context: Context) -> Finding:
     slots, sampled = context.pick(100, 300, 8000), seeds(context, 2, 3, 10)
     lines = []
     for who, c, seed in track(context, list(product((ESDP, ESDP_LN), (2, 12), sampled))):
@@ -397,8 +392,7 @@ def least_coverage(factor: float, points: int = 101) -> float:
     says="By Chebyshev's inequality one standard deviation around the mean covers nearly 60 %.",
     how="The least coverage over all distributions on [0, 1] with mean 1/2, by linear programmes.",
 )
-def chebyshev(context: Context) -> Finding:
-    """Nothing is covered for sure at one deviation."""
+def _chebyshev(context: Context) -> Finding:
     factors = (1.0, 1.2, 1.6, 2.0)
     found = {k: least_coverage(k, context.pick(41, 101, 401)) for k in track(context, factors)}
     sound = all(found[k] >= 1.0 - 1.0 / k**2 - TIE for k in factors)
@@ -414,11 +408,11 @@ def chebyshev(context: Context) -> Finding:
                 tuple((k, 100 * (1 - 1 / k**2), 100 * v) for k, v in found.items()),
             ),
         ),
-        proof="Let X be 0 or 1 with probability 0.495 each, and else 1/2. Its deviation is 0.4975, and it lies "
-        "within one of its mean with probability 0.01. For k deviations the bound is 1 - 1/k^2, which is 0 at "
-        "k = 1.",
-        remark="Nor is sigma-hat^2 = g / (2n) a variance. What gives a coverage is Hoeffding's inequality: 1 - "
-        "2 exp(-g) for fixed n.",
+        proof="Let X be 0 or 1 with probability 0.495 each, and else 1/2. Its deviation is 0.4975, and it "
+        "lies within one of its mean with probability 0.01. For k deviations the bound is 1 - 1/k^2, which "
+        "is 0 at k = 1.",
+        remark="Nor is sigma-hat^2 = g / (2n) a variance. What gives a coverage is Hoeffding's inequality: "
+        "1 - 2 exp(-g) for fixed n.",
     )
 
 
@@ -486,22 +480,19 @@ def two_ports(slots: int, seed: int, mean: float = 0.5) -> SelectionInstance:
     "read as 'at least' and as 'at most'.",
     choices=("'at most' or 'at least'",),
 )
-def theorem_1(context: Context) -> Finding:
-    """Neither at most nor at least p."""
-    from ..experiments import PRINTED as printed
-
+def _theorem_1(context: Context) -> Finding:
     slots = context.pick(1000, 4000, 20000)
     small, p, exact = (
         two_ports(slots, context.seed, 1.0),
         printed_probability(2, RHO),
         1.0 - RHO * (1.0 - RHO),
     )
-    x = np.array(play(printed.make(), small, keep_decisions=True).decisions, dtype=bool)
+    x = np.array(play(PRINTED.make(), small, keep_decisions=True).decisions, dtype=bool)
     _, error, delta = index_errors(small, x, 1.0, slots)
     kept = (error <= delta + TIE).astype(float)
     share = mean_interval(kept, 0.9999)
     one, p_one = channel(1), printed_probability(1, 0.5)
-    always = float(bool(play(printed.make(), one, keep_decisions=True).decisions[0][0]))
+    always = float(bool(play(PRINTED.make(), one, keep_decisions=True).decisions[0][0]))
     at_least, at_most = share.high >= p, always <= p_one
     sure = share.low <= exact <= share.high
     return Finding(
@@ -516,12 +507,13 @@ def theorem_1(context: Context) -> Finding:
         },
         counterexample=two_ports(200, context.seed, 1.0),
         assumes=f"rho = {RHO:g} for two ports, independent; the default sequences.",
-        proof="One port and one channel: with a job the only channel is chosen, without one there is nothing to "
-        "choose, so (28) is always reached, while p < 1 for rho < 1.\n\nTwo ports worth 1 at one device: (28) is "
-        "missed as soon as delta < 1 whenever the port that Algorithm 1 picked has no job and the other has "
-        "one, with probability rho (1 - rho). That leaves 0.91 at rho = 0.9, less than p = 0.987.",
-        remark="The proof needs a job at every port, which has the probability prod rho_l exactly. What holds "
-        "over the ports with jobs is the claim selection/index-error.",
+        proof="One port and one channel: with a job the only channel is chosen, without one there is "
+        "nothing to choose, so (28) is always reached, while p < 1 for rho < 1.\n\nTwo ports worth 1 at one "
+        "device: (28) is missed as soon as delta < 1 whenever the port that Algorithm 1 picked has no job "
+        "and the other has one, with probability rho (1 - rho). That leaves 0.91 at rho = 0.9, less than p "
+        "= 0.987.",
+        remark="The proof needs a job at every port, which has the probability prod rho_l exactly. What "
+        "holds over the ports with jobs is the claim selection/index-error.",
     )
 
 
@@ -559,12 +551,10 @@ def _tail_excess(most: int) -> tuple[float, float, float]:
     "Proof of Theorem 1, (33)-(35)",
     AMENDED,
     says="All ports have a job with probability at most exp(-(|L| - sum rho_l)^2 / 3).",
-    how="The exact probability against the bound over a grid of rho, as printed and with 1/mu; binomial tails "
-    "against (33) and (34).",
+    how="The exact probability against the bound over a grid of rho, as printed and with 1/mu; binomial "
+    "tails against (33) and (34).",
 )
-def all_ports(context: Context) -> Finding:
-    """(35) lacks a factor 1/mu in its exponent."""
-
+def _all_ports(context: Context) -> Finding:
     def excess(rho: float) -> float:
         """Return the logarithm of the probability less that of (35)."""
         return PORTS * math.log(rho) + (PORTS * (1.0 - rho)) ** 2 / 3.0
@@ -608,8 +598,7 @@ def all_ports(context: Context) -> Finding:
     says="1/(2 - eps) is at most 1/2.",
     how="A grid over eps; also the inequality before, and the two ends of the chain.",
 )
-def chernoff_step(_context: Context) -> Finding:
-    """The middle of the chain is false, its ends are right."""
+def _chernoff_step(_context: Context) -> Finding:
     epsilon = np.linspace(0.0, 2.0, 1001)[1:-1]
     false = 1.0 / (2.0 - epsilon) > 0.5
     ends = 1.0 / np.log1p(epsilon) <= 1.0 / epsilon + 0.5
@@ -623,8 +612,8 @@ def chernoff_step(_context: Context) -> Finding:
             "eps in (0, 2) at which the two ends are in order (%)": 100 * float(ends.mean()),
             "eps above 2 at which the step before is false (%)": 100 * float(broken.mean()),
         },
-        proof="For 0 < eps < 2 the denominator 2 - eps is positive and below 2. For eps > 2 the middle of the "
-        "chain, 1/eps + 1/(2 - eps), is negative, while 1/ln(1 + eps) is positive.",
+        proof="For 0 < eps < 2 the denominator 2 - eps is positive and below 2. For eps > 2 the middle of "
+        "the chain, 1/eps + 1/(2 - eps), is negative, while 1/ln(1 + eps) is positive.",
         remark="The two ends are in order: ln(1 + eps) >= 2 eps / (2 + eps). They give (34) for eps <= 1.",
     )
 
@@ -654,10 +643,10 @@ def index_error(given: Case, mean: np.ndarray, spread_of: np.ndarray) -> float:
     "Proof of Theorem 1, (36), (37)",
     AMENDED,
     says="The index of ESDP's decision is within delta(t) of the largest one.",
-    how="With the decision maximised over Omega(t): enumeration on statistics as they occur, and runs of ESDP.",
+    how="With the decision maximised over Omega(t): enumeration on statistics as they occur, and runs of "
+    "ESDP.",
 )
-def index_error_of_esdp(context: Context) -> Finding:
-    """It is within delta + sqrt(m) / xi."""
+def _index_error_of_esdp(context: Context) -> Finding:
     rng = np.random.default_rng(context.seed)
     smallest = two_servers(100)
     run = play(Esdp(), smallest, keep_decisions=True)
@@ -671,7 +660,8 @@ def index_error_of_esdp(context: Context) -> Finding:
         found.append(error / (known.delta + math.sqrt(known.m) / known.xi))
     return Finding(
         amended_if(first is None, max(found) <= 1 + TIE, REFUTED),
-        "It may be off by more than delta, as Sigma^2 is rounded too, but by no more than delta + sqrt(m)/xi.",
+        "It may be off by more than delta, as Sigma^2 is rounded too, but by no more than delta + "
+        "sqrt(m)/xi.",
         {
             "first slot with an error above delta, two servers": 0 if first is None else first,
             "error there": float(errors[beyond[0]]) if len(beyond) else 0.0,
@@ -680,7 +670,8 @@ def index_error_of_esdp(context: Context) -> Finding:
         },
         counterexample=None if first is None else two_servers(first),
         assumes="The decision is maximised over the ports with jobs, and m is exact.",
-        remark="Rounding Upsilon up costs at most m / xi <= delta; (36) forgets that Sigma^2 is rounded up too.",
+        remark="Rounding Upsilon up costs at most m / xi <= delta; (36) forgets that Sigma^2 is rounded up "
+        "too.",
     )
 
 
@@ -692,11 +683,10 @@ def index_error_of_esdp(context: Context) -> Finding:
     "Abstract, Theorem 2, (38), Algorithm 1",
     REFUTED,
     says="The regret of ESDP is of the order ln T.",
-    how="Two ports that share a device: the regret that Algorithm 1 cannot avoid, exactly, and as played; the "
-    "same on default instances.",
+    how="Two ports that share a device: the regret that Algorithm 1 cannot avoid, exactly, and as played; "
+    "the same on default instances.",
 )
-def theorem_2(context: Context) -> Finding:
-    """The regret of Algorithm 1 is linear."""
+def _theorem_2(context: Context) -> Finding:
     setup, sampled = runs(context)
     slots = context.pick(1000, 4000, 20000)
     small = two_ports(slots, context.seed)
@@ -722,18 +712,18 @@ def theorem_2(context: Context) -> Finding:
             regret_figure(
                 "regret-printed",
                 "Regret of ESDP as printed, and maximised over the ports with jobs, against the clairvoyant "
-                "optimum on default instances; mean and 95 % band over instances. The line is what the former "
-                "costs at least in expectation.",
+                "optimum on default instances; mean and 95 % band over instances. The line is what the "
+                "former costs at least in expectation.",
                 [printed, aware],
             ),
         ),
         counterexample=two_ports(200, context.seed),
-        assumes=f"rho = {RHO:g} for every port, independently. 'With probability at most p' taken at its word "
+        assumes=f"rho = {RHO:g} for every port, independently. 'With probability at most p' at its word "
         "promises nothing; the abstract promises the order ln T for sure.",
-        proof="A decision y made before the arrivals earns rho v~.y in expectation once channels without jobs are "
-        "dropped: at most rho opt(all ports). The optimum earns E[opt(arrivals)]. Where capacity binds the "
-        "difference is positive, at every t, however well the means are known: rho (1 - rho) / 2 for two ports "
-        "worth 1/2 at one device.",
+        proof="A decision y made before the arrivals earns rho v~.y in expectation once channels without "
+        "jobs are dropped: at most rho opt(all ports). The optimum earns E[opt(arrivals)]. Where capacity "
+        "binds the difference is positive, at every t, however well the means are known: rho (1 - rho) / 2 "
+        "for two ports worth 1/2 at one device.",
     )
 
 
@@ -745,8 +735,7 @@ def theorem_2(context: Context) -> Finding:
     how="Fits of ln t, sqrt t and t judged by prediction, and growth exponents over the last three quarters.",
     choices=("g",),
 )
-def theorem_2_aware(context: Context) -> Finding:
-    """Runs cannot tell what happens in the limit."""
+def _theorem_2_aware(context: Context) -> Finding:
     setup, sampled = runs(context)
     curves = [curve(who, setup, sampled) for who in track(context, (ESDP, ESDP_LN))]
     fits = {c.policy: fit_growth(c.slots, c.regret) for c in curves}
@@ -758,8 +747,8 @@ def theorem_2_aware(context: Context) -> Finding:
     linear = any(found.low >= 1.0 for found in exponent.values())
     return Finding(
         Verdict.NOT_REPRODUCED if linear else HOLDS if logarithmic else UNDETERMINED,
-        "Over the ports with jobs the regret grows clearly more slowly than T; whether like ln T, runs do not "
-        "decide.",
+        "Over the ports with jobs the regret grows clearly more slowly than T; whether like ln T, runs do "
+        "not decide.",
         {
             f"{name}, {what}": value
             for name, found in fits.items()
@@ -772,13 +761,13 @@ def theorem_2_aware(context: Context) -> Finding:
         },
         tables=(
             Table(
-                f"Error of predicting the second half from the first, T = {setup.slots}, {len(sampled)} instances",
+                f"Error of predicting the second half of {setup.slots} slots, {len(sampled)} instances",
                 ("policy", *GROWTHS),
                 tuple((name, *(str(found.error[law]) for law in GROWTHS)) for name, found in fits.items()),
             ),
         ),
-        remark="The order is a statement about T to infinity, which cannot be played; its proof is that of the "
-        "claim selection/theorem-2-condition.",
+        remark="The order is a statement about T to infinity, which cannot be played; its proof is that of "
+        "the claim selection/theorem-2-condition.",
     )
 
 
@@ -800,8 +789,7 @@ def escb_bound(channels: int, m: int, gap: float, slots: int) -> float:
     "below a quarter of them; (38), and the explicit bound of [28], against what there is to earn.",
     choices=("delta of Sec. 4 or of Fig. 7", "the capacities", "the constant of (38), taken as 1"),
 )
-def condition(context: Context) -> Finding:
-    """When the condition of the proof begins to hold."""
+def _condition(context: Context) -> Finding:
     horizon, lines = 8000, []
     sampled = seeds(context, 1, 2, 10)
     for capacity, seed in track(context, list(product((2, 12), sampled))):
@@ -818,8 +806,8 @@ def condition(context: Context) -> Finding:
     typical = float(np.median([line[4] / line[3] for line in lines if line[0] > 2]))
     return Finding(
         HOLDS if reached and typical < 1.0 else Verdict.VACUOUS,
-        "The condition of its proof is not met within the paper's horizon, and the bound exceeds all that can be "
-        "earned.",
+        "The condition of its proof is not met within the paper's horizon, and the bound exceeds all that "
+        "can be earned.",
         {
             "smallest positive gap, largest over instances": widest,
             **{f"4 delta(T) at T = 8000, {name}": 4.0 * value for name, value in last.items()},
@@ -836,8 +824,8 @@ def condition(context: Context) -> Finding:
                 tuple(lines),
             ),
         ),
-        remark="It needs delta(t) <= Delta_min / 4; with (14) that is t >= exp(exp(4 / Delta_min - 1) - 1). And as "
-        "soon as ESDP plays an optimum, the smallest gap of (38) as printed is 0.",
+        remark="It needs delta(t) <= Delta_min / 4; with (14) that is t >= exp(exp(4 / Delta_min - 1) - 1). "
+        "And as soon as ESDP plays an optimum, the smallest gap of (38) as printed is 0.",
     )
 
 
@@ -848,8 +836,7 @@ def condition(context: Context) -> Finding:
     says="The bound divides by the smallest gap, and the events A, B and C = A or B cover all slots.",
     how="Gaps in runs of ESDP, and the slots that are in none of the events.",
 )
-def symbols(context: Context) -> Finding:
-    """Gaps of 0, and slots in no event."""
+def _symbols(context: Context) -> Finding:
     setup = Setup("tiny", slots=context.pick(150, 400, 4000))
     lines = []
     for seed in track(context, seeds(context, 3, 6, 10)):
@@ -871,8 +858,8 @@ def symbols(context: Context) -> Finding:
                 tuple(lines),
             ),
         ),
-        remark="(38) divides by 0 as soon as ESDP plays an optimum, and takes the logarithm of a vector. C adds "
-        "nothing to A and B, so the slots in neither stay without a bound.",
+        remark="(38) divides by 0 as soon as ESDP plays an optimum, and takes the logarithm of a vector. C "
+        "adds nothing to A and B, so the slots in neither stay without a bound.",
     )
 
 
@@ -880,14 +867,13 @@ def symbols(context: Context) -> Finding:
     "unit-interval",
     "Sec. 3.1, (7), (16), (19)",
     AMENDED,
-    says="Net utilities are in [0, 1] without loss of generality, by tuning the costs, so that S(t) covers all "
-    "Upsilon.x.",
-    how="The normal utilities of Table 3 under several scales of the costs: how many lie outside; Upsilon for "
-    "estimates outside and inside.",
+    says="Net utilities are in [0, 1] without loss of generality, by tuning the costs, so that S(t) covers "
+    "all Upsilon.x.",
+    how="The normal utilities of Table 3 under several scales of the costs: how many lie outside; Upsilon "
+    "for estimates outside and inside.",
     choices=("the scale of the costs",),
 )
-def unit_interval(context: Context) -> Finding:
-    """Only clipping keeps a normal variable in [0, 1]."""
+def _unit_interval(context: Context) -> Finding:
     from scipy.special import ndtr
 
     lines = []
@@ -911,8 +897,8 @@ def unit_interval(context: Context) -> Finding:
                 "Utilities of Table 3 before clipping", ("costs times", "outside [0, 1] (%)"), tuple(lines)
             ),
         ),
-        remark="Outside of [0, 1] S(t) does not cover: with xi = 3 and m = 1, v-hat = -0.5 has Upsilon = -1 < 0, "
-        "and v-hat = 1.5 has Upsilon = 5 > xi m. A shift per channel would change the optimum.",
+        remark="Outside of [0, 1] S(t) does not cover: with xi = 3 and m = 1, v-hat = -0.5 has Upsilon = -1 "
+        "< 0, and v-hat = 1.5 has Upsilon = 5 > xi m. A shift per channel would change the optimum.",
     )
 
 
