@@ -207,7 +207,7 @@ class TestPlantedFaults:
 
     def test_an_esdp_that_never_explores(self, monkeypatch: pytest.MonkeyPatch) -> None:
         game = readings.player
-        monkeypatch.setattr(figures, "player", lambda label, rules: game("HSWF", rules))
+        monkeypatch.setattr(figures, "player", lambda _label, rules: game("HSWF", rules))
         assert self.check("figure-13").verdict is not Verdict.REFUTED
 
     def test_a_baseline_that_keeps_its_mind(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,7 +223,7 @@ class TestPlantedFaults:
         assert self.check("figure-4-oracle").verdict is Verdict.UNDETERMINED
 
     def test_rewards_that_fall_with_more_jobs(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def fewer(who: readings.Who, game: readings.Game, seeds: range) -> np.ndarray:
+        def fewer(_who: readings.Who, game: readings.Game, seeds: range) -> np.ndarray:
             rho = game.setup.arrival_probability
             return np.array([min(rho, 1.6 - rho) + 1e-3 * seed for seed in seeds])
 

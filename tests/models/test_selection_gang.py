@@ -1,4 +1,4 @@
-"""Gangs of the selection problem: sound set, programs, searches, oracle, policy, generators and claims."""
+"""Gangs of the selection problem: sound set, programs, searches, oracle, policy and generators."""
 
 import inspect
 from itertools import product
@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clairvoyant.analysis.claim import Context
-from clairvoyant.analysis.selection import gangs as claims
+from clairvoyant.analysis.selection.claims import gangs as claims
 from clairvoyant.models.base import DecisionError, InputError
 from clairvoyant.models.program import PyomoProgram, Solved, SolverError, power_of_two
 from clairvoyant.models.selection import gang_generate, gang_program
@@ -551,20 +550,3 @@ def test_the_policy_says_that_it_needs_arrivals() -> None:
     hidden = next(iter(BINDING.episode(frozenset())))
     with pytest.raises(InputError, match="needs to see the arrivals"):
         policy.decide(hidden)
-
-
-# The claims.
-
-
-@pytest.mark.parametrize("claim", claims.CLAIMS, ids=lambda claim: claim.id)
-def test_verdict_is_the_expected_one(claim: Any) -> None:
-    finding = claim.check(Context("quick", seed=0))
-    assert finding.verdict is claim.expected
-    for table in finding.tables:
-        assert all(len(row) == len(table.columns) for row in table.rows)
-    if claim.id.endswith("literal"):
-        assert finding.counterexample == printed_counterexample()
-        for row in finding.tables[0].rows:
-            assert row[3] >= row[4]
-    else:
-        assert finding.numbers["infeasible decisions"] == 0

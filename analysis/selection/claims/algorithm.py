@@ -655,8 +655,8 @@ def _p3_np_hard(context: Context) -> Finding:
         "P3 contains subset sum, so it is NP-hard; delta(t) is a constant and changes nothing about that.",
         {
             "subset sums": count,
-            "with a solution": yes,
-            "answered by P3": right,
+            "with a solution": int(yes),
+            "answered by P3": int(right),
             "maximisers that delta moves": moved,
         },
         proof="" if right == count else "A subset sum that P3 answers wrongly.",

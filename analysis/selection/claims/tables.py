@@ -259,7 +259,9 @@ def second_thoughts() -> SelectionInstance:
 )
 def _hswf_strategy(_context: Context) -> Finding:
     small = second_thoughts()
-    found = {m: play(Hswf(misfit=m), small, keep_decisions=True).decisions for m in ("stop", "skip")}
+    found = {
+        m: np.array(play(Hswf(misfit=m), small, keep_decisions=True).decisions) for m in ("stop", "skip")
+    }
     adjusts = all(not np.array_equal(x[0], x[2]) for x in found.values())
     return Finding(
         holds_if(not adjusts, REFUTED),
