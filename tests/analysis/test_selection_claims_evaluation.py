@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -27,6 +28,7 @@ from clairvoyant.models.base import Instance
 from clairvoyant.models.selection.gang import SelectionGangInstance
 from clairvoyant.models.selection.instance import SelectionInstance
 from clairvoyant.online.play import play
+from clairvoyant.online.selection import Lcf
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("NUMBA_DISABLE_JIT") == "1",
@@ -211,7 +213,7 @@ class TestPlantedFaults:
         assert self.check("figure-13").verdict is not Verdict.REFUTED
 
     def test_a_baseline_that_keeps_its_mind(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(tables, "Hswf", readings.Lcf)
+        monkeypatch.setattr(tables, "Hswf", Lcf)
         assert self.check("hswf-strategy").verdict is Verdict.HOLDS
 
     def test_baselines_that_all_learn(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,7 +225,7 @@ class TestPlantedFaults:
         assert self.check("figure-4-oracle").verdict is Verdict.UNDETERMINED
 
     def test_rewards_that_fall_with_more_jobs(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def fewer(_who: readings.Who, game: readings.Game, seeds: range) -> np.ndarray:
+        def fewer(_who: readings.Who, game: readings.Game, seeds: Sequence[int]) -> np.ndarray:
             rho = game.setup.arrival_probability
             return np.array([min(rho, 1.6 - rho) + 1e-3 * seed for seed in seeds])
 

@@ -11,6 +11,7 @@ import pytest
 from clairvoyant.analysis.claim import Context, Finding, Verdict
 from clairvoyant.analysis.selection import CLAIMS, regret
 from clairvoyant.analysis.selection.claims import algorithm, gangs, ours, tables, theory
+from clairvoyant.analysis.selection.experiments import ESDP
 from clairvoyant.models.selection.instance import SelectionInstance
 from clairvoyant.online.play import play
 from clairvoyant.online.selection import Esdp, EsdpPrinted, statistics
@@ -203,7 +204,7 @@ class TestPlantedFaults:
         assert check("chain-32").verdict is REFUTED
 
     def test_arrivals_that_are_seen(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(theory, "PRINTED", theory.ESDP)
+        monkeypatch.setattr(theory, "PRINTED", ESDP)
         assert check("theorem-1").verdict is HOLDS
         assert check("theorem-2").verdict is Verdict.UNDETERMINED
 
