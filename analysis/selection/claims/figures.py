@@ -44,7 +44,7 @@ G = {"ln(t+1) + 4 ln(ln(t+1)+1) m": "full", "4 ln(ln(t+1)+1) m": "loglog", "ln(t
 
 PLANS = ("as printed", "rho = 0.4", "ESDP plans for ports with jobs")
 FEW = (*PLANS, "c = 2")
-PLAN, UNIT, RATE, MISFIT, RANK, COSTS = OPEN
+PLAN, UNIT, RATE = OPEN[:3]
 
 
 def over_time(context: Context, shares: Sequence[float], names: Sequence[str] = FEW) -> Study:
@@ -329,8 +329,8 @@ def programmes(delta: str, slots: np.ndarray, channels: int, alpha: float = 0.5)
 )
 def _figure_7(context: Context) -> Finding:
     settings = {text: {"delta": name} for text, name in DELTA.items()}
-    study = sweep(context, settings, (80, 200, 8000), FEW, who=(ESDP,))
-    last = context.pick(80, 200, 8000)
+    study = sweep(context, settings, (80, 120, 8000), FEW, who=(ESDP,))
+    last = context.pick(80, 120, 8000)
     count = np.array([instance(Setup(slots=last), seed).setting.channels for seed in study.seeds])
     many = np.array([[programmes(d, np.array([last]), n)[0] for d in DELTA.values()] for n in count])
     effect = study.samples(lambda f: 100.0 * np.ptp(f[ESDP], axis=1) / f[ESDP].mean(axis=1))
@@ -439,7 +439,7 @@ def relative(study: Study) -> Study:
     choices=(PLAN, RATE, "the x axis: capacities or demands", "absolute or relative growth"),
 )
 def _figure_6(context: Context) -> Finding:
-    slots = (60, 100, 2000)
+    slots = (60, 70, 2000)
     by_c = sweep(context, {f"c = {c}": {"capacity": c} for c in (2, 6, 16)}, slots, PLANS)
     demands = {f"A = {low}..{high}": {"demand": (low, high)} for low, high in ((3, 4), (2, 3), (1, 2))}
     by_a = sweep(context, demands, slots, PLANS)
