@@ -472,13 +472,13 @@ def _figure_6(context: Context) -> Finding:
     "Fig. 9, Sec. 4.2",
     Verdict.NOT_REPRODUCED,
     says="AOU grows with rho, but ESDP loses from rho = 0.8 to 1.0.",
-    how="A sweep over rho with nested arrivals; 1500 slots where fewer do not decide.",
+    how="A sweep over rho with nested arrivals; 2000 slots where fewer do not decide.",
     choices=(PLAN, UNIT),
 )
 def _figure_9(context: Context) -> Finding:
     levels = {f"rho = {rho:g}": {"arrival_probability": rho} for rho in (0.2, 0.8, 1.0)}
-    slots, instances = (60, 120, 2000), (3, 8, 10)
-    names = ("as printed", PLANS[2], "c = 2", "c = 2, ports with jobs, T = 1500")
+    slots, instances = (60, 80, 2000), (3, 10, 10)
+    names = ("as printed", PLANS[2], "c = 2", "c = 2, ports with jobs, T = 2000")
     study = sweep(context, levels, slots, names, instances, (ESDP,))
     others = sweep(context, levels, slots, ("as printed", "c = 2"), instances, OTHERS)
     grown = {who: others.rises(who, 0, 1).samples for who in OTHERS}

@@ -133,7 +133,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "baselines skip what does not fit": {"misfit": "skip"},
     "ports ranked by means": {"rank": "mean"},
     "costs in full": {"cost_scale": 1.0},
-    "c = 2, ports with jobs, T = 1500": {"capacity": 2, "plan": "ports with jobs", "slots": 1500},
+    "c = 2, ports with jobs, T = 2000": {"capacity": 2, "plan": "ports with jobs", "slots": 2000},
 }
 """What each reading changes of the base: all ports, c = 12, rho = 0.9, stop, sums, a tenth of the costs.
 
