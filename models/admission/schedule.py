@@ -131,7 +131,7 @@ class Plan:
     Attributes
     ----------
     job, completion
-        Index of the job, and the slot in which its work is done.
+        Index of the job, and the last slot in which it runs (8).
     cost, payoff
         Cost of the schedule, and the job's utility less the cost (27), possibly negative.
     schedule
@@ -194,8 +194,9 @@ def printed_schedule(job: Job, offer: Offer) -> Plan | None:
 
     It hands whole chunks to slots: d chunks take ceil(d m) workers in a slot, so that what rounding up wastes
     in every slot is lost, and where a chunk takes more worker-slots than N none can be handed out at all. Of
-    equally good deadlines the earliest is taken. The schedule is cut off after the slot in which its workers
-    have done all the work, because a job that is done must not run; payoff and cost are those of the rest.
+    equally good deadlines the earliest is taken. Because of the rounding the workers may have done all the work
+    before the deadline. All are part of the schedule nevertheless, of its completion, cost and payoff: so it is
+    printed, although a job that is done must not run.
 
     Raises
     ------
@@ -221,10 +222,8 @@ def printed_schedule(job: Job, offer: Offer) -> Plan | None:
     for s in range(last, -1, -1):
         counts[s] = choice[s, left]
         left = max(0, left - int(takes[counts[s]]))
-    done = int(np.argmax(np.cumsum(counts) >= job.work))
-    counts = counts[: done + 1]
-    cost = float(curves[np.arange(done + 1), counts].sum())
-    return _plan(job, offer, counts, cost, job.utility(done) - cost)
+    cost = float(curves[np.arange(slots), counts].sum())
+    return _plan(job, offer, counts, cost, job.utility(last) - cost)
 
 
 def place(job: Job, offer: Offer, counts: np.ndarray) -> Schedule:

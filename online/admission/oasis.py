@@ -13,7 +13,7 @@ proves both.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -210,7 +210,9 @@ class OasisPrinted(Oasis):
     """OASiS with schedules from Alg. 2 as printed, which are not always optimal; ties: rejects the job.
 
     Of equally good deadlines its chunk program takes the earliest, of machines of equal cost those with
-    smaller numbers. Settings and attributes are those of :class:`Oasis`; that one's guarantee is not claimed.
+    smaller numbers. That program may plan more workers than the work needs; they count in the payoff that
+    decides and in the machines' usage, as printed, but a job stops running when its work is done. Settings and
+    attributes are those of :class:`Oasis`; that one's guarantee is not claimed.
     """
 
     name: str = field(default="oasis-printed", init=False)
@@ -223,6 +225,12 @@ class OasisPrinted(Oasis):
     def plan(self, job: Job, offer: Offer) -> Plan | None:
         """Return the schedule of the printed program."""
         return printed_schedule(job, offer)
+
+    def _accept(self, job: Job, plan: Plan) -> None:
+        super()._accept(job, plan)
+        rows, run = plan.schedule.workers, self._running.pop()
+        done = int(rows[np.argmax(np.cumsum(rows[:, 3]) >= job.work), 0])
+        self._running.append(run._replace(plan=replace(plan, completion=done)))
 
 
 class Running(NamedTuple):

@@ -198,8 +198,10 @@ def by_program(job: Job, offer: Offer) -> float:
 
 
 def check_plan(job: Job, offer: Offer, plan: Plan, spare: bool = False) -> None:
-    """Assert that a plan keeps to (2)-(7), and that its numbers are those of its schedule."""
-    slots = len(offer.worker_room)
+    """Assert that a plan keeps to (2)-(7), and that its numbers are those of its schedule.
+
+    Where workers may be ``spare``, more of them may run than needed, and longer.
+    """
     y, z = np.zeros_like(offer.worker_room), np.zeros_like(offer.server_room)
     for count, rows in ((y, plan.schedule.workers), (z, plan.schedule.servers)):
         assert (rows[:, 1] == job.index).all()
@@ -209,9 +211,9 @@ def check_plan(job: Job, offer: Offer, plan: Plan, spare: bool = False) -> None:
     assert all(enough(job, int(a), int(b)) for a, b in zip(y.sum(axis=1), z.sum(axis=1), strict=True))
     done = np.cumsum(y.sum(axis=1))
     assert done[-1] == job.work or (spare and done[-1] > job.work)
-    delay = int(np.argmax(done >= job.work))
+    delay = int(np.flatnonzero(y.any(axis=1))[-1])
     assert plan.completion == job.arrival + delay
-    assert not y[delay + 1 : slots].any()
+    assert spare or delay == np.argmax(done >= job.work)
     cost = float((y * offer.worker_cost).sum() + (z * offer.server_cost).sum())
     assert plan.cost == pytest.approx(cost, rel=CLOSE, abs=CLOSE)
     assert plan.payoff == pytest.approx(job.utility(delay) - cost, rel=CLOSE, abs=CLOSE)
@@ -337,15 +339,18 @@ def test_the_printed_programme_is_not_optimal(
     assert (None if found is None else found.payoff) == printed
 
 
-def test_the_printed_programme_stops_when_the_work_is_done() -> None:
-    job = job_of(chunks=5, epochs=1, minibatch_time=0.4)  # two worker-slots; a chunk takes one
+def test_the_printed_programme_pays_for_workers_that_have_nothing_left_to_do() -> None:
+    """Two worker-slots are enough, but in a slot with one worker only two chunks of five are handed out."""
+    job = job_of(chunks=5, epochs=1, minibatch_time=0.4, decay=1.0, target=2.0)
     rooms = np.ones((5, 1), dtype=np.int64)
     offer = Offer(rooms, np.ones((5, 1)), rooms, np.zeros((5, 1)))
-    plan = printed_schedule(job, offer)
+    plan, exact = printed_schedule(job, offer), cheapest_schedule(job, offer)
     assert plan is not None
-    assert plan.completion == 2
-    assert plan.cost == 2.0
-    check_plan(job, offer, plan)
+    assert exact is not None
+    assert (job.work, exact.completion, exact.cost) == (2, 2, 2.0)
+    assert (plan.completion, plan.cost) == (3, 3.0)
+    assert plan.payoff == job.utility(2) - 3.0
+    check_plan(job, offer, plan, spare=True)
 
 
 def test_the_printed_programme_refuses_a_table_that_is_too_large() -> None:
