@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ...models.admission.generate import generate, testbed
-from ..claim import Claim, Table, instance_table
-from . import evaluation, figures, subroutine, theory
+from ..claim import Table, instance_table
+from .claims import CLAIMS
 
-CLAIMS: list[Claim] = [*subroutine.CLAIMS, *theory.CLAIMS, *evaluation.CLAIMS, *figures.CLAIMS]
+__all__ = ["CLAIMS", "facts"]
 
 
 def facts(mode: str, seed: int) -> list[Table]:

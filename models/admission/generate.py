@@ -33,7 +33,7 @@ HOURLY = (
 
 FITS = ("feasible", "short", "any")
 SHORT = 15
-"""A "short" job takes no more slots than this, the largest target of Sec. V.A."""
+"""A "short" job takes no more slots than this unless told otherwise: the largest target of Sec. V.A."""
 
 SENSITIVE, CRITICAL, TARGET = (0.01, 1.0), (4.0, 6.0), (1.0, 15.0)
 """Ranges of gamma_2 of time-sensitive and time-critical jobs, and of gamma_3 (Sec. V.A)."""
@@ -91,6 +91,7 @@ class DrawnOptions(TypedDict, total=False):
     worker_machines: Annotated[int | None, None]
     server_machines: Annotated[int | None, None]
     fit: Annotated[str, "feasible"]
+    longest: Annotated[int, SHORT]
     priority: Annotated[tuple[float, float], (1.0, 100.0)]
     classes: Annotated[Sequence[float], (0.1, 0.55, 0.35)]
 
@@ -126,8 +127,10 @@ def generate(size: str = "default", seed: int = 0, **options: Unpack[GenerateOpt
     worker_machines, server_machines
         H and K, >= 0.
     fit
-        "feasible" (a job can finish by T in the empty cluster), "short" (within 15 slots besides) or "any"
-        (as drawn first).
+        "feasible" (a job can finish by T in the empty cluster), "short" (within ``longest`` slots besides) or
+        "any" (as drawn first).
+    longest
+        The most slots that a "short" job takes in the empty cluster, >= 1.
     priority
         (smallest, largest) gamma_1, above 0.
     classes
@@ -197,7 +200,7 @@ def assemble(
     Parameters
     ----------
     plan
-        With the options ``fit``, ``priority`` and ``classes``, which are checked here.
+        With the options ``fit``, ``longest``, ``priority`` and ``classes``, which are checked here.
     setting
         Horizon and machines, with :data:`.machines.RESOURCES`.
     weights
@@ -210,14 +213,15 @@ def assemble(
     seed, count, ranges = plan.seed, plan.jobs, plan.preset.ranges
     priority, classes = plan.options["priority"], plan.options["classes"]
     fit = choose(plan.options["fit"], FITS, "fit")
+    longest = whole("longest", plan.options["longest"], 1)
     utilities = draw_utilities(seed, count, priority, classes)
 
     def candidates(rng: np.random.Generator, slots: int) -> Iterator[tuple[int, dict[str, Any]]]:
-        most = {"feasible": float(slots), "short": float(min(slots, SHORT)), "any": np.inf}[fit]
+        most = {"feasible": float(slots), "short": float(min(slots, longest)), "any": np.inf}[fit]
         return _candidates(rng, ranges, slot_seconds, most)
 
     arrivals = draw_arrivals(seed, count, weights)
-    jobs, draws = draw_jobs(seed, setting, arrivals, utilities, candidates, fit)
+    jobs, draws = draw_jobs(seed, setting, arrivals, utilities, candidates, fit, longest)
     last = last_arrival(setting.horizon)
     return _instance(
         setting,
@@ -232,17 +236,17 @@ def assemble(
                 f"work: {ranges}, e {GRADIENT[0]} to {GRADIENT[1]} MB, a slot being {slot_seconds:g} s",
                 "demands of workers: 0-4 GPU, 1-10 vCPU, 2-32 GB, 5-10 GB of storage, 0.1-5 Gbps",
                 "demands of parameter servers: 1-10 vCPU, 2-32 GB, 5-10 GB of storage, 5-20 Gbps",
-                _fit_text(fit, count, draws),
+                _fit_text(fit, count, draws, longest),
                 _utility_text(priority, classes),
             ),
         ),
     )
 
 
-def _fit_text(fit: str, count: int, draws: int) -> str:
+def _fit_text(fit: str, count: int, draws: int, longest: int = SHORT) -> str:
     what = {
         "feasible": "until it can finish in the empty cluster",
-        "short": f"until it can finish in the empty cluster, within {SHORT} slots",
+        "short": f"until it can finish in the empty cluster, within {longest} slots",
         "any": "once, whether it can finish or not",
     }[fit]
     kept = f"; {count} of {draws:,} draws were kept ({count / draws:.2g})" if draws > count else ""
@@ -329,6 +333,7 @@ def draw_jobs(
     utilities: Sequence[dict[str, float]],
     candidates: Candidates,
     fit: str,
+    longest: int = SHORT,
 ) -> tuple[list[dict[str, Any]], int]:
     """Draw jobs until they fit; return them, and how many draws that took.
 
@@ -345,7 +350,7 @@ def draw_jobs(
     for i, (rng, arrival, utility) in enumerate(zip(rngs, arrivals, utilities, strict=True)):
         for tried, fields in candidates(rng, setting.horizon - arrival + 1):
             data = {**fields, "arrival": arrival, "utility": utility}
-            if _fits(setting, Job.from_dict(data, i, len(RESOURCES), setting.horizon), fit):
+            if _fits(setting, Job.from_dict(data, i, len(RESOURCES), setting.horizon), fit, longest):
                 found.append(data)
                 draws += tried
                 break
@@ -356,12 +361,12 @@ def draw_jobs(
     return found, draws
 
 
-def _fits(setting: Setting, job: Job, fit: str) -> bool:
+def _fits(setting: Setting, job: Job, fit: str, longest: int) -> bool:
     if fit == "any":
         return True
     if setting.why_never(job) is not None:
         return False
-    return fit == "feasible" or job.work <= SHORT * setting.most_workers(job)
+    return fit == "feasible" or job.work <= longest * setting.most_workers(job)
 
 
 def _candidates(
@@ -410,7 +415,7 @@ TESTBED_CONTAINER = ((0, 1), (1, 5), (2, 10), (0, 0), (1_000, 3_000))
 """The demand of a container of the testbed; storage is not given."""
 
 
-def testbed(seed: int = 0) -> AdmissionInstance:  # noqa: PT028 - no test
+def testbed(seed: int = 0, times: int = 1) -> AdmissionInstance:  # noqa: PT028 - no test
     """Return a random instance like those of the testbed (Sec. V.B): 12 jobs, 10 slots, 7 + 2 machines.
 
     The paper does not say how long a mini-batch takes. Here it takes as long as makes the job run for 2 to 6
@@ -420,17 +425,19 @@ def testbed(seed: int = 0) -> AdmissionInstance:  # noqa: PT028 - no test
     ----------
     seed
         Decides every draw; >= 0.
+    times
+        How many times as many machines and jobs there are; >= 1.
 
     Raises
     ------
     InputError
         Naming the argument and its value.
     """
-    seed = whole("seed", seed, 0)
+    seed, times = whole("seed", seed, 0), whole("times", times, 1)
     workers = [[1.0 if h < 4 else 0.0, 32.0, 80.0, 600.0, 11_000.0] for h in range(7)]
-    setting = Setting(
-        TESTBED_SLOTS, RESOURCES, np.array(workers), np.array([[0.0, 8.0, 32.0, 1500.0, 11_000.0]] * 2)
-    )
+    servers = [[0.0, 8.0, 32.0, 1500.0, 11_000.0]] * 2
+    setting = Setting(TESTBED_SLOTS, RESOURCES, np.array(workers * times), np.array(servers * times))
+    count = TESTBED_JOBS * times
     priority, classes = (1.0, 100.0), (0.1, 0.55, 0.35)
 
     def candidates(rng: np.random.Generator, _slots: int) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -439,8 +446,8 @@ def testbed(seed: int = 0) -> AdmissionInstance:  # noqa: PT028 - no test
     jobs, draws = draw_jobs(
         seed,
         setting,
-        draw_arrivals(seed, TESTBED_JOBS, np.ones(TESTBED_SLOTS)),
-        draw_utilities(seed, TESTBED_JOBS, priority, classes),
+        draw_arrivals(seed, count, np.ones(TESTBED_SLOTS)),
+        draw_utilities(seed, count, priority, classes),
         candidates,
         "feasible",
     )
@@ -456,7 +463,7 @@ def testbed(seed: int = 0) -> AdmissionInstance:  # noqa: PT028 - no test
                 "work: E 4 to 30, 200 images in chunks of 20 or 30, 10 to a mini-batch, e 30 to 575 MB",
                 "minibatch_time: such that the job alone runs for 2 to 6 slots of 20 minutes",
                 "demands: containers of 0-1 GPU, 1-5 vCPU, 2-10 GB, 1-3 Gbps; parameter servers without GPU",
-                _fit_text("feasible", TESTBED_JOBS, draws),
+                _fit_text("feasible", count, draws),
                 _utility_text(priority, classes),
             ),
         ),

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...models.admission.setting import Setting
 from ..base import Traits
-from .placement import Baseline, Machines, Placed, Task
+from .placement import Baseline, Machines, Placed, Task, check_workers
 
 
 @dataclass
@@ -22,10 +22,19 @@ class Fifo(Baseline):
     round robin: each on the next machine after the last one used that has room. A job keeps its machines
     until it is done. Jobs that can never finish, even alone, are turned away, since they would block the line
     for good; those that cannot finish in time any more are run all the same. FIFO knows no utilities.
+
+    Parameters
+    ----------
+    workers
+        The number of workers of every job, 1 to 30, instead of one drawn for each; 0: drawn.
     """
 
+    workers: int = 0
     name: str = field(default="fifo", init=False)
     traits: ClassVar[Traits] = Traits(problem="admission", randomised=True)
+
+    def __post_init__(self) -> None:
+        check_workers(self.workers)
 
     def start(self, setting: Setting, rng: np.random.Generator) -> None:
         """Forget everything."""
@@ -34,7 +43,7 @@ class Fifo(Baseline):
 
     def arrive(self, task: Task, slot: int) -> None:
         """Join the end of the line."""
-        task.workers = self.draw_workers(task.job)
+        task.workers = self.draw_workers(task.job, self.workers)
         self._tasks[task.job.index] = task
 
     def plan(self, slot: int) -> dict[int, Placed]:

@@ -211,8 +211,8 @@ class OasisPrinted(Oasis):
 
     Of equally good deadlines its chunk program takes the earliest, of machines of equal cost those with
     smaller numbers. That program may plan more workers than the work needs; they count in the payoff that
-    decides and in the machines' usage, as printed, but a job stops running when its work is done. Settings and
-    attributes are those of :class:`Oasis`; that one's guarantee is not claimed.
+    decides and in the machines' usage, as printed, but a job stops running when its work is done. Settings
+    and attributes are those of :class:`Oasis`; that one's guarantee is not claimed.
     """
 
     name: str = field(default="oasis-printed", init=False)

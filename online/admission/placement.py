@@ -12,9 +12,22 @@ import numpy as np
 from ...models.admission.jobs import Job
 from ...models.admission.schedule import NOTHING, Deployment
 from ...models.admission.setting import Observation, Setting
+from ...models.base import InputError
 
 MOST_WORKERS = 30
 """FIFO and RRH give a job a number of workers drawn uniformly from 1 to this number (Sec. V.A)."""
+
+
+def check_workers(workers: int) -> None:
+    """Refuse a fixed number of workers that is not from 0 (drawn) to 30.
+
+    Raises
+    ------
+    InputError
+        Naming the number.
+    """
+    if not isinstance(workers, int) or isinstance(workers, bool) or not 0 <= workers <= MOST_WORKERS:
+        raise InputError(f"workers: {workers!r} is not a whole number from 0 to {MOST_WORKERS}")
 
 
 @dataclass(eq=False)
@@ -152,10 +165,10 @@ class Baseline(ABC):
     def plan(self, slot: int) -> dict[int, Placed]:
         """Return which of ``_tasks`` run from this slot on, and where."""
 
-    def draw_workers(self, job: Job) -> int:
-        """Return a number drawn from 1 to 30, at most N and at most what the empty machines hold."""
+    def draw_workers(self, job: Job, fixed: int = 0) -> int:
+        """Return a fixed number, for 0 one drawn from 1 to 30, at most N and what empty machines hold."""
         sampled = int(self._rng.integers(1, MOST_WORKERS + 1))
-        return min(sampled, self._setting.most_workers(job))
+        return min(fixed or sampled, self._setting.most_workers(job))
 
     def _work(self) -> None:
         """Count the work of this slot, and forget the jobs that are done."""

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from ...models.base import InputError
 from ..base import Traits
-from .placement import Baseline, Machines, Placed, Task
+from .placement import Baseline, Machines, Placed, Task, check_workers
 
 
 @dataclass
@@ -37,19 +37,23 @@ class Rrh(Baseline):
     ----------
     threshold
         The threshold on the utility less the cost.
+    workers
+        The number of workers of every job, 1 to 30, instead of one drawn for each; 0: drawn.
     """
 
     threshold: float = 0.0
+    workers: int = 0
     name: str = field(default="rrh", init=False)
     traits: ClassVar[Traits] = Traits(problem="admission", randomised=True)
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.threshold):
             raise InputError(f"threshold: {self.threshold!r} is not a finite number")
+        check_workers(self.workers)
 
     def arrive(self, task: Task, slot: int) -> None:
         """Admit the job if its risk is worth its reward."""
-        task.workers = self.draw_workers(task.job)
+        task.workers = self.draw_workers(task.job, self.workers)
         reward = self.utility(task, self.completion(task, slot))
         if reward - self.cost(task, slot) > self.threshold:
             self._tasks[task.job.index] = task

@@ -1,0 +1,276 @@
+"""Instances and runs of OASiS that the claims on prices, duals and the competitive ratio share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from ....models.admission.instance import AdmissionInstance
+from ....models.base import Origin
+from ....online.admission.oasis import Oasis
+from ....online.play import play
+from ....oracles.admission.exact import by_highs
+from ....oracles.base import Budget
+from ...claim import Context, Verdict
+from ...experiments import seeds, track
+from .. import competitive
+from ..competitive import Duals, Step
+
+TIE = 1e-6
+"""Sums of utilities that differ by less, relative to the larger, are the same: tolerances of solvers."""
+
+HAND = ((10.0, 10.0), (10.0, 100.0), (10.0, 1000.0), (1000.0, 1000.0))
+"""Capacity and F of the instances by hand: 10 with w = s = 6, 1000 with w = s = 1 and N = W = 1000."""
+
+
+def one_machine(
+    rows: Sequence[tuple[float, float, float]],
+    capacity: float = 10.0,
+    *,
+    chunks: int = 1,
+    servers: bool = True,
+    origin: str = "given by hand",
+) -> AdmissionInstance:
+    """Return an instance with one slot, one resource, one machine of each kind, and jobs that never decay.
+
+    A row is the demand of a worker, the demand of a parameter server, and the utility. Every job has N = W =
+    ``chunks``; without ``servers`` the machine for parameter servers is empty.
+    """
+    return AdmissionInstance(
+        horizon=1,
+        resources=["r"],
+        worker_servers=[[capacity]],
+        parameter_servers=[[capacity if servers else 0.0]],
+        jobs=[plain_job(worker, server, utility, chunks) for worker, server, utility in rows],
+        origin=Origin(origin),
+    )
+
+
+def plain_job(worker: float, server: float, utility: float, chunks: int = 1) -> dict[str, object]:
+    """Return a job of the first slot that never decays, with N = W = ``chunks``; see :func:`one_machine`."""
+    return {
+        "arrival": 1,
+        "epochs": 1,
+        "chunks": chunks,
+        "minibatches": 1,
+        "minibatch_time": 1,
+        "gradient_size": 0,
+        "worker_bandwidth": 1,
+        "server_bandwidth": 1,
+        "worker_demand": [worker],
+        "server_demand": [server],
+        "utility": {"priority": 2.0 * utility, "decay": 0, "target": 0},  # with decay 0 half of it is earned
+    }
+
+
+def by_hand(capacity: float, utility: float) -> AdmissionInstance:
+    """Return two jobs of which only one fits: worth 1, and then worth more; see :data:`HAND`."""
+    demand, chunks = (6.0, 1) if capacity == 10.0 else (1.0, int(capacity))
+    note = f"only one of the jobs fits, the one worth 1 comes first, the other is worth {utility:g}"
+    rows = [(demand, demand, 1.0), (demand, demand, utility)]
+    return one_machine(rows, capacity, chunks=chunks, origin=note)
+
+
+def random_instance(seed: int) -> AdmissionInstance:
+    """Return a small instance with contention: utilities over three decades, mostly in rising order.
+
+    Up to 3 slots, 2 machines of each kind, 2 resources and 8 jobs; a job may take all of a machine.
+    """
+    rng = np.random.default_rng(seed)
+    slots, workers, servers, kinds = (int(rng.choice(few)) for few in ((1, 1, 2, 3), (1, 2), (1, 2), (1, 2)))
+    count, size = int(rng.integers(3, 9)), int(rng.choice([4, 6, 10, 24]))
+    utilities = 10.0 ** rng.uniform(0.0, 3.0, count)
+    if rng.random() < 0.75:
+        utilities.sort()
+    jobs = []
+    for arrival, utility in zip(np.sort(rng.integers(1, slots + 1, count)), utilities, strict=True):
+        sampled = plain_job(0.0, 0.0, float(utility), int(rng.integers(1, 4)))
+        kind = float(rng.choice([0.0, 0.5, 5.0]))
+        jobs.append(
+            sampled
+            | {
+                "arrival": int(arrival),
+                "minibatch_time": float(rng.choice([0.5, 1.0, 1.7])),
+                "server_bandwidth": float(rng.choice([1.0, 2.0])),
+                "worker_demand": rng.integers(0, 5, kinds).tolist(),
+                "server_demand": rng.integers(0, 5, kinds).tolist(),
+                "utility": {
+                    "priority": 2.0 * float(utility),
+                    "decay": kind,
+                    "target": int(rng.integers(0, 3)),
+                },
+            }
+        )
+    return AdmissionInstance(
+        horizon=slots,
+        resources=[f"r{r}" for r in range(kinds)],
+        worker_servers=rng.integers(size // 2, size + 1, (workers, kinds)),
+        parameter_servers=rng.integers(size // 2, size + 1, (servers, kinds)),
+        jobs=jobs,
+        origin=Origin(f"small random instance with contention, seed {seed}"),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Played:
+    """A run of OASiS beside the optimum.
+
+    Attributes
+    ----------
+    instance, policy, earned
+        The instance, the policy after its run, and what it earned.
+    least, most
+        The optimum lies between them.
+    duals, steps
+        See :mod:`.competitive`.
+    """
+
+    instance: AdmissionInstance
+    policy: Oasis
+    earned: float
+    least: float
+    most: float
+    duals: Duals
+    steps: tuple[Step, ...]
+
+    @property
+    def ratio(self) -> float:
+        """The least that OPT / ALG can be; 0 / 0 is 1."""
+        return competitive.over(self.least, self.earned)
+
+    @property
+    def sizes(self) -> tuple[float, float, float]:
+        """alpha, x and x0."""
+        r = self.instance.announced
+        return r.alpha(), r.share, competitive.least_share(self.instance)
+
+
+def run(instance: AdmissionInstance, optimum: tuple[float, float], steep: bool = False) -> Played:
+    """Play OASiS with the exact range and without floor."""
+    policy = Oasis(floor=False, steep=steep)
+    earned = play(policy, instance).total
+    steps = tuple(competitive.steps(instance, policy))
+    return Played(instance, policy, earned, *optimum, competitive.duals(instance, policy), steps)
+
+
+@lru_cache(maxsize=4096)
+def solved(seed: int) -> tuple[AdmissionInstance, tuple[float, float]]:
+    """Return the random instance of a seed, and between what its optimum lies."""
+    instance = random_instance(seed)
+    found = by_highs(instance, Budget(1e-9, None))
+    if found.bound is None or found.schedule is None:
+        raise RuntimeError(f"seed {seed}: {found.method} proved nothing")
+    return instance, (float(instance.rewards(found.schedule).sum()), found.bound)
+
+
+@lru_cache(maxsize=4096)
+def random_run(seed: int, steep: bool) -> Played:
+    """Return the run on the random instance of a seed."""
+    return run(*solved(seed), steep)
+
+
+@lru_cache(maxsize=16)
+def hand_run(capacity: float, utility: float, steep: bool = False) -> Played:
+    """Return the run on an instance by hand; its optimum is the second job."""
+    return run(by_hand(capacity, utility), (utility, utility), steep)
+
+
+def runs(context: Context, steep: bool = False) -> list[Played]:
+    """Return the runs on random instances, the same ones for all claims."""
+    return [random_run(seed, steep) for seed in track(context, seeds(context, 40, 200, 1000))]
+
+
+def settle(wrong: Sequence[AdmissionInstance]) -> tuple[Verdict, AdmissionInstance | None]:
+    """Return the verdict on a statement, given the instances on which it is wrong, and the first of these."""
+    return (Verdict.REFUTED, wrong[0]) if wrong else (Verdict.HOLDS, None)
+
+
+def below(small: float, large: float) -> bool:
+    """Return whether a sum of utilities is at most another one, but for tolerances."""
+    return small <= large + TIE * max(abs(small), abs(large))
+
+
+CAPACITY = 1000
+"""Of the machine of :func:`rising`."""
+
+
+def rising(parts: int, highest: float, last: int) -> tuple[AdmissionInstance, float]:
+    """Return jobs with rising utilities that OASiS takes until better ones do not fit, and the optimum.
+
+    A job takes 1 / ``parts`` of the only machine, and is worth barely more than it costs, at least 1. A job
+    that takes ``last`` thousandths follows before the last place is filled, so that this place is too small
+    for any of the ``parts`` jobs worth ``highest`` that come at the end; 0: the machine is filled.
+    """
+    size = CAPACITY // parts
+    share, least = size / CAPACITY, last / CAPACITY or size / CAPACITY
+    low = math.log(0.25 * least / share)  # L is a quarter of the least volume times the least unit utility
+    span = math.log(highest / share) - low
+
+    def value(taken: int, demand: int) -> float:
+        """Return a utility just above the cost, and of at least 1 for the size of the others."""
+        price = math.exp(low + span * taken / CAPACITY)
+        return demand / CAPACITY * max(1.0 / share, price * (1.0 + 1e-6))
+
+    taken, rows = 0, []
+    while taken + size <= CAPACITY - (size if last else 0):
+        rows.append((size, 0, min(highest, value(taken, size))))
+        taken += size
+    if last:
+        rows.append((last, 0, value(taken, last)))
+    rows += [(size, 0, highest)] * parts
+    note = f"rising utilities up to {highest:g}, shares of 1/{parts}, a last job of {last}/{CAPACITY}"
+    return one_machine(rows, CAPACITY, servers=False, origin=note), parts * highest
+
+
+@lru_cache(maxsize=1024)
+def rising_run(parts: int, highest: float, last: int, steep: bool = False) -> Played:
+    """Return the run on rising utilities."""
+    instance, optimum = rising(parts, highest, last)
+    return run(instance, (optimum, optimum), steep)
+
+
+def rising_runs(context: Context, steep: bool = False) -> dict[int, list[Played]]:
+    """Return the runs on rising utilities, by 1 / share."""
+    powers = context.pick((2.0,), (1.0, 2.0, 3.0), (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0))
+    every = context.pick((5, 10), (2, 5, 10, 20, 100), (2, 4, 5, 10, 20, 50, 100))
+    return {
+        n: [
+            rising_run(n, 10.0**power, last, steep)
+            for power in powers
+            for last in sorted({0, max(1, CAPACITY // n // 10), max(1, CAPACITY // n // 2)})
+        ]
+        for n in every
+    }
+
+
+def never_done() -> AdmissionInstance:
+    """Return an instance whose only job does not fit the machines."""
+    return one_machine([(11.0, 11.0, 1.0)], origin="a worker takes 11 of the 10 that a machine has")
+
+
+def late_job(arrival: int, epochs: int, horizon: int) -> AdmissionInstance:
+    """Return one job that is late after a slot and takes as many as it has epochs."""
+    job = plain_job(1.0, 1.0, 50.0) | {"arrival": arrival, "epochs": epochs}
+    job["utility"] = {"priority": 100, "decay": 5, "target": 1}
+    return AdmissionInstance(
+        horizon=horizon, resources=["r"], worker_servers=[[10]], parameter_servers=[[10]], jobs=[job]
+    )
+
+
+def other_resource() -> AdmissionInstance:
+    """Return an instance in which one job exhausts a resource that the other does not need."""
+    first, second = plain_job(0.0, 0.0, 1.0), plain_job(0.0, 0.0, 1.0)
+    first |= {"worker_demand": [10, 0], "server_demand": [0, 1]}
+    second |= {"worker_demand": [0, 1], "server_demand": [0, 1]}
+    return AdmissionInstance(
+        horizon=1,
+        resources=["a", "b"],
+        worker_servers=[[10, 10]],
+        parameter_servers=[[10, 10]],
+        jobs=[first, second],
+        origin=Origin("the first job takes all of a, the second needs only b"),
+    )
