@@ -195,8 +195,8 @@ def printed_schedule(job: Job, offer: Offer) -> Plan | None:
     It hands whole chunks to slots: d chunks take ceil(d m) workers in a slot, so that what rounding up wastes
     in every slot is lost, and where a chunk takes more worker-slots than N none can be handed out at all. Of
     equally good deadlines the earliest is taken. Because of the rounding the workers may have done all the
-    work before the deadline. All are part of the schedule nevertheless, of its completion, cost and payoff: so
-    it is printed, although a job that is done must not run.
+    work before the deadline. All are part of the schedule nevertheless, of its completion, cost and payoff:
+    so it is printed, although a job that is done must not run.
 
     Raises
     ------

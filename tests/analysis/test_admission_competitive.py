@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clairvoyant.analysis.admission import competitive, theory
+from clairvoyant.analysis.admission import competitive
+from clairvoyant.analysis.admission.claims import cases
 from clairvoyant.models.admission.cluster import Usage
 from clairvoyant.models.admission.instance import AdmissionInstance
 from clairvoyant.online.admission.oasis import Oasis
@@ -151,7 +152,7 @@ def test_bounds_by_hand() -> None:
 
 
 def test_bounds_of_an_instance_are_named_after_the_policies() -> None:
-    instance = theory.by_hand(10.0, 10.0)
+    instance = cases.by_hand(10.0, 10.0)
     found = competitive.bounds(instance)
     assert set(found) == {
         "ln(OPT / ALG) of oasis:floor=false",
@@ -162,12 +163,12 @@ def test_bounds_of_an_instance_are_named_after_the_policies() -> None:
 
 
 def test_nothing_is_proven_where_no_job_can_finish_or_another_range_is_announced() -> None:
-    assert competitive.bounds(theory.never_done()) == {}
-    data = theory.by_hand(10.0, 10.0).to_dict()
-    exact = theory.by_hand(10.0, 10.0).announced.to_dict()
+    assert competitive.bounds(cases.never_done()) == {}
+    data = cases.by_hand(10.0, 10.0).to_dict()
+    exact = cases.by_hand(10.0, 10.0).announced.to_dict()
     same = AdmissionInstance.from_dict({**data, "announced": exact})
     other = AdmissionInstance.from_dict({**data, "announced": {**exact, "lower_workers": 0.0}})
-    assert competitive.bounds(same) == competitive.bounds(theory.by_hand(10.0, 10.0))
+    assert competitive.bounds(same) == competitive.bounds(cases.by_hand(10.0, 10.0))
     assert competitive.bounds(other) == {}
 
 
@@ -177,7 +178,7 @@ def test_for_large_shares_the_same_range_asks_for_opposite_decisions(utility: fl
     first, second = (600_000.0, 0.0, 1.0), (600_000.0, 0.0, utility)
     last = (600_000.0 / utility**2, 0.0, 1.0 / utility)
     alone, both = (
-        theory.one_machine(rows, 1e6, servers=False) for rows in ([first, last], [first, second, last])
+        cases.one_machine(rows, 1e6, servers=False) for rows in ([first, last], [first, second, last])
     )
     assert alone.announced.lower_workers == pytest.approx(both.announced.lower_workers)
     np.testing.assert_allclose(alone.announced.upper_workers, both.announced.upper_workers)
@@ -189,7 +190,7 @@ def test_for_large_shares_the_same_range_asks_for_opposite_decisions(utility: fl
 
 def test_steps_where_prices_nearly_underflow() -> None:
     """Prices start above 0 but below 1e-308, so that the relation is beyond all numbers."""
-    data = theory.late_job(1, 10, 10).to_dict()
+    data = cases.late_job(1, 10, 10).to_dict()
     jobs = [
         {**data["jobs"][0], "epochs": 1, "utility": {"priority": 1, "decay": decay, "target": 0}}
         for decay in (0.0, 79.0)
@@ -222,7 +223,7 @@ def test_ratio_is_an_interval_with_its_ends_defined() -> None:
     [(10.0, 10.0, 8.4), (10.0, 100.0, 13.0), (10.0, 1000.0, 17.6), (1000.0, 1000.0, 30.4)],
 )
 def test_theorem_4_fails_by_hand(capacity: float, utility: float, two_alpha: float) -> None:
-    instance = theory.by_hand(capacity, utility)
+    instance = cases.by_hand(capacity, utility)
     earned = played(instance, steep=False)[1]
     assert optimum(instance) == pytest.approx((utility, utility))
     assert earned == 1.0
@@ -231,7 +232,7 @@ def test_theorem_4_fails_by_hand(capacity: float, utility: float, two_alpha: flo
 
 
 def test_the_printed_dual_is_below_the_optimum() -> None:
-    found = competitive.duals(theory.by_hand(10.0, 10.0), played(theory.by_hand(10.0, 10.0), False)[0])
+    found = competitive.duals(cases.by_hand(10.0, 10.0), played(cases.by_hand(10.0, 10.0), False)[0])
     after = 0.25 * math.exp(0.6 * math.log(10.0 / 0.6 / 0.25))  # the price of either machine
     assert found.start == pytest.approx(0.5)
     assert found.printed == pytest.approx(0.7 + 2 * after)
@@ -241,12 +242,12 @@ def test_the_printed_dual_is_below_the_optimum() -> None:
 
 
 def test_the_bound_for_finite_steps_fails_too() -> None:
-    instance = theory.by_hand(10.0, 1000.0)
+    instance = cases.by_hand(10.0, 1000.0)
     alpha, share = instance.announced.alpha(), instance.announced.share
     assert share == 0.6
     assert 2 * competitive.finite_steps(alpha, share) == pytest.approx(653.15, abs=0.01)
     assert 1000.0 / played(instance, False)[1] == pytest.approx(1000.0)
-    rising, best = theory.rising(5, 100.0, 20)
+    rising, best = cases.rising(5, 100.0, 20)
     alpha = rising.announced.alpha()
     assert rising.announced.share == 0.2
     assert optimum(rising)[0] == pytest.approx(best)
@@ -256,10 +257,10 @@ def test_the_bound_for_finite_steps_fails_too() -> None:
 
 def test_the_proven_bounds_hold_there() -> None:
     for instance, best in (
-        (theory.by_hand(10.0, 1000.0), 1000.0),
-        (theory.by_hand(1000.0, 1000.0), 1000.0),
-        theory.rising(5, 100.0, 20),
-        theory.rising(20, 1000.0, 5),
+        (cases.by_hand(10.0, 1000.0), 1000.0),
+        (cases.by_hand(1000.0, 1000.0), 1000.0),
+        cases.rising(5, 100.0, 20),
+        cases.rising(20, 1000.0, 5),
     ):
         for steep in (False, True):
             _, earned = played(instance, steep)
@@ -267,13 +268,13 @@ def test_the_proven_bounds_hold_there() -> None:
 
 
 def test_least_share_counts_only_jobs_that_can_finish() -> None:
-    assert competitive.least_share(theory.by_hand(10.0, 10.0)) == 0.6
-    assert competitive.least_share(theory.by_hand(1000.0, 10.0)) == 0.001
-    assert competitive.least_share(theory.never_done()) == 0.0
+    assert competitive.least_share(cases.by_hand(10.0, 10.0)) == 0.6
+    assert competitive.least_share(cases.by_hand(1000.0, 10.0)) == 0.001
+    assert competitive.least_share(cases.never_done()) == 0.0
 
 
 def test_prices_of_an_empty_cluster_are_l_and_of_a_full_one_u() -> None:
-    instance = theory.by_hand(10.0, 10.0)
+    instance = cases.by_hand(10.0, 10.0)
     usage = Usage(instance.setting)
     for steep in (False, True):
         usage.workers[:] = 0

@@ -23,8 +23,8 @@ from ..competitive import Duals, Step
 TIE = 1e-6
 """Sums of utilities that differ by less, relative to the larger, are the same: tolerances of solvers."""
 
-HAND = ((10.0, 10.0), (10.0, 100.0), (10.0, 1000.0), (1000.0, 1000.0))
-"""Capacity and F of the instances by hand: 10 with w = s = 6, 1000 with w = s = 1 and N = W = 1000."""
+HAND = ((10.0, 10.0), (10.0, 100.0), (10.0, 1000.0), (1000.0, 1e6))
+"""Capacity and F of the instances by hand: 10 with w = s = 6, 1000 with w = s = 1 and N = W = 600."""
 
 
 def one_machine(
@@ -69,7 +69,7 @@ def plain_job(worker: float, server: float, utility: float, chunks: int = 1) -> 
 
 def by_hand(capacity: float, utility: float) -> AdmissionInstance:
     """Return two jobs of which only one fits: worth 1, and then worth more; see :data:`HAND`."""
-    demand, chunks = (6.0, 1) if capacity == 10.0 else (1.0, int(capacity))
+    demand, chunks = (6.0, 1) if capacity == 10.0 else (1.0, 600)
     note = f"only one of the jobs fits, the one worth 1 comes first, the other is worth {utility:g}"
     rows = [(demand, demand, 1.0), (demand, demand, utility)]
     return one_machine(rows, capacity, chunks=chunks, origin=note)
@@ -181,7 +181,7 @@ def hand_run(capacity: float, utility: float, steep: bool = False) -> Played:
 
 def runs(context: Context, steep: bool = False) -> list[Played]:
     """Return the runs on random instances, the same ones for all claims."""
-    return [random_run(seed, steep) for seed in track(context, seeds(context, 40, 200, 1000))]
+    return [random_run(seed, steep) for seed in track(context, seeds(context, 40, 100, 1000))]
 
 
 def settle(wrong: Sequence[AdmissionInstance]) -> tuple[Verdict, AdmissionInstance | None]:

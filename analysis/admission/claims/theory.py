@@ -54,9 +54,12 @@ def theorem_2(context: Context) -> Finding:
     infeasible = [r for r in random if _unpaid(r)]
     under = [r for r in random if not below(r.least, r.duals.printed)]
     small = [r for n, some in rising_runs(context).items() if n >= 10 for r in some]
-    wrong = [r.instance for r in (first, *infeasible) if _unpaid(r)]
     return Finding(
-        Verdict.REFUTED if wrong or broken else Verdict.HOLDS,
+        Verdict.REFUTED
+        if _unpaid(first)
+        else Verdict.UNDETERMINED
+        if infeasible or broken
+        else Verdict.HOLDS,
         "OASiS is feasible for the primal problems, but not for the dual: (20) also covers schedules that no "
         "longer fit.",
         {
@@ -119,7 +122,7 @@ def theorem_4(context: Context) -> Finding:
         counterexample=small.instance,
         assumes="A worker of the counterexample takes a thousandth of a machine, as the proof asks; its job "
         "takes "
-        "all of it.",
+        "60 % of it.",
         remark="The ratio grows with F, alpha with ln F. Who does not know F can do no better: without the "
         "first "
         "job they may end with nothing. What holds where jobs take little is in admission/small-shares.",
@@ -217,7 +220,7 @@ def _span(instance: AdmissionInstance) -> float:
 
 
 def _larger(instance: AdmissionInstance) -> dict[str, AdmissionInstance]:
-    """Return an instance with the priority twice as much for one job, with T doubled, with machines doubled."""
+    """Return an instance with a wider range of utilities, with T doubled, and with every machine twice."""
     data = instance.to_dict()
     top = max(instance.jobs, key=lambda job: job.log_utility(job.shortest - 1)).index
     jobs = [dict(job) for job in data["jobs"]]

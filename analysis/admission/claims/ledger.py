@@ -1,0 +1,58 @@
+"""Every numbered item of the OASiS paper, and the claims about it or why there is none."""
+
+from __future__ import annotations
+
+DEFINITION, SAMPLE = "definition", "illustration"
+MODEL = "a rule of the model, tested in models/"
+
+LEDGER: dict[str, tuple[str, ...] | str] = {
+    **dict.fromkeys(("Fig. 1", "Fig. 2", "Fig. 7"), SAMPLE),
+    "Fig. 3": ("figure-3",),
+    "Fig. 4": ("figure-4",),
+    "Fig. 5": ("figure-5",),
+    "Fig. 6": ("figure-6",),
+    "Fig. 8": ("figure-8",),
+    "Fig. 9": ("figure-9",),
+    "Table I": DEFINITION,
+    "Footnote 1": DEFINITION,
+    "Footnote 2": "an assumption on storage, which the model leaves out",
+    "Footnote 3": "an assumption on who decides",
+    "Footnote 4": ("seconds", "two-days"),
+    "(1)": ("equivalence",),
+    **dict.fromkeys(("(2)", "(3)", "(4)", "(5)", "(6)", "(7)"), MODEL),
+    "(8)": ("completion-slot",),
+    **dict.fromkeys(("(9)", "(10)", "(11)", "(12)", "(13)"), MODEL),
+    **dict.fromkeys(("(14)", "(15)", "(16)", "(17)", "(18)"), ("equivalence",)),
+    **dict.fromkeys(("(19)", "(20)"), ("theorem-2",)),
+    "(21)": ("theorem-1",),
+    "(22)": ("lemma-3",),
+    **dict.fromkeys(("(23)", "(24)"), ("largest-utility",)),
+    **dict.fromkeys(("(25)", "(26)"), ("initial-dual", "size-of-alpha")),
+    "(27)": ("theorem-1",),
+    **dict.fromkeys(("(28)", "(29)"), ("theorem-1",)),
+    **dict.fromkeys(("(30)", "(31)"), ("appendix-a-exhausted",)),
+    "(32)": ("cost-t",),
+    **dict.fromkeys(("(33)", "(34)", "(35)"), ("initial-dual",)),
+    "Algorithm 1": ("theorem-2", "theorem-4"),
+    "Algorithm 2": ("theorem-1", "cost-t", "whole-chunks"),
+    "Theorem 1": ("theorem-1", "cost-t"),
+    "Theorem 2": ("theorem-2",),
+    "Theorem 3": ("theorem-3",),
+    "Theorem 4": ("theorem-4", "small-shares", "size-of-alpha"),
+    "Lemma 1": ("lemma-1",),
+    "Lemma 2": ("lemma-2",),
+    "Lemma 3": ("lemma-3",),
+    "Definition 1": ("finite-steps", "lemma-2"),
+    "Definition 2": ("lemma-3",),
+    "Appendix A": ("appendix-a-empty", "appendix-a-exhausted", "largest-utility"),
+    "Appendix B": ("theorem-1", "cost-t"),
+    "Appendix C": ("theorem-2",),
+    "Appendix D": ("theorem-3",),
+    "Appendix E": ("lemma-1", "lemma-2", "lemma-3", "finite-steps", "initial-dual", "server-volume"),
+    "Sec. III.C, length of a slot": ("chunk-time",),
+    "Sec. IV.C, whole chunks": ("whole-chunks", "chunk-time"),
+    "Sec. IV.D, after Theorem 4": ("remark-theorem-4",),
+    "Sec. V.A, settings": ("job-ranges", "c4-gpu"),
+    "Sec. V.B, last paragraph": ("large-testbed",),
+}
+"""Names of claims without the problem, or a reason."""
