@@ -160,6 +160,15 @@ def test_short_jobs_take_fifteen_slots_at_most() -> None:
         assert (max(least) <= 15) == bounded
 
 
+@pytest.mark.parametrize("longest", [1, 3, 15])
+def test_short_jobs_take_no_more_slots_than_are_given(longest: int) -> None:
+    made = generate("large", jobs=15, horizon=100, fit="short", longest=longest)
+    slots = [-(-job.work // made.setting.most_workers(job)) for job in made.jobs]
+    assert longest // 2 < max(slots) <= longest
+    assert f"within {longest} slots" in "; ".join(made.origin.filled)
+    assert (made == generate("large", jobs=15, horizon=100, fit="short")) is (longest == 15)
+
+
 def test_the_ranges_rarely_give_a_job_that_fits() -> None:
     assert len(generate(fit="any", jobs=500).never) >= 495
     share = len(generate("large", fit="any").never) / 200
@@ -290,6 +299,17 @@ def test_the_testbed_is_that_of_the_paper(seed: int) -> None:
     )
 
 
+def test_a_testbed_of_several_times_the_size_has_as_many_machines_and_jobs() -> None:
+    one, three = module.testbed(1), module.testbed(1, 3)
+    assert one == module.testbed(1, 1)
+    assert len(three.jobs) == 3 * len(one.jobs)
+    for side in ("worker_servers", "parameter_servers"):
+        found = [getattr(i.setting, side).sum(axis=0).tolist() for i in (one, three)]
+        assert found[1] == [3 * amount for amount in found[0]]
+    with pytest.raises(InputError, match="^times: 0 is not"):
+        module.testbed(1, 0)
+
+
 def test_testbeds_of_different_seeds_differ() -> None:
     assert len({module.testbed(seed).digest() for seed in range(20)}) == 20
 
@@ -333,6 +353,7 @@ def test_origin_says_what_is_real_and_what_is_drawn() -> None:
         ({"worker_machines": -1}, "worker_machines: -1 is not a whole number"),
         ({"server_machines": True}, "server_machines: True is not a whole number"),
         ({"fit": "tight"}, "fit: 'tight' is not one of feasible, short, any"),
+        ({"longest": 0}, "longest: 0 is not a whole number"),
         ({"priority": 3}, r"priority: 3 is not a pair \(smallest, largest\)"),
         ({"priority": (2, 1)}, r"priority: \(2, 1\) does not increase"),
         ({"priority": (0, 1)}, r"priority\[0\]: 0 is not at least 0\.01"),

@@ -302,6 +302,23 @@ def test_rrh_admits_what_is_worth_more_than_the_delay_it_means() -> None:
         assert bool(y[:, 1].sum()) == admitted
 
 
+@pytest.mark.parametrize("kind", [Fifo, Rrh])
+@pytest.mark.parametrize("workers", [1, 3, 30])
+def test_a_fixed_number_of_workers_is_that_of_every_job(kind: Any, workers: int) -> None:
+    """Unless the job has fewer chunks, or the empty machines hold fewer."""
+    instance = generate("default", 3, fit="any", jobs=30, worker_machines=8)
+    policy, episode = kind(workers=workers), instance.episode(frozenset())
+    policy.start(instance.setting, np.random.default_rng(0))
+    seen = {}
+    for observation in episode:
+        for job in observation.jobs:
+            seen[job.index] = policy.draw_workers(job, policy.workers)
+        episode.apply(policy.decide(observation))
+    most = {job.index: instance.setting.most_workers(job) for job in instance.jobs}
+    assert seen == {i: min(workers, most[i]) for i in seen}
+    assert len(seen) == len(instance.jobs)
+
+
 def test_rrh_needs_more_than_the_threshold() -> None:
     instance = cluster([job(chunks=1, epochs=2, decay=0, priority=20)])  # worth 10 at any time
     assert play(Rrh(threshold=9.99), instance).total == 10.0
@@ -523,6 +540,8 @@ def test_no_policy_earns_more_than_the_offline_optimum(where: str) -> None:
     ("text", "message"),
     [
         ("rrh:threshold=nan", "policy rrh: threshold: nan is not a finite number"),
+        ("rrh:workers=31", "policy rrh: workers: 31 is not a whole number from 0 to 30"),
+        ("fifo:workers=-1", "policy fifo: workers: -1 is not a whole number from 0 to 30"),
         ("dorm:theta1=2", r"policy dorm: theta1: 2.0 is not in [0, 1]"),
         ("dorm:theta2=-1", r"policy dorm: theta2: -1.0 is not in [0, 1]"),
         ("dorm:gap=inf", "policy dorm: gap: inf is not a finite number of at least 0"),
