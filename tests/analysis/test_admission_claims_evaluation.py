@@ -142,20 +142,20 @@ class TestRatios:
     )
     def test_a_range_needs_both_ends(self, least: float, most: float, sign: bool | None) -> None:
         noise = np.linspace(-0.01, 0.01, 6)[:, None]
-        (one,) = judge([figures.Within("r", {"": np.array([[least, most]]) + noise})])
+        (one,) = judge([figures.Within("r", {"": np.log([[least, most]]) + noise})])
         assert one.signs == (sign,)
 
     @pytest.mark.parametrize(
-        ("change", "sign"), [(0.1, True), (-0.1, True), (0.6, False), (-0.6, False), (0.4, None)]
+        ("change", "sign"), [(1.1, True), (0.9, True), (1.8, False), (0.6, False), (1.5 / 1.1, None)]
     )
     def test_a_trend_is_one_as_wide_as_what_is_printed(self, change: float, sign: bool | None) -> None:
-        samples = change + np.linspace(-0.05, 0.05, 6)
+        samples = np.log(change) + np.linspace(-0.05, 0.05, 6)
         assert judge([figures.Trend("t", {"": samples})])[0].signs == (sign,)
 
     def test_they_lie_between_a_schedule_and_a_bound(self) -> None:
         found = figures.ratios(figures.Case(SMALL), range(3))
-        assert (found[:, 0] >= 1.0).all()
-        assert (found[:, 1] >= found[:, 0] * (1 - 1e-9)).all()
+        assert (found[:, 0] >= 0.0).all()
+        assert (found[:, 1] >= found[:, 0] - 1e-9).all()
 
     def test_a_lead_that_grows_is_a_widening(self) -> None:
         ours, theirs = np.array([[10.0, 10.0], [10.0, 10.0]]), np.array([[9.0, 5.0], [8.0, 8.0]])

@@ -306,7 +306,7 @@ def test_a_testbed_of_several_times_the_size_has_as_many_machines_and_jobs() -> 
     for side in ("worker_servers", "parameter_servers"):
         found = [getattr(i.setting, side).sum(axis=0).tolist() for i in (one, three)]
         assert found[1] == [3 * amount for amount in found[0]]
-    with pytest.raises(InputError, match="^times: 0 is not"):
+    with pytest.raises(InputError, match=r"^times: 0 is not"):
         module.testbed(1, 0)
 
 

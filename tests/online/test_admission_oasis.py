@@ -290,8 +290,8 @@ def test_the_printed_programme_earns_at_least_what_its_plans_say(instance: Admis
 def test_the_printed_programme_decides_by_the_whole_schedule() -> None:
     """A chunk takes 0.4, so that one worker a slot trains two of five: three slots, though two are enough.
 
-    At a price of 1 a slot the job is worth 2.5 by then, less than the 3 that it costs; cut off when its work is
-    done it would pay. A second job finds the third slot taken, though nothing runs there.
+    At a price of 1 a slot the job is worth 2.5 by then, less than the 3 that it costs; cut off when its work
+    is done it would pay. A second job finds the third slot taken, though nothing runs there.
     """
     job = {**ONE_SLOT, "chunks": 5, "minibatch_time": 0.4, "server_demand": [0]}
     sure = {"priority": 200, "decay": 0, "target": 1}

@@ -14,6 +14,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from clairvoyant.api import make_policy, policy_table
+from clairvoyant.models.admission.generate import generate
 from clairvoyant.models.admission.instance import AdmissionInstance
 from clairvoyant.models.admission.jobs import Job
 from clairvoyant.models.admission.schedule import Schedule
