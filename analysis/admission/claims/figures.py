@@ -14,9 +14,9 @@ from ....models.admission.jobs import CRITICAL, SENSITIVE
 from ....online.admission.oasis import Oasis
 from ....online.play import play
 from ...claim import Context, Figure, Finding, Register, Table, Verdict
-from ...experiments import lead, policy_seed, seeds, spread, track
+from ...experiments import lead, policy_seed, seeds, track
 from ...plots import new_figure, plot_bars, to_svg
-from ...statistics import p_of_mean
+from ...statistics import mean_interval, p_of_mean
 from ...study import Lab, Statement, Study, Test, judge, settled, statements
 from ..experiments import (
     DORM,
@@ -828,7 +828,9 @@ def figure_6(context: Context) -> Finding:
         for f in factors
     ]
     return study.finding(
-        "HEADLINE6",
+        "Scaling U / L down instead of up changes what OASiS earns by a few per cent, in either direction; "
+        "runs do not "
+        "decide the sign.",
         said,
         small=context.mode == "quick",
         title=f"Total utility of OASiS with U / L at a percentage of its value, T = {T}, {machines} + "
