@@ -294,9 +294,9 @@ def test_the_printed_programme_decides_by_the_whole_schedule() -> None:
     is done it would pay. A second job finds the third slot taken, though nothing runs there.
     """
     job = {**ONE_SLOT, "chunks": 5, "minibatch_time": 0.4, "server_demand": [0]}
-    sure = {"priority": 200, "decay": 0, "target": 1}
+    sure: dict[str, Any] = {"priority": 200, "decay": 0, "target": 1}
 
-    def instance(*utilities: dict[str, float]) -> AdmissionInstance:
+    def instance(*utilities: dict[str, Any]) -> AdmissionInstance:
         jobs = [{**job, "utility": utility} for utility in utilities]
         one: dict[str, Any] = {"worker_servers": [[1]], "parameter_servers": [[1]]}
         return AdmissionInstance(horizon=4, resources=["r"], jobs=jobs, **one)
@@ -311,6 +311,7 @@ def test_the_printed_programme_decides_by_the_whole_schedule() -> None:
     run = play(policy, instance(sure, sure), keep_decisions=True)
     assert policy.plans[0].completion == 3
     assert policy.usage.workers[:, 0, 0].tolist() == [10**6] * 3 + [0]
+    assert run.decisions is not None
     assert [len(workers) for workers, _ in run.decisions] == [1, 1, 0, 0]
     assert list(policy.plans) == [0]
 

@@ -265,8 +265,8 @@ def ties(context: Context) -> Finding:
             found[row, column] = play(Oasis(), reordered(instance(setup, seed), rng)).total
     wide = 100.0 * (found.max(axis=1) - found.min(axis=1)) / found.mean(axis=1)
     return Finding(
-        holds_if(bool((wide > 0.0).all()), Verdict.UNDETERMINED),
-        "The order in which equal machines are listed changes the total utility of OASiS on every instance.",
+        holds_if(bool((wide > 0.0).any()), Verdict.UNDETERMINED),
+        "The order in which equal machines are listed changes the total utility of OASiS.",
         {
             "instances": len(sampled),
             "orders": orders,

@@ -103,7 +103,7 @@ def theorem_4(context: Context) -> Finding:
     small = hand[3]
     return Finding(
         Verdict.REFUTED if small.ratio > 2.0 * small.sizes[0] else Verdict.UNDETERMINED,
-        f"With two jobs the optimum is {small.ratio:.4g} times what OASiS earns, and 2 alpha is "
+        f"With two jobs the optimum is {small.ratio:,.0f} times what OASiS earns, and 2 alpha is "
         f"{2.0 * small.sizes[0]:.1f}.",
         {
             "random instances above 2 alpha": sum(r.ratio > 2.0 * r.sizes[0] for r in random),
@@ -375,7 +375,8 @@ def initial_dual(context: Context) -> Finding:
     wrong = [
         r.instance
         for r in random
-        if not (below(r.duals.start, r.least / 2.0) and below(literal_start(r.instance), r.least / 2.0))
+        if not below(r.duals.start, r.least / 2.0)
+        or (_all_demand(r.instance) and not below(literal_start(r.instance), r.least / 2.0))
     ]
     none, slow = never_done(), late_job(1, 10, 10)
     policy = Oasis(floor=True)
@@ -387,16 +388,24 @@ def initial_dual(context: Context) -> Finding:
         {
             "random instances": len(random),
             "with D_0 above OPT / 2": len(wrong),
-            "largest D_0 / OPT as printed": max(literal_start(r.instance) / r.least for r in random),
+            "largest D_0 / OPT as printed": max(
+                literal_start(r.instance) / r.least for r in random if _all_demand(r.instance)
+            ),
             "no job fits: D_0 as printed": literal_start(none),
             "slow job, with a floor on L: D_0": competitive.duals(slow, policy).start,
             "slow job: optimum": slow.jobs[0].utility(9),
             "slow job: earned with the floor": earned,
         },
         counterexample=example,
-        assumes="The optimum accepts a job, which the paper assumes in (35); without one D_0 > 0 = OPT.",
+        assumes="The optimum accepts a job, which the paper assumes in (35), and workers and parameter "
+        "servers demand something; else (25) and (26) are not defined.",
         remark="A floor on L, which keeps L from vanishing, gives up D_0 <= OPT / 2.",
     )
+
+
+def _all_demand(instance: AdmissionInstance) -> bool:
+    """Return whether every worker and parameter server demands something, so that (25) and (26) are defined."""
+    return all(job.worker_demand.sum() > 0.0 < job.server_demand.sum() for job in instance.jobs)
 
 
 def literal_start(instance: AdmissionInstance) -> float:
