@@ -829,9 +829,8 @@ def figure_6(context: Context) -> Finding:
         for f in factors
     ]
     return study.finding(
-        "Scaling U / L down instead of up changes what OASiS earns by a few per cent, in either direction; "
-        "runs do not "
-        "decide the sign.",
+        "Scaling U / L down instead of up changes what OASiS earns by a few per cent; runs do not decide "
+        "the sign.",
         said,
         small=context.mode == "quick",
         title=f"Total utility of OASiS with U / L at a percentage of its value, T = {T}, {machines} + "

@@ -27,6 +27,7 @@ from .cases import (
     hand_run,
     late_job,
     never_done,
+    one_machine,
     other_resource,
     plain_job,
     rising_runs,
@@ -378,6 +379,9 @@ def initial_dual(context: Context) -> Finding:
         if not below(r.duals.start, r.least / 2.0)
         or (_all_demand(r.instance) and not below(literal_start(r.instance), r.least / 2.0))
     ]
+    alone = one_machine([(6.0, 6.0, 1.0)], origin="a job alone, of which D_0 is half of the optimum")
+    if not below(literal_start(alone), alone.jobs[0].utility(0) / 2.0):
+        wrong.append(alone)
     none, slow = never_done(), late_job(1, 10, 10)
     policy = Oasis(floor=True)
     earned = play(policy, slow).total
@@ -388,6 +392,7 @@ def initial_dual(context: Context) -> Finding:
         {
             "random instances": len(random),
             "with D_0 above OPT / 2": len(wrong),
+            "a job alone: D_0 / OPT as printed": literal_start(alone) / alone.jobs[0].utility(0),
             "largest D_0 / OPT as printed": max(
                 literal_start(r.instance) / r.least for r in random if _all_demand(r.instance)
             ),
@@ -398,13 +403,13 @@ def initial_dual(context: Context) -> Finding:
         },
         counterexample=example,
         assumes="The optimum accepts a job, which the paper assumes in (35), and workers and parameter "
-        "servers demand something; else (25) and (26) are not defined.",
+        "servers demand something; else (25), (26) are undefined.",
         remark="A floor on L, which keeps L from vanishing, gives up D_0 <= OPT / 2.",
     )
 
 
 def _all_demand(instance: AdmissionInstance) -> bool:
-    """Return whether every worker and parameter server demands something, so that (25) and (26) are defined."""
+    """Return whether all workers and parameter servers demand something; (25) and (26) divide by it."""
     return all(job.worker_demand.sum() > 0.0 < job.server_demand.sum() for job in instance.jobs)
 
 
