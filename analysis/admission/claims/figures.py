@@ -127,15 +127,12 @@ def ahead(study: Study, others: Sequence[Contender]) -> list[Statement]:
 
 def grows(study: Study, others: Sequence[Contender]) -> list[Statement]:
     """Say that the lead of OASiS is larger in the last setting than in the first."""
-    first, last = study.heads[0], study.heads[-1]
     return [
         Statement(
-            f"and leads {other.label} by more at {last} than at {first}",
-            study.samples(
-                lambda f, x=other.label: (f[OASIS.label] - f[x])[:, -1] - (f[OASIS.label] - f[x])[:, 0]
-            ),  # type: ignore[misc]
+            f"and leads {one.says.split()[-2]} by more at {study.heads[-1]} than at {study.heads[0]}",
+            {name: leads[:, -1] - leads[:, 0] for name, leads in one.samples.items()},
         )
-        for other in others
+        for one in ahead(study, others)
     ]
 
 
@@ -185,7 +182,7 @@ def figure_3(context: Context) -> Finding:
             Table(
                 f"Certified bound on the optimum, mean over {len(limits)} of the instances. {NOTE}",
                 tuple(study.heads),
-                (tuple(np.round(np.mean(limits, axis=0), 1).tolist()),),
+                (tuple(round(float(v), 1) for v in np.array(limits).mean(axis=0)),),
             ),
         ),
         figures=(

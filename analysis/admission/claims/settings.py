@@ -197,10 +197,10 @@ def seconds(context: Context) -> Finding:
     """Check the time per job."""
     sampled = seeds(context, 1, 2, 10)
     setup = Setup(context.pick(20, 60, 100), 100, 40, 40, fit="short")
-    rows = []
+    rows: list[tuple[str, float, float]] = []
     for policy in (Oasis(), OasisPrinted()):
         found = [seconds_per_job(policy, instance(setup, seed), policy_seed(seed)) for seed in sampled]
-        rows.append((policy.name, *(_up(float(f(found))) for f in (_median, _most))))
+        rows.append((policy.name, _up(_median(found)), _up(_most(found))))
     return Finding(
         holds_if(max(row[1] for row in rows) <= LIMIT, Verdict.UNDETERMINED),
         "A decision about a job took less than a second in the median, on the machine of this audit.",

@@ -595,7 +595,9 @@ def equivalence(context: Context) -> Finding:
     for seed in track(context, seeds(context, 5, 40, 200)):
         instance = few_jobs(seed)
         optimum = by_highs(instance, Budget(1e-9, None))
-        value, best = by_schedules(instance), instance.rewards(optimum.schedule).sum()
+        if optimum.schedule is None:
+            raise RuntimeError(f"seed {seed}: {optimum.method} found no schedule")
+        value, best = by_schedules(instance), float(instance.rewards(optimum.schedule).sum())
         values.append(value)
         if not (below(value, best) and below(best, value)):
             wrong.append(instance)
