@@ -129,10 +129,10 @@ def grows(study: Study, others: Sequence[Contender]) -> list[Statement]:
     """Say that the lead of OASiS is larger in the last setting than in the first."""
     return [
         Statement(
-            f"and leads {one.says.split()[-2]} by more at {study.heads[-1]} than at {study.heads[0]}",
+            f"and leads {other.label} by more at {study.heads[-1]} than at {study.heads[0]}",
             {name: leads[:, -1] - leads[:, 0] for name, leads in one.samples.items()},
         )
-        for one in ahead(study, others)
+        for other, one in zip(others, ahead(study, others), strict=True)
     ]
 
 
