@@ -57,7 +57,7 @@ class TestClaims:
             assert table.rows
             assert {len(row) for row in table.rows} == {len(table.columns)}, table.title
         texts = [found.headline, *map(str, found.numbers.items()), *map(str, found.tables)]
-        assert not [text for text in texts if re.search(r"\binf\b", text)]
+        assert not [text for text in texts if re.search(r"\binf\b|\bnan\b", text)]
         for figure in found.figures:
             assert figure.name.startswith("admission-")
             assert figure.svg.startswith("<svg")
