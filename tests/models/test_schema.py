@@ -56,11 +56,12 @@ def excused(message: str) -> bool:
     return any(re.search(pattern, message) for pattern in CANNOT_SAY.values())
 
 
-def places(node: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield every container and key of a document."""
-    for key in range(len(node)) if isinstance(node, list) else list(node) if isinstance(node, dict) else ():
+def places(node: Any, most: int | None = None) -> Iterator[tuple[Any, Any]]:
+    """Yield every container and key of a document, of lists so many entries at most."""
+    lists = range(len(node))[:most] if isinstance(node, list) else ()
+    for key in list(node) if isinstance(node, dict) else lists:
         yield node, key
-        yield from places(node[key])
+        yield from places(node[key], most)
 
 
 @st.composite
@@ -82,7 +83,7 @@ def documents(draw: st.DrawFn, name: str) -> Any:
 
 
 def complete(name: str) -> dict[str, Any]:
-    """Return a document with all optional fields."""
+    """Return a document with all optional fields, of two slots or jobs where it has several."""
     instance: Any = next(iter(find_kit(name).ordinary().values()))
     data: dict[str, Any] = json.loads(json.dumps(instance.to_dict()))
     if name.startswith("allocation"):
@@ -98,17 +99,16 @@ def complete(name: str) -> dict[str, Any]:
         data["announced"] = instance.announced.to_dict()
     if name == "placement":
         data["jobs"] = [job | {"estimate": job["duration"], "intensity": 0.5} for job in data["jobs"]]
+    data |= {key: data[key][:2] for key in ("arrivals", "path", "jobs") if key in data}
     assert refusal(name, data) == ""
     return data
 
 
 def faults(data: Any) -> Iterator[tuple[str, Any]]:
     """Yield the document with a single fault in every place, of lists in the first entries, and its name."""
-    for place in range(len([*places(data)])):
+    for place in range(len([*places(data, 1)])):
         changed = copy.deepcopy(data)
-        node, key = [*places(changed)][place]
-        if isinstance(node, list) and key:
-            continue
+        node, key = [*places(changed, 1)][place]
         whole = copy.copy(node)
         values = {f"{odd!r:.9}": odd for odd in ODD} | {"low": -1e60, "high": 1e60, "deeper": [node[key]]}
         for fault, value in values.items():
@@ -119,11 +119,6 @@ def faults(data: Any) -> Iterator[tuple[str, Any]]:
             yield f"{key}: missing", changed
             node |= whole | {"unknown": 1}
             yield f"{key}: unknown beside it", changed
-
-
-def short(data: Any) -> Any:
-    """Return a document whose lists of jobs and machines are short, so that it has few places."""
-    return data | {key: data[key][:2] for key in ("jobs",) if key in data}
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -148,7 +143,7 @@ def test_what_is_written_is_valid(name: str) -> None:
 
 @pytest.mark.parametrize("name", KINDS)
 def test_it_is_never_stricter_and_laxer_only_where_it_cannot_say(name: str) -> None:
-    @settings(max_examples=300)
+    @settings(max_examples=120)
     @given(documents(name))
     def check(data: Any) -> None:
         message, valid = refusal(name, data), VALIDATORS[name].is_valid(data)
@@ -162,25 +157,23 @@ def test_it_is_never_stricter_and_laxer_only_where_it_cannot_say(name: str) -> N
 def judged(name: str) -> list[tuple[str, str, str]]:
     """Return all single faults of a problem, the documents that have them, and what the reader says."""
     found = []
-    for fault, data in faults(short(complete(name))):
+    for fault, data in faults(complete(name)):
         text = json.dumps(data)
         found.append((fault, text, refusal(name, json.loads(text))))
     return found
 
 
-def differences(name: str, validator: Draft202012Validator) -> list[str]:
-    """List the single faults of which reader and schema think otherwise, and no reason excuses it."""
-    found = []
+def differences(name: str, validator: Draft202012Validator) -> Iterator[str]:
+    """Yield the single faults of which reader and schema think otherwise, and no reason excuses it."""
     for fault, text, message in judged(name):
         valid = validator.is_valid(json.loads(text))
         if valid == bool(message) and not (valid and excused(message)):
-            found.append(f"{fault}: {message}")
-    return found
+            yield f"{fault}: {message}"
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_single_faults_are_refused_by_both(name: str) -> None:
-    assert differences(name, VALIDATORS[name]) == []
+    assert list(differences(name, VALIDATORS[name])) == []
 
 
 @pytest.mark.parametrize(
@@ -219,4 +212,4 @@ def test_a_planted_fault_in_a_schema_is_found(name: str, path: str, change: dict
         node[key] = value
         if value is None:
             del node[key]
-    assert differences(name, Draft202012Validator(schema))
+    assert next(differences(name, Draft202012Validator(schema)), None)
