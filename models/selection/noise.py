@@ -39,7 +39,9 @@ def location_of(mean: np.ndarray, scale: np.ndarray) -> np.ndarray:
     for _ in range(200):
         middle = 0.5 * (low + high)
         below = clipped_mean(middle, scale) < mean
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
+        last, (low, high) = (low, high), (np.where(below, middle, low), np.where(below, high, middle))
+        if np.array_equal(last, (low, high)):  # no number is between the two any more
+            break
     found = np.where(scale == 0, mean, 0.5 * (low + high))
     return np.where(mean <= 0.0, -np.inf, np.where(mean >= 1.0, np.inf, found))
 

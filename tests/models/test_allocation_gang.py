@@ -1,5 +1,6 @@
 """Gang scheduling: the sound set, the printed set and its counterexamples, and the mixed-integer optimum."""
 
+from collections.abc import Callable
 from itertools import chain, product, repeat
 from pathlib import Path
 from types import SimpleNamespace
@@ -61,11 +62,12 @@ def gangs(draw: st.DrawFn, /, **limits: Any) -> AllocationGangInstance:
     return AllocationGangInstance(base, demand=demand, floor=floor, minimum=minimum)
 
 
-def given_tasks(instance: AllocationGangInstance, on: np.ndarray) -> float | None:
-    """The best value where exactly the tasks ``on`` are scheduled, declared afresh; None if impossible."""
+def values_of(instance: AllocationGangInstance) -> Callable[[np.ndarray], float | None]:
+    """The best value where exactly the given tasks are scheduled, declared afresh; None if impossible."""
     s = instance.setting
     n = instance.arrival_counts.astype(float)
     y = cp.Variable((max(1, s.shape[0]), s.kinds), nonneg=True)
+    on = cp.Parameter(max(1, len(s.task_port)), nonneg=True)
     zero = cp.Constant(0.0)
     limits, gain = [], zero
     for g in range(len(s.task_port)):
@@ -87,19 +89,24 @@ def given_tasks(instance: AllocationGangInstance, on: np.ndarray) -> float | Non
             paid.append(s.base.overhead[k] * total)
         gain -= n[port] * (cp.maximum(*paid) if len(paid) > 1 else paid[0])
     problem = cp.Problem(cp.Maximize(gain), limits)
-    problem.solve(solver="CLARABEL")
-    return float(problem.value) if problem.status.startswith("optimal") else None
+
+    def solve(choice: np.ndarray) -> float | None:
+        on.value = np.resize(choice, on.shape)
+        problem.solve(solver="CLARABEL")
+        return float(problem.value) if problem.status.startswith("optimal") else None
+
+    return solve
 
 
 def brute_force(instance: AllocationGangInstance) -> float:
     """The best value over all choices of tasks."""
     s = instance.setting
-    best = 0.0
+    best, value = 0.0, values_of(instance)
     for choice in product([0.0, 1.0], repeat=len(s.task_port)):
         on = np.array(choice)
         count = np.bincount(s.task_port, weights=on, minlength=s.ports)
         if ((count == 0) | (count >= s.minimum)).all():
-            best = max(best, given_tasks(instance, on) or 0.0)
+            best = max(best, value(on) or 0.0)
     return best
 
 
@@ -484,12 +491,12 @@ def test_no_allocation_of_a_leaf_is_above_the_bound_of_any_prices(
     instance, fixed, prices = leaf
     s, n = instance.setting, instance.arrival_counts
     bound = bound_of(presolve(s, n), fixed, prices).bound
-    best = None
+    best, solve = None, values_of(instance)
     for choice in product([0.0, 1.0], repeat=len(s.task_port)):
         on = np.array(choice)
         losing = (n == 0)[s.task_port]  # jobs that never come are left alone
         if allowed(instance, fixed, on) and not on[losing].any():
-            value = given_tasks(instance, on)
+            value = solve(on)
             best = value if best is None or (value is not None and value > best) else best
     if best is not None and best >= 0.0:
         assert bound >= best - 1e-6
