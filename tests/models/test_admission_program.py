@@ -27,7 +27,7 @@ from clairvoyant.models.admission.program import (
 )
 from clairvoyant.models.admission.schedule import Offer, Plan, Schedule, cheapest_schedule
 from clairvoyant.models.base import InputError
-from clairvoyant.models.program import PyomoProgram
+from clairvoyant.models.program import PyomoProgram, Solved
 from clairvoyant.testing.admission import instances
 
 SMALL = generate("tiny", 0)
@@ -150,23 +150,9 @@ def test_deadlines_and_cuts_hold_for_every_plan(instance: AdmissionInstance) -> 
     assert never == set(instance.never)
 
 
-@given(instances(max_jobs=3))
-@hypothesis_settings(max_examples=25, deadline=None)
-def test_given_schedules_earn_no_more_than_the_best_and_these_no_more_than_pooled(
-    instance: AdmissionInstance,
-) -> None:
-    assume(able(instance))
-    chosen = schedule_program(instance, plans(instance))
-    compact, pooled = compact_program(instance), pooled_program(instance)
-    values = [solved(program) for program in (chosen, compact, pooled)]
-    tolerance = 1e-6 * max(1.0, values[2])
-    assert values[0] <= values[1] + tolerance
-    assert values[1] <= values[2] + tolerance
-
-
-def read(program: PyomoProgram) -> Schedule:
+def scheduled(solution: Solved) -> Schedule:
     """The schedule that a solved compact program stands for."""
-    found = program.solve(gap=0.0).variables
+    found = solution.variables
     sides = []
     for name in ("y", "z"):
         counts = np.rint(found[name]).astype(np.int64)
@@ -177,16 +163,25 @@ def read(program: PyomoProgram) -> Schedule:
 
 @given(instances(max_jobs=3))
 @hypothesis_settings(max_examples=25, deadline=None)
-def test_a_solution_of_the_compact_program_is_a_schedule_of_its_value(instance: AdmissionInstance) -> None:
+def test_given_schedules_earn_no_more_than_the_best_which_is_a_schedule_and_this_no_more_than_pooled(
+    instance: AdmissionInstance,
+) -> None:
     assume(able(instance))
-    program = compact_program(instance)
-    schedule = read(program)
+    chosen = schedule_program(instance, plans(instance))
+    compact, pooled = compact_program(instance), pooled_program(instance)
+    found = compact.solve(gap=0.0)
+    assert found.value is not None
+    values = [solved(chosen), found.value, solved(pooled)]
+    schedule = scheduled(found)
     assert instance.violations(schedule) == []
-    assert float(instance.rewards(schedule).sum()) == pytest.approx(solved(program), rel=1e-6, abs=1e-6)
+    assert float(instance.rewards(schedule).sum()) == pytest.approx(found.value, rel=1e-6, abs=1e-6)
+    tolerance = 1e-6 * max(1.0, values[2])
+    assert values[0] <= values[1] + tolerance
+    assert values[1] <= values[2] + tolerance
 
 
 def test_schedules_of_the_optimum_give_the_optimum() -> None:
-    best = read(compact_program(SMALL))
+    best = scheduled(compact_program(SMALL).solve(gap=0.0))
     completions = SMALL.completions(best)
     parts = [Plan(i, int(completions[i]), 0.0, 0.0, best.of_job(i)) for i in best.jobs.tolist()]
     program = schedule_program(SMALL, [*plans(SMALL), *parts])

@@ -68,30 +68,25 @@ def exact(z: list[float], a: list[float], c: float) -> list[Fraction]:
 
 
 def assert_projects_exactly(row: Row) -> None:
-    z, _, c = row
+    z, a, c = row
     size = max(1.0, c, *z)  # rounding of tau is relative to the largest number that takes part
-    for got, want in zip(project_row(*row), exact(*row), strict=True):
+    setting = setting_of(a, c)
+    found = setting.project(np.array(z)[:, None])
+    assert setting.violations(found) == []
+    for got, want in zip(found[:, 0].tolist(), exact(*row), strict=True):
         assert abs(Fraction(got) - want) <= Fraction(size * len(z)) * Fraction(2) ** -48
 
 
 @given(rows(SIZES, POINTS))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_row_equals_rational_arithmetic(row: Row) -> None:
     assert_projects_exactly(row)
 
 
 @given(rows(EXTREMES, EXTREMES))
 @settings(max_examples=300, deadline=None)
-def test_row_from_1e_minus_12_to_1e12_equals_rational_arithmetic(row: Row) -> None:
+def test_row_from_1e_minus_12_to_1e12_is_feasible_and_equals_rational_arithmetic(row: Row) -> None:
     assert_projects_exactly(row)
-
-
-@given(rows(EXTREMES, EXTREMES))
-@settings(max_examples=300, deadline=None)
-def test_every_projection_is_feasible_whatever_the_scale(row: Row) -> None:
-    z, a, c = row
-    setting = setting_of(a, c)
-    assert setting.violations(setting.project(np.array(z)[:, None])) == []
 
 
 @pytest.mark.parametrize(

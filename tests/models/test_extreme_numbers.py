@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import clairvoyant as cv
@@ -193,6 +193,7 @@ def test_seeds_are_whole_and_bounded(problem: str, seed: Any) -> None:
 
 
 @pytest.mark.parametrize("problem", SMALL)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 10**6))
 def test_no_generator_makes_subnormal_numbers(problem: str, seed: int) -> None:
     data = api.generate(problem, size="tiny", seed=seed, **SMALL[problem]).to_dict()

@@ -260,7 +260,8 @@ def test_programs_give_the_optimum_of_enumeration(monkeypatch: pytest.MonkeyPatc
     inner()
 
 
-def test_more_kinds_than_an_array_has_dimensions() -> None:
+def test_more_kinds_than_an_array_has_dimensions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(knapsack, "TABLE_BYTES", 2**20)
     demand = np.array([[2] * 70, [1] * 70, [2] * 69 + [1]])
     setting = SelectionInstance(
         edges=[[0, 0], [0, 1], [0, 2]], demand=demand, capacity=[3] * 70, mean=[0] * 3, arrivals=[[1]]

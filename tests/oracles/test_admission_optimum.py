@@ -281,7 +281,7 @@ def test_the_entry_says_what_the_bound_rests_on() -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_small_utilities_do_not_end_with_nothing(method: str) -> None:
-    data = made().to_dict()
+    data = made(jobs=6, horizon=8).to_dict()
     for job in data["jobs"]:
         job["utility"]["priority"] = 1e-9
     assert offline(AdmissionInstance.from_dict(data), method=method).value > 0.0
