@@ -107,7 +107,7 @@ def truth(field: str, value: Any) -> bool:
 
 def interval(field: str, value: Any, high: float = math.inf) -> tuple[float, float]:
     """Return a pair (smallest, largest) of numbers from 0 to ``high``, or raise an InputError."""
-    first, last = (real(f"{field}[{i}]", v, 0.0, high) for i, v in enumerate(_pair(field, value)))
+    first, last = (real(f"{field}[{i}]", v, 0.0, high) for i, v in enumerate(pair(field, value)))
     if first > last:
         raise InputError(f"{field}: {value!r} does not increase")
     return first, last
@@ -115,13 +115,14 @@ def interval(field: str, value: Any, high: float = math.inf) -> tuple[float, flo
 
 def whole_interval(field: str, value: Any, high: float = math.inf) -> tuple[int, int]:
     """Return a pair (smallest, largest) of whole numbers from 0 to ``high``, or raise an InputError."""
-    first, last = (whole(f"{field}[{i}]", v, 0, high) for i, v in enumerate(_pair(field, value)))
+    first, last = (whole(f"{field}[{i}]", v, 0, high) for i, v in enumerate(pair(field, value)))
     if first > last:
         raise InputError(f"{field}: {value!r} does not increase")
     return first, last
 
 
-def _pair(field: str, value: Any) -> Sequence[Any]:
+def pair(field: str, value: Any) -> Sequence[Any]:
+    """Return a sequence of two, or raise an InputError."""
     if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != 2:
         raise InputError(f"{field}: {value!r} is not a pair (smallest, largest)")
     return value

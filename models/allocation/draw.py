@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..base import InputError
-from ..draw import choose, choose_some, real, streams, truth
+from ..draw import choose, choose_some, pair, real, streams, truth
 from ..sources import UNITS, MachineType, RequestClass, amount, shares
 from . import utility
 
@@ -44,6 +44,15 @@ FILLED = {
     "FPGA": Filling(tuple(range(5)), (1.0,) * 5, 3, "capacity uniform on 0 to 4"),
 }
 KINDS = (*UNITS, *FILLED)
+RANGES = {"CPU": (1, 128), "MEM": (2, 512), "GPU": (0, 64), "NPU": (0, 8), "TPU": (0, 8), "FPGA": (0, 4)}
+"""What the public code of the paper draws capacities and, before contention, requirements from."""
+
+
+def devices(units: tuple[float, float]) -> dict[str, tuple[float, str]]:
+    """Return size and description of one device of each real kind, from cores per CPU and GB per MEM."""
+    cores, memory = pair("units", units)
+    cores, memory = real("units[0]", cores, 1e-3, 1e6), real("units[1]", memory, 1e-3, 1e6)
+    return UNITS | {"CPU": (cores, f"{cores:g} core{'s' * (cores != 1)}"), "MEM": (memory, f"{memory:g} GB")}
 
 
 def kinds(names: Sequence[str], filled: bool) -> tuple[str, ...]:
@@ -101,7 +110,12 @@ def classes(rng: np.random.Generator, known: Sequence[RequestClass], ports: int)
     return [known[i] for i in chosen[:ports]]
 
 
-def capacity(rng: np.random.Generator, types: Sequence[MachineType], names: Sequence[str]) -> np.ndarray:
+def capacity(
+    rng: np.random.Generator,
+    types: Sequence[MachineType],
+    names: Sequence[str],
+    units: Mapping[str, tuple[float, str]],
+) -> np.ndarray:
     """Return c, shape (R, K): the real kinds in their units from the machine types, the others filled."""
     result = np.empty((len(types), len(names)))
     spare = {name: rng.random(len(types)) for name in FILLED}
@@ -112,11 +126,16 @@ def capacity(rng: np.random.Generator, types: Sequence[MachineType], names: Sequ
             sampled = np.searchsorted(share, spare[name], side="right")
             result[:, k] = np.array(fill.capacities)[np.minimum(sampled, len(share) - 1)]
         else:
-            result[:, k] = [amount(item, name) / UNITS[name][0] for item in types]
+            result[:, k] = [amount(item, name) / units[name][0] for item in types]
     return result
 
 
-def demand(rng: np.random.Generator, known: Sequence[RequestClass], names: Sequence[str]) -> np.ndarray:
+def demand(
+    rng: np.random.Generator,
+    known: Sequence[RequestClass],
+    names: Sequence[str],
+    units: Mapping[str, tuple[float, str]],
+) -> np.ndarray:
     """Return a at contention 1, shape (L, K): the real kinds from the request classes, the others filled."""
     result = np.empty((len(known), len(names)))
     spare = {name: rng.random(len(known)) for name in FILLED}
@@ -124,7 +143,25 @@ def demand(rng: np.random.Generator, known: Sequence[RequestClass], names: Seque
         if name in FILLED:
             result[:, k] = np.floor(spare[name] * (FILLED[name].tenths + 1)) / 10
         else:
-            result[:, k] = [amount(item, name) / UNITS[name][0] for item in known]
+            result[:, k] = [amount(item, name) / units[name][0] for item in known]
+    return result
+
+
+def uniform(
+    rng: np.random.Generator,
+    count: int,
+    names: Sequence[str],
+    units: Mapping[str, tuple[float, str]],
+    *,
+    whole: bool,
+) -> np.ndarray:
+    """Return amounts uniform on :data:`RANGES`, shape (count, K), in whole cores, GB and cards or in parts."""
+    spare = {name: rng.random(count) for name in RANGES}
+    result = np.empty((count, len(names)))
+    for k, name in enumerate(names):
+        low, high = RANGES[name]
+        found = low + spare[name] * (high - low + whole)
+        result[:, k] = (np.floor(found) if whole else found) / units.get(name, (1.0, ""))[0]
     return result
 
 

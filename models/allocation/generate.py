@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base import InputError, Origin
 from ..draw import choose, given, interval, real, takes, truth, whole
-from ..sources import UNITS, MachineType, RequestClass, sampled
+from ..sources import MachineType, RequestClass, sampled
 from . import draw, profile
 from .instance import LARGEST, AllocationInstance
 from .setting import Names
@@ -36,6 +36,10 @@ SIZES = {
 }
 
 
+UNIFORM = "uniform"
+"""Stands for machines and requests that no trace has, but the public code of the paper draws."""
+
+
 class DrawnOptions(TypedDict, total=False):
     """Options of both :func:`generate` and :func:`.trace.from_trace`, with their defaults."""
 
@@ -48,6 +52,8 @@ class DrawnOptions(TypedDict, total=False):
     overhead: Annotated[tuple[float, float] | None, None]
     kinds: Annotated[Sequence[str] | None, None]
     filled: Annotated[bool, True]
+    units: Annotated[tuple[float, float], (8.0, 64.0)]
+    integer: Annotated[bool, False]
 
 
 class GenerateOptions(DrawnOptions, total=False):
@@ -91,9 +97,13 @@ def generate(size: str = "default", seed: int = 0, **options: Unpack[GenerateOpt
     alpha, overhead
         (smallest, largest) utility scale and overhead beta; uniform in between.
     kinds
-        Device kinds, of CPU (in 8 cores), MEM (64 GB), GPU (cards), NPU, TPU, FPGA.
+        Device kinds, of CPU, MEM, GPU (cards), NPU, TPU, FPGA.
     filled
         Off: only kinds that are real in the traces (CPU, MEM, GPU).
+    units
+        Cores of one CPU device and GB of one MEM device, which the paper does not give.
+    integer
+        Round requirements up to whole devices, which Sec. 2.1 has them in.
     counts, fano
         Whether several jobs may arrive at a port at once, and the variance / mean of their number (1:
         Poisson).
@@ -102,11 +112,17 @@ def generate(size: str = "default", seed: int = 0, **options: Unpack[GenerateOpt
         "pai-2020", "google-2011", "gpu-2023 requests", "v2018 requests".
     machines, requests
         Sources of machine types ("pai-2020", "gpu-2023") and request classes ("gpu-2023", "v2018",
-        "dlrm-2025") in the profile.
+        "dlrm-2025") in the profile. Or both "uniform": no trace, but the ranges of the paper's public code.
     """
     plan = planned(size, seed, options)
     arrivals, arrived = _arrivals(plan, options)
     machines, requests = options["machines"], options["requests"]
+    source = f"synthetic ({size}, seed {plan.seed})"
+    everywhere = np.ones((plan.ports, plan.servers), dtype=bool)
+    if UNIFORM in (machines, requests):
+        if machines != requests:
+            raise InputError(f"machines: {machines!r} and requests {requests!r} are not both {UNIFORM!r}")
+        return assemble(plan, _uniform(plan), everywhere, arrivals, Origin(source, (), (arrived,)))
     types = sampled(draw.stream(plan.seed, "machines"), profile.machine_types(machines), plan.servers)
     classes = draw.classes(draw.stream(plan.seed, "requests"), profile.request_classes(requests), plan.ports)
     facts = profile.load()
@@ -114,9 +130,8 @@ def generate(size: str = "default", seed: int = 0, **options: Unpack[GenerateOpt
         f"types of {facts['machines'][machines]['source']} drawn by share",
         f"classes of {facts['requests'][requests]['source']} drawn by share",
     )
-    source = f"synthetic ({size}, seed {plan.seed})"
-    everywhere = np.ones((plan.ports, plan.servers), dtype=bool)
-    return assemble(plan, types, classes, everywhere, arrivals, Origin(source, real, (arrived,)))
+    sizes = measured(plan, types, classes)
+    return assemble(plan, sizes, everywhere, arrivals, Origin(source, real, (arrived,)))
 
 
 class Plan(NamedTuple):
@@ -144,43 +159,71 @@ def planned(size: str, seed: int, o: DrawnOptions) -> Plan:
     return Plan(seed, preset, ports, servers, density, contention, kinds, o)
 
 
-def assemble(
-    plan: Plan,
-    types: Sequence[MachineType],
-    classes: Sequence[RequestClass],
-    allowed: np.ndarray,
-    arrivals: np.ndarray,
-    origin: Origin,
-) -> AllocationInstance:
-    """Put an instance together from machine types, request classes and arrivals; the rest is drawn here.
+class Sizes(NamedTuple):
+    """Capacities c[server, kind] and requirements a[port, kind] at contention 1, with the names of both."""
 
-    ``origin`` says what is real of the capacities, of the demands and of more, and what is filled in the
-    arrivals; what is drawn here is added.
+    capacity: np.ndarray
+    demand: np.ndarray
+    servers: tuple[str, ...]
+    ports: tuple[str, ...]
+
+
+def measured(plan: Plan, types: Sequence[MachineType], classes: Sequence[RequestClass]) -> Sizes:
+    """Return the sizes of machine types and request classes; kinds that no trace has are filled."""
+    seed, kinds, units = plan.seed, plan.kinds, _units(plan)
+    return Sizes(
+        draw.capacity(draw.stream(seed, "filled capacity"), types, kinds, units),
+        draw.demand(draw.stream(seed, "filled demand"), classes, kinds, units),
+        tuple(f"{t.name}: {t.cpu:g} cores, {t.gpu:g} cards" for t in types),
+        tuple(f"{c.cpu:.3g} cores, {c.memory:.3g} GB, {c.gpu:g} cards" for c in classes),
+    )
+
+
+def _uniform(plan: Plan) -> Sizes:
+    """Draw sizes as the public code of the paper does."""
+    seed, kinds, units = plan.seed, plan.kinds, _units(plan)
+    return Sizes(
+        draw.uniform(draw.stream(seed, "filled capacity"), plan.servers, kinds, units, whole=True),
+        draw.uniform(draw.stream(seed, "filled demand"), plan.ports, kinds, units, whole=False),
+        (),
+        (),
+    )
+
+
+def _units(plan: Plan) -> dict[str, tuple[float, str]]:
+    return draw.devices(plan.options["units"])
+
+
+def assemble(
+    plan: Plan, sizes: Sizes, allowed: np.ndarray, arrivals: np.ndarray, origin: Origin
+) -> AllocationInstance:
+    """Put an instance together from sizes and arrivals; the rest is drawn here.
+
+    ``origin`` says what is real of the capacities, of the demands and of more (nothing where sizes are drawn
+    too), and what is filled in the arrivals; what is drawn here is added.
     """
     seed, kinds = plan.seed, plan.kinds
-    shape = (len(types), len(kinds))
+    shape = (len(sizes.capacity), len(kinds))
     low, high = interval("alpha", plan.options["alpha"])
     least, most = interval("overhead", given(plan.options["overhead"], plan.preset.overhead), 1.0)
-    capacity_is, demand_is, *more = origin.real
-    scarce = allowed.sum() / len(types)
+    scarce = allowed.sum() / shape[0]
+    demand = plan.contention * sizes.demand
+    whole_demand = truth("integer", plan.options["integer"])
     return AllocationInstance(
-        edges=draw.edges(draw.stream(seed, "graph"), allowed, round(plan.density * len(types))),
-        demand=plan.contention * draw.demand(draw.stream(seed, "filled demand"), classes, kinds),
-        capacity=draw.capacity(draw.stream(seed, "filled capacity"), types, kinds),
+        edges=draw.edges(draw.stream(seed, "graph"), allowed, round(plan.density * shape[0])),
+        demand=np.ceil(demand) if whole_demand else demand,
+        capacity=sizes.capacity,
         overhead=draw.stream(seed, "overhead").uniform(least, most, len(kinds)),
         utility_kind=draw.utilities(draw.stream(seed, "utility"), plan.options["utility"], shape),
         alpha=draw.stream(seed, "alpha").uniform(low, high, shape),
         arrivals=arrivals,
-        names=Names(
-            tuple(f"{c.cpu:.3g} cores, {c.memory:.3g} GB, {c.gpu:g} cards" for c in classes),
-            tuple(f"{t.name}: {t.cpu:g} cores, {t.gpu:g} cards" for t in types),
-            kinds,
-        ),
+        names=Names(sizes.ports, sizes.servers, kinds),
         origin=Origin(
             origin.source,
-            (*_real_columns(kinds, capacity_is, demand_is), *more),
+            (*_real_columns(plan, *origin.real[:2]), *origin.real[2:]),
             (
-                *_filled_columns(kinds),
+                *_filled_columns(plan, bool(origin.real)),
+                *(("demand: rounded up to whole devices",) if whole_demand else ()),
                 *((f"density (no more than {scarce:.3g} is allowed)",) if scarce < plan.density else ()),
                 "edges and utility and alpha and overhead: drawn",
                 *origin.filled,
@@ -213,16 +256,24 @@ def _rate(pattern: str, slots_per_day: int, slots: int) -> np.ndarray:
     return shape[np.arange(slots) % slots_per_day * 24 // slots_per_day]
 
 
-def _real_columns(names: Sequence[str], machines: str, requests: str) -> tuple[str, ...]:
-    """Describe the columns of the real kinds."""
-    units = "/".join(f"{name} ({UNITS[name][1]})" for name in names if name in UNITS)
-    return (f"capacity of {units}: {machines}", f"demand of {units}: {requests}") if units else ()
+def _real_columns(plan: Plan, machines: str = "", requests: str = "") -> tuple[str, ...]:
+    """Describe the columns of the real kinds, if there are any."""
+    known = _units(plan)
+    units = "/".join(f"{name} ({known[name][1]})" for name in plan.kinds if name in known)
+    return (f"capacity of {units}: {machines}", f"demand of {units}: {requests}") if machines and units else ()
 
 
-def _filled_columns(names: Sequence[str]) -> tuple[str, ...]:
-    """Describe the columns of the kinds that no trace has."""
+def _filled_columns(plan: Plan, measured: bool) -> tuple[str, ...]:
+    """Describe the columns of the kinds that no trace has, or of all if they are drawn."""
+    if measured:
+        return tuple(
+            f"{name} ({draw.FILLED[name].how}; demand uniform on 0 to {draw.FILLED[name].tenths} tenths)"
+            for name in plan.kinds
+            if name in draw.FILLED
+        )
+    units = {name: text for name, (_, text) in _units(plan).items()}
     return tuple(
-        f"{name} ({draw.FILLED[name].how}; demand uniform on 0 to {draw.FILLED[name].tenths} tenths)"
-        for name in names
-        if name in draw.FILLED
+        f"{name} (in {units.get(name, '1 device')}; capacity and demand uniform on {low} to {high})"
+        for name, (low, high) in draw.RANGES.items()
+        if name in plan.kinds
     )

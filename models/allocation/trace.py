@@ -11,7 +11,7 @@ from .. import ports
 from ..base import Origin
 from ..draw import real, takes, truth
 from . import draw
-from .generate import DrawnOptions, assemble, planned
+from .generate import DrawnOptions, assemble, measured, planned
 from .instance import AllocationInstance
 
 
@@ -61,7 +61,7 @@ def from_trace(folder: str | os.PathLike[str], **options: Unpack[TraceOptions]) 
         Probability with which each arrival is kept.
     clip
         Whether at most one job arrives at a port in a slot.
-    seed, utility, alpha, overhead, kinds, filled
+    seed, utility, alpha, overhead, kinds, filled, units, integer
         As in :func:`.generate.generate`.
     """
     machines, requests = options["machines"], options["requests"]
@@ -89,4 +89,4 @@ def from_trace(folder: str | os.PathLike[str], **options: Unpack[TraceOptions]) 
         tuple(f"arrivals: {change}" for change in changes),
     )
     allowed = ports.allowed(read.types, read.requests, options["constraints"])
-    return assemble(plan, read.types, read.requests, allowed, x, origin)
+    return assemble(plan, measured(plan, read.types, read.requests), allowed, x, origin)

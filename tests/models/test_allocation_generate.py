@@ -135,6 +135,40 @@ def test_only_filled_kinds_have_no_real_columns() -> None:
     assert instance.origin.real == ()
 
 
+def test_units_scale_cpu_and_mem_and_nothing_else() -> None:
+    usual, fine = generate("tiny", 3, kinds=draw.KINDS), generate("tiny", 3, kinds=draw.KINDS, units=(2, 16))
+    factor = np.array([4.0, 4.0, 1.0, 1.0, 1.0, 1.0])
+    assert np.allclose(fine.setting.demand, usual.setting.demand * factor, rtol=1e-12)
+    assert np.allclose(fine.setting.capacity, usual.setting.capacity * factor, rtol=1e-12)
+    assert fine.setting.alpha.tolist() == usual.setting.alpha.tolist()
+    assert fine.setting.edges.tolist() == usual.setting.edges.tolist()
+    assert "CPU (2 cores)/MEM (16 GB)" in str(fine.origin)
+    assert generate("tiny", 3, units=(8.0, 64.0), integer=False).digest() == generate("tiny", 3).digest()
+
+
+def test_integer_requirements_are_rounded_up() -> None:
+    whole, parts = generate(slots=0, integer=True), generate(slots=0)
+    assert whole.setting.demand.tolist() == np.ceil(parts.setting.demand).tolist()
+    assert "demand: rounded up to whole devices" in str(whole.origin)
+    assert whole.setting.capacity.tolist() == parts.setting.capacity.tolist()
+
+
+def test_uniform_amounts_fill_the_ranges_of_the_public_code() -> None:
+    drawn: dict[str, Any] = {"machines": "uniform", "requests": "uniform", "units": (1.0, 1.0)}
+    s = generate(slots=0, servers=4000, ports=300, density=20.0, contention=0.4, **drawn).setting
+    low, high = np.array(list(draw.RANGES.values()), dtype=float).T
+    assert s.names.kinds == tuple(draw.RANGES)
+    assert (s.capacity.min(axis=0) == low).all()
+    assert (s.capacity.max(axis=0) == high).all()
+    assert np.abs(s.capacity.mean(axis=0) / ((low + high) / 2) - 1.0).max() < 0.05
+    assert (s.capacity == np.floor(s.capacity)).all()
+    assert ((s.demand >= 0.4 * low) & (s.demand <= 0.4 * high)).all()
+    assert (s.demand != np.floor(s.demand)).any()
+    text = str(generate("tiny", **drawn).origin)
+    assert "CPU (in 1 core; capacity and demand uniform on 1 to 128)" in text
+    assert "alibaba" not in text
+
+
 # --- determinism and common random numbers ------------------------------------------------------------------
 
 
@@ -312,6 +346,11 @@ def test_a_daily_pattern_follows_the_profile() -> None:
     ("arguments", "message"),
     [
         ({"size": "huge"}, "size: 'huge' is not one of tiny, default, large"),
+        ({"units": (0, 64)}, r"units\[0\]: 0 is not at least 0.001"),
+        ({"units": 8.0}, r"units: 8\.0 is not a pair"),
+        ({"integer": 1}, "integer: 1 is neither true nor false"),
+        ({"machines": "uniform"}, "machines: 'uniform' and requests 'gpu-2023' are not both 'uniform'"),
+        ({"requests": "uniform"}, "machines: 'pai-2020' and requests 'uniform' are not both 'uniform'"),
         ({"seed": -1}, "seed: -1 is not a whole number of at least 0"),
         ({"seed": 1.5}, r"seed: 1\.5 is not a whole number"),
         ({"seed": True}, "seed: True is not a whole number"),
