@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from ...models.allocation.generate import generate
 from ...models.allocation.instance import AllocationInstance
-from ..claim import Claim, Table
-from . import evaluation, gangs, projection, theory
-
-CLAIMS: list[Claim] = [*projection.CLAIMS, *theory.CLAIMS, *gangs.CLAIMS, *evaluation.CLAIMS]
+from ..claim import Table
+from .claims import CLAIMS as CLAIMS
 
 
 def describe(instance: AllocationInstance) -> tuple[object, ...]:

@@ -26,7 +26,6 @@ STEPS = (
     "FAIRNESS divides a server among the ports that have jobs, (literal) among all its ports"
 )
 
-statement_table = partial(experiments.statement_table, note=WHO_SEES)
 grid = partial(experiments.grid, digits=0, note=f"{WHO_SEES}. {STEPS}.")
 curves = partial(experiments.curves, problem="allocation", note=WHO_SEES)
 bars = partial(experiments.bars, problem="allocation", note=WHO_SEES)
@@ -46,6 +45,10 @@ class Setup:
     utility: str = "mix"
     overhead: tuple[float, float] | None = None
     filled: bool = True
+    units: tuple[float, float] = (8.0, 64.0)
+    integer: bool = False
+    machines: str = "pai-2020"
+    requests: str = "gpu-2023"
 
 
 @dataclass(frozen=True)

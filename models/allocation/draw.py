@@ -155,7 +155,7 @@ def uniform(
     *,
     whole: bool,
 ) -> np.ndarray:
-    """Return amounts uniform on :data:`RANGES`, shape (count, K), in whole cores, GB and cards or in parts."""
+    """Return amounts uniform on :data:`RANGES`, shape (count, K), in whole cores, GB, cards or in parts."""
     spare = {name: rng.random(count) for name in RANGES}
     result = np.empty((count, len(names)))
     for k, name in enumerate(names):

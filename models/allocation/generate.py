@@ -260,7 +260,9 @@ def _real_columns(plan: Plan, machines: str = "", requests: str = "") -> tuple[s
     """Describe the columns of the real kinds, if there are any."""
     known = _units(plan)
     units = "/".join(f"{name} ({known[name][1]})" for name in plan.kinds if name in known)
-    return (f"capacity of {units}: {machines}", f"demand of {units}: {requests}") if machines and units else ()
+    return (
+        (f"capacity of {units}: {machines}", f"demand of {units}: {requests}") if machines and units else ()
+    )
 
 
 def _filled_columns(plan: Plan, measured: bool) -> tuple[str, ...]:

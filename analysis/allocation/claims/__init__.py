@@ -1,0 +1,16 @@
+"""Claims of the OGASched paper: the projection, the regret, gangs, every table and figure, and our own."""
+
+from __future__ import annotations
+
+from ...claim import Claim
+from . import figures, gangs, ours, projection, steps, tables, theory
+
+CLAIMS: list[Claim] = [
+    *projection.CLAIMS,
+    *theory.CLAIMS,
+    *gangs.CLAIMS,
+    *tables.CLAIMS,
+    *steps.CLAIMS,
+    *figures.CLAIMS,
+    *ours.CLAIMS,
+]
