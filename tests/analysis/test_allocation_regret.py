@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 
-from clairvoyant.analysis.allocation import regret, theory
-from clairvoyant.analysis.allocation.projection import row
+from clairvoyant.analysis.allocation import regret
+from clairvoyant.analysis.allocation.claims import theory
+from clairvoyant.analysis.allocation.claims.projection import row
 from clairvoyant.analysis.allocation.worst_case import worst_case
 from clairvoyant.models.allocation import geometry
 from clairvoyant.models.allocation.generate import generate

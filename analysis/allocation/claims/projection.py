@@ -427,7 +427,7 @@ def _equation_9(context: Context) -> Finding:
         moved = zero.copy()
         moved[edge, kind] = step
         rise = s.evaluate(moved, arrivals)[0] / step
-        off = max(off, abs(rise - s.supergradient(zero, arrivals)[edge, kind]))
+        off = max(off, float(abs(rise - s.supergradient(zero, arrivals)[edge, kind])))
     return Finding(
         amended_if(kinks == 0 and off <= 1e-4, worst <= 1e-9, Verdict.UNDETERMINED),
         "The reward has kinks where two kinds tie in (10), as at y = 0; there (9) is a supergradient.",

@@ -12,7 +12,7 @@ from ....models.allocation.setting import Feedback, Observation
 from ....online.allocation import Ogasched
 from ...claim import Context, Finding, Register, Table, Verdict
 from ...experiments import lead, policy_seed, seeds, spread, track
-from ...study import Fact, Statement, Study, counted, judge, statements
+from ...study import Fact, Said, Statement, Study, counted, judge, statements
 from ..experiments import (
     CONSTANT,
     FAIRNESS,
@@ -26,7 +26,7 @@ from ..experiments import (
     rewards,
     with_step,
 )
-from .readings import CHOICES, LAB, OPEN, UNITS, by_step, earnings, finding, panels, verdict
+from .readings import CHOICES, LAB, OPEN, UNITS, Found, by_step, earnings, finding, panels, verdict
 
 claim = Register("allocation")
 
@@ -312,7 +312,7 @@ def _figure_4(context: Context) -> Finding:
         for family in ("mix", "reciprocal")
     }
     most = max(negative, key=lambda where: negative[where])
-    said = [
+    said: list[Said] = [
         Fact(
             "with a wrong step the reward is negative in many slots",
             f"{negative[most]:.0f} % of the slots at most ({most})",
@@ -366,7 +366,7 @@ def _figure_4(context: Context) -> Finding:
     )
 
 
-def _best(found: dict[str, np.ndarray], among: list[str]) -> np.ndarray:
+def _best(found: Found, among: list[str]) -> np.ndarray:
     """Return the rewards of the contender with the largest mean."""
     return found[max(among, key=lambda who: float(found[who].mean()))][:, 0]
 

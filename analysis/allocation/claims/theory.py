@@ -112,21 +112,6 @@ def adaptive_arrivals(instance: AllocationInstance, slots: int) -> np.ndarray:
 
 
 def _settings(count: int, seed: int) -> Iterator[AllocationInstance]:
-    """Yield two single rows, then small instances of all families and contention levels."""
-    families = (*utility.KINDS, "mix")
-    yield row([1.0, 1.0], 1.0)
-    yield row([1.0] * 20, 1.0)
-    for n in range(count - 2):
-        yield generate(
-            "tiny",
-            seed + n,
-            ports=2 + n % 4,
-            utility=families[n % len(families)],
-            contention=float((1, 3, 10)[n % 3]),
-        )
-
-
-def _settings(count: int, seed: int) -> Iterator[AllocationInstance]:
     """Yield two single rows, then small instances of all families and contention levels, whole demands."""
     families = (*utility.KINDS, "mix")
     yield row([1.0, 1.0], 1.0)
