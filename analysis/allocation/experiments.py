@@ -95,7 +95,7 @@ def with_step(eta0: float, decay: float) -> Contender:
     return Contender(f"eta0 = {eta0:g}, decay {decay:g}", partial(Ogasched, "decay", "fair", eta0, decay))
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=32)
 def instance(setup: Setup, seed: int) -> AllocationInstance:
     """Return the instance of a setup and an instance seed."""
     return generate(seed=seed, **asdict(setup))

@@ -139,6 +139,9 @@ def test_the_figures_behind_the_verdicts() -> None:
         assert line[3] == line[5]
 
 
+GRADIENT_NORMS = geometry.gradient_norms
+
+
 def _half(original: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *args: 0.25 * original(*args)
 
@@ -153,7 +156,7 @@ PLANTED = {
         "equation-22",
         geometry,
         "gradient_norms",
-        lambda s: _half(geometry_norms)(s) / 4.0,
+        lambda s: GRADIENT_NORMS(s) / 16.0,
     ),
     "a policy that does not learn": ("growth-in-slots", Ogasched, "learn", _lazy),
     "a policy that does not learn, over time": ("regret-over-time", Ogasched, "learn", _lazy),
@@ -179,7 +182,6 @@ PLANTED = {
         lambda z, *_: projection.Traced(1, len(z), False, z),
     ),
 }
-geometry_norms = geometry.gradient_norms
 
 
 @pytest.mark.parametrize("fault", PLANTED)

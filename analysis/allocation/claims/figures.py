@@ -173,8 +173,8 @@ def _figure_5(context: Context) -> Finding:
     }
     return finding(
         end,
-        "At the large scale OGASched trails in every reading: overhead is so low that dividing among the "
-        "jobs that are there wins.",
+        "At the large scale OGASched trails DRF and FAIRNESS in every reading; even the best stationary "
+        "decision trails FAIRNESS.",
         leads(end),
         title=f"Average reward per slot after {setup.slots} slots",
         figures=_time_curves("figure-5", study),

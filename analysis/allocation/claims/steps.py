@@ -97,8 +97,8 @@ def _eta0(context: Context) -> Finding:
     )
     return Finding(
         verdict(judged, context.mode == "quick"),
-        "The step of Table 1 is many times (26) in coarse units of CPU and MEM and a fraction of it in the "
-        "finest; neither always earns more.",
+        "The step of Table 1 is many times (26) in coarse units of CPU and MEM, and a fraction of it in the "
+        "finest.",
         {"instances": len(sampled), "horizon": horizon, **counted(judged)},
         tables=(
             statements(judged, UNITS, BEFORE),

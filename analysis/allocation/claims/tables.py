@@ -168,13 +168,13 @@ def _columns(context: Context, sampled: range) -> Study:
     shrink = context.pick(100, 40, 1)
     lengths = [slots // shrink for slots in HORIZONS]
     found: dict[str, dict[str, np.ndarray]] = {}
+    who = (*OGASCHED, *BASELINES)
     for name, turn in track(context, UNITS.items()):
-        others = [turn(replace(setup, slots=2000 // shrink)) for _, setup in COLUMNS[len(HORIZONS) :]]
-        found[name] = {}
-        for who in (*OGASCHED, *BASELINES):
-            first = by_horizon(who, turn(Setup()), sampled, lengths)
-            rest = [LAB.averages(who, setup, sampled) for setup in others]
-            found[name][who.label] = np.concatenate([first, np.stack(rest, axis=1)], axis=1)
+        columns = [{one.label: by_horizon(one, turn(Setup()), sampled, lengths) for one in who}]
+        for _, setup in COLUMNS[len(HORIZONS) :]:
+            here = turn(replace(setup, slots=2000 // shrink))
+            columns.append({one.label: LAB.averages(one, here, sampled)[:, None] for one in who})
+        found[name] = {one.label: np.concatenate([c[one.label] for c in columns], axis=1) for one in who}
     return Study(LAB, found, HEADS, sampled)
 
 
