@@ -26,7 +26,7 @@ from ..experiments import (
     rewards,
     with_step,
 )
-from .readings import CHOICES, LAB, OPEN, UNITS, Found, by_step, earnings, finding, panels, verdict
+from .readings import CHOICES, LAB, FINEST, OPEN, UNITS, Found, by_step, earnings, finding, panels, verdict
 
 claim = Register("allocation")
 
@@ -66,20 +66,21 @@ def constant_step(setup: Setup, seed: int) -> float:
     says="eta0 = 25 and decay 0.9999 tune the step around the value (26), and this serves the reward.",
     how="Whether the values of (26) in a run and those of Table 1 overlap, and the rewards of both and of "
     "D/(G sqrt T), over readings of the setting.",
-    choices=OPEN,
+    choices=(*OPEN, "and 1 % of a core, as the traces count"),
 )
 def _eta0(context: Context) -> Finding:
     sampled, horizon = seeds(context, 4, 8, 20), 2000
+    units = {**UNITS, **FINEST}
     few = context.pick(30, 60, 2000)
     setting = {"": Setup(slots=context.pick(40, 200, 2000))}
-    study = Study.run(context, LAB, (CONSTANT, PER_SLOT, TABLE_1), setting, sampled, UNITS)
+    study = Study.run(context, LAB, (CONSTANT, PER_SLOT, TABLE_1), setting, sampled, units)
     last = ETA0 * DECAY ** (horizon - 1)
     own = {
         name: np.array([own_steps(turn(Setup()), seed, few)[0] for seed in sampled])
-        for name, turn in UNITS.items()
+        for name, turn in units.items()
     }
     proven = {
-        name: np.array([constant_step(turn(Setup()), s) for s in sampled]) for name, turn in UNITS.items()
+        name: np.array([constant_step(turn(Setup()), s) for s in sampled]) for name, turn in units.items()
     }
     highest = {name: 100.0 * (np.nanmax(v, axis=1) / last - 1.0) for name, v in own.items()}
     lowest = {name: 100.0 * (1.0 - np.nanmin(v, axis=1) / ETA0) for name, v in own.items()}
@@ -90,10 +91,10 @@ def _eta0(context: Context) -> Finding:
     for who in (CONSTANT, PER_SLOT):
         gain = study.samples(lambda f, label=who.label: lead(f[TABLE_1.label], f[label])[:, 0])  # type: ignore[misc]
         said.append(Statement(f"the step of Table 1 earns more than {who.label}", gain, "%"))
-    judged = judge(said, UNITS)
+    judged = judge(said, units)
     sizes = tuple(
         (name, spread(proven[name], 3), spread(np.nanmedian(own[name], axis=1), 3), f"{ETA0:g} to {last:.1f}")
-        for name in UNITS
+        for name in units
     )
     return Finding(
         verdict(judged, context.mode == "quick"),
@@ -101,7 +102,7 @@ def _eta0(context: Context) -> Finding:
         "finest.",
         {"instances": len(sampled), "horizon": horizon, **counted(judged)},
         tables=(
-            statements(judged, UNITS, BEFORE),
+            statements(judged, units, BEFORE),
             Table(
                 f"Step sizes at T = {horizon}, 95 % half widths over {len(sampled)} instances. {BEFORE}",
                 ("units", "D/(G sqrt T)", "median of (26)", "Table 1"),
