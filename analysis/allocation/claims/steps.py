@@ -26,7 +26,7 @@ from ..experiments import (
     rewards,
     with_step,
 )
-from .readings import CHOICES, LAB, FINEST, OPEN, UNITS, Found, by_step, earnings, finding, panels, verdict
+from .readings import CHOICES, FINEST, LAB, OPEN, UNITS, Found, by_step, earnings, finding, panels, verdict
 
 claim = Register("allocation")
 
