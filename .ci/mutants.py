@@ -21,20 +21,16 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "reports" / "mutants.json"
 COPIED = (
-    "models",
-    "oracles",
-    "online",
-    "analysis",
-    "src",
-    "tests",
-    "examples",
-    "pyproject.toml",
-    "README.md",
+    *("models", "oracles", "online", "analysis", "src", "tests", "examples", "benchmarks", "docs", ".ci"),
+    *("pyproject.toml", "README.md", "CONTRIBUTING.md", "Makefile", "requirements.lock"),
 )
 """What tests and audits read."""
 
 LIMIT = 900
-"""Seconds after which a run that a fault has hung counts as one that noticed it."""
+"""Seconds after which a run is ended; then nothing is known, and it is to be repeated."""
+
+FOUND = 1
+"""The exit status of tests that fail, and of an audit with a verdict that is not the expected one."""
 
 
 class Mutant(NamedTuple):
@@ -76,9 +72,10 @@ def key(mutant: Mutant) -> str:
     """Return what a result depends on: the fault, and all source."""
     hasher = hashlib.sha256(json.dumps(mutant).encode())
     for part in COPIED:
-        files = (ROOT / part).rglob("*.py") if (ROOT / part).is_dir() else [ROOT / part]
+        files = (ROOT / part).rglob("*") if (ROOT / part).is_dir() else [ROOT / part]
         for path in sorted(files):
-            hasher.update(path.read_bytes())
+            if path.is_file() and "__pycache__" not in path.parts:
+                hasher.update(str(path.relative_to(ROOT)).encode() + path.read_bytes())
     return hasher.hexdigest()
 
 
@@ -112,31 +109,45 @@ def run(folder: Path, *command: str) -> tuple[int, str]:
 
 
 def forget(mutant: Mutant, folder: Path) -> None:
-    """Drop the compiled kernels of a problem: numba knows a kernel by its own file, not by those it calls."""
-    if "njit(" in (folder / mutant.file).read_text("utf-8"):
-        room = Path(mutant.file).parts[1]
-        for layer in ("models", "oracles", "online"):
-            for path in (folder / layer / room).rglob("*.nb[ic]"):
-                path.unlink()
+    """Drop the compiled kernels of a problem: they hold constants, and kernels, of other files."""
+    room = Path(mutant.file).parts[1]
+    for layer in ("models", "oracles", "online"):
+        for path in (folder / layer / room).rglob("*.nb[ic]"):
+            path.unlink()
+
+
+def ask(mutant: Mutant, folder: Path) -> tuple[tuple[int, str], tuple[int, str]]:
+    """Return the exit status and the last line of the tests, and of the audit of the claims."""
+    ids = [word for claim in mutant.claims.split() for word in ("--claim", claim)]
+    audit = ("-m", "clairvoyant", "audit", "--quick", "--workers", "1", "--out", str(folder / "reports"))
+    tests = ("-m", "pytest", "-x", "-q", "-p", "no:xdist", *mutant.tests.split())
+    return run(folder, *tests), run(folder, *audit, *ids)
 
 
 def judge(mutant: Mutant, folder: Path) -> dict[str, str | bool]:
-    """Plant a fault, ask the tests and the claims, and take it out again."""
+    """Plant a fault, ask the tests and the claims, and take it out again.
+
+    Raises
+    ------
+    RuntimeError
+        If tests or claims fail on the sound source, or cannot be run: then they show nothing.
+    """
+    for status, said in ask(mutant, folder):
+        if status != 0:
+            raise RuntimeError(f"{mutant.name}: without the fault: {said}")
     path = folder / mutant.file
     sound = path.read_text("utf-8")
     path.write_text(planted(mutant, folder), "utf-8")
     forget(mutant, folder)
     try:
-        status, said = run(folder, "-m", "pytest", "-x", "-q", "-p", "no:xdist", *mutant.tests.split())
-        ids = [word for claim in mutant.claims.split() for word in ("--claim", claim)]
-        audit = ("-m", "clairvoyant", "audit", "--quick", "--workers", "1", "--out", str(folder / "reports"))
-        found, noticed = run(folder, *audit, *ids)
+        (status, said), (found, noticed) = ask(mutant, folder)
     finally:
         path.write_text(sound, "utf-8")
         forget(mutant, folder)
-    if status not in (0, 1, 2, 124):  # 2: it could not even be imported
-        raise RuntimeError(f"{mutant.name}: the tests could not be run: {said}")
-    return {"killed": status != 0, "tests": said, "noticed": found != 0, "claims": noticed}
+    for known, what in ((status, said), (found, noticed)):
+        if known not in (0, FOUND):
+            raise RuntimeError(f"{mutant.name}: could not be run to the end ({known}): {what}")
+    return {"killed": status == FOUND, "tests": said, "noticed": found == FOUND, "claims": noticed}
 
 
 def main(names: list[str]) -> int:

@@ -13,6 +13,9 @@ from ..models.base import InputError
 
 Samples = npt.ArrayLike
 
+EXACT = 1e-12
+"""Relative differences below this are rounding."""
+
 
 class Band(NamedTuple):
     """A mean and the ends of its confidence interval, point by point; NaN ends where one sample is all."""
@@ -92,27 +95,32 @@ def prediction_interval(samples: Samples, confidence: float = 0.95) -> Interval:
 
 
 def p_of_mean(samples: Samples) -> float:
-    """Return the p value of a two-sided t test of the mean being 0; 1 for a single sample.
+    """Return the p value of a two-sided t test of the mean being 0; 1 for a single sample, and if all are 0.
 
-    Samples that are all equal leave no doubt: 0, also where they are all 0 and so are not positive.
+    Samples that are all equal, and not 0, leave no doubt: 0.
     """
     return _p_of_t(_finite("samples", samples), 0.0, 0.0)
 
 
-def p_of_next(samples: Samples, number: float) -> float:
-    """Return how likely one more sample is as far from the mean as a number; 1 for a single sample."""
-    return _p_of_t(_finite("samples", samples), number, 1.0)
+def p_of_next(samples: Samples, number: float, rounding: float = 0.0) -> float:
+    """Return how likely one more sample is as far from the mean as a number; 1 for a single sample.
+
+    The number may be off by ``rounding`` to either side.
+    """
+    return _p_of_t(_finite("samples", samples), number, 1.0, rounding)
 
 
-def _p_of_t(samples: np.ndarray, number: float, more: float) -> float:
+def _p_of_t(samples: np.ndarray, number: float, more: float, rounding: float = 0.0) -> float:
     from scipy import stats
 
     if samples.size < 2:
         return 1.0
-    away, error = abs(samples.mean() - number), samples.std(ddof=1) * np.sqrt(more + 1.0 / samples.size)
-    if error == 0.0:
-        return 1.0 if more and away == 0.0 else 0.0
-    return float(2.0 * stats.t.sf(away / error, samples.size - 1))
+    exact = EXACT * max(abs(samples).max(), abs(number))  # digits beyond these are rounding
+    away = max(0.0, abs(samples.mean() - number) - rounding)
+    error = samples.std(ddof=1) * np.sqrt(more + 1.0 / samples.size)
+    if away <= exact:
+        return 1.0
+    return float(2.0 * stats.t.sf(away / error, samples.size - 1)) if error > exact else 0.0
 
 
 def holm(p: Sequence[float]) -> list[float]:

@@ -18,13 +18,16 @@ import numpy as np
 
 from .claim import Context, Figure, Finding, Table, Verdict
 from .experiments import bars, curves, lead, spread, track
-from .statistics import holm, p_of_mean, p_of_next, prediction_interval
+from .statistics import holm, mean_interval, p_of_mean, p_of_next, prediction_interval
 
 LEVEL = 0.05
 """Of all tests of a claim together: the chance to decide any of them wrongly."""
 
 AS_IS = {"": lambda setup: setup}
 """The scenario of a text that leaves nothing open which a setup holds."""
+
+FEWEST = 3
+"""Runs without which nothing is said of a printed number."""
 
 WORDS = {True: "holds", False: "does not", None: "undecided"}
 
@@ -33,9 +36,9 @@ Scenarios = Mapping[str, Callable[[Any], Any]]
 
 
 class Test(NamedTuple):
-    """One test of a statement: its p value, what it says if that is small, and what it says otherwise."""
+    """One test of a statement: its p value (None: no test), what it says if that is small, and otherwise."""
 
-    p: float
+    p: float | None
     small: bool
     otherwise: bool | None
 
@@ -67,9 +70,9 @@ class Statement:
         return [Test(p_of_mean(c), bool(c.mean() > 0.0), None) for c in self._columns(scenario)]
 
     def found(self, scenario: str) -> str:
-        """Return mean and half width, at the worst place where there are several."""
+        """Return mean and half width, at the place where the interval ends lowest."""
         columns = self._columns(scenario)
-        worst = int(np.argmin([column.mean() for column in columns]))
+        worst = int(np.argmin([_lower_end(column) for column in columns]))
         text = f"{spread(columns[worst], self.digits, True)} {self.unit}".strip()
         return f"{text} ({self.places[worst]})" if self.places else text
 
@@ -86,13 +89,18 @@ class Printed(Statement):
     ----------
     number
         The number; its samples are our runs, shape (seeds,).
+    rounding
+        By how much it may be off because it is rounded.
     """
 
     number: float = 0.0
+    rounding: float = 0.0
 
     def tests(self, scenario: str) -> list[Test]:
-        """Return one test: whether the number could be one more sample."""
-        return [Test(p_of_next(self.samples[scenario], self.number), False, True)]
+        """Return one test: whether the number could be one more sample; of few samples nothing is said."""
+        samples = self.samples[scenario]
+        agrees = True if len(samples) >= FEWEST else None
+        return [Test(p_of_next(samples, self.number, self.rounding), False, agrees)]
 
     def found(self, scenario: str) -> str:
         """Return the interval in which one more run lies."""
@@ -110,8 +118,8 @@ class Fact:
     agrees: bool | None
 
     def tests(self, _scenario: str) -> list[Test]:
-        """Return no test, but what is known."""
-        return [Test(1.0, False, self.agrees)]
+        """Return no test, but what is known: it takes part in no family."""
+        return [Test(None, False, self.agrees)]
 
     def found(self, _scenario: str) -> str:
         """Return what was found."""
@@ -138,16 +146,25 @@ def judge(said: Sequence[Said], scenarios: Iterable[str] = ("",)) -> list[Judged
     """Judge statements together: all their tests, in all scenarios, are one family, corrected after Holm."""
     names = list(scenarios)
     tests = [[one.tests(name) for name in names] for one in said]
-    adjusted = iter(holm([test.p for row in tests for cell in row for test in cell]))
+    family = [test.p for row in tests for cell in row for test in cell if test.p is not None]
+    adjusted = iter(holm(family))
     result = []
     for one, row in zip(said, tests, strict=True):
         signs = []
         for cell in row:
-            decided = [test.small if next(adjusted) <= LEVEL else test.otherwise for test in cell]
+            decided = [
+                test.small if test.p is not None and next(adjusted) <= LEVEL else test.otherwise
+                for test in cell
+            ]
             signs.append(False if False in decided else None if None in decided else True)
         found = tuple(one.found(name) for name in names)
         result.append(Judged(one.says, found, tuple(signs), _word(signs)))
     return result
+
+
+def _lower_end(samples: np.ndarray) -> float:
+    mean, low, _ = mean_interval(samples)
+    return mean if np.isnan(low) else low
 
 
 def _word(signs: Sequence[bool | None]) -> str:
@@ -166,6 +183,14 @@ def settled(judged: Iterable[Judged]) -> Verdict:
     if "against" in words:
         return Verdict.NOT_REPRODUCED
     return Verdict.UNDETERMINED if "depends" in words or "holds" not in words else Verdict.HOLDS
+
+
+def all_of_it(judged: Iterable[Judged]) -> Verdict:
+    """Return the verdict on a claim of several parts, which holds only if all of them are decided and do."""
+    words = {one.word for one in judged}
+    if "against" in words:
+        return Verdict.NOT_REPRODUCED
+    return Verdict.HOLDS if words == {"holds"} else Verdict.UNDETERMINED
 
 
 def statements(judged: Sequence[Judged], scenarios: Iterable[str], note: str) -> Table:

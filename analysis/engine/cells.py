@@ -12,6 +12,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, entry_points, version
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from ...models.base import ClairvoyantError
 
@@ -141,10 +142,15 @@ def hash_of(files: Iterable[Path], root: Path) -> str:
 
 
 def source_of_module(name: str) -> str:
-    """Return a hash of the source of the package that a loaded module is in, or of its own file."""
+    """Return a hash of the source of the package that a loaded module is in, or of its own file.
+
+    What was typed in, and lies in no file, is known by nothing: it is another one each time.
+    """
     package = getattr(sys.modules.get(name.partition(".")[0]), "__file__", None)
     if package is not None and Path(package).name == "__init__.py":
         root = Path(package).resolve().parent
         return hash_of((path for path in root.rglob("*") if path.suffix in SOURCE), root)
     place = getattr(sys.modules[name], "__file__", None)
-    return "" if place is None else hash_of([Path(place)], Path(place).parent)
+    if place is None or not Path(place).is_file():
+        return uuid4().hex
+    return hash_of([Path(place)], Path(place).parent)

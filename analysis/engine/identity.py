@@ -11,9 +11,12 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
+
+import numpy as np
 
 from ...models.base import Instance
 from ...online.base import Policy
@@ -113,21 +116,28 @@ def told_of_optimum(optimum: Optimum[Any]) -> dict[str, Any]:
 
 
 def settings_of(policy: Any) -> list[Any]:
-    """Return the class of a policy and all its settings; of a file that one names, what it holds."""
+    """Return the class of a policy and all its settings; of a file that one names, what it holds.
+
+    The settings of a policy that is no dataclass are all that its object holds.
+    """
     found: list[Any] = [type(policy).__module__, type(policy).__qualname__]
-    for field in dataclasses.fields(policy) if dataclasses.is_dataclass(policy) else ():
-        if not field.init:
-            continue
-        value = getattr(policy, field.name)
+    if dataclasses.is_dataclass(policy):
+        names = [field.name for field in dataclasses.fields(policy) if field.init]
+    else:
+        names = sorted(getattr(policy, "__dict__", {}))
+    for name in names:
+        value = getattr(policy, name)
         held = Path(value) if isinstance(value, str | os.PathLike) else None
         if held is not None and held.is_file():
             value = hash_of([held], held.parent)
-        found.append([field.name, _told(value)])
+        found.append([name, _told(value)])
     return found
 
 
 def _told(value: Any) -> Any:
-    """Return a value if JSON can hold it as it is, else how it is written."""
+    """Return a value if JSON can hold it as it is, else how it is written; of an array all of it."""
+    if isinstance(value, np.ndarray):
+        return [value.dtype.str, list(value.shape), sha256(np.ascontiguousarray(value).tobytes()).hexdigest()]
     return value if isinstance(value, int | float | str | None) else repr(value)
 
 

@@ -24,7 +24,7 @@ from ...models import stopwatch
 from ...models.base import InputError, Instance
 from ...online.base import Policy
 from ...online.play import Run, play
-from ...oracles.base import Optimum, OracleEntry
+from ...oracles.base import Optimum, OracleEntry, WhyStopped
 from .cells import Answer, Cell, State, key_of
 from .identity import (
     PLAYED,
@@ -139,20 +139,29 @@ def optimum_of(
     reduce
         What is kept, from the instance and its optimum; by default what a sweep keeps, see
         :func:`.identity.told_of_optimum`.
+
+    What a time limit has ended is not kept: on another day it would be another one.
     """
+    hurried = False
 
     def compute() -> tuple[Data, Data]:
+        nonlocal hurried
         optimum = entry.function(instance, **options)
+        hurried = optimum.why_stopped is WhyStopped.TIME_LIMIT
         told = told_of_optimum(optimum)
         return told, told if reduce is None else reduce(instance, optimum)
+
+    def lasting() -> bool:
+        """Return whether the clock of a busy machine had no part in it."""
+        return not hurried
 
     if _session.get() is None:
         return compute()[1]
     parts = parts_of_optimum(name, entry.function, options, type(instance))
     key = key_for(SOLVED, instance.problem, instance.digest(), parts)
     if reduce is None:
-        return _kept(key, f"{name} of", instance, lambda: compute()[0])
-    return _reduced(key, f"{name} of", instance, reduce, compute)
+        return _kept(key, f"{name} of", instance, lambda: compute()[0], lasting)
+    return _reduced(key, f"{name} of", instance, reduce, compute, lasting)
 
 
 def result_of(function: Callable[..., Data], instance: Instance, *arguments: Any) -> Data:
@@ -180,27 +189,36 @@ def _reduced(
     instance: Instance,
     reduce: Callable[..., Data],
     compute: Callable[[], tuple[Data, Data]],
+    lasting: Callable[[], bool] = lambda: True,
 ) -> Data:
     """Return what is kept beside that which a sweep keeps under this key; both are kept when computed."""
 
     def compute_both() -> Data:
         begin = stopwatch.now()
         told, data = compute()
-        if _looked_up(key) is None:  # else it bears the name of the sweep that has found it
+        if lasting() and _looked_up(key) is None:  # else it bears the name of the sweep that has found it
             _hand(key, what, instance, told, stopwatch.now() - begin)
         return data
 
-    return _kept(key_of(of=key, by=source_of_function(reduce), form=FORM), what, instance, compute_both)
+    reduced = key_of(of=key, by=source_of_function(reduce), form=FORM)
+    return _kept(reduced, what, instance, compute_both, lasting)
 
 
-def _kept(key: str, what: str, instance: Instance, compute: Callable[[], Data]) -> Data:
-    """Return data by their key, from the store if they are there, else computed and handed over."""
+def _kept(
+    key: str,
+    what: str,
+    instance: Instance,
+    compute: Callable[[], Data],
+    lasting: Callable[[], bool] = lambda: True,
+) -> Data:
+    """Return data by their key, from the store if they are there, else computed and, if lasting, kept."""
     found = _looked_up(key)
     if found is not None:
         return found
     begin = stopwatch.now()
     data = compute()
-    _hand(key, what, instance, data, stopwatch.now() - begin)
+    if lasting():
+        _hand(key, what, instance, data, stopwatch.now() - begin)
     return data
 
 

@@ -25,7 +25,7 @@ from clairvoyant.analysis.admission import experiments as admission
 from clairvoyant.analysis.allocation import experiments as allocation
 from clairvoyant.analysis.claim import Claim, Context, Finding, Verdict
 from clairvoyant.analysis.engine import identity, kept
-from clairvoyant.analysis.engine.cells import Answer, Cell, State, source_of
+from clairvoyant.analysis.engine.cells import Answer, Cell, State, source_of, source_of_module
 from clairvoyant.analysis.engine.store import looking, open_store, read_rows
 from clairvoyant.analysis.placement import experiments as placement
 from clairvoyant.analysis.placement import measures
@@ -450,3 +450,47 @@ def test_one_worker_keeps_runs_too(
     assert audited("three") == first
     assert len(made) == 2
     assert any(damaged["key"] in message for message in caplog.messages)
+
+
+# What is not kept, and what is no dataclass
+
+
+@pytest.mark.parametrize(("limit", "kept_then"), [(0.0, 0), (None, 2)])
+def test_what_a_time_limit_has_ended_is_not_kept(limit: float | None, kept_then: int) -> None:
+    """On a machine with more to spare it would be another one."""
+    memory = Memory()
+    instance = placement.instance(FEW, 3)
+    entry = api.list_oracles("placement")["offline"]
+    with memory.open() as handed:
+        found = kept.optimum_of(
+            "offline",
+            entry,
+            instance,
+            {"time_limit": limit},
+            lambda _instance, optimum: {"why": optimum.why_stopped.value},
+        )
+    assert (found["why"] == "time limit") == (limit is not None)
+    assert len(handed) == kept_then
+
+
+class Plain:
+    """A policy that is no dataclass."""
+
+    def __init__(self, share: Any) -> None:
+        self.share = share
+
+
+def test_settings_of_any_class_and_all_of_an_array_count() -> None:
+    long = np.zeros(5000)
+    other = long.copy()
+    other[2500] = 1.0
+    found = [identity.settings_of(Plain(share)) for share in (1, 2, long, other)]
+    assert len({json.dumps(one) for one in found}) == 4
+    assert identity.settings_of(Plain(long.copy())) == found[2]
+
+
+def test_what_was_typed_in_is_known_by_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A notebook has no file whose hash would tell an edit."""
+    for place in (None, "<stdin>"):
+        monkeypatch.setattr(sys.modules["__main__"], "__file__", place, raising=False)
+        assert source_of_module("__main__") != source_of_module("__main__")

@@ -28,6 +28,7 @@ from clairvoyant.analysis.study import (
     Printed,
     Statement,
     Study,
+    all_of_it,
     judge,
     settled,
 )
@@ -83,7 +84,9 @@ def test_p_values_are_those_of_the_t_tests() -> None:
     assert [p_of_next(samples, end) for end in (low, high)] == pytest.approx([0.05, 0.05])
     assert mean_interval(samples).low > low
     assert (p_of_mean([1.0]), p_of_next([1.0], 7.0)) == (1.0, 1.0)
-    assert (p_of_mean([0.0, 0.0]), p_of_mean([2.0, 2.0])) == (0.0, 0.0)
+    assert (p_of_mean([0.0, 0.0]), p_of_mean([2.0, 2.0]), p_of_mean([0.1] * 10)) == (1.0, 0.0, 0.0)
+    assert (p_of_next([1 / 3] * 5, 0.333), p_of_next([1 / 3] * 5, 0.333, 0.0005)) == (0.0, 1.0)
+    assert p_of_next([0.1] * 10, 0.1) == p_of_next([0.7] * 6, 0.7) == 1.0
     assert (p_of_next([2.0, 2.0], 2.0), p_of_next([2.0, 2.0], 2.1)) == (1.0, 0.0)
 
 
@@ -108,7 +111,7 @@ def test_a_statement_needs_every_scenario(signs: tuple[bool | None, ...], word: 
 
 def test_a_statement_about_places_needs_every_place_and_names_the_worst() -> None:
     """One place that is clearly against refutes it; one that is open leaves it open."""
-    for columns, sign in (((PLUS, PLUS), True), ((PLUS, MINUS), False), ((PLUS, PLUS * 0.0), False)):
+    for columns, sign in (((PLUS, PLUS), True), ((PLUS, MINUS), False), ((PLUS, PLUS * 0.0), None)):
         one = Statement("s", {"": np.stack(columns, axis=1)}, "%", places=("here", "there"))
         (found,) = judge([one])
         assert found.signs == (sign,)
@@ -132,6 +135,25 @@ def test_a_printed_number_is_compared_with_one_more_run() -> None:
     assert mean_interval(samples[""]).high < 11.5
     assert [one.word for one in judge([inside])] == ["holds"]
     assert [one.word for one in judge([outside])] == ["against"]
+    assert judge([Printed("p", {"": np.array([1.0, 1.1])}, number=1.05)])[0].word == "undecided"
+
+
+def test_what_is_known_takes_no_part_in_the_family() -> None:
+    """Facts beside a statement leave its test as it is."""
+    samples = {"": np.array([1.0, 2.0, 0.5, 1.9, 0.3])}
+    facts = [Fact(str(i), "seen", agrees=True) for i in range(40)]
+    assert judge([Statement("s", samples), *facts])[0].word == "holds"
+
+
+def test_a_claim_of_several_parts_needs_all() -> None:
+    """One undecided part leaves it open; one that is against decides it."""
+    for words, verdict in (
+        (("holds", "holds"), Verdict.HOLDS),
+        (("holds", "undecided"), Verdict.UNDETERMINED),
+        (("against", "undecided"), Verdict.NOT_REPRODUCED),
+        (("holds", "depends"), Verdict.UNDETERMINED),
+    ):
+        assert all_of_it([Judged("s", ("",), (None,), word) for word in words]) is verdict
 
 
 @pytest.mark.parametrize(

@@ -40,29 +40,43 @@ def test_a_fault_that_stands_nowhere_is_refused(mutants: ModuleType, tmp_path: P
 
 @pytest.mark.parametrize(("statuses", "found"), [((0, 0), (False, False)), ((1, 1), (True, True))])
 def test_a_fault_is_taken_out_again_whoever_noticed(
-    mutants: ModuleType,
+    mutants: Any,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     statuses: tuple[int, int],
     found: tuple[bool, bool],
 ) -> None:
-    """It is there while tests and claims run, and compiled kernels that may hold it are dropped."""
+    """It is there while tests and claims run again, and compiled kernels that may hold it are dropped."""
     room = tmp_path / "models" / "a"
     room.mkdir(parents=True)
     source, stale = room / "k.py", room / "k.nbi"
     source.write_text("njit(x)\n")
-    answers, seen = iter(statuses), []
+    answers, seen = iter((0, 0, *statuses)), []
 
     def run(_folder: Path, *_command: str) -> tuple[int, str]:
         seen.append((source.read_text(), stale.exists()))
         stale.touch()
         return next(answers), ""
 
-    stale.touch()
     monkeypatch.setattr(mutants, "run", run)
     result = mutants.judge(mutants.Mutant("m", "models/a/k.py", "x", "y", "t", "c"), tmp_path)
     assert (result["killed"], result["noticed"]) == found
-    assert [text for text, _ in seen] == ["njit(y)\n"] * 2
-    assert seen[0][1] is False
+    assert [text for text, _ in seen] == ["njit(x)\n"] * 2 + ["njit(y)\n"] * 2
+    assert seen[2][1] is False
     assert source.read_text() == "njit(x)\n"
     assert not stale.exists()
+
+
+@pytest.mark.parametrize("statuses", [(1,), (0, 1), (0, 0, 2), (0, 0, 1, 124)])
+def test_what_cannot_be_run_shows_nothing(
+    mutants: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statuses: tuple[int, ...]
+) -> None:
+    """Tests that fail without the fault, that cannot be collected, or that take too long."""
+    source = tmp_path / "models" / "a" / "k.py"
+    source.parent.mkdir(parents=True)
+    source.write_text("x\n")
+    answers = iter((*statuses, *(0,) * 4))
+    monkeypatch.setattr(mutants, "run", lambda *_: (next(answers), "said"))
+    with pytest.raises(RuntimeError, match="said"):
+        mutants.judge(mutants.Mutant("m", "models/a/k.py", "x", "y", "t", "c"), tmp_path)
+    assert source.read_text() == "x\n"
