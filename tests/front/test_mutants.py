@@ -40,7 +40,7 @@ def test_a_fault_that_stands_nowhere_is_refused(mutants: ModuleType, tmp_path: P
 
 @pytest.mark.parametrize(("statuses", "found"), [((0, 0), (False, False)), ((1, 1), (True, True))])
 def test_a_fault_is_taken_out_again_whoever_noticed(
-    mutants: Any,
+    mutants: ModuleType,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     statuses: tuple[int, int],
@@ -69,7 +69,7 @@ def test_a_fault_is_taken_out_again_whoever_noticed(
 
 @pytest.mark.parametrize("statuses", [(1,), (0, 1), (0, 0, 2), (0, 0, 1, 124)])
 def test_what_cannot_be_run_shows_nothing(
-    mutants: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statuses: tuple[int, ...]
+    mutants: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statuses: tuple[int, ...]
 ) -> None:
     """Tests that fail without the fault, that cannot be collected, or that take too long."""
     source = tmp_path / "models" / "a" / "k.py"
