@@ -198,7 +198,7 @@ def _sweep(context: Context, of: str, levels: Sequence[Any], sampled: range, **f
 @claim(
     "figure-3",
     "Fig. 3, Sec. 4.2",
-    Verdict.NOT_REPRODUCED,
+    Verdict.UNDETERMINED,
     says="OGASched leads at every scale and contention; rewards grow with |R|, less with |L|, and fall with "
     "contention beyond 1.",
     how="Sweeps over servers, job types and contention over readings of the setting, with the stationary "
@@ -231,7 +231,8 @@ def _figure_3(context: Context) -> Finding:
     }
     return finding(
         by_level,
-        "Rewards do not fall when contention rises beyond 1: larger demands only widen what may be given.",
+        "Rewards do not fall with contention beyond 1 where samples decide; who leads at which scale "
+        "depends on units and step.",
         said,
         title=f"Average reward per slot over contention, {slots} slots",
         tables=(

@@ -42,8 +42,7 @@ def _looseness(context: Context) -> Finding:
     judged = judge([Statement("the bound is below the stationary optimum", below, "%")], below)
     return Finding(
         verdict(judged, context.mode == "quick"),
-        "At the default size the bound is below the whole optimum in coarse units of CPU and MEM, and above "
-        "it in some others.",
+        "The bound is below the stationary optimum in coarse units of CPU and MEM; in finer ones it may pass it.",
         {"instances": len(sampled), **counted(judged)},
         tables=(
             statements(judged, below, ""),
