@@ -350,10 +350,12 @@ def untrained_spread(context: Context) -> Finding:
         for at, (name, setup) in enumerate(places.items())
     ]
     judged = judge(said)
+    wide = [name for name, one in zip(places, judged, strict=True) if one.word == "holds"]
     amended = Verdict.HOLDS_AMENDED if settled(judged[1:]) is Verdict.HOLDS else Verdict.UNDETERMINED
     return Finding(
         Verdict.HOLDS if {one.word for one in judged} == {"holds"} else amended,
-        "On Medium and Large networks that never learned differ in JCT by more than DAS leads by in print.",
+        f"Networks that never learned surely differ in JCT by more than DAS leads by in print on: "
+        f"{', '.join(wide) or 'no cluster'}.",
         {"instances": len(sampled), "networks": len(blank)},
         tables=(
             statements(judged, [""], NOTE),

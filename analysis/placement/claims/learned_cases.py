@@ -28,7 +28,7 @@ from ..experiments import (
     optimum,
 )
 from ..measures import ratio
-from .evaluation import PRINTED_BUDGETS, seconds_per_decision
+from .evaluation import BUDGETS, seconds_per_decision
 from .model import eight_machines, figure_6a
 from .table_1 import INFERENCE, SLOWER
 from .trained import (
@@ -345,7 +345,7 @@ def decision_time(context: Context) -> Finding:
         sampled = instance(setup, seed)
         per_job = _seconds_per_job(who, sampled, seed)
         jct = 60.0 * outcomes(who, setup, [seed])[0].measures[JCT]
-        search = {one.label: _seconds_per_job(one, sampled, seed) for one in PRINTED_BUDGETS}
+        search = {one.label: _seconds_per_job(one, sampled, seed) for one in BUDGETS}
         share[cluster] = 100.0 * per_job / jct
         rows.append(
             (
@@ -368,7 +368,7 @@ def decision_time(context: Context) -> Finding:
         ]
     )
     times = ("DAS (ms)", "DAS in print (ms)", "here / in print", "DAS, share of the JCT (%)")
-    searches = (f"{who.label}, budget of Table 2 (ms)" for who in PRINTED_BUDGETS)
+    searches = (f"{who.label}, budget of Table 2 (ms)" for who in BUDGETS)
     return Finding(
         settled(judged),
         f"All decisions together take less than {NEGLIGIBLE:g} % of the mean JCT on "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from itertools import combinations, combinations_with_replacement
 from typing import Any, ClassVar
 
@@ -31,6 +32,7 @@ from ....oracles.base import Budget, WhyStopped
 from ....oracles.placement.exact import by_branch_and_bound
 from ...claim import Context, Finding, Register, Table, Verdict, amended_if, holds_if
 from ...experiments import curves, seeds, track
+from ...study import Statement, judge, settled, statements
 from ..measures import measures_of
 from .theory import LEVELS, MINUTE, by_keys, cluster, every_end, schedule_by, small_instance
 
@@ -295,6 +297,80 @@ def window_matters(context: Context) -> Finding:
         ),
         counterexample=tiny,
         remark="We take the oldest 64, the same for every policy.",
+    )
+
+
+# Sec. 3: no preemption
+
+
+def mean_time(submit: Sequence[float], takes: Sequence[float], cost: float | None) -> float:
+    """Return the mean completion time of jobs that have a cluster in turn, the shortest one first.
+
+    Parameters
+    ----------
+    submit
+        Times of submission, ascending.
+    takes
+        Durations.
+    cost
+        How much longer a job takes each time that it goes on after an interruption; with ``None``
+        jobs run to their end.
+    """
+    waiting: list[tuple[float, int]] = []
+    begun = [False] * len(takes)
+    now, total, arrived, running = 0.0, 0.0, 0, -1
+    while waiting or arrived < len(takes):
+        now = now if waiting else max(now, submit[arrived])
+        while arrived < len(takes) and submit[arrived] <= now:
+            heappush(waiting, (takes[arrived], arrived))
+            arrived += 1
+        left, job = heappop(waiting)
+        left += (cost or 0.0) * (begun[job] and job != running)
+        begun[job], running = True, job
+        until = np.inf if cost is None or arrived == len(takes) else submit[arrived]
+        if now + left > until:
+            heappush(waiting, (left - (until - now), job))
+            now = until
+        else:
+            now += left
+            total += now - submit[job]
+    return total / len(takes)
+
+
+@claim(
+    "preemption",
+    "Sec. 3",
+    Verdict.UNDETERMINED,
+    says="Jobs run to their end, as a scheduler that preempts them may bring extra overhead.",
+    how="Generated jobs that have the cluster in turn: shortest first, to their end, against shortest "
+    "remaining time first, where every interruption costs minutes.",
+    choices=("what an interruption costs: nothing to ten hours",),
+)
+def preemption(context: Context) -> Finding:
+    costs = (0.0, 1.0, 10.0, 60.0, 600.0)
+    sampled = seeds(context, 6, 20, 40)
+    samples = {f"{cost:g} min": np.zeros(len(sampled)) for cost in costs}
+    for row, seed in enumerate(track(context, sampled)):
+        jobs = generate("default", seed, jobs=200).jobs
+        takes = jobs.duration / (60.0 * TICKS)
+        submit = (jobs.submit * (takes.sum() / 0.8 / jobs.submit[-1])).tolist()
+        to_the_end = mean_time(submit, takes.tolist(), None)
+        for cost in costs:
+            preempting = mean_time(submit, takes.tolist(), cost)
+            samples[f"{cost:g} min"][row] = 100.0 * (preempting - to_the_end) / to_the_end
+    judged = judge([Statement("running to the end has less JCT than preempting", samples, "%")], samples)
+    signs = dict(zip(costs, judged[0].signs, strict=True))
+    better = max((cost for cost in costs if signs[cost] is False), default=0.0)
+    return Finding(
+        settled(judged),
+        f"Preemption surely pays in JCT up to {better:g} minutes per interruption, if durations are known; "
+        f"the paper gives no overhead.",
+        {"instances": len(sampled), "an interruption may cost (min)": better},
+        tables=(statements(judged, samples, ""),),
+        small=context.mode == "quick",
+        assumes="Every job needs the whole cluster; durations are known to both, and who preempts heeds no cost; "
+        "load 0.8.",
+        remark="That the free resources change all the time is no reason against preemption.",
     )
 
 
