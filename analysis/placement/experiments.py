@@ -18,10 +18,10 @@ from ...online.placement import POLICIES
 from ...online.play import Run
 from ...oracles.base import Optimum, WhyStopped
 from .. import experiments
-from ..claim import Table, Verdict
+from ..claim import Table
 from ..engine.kept import optimum_of, result_of, run_of
-from ..experiments import Statement, policy_seed, spread
-from ..statistics import Paired, paired
+from ..experiments import policy_seed, spread
+from ..statistics import Paired
 from .measures import measures, measures_of, queue_length
 
 NOTE = (
@@ -30,7 +30,6 @@ NOTE = (
 )
 """Stands in every table and caption."""
 
-statement_table = partial(experiments.statement_table, note=NOTE)
 curves = partial(experiments.curves, problem="placement", note=NOTE)
 bars = partial(experiments.bars, problem="placement", note=NOTE)
 
@@ -180,11 +179,6 @@ def samples(who: Contender, setup: Setup, sampled: Iterable[int], measure: str) 
     return np.array([outcome(who, setup, seed).measures[measure] for seed in sampled])
 
 
-def versus(a: Contender, b: Contender, setup: Setup, sampled: Sequence[int], measure: str) -> Paired:
-    """Compare two contenders on the same instances: a less b, in per cent of b."""
-    return relative(samples(a, setup, sampled, measure), samples(b, setup, sampled, measure))
-
-
 def excess(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return by how many per cent a is above b, instance by instance, so that every instance counts the same.
 
@@ -193,11 +187,6 @@ def excess(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """
     result: np.ndarray = 100.0 * (a - b) / b
     return result
-
-
-def relative(a: np.ndarray, b: np.ndarray) -> Paired:
-    """Compare positive paired samples: a less b, in per cent of b."""
-    return paired(excess(a, b), np.zeros(len(b)))
 
 
 def shown(found: Paired, digits: int = 1) -> str:
@@ -213,32 +202,6 @@ def p_value(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def less(found: Paired) -> bool | None:
-    """Return whether the first is less: False if it is more or always equal, ``None`` if it is undecided."""
-    sign = found.sign()
-    return None if sign is None else sign < 0
-
-
-def left_open(statements: Sequence[Statement]) -> str:
-    """Return in words how many statements the runs do not decide."""
-    count = sum(s.agrees is None for s in statements)
-    return f"Of {len(statements)} statements {count or 'none'} {'are' if count > 1 else 'is'} undecided here."
-
-
-def settled(statements: Sequence[Statement]) -> Verdict:
-    """Return "fails" if a statement fails, "holds" if all hold, "not checkable here" if that is open."""
-    signs = {s.agrees for s in statements}
-    if False in signs:
-        return Verdict.FAILS
-    return Verdict.NOT_CHECKABLE if None in signs or not signs else Verdict.HOLDS
-
-
-def everywhere(signs: Iterable[bool | None]) -> bool | None:
-    """Return what all of them say; ``None`` if they differ or one is undecided."""
-    different = set(signs)
-    return different.pop() if len(different) == 1 else None
-
-
 def measure_table(
     title: str, head: str, found: Mapping[str, Sequence[Mapping[str, float]]], digits: int = 1
 ) -> Table:
@@ -249,27 +212,6 @@ def measure_table(
     for label, runs in found.items():
         rows.append((label, *(spread(np.array([run[name] for run in runs]), digits) for name in names)))
     return Table(f"{title}, {count} instances, mean ± 95 % half width. {NOTE}", (head, *names), tuple(rows))
-
-
-def paired_table(
-    title: str, pairs: Iterable[tuple[Contender, Contender]], setup: Setup, sampled: Sequence[int]
-) -> Table:
-    """Return a comparison per pair: mean difference of JCT and fee in per cent, with p values."""
-    rows = []
-    for a, b in pairs:
-        cells = []
-        for measure in (JCT, FEE):
-            found = versus(a, b, setup, sampled, measure)
-            mean, low, high = found.difference
-            cells += [f"{mean:+.2f} [{low:+.2f}, {high:+.2f}]", p_value(found.p)]
-        rows.append((f"{a.label} - {b.label}", *cells))
-    columns = ("policies", "JCT (%)", "p (JCT)", "fee (%)", "p (fee)")
-    return Table(
-        f"{title}: mean difference with its 95 % interval (t) and p of the Wilcoxon signed-rank test, paired "
-        f"over {len(sampled)} instances. {NOTE}",
-        columns,
-        tuple(rows),
-    )
 
 
 def queue_over_time(

@@ -12,7 +12,7 @@ from clairvoyant.analysis.placement import experiments
 from clairvoyant.analysis.placement.claims import evaluation
 from clairvoyant.analysis.placement.experiments import FEE, FIFO_C, FIFO_FF, JCT, OURS, SJF_C, Setup
 from clairvoyant.analysis.placement.measures import measures
-from clairvoyant.analysis.statistics import Interval, Paired, paired
+from clairvoyant.analysis.statistics import Interval, paired
 from clairvoyant.analysis.study import Judged
 from clairvoyant.models.base import InputError
 from clairvoyant.models.placement.generate import generate
@@ -130,24 +130,6 @@ def test_swapping_the_two_turns_the_sign(pairs: list[tuple[int, int]]) -> None:
         assert one.p < 0.05 or one.equal
 
 
-def interval(low: float, high: float, p: float = 0.01) -> Paired:
-    return Paired(Interval((low + high) / 2, low, high), p, False)
-
-
-@pytest.mark.parametrize(
-    ("found", "below"),
-    [
-        (interval(-3, -1), True),
-        (interval(1, 3), False),
-        (interval(-1, 3), None),
-        (interval(-3, -1, p=0.2), None),
-        (Paired(Interval(0.0, 0.0, 0.0), 1.0, True), False),
-    ],
-)
-def test_less_needs_interval_and_test(found: Paired, below: bool | None) -> None:
-    assert experiments.less(found) is below
-
-
 def test_excess_counts_every_instance_the_same() -> None:
     found = experiments.excess(np.array([110.0, 2.0]), np.array([100.0, 1.0]))
     assert found.tolist() == pytest.approx([10.0, 100.0])
@@ -177,10 +159,3 @@ def test_who_is_ahead_has_the_lower_cost() -> None:
     found = evaluation.ahead(FIFO_C, FIFO_FF, {"": setup}, sampled)[""]
     ours, theirs = (experiments.samples(who, setup, sampled, JCT) for who in (FIFO_C, FIFO_FF))
     assert found.tolist() == pytest.approx((100.0 * (theirs - ours) / ours).tolist())
-
-
-def test_a_clearly_worse_policy_is_found_worse() -> None:
-    setup, sampled = Setup(40, rho=4.0), range(8)
-    assert experiments.less(experiments.versus(FIFO_FF, FIFO_FF, setup, sampled, JCT)) is False
-    mine = experiments.samples(FIFO_C, setup, sampled, JCT)
-    assert experiments.less(experiments.relative(mine, 1.5 * mine)) is True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from itertools import permutations
 
@@ -11,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clairvoyant.analysis.claim import Claim, Context, Finding
-from clairvoyant.analysis.placement.claims import model, table_1, theory
+from clairvoyant.analysis.placement.claims import CLAIMS, model, table_1, theory
+from clairvoyant.analysis.placement.claims.ledger import LEDGER
 from clairvoyant.models.placement import kernels
 from clairvoyant.models.placement.generate import generate
 from clairvoyant.models.placement.instance import PlacementInstance, taken_schedule
@@ -55,10 +57,43 @@ def test_same_seed_same_finding(name: str) -> None:
     assert check(name) == fresh(name)
 
 
-def test_ids_are_unique_and_name_the_problem() -> None:
-    ids = [claim.id for claim in CHECKED]
+def test_ids_are_unique_and_the_ledger_is_complete() -> None:
+    """It knows every claim of the paper, names no other, and leaves out no number."""
+    ids = [claim.id for claim in CLAIMS]
     assert len(set(ids)) == len(ids)
-    assert {claim.problem for claim in CHECKED} == {"placement"}
+    assert {claim.problem for claim in CLAIMS} == {"placement"}
+    named = {f"placement/{name}" for names in LEDGER.values() if isinstance(names, tuple) for name in names}
+    assert named == {claim.id for claim in CLAIMS if not claim.ours}
+    for pattern, most in (
+        (r"\((\d+)\)", 18),
+        (r"Figure (\d)", 7),
+        (r"Table (\d)", 3),
+        (r"Proposition (\d)", 2),
+        (r"Algorithm (\d)", 1),
+        (r"Footnote (\d)", 4),
+    ):
+        found = [int(m[1]) for item in LEDGER if (m := re.fullmatch(pattern, item))]
+        assert sorted(found) == list(range(1, most + 1)), pattern
+
+
+@pytest.mark.parametrize(
+    ("cost", "mean"),
+    [(None, (10 + 11) / 2), (0.0, (12 + 2) / 2), (3.0, (15 + 2) / 2)],
+    ids=["to the end", "free", "an interruption costs 3"],
+)
+def test_a_short_job_interrupts_a_long_one_by_hand(cost: float | None, mean: float) -> None:
+    assert model.mean_time([0.0, 1.0], [10.0, 2.0], cost) == pytest.approx(mean)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(1, 9)), min_size=1, max_size=6))
+def test_preempting_for_nothing_is_never_worse(jobs: list[tuple[int, int]]) -> None:
+    """The shortest remaining time first is optimal; where no job comes later, none is interrupted."""
+    submit, takes = (list(map(float, column)) for column in zip(*sorted(jobs), strict=True))
+    free, costly, to_the_end = (model.mean_time(submit, takes, cost) for cost in (0.0, 5.0, None))
+    assert free <= min(costly, to_the_end) + 1e-9
+    together = [0.0] * len(takes)
+    assert model.mean_time(together, takes, 5.0) == model.mean_time(together, takes, None)
 
 
 @pytest.mark.parametrize(
