@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clairvoyant.analysis.claim import Claim, Context, Verdict
+from clairvoyant.analysis.claim import Claim, Context
 from clairvoyant.analysis.placement import experiments
 from clairvoyant.analysis.placement.claims import evaluation
 from clairvoyant.analysis.placement.experiments import FEE, FIFO_C, FIFO_FF, JCT, OURS, SJF_C, Setup
 from clairvoyant.analysis.placement.measures import measures
 from clairvoyant.analysis.statistics import Interval, paired
-from clairvoyant.analysis.study import Judged
 from clairvoyant.models.base import InputError
 from clairvoyant.models.placement.generate import generate
 from clairvoyant.online.play import play
@@ -138,20 +137,6 @@ def test_excess_counts_every_instance_the_same() -> None:
 def test_printed_leads_by_hand() -> None:
     assert evaluation.printed_lead("DRF-FirstFit", 0, JCT) == pytest.approx(19.717, abs=1e-3)
     assert evaluation.printed_lead("Tetris", 2, FEE) == pytest.approx(3.690, abs=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("words", "comes_to"),
-    [
-        (["holds", "holds", "holds"], Verdict.HOLDS),
-        (["holds", "holds", "undecided"], Verdict.UNDETERMINED),
-        (["against", "holds", "holds"], Verdict.NOT_REPRODUCED),
-        (["holds", "holds", "against"], Verdict.NOT_REPRODUCED),
-        (["depends", "holds", "holds"], Verdict.UNDETERMINED),
-    ],
-)
-def test_a_claim_of_several_parts_needs_all(words: list[str], comes_to: Verdict) -> None:
-    assert evaluation.all_of_it([Judged("s", (), (), word) for word in words]) is comes_to
 
 
 def test_who_is_ahead_has_the_lower_cost() -> None:

@@ -96,8 +96,8 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 EXACT = {
-    "figure-5-history": Verdict.VACUOUS,
-    "case-affinity": Verdict.REFUTED,
+    "figure-5-history": Verdict.UNDETERMINED,
+    "case-affinity": Verdict.UNDETERMINED,
     "decision-time": Verdict.HOLDS,
     "learned-gap": Verdict.HOLDS,
 }
@@ -110,7 +110,7 @@ def test_claim_plays_and_has_the_form_of_a_claim(name: str) -> None:
     told: list[float] = []
     finding = BY_ID[name].find(Context("quick", 0, told.append))
     assert finding.verdict is EXACT.get(name, finding.verdict)
-    assert finding.small or name == "case-affinity"
+    assert finding.small
     assert finding.faults == []
     for table in finding.tables:
         assert table.rows
@@ -138,9 +138,7 @@ def test_one_training_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     for name, design in FILES.items():
         write(tmp_path, name, 0, design)
     monkeypatch.setattr(policies, "SHIPPED", tmp_path)
-    for name, one in BY_ID.items():
-        if name == "untrained-spread":
-            continue
+    for one in ALL:
         finding = one.find(Context())
         assert finding.verdict is Verdict.NOT_CHECKABLE
         assert "At least 2 trainings" in finding.headline
@@ -313,8 +311,7 @@ def versus(by_trace: tuple[float, float, float], trainings: tuple[float, float])
         (versus((-2, -3, -1), (-4, 0.5)), None),  # the trainings leave it open
         (versus((-2, -5, 1), (-3, -1)), None),  # the traces do
         (versus((2, 1, 3), (0.5, 4)), False),
-        (versus((0, -0.1, 0.1), (-0.2, 0.2)), False),  # no lead to speak of
-        (versus((0, -0.1, 0.1), (-0.4, 0.2)), None),
+        (versus((0, -0.1, 0.1), (-0.2, 0.2)), None),
         (versus((-0.1, -0.15, -0.05), (-0.2, -0.05)), True),  # small, but sure
         (Versus(Paired(Interval(0.0, 0.0, 0.0), 1.0, True), Interval(0.0, 0.0, 0.0), np.zeros(2)), False),
     ],
@@ -365,21 +362,6 @@ def test_comparing_with_itself_is_no_difference() -> None:
     assert trained.below(found) is False
     other = trained.compare(trained.alone(FIFO_C), trained.alone(FIFO_FF), Setup(40, rho=2.0), range(3), JCT)
     assert "trainings" not in str(other)
-
-
-@given(st.integers(0, 2**32 - 1))
-@settings(max_examples=20, deadline=None)
-def test_equal_networks_are_not_apart_whatever_the_instances(seed: int) -> None:
-    noise = np.random.default_rng(seed).normal(size=10)
-    same = np.tile(noise, (4, 1))
-    assert trained.width(same).tolist() == [0.0] * 10
-    assert trained.width(same + np.array([0.0, 3.0, 1.0, 2.0])[:, None]) == pytest.approx(np.full(10, 3.0))
-
-
-def test_the_width_of_noise_is_nothing_on_average() -> None:
-    rng = np.random.default_rng(0)
-    found = [trained.width(rng.normal(size=(10, 20))).mean() for _ in range(200)]
-    assert abs(np.mean(found)) < 4 * np.std(found) / np.sqrt(len(found))
 
 
 # --- Cases -------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from ....oracles.base import Optimum
 from ...claim import Context, Figure, Finding, Register, Table, Verdict
 from ...experiments import policy_seed, seeds, spread, track
 from ...plots import to_svg
-from ...study import Fact, Judged, Printed, Said, Statement, counted, judge, settled, statements
+from ...study import Fact, Judged, Printed, Said, Statement, all_of_it, counted, judge, settled, statements
 from ..experiments import (
     CLUSTERS,
     DRF_FF,
@@ -95,14 +95,6 @@ def said_of(judged: Iterable[Judged], word: str = "holds") -> int:
     return sum(one.word == word for one in judged)
 
 
-def all_of_it(judged: Sequence[Judged]) -> Verdict:
-    """Return the verdict on a claim of several parts, which holds only if all of them do."""
-    words = {one.word for one in judged}
-    if "against" in words:
-        return Verdict.NOT_REPRODUCED
-    return Verdict.HOLDS if words == {"holds"} else Verdict.UNDETERMINED
-
-
 def found(
     context: Context,
     headline: str,
@@ -174,8 +166,8 @@ def table_1_heuristics(context: Context) -> Finding:
     return found(
         context,
         f"{said_of(judged)} of {len(judged)} printed differences are within reach of one run of ours at "
-        f"every load and slowdown, {said_of(judged, 'depends')} at some, "
-        f"{said_of(judged, 'against')} at none.",
+        f"every load and slowdown, {said_of(judged, 'depends')} at some, {said_of(judged, 'against')} at "
+        f"none.",
         judged,
         where,
         sampled,
@@ -390,8 +382,8 @@ def sub_optimal(context: Context) -> Finding:
     judged = judge(said)
     return found(
         context,
-        f"{said_of(judged)} of {len(said)} heuristics of the paper surely miss "
-        f"the optimum of small instances more often than not.",
+        f"{said_of(judged)} of {len(said)} heuristics of the paper surely miss the optimum of small "
+        f"instances more often than not.",
         judged,
         [""],
         sampled,

@@ -15,11 +15,9 @@ import numpy as np
 
 from ...claim import Context, Figure, Finding, Register, Table, Verdict
 from ...experiments import spread
-from ...study import Statement, judge, settled, statements
-from ..experiments import CLUSTERS, FIFO_LB, HEURISTICS, JCT, NOTE, SJF_C, Contender, Setup, excess, instance
-from ..measures import above, measures_of
+from ..experiments import CLUSTERS, FIFO_LB, HEURISTICS, NOTE, SJF_C, Contender, Setup, excess, instance
+from ..measures import measures_of
 from .evaluation import LEVEL, MALO, MOSA, RATES
-from .table_1 import BASELINES, column
 from .trained import (
     ESTIMATES,
     FIFO,
@@ -51,7 +49,6 @@ from .trained import (
     untrained,
     values,
     versus_table,
-    width,
 )
 
 claim = Register("placement")
@@ -311,59 +308,6 @@ def _share_significant(
         difference = difference[difference != 0.0]
         count += bool(len(difference)) and float(stats.wilcoxon(difference).pvalue) < LEVEL
     return 100.0 * count / len(pairs)
-
-
-def _lead_in_print(cluster: int) -> float:
-    """Return by how many per cent DAS is below the best baseline in JCT on a cluster in Table 1."""
-    jct = column("jct", cluster)
-    return -above(jct["DAS"], min(jct[name] for name in BASELINES))
-
-
-def _width(group: Group, setup: Setup, sampled: Sequence[int]) -> np.ndarray:
-    """Return how far the worst training is above the best in JCT, in per cent of FIFO-Consolidate's."""
-    return width(excess(values(group, setup, sampled, JCT), values(FIFO, setup, sampled, JCT)[0]))
-
-
-@claim(
-    "untrained-spread",
-    "Table 1",
-    Verdict.HOLDS_AMENDED,
-    says="Networks of DAS that never learned are as far apart in JCT as DAS and the best baseline in Table "
-    "1.",
-    how="Seeds of the first weights. The worst and the best are chosen on one half of the traces and "
-    "compared on the other. Amended: on Medium and Large.",
-    extra=RL,
-    ours=True,
-)
-def untrained_spread(context: Context) -> Finding:
-    context = held_out(context)
-    sampled, places = traces(context, 8, 20), clusters(context)
-    blank = untrained("das", "untrained DAS", context.pick(3, 10, 20))
-    play_all(context, [(group, s) for s in places.values() for group in (blank, FIFO)], sampled)
-    said = [
-        Statement(
-            f"{name}: worst and best are further apart than {_lead_in_print(at):.1f} %, the lead of DAS in "
-            f"Table 1",
-            {"": _width(blank, setup, sampled) - _lead_in_print(at)},
-            "points beyond it",
-        )
-        for at, (name, setup) in enumerate(places.items())
-    ]
-    judged = judge(said)
-    wide = [name for name, one in zip(places, judged, strict=True) if one.word == "holds"]
-    amended = Verdict.HOLDS_AMENDED if settled(judged[1:]) is Verdict.HOLDS else Verdict.UNDETERMINED
-    return Finding(
-        Verdict.HOLDS if {one.word for one in judged} == {"holds"} else amended,
-        f"Networks that never learned surely differ in JCT by more than DAS leads by in print on: "
-        f"{', '.join(wide) or 'no cluster'}.",
-        {"instances": len(sampled), "networks": len(blank)},
-        tables=(
-            statements(judged, [""], NOTE),
-            *(level_table(name, [blank, FIFO], setup, sampled) for name, setup in places.items()),
-        ),
-        small=context.mode == "quick",
-        assumes="One training for every printed number, for all we know.",
-    )
 
 
 # --- Ours --------------------------------------------------------------------------------------------------

@@ -368,8 +368,8 @@ def preemption(context: Context) -> Finding:
         {"instances": len(sampled), "an interruption may cost (min)": better},
         tables=(statements(judged, samples, ""),),
         small=context.mode == "quick",
-        assumes="Every job needs the whole cluster; durations are known to both, and who preempts "
-        "heeds no cost. The load is 0.8.",
+        assumes="Every job needs the whole cluster; durations are known to both, and who preempts heeds no "
+        "cost. The load is 0.8.",
         remark="That the free resources change all the time is no reason against preemption.",
     )
 

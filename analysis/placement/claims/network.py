@@ -721,10 +721,11 @@ def rows_back(seen: list[list[int]], lag: int) -> Rows:
 @claim(
     "history-rows",
     "(9), (10)",
-    Verdict.REFUTED,
+    Verdict.UNDETERMINED,
     says="Past affinities, N x M, are values of the function whose values for the pending jobs are wanted.",
     how="Which jobs the rows of the window hold one and eight epochs later: two jobs for one GPU, and "
     "generated workloads under FIFO-Consolidate.",
+    choices=("whether a row is a place in the pending list, or what is known of the job in it",),
 )
 def history_rows(context: Context) -> Finding:
     lines = []
@@ -741,7 +742,7 @@ def history_rows(context: Context) -> Finding:
     tiny = windows(two_in_turn())
     one = rows_back(tiny, 1)
     return Finding(
-        holds_if(one.same == one.rows and min(line[3] for line in lines) == 100.0, Verdict.REFUTED),
+        holds_if(one.same == one.rows and min(line[3] for line in lines) == 100.0, Verdict.UNDETERMINED),
         "Rows of the window are other jobs an epoch later: jobs leave when they start, and those behind move "
         "up.",
         {
@@ -856,8 +857,9 @@ def zero_mean(context: Context) -> Finding:
         },
         assumes="Prior mean 0, as (1) and (13) are printed, on any sequence of states.",
         proof="Before the first action the mean is 0; if means are taken it stays 0, all machines are equal, "
-        "and placing by index is FirstFit.\n\nIf actions are sampled, negating the noise negates every "
-        "action. So every affinity has mean 0 given the states, and a machine is as likely first as last.",
+        "and placing by index is FirstFit.\n\nIf actions are sampled on a given sequence of states, negating "
+        "the noise negates every action: then every affinity has mean 0, and a machine is as likely first as "
+        "last.",
     )
 
 
@@ -986,7 +988,7 @@ def positions_claim(_context: Context) -> Finding:
     some = position_encoding(np.arange(200), HIDDEN)
     table = distances(some)
     steady = max(float(np.ptp(np.diagonal(table, k))) for k in range(1, 200))
-    least = lines[2][1]
+    least = lines[-1][1]
     return Finding(
         holds_if(least > 0.1 and steady < 1e-6, Verdict.REFUTED),
         "Any two of the first 20,000 positions have different encodings, and distances depend on the "

@@ -25,7 +25,7 @@ from ....online.play import play
 from ...claim import Context, Figure, Finding, Register, Table, Verdict, amended_if, holds_if
 from ...experiments import lead, policy_seed, seeds, spread, track
 from ...plots import name_axes, new_figure, to_svg
-from ...study import Statement, judge, settled, statements
+from ...study import Statement, all_of_it, judge, settled, statements
 from ..measures import gpu_ticks
 
 claim = Register("placement")
@@ -304,7 +304,7 @@ def lazy_fee(context: Context) -> Finding:
     "Appendix A",
     Verdict.HOLDS_AMENDED,
     says="Lazy has almost the worst JCT: a job waits for the durations of all before it.",
-    how="Against all schedules of small random instances, and against FIFO-Consolidate on generated "
+    how="Against all schedules of small random instances, and against every heuristic on generated "
     "workloads. Amended: on workloads, whose jobs leave room for others.",
 )
 def lazy_jct(context: Context) -> Finding:
@@ -313,18 +313,26 @@ def lazy_jct(context: Context) -> Finding:
     best = sum(bool(s.lazy[0] == s.least[0]) for s in known)
     jobs = context.pick(60, 150, 400)
     sampled = [generate("default", seed, jobs=jobs) for seed in seeds(context, 3, 8, 20)]
-    lazy, eager = (
-        np.array([_mean_jct(policy, i) for i in sampled]) for policy in (Lazy(), FifoConsolidate())
+    lazy = np.array([_mean_jct(Lazy(), i) for i in sampled])
+    judged = judge(
+        [
+            Statement(
+                f"the mean JCT of lazy is above that of {name}",
+                {"": lead(lazy, np.array([_mean_jct(POLICIES[name](), i) for i in sampled]))},
+                "%",
+            )
+            for name in HEURISTICS
+        ]
     )
-    says = "the mean JCT of lazy is above that of FIFO-Consolidate"
-    judged = judge([Statement(says, {"": lead(lazy, eager)}, "%")])
     small = solve_all(in_order())
     return Finding(
         amended_if(
-            small.lazy[0] > small.least[0] and best == 0, settled(judged) is Verdict.HOLDS, settled(judged)
+            small.lazy[0] > small.least[0] and best == 0,
+            all_of_it(judged) is Verdict.HOLDS,
+            all_of_it(judged),
         ),
-        "On generated workloads lazy takes many times the JCT; where every job needs the whole cluster it "
-        "can be the best of all.",
+        f"On generated workloads lazy is behind {sum(one.word == 'holds' for one in judged)} of "
+        f"{len(judged)} heuristics; where every job needs the whole cluster it can be the best of all.",
         {
             "small instances": len(known),
             "lazy has the least JCT": best,
@@ -426,10 +434,12 @@ def eager_fee(context: Context) -> Finding:
     free, alone, *contended = next(iter(found.values()))
     none = max(float(np.abs(of[free]).max()) for of in found.values())
     said = [Statement(f"{name} pays more than lazy", of, "%") for name, of in found.items()]
+    if none > 1e-9:
+        raise RuntimeError(f"without slowdown fees differ by {none} %")
     judged = judge(said, contended)
     note = f"{jobs} jobs, rho = 0.8"
     return Finding(
-        amended_if(none > 0.0, none == 0.0 and settled(judged) is Verdict.HOLDS, settled(judged)),
+        Verdict.HOLDS_AMENDED if all_of_it(judged) is Verdict.HOLDS else all_of_it(judged),
         "Where jobs contend eager pays more than lazy; without communication and contention every schedule "
         "pays the same.",
         {"no slowdown: largest difference (%)": none},
@@ -717,6 +727,7 @@ def reward_misaligned(context: Context) -> Finding:
     order = one_gpu()
     every = [taken_schedule(end) for end, eager in every_end(order) if eager]
     cases = [(float(order.completion_times(s).sum()), float(printed_rewards(order, s).sum())) for s in every]
+    wrong = sum(a[0] < b[0] and a[1] < b[1] - 1e-9 for a in cases for b in cases)
     some = workloads(context)
     pairs, inverted = (sum(counts) for counts in zip(*map(inversions, some), strict=True))
     with_fee, with_jct = (
@@ -724,9 +735,8 @@ def reward_misaligned(context: Context) -> Finding:
         for of in ("fee", "jct")
     )
     numbers: dict[str, float | int | str | bool] = {
-        "one GPU: pairs of orders ranked wrongly": sum(
-            a[0] < b[0] and a[1] < b[1] - 1e-9 for a in cases for b in cases
-        ),
+        "one GPU: pairs of orders ranked wrongly": wrong,
+        "of two schedules the better one has less reward": dominated and packed[5] < spread_[5],
         "workloads": len(some),
         "least JCT has not the highest reward": sum(
             bool(s.rewards[MINUTE].argmax() != s.jct.argmin()) for s in some
@@ -738,13 +748,17 @@ def reward_misaligned(context: Context) -> Finding:
     }
     columns = ("", "JCT 1 (min)", "JCT 2 (min)", "JCT 3 (min)", "fees ($)", "sum of reward (3)")
     return Finding(
-        holds_if(not (dominated and packed[5] < spread_[5]), Verdict.REFUTED),
-        "Of two schedules of three jobs the one that is no worse for any job has the lower reward.",
+        holds_if(not wrong, Verdict.REFUTED),
+        f"Of three jobs on one GPU {wrong} pairs of orders are ranked wrongly: less JCT at the same fee has "
+        "less reward.",
         numbers,
-        tables=(Table("Two schedules of three jobs", columns, tuple(lines)),),
-        counterexample=known,
-        assumes="Minutes and dollars; nobody fails in these two schedules. The rewards of a run are added "
-        "up.",
+        tables=(
+            Table("Orders of three jobs on one GPU", ("sum of JCT (s)", "sum of reward (3)"), tuple(cases)),
+            Table("Two schedules of three jobs, one of which is no worse for any", columns, tuple(lines)),
+        ),
+        counterexample=order,
+        assumes="Minutes and dollars. The rewards of a run are added up, one for each decision epoch; in the "
+        "orders on one GPU a job ends at each.",
         remark="The mean over N' jobs makes it pay to let jobs finish in different steps. An aligned reward "
         "has a rank correlation of -1 with JCT where fees are equal.",
     )
