@@ -42,8 +42,8 @@ def _looseness(context: Context) -> Finding:
     judged = judge([Statement("the bound is below the stationary optimum", below, "%")], below)
     return Finding(
         verdict(judged, context.mode == "quick"),
-        "The bound is below the stationary optimum in coarse units of CPU and MEM; in finer ones it may "
-        "pass it.",
+        "The bound is below the stationary optimum in coarse units of CPU and MEM; in finer ones it may not "
+        "be.",
         {"instances": len(sampled), **counted(judged)},
         tables=(
             statements(judged, below, ""),

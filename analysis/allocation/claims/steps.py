@@ -335,8 +335,8 @@ def _figure_4(context: Context) -> Finding:
     judged = judge(said, UNITS)
     return Finding(
         verdict(judged, context.mode == "quick"),
-        "The best decay depends on the units, which set how large a step is: in coarse ones faster decay "
-        "earns more, in fine ones slower.",
+        "In coarse units of CPU and MEM decays outside the printed range earn more; in fine ones decay hardly "
+        "matters.",
         {
             "instances": len(sampled),
             "slots": slots,
