@@ -27,22 +27,26 @@ MESSAGE = "compiling kernels, once per machine: some seconds ... (`clairvoyant w
 
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Declare a kernel, with the options of numba's decorator of this name."""
+    """Declare a kernel, with the options of numba's decorator of this name; other threads run meanwhile."""
 
     def declare(function: Callable[..., Any]) -> Any:
-        kernel = numba.njit(**options)(function)
-        _forget_what_is_renamed(kernel)
+        kernel = numba.njit(nogil=True, **options)(function)
+        _forget_what_is_not_ours(kernel)
         KERNELS.append(kernel)
         return kernel
 
     return declare
 
 
-def _forget_what_is_renamed(kernel: Any) -> None:
-    """Compile anew where numba's cache names classes of an older version, which it raises an error for."""
+def _forget_what_is_not_ours(kernel: Any) -> None:
+    """Compile anew what numba's cache holds of other options, or names classes of an older version in.
+
+    By itself numba takes the former for what is asked for, and raises an error for the latter.
+    """
     file = getattr(getattr(kernel, "_cache", None), "_cache_file", None)  # there is none without a cache
     if file is None:
         return
+    file._source_stamp = (file._source_stamp, sorted(kernel.targetoptions.items()))
     load = file._load_index
 
     def load_index() -> Any:

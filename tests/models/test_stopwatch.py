@@ -169,6 +169,27 @@ def test_compilation_is_told_once_and_can_be_silenced(caplog: pytest.LogCaptureF
         assert [r.getMessage() for r in caplog.records if r.name == "clairvoyant"][-1:] == told
 
 
+def test_kernels_of_other_options_are_not_taken_from_the_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(compiled, "KERNELS", [])
+    (tmp_path / "optional_kernel.py").write_text(
+        "import os\nfrom clairvoyant.models.compiled import njit\n"
+        "@njit(cache=True, error_model=os.environ['MODEL'])\ndef inverse(x):\n    return 1.0 / x\n"
+    )
+    found = []
+    for model in ("numpy", "python", "python"):
+        monkeypatch.setenv("MODEL", model)
+        monkeypatch.delitem(sys.modules, "optional_kernel", raising=False)
+        kernel = importlib.import_module("optional_kernel").inverse
+        kernel(2.0)
+        found.append((kernel.targetoptions["nogil"], sum(kernel.stats.cache_hits.values())))
+    assert found == [(True, 0), (True, 0), (True, 1)]
+    with pytest.raises(ZeroDivisionError):
+        kernel(0.0)
+
+
 def test_a_cache_that_names_a_class_of_an_older_version_is_passed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
