@@ -88,6 +88,18 @@ class Optimum(Generic[DecisionType]):
         sign = -1.0 if self.minimised else 1.0
         return relative_gap(sign * self.value, sign * self.bound, self.scale)
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Everything that is told of it but the decision and what belongs to that."""
+        return {
+            "value": self.value,
+            "bound": self.bound,
+            "gap": self.gap,
+            "why_stopped": self.why_stopped.value,
+            "method": self.method,
+            "seconds": self.seconds,
+        }
+
     def __repr__(self) -> str:
         gap = "none proven" if self.gap is None else f"{self.gap:.2e}"
         bound = "none" if self.bound is None else f"{self.bound:.9g}"

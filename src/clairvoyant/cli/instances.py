@@ -161,7 +161,7 @@ def solve(
         except KeyboardInterrupt:
             return interrupted(described, report, as_json, "with --time-limit you get the incumbent")
     found = rendering.decision_facts(instance, optimum)
-    described |= rendering.optimum_facts(optimum) | found
+    described |= optimum.facts | found
     if target is not None:
         _write_decision(target, described, optimum)
     if as_json:

@@ -104,7 +104,7 @@ def play(
     ratio = problem.part("ratio") if problem.has("ratio") else None
     described |= {
         "interrupted": interrupted,
-        "optimum": None if optimum is None else {"oracle": rival} | rendering.optimum_facts(optimum),
+        "optimum": None if optimum is None else {"oracle": rival} | optimum.facts,
         "bounds": bounds,
         "policies": {
             spec: rendering.policy_scores(players[spec], finished, optimum, bounds, ratio, measured[spec])

@@ -73,18 +73,6 @@ def print_decision(facts: Mapping[str, Any]) -> None:
     out.print_pairs({name: text for name, text in texts.items() if text})
 
 
-def optimum_facts(optimum: Optimum) -> dict[str, Any]:
-    """Return everything about an optimum but the decision."""
-    return {
-        "value": optimum.value,
-        "bound": optimum.bound,
-        "gap": optimum.gap,
-        "why_stopped": optimum.why_stopped.value,
-        "method": optimum.method,
-        "seconds": optimum.seconds,
-    }
-
-
 def print_optimum(name: str, optimum: Mapping[str, Any], unit: str) -> None:
     """Print value, bound and how they came about."""
     proven, unit = "nothing is proven about what is better", unit and f" {unit}"
