@@ -17,10 +17,10 @@ from typing import Any
 from ..models.base import ClairvoyantError, InputError, make_folder, remove_parts, things
 from ..models.draw import choose as name_one_of
 from .claim import Claim, Context, Finding
-from .engine.cells import LAYERS, Answer, Cell, State, key_of, source_of, source_of_module
+from .engine.cells import LAYERS, Answer, Cell, State, key_of, look_again, source_of, source_of_module
 from .engine.engine import Executor, Interrupted, Progress, run_cells
 from .engine.kept import keeping
-from .engine.processes import Processes
+from .engine.processes import Limits, Processes
 from .engine.store import Store, open_store
 from .findings import ReadInstance, check_id, from_dict, to_dict, write_files
 
@@ -195,7 +195,7 @@ def _key(context: Context, claims: Sequence[Claim]) -> dict[str, Any]:
 
 def source_digest(claims: Sequence[Claim] = ()) -> str:
     """Return a hash of the source of this package and of those that hold the checks of the claims."""
-    source_of.cache_clear()
+    look_again()
     modules = {name for claim in claims for name in _modules(claim.check) if name.partition(".")[0] != OURS}
     parts = {"layers": source_of(LAYERS), "front": source_of_module(OURS)}
     return key_of(**parts, others=[source_of_module(name) for name in sorted(modules)])
@@ -333,6 +333,7 @@ class _Here:
         self, claims: Mapping[str, Claim], context: Context, report: Callable[[float], None]
     ) -> None:
         self._claims, self._context = claims, replace(context, progress=report)
+        self.limits = Limits()
         self.fractions: dict[str, float] = {}
 
     def run(self, cells: Iterable[Cell]) -> Iterator[list[tuple[Cell, Answer]]]:

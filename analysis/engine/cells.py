@@ -9,25 +9,18 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.metadata import PackageNotFoundError, entry_points, version
+from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from ...models.base import ClairvoyantError
-
-ROOT = Path(__file__).resolve().parents[2]
-"""The folder that holds the layers."""
-
-LIBRARIES = ("numpy", "scipy", "numba", "highspy", "ortools", "cvxpy", "clarabel", "pyomo", "torch")
-"""Other people's packages that results may depend on."""
+from .source import LIBRARIES, PACKAGE, contents, fingerprint, hash_of_file, hashes, installed, joined
 
 LAYERS = ("models", "oracles", "online", "analysis")
 
 GROUPS = ("problems", "policies", "oracles", "claims")
 """What other distributions add, by their entry points."""
-
-SOURCE = (".py", ".json", ".pt")
 
 
 class EngineError(ClairvoyantError):
@@ -81,6 +74,8 @@ class Answer:
         How long the last attempt took.
     attempts
         How many times it was begun; a cell whose process was killed is begun again.
+    exceeded
+        The limit that ended it: ``{"seconds": ...}``, or ``{"memory": ...}`` in bytes; empty if none did.
     """
 
     state: State
@@ -88,6 +83,7 @@ class Answer:
     error: str = field(default="")
     seconds: float = 0.0
     attempts: int = 1
+    exceeded: Mapping[str, float] = field(default_factory=dict)
 
 
 def key_of(**parts: Any) -> str:
@@ -96,11 +92,29 @@ def key_of(**parts: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
+SOURCE_HASH = "source of clairvoyant"
+
+
+def look_again() -> None:
+    """Forget what source and versions there were; what has changed has other keys from now on."""
+    before = _listed()
+    for one in (_listed, snapshot, edition, whole, fingerprints):
+        one.cache_clear()
+    if _listed() != before:
+        versions.cache_clear()
+        others.cache_clear()
+    fingerprints()  # before any key, so that no process may run what is newer than the keys
+
+
+@cache
+def _listed() -> list[str]:
+    return installed()
+
+
 @cache
 def versions() -> dict[str, str]:
     """Return the versions of Clairvoyant, of what others add to it, and of libraries that results rest on."""
-    others = [one.dist for group in GROUPS for one in entry_points(group=f"clairvoyant.{group}")]
-    found = {dist.name: dist.version for dist in others if dist is not None}
+    found = {one.dist.name: one.dist.version for one in _brought() if one.dist is not None}
     for name in ("clairvoyant", *LIBRARIES):
         try:
             found[name] = version(name)
@@ -109,11 +123,66 @@ def versions() -> dict[str, str]:
     return found
 
 
+def _brought() -> list[EntryPoint]:
+    """Return what others add; nothing where a damaged file hides it, of which :mod:`..problems` warns."""
+    try:
+        return [one for group in GROUPS for one in entry_points(group=f"clairvoyant.{group}")]
+    except Exception:  # noqa: BLE001 - whatever reading such a file raises
+        return []
+
+
 @cache
+def others() -> tuple[str, ...]:
+    """Return the packages in which others bring something."""
+    names = {one.value.partition(":")[0].partition(".")[0].strip() for one in _brought()}
+    return tuple(sorted(name for name in names if name.isidentifier()))
+
+
+@cache
+def snapshot() -> dict[str, str]:
+    """Return a hash of every file of Clairvoyant's source, by its place, as it was at the last look."""
+    return hashes(PACKAGE, links=True)
+
+
+@cache
+def edition() -> dict[str, str]:
+    """Return the versions of Clairvoyant and of all libraries, and a hash of its source, at the last look."""
+    return versions() | {SOURCE_HASH: joined(snapshot())}
+
+
+@cache
+def whole() -> str:
+    """Return a hash of all source and of which libraries were installed at the last look."""
+    return contents(others())
+
+
+@cache
+def fingerprints() -> set[str]:
+    """Return what processes may say of themselves that run the source of the last look."""
+    found = {fingerprint(others())}
+    whole()
+    return found
+
+
+def is_ours(told: str) -> bool:
+    """Return whether a process runs the source of the last look, which may have been written anew since."""
+    if told not in fingerprints() and told == fingerprint(others()) and contents(others()) == whole():
+        fingerprints().add(told)
+    return told in fingerprints()
+
+
+def changed() -> str:
+    """Say how the source differs from what it was at the last look."""
+    before, now = snapshot(), hashes(PACKAGE, links=True)
+    places = sorted(place for place in before.keys() | now.keys() if before.get(place) != now.get(place))
+    more = f" and {len(places) - 1} more" if len(places) > 1 else ""
+    return f"{places[0]}{more} changed meanwhile" if places else "it is not the one here"
+
+
 def source_of(layers: tuple[str, ...], rooms: tuple[str, ...] | None = None) -> str:
     """Return a hash of the source in these layers, and of the versions of libraries.
 
-    It is kept in this process until ``source_of.cache_clear()``.
+    It is that of the first look in this process, or of the last :func:`look_again`.
 
     Parameters
     ----------
@@ -122,22 +191,19 @@ def source_of(layers: tuple[str, ...], rooms: tuple[str, ...] | None = None) -> 
     rooms
         Only what is common to a layer, and the rooms of these problems; all by default.
     """
-    files = []
-    for layer in layers:
-        for path in (ROOT / layer).rglob("*"):
-            place = path.relative_to(ROOT / layer).parts
-            if path.suffix in SOURCE and (rooms is None or len(place) == 1 or place[0] in rooms):
-                files.append(path)
-    return key_of(versions=versions(), files=hash_of(files, ROOT))
+    found = {}
+    for place, one in snapshot().items():
+        layer, *inside = place.split("/")
+        if layer in layers and (rooms is None or len(inside) == 1 or inside[0] in rooms):
+            found[place] = one
+    return key_of(versions=versions(), files=joined(found))
 
 
 def hash_of(files: Iterable[Path], root: Path) -> str:
     """Return a hash of the names, below ``root``, and the bytes of files."""
     hasher = hashlib.sha256()
     for path in sorted(files):
-        with path.open("rb") as stream:
-            contents = hashlib.file_digest(stream, "sha256").hexdigest()
-        hasher.update(f"{path.relative_to(root).as_posix()}\n{contents}\n".encode())
+        hasher.update(f"{path.relative_to(root).as_posix()}\n{hash_of_file(path)}\n".encode())
     return hasher.hexdigest()
 
 
@@ -148,8 +214,7 @@ def source_of_module(name: str) -> str:
     """
     package = getattr(sys.modules.get(name.partition(".")[0]), "__file__", None)
     if package is not None and Path(package).name == "__init__.py":
-        root = Path(package).resolve().parent
-        return hash_of((path for path in root.rglob("*") if path.suffix in SOURCE), root)
+        return joined(hashes(Path(package).resolve().parent))
     place = getattr(sys.modules[name], "__file__", None)
     if place is None or not Path(place).is_file():
         return uuid4().hex

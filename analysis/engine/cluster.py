@@ -19,16 +19,14 @@ import sys
 import threading
 import uuid
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import Any, Self
 
 from ...models.base import InputError
 from ...models.stopwatch import now
-from .cells import SOURCE, Answer, Cell, EngineError, State, hash_of, key_of, versions
+from .cells import SOURCE_HASH, Answer, Cell, EngineError, State, edition, key_of
 from .processes import DEATHS, TICK, Limits, Processes
 
 try:
@@ -36,12 +34,6 @@ try:
 except ModuleNotFoundError as error:
     message = f'a cluster needs the package {error.name}: pip install "clairvoyant[cluster]"'
     raise InputError(message) from error
-
-PACKAGE = Path(sys.modules[__name__.partition(".")[0]].__path__[0])
-
-LAYERS = ("", "models", "oracles", "online", "analysis")
-
-SOURCE_HASH = "source of clairvoyant"
 
 PER_THREAD = 3
 """How many cells are handed to Dask for each thread of its workers, so that it always has a next one."""
@@ -58,13 +50,6 @@ KEEP = 30.0
 GIVEN_UP = "the Dask workers that ran it ended, one after the other"
 
 LOCAL = "clairvoyant.analysis.engine.local"
-
-
-@cache
-def edition() -> dict[str, str]:
-    """Return the versions of Clairvoyant and of all libraries, and a hash of Clairvoyant's source."""
-    files = {path for layer in LAYERS for path in (PACKAGE / layer).rglob("*") if path.suffix in SOURCE}
-    return versions() | {SOURCE_HASH: hash_of(files, PACKAGE)}
 
 
 # What a Dask worker does.
@@ -262,9 +247,16 @@ class Cluster:
         waiting, suspects, given_up = deque(cells), deque[Cell](), Counter[str]()
         try:
             while waiting or suspects or self._flights:
-                over = self._look(given_up)
-                self._submit(self._next(waiting, suspects, given_up))
-                ended = list(self._hear(given_up))
+                try:
+                    over = self._look(given_up)
+                    self._submit(self._next(waiting, suspects, given_up))
+                except EngineError:
+                    yield self._hear(given_up)[0]  # what was told before is no less true
+                    raise
+                ended, wrong = self._hear(given_up)
+                if wrong:
+                    yield ended
+                    raise EngineError(wrong)
                 for cell in [self._flights.pop(name).cell for name in over if name in self._flights]:
                     times = given_up[cell.key]
                     if times < DEATHS:
@@ -339,24 +331,23 @@ class Cluster:
             name: _Flight(cell, future) for (name, cell), future in zip(tasks.items(), futures, strict=True)
         }
 
-    def _hear(self, given_up: Counter[str]) -> Iterator[tuple[Cell, Answer]]:
-        """Yield the answers that have come, after waiting for the first one for a moment."""
-        wait = TICK
+    def _hear(self, given_up: Counter[str]) -> tuple[list[tuple[Cell, Answer]], str]:
+        """Return the answers that have come, after waiting for a moment; and why workers cannot go on."""
+        wait, ended, wrong = TICK, list[tuple[Cell, Answer]](), ""
         while True:
             try:
                 told = json.loads(self._heard.get(timeout=wait))
             except queue.Empty:
-                return
+                return ended, wrong
             wait = 0.0
-            if "edition" in told:
-                raise EngineError(f"{told['worker']}: {_difference(told['edition'])}")
-            if "broken" in told:
-                raise EngineError(f"{told['worker']}: {told['broken']}")
             flight = self._flights.get(told["id"])
-            if flight is not None and "answer" in told:
+            if "edition" in told or "broken" in told:
+                why = _difference(told["edition"]) if "edition" in told else told["broken"]
+                wrong = wrong or f"{told['worker']}: {why}"
+            elif flight is not None and "answer" in told:
                 del self._flights[told["id"]]
                 self.fractions.pop(flight.cell.key, None)
-                yield flight.cell, _answer(told["answer"], given_up[flight.cell.key])
+                ended.append((flight.cell, _answer(told["answer"], given_up[flight.cell.key])))
             elif flight is not None:
                 self.fractions[flight.cell.key] = told["fraction"]
 

@@ -8,7 +8,8 @@ from typing import Protocol
 
 from ...models import stopwatch
 from ...models.base import things
-from .cells import Answer, Cell, State
+from .cells import Answer, Cell, EngineError, State
+from .processes import Limits
 from .store import Store
 
 Progress = Callable[[float, str], None]
@@ -17,6 +18,11 @@ Progress = Callable[[float, str], None]
 
 class Executor(Protocol):
     """What computes cells: :class:`.processes.Processes`, or a cluster."""
+
+    @property
+    def limits(self) -> Limits:
+        """What a cell may take."""
+        ...
 
     @property
     def fractions(self) -> Mapping[str, float]:
@@ -71,7 +77,8 @@ def run_cells(
     executor
         What computes the rest.
     retry
-        Answers in these states are not taken, but computed anew.
+        Answers in these states are not taken, but computed anew; nor are those that exceeded a limit which
+        the executor has raised since.
     progress
         Called with the fraction done and a text.
     take
@@ -86,11 +93,11 @@ def run_cells(
     Interrupted
         After Ctrl-C; it says how much is kept.
     InputError, EngineError
-        If the store cannot be written; if cells cannot be run at all.
+        If the store cannot be written; if cells cannot be run at all, which says how much is kept, too.
     """
-    wanted = distinct(cells)
+    wanted, limits = distinct(cells), executor.limits
     known = store.known(wanted)
-    found = {key: old for key, old in known.items() if old.state not in retry and believe(key, old)}
+    found = {key: old for key, old in known.items() if stands(old, retry, limits) and believe(key, old)}
     tell = _Teller(len(wanted), found.values(), what, progress or (lambda _fraction, _text: None))
     try:
         for key, answer in found.items():
@@ -106,7 +113,18 @@ def run_cells(
             tell([answer for _, answer in ended], executor)
     except KeyboardInterrupt:
         raise Interrupted(len(found), len(wanted), what) from None
+    except EngineError as error:
+        saved = f"saved: {len(found)} of {len(wanted)} {things(len(wanted), what)}"
+        raise EngineError(f"{error}; {saved}") from error
     return found
+
+
+def stands(answer: Answer, retry: Collection[State], limits: Limits) -> bool:
+    """Return whether an answer is taken: not in a state that is tried again, nor for a limit since raised."""
+    if answer.state in retry or (answer.state is State.TIMED_OUT and not answer.exceeded):
+        return False
+    now = {"seconds": limits.seconds, "memory": limits.memory}
+    return all((limit := now[name]) is not None and limit <= old for name, old in answer.exceeded.items())
 
 
 class _Teller:

@@ -103,16 +103,8 @@ def told_of_run(run: Run[Any], measured: Mapping[str, float]) -> dict[str, Any]:
 
 
 def told_of_optimum(optimum: Optimum[Any]) -> dict[str, Any]:
-    """Return value, bound and gap, why and how it stopped, and seconds."""
-    return {
-        "value": optimum.value,
-        "bound": optimum.bound,
-        "gap": optimum.gap,
-        "why_stopped": optimum.why_stopped.value,
-        "method": optimum.method,
-        "seconds": optimum.seconds,
-        "scale": optimum.scale,
-    }
+    """Return the facts of an optimum, and what its bound may be off by."""
+    return optimum.facts | {"scale": optimum.scale}
 
 
 def settings_of(policy: Any) -> list[Any]:

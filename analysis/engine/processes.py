@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from ...models import stopwatch
-from ...models.base import InputError
-from .cells import Answer, Cell, EngineError, State
+from ...models.base import InputError, reason
+from .cells import Answer, Cell, EngineError, State, changed, is_ours, others
+from .source import fingerprint
 
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
@@ -28,7 +29,7 @@ DEATHS = 3
 """How often a cell is begun whose process is killed."""
 
 LOADING = 600.0
-"""Seconds after which a process that has not begun its cell hangs: no library takes as long to load."""
+"""Seconds after which a process hangs that loads or compiles: no library and no kernel takes as long."""
 
 FALSE_STARTS = 10
 """How many processes in a row may end before they can do anything."""
@@ -94,6 +95,11 @@ class Clock:
         self._since = now if stands else None
 
     @property
+    def stands(self) -> float:
+        """Seconds for which it has been standing still."""
+        return 0.0 if self._since is None else stopwatch.now() - self._since
+
+    @property
     def seconds(self) -> float:
         """Seconds so far."""
         now = stopwatch.now() if self._since is None else self._since
@@ -105,33 +111,39 @@ class Worker:
 
     def __init__(self) -> None:
         path = [os.fspath(folder) for folder in sys.path]  # some programs put a Path there
-        code = f"import sys; sys.path[:] = {path!r}; from {WORKER} import main; main()"
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", code],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            bufsize=0,
-            env=os.environ | dict.fromkeys(THREADS, "1"),
-            start_new_session=True,
-        )
+        code = f"import sys; sys.path[:] = {path!r}; from {WORKER} import main; main({others()!r})"
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-c", code],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                bufsize=0,
+                env=os.environ | dict.fromkeys(THREADS, "1"),
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise EngineError(f"a process cannot be started: {reason(error)}") from error
         assert self._process.stdin is not None and self._process.stdout is not None  # noqa: S101, PT018 - for types
         self._into, self.out = self._process.stdin, self._process.stdout
         os.set_blocking(self.out.fileno(), False)
-        self._rest, self.ready, self.dead = bytearray(), False, False
+        self._rest, self.source, self.dead = bytearray(), "", False
         self.cell: Cell | None = None
         self.kept: list[tuple[Cell, Answer]] = []
         self.attempts, self.fraction, self._clock = 0, 0.0, Clock()
-        self._handed: float | None = None
 
     @property
     def pid(self) -> int:
         """Its process."""
         return self._process.pid
 
+    @property
+    def ready(self) -> bool:
+        """Whether it has said of which source it is."""
+        return self.source != ""
+
     def hand(self, cell: Cell, attempts: int, store: Path | None = None) -> None:
         """Let it run a cell; ``attempts`` counts this one too."""
         self.cell, self.attempts, self.fraction = cell, attempts, 0.0
-        self._handed = stopwatch.now()
         self._clock.start()
         self._clock.stop(True)  # until the module of the function is loaded
         task = {"function": cell.function, "arguments": dict(cell.arguments)}
@@ -157,9 +169,8 @@ class Worker:
         for line in lines:
             message = json.loads(line)
             self.fraction = message.get("fraction", self.fraction)
-            self.ready = True
+            self.source = message.get("source", self.source)
             if "begun" in message:
-                self._handed = None
                 self._clock.start()
                 self._clock.stop(False)
             elif "stands" in message:
@@ -179,17 +190,21 @@ class Worker:
         how = f"by {signal.Signals(-status).name}" if status < 0 else f"with status {status}"
         return self._failed(State.FAILED, f"its process ended {how}")
 
-    def _failed(self, state: State, why: str) -> Answer:
-        return Answer(state, None, why, self._clock.seconds, self.attempts)
+    def _failed(self, state: State, why: str, **exceeded: float) -> Answer:
+        return Answer(state, None, why, self._clock.seconds, self.attempts, exceeded)
 
     def over(self, limits: Limits) -> Answer | None:
         """Return the answer for a cell that has taken too much, if it has."""
-        if self._handed is not None and stopwatch.now() - self._handed > LOADING:
-            return self._failed(State.FAILED, f"its function was not loaded within {LOADING:g} s")
-        if limits.seconds is not None and self._clock.seconds > limits.seconds:
-            return self._failed(State.TIMED_OUT, f"it took more than {limits.seconds:g} s")
-        if limits.memory is not None and (_resident(self.pid) or 0) > limits.memory:
-            return self._failed(State.FAILED, f"it took more than {limits.memory / 2**20:.6g} MiB of memory")
+        seconds, memory = limits.seconds, limits.memory
+        if self._clock.stands > LOADING:
+            return self._failed(
+                State.FAILED, f"its libraries or kernels were not loaded within {LOADING:g} s"
+            )
+        if seconds is not None and self._clock.seconds > seconds:
+            return self._failed(State.TIMED_OUT, f"it took more than {seconds:g} s", seconds=seconds)
+        if memory is not None and (_resident(self.pid) or 0) > memory:
+            why = f"it took more than {memory / 2**20:.6g} MiB of memory"
+            return self._failed(State.FAILED, why, memory=memory)
         return None
 
     def end(self) -> None:
@@ -235,15 +250,18 @@ class Processes:
     def run(self, cells: Iterable[Cell]) -> Generator[list[tuple[Cell, Answer]], None, None]:
         """Yield what became of cells as they end; now and then nothing, so that progress can be told.
 
-        A cell whose process dies is begun again, up to :data:`DEATHS` times.
+        A cell whose process dies is begun again, up to :data:`DEATHS` times. What a process answers that runs
+        other source than there was at the last look (:func:`.cells.look_again`) is not taken.
 
         Raises
         ------
         EngineError
-            If processes end before they can do anything.
+            If processes end before they can do anything, or run other source.
         """
         waiting = deque((cell, 1) for cell in cells)
-        false_starts = 0
+        false_starts, stranger = 0, None
+        for worker in [one for one in self._workers if one.ready and not is_ours(one.source)]:
+            self._drop(worker)  # of a run before the last look
         with selectors.DefaultSelector() as selector:
             for worker in self._workers:
                 selector.register(worker.out, selectors.EVENT_READ)
@@ -256,12 +274,16 @@ class Processes:
                     selector.select(TICK)
                     ended: list[tuple[Cell, Answer]] = []
                     for worker in tuple(self._workers):
-                        ended += self._look(worker, waiting)
+                        found = [*self._look(worker, waiting)]
+                        stranger = worker if worker.ready and not is_ours(worker.source) else stranger
+                        ended += [] if worker is stranger else found
                         if worker.dead:
                             false_starts = 0 if worker.ready else false_starts + 1
                             selector.unregister(worker.out)
                             self._drop(worker)
                     yield ended
+                    if stranger is not None:
+                        raise EngineError(f"process {stranger.pid}: its source of clairvoyant: {changed()}")
                     if false_starts >= FALSE_STARTS:
                         raise EngineError(
                             f"{false_starts} workers in a row ended before they could do anything"
@@ -294,15 +316,15 @@ class Processes:
         worker.kept = []
         if cell is None:
             return
-        if answer is None and worker.dead:
-            worker.cell, begun = None, worker.attempts - (not worker.ready)
-            if begun < DEATHS:
-                waiting.append((cell, begun + 1))
-                return
-            answer = worker.ended()
         if answer is None:
-            answer = worker.over(self.limits)
-            worker.dead = answer is not None
-        if answer is not None:
-            worker.cell = None
-            yield cell, answer
+            if worker.dead:
+                worker.cell, begun = None, worker.attempts - (not worker.ready)
+                if begun < DEATHS:
+                    waiting.append((cell, begun + 1))
+                    return
+            answer = worker.ended() if worker.dead else worker.over(self.limits)
+            if answer is None:
+                return
+            worker.dead, worker.source = True, fingerprint(others())  # it cannot say what it has loaded
+        worker.cell = None
+        yield cell, answer

@@ -21,7 +21,8 @@ from typing import Any, Self
 from ...models.base import InputError, make_folder, reason
 from .cells import Answer, Cell, State
 
-FORMAT = 1
+FORMAT = 2
+"""Stores of format 1 are read, too, and are of this one as soon as they are opened for writing."""
 
 APPLICATION = 0x434C5659
 """What a database of ours says of itself, as SQLite's ``application_id``."""
@@ -43,19 +44,29 @@ KINDS: dict[str, Any] = {
     "seconds": int | float,
     "result": object,
     "used": int,
+    "computed": int,
+    "exceeded": dict,
 }
 """What a row holds."""
 
 COLUMNS = tuple(KINDS)
 SELECT = f"SELECT {', '.join(COLUMNS)} FROM cell"  # noqa: S608 - these names alone
+SELECT_FIRST = SELECT.replace("computed, exceeded", "used, '{}'")
+"""The same of a store of format 1."""
 
 TYPES = {name: {int: "INTEGER", int | float: "REAL"}.get(kind, "TEXT") for name, kind in KINDS.items()} | {
     "key": "TEXT PRIMARY KEY"
 }
 """The columns of a database."""
 
-DEEP = ("arguments", "result")
+DEEP = ("arguments", "result", "exceeded")
 """Columns that are text of JSON in a database."""
+
+SECOND = (
+    "BEGIN; ALTER TABLE cell ADD COLUMN computed INTEGER; ALTER TABLE cell ADD COLUMN exceeded TEXT; "
+    "UPDATE cell SET computed = used, exceeded = '{}'; PRAGMA user_version = 2; COMMIT"
+)
+"""What makes a database of format 1 one of format 2."""
 
 NO_STORE = "it is not a store of results"
 
@@ -207,7 +218,7 @@ class Database(Store):
             part = wanted[first : first + MANY]
             marks = ", ".join("?" * len(part))
             for values in self._do(f"{SELECT} WHERE key IN ({marks})", part):
-                found[values[0]] = _answer(_read(self.path, values))
+                found[values[0]] = answer_of(_read(self.path, values))
             self._do(f"UPDATE cell SET used = ? WHERE key IN ({marks})", [self._use, *part])  # noqa: S608
         return found
 
@@ -222,7 +233,7 @@ class Database(Store):
         """Let what is known of cells bear their names and arguments where another function has found it."""
         statement = "UPDATE cell SET name = ?, function = ?, arguments = ? WHERE key = ? AND function <> ?"
         told = ((one, json.dumps(dict(one.arguments))) for one in cells)
-        rows = [[_printable(one.name), one.function, told, one.key, one.function] for one, told in told]
+        rows = [[printable(one.name), one.function, told, one.key, one.function] for one, told in told]
         self._do_all(statement, rows)
 
     def forget(self, keys: Iterable[str]) -> None:
@@ -284,15 +295,20 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
             file.execute("PRAGMA synchronous = NORMAL")
         if whose != APPLICATION:
             raise InputError(f"{path}: cannot be used: {NO_STORE}")
-        if version != FORMAT:
+        if version not in {1, FORMAT}:
             raise InputError(f"{path}: cannot be used: its format is {version}, and only {FORMAT} is known")
+        if version == 1 and mode == "rwc":
+            with _told(path):
+                file.executescript(SECOND)
         opened.pop_all()
     return file
 
 
 def _rows_of(path: Path, file: sqlite3.Connection, function: str | None = None) -> Iterator[dict[str, Any]]:
     with _told(path):
-        for values in file.execute(f"{SELECT} WHERE ? IN (function, '') ORDER BY key", [function or ""]):
+        (version,) = file.execute("PRAGMA user_version").fetchone()
+        select = SELECT if version == FORMAT else SELECT_FIRST
+        for values in file.execute(f"{select} WHERE ? IN (function, '') ORDER BY key", [function or ""]):
             yield _read(path, values)
 
 
@@ -312,6 +328,9 @@ def _checked(row: dict[str, Any]) -> dict[str, Any]:
         if not isinstance(row[name], kinds):
             raise ValueError(f"{name}: {row[name]!r} is not right")
     State(row["state"])
+    for name, limit in row["exceeded"].items():
+        if name not in {"seconds", "memory"} or not isinstance(limit, int | float):
+            raise ValueError(f"exceeded: {row['exceeded']!r} is not right")
     return row
 
 
@@ -333,7 +352,7 @@ class Journal(Store):
         """Return what is known of these cells, by key, and note that it was used."""
         found = [self._rows[key] for key in keys if key in self._rows]
         self._append([row | {"used": self._use} for row in found if row["used"] < self._use])
-        return {row["key"]: _answer(row) for row in found}
+        return {row["key"]: answer_of(row) for row in found}
 
     def add(self, answers: Sequence[tuple[Cell, Answer]]) -> None:
         """Keep what became of cells, in place of what was known of them; it is safe when this returns."""
@@ -343,7 +362,7 @@ class Journal(Store):
         """Let what is known of cells bear their names and arguments where another function has found it."""
         changed = [
             self._rows[cell.key]
-            | {"name": _printable(cell.name), "function": cell.function, "arguments": dict(cell.arguments)}
+            | {"name": printable(cell.name), "function": cell.function, "arguments": dict(cell.arguments)}
             for cell in cells
             if cell.key in self._rows and self._rows[cell.key]["function"] != cell.function
         ]
@@ -439,9 +458,9 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
         raise InputError(f"{path}: cannot be read: {reason(error)}") from error
     for number, line in enumerate(lines[:-1], start=1):
         try:
-            row = json.loads(line)
-            yield _checked(dict(row))
-        except (TypeError, ValueError) as error:
+            row = dict(json.loads(line))
+            yield _checked({"computed": row.get("used"), "exceeded": {}} | row)  # in format 1 there are none
+        except (TypeError, ValueError, RecursionError) as error:
             raise InputError(f"{path}: line {number} is damaged ({error}); delete the file") from error
 
 
@@ -454,8 +473,9 @@ def place_of(path: Path) -> Path | None:
 def read_rows(path: Path) -> list[dict[str, Any]]:
     """Return all that a store holds, sorted by key, whoever writes it now.
 
-    Each row holds key, name, function, arguments, state (as text), attempts, error, seconds, result and
-    ``used``, the number of the last run of the engine that used it.
+    Each row holds key, name, function, arguments, state (as text), attempts, error, seconds, result, exceeded
+    (the limit that ended it), and the numbers of two runs of the engine: ``computed``, which it was computed
+    by, and ``used``, the last one that used it.
 
     Raises
     ------
@@ -489,13 +509,13 @@ def looking(path: Path) -> Iterator[Callable[[str], Answer | None]]:
     """
     if path.suffix == JOURNAL:
         rows = cache(lambda: {row["key"]: row for row in _lines(path)})
-        yield lambda key: _answer(rows()[key]) if key in rows() else None
+        yield lambda key: answer_of(rows()[key]) if key in rows() else None
         return
 
     def look(key: str) -> Answer | None:
         with _told(path):
             found = file.execute(f"{SELECT} WHERE key = ?", [key]).fetchone()
-        return None if found is None else _answer(_read(path, found))
+        return None if found is None else answer_of(_read(path, found))
 
     with closing(_connect(path, "ro")) as file:
         yield look
@@ -504,22 +524,26 @@ def looking(path: Path) -> Iterator[Callable[[str], Answer | None]]:
 def _row(cell: Cell, answer: Answer, use: int) -> dict[str, Any]:
     return {
         "key": cell.key,
-        "name": _printable(cell.name),
+        "name": printable(cell.name),
         "function": cell.function,
         "arguments": dict(cell.arguments),
         "state": answer.state.value,
         "attempts": answer.attempts,
-        "error": _printable(answer.error),
+        "error": printable(answer.error),
         "seconds": answer.seconds,
         "result": answer.result,
         "used": use,
+        "computed": use,
+        "exceeded": dict(answer.exceeded),
     }
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """Return a text with halves of characters, which no file holds, written out."""
     return text.encode(errors="backslashreplace").decode()
 
 
-def _answer(row: Mapping[str, Any]) -> Answer:
-    return Answer(State(row["state"]), row["result"], row["error"], row["seconds"], row["attempts"])
+def answer_of(row: Mapping[str, Any]) -> Answer:
+    """Return the answer that a row holds."""
+    names = ("result", "error", "seconds", "attempts", "exceeded")
+    return Answer(State(row["state"]), *(row[name] for name in names))

@@ -14,7 +14,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
 from importlib import import_module
@@ -23,6 +23,7 @@ from typing import Any, BinaryIO, NoReturn
 
 from ...models import stopwatch
 from .cells import Answer, Cell
+from .source import fingerprint
 
 REPORT_EVERY = 0.2
 """Seconds between two reports of how far a cell is."""
@@ -31,20 +32,31 @@ REPORT_EVERY = 0.2
 _writing = threading.Lock()
 
 
-def main() -> None:
-    """Run cells until standard input ends."""
+def main(others: Sequence[str] = ()) -> None:
+    """Run cells until standard input ends; say first, and whenever modules were loaded, of which source.
+
+    Parameters
+    ----------
+    others
+        The packages, besides Clairvoyant, whose source is told.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    out = os.fdopen(os.dup(1), "wb", buffering=0)
+    tasks, out = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", buffering=0)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nowhere, 0)  # or what a cell starts could take the lines
     os.dup2(2, 1)
+    os.register_at_fork(after_in_child=lambda: os.dup2(nowhere, out.fileno()))  # a copy has nothing to say
     lines: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-    threading.Thread(target=_read, args=(sys.stdin.buffer, lines), daemon=True).start()
+    threading.Thread(target=_read, args=(tasks, lines), daemon=True).start()
     stopwatch.listen(lambda stands: write(out, {"stands": stands}))
-    write(out, {"ready": True})
-    process = os.getpid()
+    write(out, {"source": fingerprint(others)})
+    process, loaded = os.getpid(), len(sys.modules)
     while True:
         message = answer(lines.get(), out)
         if os.getpid() != process:  # a copy that the cell has made of this process
             os._exit(0)
+        if len(sys.modules) != loaded:
+            message["source"], loaded = fingerprint(others), len(sys.modules)
         write(out, message)
 
 
@@ -113,9 +125,9 @@ def _reporter(out: Any) -> Callable[[float], None]:
 
     def report(fraction: float) -> None:
         nonlocal told
-        now = stopwatch.now()
+        now, part = stopwatch.now(), min(1.0, max(0.0, float(fraction)))  # 0 for what is no number
         if now - told >= REPORT_EVERY:
             told = now
-            write(out, {"fraction": fraction})
+            write(out, {"fraction": part})
 
     return report

@@ -23,9 +23,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import api
-from .analysis.engine import cells
-from .analysis.engine.cells import Answer, Cell, State, hash_of, key_of
-from .analysis.engine.engine import Executor, Progress, run_cells
+from .analysis.engine.cells import Answer, Cell, State, hash_of, key_of, look_again
+from .analysis.engine.engine import Executor, Progress, run_cells, stands
 from .analysis.engine.identity import (
     PLAYED,
     SOLVED,
@@ -39,7 +38,7 @@ from .analysis.engine.identity import (
 )
 from .analysis.engine.kept import CHECK, intact, signed
 from .analysis.engine.processes import Limits, Processes
-from .analysis.engine.store import Store, open_store, place_of, read_rows
+from .analysis.engine.store import Store, answer_of, open_store, place_of, read_rows
 from .models.base import InputError, Instance, need, path_of, read_text, refuse_unknown, regular
 from .models.draw import choose, choose_some, real, whole
 from .problems import find, problems
@@ -101,7 +100,8 @@ class Recipe:
         """
         recipe = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         key = key_of(problem=self.problem, options=self.options, contents=contents, source=source)
-        return Cell(key, self.name, f"{SWEPT}describe", {"recipe": recipe, "instance": self.name})
+        told = {"recipe": recipe, "instance": self.name, "version": source[:8]}
+        return Cell(key, self.name, f"{SWEPT}describe", told)
 
 
 def _contents(file: str | None, trace: str | None) -> str:
@@ -213,7 +213,7 @@ class Block:
             except InputError as error:
                 raise InputError(f"policies[{i}]: {error}") from error
         limits = {name: real(name, data[name], 0.0) for name in ("gap", "time_limit") if name in data}
-        oracles = [(name, _method(problem, name) | limits) for name in _names(data, "oracles")]
+        oracles = [(name, _options(problem, name, limits)) for name in _names(data, "oracles")]
         if not policies and not oracles:
             raise InputError("policies: neither these nor oracles are given; there is nothing to compute")
         return cls(problem, _recipes(problem, data), policies, _seeds(data, "policy_seeds"), oracles)
@@ -278,11 +278,20 @@ def _seeds(data: Mapping[str, Any], field: str) -> list[int]:
     return list(range(whole(field, value, 1)))
 
 
-def _method(problem: str, spec: str) -> dict[str, Any]:
-    """Return the method of an oracle that is called ``name:method``, as an option; none of ``name``."""
+def _options(problem: str, spec: str, limits: Mapping[str, float]) -> dict[str, Any]:
+    """Return the options of an oracle that is called ``name`` or ``name:method``, given or by default."""
     name, colon, method = spec.partition(":")
     entry = api.list_oracles(problem)[choose(name, api.list_oracles(problem), "oracles")]
-    return {"method": choose(method, entry.methods, f"oracles: {name}")} if colon else {}
+    asked = {"method": choose(method, entry.methods, f"oracles: {name}")} if colon else {}
+    return {**_by_default(entry), **limits, **asked}
+
+
+def _by_default(entry: Any) -> dict[str, Any]:
+    """Return what an oracle takes by default as method, gap and time limit, as a plan would name it."""
+    found = {name: one.default for name, one in inspect.signature(entry.function).parameters.items()}
+    told = {name: found[name] for name in ("gap", "time_limit") if isinstance(found.get(name), int | float)}
+    method = {"method": found["method"]} if found.get("method") in entry.methods else {}
+    return method | {name: float(value) for name, value in told.items()}
 
 
 def _recipes(problem: str, data: Mapping[str, Any]) -> list[Recipe]:
@@ -385,7 +394,7 @@ class Plan:
 
     def made(self) -> list[tuple[Block, Cell]]:
         """Return the cells that make instances, each with the block that asks for it."""
-        cells.source_of.cache_clear()
+        look_again()
         contents = cache(_contents)
         found = []
         for block in self.blocks:
@@ -567,8 +576,10 @@ def forecast(
     """
     path = path_of("store", store or default_store())
     rows = {row["key"]: row for row in read_rows(path)} if place_of(path) is not None else {}
-    answers = _answers(row for row in rows.values() if row["state"] not in retry)
-    made = Plan.read(plan).made()
+    chosen, again = Plan.read(plan), [State(one) for one in retry]
+    known = _answers(rows.values())
+    answers = {key: answer for key, answer in known.items() if stands(answer, again, chosen.limits)}
+    made = chosen.made()
     cells = {cell.key: cell for cell in _cells(made, answers)}
     took: dict[str, list[float]] = {}
     for row in rows.values():
@@ -599,8 +610,7 @@ def _kind(arguments: Mapping[str, Any]) -> str:
 
 
 def _answers(rows: Iterable[Mapping[str, Any]]) -> dict[str, Answer]:
-    names = ("result", "error", "seconds", "attempts")
-    found = {row["key"]: Answer(State(row["state"]), *(row[name] for name in names)) for row in rows}
+    found = {row["key"]: answer_of(row) for row in rows}
     return {key: answer for key, answer in found.items() if _believed(key, answer)}
 
 
@@ -621,37 +631,74 @@ def _known(row: Mapping[str, Any]) -> bool:
     return False
 
 
-def results(store: str | os.PathLike[str] | None = None, *, plan: PlanLike | None = None) -> DataFrame:
+def _newest(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return what no later row replaces: one of the same instance, policy or oracle, settings and seed.
+
+    What is named in the same way is the same, and what is the same by another name, too.
+    """
+    kept, seen = [], set[str]()
+    for row in sorted(rows, key=lambda row: (row["computed"], row["used"]), reverse=True):
+        arguments = row["arguments"]
+        instances = (arguments.get("digest"), arguments["recipe"])
+        whats = (
+            (arguments.get("settings"), arguments.get("policy"))
+            if "policy" in arguments
+            else (_solves(arguments),)
+        )
+        who = (row["function"], arguments.get("policy_seed"))
+        names = {json.dumps([who, *one]) for one in itertools.product(instances, whats) if one[0]}
+        if seen.isdisjoint(names):
+            kept.append(row)
+            seen |= names
+    return kept
+
+
+def _solves(arguments: Mapping[str, Any]) -> list[Any]:
+    """Return the oracle of a cell that solves, with all its options; nothing of one that does not."""
+    if "oracle" not in arguments:
+        return []
+    name, known = arguments["oracle"], api.list_oracles(arguments["recipe"]["problem"])
+    return [name, {**(_by_default(known[name]) if name in known else {}), **arguments["options"]}]
+
+
+def results(
+    store: str | os.PathLike[str] | None = None, *, plan: PlanLike | None = None, versions: str = "newest"
+) -> DataFrame:
     """Return what a store holds of plays and solutions, as a table with one row per cell.
 
     Columns: ``problem``, ``instance`` (its name), ``digest``, the options of the instance with ``option.``
     before their names; ``policy`` and ``policy_seed``, or ``oracle`` and ``method``; ``state``, ``error``,
     ``attempts``, ``seconds``; of a play ``total``, ``events``, ``infeasible`` and what the problem measures
     (``measure.``); of a solution ``value``, ``bound``, ``gap``, ``why_stopped``. Where the table holds the
-    optimum that the policies of a problem are compared with, a play has it as ``optimum_value`` and
-    ``optimum_bound``, and its regret or ratio as an interval: ``regret_low``, ``regret_high``, ``ratio_low``,
-    ``ratio_high``. ``minimised`` and ``unit`` say what totals are, ``source`` tells versions of the package
-    apart. An instance that could not be made has a row of its own.
+    optimum that the policies of a problem are compared with, found on the same version of the instance's own
+    source, a play has it as ``optimum_value`` and ``optimum_bound``, and its regret or ratio as an interval:
+    ``regret_low``, ``regret_high``, ``ratio_low``, ``ratio_high``. ``minimised`` and ``unit`` say what totals
+    are, ``source`` tells versions of the package apart. An instance that could not be made has a row of its
+    own.
 
     Parameters
     ----------
     store
         The file; by default ``CLAIRVOYANT_STORE``, or one in the user's cache.
     plan
-        Only what this plan asks for, of the source that is installed now. By default all that there is, of
-        whatever source: optima of one version may then stand beside totals of another.
+        Only what this plan asks for, of the source that is installed now. By default all that there is.
+    versions
+        Without a plan: "newest", which is one row for each instance, policy with settings and seed, or oracle
+        with options, the one that was computed last; or "all".
 
     Raises
     ------
     InputError
         If there is no store, or it is damaged; for a plan that is none.
     """
+    choose(versions, ("newest", "all"), "versions")
     rows = read_rows(path_of("store", store or default_store()))
     if plan is not None:
         answers, made = _answers(rows), Plan.read(plan).made()
         return frame_of(_rows([cell for _, cell in made], _cells(made, answers), answers))
-    answers = _answers(row for row in rows if row["function"].startswith(SWEPT) and _known(row))
-    ours = sorted((row for row in rows if row["key"] in answers), key=lambda row: (row["name"], row["key"]))
+    ours: list[Any] = [row for row in rows if row["function"].startswith(SWEPT) and _known(row)]
+    ours = [row for row in ours if _believed(row["key"], answer_of(row))]
+    ours = sorted(_newest(ours) if versions == "newest" else ours, key=lambda row: (row["name"], row["key"]))
     making = SWEPT + describe.__name__
     wanted = [row for row in ours if row["function"] != making or row["state"] != State.DONE.value]
-    return frame_of([Row(row["arguments"], answers[row["key"]]) for row in wanted])
+    return frame_of([Row(row["arguments"], answer_of(row)) for row in wanted])

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .analysis.engine.cells import Answer, State
+from .analysis.engine.store import printable
 from .models.base import InputError, write_whole
 from .oracles.base import Optimum, WhyStopped
 from .problems import find, rival
@@ -45,11 +47,12 @@ def frame_of(rows: Sequence[Row]) -> DataFrame:
     """Return a table with one row per cell; see :func:`.sweeping.results`."""
     import pandas as pd
 
-    optima: dict[str, Mapping[str, Any]] = {}
+    optima: dict[tuple[str, str], Mapping[str, Any]] = {}
     for arguments, answer in rows:
-        if answer.result is not None and arguments.get("oracle") == rival(arguments["recipe"]["problem"]):
-            best = optima.get(arguments["digest"], answer.result)
-            optima[arguments["digest"]] = min(best, answer.result, key=_gap)
+        what = _instance(arguments)
+        asked = arguments.get("oracle") == rival(arguments["recipe"]["problem"])
+        if asked and answer.result is not None and what is not None:
+            optima[what] = min(optima.get(what, answer.result), answer.result, key=_gap)
     told = [_told(row, optima) for row in rows]
     names = dict.fromkeys(name for row in told for name in row)
     options = [name for name in names if name.startswith("option.")]
@@ -58,11 +61,17 @@ def frame_of(rows: Sequence[Row]) -> DataFrame:
     return frame.astype(WHAT)
 
 
+def _instance(arguments: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return what a total and its optimum have in common: instance, and version of its source, if known."""
+    known = "digest" in arguments and "version" in arguments
+    return (arguments["digest"], arguments["version"]) if known else None
+
+
 def _gap(solution: Mapping[str, Any]) -> float:
     return math.inf if solution["gap"] is None else float(solution["gap"])
 
 
-def _told(row: Row, optima: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def _told(row: Row, optima: Mapping[Any, Mapping[str, Any]]) -> dict[str, Any]:
     """Return a row of the table."""
     arguments, answer = row
     recipe, result = arguments["recipe"], answer.result or {}
@@ -74,9 +83,9 @@ def _told(row: Row, optima: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     found |= {"state": answer.state.value, "error": answer.error, "attempts": answer.attempts}
     found |= {"seconds": answer.seconds} | {name: value for name, value in result.items() if name in WHAT}
     found |= {f"measure.{name}": value for name, value in result.get("measures", {}).items()}
-    if "total" in result and arguments["digest"] in optima and not result["infeasible"]:
-        found |= compared(recipe["problem"], result["total"], optima[arguments["digest"]])
-    return found
+    if "total" in result and (what := _instance(arguments)) in optima and not result["infeasible"]:
+        found |= compared(recipe["problem"], result["total"], optima[what])
+    return {name: printable(value) if isinstance(value, str) else value for name, value in found.items()}
 
 
 def compared(problem: str, total: float, best: Mapping[str, Any]) -> dict[str, Any]:
@@ -167,5 +176,20 @@ def write_table(frame: DataFrame, path: Path) -> None:
         write_whole(path, frame.to_csv(index=False).encode())
         return
     stream = io.BytesIO()
-    frame.to_parquet(stream, index=False)
+    _of_columns(frame).to_parquet(stream, index=False)
     write_whole(path, stream.getvalue())
+
+
+def _of_columns(frame: DataFrame) -> DataFrame:
+    """Return a table in every column of which all values are of one kind, as Parquet wants it.
+
+    Where options are not, such as 3 and "auto", or are lists, they are texts, as in a CSV file.
+    """
+    mixed = {}
+    for name in frame.columns[frame.dtypes == "object"]:
+        values = [None if value is None or value != value else value for value in frame[name]]
+        kinds = {type(value) for value in values} - {type(None)}
+        if not (kinds <= {str} or kinds <= {bool}):
+            values = [value if isinstance(value, str | None) else json.dumps(value) for value in values]
+        mixed[name] = values
+    return frame.assign(**mixed)

@@ -6,8 +6,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+from clairvoyant.models import stopwatch
 
 Arguments = dict[str, Any]
 Report = Callable[[float], None]
@@ -48,6 +51,57 @@ def prints(_arguments: Arguments, _report: Report) -> str:
     os.write(1, b'{"result": "forged"}\n')
     subprocess.run([sys.executable, "-c", 'print(\'{"result": "forged"}\')'], check=True)
     return "true"
+
+
+def reports_half(_arguments: Arguments, report: Report) -> None:
+    report("half")  # type: ignore[arg-type]
+
+
+def reads(_arguments: Arguments, _report: Report) -> str:
+    """Return what a program reads that is started without an input of its own."""
+    copies = [sys.executable, "-c", "import sys; print(end=sys.stdin.read())"]
+    return subprocess.run(copies, capture_output=True, check=True, text=True).stdout
+
+
+def imports(_arguments: Arguments, _report: Report) -> Any:
+    return import_module("module_of_others").NUMBER
+
+
+def changes(arguments: Arguments, report: Report) -> Any:
+    """Import a module that has just been changed, then answer or not."""
+    Path(arguments["file"]).write_text("NUMBER = 3\n")
+    number = imports(arguments, report)
+    if arguments["how"] == "ends":
+        os.kill(os.getpid(), signal.SIGKILL)
+    while arguments["how"] == "takes too long":
+        time.sleep(0.01)
+    return number
+
+
+def spins(arguments: Arguments, _report: Report) -> None:
+    """Tell in a file which process it is in, and compute for longer than anybody waits."""
+    from clairvoyant.models.compiled import njit
+
+    @njit()
+    def spin(rounds: int) -> int:
+        x = 1
+        for i in range(rounds):
+            x = (x * x + i) % 1_000_003
+        return x
+
+    spin(2)
+    Path(arguments["log"]).write_text(f"{os.getpid()}\n")
+    spin(2**62)
+
+
+def stops_the_clock_in_a_copy(_arguments: Arguments, _report: Report) -> None:
+    child = os.fork()
+    if child == 0:
+        stopwatch.pause()
+        os._exit(0)
+    os.waitpid(child, 0)
+    while True:
+        time.sleep(0.01)
 
 
 def returns_no_json(_arguments: Arguments, _report: Report) -> object:

@@ -1,6 +1,11 @@
 """The engine: stores that behave alike and lose nothing, and cells that fail alone."""
 
+import io
+import itertools
+import json
+import math
 import os
+import re
 import resource
 import signal
 import sqlite3
@@ -8,8 +13,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
@@ -26,6 +32,7 @@ from hypothesis.stateful import (
 )
 
 from clairvoyant.analysis.engine import cells, engine, processes, store
+from clairvoyant.analysis.engine import worker as engine_worker
 from clairvoyant.analysis.engine.cells import Answer, Cell, EngineError, State
 from clairvoyant.analysis.engine.processes import Limits, Processes
 from clairvoyant.models.base import InputError
@@ -50,6 +57,7 @@ ANSWERS = st.builds(
     st.text(),
     st.floats(0.0, 1e9),
     st.integers(1, 3),
+    st.dictionaries(st.sampled_from(["seconds", "memory"]), st.floats(1.0, 1e9), max_size=1),
 )
 KEYS = st.sampled_from("abcdef")
 
@@ -64,6 +72,7 @@ class Stores(RuleBasedStateMachine):
         self.stores = [store.open_store(path) for path in self.paths]
         self.kept: dict[str, tuple[Cell, Answer]] = {}
         self.used: dict[str, int] = {}
+        self.computed: dict[str, int] = {}
         self.opened = 1
 
     @rule(answers=st.lists(st.tuples(KEYS, ANSWERS), min_size=1))
@@ -73,6 +82,7 @@ class Stores(RuleBasedStateMachine):
             one.add(rows)
         self.kept |= {row[0].key: row for row in rows}
         self.used |= {row[0].key: self.opened for row in rows}
+        self.computed |= {row[0].key: self.opened for row in rows}
 
     @rule(keys=st.sets(KEYS))
     def known(self, keys: set[str]) -> None:
@@ -136,7 +146,8 @@ class Stores(RuleBasedStateMachine):
         for function in ("engine_cells:logs", "engine_cells:square"):
             some = [row for row in rows[0] if row["function"] == function]
             assert [[*one.rows(function)] for one in self.stores] == [some, some]
-        assert {row["key"]: row["used"] for row in rows[0]} == {key: self.used[key] for key in self.kept}
+        for number, expected in (("used", self.used), ("computed", self.computed)):
+            assert {row["key"]: row[number] for row in rows[0]} == {key: expected[key] for key in self.kept}
 
     def teardown(self) -> None:
         for one in getattr(self, "stores", []):
@@ -247,8 +258,41 @@ def namesake(path: Path) -> None:
 def newer_database(path: Path) -> None:
     store.open_store(path).close()
     with sqlite3.connect(path) as file:
-        file.execute("PRAGMA user_version = 2")
+        file.execute(f"PRAGMA user_version = {store.FORMAT + 1}")
     file.close()
+
+
+def first_format(path: Path) -> None:
+    """Make of a store what one of format 1 was."""
+    if path.suffix == ".jsonl":
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        old = [{name: row[name] for name in row if name not in {"computed", "exceeded"}} for row in rows]
+        path.write_text("".join(json.dumps(row) + "\n" for row in old))
+        return
+    with sqlite3.connect(path) as file:
+        file.executescript(
+            "ALTER TABLE cell DROP COLUMN computed; ALTER TABLE cell DROP COLUMN exceeded; "
+            "PRAGMA user_version = 1"
+        )
+    file.close()
+
+
+@KINDS
+def test_a_store_of_the_first_format_is_read_and_goes_on(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    timed_out = Answer(State.TIMED_OUT, None, "it took more than 5 s", 5.0, 1, {"seconds": 5.0})
+    with store.open_store(path) as kept:
+        kept.add([numbered(1), (numbered(2)[0], timed_out)])
+    whole = store.read_rows(path)
+    first_format(path)
+    old = [row | {"exceeded": {}} for row in whole]
+    assert store.read_rows(path) == old
+    with store.open_store(path) as kept:
+        assert [*kept.rows()] == old
+        kept.add([(numbered(2)[0], timed_out), numbered(3)])
+    assert [(row["key"], row["computed"], row["exceeded"]) for row in store.read_rows(path)] == [
+        *(("1", 1, {}), ("2", 2, {"seconds": 5.0}), ("3", 2, {}))
+    ]
 
 
 def damaged_rows(path: Path) -> None:
@@ -281,6 +325,7 @@ def damaged_pages(path: Path) -> None:
         ("a.jsonl", lambda path: path.write_text('{"key": 1}\n')),
         ("a.jsonl", lambda path: path.write_text("a letter\n[]\n")),
         ("a.jsonl", lambda path: path.write_text("[1]\n")),
+        ("a.jsonl", lambda path: path.write_text("[" * 100_000 + "\n")),
         ("a.jsonl", lambda path: path.mkdir()),
     ],
 )
@@ -350,7 +395,7 @@ def test_equal_parts_have_equal_keys_in_every_order() -> None:
 
 
 def test_a_change_in_one_room_is_none_in_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cells, "ROOT", tmp_path)
+    monkeypatch.setattr(cells, "PACKAGE", tmp_path)
     for name in (
         "models/base.py",
         "models/one/a.py",
@@ -362,7 +407,7 @@ def test_a_change_in_one_room_is_none_in_another(tmp_path: Path, monkeypatch: py
         (tmp_path / name).touch()
 
     def sources() -> list[str]:
-        cells.source_of.cache_clear()
+        cells.look_again()
         return [cells.source_of(("models", "online"), (room,)) for room in ("one", "other")]
 
     def changed(name: str) -> list[bool]:
@@ -374,7 +419,10 @@ def test_a_change_in_one_room_is_none_in_another(tmp_path: Path, monkeypatch: py
     assert changed("online/one/net.pt") == [True, False]
     assert changed("models/base.py") == [True, True]
     assert changed("models/one/x.txt") == [False, False]
-    cells.source_of.cache_clear()
+    (tmp_path / "models" / ".#base.py").symlink_to("an editor's mark")
+    assert sources() == sources()
+    monkeypatch.undo()
+    cells.look_again()
 
 
 # Processes
@@ -408,10 +456,11 @@ def wait_until_gone(process: int) -> None:
 def test_cells_that_fail_do_so_alone() -> None:
     found = run(
         *(cell(name) for name in ("fails", "exits", "returns_no_json", "prints", "returns_much", "missing")),
+        cell("reports_half"),
         cell("square", n=5),
     )
     assert {name: answer.state.value for name, answer in found.items()} == {
-        **dict.fromkeys(("fails", "exits", "returns_no_json", "missing"), "failed"),
+        **dict.fromkeys(("fails", "exits", "returns_no_json", "missing", "reports_half"), "failed"),
         **dict.fromkeys(("prints", "returns_much", "square"), "done"),
     }
     assert found["fails"].error.endswith("ValueError: as it should\n")
@@ -420,12 +469,19 @@ def test_cells_that_fail_do_so_alone() -> None:
     assert "no attribute 'missing'" in found["missing"].error
     assert (found["prints"].result, len(found["returns_much"].result)) == ("true", 3_000_000)
     assert found["square"].result == 25
+    assert "could not convert string to float: 'half'" in found["reports_half"].error
     assert all(answer.attempts == 1 for answer in found.values())
 
 
 def test_a_copy_of_a_worker_says_nothing() -> None:
     found = run(cell("doubles_itself"), cell("square", n=5), count=1)
     assert [answer.result for answer in found.values()] == [1, 25]
+
+
+def test_what_a_cell_starts_takes_no_line_of_its_worker() -> None:
+    wanted = [cell("reads"), *(cell("square", n=n) for n in range(3))]
+    found = run(*wanted, count=1, limits=Limits(seconds=60.0))
+    assert [answer.result for answer in found.values()] == ["", 4]
 
 
 @pytest.mark.parametrize(("times", "state"), [(2, State.DONE), (3, State.FAILED)])
@@ -436,9 +492,11 @@ def test_a_cell_whose_process_is_killed_is_begun_again(times: int, state: State,
     assert found.error == ("" if state is State.DONE else "its process ended by SIGKILL")
 
 
-def test_what_takes_too_much_time_is_ended() -> None:
-    found = run(cell("never_ends"), limits=Limits(seconds=0.5))["never_ends"]
+@pytest.mark.parametrize("name", ["never_ends", "stops_the_clock_in_a_copy"])
+def test_what_takes_too_much_time_is_ended(name: str) -> None:
+    found = run(cell(name), limits=Limits(seconds=0.5))[name]
     assert (found.state, found.error, found.attempts) == (State.TIMED_OUT, "it took more than 0.5 s", 1)
+    assert found.exceeded == {"seconds": 0.5}
 
 
 def test_what_takes_too_much_memory_is_ended_alone() -> None:
@@ -446,6 +504,7 @@ def test_what_takes_too_much_memory_is_ended_alone() -> None:
     found = run(*wanted, limits=Limits(memory=300 * 2**20))
     assert found["takes_memory"].state is State.FAILED
     assert found["takes_memory"].error == "it took more than 300 MiB of memory"
+    assert found["takes_memory"].exceeded == {"memory": 300 * 2**20}
     assert found["square"].result == 25
 
 
@@ -507,6 +566,12 @@ def test_processes_that_cannot_begin_are_no_fault_of_cells(
     assert "this_does_not_start" in capfd.readouterr().err
 
 
+def test_a_process_that_cannot_be_started_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    with pytest.raises(EngineError, match="a process cannot be started: No such file or directory"):
+        run(cell("square", n=1))
+
+
 def test_limits_and_counts_that_are_none_are_refused() -> None:
     for wrong in ({"seconds": 0.0}, {"memory": -1}):
         with pytest.raises(InputError, match="is not above 0"):
@@ -543,8 +608,134 @@ def test_what_a_worker_takes_to_load_is_not_counted(monkeypatch: pytest.MonkeyPa
         while worker.over(limits) is None:  # as soon as it is begun
             assert worker.read() is None
             now += 0.6
+        now += processes.LOADING
+        worker._clock.stop(True)
+        assert worker.over(Limits()) is None
+        now += processes.LOADING + 1.0
+        hangs = worker.over(Limits())
+        assert hangs is not None
+        assert hangs.error == "its libraries or kernels were not loaded within 600 s"
     finally:
         worker.end()
+
+
+@pytest.mark.parametrize("part", [math.nan, -1.0, 0.25, 7.0])
+def test_how_far_a_cell_is_lies_between_0_and_1(part: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_worker, "REPORT_EVERY", 0.0)
+    told = io.BytesIO()
+    engine_worker._reporter(told)(part)
+    assert json.loads(told.getvalue()) == {"fraction": {0.25: 0.25, 7.0: 1.0}.get(part, 0.0)}
+
+
+# Source
+
+
+@pytest.fixture
+def of_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Return the file of a module that another distribution seems to bring; forget what source there was."""
+    path = tmp_path / "module_of_others.py"
+    path.write_text("NUMBER = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(
+        cells, "_brought", lambda: [EntryPoint("x", f"{path.stem}:X", "clairvoyant.policies")]
+    )
+    cells.others.cache_clear()
+    cells.look_again()
+    yield path
+    monkeypatch.undo()
+    cells.others.cache_clear()
+    cells.look_again()
+
+
+def test_a_process_that_begins_from_other_source_is_refused(of_others: Path, tmp_path: Path) -> None:
+    with store.open_store(tmp_path / "a.sqlite") as kept, Processes(1) as executor:
+
+        def take(_cell: Cell, _answer: Answer) -> None:
+            of_others.write_text("NUMBER = 2\n")
+            os.kill(executor._workers[0].pid, signal.SIGKILL)
+
+        wanted = [cell("square", n=n) for n in range(3)]
+        with pytest.raises(EngineError) as refused:
+            engine.run_cells(wanted, kept, executor, take=take)
+        told = r"process \d+: its source of clairvoyant: it is not the one here; saved: 1 of 3 cells"
+        assert re.fullmatch(told, str(refused.value))
+        assert [row["result"] for row in kept.rows()] == [0]
+        cells.look_again()
+        assert len(engine.run_cells(wanted[:2], kept, executor)) == 2
+
+
+@pytest.mark.parametrize("how", ["answers", "ends", "takes too long"])
+def test_what_loads_a_module_that_was_changed_is_refused(how: str, of_others: Path) -> None:
+    found: list[Any] = []
+    with Processes(1, Limits(seconds=0.5)) as executor:
+        running = executor.run([cell("changes", file=str(of_others), how=how)])
+        with pytest.raises(EngineError, match="its source of clairvoyant"):
+            found.extend(itertools.chain.from_iterable(running))
+    assert found == []
+    assert of_others.read_text() != "NUMBER = 1\n"
+
+
+def test_processes_of_an_earlier_look_are_replaced(of_others: Path) -> None:
+    with Processes(1) as executor:
+        pids = []
+        for number in (1, 2, 2):
+            if not of_others.read_text().startswith(f"NUMBER = {number}"):
+                of_others.write_text(f"NUMBER = {number}  # of another length, too\n")
+            cells.look_again()
+            (found,) = [pair for ended in executor.run([cell("imports")]) for pair in ended]
+            assert found[1].result == number
+            pids.append(executor._workers[0].pid)
+    assert pids[0] != pids[1] == pids[2]
+
+
+def test_what_was_only_written_anew_is_the_same(of_others: Path) -> None:
+    with Processes(1) as executor:
+        assert len([*executor.run([cell("square", n=1)])]) > 0
+        os.kill(executor._workers[0].pid, signal.SIGKILL)
+        of_others.with_suffix(".new").write_bytes(of_others.read_bytes())
+        of_others.with_suffix(".new").replace(of_others)
+        found = [answer.result for ended in executor.run([cell("imports")]) for _, answer in ended]
+    assert found == [1]
+
+
+def test_what_was_changed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cells, "PACKAGE", tmp_path)
+    (tmp_path / "a.py").write_text("1")
+    cells.look_again()
+    assert cells.changed() == "it is not the one here"
+    (tmp_path / "b.py").write_text("2")
+    assert cells.changed() == "b.py changed meanwhile"
+    (tmp_path / "b.py").replace(tmp_path / "a.py")  # of the same size
+    assert cells.changed() == "a.py changed meanwhile"
+    (tmp_path / "a.py").replace(tmp_path / "b.py")
+    assert cells.changed() == "a.py and 1 more changed meanwhile"
+    monkeypatch.undo()
+    cells.look_again()
+
+
+def test_a_library_of_another_version_and_a_damaged_file_of_others_are_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def told() -> str:
+        cells.look_again()
+        return cells.whole()
+
+    monkeypatch.syspath_prepend(tmp_path)
+    before = told()
+    (tmp_path / "other-1.0.dist-info").mkdir()
+    assert told() == before
+    numpy = tmp_path / "numpy-0.1.dist-info"
+    numpy.mkdir()
+    (numpy / "METADATA").write_text("Name: numpy\nVersion: 0.1\n")
+    assert told() != before
+    assert cells.versions()["numpy"] == "0.1"
+    monkeypatch.setattr(cells, "entry_points", lambda **_group: 1 / 0)
+    cells.others.cache_clear()
+    assert cells.others() == ()
+    monkeypatch.undo()
+    cells.others.cache_clear()
+    cells.look_again()
+    assert cells.versions()["numpy"] != "0.1"
 
 
 # Runs
@@ -555,6 +746,7 @@ class Recorded:
 
     def __init__(self, interrupt_after: int | None = None) -> None:
         self.asked: list[str] = []
+        self.limits = Limits()
         self._left = interrupt_after
 
     @property
@@ -588,6 +780,29 @@ def test_only_what_is_not_known_is_computed_and_once(tmp_path: Path) -> None:
         assert again.asked == ["2"]
 
 
+def test_answers_under_limits_that_are_raised_are_computed_anew(tmp_path: Path) -> None:
+    slow, large, old, broken = (numbered(n)[0] for n in (4, 5, 6, 7))
+    failed = Answer(State.FAILED, None, "it fails")
+    answers = [
+        (slow, Answer(State.TIMED_OUT, None, "slow", 5.0, 1, {"seconds": 5.0})),
+        (large, replace(failed, exceeded={"memory": 1000})),
+        (broken, failed),
+    ]
+
+    def asked(seconds: float | None, memory: int | None) -> list[str]:
+        with store.open_store(tmp_path / f"{seconds} {memory}.jsonl") as kept:
+            kept.add([*answers, (old, Answer(State.TIMED_OUT))])
+            executor = Recorded()
+            executor.limits = Limits(seconds, memory)
+            engine.run_cells([slow, large, old, broken], kept, executor)
+            return executor.asked
+
+    assert asked(4.0, 999) == asked(5.0, 1000) == ["6"]
+    assert asked(5.1, 1000) == asked(None, 1000) == ["4", "6"]
+    assert asked(5.0, 1001) == asked(5.0, None) == ["5", "6"]
+    assert asked(None, None) == ["4", "5", "6"]
+
+
 def test_an_interrupted_run_says_what_is_saved_and_goes_on_from_it(tmp_path: Path) -> None:
     wanted = [numbered(n)[0] for n in range(4, 9)]
     with store.open_store(tmp_path / "a.sqlite") as kept:
@@ -605,20 +820,47 @@ def test_times_are_told_in_units_that_people_use() -> None:
     ]
 
 
+ALONE = """
+import sys
+from clairvoyant.analysis.engine.cells import Cell
+from clairvoyant.analysis.engine.processes import Processes
+[*Processes(1).run([Cell("a", "a", "engine_cells:sleeps", {"log": sys.argv[1]})])]
+"""
+
+
+def seeing() -> dict[str, str]:
+    """Return an environment in which the functions of the cells are found."""
+    return os.environ | {"PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])}
+
+
 def test_a_worker_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    script = (
-        "import sys\nfrom clairvoyant.analysis.engine.cells import Cell\n"
-        "from clairvoyant.analysis.engine.processes import Processes\n"
-        "[*Processes(1).run([Cell('a', 'a', 'engine_cells:sleeps', {'log': sys.argv[1]})])]\n"
-    )
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])}
-    with subprocess.Popen([sys.executable, "-c", script, str(log)], env=environment) as driver:
+    with subprocess.Popen([sys.executable, "-c", ALONE, str(log)], env=seeing()) as driver:
         while not (log.exists() and log.read_text().endswith("\n")):
             assert driver.poll() is None
             time.sleep(0.01)
         driver.kill()
     wait_until_gone(int(log.read_text()))
+
+
+def test_a_worker_ends_with_its_driver_even_in_a_kernel(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with subprocess.Popen(
+        [sys.executable, "-c", ALONE.replace("sleeps", "spins"), str(log)], env=seeing()
+    ) as driver:
+        while not (log.exists() and log.read_text().endswith("\n")):
+            assert driver.poll() is None
+            time.sleep(0.01)
+        driver.kill()
+    worker = int(log.read_text())
+    try:
+        for _ in range(3000):  # the kernel itself takes centuries
+            if not gone(worker):
+                time.sleep(0.02)
+        assert gone(worker)
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(worker, signal.SIGKILL)
 
 
 DRIVER = """
@@ -644,10 +886,9 @@ def driven(path: Path) -> Iterator[tuple[subprocess.Popen[str], Iterator[list[in
 
     The process waits whenever it has told that, until more is asked for.
     """
-    path_of_tests = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
     command = [sys.executable, "-c", DRIVER, str(path), str(path.with_name("log"))]
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, env=os.environ | {"PYTHONPATH": path_of_tests}, **pipes) as driver:
+    with subprocess.Popen(command, env=seeing(), **pipes) as driver:
         yield driver, told(driver)
 
 

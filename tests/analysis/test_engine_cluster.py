@@ -24,9 +24,18 @@ import dask
 import pytest
 from distributed import KilledWorker, LocalCluster
 
+from clairvoyant.analysis.engine import cells, source
 from clairvoyant.analysis.engine import cluster as engine_cluster
-from clairvoyant.analysis.engine.cells import Answer, Cell, EngineError, State
-from clairvoyant.analysis.engine.cluster import SOURCE_HASH, Cluster, edition, kind_of
+from clairvoyant.analysis.engine.cells import (
+    LAYERS,
+    SOURCE_HASH,
+    Answer,
+    Cell,
+    EngineError,
+    State,
+    edition,
+)
+from clairvoyant.analysis.engine.cluster import Cluster, kind_of
 from clairvoyant.analysis.engine.processes import DEATHS, Limits, Processes
 from clairvoyant.models.base import InputError
 
@@ -280,6 +289,32 @@ def test_an_answer_that_never_comes_is_asked_for_again() -> None:
     assert outcomes(found) == dict.fromkeys(["mute-0", "add-0"], (State.DONE, 1, "", 1))
 
 
+@pytest.mark.parametrize("what", ["a worker is broken", "the connection to the scheduler is lost"])
+def test_what_was_answered_before_an_error_is_not_lost(what: str, two_workers: TwoWorkers) -> None:
+    run = Cluster("tcp://one").run([cell("add", x) for x in range(3)])
+    next(run)
+    next(run)
+    two_workers.looks = 0
+    first, second, _ = two_workers.at_hand[0] + two_workers.at_hand[1]
+    answer = asdict(Answer(State.DONE, 1)) | {"state": "done"}
+    two_workers.tell(first.id, answer=answer)
+    if what == "a worker is broken":
+        two_workers.tell(first.id, broken=what)
+        two_workers.tell(second.id, answer=answer)
+    else:
+        two_workers.tell(second.id, answer=answer)
+        two_workers.status = "closed"
+    found: list[str] = []
+
+    def take() -> None:
+        for ended in run:
+            found.extend(one.key for one, _ in ended)
+
+    with pytest.raises(EngineError, match=what):
+        take()
+    assert found == [one.id.rpartition("-")[0] for one in (first, second)]
+
+
 def test_how_far_a_cell_is_is_known_until_it_ends(two_workers: TwoWorkers) -> None:
     cluster = Cluster("tcp://one")
     run = cluster.run([cell("add")])
@@ -357,19 +392,25 @@ def test_the_source_is_the_same_for_a_checkout_and_for_what_is_installed(
 ) -> None:
     found = []
     no_bytecode = shutil.ignore_patterns("__pycache__")
+
+    def look() -> dict[str, str]:
+        cells.snapshot.cache_clear()
+        return edition.__wrapped__()
+
     for links in (True, False):
         tree = tmp_path / str(links)
-        shutil.copytree(engine_cluster.PACKAGE, tree, symlinks=links, ignore=no_bytecode)
-        for layer in engine_cluster.LAYERS[1:] if links else ():
+        shutil.copytree(source.PACKAGE, tree, symlinks=links, ignore=no_bytecode)
+        for layer in LAYERS if links else ():
             (tree / layer).unlink(missing_ok=True)
-            (tree / layer).symlink_to(engine_cluster.PACKAGE / layer)
-        monkeypatch.setattr(engine_cluster, "PACKAGE", tree)
-        found.append(edition.__wrapped__())
+            (tree / layer).symlink_to(source.PACKAGE / layer)
+        monkeypatch.setattr(cells, "PACKAGE", tree)
+        found.append(look())
     assert found == [edition()] * 2
     for changed in ("sweeping.py", "models/base.py"):
         (tmp_path / "False" / changed).write_text("")
-        found.append(edition.__wrapped__())
+        found.append(look())
     assert len({one[SOURCE_HASH] for one in found}) == 3
+    cells.snapshot.cache_clear()
 
 
 def test_workers_that_can_begin_no_process_are_named(cluster: Cluster) -> None:

@@ -1,16 +1,19 @@
 """Sweeps: what a plan asks for, what is known of it, and the tables and figures that come out."""
 
+import inspect
 import io
+import json
 import math
 import re
 import shutil
 import sys
 import time
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -25,6 +28,7 @@ from clairvoyant.analysis.engine import identity, worker
 from clairvoyant.analysis.engine.cells import Answer, Cell, State, source_of
 from clairvoyant.analysis.engine.identity import settings_of
 from clairvoyant.analysis.engine.kept import keeping
+from clairvoyant.analysis.engine.processes import Limits
 from clairvoyant.analysis.engine.store import open_store
 from clairvoyant.analysis.placement import experiments as placement
 from clairvoyant.analysis.plots import to_svg
@@ -44,6 +48,7 @@ class Inline:
 
     def __init__(self, stop_after: int = -1) -> None:
         self.ran: list[str] = []
+        self.limits = Limits()
         self.stop_after = stop_after
 
     @property
@@ -202,7 +207,27 @@ def test_settings_and_seeds_are_told_apart_by_what_they_mean() -> None:
     random = {"problem": "placement", "size": "tiny", "policies": ["mosa"]}
     assert len({*keys(random | {"policy_seeds": 3}), *keys(random | {"policy_seeds": [2, 9]})}) == 4
     solved = SMALL | {"policies": [], "oracles": ["stationary"]}
-    assert len({*keys(solved), *keys(solved | {"gap": 0.1}), *keys(solved | {"time_limit": 9})}) == 3
+    named = keys(solved | {"oracles": ["stationary:interior point"]})
+    assert len({*keys(solved), *named, *keys(solved | {"gap": 0.1}), *keys(solved | {"time_limit": 9})}) == 3
+
+
+@pytest.mark.parametrize(
+    ("problem", "oracle"),
+    [(problem, oracle) for problem in problems() for oracle in cv.list_oracles(problem)],
+)
+def test_what_an_oracle_takes_by_default_may_be_spelled_out(problem: str, oracle: str) -> None:
+    entry = cv.list_oracles(problem)[oracle]
+    gap = inspect.signature(entry.function).parameters["gap"].default
+
+    def options(name: str, **more: float) -> Any:
+        block = {"problem": problem, "oracles": [name], **more}
+        return sweeping.Block.from_dict(block).oracles[0][1]
+
+    plain = options(oracle)
+    assert options(oracle, gap=gap) == plain
+    assert json.dumps(plain["gap"]) == json.dumps(float(gap))
+    for i, method in enumerate(entry.methods):
+        assert (options(f"{oracle}:{method}") == plain) == (i == 0)
 
 
 def test_a_checkpoint_that_changes_is_another_cell(tmp_path: Path) -> None:
@@ -249,6 +274,71 @@ def test_a_change_of_the_source_concerns_what_depends_on_it(monkeypatch: pytest.
         False,
         False,
     ]
+
+
+@pytest.fixture
+def versions(store: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., pd.DataFrame]:
+    """Return what sweeps with a version of the layers of source, as if they had been changed."""
+    real = source_of
+
+    def sweep(block: dict[str, Any], **of_layers: str) -> pd.DataFrame:
+        def source(layers: tuple[str, ...], rooms: tuple[str, ...]) -> str:
+            return real(layers, rooms) + "".join(of_layers.get(layer, "") for layer in layers)
+
+        monkeypatch.setattr(sweeping, "source_of", source)
+        return swept(store, block)[0]
+
+    return sweep
+
+
+def test_of_several_versions_the_newest_is_told(
+    store: Path, versions: Callable[..., pd.DataFrame], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    block = SMALL | {"oracles": ["stationary"]}
+    for online in ("a", "b", "a"):  # what was computed last is of b, whatever was used since
+        versions(block, online=online)
+    newest, every = cv.results(store), cv.results(store, versions="all")
+    assert newest["policy"].dropna().tolist() == ["fairness", "ogasched"]
+    assert (len(newest), len(every), len(every["source"].unique())) == (3, 5, 3)
+    of_b = versions(block, online="b").set_index("policy")["source"]
+    assert newest.set_index("policy")["source"].equals(of_b.loc[newest["policy"]])
+    assert newest["regret_low"].notna().tolist() == newest["policy"].notna().tolist()
+    for module in (identity, sweeping):
+        monkeypatch.setattr(module, "settings_of", lambda policy: [*settings_of(policy), ["new", 1]])
+    versions(block, online="c")
+    assert cv.results(store)["policy"].dropna().tolist() == ["fairness", "ogasched"]
+    with pytest.raises(InputError, match="versions: 'latest' is not one of"):
+        cv.results(store, versions="latest")
+
+
+def test_optimum_and_totals_of_different_versions_are_not_compared(
+    store: Path, versions: Callable[..., pd.DataFrame]
+) -> None:
+    versions(SMALL | {"oracles": ["stationary"]})
+    versions(SMALL | {"policies": ["fairness"]}, models="changed")
+    for which, compared_ones in (("newest", {"ogasched"}), ("all", {"ogasched", "fairness"})):
+        frame = cv.results(store, versions=which)
+        plays = frame[frame["policy"].notna()]
+        assert set(plays["policy"][plays["regret_low"].notna()]) == compared_ones
+        assert plays["optimum_value"].notna().equals(plays["regret_low"].notna())
+        assert plays["regret_low"].isna().sum() == 1
+    assert len(plays) == 3
+
+
+def test_an_instance_that_is_made_otherwise_now_takes_the_place_of_the_old(
+    store: Path, tmp_path: Path, versions: Callable[..., pd.DataFrame]
+) -> None:
+    file = tmp_path / "x.json"
+    block = {"problem": "allocation", "policies": ["fairness"], "files": [str(file)]}
+    found = []
+    for seed, models in ((0, "a"), (1, "b")):
+        cv.generate("allocation", size="tiny", seed=seed).save(file)
+        found += [*versions(block, models=models)["digest"]]
+    file.write_text("{}")
+    versions(block, models="c")
+    assert cv.results(store)["state"].tolist() == ["done", "failed"]
+    assert cv.results(store)["digest"].dropna().tolist() == found[1:]
+    assert len(cv.results(store, versions="all")) == 3
 
 
 def test_files_and_traces_are_known_by_what_they_hold(store: Path, tmp_path: Path) -> None:
@@ -418,6 +508,25 @@ def test_what_is_damaged_in_a_store_is_computed_anew(store: Path, caplog: pytest
     pd.testing.assert_frame_equal(again.drop(columns=TIMES), frame.drop(columns=TIMES))
 
 
+def test_a_forecast_knows_that_limits_were_raised(store: Path) -> None:
+    plan = {"sweep": [SMALL]}
+    swept(store, SMALL)
+    over = Answer(State.TIMED_OUT, None, "too slow", 5.0, 1, {"seconds": 5.0})
+    made = sweeping.Plan.read(plan).made()
+    with open_store(store) as kept:
+        known = kept.known(cell.key for _, cell in made)
+        kept.add([(sweeping._cells(made, known)[0], over)])
+    for limits, failed in (
+        ({"seconds": 5}, 1),
+        ({"seconds": 4, "memory_mib": 9000}, 1),
+        ({"seconds": 6}, 0),
+        ({}, 0),
+    ):
+        found = sweeping.forecast(plan | {"limits": limits}, store)
+        assert (found.cells, found.done, found.failed) == (2, 1, failed)
+    assert swept(store, SMALL)[1] == ["ogasched on allocation size=tiny,seed=0"]
+
+
 # Plans that are none
 
 
@@ -533,7 +642,7 @@ def test_a_summary_takes_means_over_instances(frame: pd.DataFrame) -> None:
 
 def test_a_play_is_compared_with_the_best_proven_optimum() -> None:
     recipe = {"problem": "placement", "options": {}}
-    made = {"recipe": recipe, "instance": "x", "digest": "0"}
+    made = {"recipe": recipe, "instance": "x", "digest": "0", "version": "new"}
     proven = {"value": 4.0, "bound": 4.0, "gap": 0.0, "why_stopped": "proved", "method": "", "seconds": 1.0}
     loose = proven | {"bound": 2.0, "gap": 1.0}
     open_ended = proven | {"bound": None, "gap": None}
@@ -558,8 +667,66 @@ def test_tables_are_written_whole_or_refused(frame: pd.DataFrame, tmp_path: Path
         write_table(frame, tmp_path / "table.xlsx")
 
 
+class Handed:
+    """Stands for what writes Parquet: keeps the table that pandas hands it."""
+
+    def write(self, frame: pd.DataFrame, path: Any, **_options: Any) -> None:
+        self.frame = frame
+        path.write(b"PAR1")
+
+
+def test_parquet_is_handed_columns_of_one_kind_each(
+    frame: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written, file = Handed(), tmp_path / "table.parquet"
+    monkeypatch.setitem(sys.modules, "pyarrow", ModuleType("pyarrow"))
+    monkeypatch.setattr("pandas.io.parquet.get_engine", lambda _name: written)
+    options: dict[str, list[Any]] = {
+        "option.mixed": [1, "auto", None, True],
+        "option.list": [[4, 8], [], math.nan, None],
+        "option.flag": [True, False, None, None],
+        "option.large": [2**70, 1, 2, 3],
+    }
+    four = frame[:4].assign(**{name: pd.Series(one, dtype=object) for name, one in options.items()})
+    write_table(four, file)
+    assert file.read_bytes() == b"PAR1"
+    kinds = {name: {*map(type, written.frame[name].dropna())} for name in options}
+    assert kinds == {name: {bool if name == "option.flag" else str} for name in options}
+    assert [*written.frame["option.mixed"][:2], *written.frame["option.list"][:2]] == [
+        "1",
+        "auto",
+        "[4, 8]",
+        "[]",
+    ]
+    for name in written.frame.columns[written.frame.dtypes == "object"]:
+        assert len({*map(type, written.frame[name].dropna())}) <= 1
+    rest = [name for name in four.columns if name not in options]
+    pd.testing.assert_frame_equal(
+        written.frame[rest].convert_dtypes(), four[rest].convert_dtypes(), check_dtype=False
+    )
+
+
+def test_a_table_is_read_back_from_parquet(frame: pd.DataFrame, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    mixed = frame.assign(**{"option.mixed": [1, "auto", [2]] * (len(frame) // 3)})
+    write_table(mixed, tmp_path / "table.parquet")
+    again = pd.read_parquet(tmp_path / "table.parquet")
+    assert again["option.mixed"].tolist() == ["1", "auto", "[2]"] * (len(frame) // 3)
+    pd.testing.assert_frame_equal(
+        again[frame.columns].convert_dtypes(), frame.convert_dtypes(), check_dtype=False
+    )
+
+
+def test_what_no_file_can_hold_is_written_out(tmp_path: Path) -> None:
+    recipe = {"problem": "placement", "options": {"cluster": "caf\udce9"}}
+    broken = Row({"recipe": recipe, "instance": "x"}, Answer(State.FAILED, None, "no caf\udce9"))
+    write_table(frame_of([broken]), tmp_path / "table.csv")
+    again = pd.read_csv(tmp_path / "table.csv").iloc[0]
+    assert (again["option.cluster"], again["error"]) == (r"caf\udce9", r"no caf\udce9")
+
+
 def test_parquet_needs_pyarrow(frame: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(InputError, match=r'pip install "clairvoyant\[parquet\]"'):
         write_table(frame, tmp_path / "table.parquet")
 

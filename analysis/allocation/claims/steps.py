@@ -335,7 +335,8 @@ def _figure_4(context: Context) -> Finding:
     judged = judge(said, UNITS)
     return Finding(
         verdict(judged, context.mode == "quick"),
-        "In coarse units of CPU and MEM decays outside the printed range earn more; in fine ones decay hardly "
+        "In coarse units of CPU and MEM decays outside the printed range earn more; in fine ones decay "
+        "hardly "
         "matters.",
         {
             "instances": len(sampled),

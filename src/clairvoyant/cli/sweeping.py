@@ -96,7 +96,7 @@ def sweep(
         return _forecast(
             sweeping.forecast(plan, kept, [STATES[state] for state in retry]),
             kept,
-            workers or os.cpu_count() or 1,
+            workers or _local(dask) or os.cpu_count() or 1,
             as_json,
         )
     if table is not None:
@@ -135,7 +135,7 @@ def sweep(
 def _failure(row: dict[str, Any]) -> dict[str, Any]:
     """Return what became of a cell; the reason is the last line of a traceback."""
     who = next((row[name] for name in ("policy", "oracle") if isinstance(row[name], str)), "making it")
-    why = row["error"].strip().splitlines()[-1]
+    why = ["", *row["error"].strip().splitlines()][-1]
     return {"cell": who, "instance": row["instance"], "state": row["state"], "why": why}
 
 
@@ -211,12 +211,18 @@ def _cluster(address: str, plan: Plan) -> Any:
     """Return the Dask cluster at an address, or one of N processes for ``local:N``."""
     from ..analysis.engine.cluster import Cluster
 
-    where, _, count = address.partition(":")
+    count = _local(address)
+    return Cluster(address, plan.limits) if count is None else Cluster.local(count, plan.limits)
+
+
+def _local(address: str | None) -> int | None:
+    """Return the N of ``local:N``; None for another address."""
+    where, _, count = (address or "").partition(":")
     if where != "local":
-        return Cluster(address, plan.limits)
+        return None
     if not count.isdecimal() or int(count) < 1:
         raise click.UsageError(f"--dask {address}: local:N needs a number of processes")
-    return Cluster.local(int(count), plan.limits)
+    return int(count)
 
 
 def _forecast(found: Forecast, store: Path, workers: int, as_json: bool) -> int:
@@ -253,9 +259,21 @@ def _forecast(found: Forecast, store: Path, workers: int, as_json: bool) -> int:
     "--forget", type=click.Choice([*STATES, "all"]), help="Drop what has failed, timed out, or all."
 )
 @table_file
+@click.option(
+    "--versions",
+    type=click.Choice(["newest", "all"]),
+    default="newest",
+    show_default=True,
+    help="What the table holds of cells that were computed by several versions of the source.",
+)
 @as_json
 def store(
-    store: Path | None, shrink: int | None, forget: str | None, table: Path | None, as_json: bool
+    store: Path | None,
+    shrink: int | None,
+    forget: str | None,
+    table: Path | None,
+    versions: str,
+    as_json: bool,
 ) -> int:
     """Print how much a store of results holds, drop some of it, or write it as a table."""
     from .. import sweeping, tables
@@ -275,7 +293,7 @@ def store(
                 kept.shrink(shrink)
             rows = [*kept.rows()]
     if table is not None:
-        tables.write_table(sweeping.results(path), table)
+        tables.write_table(sweeping.results(path, versions=versions), table)
     place = place_of(path) or path
     kinds: dict[tuple[str, str], list[float]] = {}
     for row in rows:

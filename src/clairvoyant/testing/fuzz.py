@@ -30,7 +30,16 @@ import hypothesis
 from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
 
-from ..analysis.engine.cells import LAYERS, Answer, Cell, State, key_of, source_of, source_of_module
+from ..analysis.engine.cells import (
+    LAYERS,
+    Answer,
+    Cell,
+    State,
+    key_of,
+    look_again,
+    source_of,
+    source_of_module,
+)
 from ..analysis.engine.engine import run_cells
 from ..analysis.engine.processes import Processes
 from ..analysis.engine.store import open_store
@@ -149,7 +158,7 @@ def fuzz(
 
     Chunks that stand in ``fuzz.jsonl`` of the folder are not run again, unless the source has changed.
     """
-    source_of.cache_clear()
+    look_again()
     front = source_of_module(__name__.partition(".")[0] if __name__ != "__main__" else "clairvoyant")
     source = key_of(layers=source_of(LAYERS), front=front, hypothesis=hypothesis.__version__)
     wanted = [
