@@ -285,7 +285,7 @@ def versions(store: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., pd.D
         def source(layers: tuple[str, ...], rooms: tuple[str, ...]) -> str:
             return real(layers, rooms) + "".join(of_layers.get(layer, "") for layer in layers)
 
-        monkeypatch.setattr(sweeping, "source_of", source)
+        monkeypatch.setattr(identity, "source_of", source)
         return swept(store, block)[0]
 
     return sweep
@@ -384,7 +384,8 @@ def test_an_interrupted_sweep_goes_on_and_a_clock_may_go_backwards(
 
 def test_a_small_store_keeps_what_was_used_last(store: Path) -> None:
     swept(store, SMALL | {"seeds": [0]})
-    size = sum(len(str(row)) for row in cv.results(store).to_dict("records"))
+    with open_store(store) as opened:
+        size = sum(len(json.dumps(row)) for row in opened.rows())
     swept(store, SMALL | {"seeds": [1]}, store_size=0)
     assert len(cv.results(store)) == 0
     swept(store, SMALL | {"seeds": [0]})
