@@ -340,6 +340,7 @@ def lazy_jct(context: Context) -> Finding:
         },
         tables=(statements(judged, [""], f"{len(sampled)} workloads of {jobs} jobs, rho = 0.8"),),
         counterexample=small.instance,
+        small=context.mode == "quick",
         assumes="Jobs start one by one. How bad it is depends on the load.",
         remark="The wait is the sum of all durations before only if all jobs are submitted at once.",
     )
