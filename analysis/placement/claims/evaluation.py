@@ -738,7 +738,7 @@ def _by_rate(levels: Levels, sampled: Sequence[int], players: Sequence[Contender
     choices=("load at the Normal rate", "who stands for the better scheduler"),
 )
 def figure_7(context: Context) -> Finding:
-    sampled, jobs = seeds(context, 10, 12, 20), context.pick(200, 200, 4000)
+    sampled, jobs = seeds(context, 10, 12, 20), context.pick(200, 300, 4000)
     levels = {
         f"rho {rho:g} at Normal": [Setup(jobs, rho=rho * rate) for rate in RATES.values()]
         for rho in context.pick((2.0,), (0.8, 2.0), (0.8, 2.0))

@@ -104,7 +104,7 @@ def table_1_averages(_context: Context) -> Finding:
     columns = ("scheduler", "metric", "printed", "of the row", "difference")
     return Finding(
         holds_if(not off, Verdict.REFUTED),
-        f"{len(lines) - len(off)} of {len(lines)} printed averages are those of their rows.",
+        f"{len(off)} of {len(lines)} printed averages is not the average of its row.",
         {"averages": len(lines), "wrong": len(off)},
         tables=(Table("Averages of Table 1 that are off by more than 0.0025", columns, tuple(off)),),
         assumes="Printed numbers have three decimals, so an average of three can be off by 0.001 at most.",
@@ -312,7 +312,8 @@ def rifling(_context: Context) -> Finding:
     columns = ("cluster", "least fee", "JCT of RIFLING (min)", "JCT of DL2 (min)")
     return Finding(
         amended_if(all(right.values()), right["average"], Verdict.REFUTED),
-        f"So it is on average; cluster by cluster it is so on {sum(list(right.values())[:3])} of three.",
+        f"On average RIFLING has the least fee and more JCT than DL2; cluster by cluster both are so on "
+        f"{sum(list(right.values())[:3])} of three.",
         {"columns in which both are so": sum(right.values())},
         tables=(Table("Baselines in Table 1", columns, tuple((n, lowest[n], *jct[n]) for n in COLUMNS)),),
         assumes=PRINTED,
@@ -395,8 +396,8 @@ def more_than_300_minutes(_context: Context) -> Finding:
     below = [name for name, jct in zip(CLUSTERS, das.jct, strict=True) if jct <= SAID_JCT]
     return Finding(
         amended_if(not below, das.average[0] > SAID_JCT, Verdict.REFUTED),
-        f"The average over the clusters is; on {len(below)} of them it is less. The time of a decision can "
-        f"be ignored on each.",
+        f"The average over the clusters is above 300 minutes, on {len(below)} of them it is not; the time of "
+        f"a decision is negligible on each.",
         {
             "average (min)": das.average[0],
             **{f"{name} (min)": jct for name, jct in zip(CLUSTERS, das.jct, strict=True)},
@@ -421,8 +422,8 @@ def inapplicable(_context: Context) -> Finding:
     takes = [SLOWER * one for one in INFERENCE]
     return Finding(
         holds_if(max(takes) >= every, Verdict.UNDETERMINED),
-        "By the printed numbers such a scheduler decides about a job in less than a second, and a job "
-        "arrives every five.",
+        "By the printed numbers a metaheuristic decides about a job in less than a second, and a job arrives "
+        "every five.",
         {"seconds per job, at most": max(takes), "seconds between jobs": every},
         assumes="Jobs come evenly, at the printed 17,000 a day.",
         remark="Appendix F calls the time of DAS negligible beside the JCT; 50 times that is less than 0.02 "
