@@ -15,6 +15,7 @@ from clairvoyant.analysis.placement.measures import measures
 from clairvoyant.analysis.statistics import Interval, paired
 from clairvoyant.models.base import InputError
 from clairvoyant.models.placement.generate import generate
+from clairvoyant.models.placement.jobs import TICKS
 from clairvoyant.online.play import play
 
 pytestmark = pytest.mark.skipif(
@@ -144,3 +145,20 @@ def test_who_is_ahead_has_the_lower_cost() -> None:
     found = evaluation.ahead(FIFO_C, FIFO_FF, {"": setup}, sampled)[""]
     ours, theirs = (experiments.samples(who, setup, sampled, JCT) for who in (FIFO_C, FIFO_FF))
     assert found.tolist() == pytest.approx((100.0 * (theirs - ours) / ours).tolist())
+
+
+def test_the_test_over_jobs_has_two_sides() -> None:
+    """Of six differences of one sign 2 of 2^6 orders are as far off, of five 2 of 2^5; none differ from none."""
+    for jobs, found in ((6, True), (5, False), (0, False)):
+        more = np.arange(1.0, jobs + 1.0)
+        assert evaluation.differ(more, np.zeros(jobs)) is found
+        assert evaluation.differ(np.zeros(jobs), more) is found
+    assert not evaluation.differ(np.ones(9), np.ones(9))
+    balanced = np.array([1.0, -2.0, 3.0, -4.0, -5.0, 6.0, 7.0, -8.0])
+    assert not evaluation.differ(balanced, np.zeros(8))
+
+
+def test_busy_hours_by_hand() -> None:
+    """Two jobs in the busiest hour and one in the quietest; the second day counts like the first."""
+    hour = 3600 * TICKS
+    assert evaluation.by_hours(np.array([0, 24, 23], dtype=np.int64) * hour) == pytest.approx(100.0)

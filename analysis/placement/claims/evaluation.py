@@ -806,10 +806,17 @@ class RandomFit:
 LEVEL = 0.05
 
 
-def rejections(setup: Setup, sampled: Sequence[int], pairs: int) -> dict[str, np.ndarray]:
-    """Return in how many per cent of pairs of equal policies a test over the jobs finds a difference."""
+def differ(one: np.ndarray, other: np.ndarray) -> bool:
+    """Return whether a two-sided Wilcoxon signed-rank test over the jobs finds a difference."""
     from scipy import stats
 
+    difference = one - other
+    difference = difference[difference != 0.0]
+    return bool(len(difference)) and bool(stats.wilcoxon(difference).pvalue < LEVEL)
+
+
+def rejections(setup: Setup, sampled: Sequence[int], pairs: int) -> dict[str, np.ndarray]:
+    """Return in how many per cent of pairs of equal policies a test over the jobs finds a difference."""
     rates = {"JCT": np.zeros(len(sampled)), "fee": np.zeros(len(sampled))}
     for row, seed in enumerate(sampled):
         made = instance(setup, seed)
@@ -819,10 +826,7 @@ def rejections(setup: Setup, sampled: Sequence[int], pairs: int) -> dict[str, np
             ]
             one, other = (followed(made, run.decisions or ()) for run in runs)
             for name, of in (("JCT", made.completion_times), ("fee", made.fees)):
-                difference = of(one) - of(other)
-                difference = difference[difference != 0.0]
-                p = float(stats.wilcoxon(difference).pvalue) if len(difference) else 1.0
-                rates[name][row] += 100.0 * (p < LEVEL) / pairs
+                rates[name][row] += 100.0 * differ(of(one), of(other)) / pairs
     return rates
 
 

@@ -17,7 +17,7 @@ from ...claim import Context, Figure, Finding, Register, Table, Verdict
 from ...experiments import spread
 from ..experiments import CLUSTERS, FIFO_LB, HEURISTICS, NOTE, SJF_C, Contender, Setup, excess, instance
 from ..measures import measures_of
-from .evaluation import LEVEL, MALO, MOSA, RATES
+from .evaluation import LEVEL, MALO, MOSA, RATES, differ
 from .trained import (
     ESTIMATES,
     FIFO,
@@ -303,16 +303,12 @@ def _share_significant(
     pairs: Sequence[tuple[Contender, Contender]], setup: Setup, seed: int, of: str
 ) -> float:
     """Return in how many per cent of the pairs the test over the jobs of a trace finds a difference."""
-    from scipy import stats
-
     made = instance(setup, seed)
     taken = {"JCT": made.completion_times, "fee": made.fees}[of]
     count = 0
     for a, b in pairs:
         (one,), (other,) = (outcomes(who, setup, [seed]) for who in (a, b))
-        difference = taken(one.schedule) - taken(other.schedule)
-        difference = difference[difference != 0.0]
-        count += bool(len(difference)) and float(stats.wilcoxon(difference).pvalue) < LEVEL
+        count += differ(taken(one.schedule), taken(other.schedule))
     return 100.0 * count / len(pairs)
 
 
