@@ -148,7 +148,7 @@ def test_who_is_ahead_has_the_lower_cost() -> None:
 
 
 def test_the_test_over_jobs_has_two_sides() -> None:
-    """Of six differences of one sign 2 of 2^6 orders are as far off, of five 2 of 2^5; none differ from none."""
+    """Of six differences of one sign 2 of 2^6 orders are as far off, of five 2 of 2^5."""
     for jobs, found in ((6, True), (5, False), (0, False)):
         more = np.arange(1.0, jobs + 1.0)
         assert evaluation.differ(more, np.zeros(jobs)) is found
