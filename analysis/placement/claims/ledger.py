@@ -47,7 +47,7 @@ LEDGER: dict[str, tuple[str, ...] | str] = {
     "Sec. 4.1": ("scalable", "gate", "positions"),
     "Sec. 4.2": ("kronecker-shape", "matern-smooth", "machines-apart", "history-rows"),
     "Sec. 4.3": ("log-density", "clip", "q-advantage"),
-    "Sec. 5.1": ("load-of-table-1", "printed-sums", "job-sizes"),
+    "Sec. 5.1": ("baselines", "load-of-table-1", "printed-sums", "job-sizes"),
     "Sec. 5.2": (
         *("das-best", "rifling", "inapplicable", "daily-saving", "significance", "cluster-size"),
         *("jct-and-fee", "high-value-first", "decision-time"),

@@ -300,6 +300,88 @@ def window_matters(context: Context) -> Finding:
     )
 
 
+# Sec. 5.1.5: the rules
+
+
+def told_from(policy: Policy, instance: PlacementInstance) -> np.ndarray:
+    """Return how a policy's first start of each epoch stands to others, shape (epochs, 4).
+
+    By column: whether no job that fits was submitted earlier; none has a smaller dominant share; whether the
+    first machine with room is used; and the least loaded one with room. Epochs at which no two jobs fit are
+    left out.
+    """
+    capacity = instance.setting.capacity
+    policy.start(instance.setting, np.random.default_rng(0))
+    found, episode = [], instance.episode(policy.traits.sees)
+    for seen in episode:
+        rows = np.asarray(policy.decide(seen))
+        needs = np.maximum(seen.need, 0)[:, None, :]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            room = np.where(needs > 0, seen.free[None] // needs, np.inf).min(axis=2)
+        fit = room.sum(axis=1) >= seen.instances
+        if fit.sum() > 1:
+            shares = (seen.instances[:, None] * seen.need / capacity.sum(axis=0)).max(axis=1)
+            at = int(np.flatnonzero(seen.jobs == rows[0, 0])[0])
+            used = rows[rows[:, 0] == rows[0, 0], 1]
+            has_room = np.flatnonzero(room[at] > 0)
+            load = (1.0 - seen.free / capacity).max(axis=1)
+            found.append(
+                (
+                    seen.submit[at] <= seen.submit[fit].min(),
+                    shares[at] <= shares[fit].min() + 1e-12,
+                    has_room[0] in used,
+                    load[used].min() <= load[has_room].min() + 1e-12,
+                )
+            )
+        episode.apply(rows)
+    return np.array(found, dtype=bool).reshape(-1, 4)
+
+
+RULES = {FifoFirstFit: (0, 2), FifoLoadBalance: (0, 3), DrfFirstFit: (1, 2), DrfLoadBalance: (1, 3)}
+"""The columns of :func:`told_from` that the text says of each."""
+
+
+@claim(
+    "baselines",
+    "Sec. 5.1.5",
+    Verdict.HOLDS,
+    says="FIFO begins with the oldest job, DRF with the smallest dominant share; FirstFit takes the first "
+    "available machine, LoadBalance the least loaded.",
+    how="The first start of each epoch at which several jobs fit, on generated workloads.",
+)
+def baselines(context: Context) -> Finding:
+    columns = ("oldest job", "smallest share", "first machine", "least loaded")
+    sampled = [generate("default", seed, jobs=100, rho=4.0) for seed in seeds(context, 2, 4, 10)]
+    told = {
+        policy().name: np.concatenate([told_from(policy(), one) for one in sampled])
+        for policy in track(context, RULES)
+    }
+    good = sum(
+        int(of[:, own].all(axis=1).sum()) for own, of in zip(RULES.values(), told.values(), strict=True)
+    )
+    count = sum(map(len, told.values()))
+    others = [[c for c in range(4) if c not in own] for own in RULES.values()]
+    differ = not any(of[:, o].all(axis=0).any() for o, of in zip(others, told.values(), strict=True))
+    return Finding(
+        holds_if(good == count and differ, Verdict.REFUTED),
+        f"Of {count} first choices among several jobs {good} are as the text says of the rule, and each rule "
+        f"{'can' if differ else 'cannot'} be told from the others.",
+        {"choices": count},
+        tables=(
+            Table(
+                "How often the first start of an epoch is so (%)",
+                ("rule", *columns),
+                tuple(
+                    (name, *(float(100.0 * share) for share in of.mean(axis=0))) for name, of in told.items()
+                ),
+            ),
+        ),
+        assumes="The dominant share is that of all machines together; the load of a machine is that of its "
+        "fullest resource.",
+        proof="" if good == count and differ else "See the table.",
+    )
+
+
 # Sec. 3: no preemption
 
 
