@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clairvoyant.analysis.claim import Claim, Context, Finding
+from clairvoyant.analysis.claim import Claim, Context, Finding, Verdict
 from clairvoyant.analysis.placement.claims import CLAIMS, model, table_1, theory
 from clairvoyant.analysis.placement.claims.ledger import LEDGER
 from clairvoyant.models.placement import kernels
@@ -20,6 +20,7 @@ from clairvoyant.models.placement.instance import PlacementInstance, taken_sched
 from clairvoyant.models.placement.jobs import TICKS
 from clairvoyant.models.placement.reward import printed_rewards
 from clairvoyant.models.placement.schedule import Schedule
+from clairvoyant.online.base import Policy
 from clairvoyant.online.placement import FifoConsolidate, FifoFirstFit, FifoLoadBalance
 from clairvoyant.online.play import play
 from clairvoyant.oracles.base import Budget
@@ -83,6 +84,21 @@ def test_ids_are_unique_and_the_ledger_is_complete() -> None:
 )
 def test_a_short_job_interrupts_a_long_one_by_hand(cost: float | None, mean: float) -> None:
     assert model.mean_time([0.0, 1.0], [10.0, 2.0], cost) == pytest.approx(mean)
+
+
+@pytest.mark.parametrize(
+    ("rule", "columns"), model.RULES.items(), ids=lambda one: getattr(one, "__name__", "")
+)
+def test_another_rule_is_told_from_what_the_text_says(
+    rule: type[Policy], columns: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every rule in the place of another one is found out."""
+    for other, own in model.RULES.items():
+        if own != columns:
+            with monkeypatch.context() as patch:
+                patch.setattr(model, "RULES", {rule: own})
+                found = model.baselines(Context("quick"))
+            assert found.verdict is Verdict.REFUTED, other
 
 
 @settings(max_examples=30, deadline=None)
