@@ -33,15 +33,14 @@ class Verdict(enum.Enum):
     """True, but it implies nothing at the sizes it is used for."""
     NOT_CHECKABLE = "not checkable here"
     """It needs what is not here: data, hardware, an extra."""
-    FAILS = "fails"
 
 
-def holds_if(condition: bool, otherwise: Verdict = Verdict.FAILS) -> Verdict:
+def holds_if(condition: bool, otherwise: Verdict) -> Verdict:
     """Return "holds", or what it is otherwise."""
     return Verdict.HOLDS if condition else otherwise
 
 
-def amended_if(as_printed: bool, amended: bool, otherwise: Verdict = Verdict.FAILS) -> Verdict:
+def amended_if(as_printed: bool, amended: bool, otherwise: Verdict) -> Verdict:
     """Return "holds" if the printed form does, "holds amended" if only the amended one does."""
     return Verdict.HOLDS if as_printed else Verdict.HOLDS_AMENDED if amended else otherwise
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
-from .claim import Context, Figure, Table, Verdict, holds_if
+from .claim import Context, Figure
 from .plots import name_axes, new_figure, plot_bands, plot_bars, to_svg
 from .statistics import mean_band, mean_interval
 
@@ -42,59 +42,6 @@ def spread(samples: np.ndarray, digits: int = 1, sign: bool = False) -> str:
     """Return mean and half width of the 95 % interval over seeds as text."""
     mean, low, _ = mean_interval(samples)
     return f"{mean:{'+' if sign else ''}.{digits}f} ± {mean - low:.{digits}f}"
-
-
-def positive(samples: np.ndarray) -> bool | None:
-    """Whether the mean is positive (True) or negative (False); ``None`` if the 95 % interval holds 0."""
-    _, low, high = mean_interval(samples)
-    return True if low > 0 else False if high < 0 else None
-
-
-class Statement(NamedTuple):
-    """One thing the text says, what we find, and whether that agrees (``None``: undecided)."""
-
-    says: str
-    finds: str
-    agrees: bool | None
-
-
-def verdict(statements: Iterable[Statement]) -> Verdict:
-    """Return "fails" if a statement fails, else "holds"; what is undecided decides nothing."""
-    return holds_if(all(s.agrees is not False for s in statements))
-
-
-def all_of(signs: Iterable[bool | None]) -> bool | None:
-    """Return whether all hold: False if one does not, else ``None`` if one is undecided."""
-    found = list(signs)
-    return False if False in found else None if None in found else True
-
-
-def statement_table(statements: Iterable[Statement], note: str) -> Table:
-    """Return a table of statements; the note ends its title."""
-    words = {True: "holds", False: "fails", None: "undecided"}
-    return Table(
-        f"What the text says, statement by statement. {note}",
-        ("statement", "found (mean ± 95 % half width over seeds)", "verdict"),
-        tuple((s.says, s.finds, words[s.agrees]) for s in statements),
-    )
-
-
-def grid(
-    title: str,
-    head: str,
-    groups: Sequence[str],
-    found: Mapping[str, np.ndarray],
-    *,
-    digits: int,
-    note: str,
-) -> Table:
-    """Return mean and half width of ``found[label][seed, group]``, one row per label."""
-    count = len(next(iter(found.values())))
-    return Table(
-        f"{title}, 95 % half widths over {count} instances. {note}",
-        (head, *groups),
-        tuple((label, *(spread(column, digits) for column in table.T)) for label, table in found.items()),
-    )
 
 
 def curves(

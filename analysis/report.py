@@ -48,7 +48,6 @@ BADGES = {
     ),
     Verdict.VACUOUS: ("∅", "vacuous", "It is true, but implies nothing at the sizes it is used for."),
     Verdict.NOT_CHECKABLE: ("?", "unknown", "It needs something missing: data, hardware or an extra."),
-    Verdict.FAILS: ("×", "refuted", "A computation or a counterexample refutes it."),
 }
 """For each verdict: a sign that needs no colour, a class of the style sheet, and what the verdict means."""
 

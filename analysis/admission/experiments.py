@@ -36,8 +36,6 @@ NOTE_TESTBED = (
 
 FITS = ("feasible", "short")
 
-statement_table = partial(experiments.statement_table, note=NOTE)
-grid = partial(experiments.grid, digits=1, note=NOTE)
 curves = partial(experiments.curves, problem="admission", note=NOTE)
 bars = partial(experiments.bars, problem="admission", note=NOTE)
 

@@ -26,7 +26,6 @@ STEPS = (
     "FAIRNESS divides a server among the ports that have jobs, (literal) among all its ports"
 )
 
-grid = partial(experiments.grid, digits=0, note=f"{WHO_SEES}. {STEPS}.")
 curves = partial(experiments.curves, problem="allocation", note=WHO_SEES)
 bars = partial(experiments.bars, problem="allocation", note=WHO_SEES)
 

@@ -28,8 +28,6 @@ NOTE = (
 OPTIMUM = "oracle"
 """Label of the clairvoyant optimum per slot."""
 
-statement_table = partial(experiments.statement_table, note=NOTE)
-grid = partial(experiments.grid, digits=2, note=NOTE)
 curves = partial(experiments.curves, problem="selection", note=NOTE)
 bars = partial(experiments.bars, problem="selection", note=NOTE)
 

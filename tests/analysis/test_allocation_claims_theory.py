@@ -12,7 +12,7 @@ import pytest
 from clairvoyant.analysis.allocation import CLAIMS, facts
 from clairvoyant.analysis.allocation.claims import gangs, ours, projection, theory
 from clairvoyant.analysis.allocation.claims.ledger import LEDGER
-from clairvoyant.analysis.claim import Claim, Context, Finding, Verdict
+from clairvoyant.analysis.claim import Claim, Context, Finding
 from clairvoyant.models.allocation import geometry
 from clairvoyant.models.allocation.instance import AllocationInstance
 from clairvoyant.online.allocation.ogasched import Ogasched
@@ -35,7 +35,6 @@ def test_verdict_is_the_expected_one(claim: Claim) -> None:
     finding = claim.check(Context("quick", seed=1, progress=seen.append))
     assert claim.as_expected(finding), finding.verdict
     assert finding.faults == []
-    assert finding.verdict is not Verdict.FAILS
     assert finding.numbers or finding.tables or finding.remark
     assert all(0 <= fraction <= 1 for fraction in seen)
     for table in finding.tables:
