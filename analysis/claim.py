@@ -35,12 +35,12 @@ class Verdict(enum.Enum):
     """It needs what is not here: data, hardware, an extra."""
 
 
-def holds_if(condition: bool, otherwise: Verdict) -> Verdict:
+def holds_if(condition: bool, otherwise: Verdict = Verdict.REFUTED) -> Verdict:
     """Return "holds", or what it is otherwise."""
     return Verdict.HOLDS if condition else otherwise
 
 
-def amended_if(as_printed: bool, amended: bool, otherwise: Verdict) -> Verdict:
+def amended_if(as_printed: bool, amended: bool, otherwise: Verdict = Verdict.REFUTED) -> Verdict:
     """Return "holds" if the printed form does, "holds amended" if only the amended one does."""
     return Verdict.HOLDS if as_printed else Verdict.HOLDS_AMENDED if amended else otherwise
 

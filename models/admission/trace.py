@@ -47,7 +47,7 @@ def from_trace(folder: str | os.PathLike[str], **options: Unpack[TraceOptions]) 
         GPUs are for workers and whose others are for parameter servers.
     size
         "tiny", "default" or "large": sets jobs, horizon, machines and ranges, as for generated instances.
-    jobs, horizon, worker_machines, server_machines, fit, priority, classes
+    jobs, horizon, worker_machines, server_machines, fit, longest, priority, classes
         As in :func:`.generate.generate`.
     slot_seconds
         Length of a slot, >= 1, of which the trace must hold ``horizon``.
