@@ -57,13 +57,15 @@ def curves(
 ) -> Figure:
     """Return a figure with one panel per y axis label, of curves with bands over seeds.
 
-    ``panels[y axis][curve]`` has shape (seeds, points). The problem begins the figure's name, the note ends
-    its caption.
+    ``panels[y axis][curve]`` has shape (seeds, points); a second line of a y axis label is the title of the
+    panel. The problem begins the figure's name, the note ends its caption.
     """
     figure, axes = new_figure(len(panels))
-    for ax, (y_axis, lines) in zip(np.atleast_1d(np.array(axes, dtype=object)), panels.items(), strict=True):
+    for ax, (told, lines) in zip(np.atleast_1d(np.array(axes, dtype=object)), panels.items(), strict=True):
         plot_bands(ax, x, {label: mean_band(samples) for label, samples in lines.items()})
+        y_axis, _, title = told.partition("\n")
         name_axes(ax, x_axis, y_axis, log=log)
+        ax.set_title(title, loc="left", fontsize="medium")
     return Figure(f"{problem}-{name}", f"{caption} {note}.", to_svg(figure))
 
 

@@ -345,7 +345,7 @@ class Study:
         """Return a panel per scenario: curves over ``x`` with bands over seeds, or bars per setting."""
         lab = self.lab
         if x is not None:
-            panels = {f"{lab.unit}{f', {s}' if s else ''}": found for s, found in self.found.items()}
+            panels = {f"{lab.unit}\n{s}": found for s, found in self.found.items()}
             return curves(name, caption, x, panels, axis, log, problem=lab.problem, note=lab.note)
         groups = [f"{head}{f', {s}' if s else ''}" for s in self.found for head in self.heads]
         labels = next(iter(self.found.values()))

@@ -69,14 +69,21 @@ def _over_time(
 def _time_curves(name: str, study: Study) -> tuple[Figure, ...]:
     """Return averages, sums and ratios over time, a panel per scenario."""
     points = np.array([int(head) for head in study.heads])
-    shown: dict[str, tuple[str, Callable[[Found], dict[str, np.ndarray]]]] = {
-        "a": ("Average reward until slot t.", dict),
-        "b": ("Accumulated reward.", lambda f: {who: v * points for who, v in f.items()}),
-        "c": ("Average reward of OGASched over that of each heuristic; above 1 it is ahead.", _ratios),
+    shown: dict[str, tuple[str, str, Callable[[Found], dict[str, np.ndarray]]]] = {
+        "a": ("Average reward until slot t.", "reward per slot", dict),
+        "b": ("Accumulated reward.", "reward", lambda f: {who: v * points for who, v in f.items()}),
+        "c": ("Reward of OGASched over that of each heuristic; above 1 it is ahead.", "ratio", _ratios),
     }
     return tuple(
-        panels(f"{name}{letter}", caption, "slot t", points, {n: of(f) for n, f in study.found.items()}, "x")
-        for letter, (caption, of) in shown.items()
+        panels(
+            f"{name}{letter}",
+            caption,
+            "slot t",
+            points,
+            {f"{unit}\n{scenario}": of(f) for scenario, f in study.found.items()},
+            "x",
+        )
+        for letter, (caption, unit, of) in shown.items()
     )
 
 
@@ -246,7 +253,7 @@ def _figure_3(context: Context) -> Finding:
                 f"Reward per slot over the {of}.",
                 of,
                 sizes,
-                {f"reward per slot, {name}": f for name, f in study.found.items()},
+                {f"reward per slot\n{name}": f for name, f in study.found.items()},
                 log="x",
             )
             for letter, (of, sizes, study) in sweeps.items()
@@ -357,7 +364,7 @@ def _figure_6(context: Context) -> Finding:
                 "Computation gain and overhead penalty per slot by contention level.",
                 "contention level",
                 levels,
-                {f"per slot, {name}": values for name, values in found.items()},
+                {f"per slot\n{name}": values for name, values in found.items()},
                 log="x",
             ),
         ),

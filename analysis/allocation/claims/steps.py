@@ -128,12 +128,12 @@ def _step_26_grows(context: Context) -> Finding:
     changes: dict[str, np.ndarray] = {}
     shown: dict[str, dict[str, np.ndarray]] = {}
     for name, turn in track(context, UNITS.items()):
-        shown[f"{name}: step"] = {}
+        shown[f"step\n{name}"] = {}
         for start in ("zero", "fair"):
             runs = [own_steps(turn(Setup(slots=slots)), seed, slots, start)[1] for seed in sampled]
             tenths = np.nanmean(np.array(runs).reshape(len(sampled), 10, -1), axis=2)
             changes[f"{name}; y(1) {start}"] = lead(tenths[:, -1], tenths[:, 0])
-            shown[f"{name}: step"][f"y(1) {start}"] = tenths
+            shown[f"step\n{name}"][f"y(1) {start}"] = tenths
     judged = judge([Statement("(26) is larger in the last tenth than in the first", changes, "%")], changes)
     return Finding(
         verdict(judged, context.mode == "quick"),
@@ -196,7 +196,7 @@ def _increasing_horizon(context: Context) -> Finding:
                 "Average reward per slot over the horizon.",
                 "horizon T (slots)",
                 lengths,
-                {f"reward per slot, {name}": v for name, v in found.items()},
+                {f"reward per slot\n{name}": v for name, v in found.items()},
                 log="x",
             ),
         ),
@@ -355,7 +355,7 @@ def _figure_4(context: Context) -> Finding:
                 "slot t",
                 _points(slots),
                 {
-                    f"reward, {n}": _accumulated(group, turn(setting[""]), sampled)
+                    f"reward\n{n}": _accumulated(group, turn(setting[""]), sampled)
                     for n, turn in UNITS.items()
                 },
             )

@@ -281,7 +281,7 @@ def _rho_monotone(context: Context) -> Finding:
                 "Average reward per slot over the arrival probability, on nested arrivals.",
                 "arrival probability rho",
                 RHO,
-                study.found,
+                {f"reward per slot\n{name}": found for name, found in study.found.items()},
             ),
         ),
         numbers={
