@@ -193,16 +193,16 @@ def remark_theorem_4(context: Context) -> Finding:
         if len(r.instance.never) == 0:
             for name, other in _larger(r.instance).items():
                 changes[name].append(_span(other) - _span(r.instance))
-            if min(last[-1] for last in changes.values()) < math.log(2.0) - TIE:
+            longer = min(changes[name][-1] for name in ("timespan", "resources"))
+            if longer < math.log(2.0) - TIE or changes["utilities"][-1] < -TIE:
                 wrong.append(r.instance)
     verdict, example = settle(wrong)
     doubled = np.array(changes["resources"])
     exact = bool((abs(doubled - math.log(2.0)) <= TIE).all())
     return Finding(
         verdict if wrong or exact else Verdict.UNDETERMINED,
-        "Doubling the resources adds ln 2 to alpha; a longer timespan or a wider range of utilities adds at "
-        "least "
-        "as much.",
+        "Doubling the resources adds ln 2 to alpha, doubling the timespan at least as much; a wider range of "
+        "utilities never lowers it.",
         {
             "instances": len(doubled),
             **{f"least added by {name}": min(found) for name, found in changes.items()},

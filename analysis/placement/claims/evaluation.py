@@ -559,7 +559,7 @@ def tau(pairs: np.ndarray) -> float:
     choices=(LOADS, SLOWDOWN),
 )
 def jct_and_fee(context: Context) -> Finding:
-    sampled = seeds(context, 10, 15, 20)
+    sampled = seeds(context, 10, 30, 40)
     where = {name: s for name, s in places(context, 200).items() if s.contention}  # else there is one fee
     players = (*HEURISTICS, *OURS)
     play_all(context, [(w, s) for s in where.values() for w in players], sampled)
