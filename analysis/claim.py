@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
+
+import numpy as np
 
 from ..models.base import Instance
 
@@ -52,6 +54,11 @@ class Table:
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
+
+
+def table(title: str, heads: str, rows: Iterable[Iterable[Any]]) -> Table:
+    """Return a table; its column heads stand in one text, with " | " between them."""
+    return Table(title, tuple(heads.split(" | ")), tuple(map(tuple, rows)))
 
 
 @dataclass(frozen=True)
@@ -117,6 +124,22 @@ class Finding:
         return found
 
 
+def finding(
+    verdict: Verdict,
+    headline: str,
+    numbers: Mapping[str, Any] | None = None,
+    *shown: Table | Figure | None,
+    tables: Iterable[Table] = (),
+    figures: Iterable[Figure] = (),
+    **more: Any,
+) -> Finding:
+    """Return a finding; tables and figures to show stand in any order, None among them is left out."""
+    every = [*tables, *figures, *shown]
+    tables = tuple(one for one in every if isinstance(one, Table))
+    figures = tuple(one for one in every if isinstance(one, Figure))
+    return Finding(verdict, headline, dict(numbers or {}), tables, figures, **more)
+
+
 @dataclass(frozen=True)
 class Context:
     """The mode, seed and progress callback of a check.
@@ -138,6 +161,15 @@ class Context:
     def pick(self, quick: Any, default: Any, full: Any) -> Any:
         """Return the argument that belongs to the mode."""
         return {"quick": quick, "default": default, "full": full}[self.mode]
+
+    @property
+    def quick(self) -> bool:
+        """Whether samples are too small to count on a decision."""
+        return self.mode == "quick"
+
+    def rng(self, *salt: int) -> np.random.Generator:
+        """Return a stream of random numbers of the seed; each check that shares one takes another salt."""
+        return np.random.default_rng((self.seed, *salt))
 
 
 Check = Callable[[Context], Finding]

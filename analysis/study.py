@@ -5,7 +5,7 @@ into paired samples. Statements about these samples are judged together, by :fun
 
     study = Study.run(context, LAB, (OURS, *OTHERS), {"rho = 0.2": ..., "rho = 0.8": ...}, seeds, UNITS)
     said = [study.rises("ESDP"), *study.leads("ESDP", others)]
-    return study.finding("figure-9", "ESDP earns more with more jobs, as printed.", said)
+    return study.finding("ESDP earns more with more jobs, as printed.", said)
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .claim import Context, Figure, Finding, Table, Verdict
+from .claim import Context, Figure, Finding, Table, Verdict, finding
 from .experiments import bars, curves, lead, spread, track
 from .statistics import holm, mean_interval, p_of_mean, p_of_next, prediction_interval
 
@@ -174,19 +174,11 @@ def _word(signs: Sequence[bool | None]) -> str:
 
 
 def settled(judged: Iterable[Judged]) -> Verdict:
-    """Return the verdict on statements that are all said together; undecided ones count for nothing.
+    """Return the verdict on statements that are all said together.
 
-    "not reproduced" if one is against in every scenario; "undetermined" if the sign of one depends on the
-    scenario, or none is decided; else "holds".
+    "not reproduced" if one is against in every scenario; "holds" if all are decided and hold in every
+    scenario; else "undetermined".
     """
-    words = {one.word for one in judged}
-    if "against" in words:
-        return Verdict.NOT_REPRODUCED
-    return Verdict.UNDETERMINED if "depends" in words or "holds" not in words else Verdict.HOLDS
-
-
-def all_of_it(judged: Iterable[Judged]) -> Verdict:
-    """Return the verdict on a claim of several parts, which holds only if all of them are decided and do."""
     words = {one.word for one in judged}
     if "against" in words:
         return Verdict.NOT_REPRODUCED
@@ -356,39 +348,61 @@ class Study:
         self,
         headline: str,
         said: Sequence[Said],
-        *,
-        verdict: Verdict | None = None,
+        *shown: Table | Figure | None,
         title: str = "",
-        tables: Sequence[Table] = (),
+        numbers: Mapping[str, Any] | None = None,
         **more: Any,
     ) -> Finding:
-        """Return the finding: statements, what was found, and the verdict that :func:`settled` gives.
+        """Return the finding: statements, what else is shown, and who earned what, as :func:`conclude` does.
 
-        Parameters
-        ----------
-        headline
-            What was found, in one sentence.
-        said
-            What the text says.
-        verdict
-            Where it is another one than that of :func:`settled`.
-        title
-            Of the tables; the unit of the lab by default.
-        tables
-            Others.
-        more
-            Other fields of :class:`~clairvoyant.analysis.claim.Finding`.
+        ``title`` is that of the tables of who earned what, by default the unit of the lab.
         """
-        judged = judge(said, self.found)
-        numbers = {"instances": len(self.seeds), **counted(judged), **more.pop("numbers", {})}
-        shown = (statements(judged, self.found, self.lab.note), *tables, *self.grid(title or self.lab.unit))
-        return Finding(
-            settled(judged) if verdict is None else verdict, headline, numbers, tables=shown, **more
+        numbers = {"instances": len(self.seeds), **(numbers or {})}
+        shown = (*shown, *self.grid(title or self.lab.unit))
+        return conclude(
+            headline, said, *shown, scenarios=self.found, note=self.lab.note, numbers=numbers, **more
         )
+
+
+def conclude(
+    headline: str,
+    said: Sequence[Said],
+    *shown: Table | Figure | None,
+    scenarios: Iterable[str] = ("",),
+    note: str = "",
+    numbers: Mapping[str, Any] | None = None,
+    verdict: Callable[[Sequence[Judged]], Verdict] | Verdict | None = None,
+    **more: Any,
+) -> Finding:
+    """Judge statements and return the finding.
+
+    Parameters
+    ----------
+    headline
+        What was found, in one sentence.
+    said
+        What the text says.
+    shown
+        Tables and figures beside that of the statements.
+    scenarios, note
+        The readings that the statements have samples of; what ends the title of their table.
+    numbers
+        The figures behind the verdict, beside how many statements there are of each word.
+    verdict
+        Where it is another one than :func:`settled` gives, or is found otherwise from what was judged.
+    more
+        Other fields of :class:`~clairvoyant.analysis.claim.Finding`.
+    """
+    names = list(scenarios)
+    judged = judge(said, names)
+    verdict = verdict or settled
+    final = verdict if isinstance(verdict, Verdict) else verdict(judged)
+    numbers = {**(numbers or {}), **counted(judged)}
+    return finding(final, headline, numbers, statements(judged, names, note), *shown, **more)
 
 
 def counted(judged: Sequence[Judged]) -> dict[str, int]:
     """Return how many statements there are of each word, for the numbers of a finding."""
     words = [one.word for one in judged]
-    found = {word: words.count(word) for word in ("holds", "against", "depends", "undecided")}
-    return {"statements": len(words), **{f"statements, {word}": n for word, n in found.items() if n}}
+    counts = {word: words.count(word) for word in ("holds", "against", "depends", "undecided")}
+    return {"statements": len(words), **{f"statements, {word}": n for word, n in counts.items() if n}}

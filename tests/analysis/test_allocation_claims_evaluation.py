@@ -24,7 +24,6 @@ from clairvoyant.analysis.allocation.experiments import (
     Setup,
 )
 from clairvoyant.analysis.claim import Context, Finding, Verdict
-from clairvoyant.analysis.study import Judged
 from clairvoyant.models.allocation.instance import AllocationInstance
 from clairvoyant.online.allocation import Drf, Fairness, Ogasched
 from clairvoyant.online.play import play
@@ -122,17 +121,6 @@ class TestReadings:
         assert turn(Setup()).utility == "linear"
         assert turn(Setup(utility="log")).utility == "log"
         assert turn(Setup()).machines == turn(Setup()).requests == "uniform"
-
-    def test_one_reading_against_is_enough_not_to_hold(self) -> None:
-        fine, mixed = (Judged("", (), signs, "holds") for signs in ((True, True), (True, True)))
-        half = Judged("", (), (None, False), "undecided")
-        assert readings.verdict([fine, mixed], False) is Verdict.HOLDS
-        assert readings.verdict([fine, half], False) is Verdict.UNDETERMINED
-        open_ = Judged("", (), (None, True), "undecided")
-        assert readings.verdict([fine, open_], False) is Verdict.HOLDS
-        assert readings.verdict([fine, open_], True) is Verdict.UNDETERMINED
-        against = Judged("", (), (False, False), "against")
-        assert readings.verdict([fine, against], False) is Verdict.NOT_REPRODUCED
 
     def test_leads_are_per_cent_of_the_larger_mean(self) -> None:
         found = {"a": np.array([[2.0], [4.0]]), "b": np.array([[1.0], [-3.0]])}

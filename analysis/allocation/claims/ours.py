@@ -8,11 +8,11 @@ from ....models.allocation.generate import generate
 from ....online.allocation.ogasched import Ogasched
 from ...claim import Context, Finding, Register, Table, Verdict
 from ...experiments import seeds, spread, track
-from ...study import Statement, counted, judge, statements
+from ...study import Statement, counted, judge, settled, statements
 from ..experiments import Setup, instance
 from ..regret import theorem_1, theorem_1_tightened
 from ..worst_case import worst_case
-from .readings import OPEN, UNITS, verdict
+from .readings import OPEN, UNITS
 
 claim = Register("allocation")
 
@@ -41,7 +41,7 @@ def _looseness(context: Context) -> Finding:
         rows.append((name, *(spread(v, 0) for v in (optimum, bound, tight)), spread(bound / optimum, 2)))
     judged = judge([Statement("the bound is below the stationary optimum", below, "%")], below)
     return Finding(
-        verdict(judged, context.mode == "quick"),
+        settled(judged),
         "The bound is below the stationary optimum in coarse units of CPU and MEM; in finer ones it may not "
         "be.",
         {"instances": len(sampled), **counted(judged)},

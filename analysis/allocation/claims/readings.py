@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ....online.play import play
-from ...claim import Figure, Finding, Table, Verdict
+from ...claim import Figure, Finding, Table
 from ...experiments import curves, lead, spread
-from ...study import Judged, Lab, Said, Scenarios, Statement, Study, counted, judge, settled, statements
+from ...study import Lab, Said, Scenarios, Statement, Study, counted, judge, settled, statements
 from ..experiments import BASELINES, OGASCHED, STEPS, WHO_SEES, Contender, Setup, averages, instance, optima
 
 LAB = Lab("allocation", f"{WHO_SEES}. {STEPS}.", averages, optima, "reward per slot")
@@ -128,17 +128,7 @@ def finding(
         **more.pop("numbers", {}),
     }
     shown = (statements(judged, names, f"{WHO_SEES}."), *tables, earnings(study, title))
-    return Finding(verdict(judged, small), headline, numbers=numbers, tables=shown, small=small, **more)
-
-
-def verdict(judged: Sequence[Judged], small: bool) -> Verdict:
-    """Return what :func:`.study.settled` does, but "holds" only if no statement is against in any reading.
-
-    Where samples are small, "holds" needs a decision on every statement.
-    """
-    found = settled(judged)
-    open_ = any(False in one.signs or (small and one.word != "holds") for one in judged)
-    return Verdict.UNDETERMINED if found is Verdict.HOLDS and open_ else found
+    return Finding(settled(judged), headline, numbers=numbers, tables=shown, small=small, **more)
 
 
 def earnings(study: Study, title: str, digits: int = 0) -> Table:

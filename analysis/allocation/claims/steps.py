@@ -12,7 +12,7 @@ from ....models.allocation.setting import Feedback, Observation
 from ....online.allocation import Ogasched
 from ...claim import Context, Finding, Register, Table, Verdict
 from ...experiments import lead, policy_seed, seeds, spread, track
-from ...study import Fact, Said, Statement, Study, counted, judge, statements
+from ...study import Fact, Said, Statement, Study, counted, judge, settled, statements
 from ..experiments import (
     CONSTANT,
     FAIRNESS,
@@ -26,7 +26,7 @@ from ..experiments import (
     rewards,
     with_step,
 )
-from .readings import CHOICES, FINEST, LAB, OPEN, UNITS, Found, by_step, earnings, finding, panels, verdict
+from .readings import CHOICES, FINEST, LAB, OPEN, UNITS, Found, by_step, earnings, finding, panels
 
 claim = Register("allocation")
 
@@ -97,7 +97,7 @@ def _eta0(context: Context) -> Finding:
         for name in units
     )
     return Finding(
-        verdict(judged, context.mode == "quick"),
+        settled(judged),
         "The step of Table 1 is many times (26) in coarse units of CPU and MEM, and a fraction of it in the "
         "finest.",
         {"instances": len(sampled), "horizon": horizon, **counted(judged)},
@@ -136,7 +136,7 @@ def _step_26_grows(context: Context) -> Finding:
             shown[f"step\n{name}"][f"y(1) {start}"] = tenths
     judged = judge([Statement("(26) is larger in the last tenth than in the first", changes, "%")], changes)
     return Finding(
-        verdict(judged, context.mode == "quick"),
+        settled(judged),
         "In (26) the horizon is a constant; only the gradient's norm can move it, and whether it shrinks "
         "depends on units and start.",
         {"instances": len(sampled), "slots": slots, **counted(judged)},
@@ -266,7 +266,7 @@ def _oscillation(context: Context) -> Finding:
     ]
     judged = judge(said, decays)
     return Finding(
-        verdict(judged, context.mode == "quick"),
+        settled(judged),
         "The average oscillates at first with any policy, since one slot weighs more in it; the initial "
         "decision is no cause of it everywhere.",
         {"instances": len(sampled), "slots": slots, **counted(judged)},
@@ -334,7 +334,7 @@ def _figure_4(context: Context) -> Finding:
     ]
     judged = judge(said, UNITS)
     return Finding(
-        verdict(judged, context.mode == "quick"),
+        settled(judged),
         "In coarse units of CPU and MEM decays outside the printed range earn more; in fine ones decay "
         "hardly "
         "matters.",

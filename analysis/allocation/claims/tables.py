@@ -13,7 +13,7 @@ from ....online.allocation import BinPacking, Drf, Fairness, Ogasched, Spreading
 from ....online.play import play
 from ...claim import Context, Finding, Register, Table, Verdict, amended_if
 from ...experiments import lead, seeds, spread, track
-from ...study import ORACLE, Printed, Statement, Study, counted, judge, statements
+from ...study import ORACLE, Printed, Statement, Study, counted, judge, settled, statements
 from ..experiments import (
     BASELINES,
     BINPACKING,
@@ -43,7 +43,6 @@ from .readings import (
     panels,
     parts,
     rises,
-    verdict,
 )
 
 claim = Register("allocation")
@@ -438,7 +437,7 @@ def _fairness_best(context: Context) -> Finding:
     printed = np.array([PRINTED[who.label] for who in BASELINES])
     first = int((printed.argmax(axis=0) == BASELINES.index(FAIRNESS)).sum())
     return Finding(
-        verdict(judged, context.mode == "quick"),
+        settled(judged),
         "FAIRNESS is the best heuristic if it divides a server among the ports that have jobs, units being "
         "coarse; otherwise another one may be.",
         {"instances": len(sampled), **counted(judged), "columns of Table 2 with FAIRNESS first": first},

@@ -20,7 +20,7 @@ from ....oracles.base import Optimum
 from ...claim import Context, Figure, Finding, Register, Table, Verdict
 from ...experiments import policy_seed, seeds, spread, track
 from ...plots import to_svg
-from ...study import Fact, Judged, Printed, Said, Statement, all_of_it, counted, judge, settled, statements
+from ...study import Fact, Judged, Printed, Said, Statement, counted, judge, settled, statements
 from ..experiments import (
     CLUSTERS,
     DRF_FF,
@@ -246,7 +246,7 @@ def table_1_metaheuristics(context: Context) -> Finding:
         judged,
         where,
         sampled,
-        verdict=all_of_it(beside),
+        verdict=settled(beside),
         tables=[
             measure_table(
                 f"Small cluster, rho {setup.rho:g}, {jobs} jobs",
@@ -481,7 +481,7 @@ def cluster_size(context: Context) -> Finding:
         judged,
         where,
         sampled,
-        verdict=all_of_it(judged),
+        verdict=settled(judged),
         figures=(
             bars(
                 "cluster-size",
@@ -777,7 +777,7 @@ def figure_7(context: Context) -> Finding:
         judged,
         levels,
         sampled,
-        verdict=all_of_it(judged),
+        verdict=settled(judged),
         figures=_by_rate(levels, sampled, players),
         remark="Figure 7 is about DAS and RIFLING; here heuristics stand for better ordering and better "
         "placing, and the order is clairvoyant.",

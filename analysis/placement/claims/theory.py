@@ -25,7 +25,7 @@ from ....online.play import play
 from ...claim import Context, Figure, Finding, Register, Table, Verdict, amended_if, holds_if
 from ...experiments import lead, policy_seed, seeds, spread, track
 from ...plots import name_axes, new_figure, to_svg
-from ...study import Statement, all_of_it, judge, settled, statements
+from ...study import Statement, judge, settled, statements
 from ..measures import gpu_ticks
 
 claim = Register("placement")
@@ -328,8 +328,8 @@ def lazy_jct(context: Context) -> Finding:
     return Finding(
         amended_if(
             small.lazy[0] > small.least[0] and best == 0,
-            all_of_it(judged) is Verdict.HOLDS,
-            all_of_it(judged),
+            settled(judged) is Verdict.HOLDS,
+            settled(judged),
         ),
         f"On generated workloads lazy is behind {sum(one.word == 'holds' for one in judged)} of "
         f"{len(judged)} heuristics; where every job needs the whole cluster it can be the best of all.",
@@ -440,7 +440,7 @@ def eager_fee(context: Context) -> Finding:
     judged = judge(said, contended)
     note = f"{jobs} jobs, rho = 0.8"
     return Finding(
-        Verdict.HOLDS_AMENDED if all_of_it(judged) is Verdict.HOLDS else all_of_it(judged),
+        Verdict.HOLDS_AMENDED if settled(judged) is Verdict.HOLDS else settled(judged),
         "Where jobs contend eager pays more than lazy; without communication and contention every schedule "
         "pays the same.",
         {"no slowdown: largest difference (%)": none},
