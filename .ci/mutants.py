@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -116,33 +117,44 @@ def forget(mutant: Mutant, folder: Path) -> None:
             path.unlink()
 
 
-def ask(mutant: Mutant, folder: Path) -> tuple[tuple[int, str], tuple[int, str]]:
-    """Return the exit status and the last line of the tests, and of the audit of the claims."""
-    ids = [word for claim in mutant.claims.split() for word in ("--claim", claim)]
+Asked = Callable[[str, Path], tuple[int, str]]
+
+
+def ask_tests(names: str, folder: Path) -> tuple[int, str]:
+    """Return the exit status and the last line of these tests."""
+    return run(folder, "-m", "pytest", "-x", "-q", "-p", "no:xdist", *names.split())
+
+
+def ask_claims(names: str, folder: Path) -> tuple[int, str]:
+    """Return the exit status and the last line of the audit of these claims."""
+    ids = [word for claim in names.split() for word in ("--claim", claim)]
     audit = ("-m", "clairvoyant", "audit", "--quick", "--workers", "1", "--out", str(folder / "reports"))
-    tests = ("-m", "pytest", "-x", "-q", "-p", "no:xdist", *mutant.tests.split())
-    return run(folder, *tests), run(folder, *audit, *ids)
+    return run(folder, *audit, *ids)
 
 
-def judge(mutant: Mutant, folder: Path) -> dict[str, str | bool]:
+def judge(mutant: Mutant, folder: Path, sound: set[str]) -> dict[str, str | bool]:
     """Plant a fault, ask the tests and the claims, and take it out again.
+
+    ``sound`` has the tests and claims that are known to pass without a fault; it grows.
 
     Raises
     ------
     RuntimeError
         If tests or claims fail on the sound source, or cannot be run: then they show nothing.
     """
-    for status, said in ask(mutant, folder):
-        if status != 0:
-            raise RuntimeError(f"{mutant.name}: without the fault: {said}")
+    asked: list[tuple[Asked, str]] = [(ask_tests, mutant.tests), (ask_claims, mutant.claims)]
+    for ask, names in asked:
+        if names not in sound and (said := ask(names, folder))[0] != 0:
+            raise RuntimeError(f"{mutant.name}: without the fault: {said[1]}")
+        sound.add(names)
     path = folder / mutant.file
-    sound = path.read_text("utf-8")
+    before = path.read_text("utf-8")
     path.write_text(planted(mutant, folder), "utf-8")
     forget(mutant, folder)
     try:
-        (status, said), (found, noticed) = ask(mutant, folder)
+        (status, said), (found, noticed) = (ask(names, folder) for ask, names in asked)
     finally:
-        path.write_text(sound, "utf-8")
+        path.write_text(before, "utf-8")
         forget(mutant, folder)
     for known, what in ((status, said), (found, noticed)):
         if known not in (0, FOUND):
@@ -155,11 +167,12 @@ def main(names: list[str]) -> int:
     chosen = [one for one in MUTANTS if not names or one.name in names]
     KEPT.parent.mkdir(exist_ok=True)
     known = json.loads(KEPT.read_text("utf-8")) if KEPT.exists() else {}
+    sound: set[str] = set()
     with tempfile.TemporaryDirectory() as name:
         copy_to(Path(name))
         for number, mutant in enumerate(chosen, 1):
             if known.get(mutant.name, {}).get("key") != key(mutant):
-                known[mutant.name] = {"key": key(mutant), **judge(mutant, Path(name))}
+                known[mutant.name] = {"key": key(mutant), **judge(mutant, Path(name), sound)}
                 KEPT.write_text(json.dumps(known, indent=1) + "\n", "utf-8")
             one = known[mutant.name]
             words = "killed" if one["killed"] else "SURVIVES", "noticed" if one["noticed"] else "NOT NOTICED"
