@@ -59,7 +59,7 @@ def test_a_fault_is_taken_out_again_whoever_noticed(
         return next(answers), ""
 
     monkeypatch.setattr(mutants, "run", run)
-    result = mutants.judge(mutants.Mutant("m", "models/a/k.py", "x", "y", "t", "c"), tmp_path)
+    result = mutants.judge(mutants.Mutant("m", "models/a/k.py", "x", "y", "t", "c"), tmp_path, set())
     assert (result["killed"], result["noticed"]) == found
     assert [text for text, _ in seen] == ["njit(x)\n"] * 2 + ["njit(y)\n"] * 2
     assert seen[2][1] is False
@@ -78,5 +78,19 @@ def test_what_cannot_be_run_shows_nothing(
     answers = iter((*statuses, *(0,) * 4))
     monkeypatch.setattr(mutants, "run", lambda *_: (next(answers), "said"))
     with pytest.raises(RuntimeError, match="said"):
-        mutants.judge(mutants.Mutant("m", "models/a/k.py", "x", "y", "t", "c"), tmp_path)
+        mutants.judge(mutants.Mutant("m", "models/a/k.py", "x", "y", "t", "c"), tmp_path, set())
     assert source.read_text() == "x\n"
+
+
+def test_what_passes_without_a_fault_is_asked_once(
+    mutants: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "models" / "a" / "k.py"
+    source.parent.mkdir(parents=True)
+    source.write_text("x\n")
+    asked: list[str] = []
+    monkeypatch.setattr(mutants, "run", lambda _, *command: (asked.append(command[-1]), (0, ""))[1])
+    sound: set[str] = set()
+    for claim in ("c", "d"):
+        mutants.judge(mutants.Mutant("m", "models/a/k.py", "x", "y", "t", claim), tmp_path, sound)
+    assert asked == ["t", "c", "t", "c", "d", "t", "d"]
