@@ -89,7 +89,12 @@ def test_what_passes_without_a_fault_is_asked_once(
     source.parent.mkdir(parents=True)
     source.write_text("x\n")
     asked: list[str] = []
-    monkeypatch.setattr(mutants, "run", lambda _, *command: (asked.append(command[-1]), (0, ""))[1])
+
+    def run(_folder: Path, *command: str) -> tuple[int, str]:
+        asked.append(command[-1])
+        return 0, ""
+
+    monkeypatch.setattr(mutants, "run", run)
     sound: set[str] = set()
     for claim in ("c", "d"):
         mutants.judge(mutants.Mutant("m", "models/a/k.py", "x", "y", "t", claim), tmp_path, sound)
