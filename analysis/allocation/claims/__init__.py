@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...claim import Claim
-from . import figures, gangs, ours, projection, steps, tables, theory
+from . import figures, gangs, ours, projection, rules, steps, tables, theory
 
 CLAIMS: list[Claim] = [
     *projection.CLAIMS,
@@ -13,4 +13,5 @@ CLAIMS: list[Claim] = [
     *steps.CLAIMS,
     *figures.CLAIMS,
     *ours.CLAIMS,
+    *rules.CLAIMS,
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...claim import Claim
-from . import algorithm, figures, gangs, ours, tables, theory
+from . import algorithm, figures, gangs, ours, rules, tables, theory
 
 CLAIMS: list[Claim] = [
     *algorithm.CLAIMS,
@@ -12,4 +12,5 @@ CLAIMS: list[Claim] = [
     *tables.CLAIMS,
     *figures.CLAIMS,
     *ours.CLAIMS,
+    *rules.CLAIMS,
 ]

@@ -1,0 +1,100 @@
+"""The rules that are played and the numbers that are judged, against cases worked out by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ....models.allocation.instance import AllocationInstance
+from ....online.allocation import BinPacking, Drf, Fairness, Ogasched, Spreading
+from ....online.base import Policy
+from ....online.play import play
+from ...by_hand import by_hand
+from ...claim import Context, Finding, Register, Verdict
+from ..regret import regret_curves, theorem_1
+from .projection import row
+
+claim = Register("allocation")
+
+
+def _decided(policy: Policy, instance: AllocationInstance, slots: int = 1) -> np.ndarray:
+    """Return the first decisions."""
+    return np.array(play(policy, instance, keep_decisions=True).decisions)[:slots]
+
+
+def _two_by_two(arrivals: Sequence[int]) -> AllocationInstance:
+    """Return two ports with demand 1 that share two servers with two devices each."""
+    return AllocationInstance(
+        edges=[(0, 0), (1, 0), (0, 1), (1, 1)],
+        demand=[[1.0], [1.0]],
+        capacity=[[2.0], [2.0]],
+        overhead=[0.0],
+        utility_kind=[["linear"]] * 2,
+        alpha=[[1.0]] * 2,
+        arrivals=[arrivals],
+    )
+
+
+def _two_kinds(slots: int) -> AllocationInstance:
+    """Return one port with demand 4 of each of two kinds, of which the first has the larger overhead."""
+    return AllocationInstance(
+        edges=[(0, 0)],
+        demand=[[4.0, 4.0]],
+        capacity=[[8.0, 8.0]],
+        overhead=[0.5, 0.2],
+        utility_kind=[["linear", "linear"]],
+        alpha=[[1.0, 1.0]],
+        arrivals=[[1]] * slots,
+    )
+
+
+@claim(
+    "rules",
+    "(1) to (14), (25), Sec. 4",
+    Verdict.HOLDS,
+    says="What is played and judged is what the paper defines: projection, gradient, step, bound, regret, "
+    "heuristics.",
+    how="Instances of one or two ports, worked out by hand.",
+    ours=True,
+)
+def _rules(_context: Context) -> Finding:
+    from ....oracles.allocation.optimum import stationary
+
+    line = row([2.0, 1.0], 3.0, [[1, 1]] * 24)  # D^2 = 12, G^2 = 2, so that the step is 1/2
+    longer = row([2.0, 1.0], 3.0, [[1, 1]] * 96)
+    tight = row([2.0, 2.0, 2.0, 2.0], 3.0)
+    narrow, alone = row([2.0, 1.0], 2.0, [[1, 1]]), row([2.0, 2.0], 2.0, [[1, 0]])
+    hidden = next(iter(line.episode(frozenset()))).arrivals is None
+    best = stationary(line)
+    regret = regret_curves(Ogasched, [line]).stationary[0, -1]
+    share = Fairness()
+    return by_hand(
+        [
+            (
+                "projection of (3, 2, -1, 0.6)",
+                tight.setting.project([[3.0], [2.0], [-1.0], [0.6]]),
+                (2, 1, 0, 0),
+            ),
+            ("y(1) to y(5), step D / (G sqrt T) = 1/2", _decided(Ogasched(), line, 5), _LADDER),
+            ("y(1) to y(4), overhead of the first kind", _decided(Ogasched(), _two_kinds(32), 4), _STEPS),
+            ("whether arrivals are hidden", hidden, True),
+            ("stationary optimum and bound, T = 24", (best.value, best.bound), (72, 72)),
+            ("(14) at T = 24 and 96", (theorem_1(line), theorem_1(longer)), (24, 48)),
+            ("regret of OGASched, T = 24", regret, 72 - 65.5),
+            ("DRF, shares 1 and 1/2 of one server", _decided(Drf(), narrow), (1, 1)),
+            ("FAIRNESS, one of two ports has a job", _decided(share, alone), (2, 0)),
+            (
+                "BINPACKING, two ports on two servers",
+                _decided(BinPacking(), _two_by_two([1, 1])),
+                (1, 1, 0.5, 0.5),
+            ),
+            ("SPREADING, the same", _decided(Spreading(), _two_by_two([1, 1])), (1, 0.5, 0.5, 1)),
+        ]
+    )
+
+
+_LADDER = ((0, 0), (0.5, 0.5), (1, 1), (1.5, 1), (2, 1))
+_STEPS = ((0, 0), (2 / 3, 4 / 3), (4 / 3, 8 / 3), (2, 4))
+
+CLAIMS = claim.claims

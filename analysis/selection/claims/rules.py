@@ -1,0 +1,81 @@
+"""The rules that are played and the numbers that are judged, against cases worked out by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ....models.selection.instance import SelectionInstance
+from ....models.selection.setting import Feedback, Observation
+from ....online.selection import Cucb, Escb, Esdp, EsdpPrinted, Hswf, Lcf, Lwtf, Thompson
+from ...by_hand import by_hand
+from ...claim import Context, Finding, Register, Verdict
+from ..regret import RunCertificate, cucb_bound, over_time
+
+claim = Register("selection")
+
+
+def _two(slots: int) -> SelectionInstance:
+    """Return two ports that always have a job for one device, the first worth 0.8 and the second 0.5."""
+    return SelectionInstance(
+        edges=[(0, 0), (1, 0)],
+        demand=[[1], [1]],
+        capacity=[1],
+        mean=[0.8, 0.5],
+        cost=[0.2, 0.1],
+        arrivals=np.ones((slots, 2)),
+    )
+
+
+def _taught(policy: Any, *shown: tuple[int, float]) -> Any:
+    """Return a policy that has seen these channels and what they earned, slot by slot."""
+    policy.start(_two(10).setting, np.random.default_rng(0))
+    for slot, (channel, earned) in enumerate(shown):
+        policy.learn(Feedback(slot, np.array([channel]), np.array([earned])))
+    return policy
+
+
+def _chosen(policy: Any, arrivals: tuple[int, int], *shown: tuple[int, float]) -> np.ndarray:
+    """Return what such a policy decides then."""
+    result: np.ndarray = _taught(policy, *shown).decide(Observation(len(shown), np.array(arrivals)))
+    return result
+
+
+@claim(
+    "rules",
+    "(8) to (11), (16) to (18), Sec. 4.1",
+    Verdict.HOLDS,
+    says="What is played and judged is what the paper defines: averages, confidence, rounding, baselines, "
+    "regret.",
+    how="Two ports that share a device, worked out by hand.",
+    ours=True,
+)
+def _rules(_context: Context) -> Finding:
+    seen = ((0, 1.0), (1, 0.75), (1, 0.25))  # averages 1 and 1/2 of one and of two uses
+    wins = ((0, 1.0), (1, 0.0)) * 100
+    half = np.log(4.0) / 2.0  # of g(t) = ln(t + 1) in the third slot
+    one = np.ones(1)
+    certified = RunCertificate(one, 0.2 * one, 0.3 * one, one < 0, one < 0)
+    return by_hand(
+        [
+            (
+                "averages and spread of ESCB",
+                _taught(Escb("log"), *seen).index(2),
+                ((1, 0.5), (half, half / 2)),
+            ),
+            ("Upsilon and Sigma^2 of ESDP, xi = 2", _taught(Esdp(g="log"), *seen).index(2), ((2, 1), (3, 2))),
+            ("indices of CUCB", _taught(Cucb(), *seen).index(2)[0], (2.2837133, 1.4077224)),
+            ("HSWF after these", _chosen(Hswf(), (1, 1), *seen), (1, 0)),
+            ("LWTF after these", _chosen(Lwtf(), (1, 1), *seen), (1, 0)),
+            ("LCF, costs 0.2 and 0.1", _chosen(Lcf(), (1, 1)), (0, 1)),
+            ("Algorithm 1 without any job", _chosen(EsdpPrinted(), (0, 0)), (0, 0)),
+            ("Thompson after 100 wins and 100 failures", _chosen(Thompson(), (1, 1), *wins), (1, 0)),
+            ("bound of CUCB at T = 10", cucb_bound(_two(10)), 41.824901),
+            ("certificate of a slot: error 0.2, width 0.3", certified.per_slot, 0.5),
+            ("regret of 0.5 per slot", over_time(_two(3), np.full(3, 0.5)), (0.3, 0.6, 0.9)),
+        ]
+    )
+
+
+CLAIMS = claim.claims
