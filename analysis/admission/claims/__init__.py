@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...claim import Claim
-from . import figures, ours, settings, subroutine, theory
+from . import figures, ours, rules, settings, subroutine, theory
 
 CLAIMS: list[Claim] = [
     *subroutine.CLAIMS,
@@ -11,4 +11,5 @@ CLAIMS: list[Claim] = [
     *settings.CLAIMS,
     *figures.CLAIMS,
     *ours.CLAIMS,
+    *rules.CLAIMS,
 ]

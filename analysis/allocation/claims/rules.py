@@ -68,12 +68,12 @@ def _rules(_context: Context) -> Finding:
     hidden = next(iter(line.episode(frozenset()))).arrivals is None
     best = stationary(line)
     regret = regret_curves(Ogasched, [line]).stationary[0, -1]
-    share = Fairness()
+    point = np.array([[3.0], [2.0], [-1.0], [0.6]])
     return by_hand(
         [
             (
                 "projection of (3, 2, -1, 0.6)",
-                tight.setting.project([[3.0], [2.0], [-1.0], [0.6]]),
+                tight.setting.project(point),
                 (2, 1, 0, 0),
             ),
             ("y(1) to y(5), step D / (G sqrt T) = 1/2", _decided(Ogasched(), line, 5), _LADDER),
@@ -83,7 +83,7 @@ def _rules(_context: Context) -> Finding:
             ("(14) at T = 24 and 96", (theorem_1(line), theorem_1(longer)), (24, 48)),
             ("regret of OGASched, T = 24", regret, 72 - 65.5),
             ("DRF, shares 1 and 1/2 of one server", _decided(Drf(), narrow), (1, 1)),
-            ("FAIRNESS, one of two ports has a job", _decided(share, alone), (2, 0)),
+            ("FAIRNESS, one of two ports has a job", _decided(Fairness(), alone), (2, 0)),
             (
                 "BINPACKING, two ports on two servers",
                 _decided(BinPacking(), _two_by_two([1, 1])),
