@@ -10,6 +10,7 @@ from . import (
     model,
     network,
     objective,
+    rules,
     table_1,
     theory,
 )
@@ -23,4 +24,5 @@ CLAIMS: list[Claim] = [
     *evaluation.CLAIMS,
     *learned.CLAIMS,
     *learned_cases.CLAIMS,
+    *rules.CLAIMS,
 ]
