@@ -56,6 +56,8 @@ def _rules(_context: Context) -> Finding:
     wins = ((0, 1.0), (1, 0.0)) * 100
     half = np.log(4.0) / 2.0  # of g(t) = ln(t + 1) in the third slot
     one = np.ones(1)
+    taught, jobs = _taught(Thompson(), *wins), Observation(200, np.ones(2, dtype=np.int64))
+    thompson = [taught.decide(jobs) for _ in range(20)]
     certified = RunCertificate(one, 0.2 * one, 0.3 * one, one < 0, one < 0)
     return by_hand(
         [
@@ -70,7 +72,7 @@ def _rules(_context: Context) -> Finding:
             ("LWTF after these", _chosen(Lwtf(), (1, 1), *seen), (1, 0)),
             ("LCF, costs 0.2 and 0.1", _chosen(Lcf(), (1, 1)), (0, 1)),
             ("Algorithm 1 without any job", _chosen(EsdpPrinted(), (0, 0)), (0, 0)),
-            ("Thompson after 100 wins and 100 failures", _chosen(Thompson(), (1, 1), *wins), (1, 0)),
+            ("Thompson after 100 wins and 100 failures, 20 times", sum(thompson), (20, 0)),
             ("bound of CUCB at T = 10", cucb_bound(_two(10)), 41.824901),
             ("certificate of a slot: error 0.2, width 0.3", certified.per_slot, 0.5),
             ("regret of 0.5 per slot", over_time(_two(3), np.full(3, 0.5)), (0.3, 0.6, 0.9)),
