@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ._doors import from_trace, generate, load, make_policy, play, solve
     from .analysis.claim import Claim, Finding, Verdict
     from .api import __version__, list_oracles, list_policies, train
+    from .comparing import Comparison, compare
     from .models.admission.instance import AdmissionInstance
     from .models.allocation.gang import AllocationGangInstance
     from .models.allocation.instance import AllocationInstance
@@ -55,6 +56,7 @@ _HOMES = {
     "TamperError": "online.guard",
     "Run": "online.play",
     **dict.fromkeys(("Claim", "Finding", "Verdict"), "analysis.claim"),
+    **dict.fromkeys(("Comparison", "compare"), "comparing"),
     **dict.fromkeys(("sweep", "results"), "sweeping"),
 }
 """Public name -> the module that holds it, and its name there if that is another."""
@@ -67,6 +69,7 @@ __all__ = [
     "AllocationInstance",
     "Claim",
     "ClairvoyantError",
+    "Comparison",
     "DecisionError",
     "Finding",
     "InputError",
@@ -85,6 +88,7 @@ __all__ = [
     "WhyStopped",
     "__version__",
     "analysis",
+    "compare",
     "from_trace",
     "generate",
     "list_oracles",

@@ -394,8 +394,14 @@ def test_the_policy_of_the_readme_passes_the_checks(tmp_path: Path) -> None:
     assert float(python(blocks("python", README)[1], tmp_path)) > 0
 
 
-def test_the_selection_example_of_the_readme_is_true(example: Callable[[int], str]) -> None:
+def test_the_comparison_of_the_readme_compares(example: Callable[[int], str]) -> None:
     printed = example(2)
+    assert printed.startswith("Comparison of admission, ratio")
+    assert re.findall(r"^ *(oasis|fifo|drf) +4 ", printed, re.MULTILINE) == ["oasis", "fifo", "drf"]
+
+
+def test_the_selection_example_of_the_readme_is_true(example: Callable[[int], str]) -> None:
+    printed = example(3)
     regret = {
         name: float(value) for name, value in re.findall(r"^(\S+): regret (\S+) of", printed, re.MULTILINE)
     }
@@ -405,7 +411,7 @@ def test_the_selection_example_of_the_readme_is_true(example: Callable[[int], st
 
 
 def test_the_admission_example_of_the_readme_is_true(example: Callable[[int], str]) -> None:
-    printed = example(3)
+    printed = example(4)
     found = re.findall(r"^(\S+): (\S+) of at least (\S+) and at most (\S+)$", printed, re.MULTILINE)
     assert [name for name, *_ in found] == ["oasis", "oasis-printed", "fifo", "drf"]
     for total, value, bound in (map(float, numbers) for _, *numbers in found):
@@ -413,7 +419,7 @@ def test_the_admission_example_of_the_readme_is_true(example: Callable[[int], st
 
 
 def test_the_placement_example_of_the_readme_is_true(example: Callable[[int], str]) -> None:
-    printed = example(4)
+    printed = example(5)
     found = re.findall(r"^(\S+): (\S+) s; nothing takes less than (\S+) s$", printed, re.MULTILINE)
     assert [name for name, *_ in found][::4] == ["fifo-firstfit", "sjf-consolidate"]
     assert len(found) == 5
@@ -422,7 +428,7 @@ def test_the_placement_example_of_the_readme_is_true(example: Callable[[int], st
 
 
 def test_the_environment_of_the_readme_plays(example: Callable[[int], str]) -> None:
-    printed = example(5)
+    printed = example(6)
     bound = cv.solve(cv.generate("placement", size="tiny", seed=1), time_limit=30).bound
     found = re.fullmatch(r"random: (\d+) s\n", printed)
     assert found is not None
@@ -431,7 +437,7 @@ def test_the_environment_of_the_readme_plays(example: Callable[[int], str]) -> N
 
 
 def test_the_learned_schedulers_of_the_readme_play(example: Callable[[int], str]) -> None:
-    printed = example(6)
+    printed = example(7)
     found = re.findall(r"^(\S+): mean completion time (\S+) min$", printed, re.MULTILINE)
     assert [name for name, _ in found] == ["fifo-firstfit", "fifo-consolidate", "das", "da-mc-capacity"]
     instance = generate(cluster="medium", jobs=100, seed=1)

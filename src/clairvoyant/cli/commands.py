@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 
-from . import auditing, instances, listing, playing, sweeping, training
+from . import auditing, comparing, instances, listing, playing, sweeping, training
 from . import output as out
 from .interrupt import INTERRUPTED, OVER, Interruptible, ctrl_c
 from .parts import BAD_INPUT, BUG, COMPLETE, DONE, FAILED, NO_READER
@@ -78,7 +78,15 @@ def cli(context: click.Context, version: bool) -> int:
 
 
 for _command in (
-    *(instances.generate, instances.solve, playing.play, playing.worst_case, auditing.audit, training.train),
+    *(
+        instances.generate,
+        instances.solve,
+        playing.play,
+        comparing.compare,
+        playing.worst_case,
+        auditing.audit,
+        training.train,
+    ),
     *(sweeping.sweep, sweeping.store, listing.warmup, listing.policies, listing.oracles, listing.completion),
 ):
     cli.add_command(_command)

@@ -1,0 +1,128 @@
+"""``clairvoyant compare``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from . import output as out
+from .parts import DONE, FILE, SEED, Command, as_json, completes, policy_names
+
+if TYPE_CHECKING:
+    from ..comparing import Comparison
+
+
+@click.command(
+    cls=Command,
+    short_help="Compare policies on instances, and with the optimum.",
+    example="compare day-*.json.gz --policy oasis --policy fifo --seeds 5 --out runs.csv",
+)
+@click.argument("files", metavar="FILE...", type=FILE, nargs=-1, required=True)
+@click.option(
+    "--policy",
+    "specs",
+    shell_complete=completes(policy_names),
+    metavar="NAME[:KEY=VALUE,...]",
+    multiple=True,
+    required=True,
+    help="A policy and its settings; may be given several times. See `clairvoyant policies`.",
+)
+@click.option(
+    "--seeds", type=click.IntRange(1, 10**6), default=1, show_default=True, help="Runs per randomised policy."
+)
+@click.option("--seed", type=SEED, default=0, show_default=True, help="The first of the seeds.")
+@click.option("--no-optimum", is_flag=True, help="Do not compute optima, and so no regret or ratio.")
+@click.option("--time-limit", type=float, help="Seconds for each optimum; without it its bound is used.")
+@click.option("--out", "target", type=FILE, help="File for the table of all runs, .csv or .parquet.")
+@as_json
+def compare(
+    files: Sequence[Path],
+    specs: Sequence[str],
+    seeds: int,
+    seed: int,
+    no_optimum: bool,
+    time_limit: float | None,
+    target: Path | None,
+    as_json: bool,
+) -> int:
+    """Play policies on the instances in the FILEs, and set what they earn beside the optimum.
+
+    All instances are of one problem. The regret (or the ratio, for a problem that has one) lies between the
+    two ends printed, whatever is not proved about the optimum; the interval beside them is for further
+    instances of the kind, 95 % by Student's t. Below that, every two policies are compared on the same
+    instances, with p values corrected for their number.
+    """
+    from ..comparing import compare as compare_all
+    from ..tables import check_table
+
+    if target is not None:
+        check_table(target)
+        out.check_writable(target)
+    with out.progress("compare") as report:
+        found = compare_all(
+            files,
+            specs,
+            seeds,
+            seed=seed,
+            time_limit=time_limit,
+            optimum=not no_optimum,
+            progress=report,
+        )
+    if target is not None:
+        found.save(target)
+    if as_json:
+        out.print_json(_facts(found))
+    else:
+        _print(found)
+        if target is not None:
+            out.line(f"all runs are in {target}")
+    return DONE
+
+
+def _facts(found: Comparison) -> dict[str, object]:
+    """Return everything, with None for what is not known or has no end."""
+    frames = {"policies": found.summary(), "pairs": found.pairs(), "runs": found.to_frame()}
+    rows = {
+        name: [{k: _known(v) for k, v in row.items()} for row in frame.to_dict("records")]
+        for name, frame in frames.items()
+    }
+    return {"problem": found.problem, "measure": found.measure or None, "unit": found.unit, **rows}
+
+
+def _known(value: object) -> object:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _print(found: Comparison) -> None:
+    """Print one row per policy, and one per two of them."""
+    told, pairs = found.summary(), found.pairs()
+    unit = f" ({found.unit})" if found.unit else ""
+    measured = [f">{found.measure}", ">further instances"] if found.measure else []
+    rows = []
+    for row in told.to_dict("records"):
+        cells = [row["policy"], str(row["instances"]), out.number(row["total"])]
+        if found.measure:
+            cells += [out.interval(row["low"], row["high"]), _between(row["from"], row["to"])]
+        rows.append([*cells, f"{row['ms']:.3g}"])
+    out.print_table(["policy", ">instances", f">total{unit}", *measured, ">ms/decision"], rows)
+    if len(pairs) and not pairs["from"].isna().all():
+        out.line()
+        rows = [
+            [
+                row["policy"],
+                row["other"],
+                f"{row['difference']:+,.4g}",
+                _between(row["from"], row["to"]),
+                f"{row['p']:.3f}",
+            ]
+            for row in pairs.to_dict("records")
+        ]
+        out.print_table(["policy", "less", f">total{unit}", ">95 %", ">p (Holm)"], rows)
+
+
+def _between(low: float, high: float) -> str:
+    return "" if math.isnan(low) or math.isnan(high) else f"{low:,.4g} to {high:,.4g}"

@@ -1,0 +1,252 @@
+"""Compare policies with each other and with the optimum: the same instances, the same seeds."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+from . import api, tables
+from .models.base import InputError, Instance, path_of
+from .models.draw import whole
+from .online.base import Policy
+from .problems import find, rival
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from pandas import DataFrame
+
+Report = Callable[[float, str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What policies earned on instances, beside what was possible.
+
+    Attributes
+    ----------
+    problem
+        The problem of all instances.
+    measure
+        "regret", "ratio", or "" where no optimum is known: what ``low`` and ``high`` are the ends of.
+    unit
+        The unit of totals.
+    frame
+        One row per instance, policy and seed; see :meth:`to_frame`.
+    """
+
+    problem: str
+    measure: str
+    unit: str
+    frame: DataFrame
+
+    def to_frame(self) -> DataFrame:
+        """Return a copy of the table of all runs.
+
+        Its columns: ``instance``, ``digest``, ``policy``, ``seed``; ``total``, the number of ``infeasible``
+        decisions; ``optimum_value`` and ``optimum_bound``, the incumbent and the dual bound; ``low`` and
+        ``high``, between which the regret or the ratio lies; ``events`` and ``seconds`` of the run; and
+        ``measure.NAME`` for what else is measured of runs of the problem.
+        """
+        return self.frame.copy()
+
+    def summary(self) -> DataFrame:
+        """Return one row per policy, in the order given.
+
+        ``total`` is the mean over instances, of which each counts with the mean over its seeds. The mean
+        regret or ratio lies between ``low`` and ``high``: certified, on these instances. ``from`` and ``to``
+        are the ends of an interval for further instances of the kind, 95 % by Student's t, with the certified
+        ends; NaN for one instance. ``ms`` is the mean time per decision.
+        """
+        import pandas as pd
+
+        from .analysis.statistics import mean_interval
+
+        rows = []
+        for policy, part in self.frame.groupby("policy", sort=False):
+            each = part.groupby("instance", sort=False)[["total", "low", "high"]].mean()
+            row = {"policy": policy, "instances": len(each), "total": each["total"].mean()}
+            row |= {"low": each["low"].mean(skipna=False), "high": each["high"].mean(skipna=False)}
+            finite = each[["low", "high"]].map(math.isfinite).all(axis=None)
+            ends = [mean_interval(each[end]) for end in ("low", "high")] if finite else None
+            least = 1.0 if self.measure == "ratio" else -math.inf
+            row |= {"from": max(least, ends[0].low) if ends and len(each) > 1 else math.nan}
+            row |= {"to": ends[1].high if ends else math.nan}
+            row["infeasible"] = int(part["infeasible"].sum())
+            rows.append(row | {"ms": 1e3 * part["seconds"].sum() / max(1, part["events"].sum())})
+        return pd.DataFrame(rows)
+
+    def pairs(self) -> DataFrame:
+        """Return one row per two policies: by how much the total of the first is above that of the other.
+
+        ``difference`` is the mean over instances, between ``from`` and ``to`` with 95 % by Student's t; ``p``
+        is that of Wilcoxon's signed-rank test, corrected after Holm for the number of pairs.
+        """
+        import pandas as pd
+
+        from .analysis.statistics import holm, paired
+
+        totals = self.frame.groupby(["policy", "instance"], sort=False)["total"].mean().unstack()
+        names = list(dict.fromkeys(self.frame["policy"]))
+        found = [(a, b, paired(totals.loc[a], totals.loc[b])) for a, b in combinations(names, 2)]
+        rows = [
+            {"policy": a, "other": b, **dict(zip(("difference", "from", "to"), one.difference, strict=True))}
+            for a, b, one in found
+        ]
+        return pd.DataFrame(rows).assign(p=holm([one.p for _, _, one in found])) if rows else pd.DataFrame()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the table of all runs, as CSV or Parquet by the name of the file.
+
+        Raises
+        ------
+        InputError
+            If the name ends in neither, or the file cannot be written.
+        """
+        tables.write_table(self.frame, path_of("path", path))
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the interval of every policy's regret or ratio, or its total where no optimum is known."""
+        from .analysis.plots import new_figure
+
+        axes = new_figure(height=0.9 + 0.3 * self.frame["policy"].nunique())[1] if ax is None else ax
+        told = self.summary()
+        for place, row in enumerate(told.to_dict("records")):
+            low, high = (row["low"], row["high"]) if self.measure else (row["total"],) * 2
+            if not math.isnan(row["from"]):
+                axes.plot([row["from"], row["to"]], [place] * 2, color="0.6", lw=1, solid_capstyle="butt")
+            axes.plot([low, high], [place] * 2, color="C0", lw=5, solid_capstyle="butt")
+            axes.plot([low], [place], "|", color="C0", ms=11)
+        axes.set_yticks(range(len(told)), told["policy"])
+        axes.invert_yaxis()
+        axes.set_xlabel("ratio" if self.measure == "ratio" else f"{self.measure or 'total'} ({self.unit})")
+        return axes
+
+    def _repr_html_(self) -> str:
+        """Return the summary as a table for a notebook."""
+        html: str = self.summary().to_html(index=False, float_format=lambda v: f"{v:,.4g}", border=0)
+        return f"<p>{self.problem}: {self.measure or 'total'} ({self.unit})</p>{html}"
+
+    def __repr__(self) -> str:
+        text = self.summary().to_string(index=False)
+        return f"Comparison of {self.problem}, {self.measure or 'total'} ({self.unit}):\n{text}"
+
+
+def compare(
+    instances: Instance | str | os.PathLike[str] | Iterable[Any] | Mapping[str, Any],
+    policies: Iterable[str | Policy] | Mapping[str, str | Policy],
+    seeds: int = 1,
+    *,
+    seed: int = 0,
+    time_limit: float | None = None,
+    optimum: bool = True,
+    progress: Report | None = None,
+) -> Comparison:
+    """Play policies on instances, and set what they earn beside the optimum.
+
+    Parameters
+    ----------
+    instances
+        An instance or the path of one, several of these, or by the names that they shall have. All are of one
+        problem.
+    policies
+        Names with settings, such as ``"ogasched:step=decay"``, or objects with the members of
+        :class:`Policy`; or these by the labels that they shall have.
+    seeds
+        Runs per instance of each policy that draws at random; any other is played once.
+    seed
+        The first of the seeds.
+    time_limit
+        Seconds for each optimum; without it every optimum is proved. The certified bound counts either way.
+    optimum
+        Whether optima are computed.
+    progress
+        Called with the fraction done and a text.
+
+    Raises
+    ------
+    InputError
+        For instances of several problems, names given twice, or what :func:`play` and :func:`solve` refuse.
+    """
+    import pandas as pd
+
+    stage = _instances(instances)
+    problem = find(next(iter(stage.values())).problem)
+    players = _players(policies, problem.name)
+    against = rival(problem.name) if optimum else None
+    runs = range(whole("seed", seed, 0), seed + whole("seeds", seeds, 1))
+    report: Report = progress or (lambda _part, _text: None)
+    rows: list[dict[str, Any]] = []
+    best: dict[str, Any] | None = None
+    for done, (name, instance) in enumerate(stage.items()):
+        start = done / len(stage)
+        if against is not None:
+            report(start, f"{name}: optimum")
+            solved = api.solve(instance, against, time_limit=time_limit)
+            best = {**solved.facts, "scale": solved.scale}
+        for label, player in players.items():
+            for one in runs if player.traits.randomised else runs[:1]:
+                report(start, f"{name}: {label}, seed {one}")
+                rows.append({"instance": name, "policy": label, **_row(problem, instance, player, one, best)})
+    measure = "" if against is None else "ratio" if problem.has("ratio") else "regret"
+    return Comparison(problem.name, measure, problem.part("instance").unit, pd.DataFrame(rows))
+
+
+def _row(
+    problem: Any, instance: Instance, player: Policy, seed: int, best: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Return what one run is told by."""
+    measures = problem.part("measures") if problem.has("measures") else None
+    enforce = player.traits.feasible
+    run = api.play(player, instance, seed, keep_decisions=measures is not None, enforce=enforce)
+    told = {"digest": run.digest, "seed": seed, "total": run.total, "infeasible": run.infeasible}
+    told |= dict.fromkeys(("optimum_value", "optimum_bound", "low", "high"), math.nan)
+    if best is not None and not run.infeasible:
+        beside = tables.compared(problem.name, run.total, best)
+        ends = [value for key, value in beside.items() if key.endswith(("_low", "_high"))]
+        bound = math.nan if best["bound"] is None else best["bound"]
+        told |= {"optimum_value": best["value"], "optimum_bound": bound, "low": ends[0], "high": ends[1]}
+    told |= {"events": len(run.rewards), "seconds": run.seconds}
+    found = {} if measures is None else measures(instance, run.decisions)
+    return told | {f"measure.{name}": value for name, value in found.items()}
+
+
+def _instances(given: Any) -> dict[str, Instance]:
+    """Return instances by name: that of a file, or a number."""
+    if isinstance(given, Instance | str | os.PathLike):
+        given = [given]
+    if isinstance(given, Mapping):
+        named: Sequence[tuple[str, Any]] = [(str(name), one) for name, one in given.items()]
+    else:
+        named = [(str(i) if isinstance(one, Instance) else str(one), one) for i, one in enumerate(given)]
+    found: dict[str, Instance] = {}
+    for name, one in named:
+        if name in found:
+            raise InputError(f"instances: {name!r} is given twice")
+        found[name] = one if isinstance(one, Instance) else api.load(one)
+    if not found:
+        raise InputError("instances: there is none")
+    kinds = dict.fromkeys(one.problem for one in found.values())
+    if len(kinds) > 1:
+        raise InputError(f"instances: of several problems: {', '.join(kinds)}")
+    return found
+
+
+def _players(given: Any, problem: str) -> dict[str, Policy]:
+    """Return policies by label: their names, with settings."""
+    if isinstance(given, str):
+        given = [given]
+    pairs = given.items() if isinstance(given, Mapping) else ((None, one) for one in given)
+    found: dict[str, Policy] = {}
+    for label, one in pairs:
+        player = api.make_policy(one, problem) if isinstance(one, str) else one
+        name = str(player.name if label is None else label)
+        if name in found:
+            raise InputError(f"policies: {name!r} is given twice")
+        found[name] = player
+    if not found:
+        raise InputError("policies: there is none")
+    return found

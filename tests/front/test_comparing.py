@@ -1,0 +1,169 @@
+"""``cv.compare`` and ``clairvoyant compare``: the same numbers as playing and solving one by one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import clairvoyant as cv
+from clairvoyant.models.base import InputError
+
+Run = Callable[..., Any]  # of tests/front/conftest.py
+
+
+@pytest.fixture
+def columns() -> int:
+    """Return the width of a terminal that nobody has made wider."""
+    return 80
+
+
+@pytest.fixture(scope="module")
+def jobs() -> list[cv.Instance]:
+    return [cv.generate("admission", "tiny", seed) for seed in range(3)]
+
+
+class Nothing:
+    """A policy of a user: it serves nobody."""
+
+    name = "nothing"
+    traits = cv.Traits(problem="allocation")
+
+    def start(self, setting: Any, rng: Any) -> None:
+        self._shape = setting.shape
+
+    def decide(self, observation: Any) -> np.ndarray:
+        return np.zeros(self._shape)
+
+
+def test_every_run_is_that_of_play_beside_the_optimum(jobs: list[cv.Instance]) -> None:
+    found = cv.compare(jobs, ["rrh", "fifo:workers=2"], seeds=2, seed=5).to_frame()
+    assert len(found) == 3 * (2 + 2)  # both draw at random
+    for row in found.to_dict("records"):
+        instance = jobs[int(row["instance"])]
+        run, best = cv.play(row["policy"], instance, row["seed"]), cv.solve(instance)
+        assert (row["digest"], row["total"], row["infeasible"]) == (instance.digest(), run.total, 0)
+        assert (row["optimum_value"], row["optimum_bound"]) == (best.value, best.bound)
+        assert best.bound is not None
+        assert row["low"] == pytest.approx(best.value / run.total)
+        assert row["high"] == pytest.approx(best.bound / run.total)
+    assert sorted(set(found["seed"])) == [5, 6]
+
+
+def test_a_policy_that_draws_nothing_is_played_once(jobs: list[cv.Instance]) -> None:
+    assert len(cv.compare(jobs[0], ["oasis", "rrh"], seeds=3).to_frame()) == 1 + 3
+
+
+def test_means_count_every_instance_once(jobs: list[cv.Instance]) -> None:
+    """A summary by hand: means over seeds, and of these over instances; the interval is Student's."""
+    found = cv.compare({f"job {n}": one for n, one in enumerate(jobs)}, ["oasis", "rrh"], seeds=2)
+    frame, told = found.to_frame(), found.summary()
+    for row in told.to_dict("records"):
+        of = frame[frame["policy"] == row["policy"]]
+        each = [of[of["instance"] == f"job {n}"] for n in range(3)]
+        assert row["instances"] == 3
+        assert row["total"] == pytest.approx(np.mean([part["total"].mean() for part in each]))
+        lows = np.array([part["low"].mean() for part in each])
+        assert row["low"] == pytest.approx(lows.mean())
+        half = 4.302652729911275 * lows.std(ddof=1) / math.sqrt(3)  # t of 97.5 % with 2 degrees of freedom
+        assert row["from"] == pytest.approx(max(1.0, lows.mean() - half))
+    (pair,) = found.pairs().to_dict("records")
+    mine, other = (frame[frame["policy"] == p].groupby("instance")["total"].mean() for p in ("oasis", "rrh"))
+    assert pair["difference"] == pytest.approx(float((mine - other).mean()))
+    assert pair["from"] < pair["difference"] < pair["to"]
+    assert 0.0 < pair["p"] <= 1.0
+
+
+def test_one_instance_says_nothing_of_others(jobs: list[cv.Instance]) -> None:
+    found = cv.compare(jobs[0], ["oasis", "drf"])
+    assert found.summary()[["from", "to"]].isna().all(axis=None)
+    assert found.pairs()[["from", "to"]].isna().all(axis=None)
+    assert not found.summary()[["low", "high"]].isna().any(axis=None)
+
+
+def test_ones_own_policy_stands_beside_ours() -> None:
+    instance = cv.generate("allocation", "tiny", 1)
+    found = cv.compare(instance, {"mine": Nothing(), "theirs": "drf"})
+    mine = found.summary().iloc[0]
+    assert (found.measure, mine["policy"], mine["total"]) == ("regret", "mine", 0.0)
+    best = cv.solve(instance)
+    assert mine["low"] == pytest.approx(best.value)
+    assert mine["high"] == pytest.approx(best.bound)
+
+
+def test_without_an_optimum_there_is_nothing_to_compare_with(jobs: list[cv.Instance]) -> None:
+    found = cv.compare(jobs, ["oasis"], optimum=False)
+    assert found.measure == ""
+    assert found.to_frame()[["optimum_value", "optimum_bound", "low", "high"]].isna().all(axis=None)
+    assert found.summary()["total"].notna().all()
+    assert len(found.pairs()) == 0
+    assert found.plot().get_xlabel().startswith("total")
+
+
+def test_a_time_limit_leaves_the_certified_bound(jobs: list[cv.Instance]) -> None:
+    """What is not proved widens the interval, and never moves the truth out of it."""
+    (proved,) = cv.compare(jobs[1], ["drf"]).to_frame().to_dict("records")
+    (stopped,) = cv.compare(jobs[1], ["drf"], time_limit=0.0).to_frame().to_dict("records")
+    assert stopped["low"] <= proved["low"] * (1 + 1e-9)
+    assert stopped["high"] >= proved["high"] * (1 - 1e-9)
+
+
+def test_what_people_see(jobs: list[cv.Instance], tmp_path: Path) -> None:
+    found = cv.compare(jobs, ["oasis", "drf"])
+    assert "oasis" in found._repr_html_()
+    assert "drf" in repr(found)
+    axes = found.plot()
+    assert [one.get_text() for one in axes.get_yticklabels()] == ["oasis", "drf"]
+    assert axes.get_xlabel() == "ratio"
+    found.save(tmp_path / "runs.csv")
+    lines = (tmp_path / "runs.csv").read_text().splitlines()
+    assert len(lines) == 1 + 6
+    assert lines[0].startswith("instance,policy,digest,seed,total,")
+    with pytest.raises(InputError, match=r"tables end in \.csv or \.parquet"):
+        found.save(tmp_path / "runs.txt")
+
+
+@pytest.mark.parametrize(
+    ("count", "policies", "text"),
+    [
+        (0, ["oasis"], "instances: there is none"),
+        (1, [], "policies: there is none"),
+        (1, ["oasis", "oasis"], "policies: 'oasis' is given twice"),
+        (1, ["tetris"], "policy: 'tetris' plays 'placement', not 'admission'"),
+    ],
+)
+def test_bad_input_is_one_clear_error(
+    jobs: list[cv.Instance], count: int, policies: list[str], text: str
+) -> None:
+    with pytest.raises(InputError, match=text):
+        cv.compare(jobs[:count], policies)
+
+
+def test_problems_are_not_mixed(jobs: list[cv.Instance]) -> None:
+    with pytest.raises(InputError, match="instances: of several problems: admission, placement"):
+        cv.compare([jobs[0], cv.generate("placement", "tiny", 0)], ["oasis"])
+
+
+def test_the_command_prints_and_keeps_the_same(run: Run, tmp_path: Path, jobs: list[cv.Instance]) -> None:
+    paths = [tmp_path / f"{n}.json" for n in range(3)]
+    for path, instance in zip(paths, jobs, strict=True):
+        instance.save(path)
+    words = ["compare", *map(str, paths), "--policy", "oasis", "--policy", "drf"]
+    found = cv.compare(paths, ["oasis", "drf"])
+    told = run(*words, "--json", "--out", str(tmp_path / "r.csv")).json
+    assert told["problem"] == "admission"
+    assert told["measure"] == "ratio"
+    assert [row["total"] for row in told["runs"]] == found.to_frame()["total"].tolist()
+    assert [row["low"] for row in told["policies"]] == found.summary()["low"].tolist()
+    assert told["pairs"][0]["difference"] == found.pairs()["difference"][0]
+    assert len((tmp_path / "r.csv").read_text().splitlines()) == 7
+    shown = run(*words)
+    assert all(len(line) <= 80 for line in shown.out.splitlines())
+    assert "p (Holm)" in shown.out
+    refused = run("compare", str(paths[0]), "--policy", "oasiss")
+    assert refused.status == 2
+    assert "did you mean 'oasis'" in refused.err
