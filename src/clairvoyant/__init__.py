@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from . import analysis, models, online, oracles, testing
     from ._doors import from_trace, generate, load, make_policy, play, solve
     from .analysis.claim import Claim, Finding, Verdict
-    from .api import __version__, list_oracles, list_policies, train
+    from .api import __version__, from_table, list_oracles, list_policies, train
     from .comparing import Comparison, compare
     from .models.admission.instance import AdmissionInstance
     from .models.allocation.gang import AllocationGangInstance
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _HOMES = {
     **dict.fromkeys(
         (
-            *("load", "generate", "from_trace", "solve", "play", "train"),
+            *("load", "generate", "from_table", "from_trace", "solve", "play", "train"),
             *("make_policy", "list_policies", "list_oracles", "__version__"),
         ),
         "api",
@@ -89,6 +89,7 @@ __all__ = [
     "__version__",
     "analysis",
     "compare",
+    "from_table",
     "from_trace",
     "generate",
     "list_oracles",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "__version__",
+    "from_table",
     "from_trace",
     "generate",
     "list_oracles",
@@ -110,6 +111,38 @@ def from_trace(problem: str, folder: str | os.PathLike[str], **options: Any) -> 
     """
     function = find(problem).part("from_trace")
     return function(path_of("folder", folder), **_known(function, options, f"from_trace {problem!r}"))
+
+
+def from_table(
+    problem: str, table: Any, *, machines: Any, columns: Mapping[str, str] | None = None, **options: Any
+) -> Instance:
+    """Return an instance made from a table of one's own, a row per job; its ``origin`` says what was read.
+
+    Parameters
+    ----------
+    problem
+        One whose jobs are rows: "admission" or "placement".
+    table
+        A CSV or Parquet file, a data frame, or a mapping of columns.
+    machines
+        The machines, likewise: a row for each, or for each kind with a ``count``.
+    columns
+        Which column of the table is which, where its name does not say: ``{"submit": "begin", "duration":
+        "took:min"}``, with the unit after the colon. Columns of the machines begin with ``machines.``.
+    **options
+        What the problem's reader takes; see ``from_table`` in ``clairvoyant.models.<problem>.table``.
+
+    Raises
+    ------
+    InputError
+        Naming the table, the rows and the columns at fault, with the values.
+    """
+    readable = [name for name, one in problems().items() if one.has("from_table")]
+    if find(problem).name not in readable:
+        raise InputError(f"problem: {problem!r} is not read from tables, but {' and '.join(readable)} are")
+    function = find(problem).part("from_table")
+    options = dict(_known(function, options, f"from_table {problem!r}"))
+    return function(table, machines=machines, columns=columns, **options)
 
 
 def solve(instance: Instance, oracle: str | None = None, **options: Any) -> Optimum:

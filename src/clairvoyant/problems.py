@@ -84,9 +84,9 @@ class Problem:
         What it is about, in one line.
     instance
         The class of the instances.
-    generate, from_trace
-        Functions of a size, a seed and options, and of a folder of traces and options, that return an
-        instance.
+    generate, from_trace, from_table
+        Functions of a size, a seed and options, of a folder of traces and options, and of a table of one's
+        own, its machines, the columns and options, that return an instance.
     options
         What ``clairvoyant generate`` offers by name, beside ``--size`` and ``--seed``.
     oracles
@@ -126,6 +126,7 @@ class Problem:
     instance: type[Instance] | str
     generate: Callable[..., Instance] | str | None = None
     from_trace: Callable[..., Instance] | str | None = None
+    from_table: Callable[..., Instance] | str | None = None
     options: Mapping[str, Option] = field(default_factory=dict)
     oracles: Mapping[str, OracleEntry] | str | None = None
     rival: str | None = None
@@ -277,6 +278,7 @@ OURS = (
         instance=".models.admission.instance:AdmissionInstance",
         generate=".models.admission.generate:generate",
         from_trace=".models.admission.trace:from_trace",
+        from_table=".models.admission.table:from_table",
         options={
             "jobs": Option("Number of jobs.", int),
             "horizon": Option("Number of slots.", int),
@@ -299,6 +301,7 @@ OURS = (
         instance=".models.placement.instance:PlacementInstance",
         generate=".models.placement.generate:generate",
         from_trace=".models.placement.trace:from_trace",
+        from_table=".models.placement.table:from_table",
         options={
             "jobs": Option("Number of jobs.", int),
             "contention": Option("eta of the slowdown.", float),

@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 
-from . import auditing, comparing, instances, listing, playing, sweeping, training
+from . import auditing, comparing, importing, instances, listing, playing, sweeping, training
 from . import output as out
 from .interrupt import INTERRUPTED, OVER, Interruptible, ctrl_c
 from .parts import BAD_INPUT, BUG, COMPLETE, DONE, FAILED, NO_READER
@@ -81,6 +81,7 @@ for _command in (
     *(
         instances.generate,
         instances.solve,
+        importing.import_table,
         playing.play,
         comparing.compare,
         playing.worst_case,

@@ -1,0 +1,127 @@
+"""Placement instances from tables of one's own: a row per job, and a row per machine or kind of machines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..base import InputError, Origin
+from ..frames import Columns, Wanted, read_columns, read_frame
+from .instance import PRICE, WINDOW, PlacementInstance
+from .jobs import RESOURCES
+from .slowdown import NO_SLOWDOWN
+
+UNKNOWN = math.nan
+"""For a column that may be missing, without a value in its place."""
+
+JOBS = (
+    Wanted(
+        "submit",
+        "submitted submittime submission submissiontime arrival arrivaltime arrived created creationtime "
+        "queued timestamp time",
+        "moment",
+        decimals=3,
+    ),
+    Wanted("duration", "runtime runningtime elapsed servicetime length walltime", "span", UNKNOWN, 3),
+    Wanted("start", "started starttime begin began", "moment", UNKNOWN, 3),
+    Wanted("end", "ended endtime finish finished finishtime completed", "moment", UNKNOWN, 3),
+    Wanted("instances", "tasks workers pods numinstances nodes", "whole", 1.0, low=1.0),
+    Wanted("gpus", "gpu numgpu numgpus gpucount gpurequest cards", "whole", 0.0),
+    Wanted("cpus", "cpu cores numcpu numcpus cpurequest vcpus", "amount", 0.0, 3),
+    Wanted("memory", "mem ram memoryrequest", "memory", 0.0, 3),
+    Wanted("intensity", "contention", "amount", 1.0, 3),
+    Wanted("estimate", "estimated requestedtime timelimit expected", "span", UNKNOWN, 3),
+)
+"""What a row of jobs says; time is in seconds, memory in GB."""
+
+MACHINES = (*JOBS[5:8], Wanted("count", "number machines nodes", "whole", 1.0))
+
+
+def from_table(
+    table: Any,
+    *,
+    machines: Any,
+    columns: Mapping[str, str] | None = None,
+    price: float = PRICE,
+    slowdown: Any = NO_SLOWDOWN,
+    gpu_weight: float = 0.0,
+    window: int = WINDOW,
+) -> PlacementInstance:
+    """Make an instance from a table of jobs and one of machines.
+
+    Times are in seconds unless the name of the column ends in another unit or ``columns`` states one; time
+    stamps with or without zone are read as such. The first submission becomes time 0.
+
+    Parameters
+    ----------
+    table
+        A row per job: a CSV or Parquet file, a data frame of pandas or polars, or a mapping of columns. A job
+        is submitted, takes a duration (or begins and ends), and has GPUs, cores and GB of memory per
+        instance; an estimate of its duration is optional.
+    machines
+        A row per machine, or per kind with a ``count``, likewise.
+    columns
+        Which column is which, where that is not to be guessed: ``{"submit": "begin", "duration":
+        "took:min"}``; after the colon stands the unit. Those of the machines begin with ``machines.``.
+    price, slowdown, gpu_weight, window
+        Those of :class:`.instance.PlacementInstance`.
+
+    Raises
+    ------
+    InputError
+        Naming the table, the row, the column and the value at fault.
+    """
+    given = dict(columns or {})
+    of_machines = {key.partition(".")[2]: given.pop(key) for key in [*given] if key.startswith("machines.")}
+    jobs = read_columns(read_frame(table, "jobs"), JOBS, given, "jobs")
+    kinds = read_columns(read_frame(machines, "machines"), MACHINES, of_machines, "machines")
+    values = jobs.values
+    duration, note = _durations(jobs)
+    submit = np.round(values["submit"] - values["submit"].min(initial=math.inf), 3)
+    names = ("instances", "gpus", "cpus", "memory", "intensity")
+    rows = [
+        {"submit": s, "duration": d, **dict(zip(names, needs, strict=True))}
+        for s, d, *needs in zip(
+            submit.tolist(), duration.tolist(), *(values[n].tolist() for n in names), strict=True
+        )
+    ]
+    if not np.isnan(values["estimate"]).any() and len(rows):
+        rows = [row | {"estimate": e} for row, e in zip(rows, values["estimate"].tolist(), strict=True)]
+    each = [
+        dict(zip(RESOURCES, needs, strict=True))
+        for needs in zip(*(kinds.values[n].tolist() for n in RESOURCES), strict=True)
+    ]
+    stands = [
+        one
+        for one, count in zip(each, kinds.values["count"].tolist(), strict=True)
+        for _ in range(int(count))
+    ]
+    origin = Origin("table", real=(*jobs.real, *kinds.real, *note), filled=(*jobs.filled, *kinds.filled))
+    return PlacementInstance(
+        machines=stands,
+        jobs=rows,
+        price=price,
+        slowdown=slowdown,
+        gpu_weight=gpu_weight,
+        window=window,
+        origin=origin,
+    )
+
+
+def _durations(jobs: Columns) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Return durations: those of the table, or from begin to end, and what there is to say of them."""
+    values = jobs.values
+    duration = values["duration"]
+    if not len(duration) or not np.isnan(duration).all():
+        return duration, ()
+    taken = values["end"] - values["start"]
+    if np.isnan(taken).all():
+        raise InputError(
+            "jobs: no column for duration, nor for start and end. Say which it is: duration=COLUMN"
+        )
+    for i in np.flatnonzero(~(taken > 0.0)):
+        raise InputError(f"jobs: row {i}: the end is not after the start: the duration is {taken[i]:g} s")
+    return np.round(taken, 3), ("jobs: duration: from start to end",)

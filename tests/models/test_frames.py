@@ -1,0 +1,205 @@
+"""Tables of one's own: whatever columns are called and times are counted in, the instance is the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import clairvoyant as cv
+from clairvoyant.models.frames import MOST_FAULTS, SECONDS, plain, unit_in
+from clairvoyant.models.placement.table import JOBS
+
+NAMES = {
+    "submit": ("submit", "Submit Time", "ARRIVAL", "created_at"[:7], "timestamp"),
+    "duration": ("duration", "run-time", "Elapsed", "running time"),
+    "instances": ("instances", "Tasks", "num_instances"),
+    "gpus": ("gpus", "num_gpus", "GPU"),
+    "cpus": ("cpus", "Cores", "vCPUs"),
+    "memory": ("memory", "RAM", "mem"),
+}
+SPELLED = ("{} [{}]", "{} ({})", "{}_{}")
+MACHINES = [{"gpus": 4, "cpus": 32, "memory": 128, "count": 2}]
+
+
+def jobs_of(instance: cv.PlacementInstance) -> list[dict[str, Any]]:
+    """Return the jobs of an instance as rows of a table."""
+    return list(instance.to_dict()["jobs"])
+
+
+@st.composite
+def spelled(draw: st.DrawFn) -> tuple[cv.PlacementInstance, pd.DataFrame, dict[str, str]]:
+    """Draw an instance, a table that says the same in other words, and the columns that must be named."""
+    seed = draw(st.integers(0, 50))
+    instance = cv.generate("placement", "tiny", seed, jobs=draw(st.integers(1, 6)))
+    frame, columns = pd.DataFrame(jobs_of(instance)), {}
+    frame["submit"] += draw(st.sampled_from([0.0, 1000.0, -5.0]))
+    for name, known in NAMES.items():
+        called = draw(st.sampled_from([*known, "x"]))
+        unit = draw(st.sampled_from(["", "ms", "s", "min"])) if name in ("submit", "duration") else ""
+        frame[name] = frame[name] / SECONDS.get(unit, 1.0)
+        if called == "x":
+            called = f"{name[::-1]}x"
+            columns[name] = f"{called}:{unit}" if unit else called
+        elif unit:
+            called = draw(st.sampled_from(SPELLED)).format(called, unit)
+        frame = frame.rename(columns={name: called})
+    order = draw(st.permutations(range(frame.shape[1])))
+    return instance, frame.iloc[:, list(order)].assign(remark="words"), columns
+
+
+@given(spelled())
+def test_however_it_is_spelled_the_jobs_are_the_same(
+    case: tuple[cv.PlacementInstance, pd.DataFrame, dict[str, str]],
+) -> None:
+    instance, frame, columns = case
+    machines = instance.to_dict()["machines"]
+    found = cv.from_table("placement", frame, machines=machines, columns=columns)
+    assert isinstance(found, cv.PlacementInstance)
+    for ours, theirs in zip(jobs_of(found), jobs_of(instance), strict=True):
+        first = jobs_of(instance)[0]["submit"]
+        assert ours["submit"] == pytest.approx(theirs["submit"] - first, abs=2e-3)
+        assert ours["duration"] == pytest.approx(theirs["duration"], abs=2e-3)
+        others = {k: v for k, v in theirs.items() if k not in ("submit", "duration")}
+        assert {k: v for k, v in ours.items() if k not in ("submit", "duration")} == others
+    assert found.to_dict()["machines"] == machines
+
+
+def test_files_frames_and_columns_say_the_same(tmp_path: Path) -> None:
+    table = {"submit": [0, 60.5], "runtime_min": [1, 2], "gpus": [1, 2]}
+    pd.DataFrame(table).to_csv(tmp_path / "jobs.csv", index=False)
+    pd.DataFrame(MACHINES).to_csv(tmp_path / "machines.csv", index=False)
+    found = [
+        cv.from_table("placement", table, machines=MACHINES),
+        cv.from_table("placement", pd.DataFrame(table), machines=pd.DataFrame(MACHINES)),
+        cv.from_table("placement", tmp_path / "jobs.csv", machines=str(tmp_path / "machines.csv")),
+    ]
+    assert found[0] == found[1] == found[2]
+    assert [job["duration"] for job in found[0].to_dict()["jobs"]] == [60.0, 120.0]
+    assert any("runtime_min" in text for text in found[0].origin.real)
+
+
+def test_time_stamps_of_any_zone_are_read_as_times() -> None:
+    """The zone decides; start and end make a duration."""
+    table = {
+        "submit": ["2024-03-31T00:59:00Z", "2024-03-31T03:01:00+02:00", "2024-03-30 20:01:00.250-05:00"],
+        "start": ["2024-03-31T01:00:00Z", "2024-03-31T03:01:00+02:00", "2024-03-31T01:02:00Z"],
+        "end": ["2024-03-31T01:00:30Z", "2024-03-31T03:03:00+02:00", "2024-03-31T01:02:00.125Z"],
+        "gpus": [1, 1, 1],
+    }
+    rows = cv.from_table("placement", table, machines=MACHINES).to_dict()["jobs"]
+    assert [(row["submit"], row["duration"]) for row in rows] == [(0, 30), (120, 120), (120.25, 0.125)]
+
+
+def test_rounding_is_said_once() -> None:
+    table = {"submit": [0, 1], "duration": [1.00049, 2.0], "gpus": [1, 1]}
+    found = cv.from_table("placement", table, machines=MACHINES)
+    assert found.to_dict()["jobs"][0]["duration"] == 1.0
+    assert [text for text in found.origin.filled if "rounded" in text] == [
+        "jobs: duration: 1 values rounded to 3 decimals"
+    ]
+
+
+def test_empty_cells_hold_what_is_usual_and_that_is_said() -> None:
+    table = {"submit": [0, 1], "duration": [1, 1], "gpus": [1, None], "cpus": [1, 1]}
+    found = cv.from_table("placement", table, machines=MACHINES)
+    assert [job["gpus"] for job in found.to_dict()["jobs"]] == [1, 0]
+    assert "jobs: gpus: 0 in 1 rows without" in found.origin.filled
+    table |= {"estimate": [None, 5]}
+    with pytest.raises(cv.InputError, match="estimate: row 0: nan is not a number"):
+        cv.from_table("placement", table, machines=MACHINES)
+
+
+BAD = [
+    ({"submit": ["x", 1], "duration": [1, 1]}, {}, r"^jobs: submit: row 0: 'x' is not a time$"),
+    (
+        {"submit": [0, 1], "took": [1, -2]},
+        {"duration": "took"},
+        r"took: row 1: -2 is not a number of at least 0",
+    ),
+    ({"submit": [0], "duration": [1], "gpus": [1.5]}, {}, r"gpus: row 0: 1\.5 is not a whole number"),
+    (
+        {"submit": [0], "duration": [1], "tasks": [0]},
+        {},
+        r"tasks: row 0: 0 is not a whole number of at least 1",
+    ),
+    ({"when": [0], "duration": [1]}, {}, r"no column for submit; there are when, duration\. Say which"),
+    (
+        {"submit": [0], "duration": [1]},
+        {"duraton": "x"},
+        r"columns: 'duraton' is not one of .*; did you mean",
+    ),
+    ({"submit": [0], "took": [1]}, {"duration": "tok"}, r"jobs: no column 'tok'; did you mean 'took'"),
+    ({"submit": [0], "took": [1]}, {"duration": "took:parsec"}, r"duration: 'parsec' is not one of ms, "),
+    ({"submit": [0], "gpus": [1]}, {}, r"no column for duration, nor for start and end"),
+    ({"submit": [0], "start": [5], "end": [5], "gpus": [1]}, {}, r"row 0: the end is not after the start"),
+    ({"submit": [0, float("nan")], "duration": [1, 1]}, {}, r"submit: row 1: nan is not a time"),
+]
+
+
+@pytest.mark.parametrize(("table", "columns", "text"), BAD)
+def test_faults_are_named_by_row_and_column(
+    table: dict[str, list[Any]], columns: dict[str, str], text: str
+) -> None:
+    with pytest.raises(cv.InputError, match=text):
+        cv.from_table("placement", table, machines=MACHINES, columns=columns)
+
+
+def test_many_faults_are_counted() -> None:
+    table = {"submit": range(20), "duration": ["?"] * 20, "gpus": [1] * 20}
+    with pytest.raises(cv.InputError, match=rf"; and {20 - MOST_FAULTS} more$") as error:
+        cv.from_table("placement", table, machines=MACHINES)
+    assert str(error.value).count("row") == MOST_FAULTS
+
+
+def test_what_is_no_table_is_refused(tmp_path: Path) -> None:
+    for table, text in ((3, "int is no table"), (tmp_path / "no.csv", "no.csv: cannot be read")):
+        with pytest.raises(cv.InputError, match=text):
+            cv.from_table("placement", table, machines=MACHINES)
+    with pytest.raises(
+        cv.InputError, match="'selection' is not read from tables, but admission and placement"
+    ):
+        cv.from_table("selection", {}, machines=MACHINES)
+
+
+def test_admission_reads_demands_by_resource() -> None:
+    table = {"slot": [1, 2], "chunks": [4, 2], "minibatch_time": [0.5, 1], "priority": [50, 20]}
+    table |= {"worker_gpus": [1, 1], "server_cpus": [3, 1], "decay": [1, 0], "target": [2, 0]}
+    machines = {"side": ["worker", "server"], "gpus": [4, 0], "cpus": [8, 16], "count": [2, 1]}
+    options: Any = {"horizon": 10, "resources": ["gpus", "cpus"]}
+    found = cv.from_table("admission", table, machines=machines, **options)
+    assert isinstance(found, cv.AdmissionInstance)
+    told = found.to_dict()
+    assert told["worker_servers"] == [[4.0, 8.0], [4.0, 8.0]]
+    assert told["parameter_servers"] == [[0.0, 16.0]]
+    assert [job["worker_demand"] for job in told["jobs"]] == [[1.0, 0.0], [1.0, 0.0]]
+    assert [job["server_demand"] for job in told["jobs"]] == [[0.0, 3.0], [0.0, 1.0]]
+    assert told["jobs"][0]["utility"] == {"priority": 50.0, "decay": 1.0, "target": 2.0}
+    assert cv.solve(found).value > 0
+    with pytest.raises(cv.InputError, match="side: row 1: 'ps' is not one of worker, server"):
+        cv.from_table("admission", table, machines=machines | {"side": ["worker", "ps"]}, **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "unit", "bare"),
+    [
+        ("run time (min)", "min", "runtime"),
+        ("RAM", "", "ram"),
+        ("duration_h", "h", "durationh"),
+        ("Elapsed [s]", "s", "elapsed"),
+        ("times", "", "times"),
+    ],
+)
+def test_units_are_seen_in_names(name: str, unit: str, bare: str) -> None:
+    assert unit_in(name, SECONDS) == unit
+    assert plain(name) == bare
+
+
+def test_no_two_columns_are_looked_for_by_one_name() -> None:
+    names = [name for one in JOBS for name in (plain(one.name), *one.names.split())]
+    assert len(names) == len(set(names))
+    assert all(name == plain(name) for name in names)
