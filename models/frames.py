@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import os
 import re
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .base import InputError, did_you_mean, path_of, read_text
+from .stopwatch import library
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -89,7 +91,7 @@ def read_frame(table: Any, what: str) -> DataFrame:
     InputError
         For a file that cannot be read, or what is no table.
     """
-    import pandas as pd
+    pd = library("pandas")
 
     if isinstance(table, str | os.PathLike):
         return _of_file(path_of(what, table))
@@ -103,9 +105,7 @@ def read_frame(table: Any, what: str) -> DataFrame:
 
 
 def _of_file(path: Any) -> DataFrame:
-    import io
-
-    import pandas as pd
+    pd = library("pandas")
 
     if str(path).endswith(".parquet"):
         try:
@@ -203,7 +203,7 @@ def _place(frame: DataFrame, one: Wanted, given: Mapping[str, str], what: str) -
 
 def _numbers(column: Series, one: Wanted, unit: str, where: str, faults: list[str]) -> tuple[np.ndarray, str]:
     """Return a column as numbers in our unit, and its unit as text; append what is wrong."""
-    import pandas as pd
+    pd = library("pandas")
 
     scale = UNITS[one.kind].get(unit, 1.0)
     values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)

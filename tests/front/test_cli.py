@@ -82,7 +82,9 @@ def test_every_command_is_there() -> None:
     wanted = {
         "generate",
         "solve",
+        "import",
         "play",
+        "compare",
         "sweep",
         "store",
         "audit",
