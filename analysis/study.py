@@ -10,13 +10,13 @@ into paired samples. Statements about these samples are judged together, by :fun
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .claim import Context, Figure, Finding, Table, Verdict, finding
+from .claim import Context, Figure, Finding, Table, Verdict, finding, table
 from .experiments import bars, curves, lead, spread, track
 from .statistics import holm, mean_interval, p_of_mean, p_of_next, prediction_interval
 
@@ -28,6 +28,9 @@ AS_IS = {"": lambda setup: setup}
 
 FEWEST = 3
 """Runs without which nothing is said of a printed number."""
+
+MOST = 4
+"""Scenarios that a table has columns for, or a table each; more of them are rows."""
 
 WORDS = {True: "holds", False: "does not", None: "undecided"}
 
@@ -186,18 +189,29 @@ def settled(judged: Iterable[Judged]) -> Verdict:
 
 
 def statements(judged: Sequence[Judged], scenarios: Iterable[str], note: str) -> Table:
-    """Return the table of statements, with a column per scenario."""
-    heads = [f"found, {name}" if name else "found" for name in scenarios]
+    """Return the table of statements: a column per scenario, or a row where there are more than MOST."""
+    names, rows = list(scenarios), list[tuple[str, ...]]()
     title = f"What the text says, statement by statement. Mean ± 95 % half width over seeds. {note}".strip()
-    rows = []
     for one in judged:
-        many = len(one.signs) > 1
-        cells = [
-            f"{text}: {WORDS[sign]}" if many else text
-            for text, sign in zip(one.finds, one.signs, strict=True)
-        ]
-        rows.append((one.says, *cells, one.word))
+        signs = [WORDS[sign] for sign in one.signs]
+        if len(names) > MOST:
+            words = [one.word, *[""] * (len(names) - 1)]
+            rows += named_once(one.says, zip(names, one.finds, signs, words, strict=True))
+        elif len(names) > 1:
+            cells = [f"{found}: {sign}" for found, sign in zip(one.finds, signs, strict=True)]
+            rows.append((one.says, *cells, one.word))
+        else:
+            rows.append((one.says, *one.finds, one.word))
+    if len(names) > MOST:
+        return table(title, "statement | reading | found | sign | in all", rows)
+    heads = [f"found, {name}" if name else "found" for name in names]
     return Table(title, ("statement", *heads, "in all"), tuple(rows))
+
+
+def named_once(name: str, rows: Iterable[Iterable[str]]) -> Iterator[tuple[str, ...]]:
+    """Yield rows with a name before the first, and nothing before the others."""
+    for at, row in enumerate(rows):
+        yield "" if at else name, *row
 
 
 @dataclass(frozen=True)
@@ -317,19 +331,26 @@ class Study:
         ]
 
     def grid(self, title: str, share: bool = False, digits: int = 1) -> list[Table]:
-        """Return a table per scenario: mean and half width, or that in per cent of the oracle's mean."""
-        tables = []
+        """Return mean and half width, or that in per cent of the oracle's mean: a table per scenario.
+
+        More than MOST scenarios stand below each other in one.
+        """
+        note = f". {len(self.seeds)} instances, mean ± 95 % half width. {self.lab.note}"
+        grids = {}
         for name, found in self.found.items():
             top = found[ORACLE].mean(axis=0) if share else 1.0
-            rows = tuple(
+            grids[name] = [
                 (label, *(spread(c, digits) for c in ((100.0 * v / top) if share else v).T))
                 for label, v in found.items()
-            )
-            text = (
-                f"{title}{f', {name}' if name else ''}. {len(self.seeds)} instances, mean ± 95 % half width. "
-            )
-            tables.append(Table(f"{text}{self.lab.note}", ("algorithm", *self.heads), rows))
-        return tables
+            ]
+        heads = ("algorithm", *self.heads)
+        if len(grids) > MOST:
+            every = tuple(row for name, rows in grids.items() for row in named_once(name, rows))
+            return [Table(title + note, ("reading", *heads), every)]
+        return [
+            Table(f"{title}{f', {name}' if name else ''}{note}", heads, tuple(rows))
+            for name, rows in grids.items()
+        ]
 
     def figure(
         self, name: str, caption: str, axis: str, x: Sequence[float] | None = None, log: str = ""

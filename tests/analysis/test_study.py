@@ -22,6 +22,7 @@ from clairvoyant.analysis.statistics import (
 )
 from clairvoyant.analysis.study import (
     ORACLE,
+    WORDS,
     Fact,
     Judged,
     Lab,
@@ -30,6 +31,7 @@ from clairvoyant.analysis.study import (
     Study,
     judge,
     settled,
+    statements,
 )
 from clairvoyant.models.allocation.generate import generate
 
@@ -193,6 +195,28 @@ def test_a_study_over_what_is_open_depends_on_it() -> None:
         (True, True),
         "holds",
     )
+
+
+def test_many_readings_are_rows_in_which_a_statement_is_named_once() -> None:
+    """Five are; four are columns. No cell of what was found, no sign and no word is lost."""
+    four = study(**{str(i): float(i) for i in range(1, 5)})
+    assert len(four.grid("Rewards")) == 4
+    assert len(statements(judge(four.leads("good", ["bad"]), four.found), four.found, "").columns) == 6
+    five = study(**{str(i): float(i) for i in range(1, 5)}, turned=-1.0)
+    judged = judge([*five.leads("good", ["bad"]), five.rises("bad")], five.found)
+    made = statements(judged, five.found, "Made up.")
+    assert made.columns == ("statement", "reading", "found", "sign", "in all")
+    assert [row[0] for row in made.rows] == [judged[0].says, *[""] * 4, judged[1].says, *[""] * 4]
+    assert [row[4] for row in made.rows] == ["depends", *[""] * 4, judged[1].word, *[""] * 4]
+    cells = [row[1:4] for row in made.rows]
+    signs = [["holds"] * 4 + ["does not"], [WORDS[sign] for sign in judged[1].signs]]
+    assert cells[:5] == list(zip(five.found, judged[0].finds, signs[0], strict=True))
+    assert cells[5:] == list(zip(five.found, judged[1].finds, signs[1], strict=True))
+    (grid,) = five.grid("Rewards")
+    assert grid.columns == ("reading", "algorithm", "load 1", "load 2")
+    assert [row[:2] for row in grid.rows[:4]] == [("1", ORACLE), ("", "good"), ("", "bad"), ("2", ORACLE)]
+    assert [row[1:] for row in grid.rows[3:6]] == list(four.grid("Rewards")[1].rows)
+    assert len(five.finding("It depends.", five.leads("good", ["bad"])).tables) == 2
 
 
 def test_a_finding_needs_evidence_and_short_texts() -> None:
