@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 
 from .claim import Context, Figure
-from .plots import name_axes, new_figure, plot_bands, plot_bars, to_svg
+from .plots import ANY, Range, name_axes, new_figure, plot_bands, plot_bars, to_svg
 from .statistics import mean_band, mean_interval
 
 T = TypeVar("T")
@@ -54,15 +54,17 @@ def curves(
     *,
     problem: str,
     note: str,
+    possible: Range = ANY,
 ) -> Figure:
     """Return a figure with one panel per y axis label, of curves with bands over seeds.
 
     ``panels[y axis][curve]`` has shape (seeds, points); a second line of a y axis label is the title of the
-    panel. The problem begins the figure's name, the note ends its caption.
+    panel. The problem begins the figure's name, the note ends its caption. Bands end at the least and the
+    largest value that is possible.
     """
     figure, axes = new_figure(len(panels))
     for ax, (told, lines) in zip(np.atleast_1d(np.array(axes, dtype=object)), panels.items(), strict=True):
-        plot_bands(ax, x, {label: mean_band(samples) for label, samples in lines.items()})
+        plot_bands(ax, x, {who: mean_band(samples) for who, samples in lines.items()}, possible=possible)
         y_axis, _, title = told.partition("\n")
         name_axes(ax, x_axis, y_axis, log=log)
         ax.set_title(title, loc="left", fontsize="medium")
@@ -78,10 +80,11 @@ def bars(
     *,
     problem: str,
     note: str,
+    possible: Range = ANY,
 ) -> Figure:
     """Return a figure of bars with intervals over seeds; ``series[label]`` has shape (seeds, groups)."""
     figure, ax = new_figure(height=max(3.3, 0.16 * len(groups) * (len(series) + 1)))
-    plot_bars(ax, groups, {label: mean_band(samples) for label, samples in series.items()})
+    plot_bars(ax, groups, {who: mean_band(samples) for who, samples in series.items()}, possible=possible)
     ax.set_xlabel(axis)
     return Figure(f"{problem}-{name}", f"{caption} {note}.", to_svg(figure))
 

@@ -18,8 +18,9 @@ from __future__ import annotations
 import hashlib
 import io
 import re
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -36,21 +37,92 @@ if TYPE_CHECKING:
 Curve = tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]
 """A mean, and the lower and the upper end of its band (NaN where there is none)."""
 
+Range = tuple[float, float]
+ANY: Range = (-np.inf, np.inf)
+
 INK = "#010203"
 """Stands for the colour of the text around the figure; becomes ``currentColor``."""
 
 PALETTE = ("#3469d1", "#f0580d", "#067575", "#d10a2c", "#08a370", "#6040ff", "#2f97cc")
 """Apart for the colour-blind too; contrast at least 3 with white and with near-black (tested)."""
 
-DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 1)))
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-HATCHES = ("", "///", "\\\\\\", "xxx", "---", "+++", "|||")
+DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (7, 1, 1, 1)))
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+HATCHES = ("", "///", "\\\\\\", "xxx", "---", "+++", "|||", "")
+
+POLICIES = (
+    "ogasched drf fairness binpacking spreading ogasched-table-1 perturbed-leader ogasched-printed",
+    "esdp hswf lcf lwtf cucb thompson escb greedy esdp-printed esdp-gang esdp-g-ln-t",
+    "oasis drf fifo rrh dorm oasis-printed",
+    (
+        "das fifo-firstfit fifo-loadbalance drf-firstfit drf-loadbalance tetris fifo-consolidate "
+        "sjf-consolidate dl2 rifling da da-mc da-rwgp clone-ppo da-mc-capacity da-mc-estimates "
+        "sjf-estimate-consolidate mosa malo untrained"
+    ),
+)
+"""Policies that figures show together, and settings of them; the place among them is the look."""
 
 WIDTH = 4.9
 """Inches; on a phone of 360 pixels the text is then about 10 pixels high."""
 
 LEGEND_LINE = 0.19
 """Inches."""
+
+
+class Look(NamedTuple):
+    """A colour, and the place of a marker, a dash and a hatch in their lists."""
+
+    colour: str
+    place: int
+
+
+def _look(number: int) -> Look:
+    """Return one of all looks; those that follow each other differ in both parts."""
+    many = len(PALETTE)
+    return Look(PALETTE[number % many], (number + number // many) % many)
+
+
+_known = {name: _look(place) for names in POLICIES for place, name in enumerate(names.split())}
+_shown: WeakKeyDictionary[Any, dict[str, Look]] = WeakKeyDictionary()
+"""The looks in every figure, by label."""
+
+
+def candidates(label: str) -> list[Look]:
+    """Return the looks that a label may have; what else a figure shows chooses among these.
+
+    The oracle and a policy of :data:`POLICIES` have one. A label that begins with such a name, as in
+    "ESDP (g = ln t)", has its colour. Any other may have any, in an order of its own.
+    """
+    text = re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-")
+    if text in {"oracle", "optimum"}:
+        return [Look(INK, len(MARKERS) - 1)]
+    if text in _known:
+        return [_known[text]]
+    first, many = int(hashlib.sha256(text.encode()).hexdigest(), 16), len(PALETTE)
+    for name in sorted(_known, key=len, reverse=True):
+        if text.startswith(f"{name}-"):
+            colour, place = _known[name]
+            return [Look(colour, (place + 1 + (first + i) % (many - 1)) % many) for i in range(many - 1)]
+    return [_look((first + i) % many**2) for i in range(many**2)]
+
+
+def looks_of(labels: Iterable[str], shown: Mapping[str, Look]) -> dict[str, Look]:
+    """Return a look for every label beside those that are shown: of its candidates what differs most."""
+    found = dict(shown)
+    for label in sorted(set(labels) - shown.keys(), key=lambda one: (len(candidates(one)), one)):
+
+        def alike(look: Look) -> int:
+            return sum(len({*look} & {*other}) ** 3 for other in found.values())
+
+        found[label] = min(candidates(label), key=alike)
+    return found
+
+
+def _looks(ax: Axes, labels: Iterable[str]) -> dict[str, Look]:
+    """Return the looks of labels in a figure, and remember them for its other panels."""
+    figure = ax.get_figure(root=True) or ax
+    _shown[figure] = looks_of(labels, _shown.get(figure, {}))
+    return _shown[figure]
 
 
 def house_style() -> AbstractContextManager[None]:
@@ -67,7 +139,7 @@ def house_style() -> AbstractContextManager[None]:
             "axes.labelcolor": INK,
             "axes.facecolor": "none",
             "figure.facecolor": "none",
-            "axes.prop_cycle": cycler(color=PALETTE) + cycler(linestyle=DASHES),
+            "axes.prop_cycle": cycler(color=PALETTE) + cycler(linestyle=DASHES[:-1]),
             "axes.spines.top": False,
             "axes.spines.right": False,
             "axes.grid": True,
@@ -122,10 +194,11 @@ def plot_bands(
     curves: Mapping[str, Curve],
     *,
     band: str = "95 % confidence",
+    possible: Range = ANY,
 ) -> Axes:
     """Draw curves with bands; curves differ in colour, dashes and marker.
 
-    A name that another panel of the figure shows looks the same here: the panels share one legend.
+    A policy looks the same in every figure, and any other name in all panels of one, which share a legend.
 
     Parameters
     ----------
@@ -137,24 +210,26 @@ def plot_bands(
         By name: mean, lower end, upper end, each of shape (n,). No band is drawn where its ends are NaN.
     band
         The meaning of the bands, for the legend.
+    possible
+        The least and the largest value that there can be: bands end there.
     """
     places = np.asarray(x, dtype=np.float64)
-    shaded = False
+    shaded, looks = False, _looks(ax, curves)
     for name, parts in curves.items():
-        mean, low, high = _interval(name, parts, places.shape)
-        sampled = _place_of(name, ax)
+        mean, low, high = _interval(name, parts, places.shape, possible)
+        colour, place = looks[name]
         step = max(1, places.size // 8)
-        (line,) = ax.plot(
+        ax.plot(
             places,
             mean,
             label=name,
-            color=PALETTE[sampled % len(PALETTE)],
-            linestyle=DASHES[(sampled + sampled // len(DASHES)) % len(DASHES)],
-            marker=MARKERS[sampled % len(MARKERS)],
-            markevery=(sampled % step, step),
+            color=colour,
+            linestyle=DASHES[place],
+            marker=MARKERS[place],
+            markevery=(place % step, step),
         )
         if np.isfinite(high - low).any():
-            ax.fill_between(places, low, high, color=line.get_color(), alpha=0.18, linewidth=0)
+            ax.fill_between(places, low, high, color=colour, alpha=0.18, linewidth=0)
             shaded = True
     if shaded:
         _explain_bands(ax, band)
@@ -162,20 +237,14 @@ def plot_bands(
     return ax
 
 
-def _interval(name: str, parts: Curve, shape: tuple[int, ...]) -> list[np.ndarray]:
-    """Return mean, lower end and upper end of a curve, each of a shape."""
-    arrays = [np.asarray(part, dtype=np.float64) for part in parts]
-    if any(array.shape != shape for array in arrays):
-        raise InputError(f"{name}: shapes {', '.join(str(a.shape) for a in arrays)} are not all {shape}")
-    return arrays
-
-
-def _place_of(name: str, ax: Axes) -> int:
-    """Return the number of a curve in its figure, which decides its look: its name's, or the next one."""
-    figure = ax.get_figure(root=True)
-    panels = [ax] if figure is None else figure.axes
-    names = dict.fromkeys(line.get_label() for panel in panels for line in panel.get_lines())
-    return list(names).index(name) if name in names else len(names)
+def _interval(name: str, parts: Curve, shape: tuple[int, ...], possible: Range) -> list[np.ndarray]:
+    """Return mean, lower end and upper end of a curve, each of a shape; ends within what is possible."""
+    mean, *ends = [np.asarray(part, dtype=np.float64) for part in parts]
+    if any(array.shape != shape for array in (mean, *ends)):
+        raise InputError(
+            f"{name}: shapes {', '.join(str(a.shape) for a in (mean, *ends))} are not all {shape}"
+        )
+    return [mean, *(np.clip(end, *possible) for end in ends)]
 
 
 def _explain_bands(ax: Axes, text: str) -> None:
@@ -190,6 +259,7 @@ def plot_bars(
     series: Mapping[str, Curve],
     *,
     band: str = "95 % confidence",
+    possible: Range = ANY,
 ) -> Axes:
     """Draw horizontal bars with error bars: long names stay readable on a phone.
 
@@ -204,15 +274,17 @@ def plot_bars(
         ends are NaN. Bars of several series differ in colour and hatching.
     band
         The meaning of the error bars, for the legend.
+    possible
+        The least and the largest value that there can be: error bars end there.
     """
+    looks = _looks(ax, series)
     thick = 0.8 / max(1, len(series))
     places = np.arange(len(groups), dtype=np.float64)
     barred = None
     for index, (name, parts) in enumerate(series.items()):
-        mean, low, high = _interval(name, parts, places.shape)
+        mean, low, high = _interval(name, parts, places.shape, possible)
         at = places - 0.4 + thick * (index + 0.5)
-        colour, hatch = PALETTE[index % len(PALETTE)], HATCHES[index % len(HATCHES)]
-        ax.barh(at, mean, 0.9 * thick, label=name, color=colour, hatch=hatch, edgecolor=INK, linewidth=0.5)
+        ax.barh(at, mean, 0.9 * thick, label=name, linewidth=0.5, **_filled(looks[name]))
         known = np.isfinite(high - low)
         if known.any():
             reach = [(mean - low)[known], (high - mean)[known]]
@@ -226,6 +298,12 @@ def plot_bars(
     ax.grid(visible=False, axis="y")
     ax.legend()
     return ax
+
+
+def _filled(look: Look) -> dict[str, Any]:
+    """Return how an area is drawn; that of the oracle is empty."""
+    colour = "none" if look.colour == INK else look.colour
+    return {"facecolor": colour, "hatch": HATCHES[look.place], "edgecolor": INK}
 
 
 def plot_gantt(ax: Axes, rows: Sequence[str], counts: npt.ArrayLike, kinds: Sequence[str], unit: str) -> Axes:
@@ -250,17 +328,14 @@ def plot_gantt(ax: Axes, rows: Sequence[str], counts: npt.ArrayLike, kinds: Sequ
     if table.ndim != 2 or not len(table) == len(rows) == len(kinds):
         raise InputError(f"counts: shape {table.shape} does not fit {len(rows)} rows, {len(kinds)} kinds")
     most = max(1.0, table.max(initial=0.0))
-    for place, kind in enumerate(sorted(set(kinds))):
+    looks = _looks(ax, sorted(set(kinds)))
+    for kind in sorted(set(kinds)):
         outlines = [
             outline
             for row in np.flatnonzero(np.array(kinds) == kind).tolist()
             for outline in _skylines(table[row] * 0.85 / most, row + 0.45)
         ]
-        colour, hatch = PALETTE[place % len(PALETTE)], HATCHES[place % len(HATCHES)]
-        bars = PolyCollection(
-            outlines, facecolor=colour, edgecolor=INK, hatch=hatch, linewidth=0.4, label=kind
-        )
-        ax.add_collection(bars)
+        ax.add_collection(PolyCollection(outlines, linewidth=0.4, label=kind, **_filled(looks[kind])))
     ax.set_yticks(np.arange(len(rows)), rows)
     ax.set_ylim(max(1, len(rows)) - 0.45, -0.55)
     ax.set_xlim(0.5, table.shape[1] + 0.5)

@@ -18,6 +18,7 @@ import numpy as np
 
 from .claim import Context, Figure, Finding, Table, Verdict, finding, table
 from .experiments import bars, curves, lead, spread, track
+from .plots import ANY, Range
 from .statistics import holm, mean_interval, p_of_mean, p_of_next, prediction_interval
 
 LEVEL = 0.05
@@ -353,17 +354,23 @@ class Study:
         ]
 
     def figure(
-        self, name: str, caption: str, axis: str, x: Sequence[float] | None = None, log: str = ""
+        self,
+        name: str,
+        caption: str,
+        axis: str,
+        x: Sequence[float] | None = None,
+        log: str = "",
+        possible: Range = ANY,
     ) -> Figure:
         """Return a panel per scenario: curves over ``x`` with bands over seeds, or bars per setting."""
-        lab = self.lab
+        more: Any = {"problem": self.lab.problem, "note": self.lab.note, "possible": possible}
         if x is not None:
-            panels = {f"{lab.unit}\n{s}": found for s, found in self.found.items()}
-            return curves(name, caption, x, panels, axis, log, problem=lab.problem, note=lab.note)
+            panels = {f"{self.lab.unit}\n{s}": found for s, found in self.found.items()}
+            return curves(name, caption, x, panels, axis, log, **more)
         groups = [f"{head}{f', {s}' if s else ''}" for s in self.found for head in self.heads]
         labels = next(iter(self.found.values()))
         series = {who: np.concatenate([f[who] for f in self.found.values()], axis=1) for who in labels}
-        return bars(name, caption, groups, series, lab.unit, problem=lab.problem, note=lab.note)
+        return bars(name, caption, groups, series, self.lab.unit, **more)
 
     def finding(
         self,

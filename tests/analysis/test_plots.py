@@ -3,16 +3,25 @@
 import re
 import subprocess
 import sys
+from functools import partial
 from itertools import combinations
 from typing import Any
 from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgba
 
+from clairvoyant.analysis import admission, allocation, placement, selection
+from clairvoyant.analysis.experiments import bars as bar_figure
+from clairvoyant.analysis.experiments import curves
 from clairvoyant.analysis.plots import (
+    HATCHES,
     INK,
+    MARKERS,
     PALETTE,
+    candidates,
+    looks_of,
     name_axes,
     new_figure,
     plot_bands,
@@ -23,6 +32,7 @@ from clairvoyant.analysis.plots import (
 )
 from clairvoyant.analysis.statistics import mean_band
 from clairvoyant.models.base import InputError
+from clairvoyant.problems import OURS, Problem
 
 X = np.arange(1, 60)
 SAMPLES = np.random.default_rng(0).normal(5.0, 1.0, size=(5, X.size))
@@ -233,3 +243,92 @@ def test_a_curve_looks_the_same_in_every_panel_of_a_figure() -> None:
     assert above["c"] == below["c"]
     assert len({*above.values(), *below.values()}) == 4
     assert to_svg(figure)
+
+
+def policy_labels() -> list[str]:
+    """What figures call the oracle and policies, in any problem."""
+    rooms = (admission, allocation, placement, selection)
+    found = {one.label for room in rooms for one in vars(room.experiments).values() if hasattr(one, "label")}
+    return ["oracle", *sorted(found)]
+
+
+@pytest.mark.parametrize("problem", OURS, ids=lambda problem: problem.name)
+def test_no_two_policies_of_a_problem_look_alike(problem: Problem) -> None:
+    """One that does is listed in POLICIES of plots.py, among those that figures show with it."""
+    names = ["oracle", *problem.part("policies")]
+    looks = [candidates(name)[0] for name in names]
+    assert len(set(looks)) == len(names) > 5
+    assert [look.colour for look in looks].count(INK) == 1
+    assert max(look.place for look in looks) < len(MARKERS) == len(HATCHES)
+
+
+def test_a_policy_looks_the_same_whatever_else_a_figure_shows() -> None:
+    labels = policy_labels()
+    assert {"OGASched (constant)", "ESDP", "OASiS", "FIFO-FirstFit"} < set(labels)
+    alone = {label: looks_of([label], {})[label] for label in labels}
+    for label in labels:
+        if len(candidates(label)) == 1:
+            others = looks_of([one for one in labels if one != label], {})
+            assert looks_of([label], others)[label] == looks_of([*labels, "x"], {})[label] == alone[label]
+    assert alone["oracle"].colour == INK
+    assert {alone[name] for name in ("ESDP", "OASiS")} == {(PALETTE[0], 0)}
+    assert candidates("esdp-printed") == candidates("ESDP (printed)")
+
+
+def test_settings_of_a_policy_share_its_colour_and_differ_in_the_marker() -> None:
+    labels = ["ESDP", "ESDP, certificate", "esdp:g=log", "ESDP (c = 2)"]
+    looks = looks_of(labels, {})
+    assert {look.colour for look in looks.values()} == {candidates("ESDP")[0].colour}
+    assert len(set(looks.values())) == len(labels)
+    assert all(candidates(label)[0].colour == looks[label].colour for label in labels)
+
+
+def test_settings_that_figures_set_side_by_side_differ_without_their_help() -> None:
+    for room in (admission, allocation, placement, selection):
+        labels = [one.label for one in vars(room.experiments).values() if hasattr(one, "label")]
+        looks = {candidates(label)[0] for label in labels}
+        assert len(looks) == len(labels) > 4
+
+
+def test_a_name_that_nobody_knows_looks_the_same_every_time() -> None:
+    """It moves only where it could not be told from what is there already."""
+    names = ["GPU", "vCPU", "memory GB", "storage GB", "bandwidth Mbps", "x", "y"]
+    looks = looks_of(names, {})
+    assert len({look.colour for look in looks.values()}) == len({look.place for look in looks.values()}) == 7
+    assert looks == looks_of(reversed(names), {})
+    assert all(looks_of([name], {})[name] == candidates(name)[0] for name in names)
+    many = looks_of(map(str, range(49)), {})
+    assert len(set(many.values())) == 49
+
+
+def test_bars_and_curves_of_one_name_share_a_colour() -> None:
+    _, (above, below) = new_figure(2)
+    plot_bands(above, [1, 2], {"DRF": ([1, 2], [1, 2], [1, 2]), "oracle": ([1, 2], [1, 2], [1, 2])})
+    plot_bars(below, ["a"], {"x": ([1], [1], [1]), "DRF": ([1], [1], [1]), "oracle": ([1], [1], [1])})
+    drf = next(line for line in above.get_lines() if line.get_label() == "DRF")
+    bar = next(one for one in below.containers if one.get_label() == "DRF")
+    assert to_rgba(str(drf.get_color())) == bar.patches[0].get_facecolor()
+
+
+def test_bands_end_where_values_do() -> None:
+    figure, ax = new_figure()
+    shares = ([50, 99], [-10, 90], [110, 108])
+    plot_bands(ax, [1, 2], {"a": shares}, possible=(0, 100))
+    (band,) = (one for one in ax.collections if one.get_label() != "95 % confidence")
+    heights = band.get_paths()[0].vertices[:, 1]
+    assert (heights.min(), heights.max()) == (0, 100)
+    _, ax = new_figure()
+    plot_bars(ax, ["x", "y"], {"a": shares}, possible=(0, 100))
+    (bars,) = (container for container in ax.containers if type(container).__name__ == "ErrorbarContainer")
+    ends = [segment[:, 0].tolist() for segment in bars.lines[2][0].get_segments()]
+    assert ends == [[0, 100], [90, 100]]
+    assert to_svg(figure)
+
+
+def test_figures_of_experiments_know_what_is_possible() -> None:
+    samples = np.array([[0.0, 100.0], [100.0, 99.0]])
+    for draw in (
+        partial(curves, "f", "c", [1, 2], {"use (%)": {"a": samples}}, "x", problem="p", note="n"),
+        partial(bar_figure, "f", "c", ["x", "y"], {"a": samples}, "use (%)", problem="p", note="n"),
+    ):
+        assert draw().svg == draw(possible=(-np.inf, np.inf)).svg != draw(possible=(0, 100)).svg
