@@ -6,7 +6,7 @@ import os
 import pickle
 import traceback
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
@@ -19,7 +19,7 @@ from ..models.draw import choose as name_one_of
 from .claim import Claim, Context, Finding
 from .engine.cells import LAYERS, Answer, Cell, State, key_of, look_again, source_of, source_of_module
 from .engine.engine import Executor, Interrupted, Progress, run_cells
-from .engine.kept import keeping
+from .engine.kept import believed, keeping, signed
 from .engine.processes import Limits, Processes
 from .engine.store import Store, open_store
 from .findings import ReadInstance, check_id, from_dict, to_dict, write_files
@@ -236,8 +236,6 @@ class _Audit:
         self._out, self._context, self._key, self._read = out, context, key_of(**key), read
         self._progress, self._note = progress, ""
         self._figures: dict[str, str] = {}
-        self._taken: Collection[str] = ()
-        self._path = Path()
         self._unreadable: list[str] = []
 
     def run(self, store: Store, workers: int) -> None:
@@ -251,9 +249,6 @@ class _Audit:
 
     def _check_all(self, store: Store, executor: Executor) -> None:
         cells = [*self._cells(isinstance(executor, Processes))]
-        known = store.known(cell.key for cell in cells)
-        self._path = store.path
-        self._taken = {key for key, answer in known.items() if answer.state is State.DONE}
         try:
             run_cells(
                 cells,
@@ -262,6 +257,7 @@ class _Audit:
                 retry=(State.FAILED, State.TIMED_OUT),
                 progress=lambda part, text: self._progress(part, f"{text}{self._note}"),
                 take=self._take,
+                believe=believed,
                 what="claims",
             )
         finally:
@@ -276,8 +272,7 @@ class _Audit:
             except Exception as error:  # noqa: BLE001 - whatever its parts raise
                 self._fail(claim, str(error), error)
                 continue
-            key = key_of(claim=claim.id, audit=self._key)
-            yield Cell(key, claim.id, CHECK_APART, arguments | more)
+            yield Cell(_key_of_finding(claim, self._key), claim.id, CHECK_APART, arguments | more)
 
     def forget_others(self, store: Store) -> None:
         """Drop findings of another mode, seed, version or source: they may be out of date."""
@@ -302,9 +297,7 @@ class _Audit:
             return
         try:
             finding = from_dict(answer.result, self._read)
-        except Exception as error:  # whatever the class of a counterexample does
-            if cell.key in self._taken and claim.id not in self.owners:
-                raise InputError(f"{self._path}: {claim.id} is damaged ({error}); delete the file") from error
+        except Exception as error:  # noqa: BLE001 - whatever the class of a counterexample does
             self._unreadable.append(cell.key)
             self._fail(claim, traceback.format_exc(), error)
             return
@@ -340,13 +333,19 @@ class _Here:
         """Yield every cell with its answer."""
         for cell in cells:
             try:
-                answer = Answer(State.DONE, to_dict(self._claims[cell.name].find(self._context)))
+                found = self._claims[cell.name].find(self._context)
+                answer = Answer(State.DONE, signed(cell.key, to_dict(found)))
             except (Exception, SystemExit):  # noqa: BLE001 - reported as that of a process is
                 answer = Answer(State.FAILED, None, traceback.format_exc())
             yield [(cell, answer)]
 
 
 def check_apart(arguments: Mapping[str, Any], report: Callable[[float], None]) -> dict[str, Any]:
-    """Check a claim in a process of the engine; return the finding in the form of JSON."""
+    """Check a claim in a process of the engine; return the finding in the form of JSON, signed."""
     claim: Claim = pickle.loads(b64decode(arguments["claim"]))  # noqa: S301 - of who began the process
-    return to_dict(claim.find(Context(arguments["mode"], arguments["seed"], report)))
+    found = claim.find(Context(arguments["mode"], arguments["seed"], report))
+    return signed(_key_of_finding(claim, arguments["audit"]), to_dict(found))
+
+
+def _key_of_finding(claim: Claim, audit: str) -> str:
+    return key_of(claim=claim.id, audit=audit)

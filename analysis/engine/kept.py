@@ -230,10 +230,7 @@ def _looked_up(key: str) -> Data | None:
     except InputError as error:
         log.warning("%s; it is computed anew", error)
         return None
-    if answer is None or answer.state is not State.DONE:
-        return None
-    if not intact(key, answer.result):
-        log.warning("what is kept as %s is damaged, or of something else; it is computed anew", key)
+    if answer is None or answer.state is not State.DONE or not believed(key, answer):
         return None
     found: Data = unpacked(answer.result)
     del found[CHECK]
@@ -259,6 +256,14 @@ def intact(key: str, result: Any) -> bool:
         return False
     rest = {name: value for name, value in result.items() if name != CHECK}
     return result.get(CHECK) == key_of(key=key, result=rest)
+
+
+def believed(key: str, answer: Answer) -> bool:
+    """Return whether the result that is kept as a key is whole, and that of this key; say so if it is not."""
+    whole = intact(key, answer.result)
+    if not whole:
+        log.warning("what is kept as %s is damaged, or of something else; it is computed anew", key)
+    return whole
 
 
 def packed(data: Any) -> Any:

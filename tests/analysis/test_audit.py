@@ -27,7 +27,9 @@ from clairvoyant.analysis.audit import (
     source_digest,
 )
 from clairvoyant.analysis.claim import Claim, Context, Figure, Finding, Table, Verdict
-from clairvoyant.analysis.engine.store import read_rows
+from clairvoyant.analysis.engine.cells import Answer, Cell, State
+from clairvoyant.analysis.engine.kept import CHECK, intact
+from clairvoyant.analysis.engine.store import open_store, read_rows
 from clairvoyant.analysis.findings import check_id
 from clairvoyant.models.allocation.generate import generate
 from clairvoyant.models.allocation.instance import AllocationInstance
@@ -544,6 +546,56 @@ def test_a_store_is_for_every_later_audit(tmp_path: Path) -> None:
     assert other.ran == [0, 1, 2]
     audit(tmp_path / "one", again.claims, store=store)
     assert again.ran == [3]
+
+
+DAMAGE: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "verdict": lambda result: result | {"verdict": "refuted"},
+    "number": lambda result: result | {"numbers": {"seed": 1, "mode": "default"}},
+    "unsigned": lambda result: {name: value for name, value in result.items() if name != CHECK},
+    "of another claim": lambda result: result | {"headline": "claim 1"},
+    "nothing": lambda _result: None,
+    "text": lambda _result: "fine",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize("name", ["store.sqlite", "store.jsonl"])
+def test_a_damaged_finding_in_a_store_is_computed_again(
+    tmp_path: Path, name: str, damage: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = audit(tmp_path / "out", Recorder(2).claims, store=tmp_path / name)
+    with open_store(tmp_path / name) as store:
+        (row,) = (row for row in store.rows() if row["name"] == "a/0")
+        cell = Cell(row["key"], row["name"], row["function"], row["arguments"])
+        store.add([(cell, Answer(State.DONE, DAMAGE[damage](row["result"])))])
+    again = Recorder(2)
+    assert [f for _, f in audit(tmp_path / "out", again.claims, store=tmp_path / name)] == [
+        f for _, f in first
+    ]
+    assert again.ran == [0]
+    assert f"what is kept as {row['key']} is damaged" in caplog.text
+    audit(tmp_path / "out", again.claims, store=tmp_path / name)
+    assert again.ran == [0]
+
+
+def test_a_finding_of_another_claim_is_not_believed(tmp_path: Path) -> None:
+    """Whole, but under the key of another one."""
+    audit(tmp_path / "out", Recorder(2).claims, store=tmp_path / "store.sqlite")
+    with open_store(tmp_path / "store.sqlite") as store:
+        one, other = sorted(store.rows(), key=lambda row: str(row["name"]))
+        cell = Cell(one["key"], one["name"], one["function"], one["arguments"])
+        store.add([(cell, Answer(State.DONE, other["result"]))])
+    again = Recorder(2)
+    audit(tmp_path / "out", again.claims, store=tmp_path / "store.sqlite")
+    assert again.ran == [0]
+
+
+def test_two_workers_sign_what_they_find(importable: list[Claim], tmp_path: Path) -> None:
+    store = tmp_path / "store.sqlite"
+    audit(tmp_path / "out", [c for c in importable if c.id != "a/4"], workers=2, store=store)
+    rows = read_rows(store)
+    assert len(rows) == 5
+    assert all(intact(row["key"], row["result"]) for row in rows)
 
 
 def test_an_error_in_a_worker_is_an_error_here(importable: list[Claim], tmp_path: Path) -> None:
