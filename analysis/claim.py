@@ -284,6 +284,6 @@ class Register:
 
 def instance_table(problem: str, sampled: Mapping[str, Instance]) -> Table:
     """Return facts, digest and origin of generated instances of a problem, by size."""
-    columns = ("size", *next(iter(sampled.values())).facts(), "digest", "origin")
-    rows = tuple((size, *i.facts().values(), i.digest(), str(i.origin)) for size, i in sampled.items())
-    return Table(f"Generated {problem} instances", columns, rows)
+    heads = " | ".join(("size", *next(iter(sampled.values())).facts(), "digest", "origin"))
+    rows = [(size, *i.facts().values(), i.digest(), str(i.origin)) for size, i in sampled.items()]
+    return table(f"Generated {problem} instances", heads, rows)

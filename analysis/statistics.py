@@ -26,7 +26,7 @@ class Band(NamedTuple):
 
 
 class Interval(NamedTuple):
-    """A mean and the ends of its confidence interval; NaN ends where one sample is all there is."""
+    """The same of one number."""
 
     mean: float
     low: float
@@ -39,27 +39,17 @@ class Interval(NamedTuple):
 
 
 def mean_band(samples: Samples, axis: int = 0, confidence: float = 0.95) -> Band:
-    """Return the mean over seeds and its Student t interval, point by point.
+    """Return the mean over seeds, which run along an axis, and its Student t interval, point by point.
 
-    Parameters
-    ----------
-    samples
-        Finite numbers; the seeds run along ``axis``.
-    axis
-        The axis of the seeds.
-    confidence
-        Probability with which the interval covers the mean, if the samples are normal.
-
-    Returns
-    -------
-    Band
-        Arrays without the axis of the seeds; NaN for ``low`` and ``high`` where one sample is all there is.
+    It covers the mean with this confidence, if the samples are normal.
 
     Raises
     ------
     InputError
         If there is no sample, one is not finite, or the confidence is not between 0 and 1.
     """
+    from scipy import stats
+
     values = _finite("samples", samples)
     if values.ndim == 0 or not -values.ndim <= axis < values.ndim:
         raise InputError(f"axis: {axis} does not exist in samples of {values.ndim} dimensions")
@@ -71,7 +61,8 @@ def mean_band(samples: Samples, axis: int = 0, confidence: float = 0.95) -> Band
     mean = values.mean(axis=axis)
     half = np.full_like(mean, np.nan)
     if count > 1:
-        half = _quantile(confidence, count - 1) * values.std(axis=axis, ddof=1) / np.sqrt(count)
+        quantile = float(stats.t.ppf((1.0 + confidence) / 2.0, count - 1))
+        half = quantile * values.std(axis=axis, ddof=1) / np.sqrt(count)
     return Band(mean, mean - half, mean + half)
 
 
@@ -84,28 +75,21 @@ def mean_interval(samples: Samples, confidence: float = 0.95) -> Interval:
 
 
 def prediction_interval(samples: Samples, confidence: float = 0.95) -> Interval:
-    """Return the mean of samples, one per seed, and the interval in which one more sample lies.
-
-    A number that somebody found in one run is compared with this one: :func:`mean_interval` says where the
-    mean of many runs lies, and leaves out the spread of that one.
-    """
+    """Return the mean of samples, one per seed, and the interval in which one more sample lies."""
     mean, _low, high = mean_interval(samples, confidence)
     half = (high - mean) * np.sqrt(np.size(np.asarray(samples)) + 1.0)
     return Interval(mean, mean - half, mean + half)
 
 
 def p_of_mean(samples: Samples) -> float:
-    """Return the p value of a two-sided t test of the mean being 0; 1 for a single sample, and if all are 0.
-
-    Samples that are all equal, and not 0, leave no doubt: 0.
-    """
+    """Return p of a two-sided t test of the mean being 0: 1 for one sample or only 0s, 0 for equal others."""
     return _p_of_t(_finite("samples", samples), 0.0, 0.0)
 
 
 def p_of_next(samples: Samples, number: float, rounding: float = 0.0) -> float:
-    """Return how likely one more sample is as far from the mean as a number; 1 for a single sample.
+    """Return how likely one more sample is as far from the mean as a number, which may be rounded.
 
-    The number may be off by ``rounding`` to either side.
+    1 for a single sample.
     """
     return _p_of_t(_finite("samples", samples), number, 1.0, rounding)
 
@@ -139,14 +123,7 @@ def holm(p: Sequence[float]) -> list[float]:
 def growth_exponent(x: Samples, y_samples: Samples, confidence: float = 0.95) -> Interval:
     """Return the exponent a of y ~ x^a: the least-squares slope of log y over log x, seed by seed.
 
-    Parameters
-    ----------
-    x
-        Positive sizes, at least two different ones.
-    y_samples
-        Positive measurements, shape (seeds, sizes), or (sizes,) for one seed.
-    confidence
-        Probability with which the Student t interval over the seeds' slopes covers the mean slope.
+    The measurements have shape (seeds, sizes), or (sizes,) for one seed; there are two different sizes.
 
     Raises
     ------
@@ -159,8 +136,7 @@ def growth_exponent(x: Samples, y_samples: Samples, confidence: float = 0.95) ->
         raise InputError(f"y_samples: shape {measured.shape} does not fit {sizes.size} sizes")
     if np.unique(sizes).size < 2:
         raise InputError("x: a slope needs at least two different sizes")
-    centred = np.log(sizes) - np.log(sizes).mean()
-    return mean_interval(np.log(measured) @ centred / (centred @ centred), confidence)
+    return mean_interval(_line(np.log(sizes), np.log(measured))[0], confidence)
 
 
 GROWTHS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -173,27 +149,18 @@ GROWTHS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 @dataclass(frozen=True)
 class Growth:
-    """The law a f(t) + b by which curves grow.
-
-    Attributes
-    ----------
-    chosen
-        The law of :data:`GROWTHS` that predicts best.
-    margin
-        By how much the next best law predicts worse, over the seeds; in units of ``error``. The choice is
-        decided where the whole interval is positive.
-    slope, offset
-        a and b of each law, fitted to the whole curves, over the seeds.
-    error
-        Of each law, the root mean square error of its prediction of the later part, relative to the largest
-        magnitude of the curve, over the seeds.
-    """
+    """The law a f(t) + b by which curves grow, over the seeds."""
 
     chosen: str
+    """The law of :data:`GROWTHS` that predicts best."""
     margin: Interval
+    """By how much the next best law predicts worse, in units of ``error``."""
     slope: dict[str, Interval]
+    """a of each law, fitted to the whole curves."""
     offset: dict[str, Interval]
+    """b of each law."""
     error: dict[str, Interval]
+    """The root mean square error of its prediction of the later part, relative to the largest magnitude."""
 
     @property
     def decided(self) -> bool:
@@ -210,17 +177,9 @@ def fit_growth(t: Samples, curves: Samples, *, known: float = 0.5, confidence: f
     went before, so thousands of slots would count as thousands of observations where there are a few. Here a
     curve counts once: the margin is the mean, over independent seeds, of the difference of two errors.
 
-    Parameters
-    ----------
-    t
-        Numbers of slots, positive and ascending, shape (P,). Where on the scale the points lie decides what
-        counts: evenly spaced ones weigh every slot the same.
-    curves
-        Shape (seeds, P), or (P,) for one seed.
-    known
-        The share of the last t up to which a law is fitted before it predicts.
-    confidence
-        Of the Student t intervals over the seeds.
+    Curves have shape (seeds, P), or (P,) for one seed. Where on the scale the P points lie decides what
+    counts: evenly spaced ones weigh every slot the same. A law is fitted up to the share ``known`` of the
+    last t before it predicts.
 
     Raises
     ------
@@ -241,25 +200,17 @@ def fit_growth(t: Samples, curves: Samples, *, known: float = 0.5, confidence: f
         raise InputError(f"t: {early.sum()} points up to {known:g} of the last are too few for a fit")
     scale = abs(values).max(axis=1)
     scale[scale == 0.0] = 1.0
-    slope, offset, error = {}, {}, {}
+    slope, offset, error = dict[str, Interval](), dict[str, Interval](), dict[str, np.ndarray]()
     for name, law in GROWTHS.items():
         f = law(slots)
         a, b = _line(f[early], values[:, early])
         missed = values[:, ~early] - a[:, None] * f[~early] - b[:, None]
         error[name] = np.sqrt((missed**2).mean(axis=1)) / scale
-        slope[name], offset[name] = _line(f, values)
+        slope[name], offset[name] = (mean_interval(part, confidence) for part in _line(f, values))
     best, next_best = sorted(GROWTHS, key=lambda name: float(error[name].mean()))[:2]
-
-    def intervals(samples: dict[str, np.ndarray]) -> dict[str, Interval]:
-        return {name: mean_interval(found, confidence) for name, found in samples.items()}
-
-    return Growth(
-        chosen=best,
-        margin=mean_interval(error[next_best] - error[best], confidence),
-        slope=intervals(slope),
-        offset=intervals(offset),
-        error=intervals(error),
-    )
+    margin = mean_interval(error[next_best] - error[best], confidence)
+    errors = {name: mean_interval(found, confidence) for name, found in error.items()}
+    return Growth(best, margin, slope, offset, errors)
 
 
 def _line(f: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -270,22 +221,14 @@ def _line(f: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Paired(NamedTuple):
-    """The paired difference of two measurements on the same seeds.
-
-    Attributes
-    ----------
-    difference
-        The mean difference and its Student t interval.
-    p
-        Of the two-sided Wilcoxon signed-rank test: how likely differences as lopsided as these are, if they
-        are symmetric about 0. 1 if all are 0.
-    equal
-        Whether all differences are exactly 0.
-    """
+    """The paired difference of two measurements on the same seeds."""
 
     difference: Interval
+    """The mean difference and its Student t interval."""
     p: float
+    """Of the two-sided Wilcoxon signed-rank test, whose null is symmetry about 0; 1 if all are 0."""
     equal: bool
+    """Whether all differences are exactly 0."""
 
     def sign(self, level: float = 0.05) -> int | None:
         """Return 1 or -1 if both, the interval and the test, say so; 0 if all are equal; else ``None``."""
@@ -296,14 +239,9 @@ class Paired(NamedTuple):
 
 
 def paired(a: Samples, b: Samples, confidence: float = 0.95) -> Paired:
-    """Compare two measurements, paired by seed: ``a`` less ``b``.
+    """Compare two measurements of one length, paired by seed: ``a`` less ``b``.
 
     Differences of 0 count in the mean, but not in the test (Wilcoxon's own treatment of them).
-
-    Raises
-    ------
-    InputError
-        If the lengths differ, or a number is not finite.
     """
     from scipy import stats
 
@@ -314,12 +252,6 @@ def paired(a: Samples, b: Samples, confidence: float = 0.95) -> Paired:
     other = difference[difference != 0.0]
     p = float(stats.wilcoxon(other).pvalue) if other.size else 1.0
     return Paired(mean_interval(difference, confidence), p, not other.size)
-
-
-def _quantile(confidence: float, freedom: int) -> float:
-    from scipy import stats
-
-    return float(stats.t.ppf((1.0 + confidence) / 2.0, freedom))
 
 
 def _finite(field: str, values: Samples) -> np.ndarray:

@@ -49,25 +49,16 @@ class Test(NamedTuple):
 
 @dataclass(frozen=True)
 class Statement:
-    """One thing a text says: that the mean of samples is positive.
-
-    Attributes
-    ----------
-    says
-        The statement, in our words.
-    samples
-        By scenario, shape (seeds,); or (seeds, places), where it is said of every place.
-    unit, digits
-        What stands behind the samples in the table, and how many digits.
-    places
-        The names of the places.
-    """
+    """One thing a text says: that the mean of samples is positive."""
 
     says: str
+    """The statement, in our words."""
     samples: Mapping[str, np.ndarray]
+    """By scenario, shape (seeds,); or (seeds, places), where it is said of every place."""
     unit: str = ""
     digits: int = 1
     places: Sequence[str] = ()
+    """The names of the places."""
 
     def tests(self, scenario: str) -> list[Test]:
         """Return a t test per place."""
@@ -87,18 +78,11 @@ class Statement:
 
 @dataclass(frozen=True)
 class Printed(Statement):
-    """One number that a text prints of one run: it agrees if it lies where one more run of ours would.
-
-    Attributes
-    ----------
-    number
-        The number; its samples are our runs, shape (seeds,).
-    rounding
-        By how much it may be off because it is rounded.
-    """
+    """One number that a text prints of one run: it agrees if it lies where one more run of ours would."""
 
     number: float = 0.0
     rounding: float = 0.0
+    """By how much it may be off because it is rounded."""
 
     def tests(self, scenario: str) -> list[Test]:
         """Return one test: whether the number could be one more sample; of few samples nothing is said."""
@@ -122,7 +106,7 @@ class Fact:
     agrees: bool | None
 
     def tests(self, _scenario: str) -> list[Test]:
-        """Return no test, but what is known: it takes part in no family."""
+        """Return what is known; it takes part in no family of tests."""
         return [Test(None, False, self.agrees)]
 
     def found(self, _scenario: str) -> str:
@@ -134,16 +118,14 @@ Said = Statement | Fact
 
 
 class Judged(NamedTuple):
-    """A statement with what was found and its sign in each scenario, and the word for all of them together.
-
-    The word is "holds" or "against" where all scenarios agree on that, "depends" if decided ones differ, else
-    "undecided".
-    """
+    """A statement with what was found and its sign in each scenario."""
 
     says: str
     finds: tuple[str, ...]
     signs: tuple[bool | None, ...]
     word: str
+    """Of all: "holds" or "against" where they agree on that, "depends" if decided ones differ, else
+    "undecided"."""
 
 
 def judge(said: Sequence[Said], scenarios: Iterable[str] = ("",)) -> list[Judged]:
@@ -180,8 +162,7 @@ def _word(signs: Sequence[bool | None]) -> str:
 def settled(judged: Iterable[Judged]) -> Verdict:
     """Return the verdict on statements that are all said together.
 
-    "not reproduced" if one is against in every scenario; "holds" if all are decided and hold in every
-    scenario; else "undetermined".
+    "not reproduced" if one is against in every scenario, "holds" if all do in every one, else "undetermined".
     """
     words = {one.word for one in judged}
     if "against" in words:
@@ -217,27 +198,17 @@ def named_once(name: str, rows: Iterable[Iterable[str]]) -> Iterator[tuple[str, 
 
 @dataclass(frozen=True)
 class Lab:
-    """How samples of a problem are made.
-
-    Attributes
-    ----------
-    problem
-        Its name.
-    note
-        Ends titles and captions.
-    averages
-        Returns what a contender earns in a setup on each seed, shape (seeds,).
-    optima
-        Returns what the oracle earns there, if that is shown.
-    unit
-        Of both: the axis of the figure.
-    """
+    """How samples of a problem are made."""
 
     problem: str
     note: str
+    """Ends titles and captions."""
     averages: Callable[[Any, Any, Sequence[int]], np.ndarray]
+    """Returns what a contender earns in a setup on each seed, shape (seeds,)."""
     optima: Callable[[Any, Sequence[int]], np.ndarray] | None
+    """Returns what the oracle earns there, if that is shown."""
     unit: str
+    """Of both: the axis of the figure."""
 
 
 ORACLE = "oracle"
@@ -246,24 +217,15 @@ ORACLE = "oracle"
 
 @dataclass(frozen=True)
 class Study:
-    """Paired samples of contenders in settings.
-
-    Attributes
-    ----------
-    lab
-        How they were made.
-    found
-        ``found[scenario][label]``, shape (seeds, settings); the oracle first, as :data:`ORACLE`.
-    heads
-        The names of the settings.
-    seeds
-        Of the instances.
-    """
+    """Paired samples of contenders in settings."""
 
     lab: Lab
     found: Mapping[str, Mapping[str, np.ndarray]]
+    """``found[scenario][label]``, shape (seeds, settings); the oracle first, as :data:`ORACLE`."""
     heads: Sequence[str]
+    """The names of the settings."""
     seeds: Sequence[int]
+    """Of the instances."""
 
     @classmethod
     def run(
@@ -275,23 +237,7 @@ class Study:
         seeds: Sequence[int],
         scenarios: Scenarios = AS_IS,
     ) -> Study:
-        """Play every contender in every setting of every scenario.
-
-        Parameters
-        ----------
-        context
-            Told how far it is.
-        lab
-            How samples are made.
-        who
-            Contenders: whatever the lab plays that has a ``label``.
-        settings
-            Setups by name.
-        seeds
-            Of the instances.
-        scenarios
-            What is left open.
-        """
+        """Play all contenders, each of which has a ``label``, in all setups of all scenarios."""
         players = list(who)
         found: dict[str, dict[str, list[np.ndarray]]] = {name: {} for name in scenarios}
         for name, setup in track(context, [(n, s) for n in scenarios for s in settings.values()]):
@@ -381,15 +327,10 @@ class Study:
         numbers: Mapping[str, Any] | None = None,
         **more: Any,
     ) -> Finding:
-        """Return the finding: statements, what else is shown, and who earned what, as :func:`conclude` does.
-
-        ``title`` is that of the tables of who earned what, by default the unit of the lab.
-        """
+        """Return what :func:`conclude` does, and who earned what, under a title or the unit of the lab."""
+        more |= {"scenarios": self.found, "note": self.lab.note}
         numbers = {"instances": len(self.seeds), **(numbers or {})}
-        shown = (*shown, *self.grid(title or self.lab.unit))
-        return conclude(
-            headline, said, *shown, scenarios=self.found, note=self.lab.note, numbers=numbers, **more
-        )
+        return conclude(headline, said, *shown, *self.grid(title or self.lab.unit), numbers=numbers, **more)
 
 
 def conclude(
@@ -402,24 +343,11 @@ def conclude(
     verdict: Callable[[Sequence[Judged]], Verdict] | Verdict | None = None,
     **more: Any,
 ) -> Finding:
-    """Judge statements and return the finding.
+    """Judge statements of these scenarios and return the finding.
 
-    Parameters
-    ----------
-    headline
-        What was found, in one sentence.
-    said
-        What the text says.
-    shown
-        Tables and figures beside that of the statements.
-    scenarios, note
-        The readings that the statements have samples of; what ends the title of their table.
-    numbers
-        The figures behind the verdict, beside how many statements there are of each word.
-    verdict
-        Where it is another one than :func:`settled` gives, or is found otherwise from what was judged.
-    more
-        Other fields of :class:`~clairvoyant.analysis.claim.Finding`.
+    Their table, whose title ends with the note, stands before what else is shown; how many there are of each
+    word stands behind the numbers. The verdict is that of :func:`settled` unless another one, or what finds
+    it from what was judged, is given. ``more`` are other fields of the finding.
     """
     names = list(scenarios)
     judged = judge(said, names)
