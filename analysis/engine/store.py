@@ -7,6 +7,7 @@ system cannot lock, results are lines of JSON, each on the disk before the next.
 from __future__ import annotations
 
 import fcntl
+import itertools
 import json
 import logging
 import os
@@ -14,6 +15,7 @@ import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from typing import Any, Self
@@ -30,9 +32,6 @@ APPLICATION = 0x434C5659
 JOURNAL = ".jsonl"
 """What the name of a store ends in that is lines of JSON."""
 
-MANY = 500
-"""How many keys are looked up at once."""
-
 KINDS: dict[str, Any] = {
     "key": str,
     "name": str,
@@ -47,16 +46,14 @@ KINDS: dict[str, Any] = {
     "computed": int,
     "exceeded": dict,
 }
-"""What a row holds."""
+"""What a row holds; see :func:`read_rows`."""
 
-COLUMNS = tuple(KINDS)
-SELECT = f"SELECT {', '.join(COLUMNS)} FROM cell"  # noqa: S608 - these names alone
+SELECT = f"SELECT {', '.join(KINDS)} FROM cell"  # noqa: S608 - these names alone
 SELECT_FIRST = SELECT.replace("computed, exceeded", "used, '{}'")
 """The same of a store of format 1."""
 
-TYPES = {name: {int: "INTEGER", int | float: "REAL"}.get(kind, "TEXT") for name, kind in KINDS.items()} | {
-    "key": "TEXT PRIMARY KEY"
-}
+TYPES = {name: {int: "INTEGER", int | float: "REAL"}.get(kind, "TEXT") for name, kind in KINDS.items()}
+CREATE = ", ".join(f"{name} {type_}" for name, type_ in TYPES.items()).replace("TEXT", "TEXT PRIMARY KEY", 1)
 """The columns of a database."""
 
 DEEP = ("arguments", "result", "exceeded")
@@ -74,18 +71,7 @@ log = logging.getLogger("clairvoyant")
 
 
 class Store(ABC):
-    """Results by key, and the only process that writes them.
-
-    Parameters
-    ----------
-    path
-        The file; it is made unless it is there, with its folder.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read and written, is something else, or another process writes it now.
-    """
+    """Results by key, and the only process that writes them."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -104,7 +90,7 @@ class Store(ABC):
 
     @abstractmethod
     def forget(self, keys: Iterable[str]) -> None:
-        """Drop what is known of these cells."""
+        """Drop what is known of these cells, and give back the room that it took."""
 
     @abstractmethod
     def rows(self, function: str | None = None) -> Iterator[dict[str, Any]]:
@@ -130,16 +116,10 @@ class Store(ABC):
         self.close()
 
     def shrink(self, most: int) -> int:
-        """Drop what has not been used for longest until no more than ``most`` bytes remain; return how many.
-
-        What is counted is :func:`size_of` every row.
-        """
-        sizes = [(-row["used"], row["key"], size_of(row)) for row in self.rows()]
-        kept, dropped = 0, []
-        for _, key, size in sorted(sizes):
-            kept += size
-            if kept > most:
-                dropped.append(key)
+        """Drop what was not used for longest, until ``most`` bytes remain; return how many rows."""
+        sizes = sorted((-row["used"], row["key"], size_of(row)) for row in self.rows())
+        kept = itertools.accumulate(size for _, _, size in sizes)
+        dropped = [key for (_, key, _), total in zip(sizes, kept, strict=True) if total > most]
         self.forget(dropped)
         return len(dropped)
 
@@ -152,21 +132,23 @@ def size_of(row: Mapping[str, Any]) -> int:
 def open_store(path: Path) -> Store:
     """Open a store for writing: SQLite, or lines of JSON if the name ends so or nothing can be locked there.
 
+    It is made unless it is there, with its folder.
+
     Raises
     ------
     InputError
-        As for :class:`Store`.
+        If the file cannot be read and written, is something else, or another process writes it now.
     """
     make_folder(path.parent)
     _refuse_devices(path)
     if path.suffix == JOURNAL:
-        return Journal(path)
+        return _Journal(path)
     try:
-        return Database(path)
+        return _Database(path)
     except NoLocksError:
         other = path.with_name(path.name + JOURNAL)
         log.warning("%s: files cannot be locked there; results are kept in %s", path, other.name)
-        return Journal(other)
+        return _Journal(other)
 
 
 def _refuse_devices(path: Path) -> None:
@@ -198,7 +180,7 @@ def _lock(path: Path) -> int:
     return descriptor
 
 
-class Database(Store):
+class _Database(Store):
     """A store in SQLite, with a lock in a file beside it; readers may look at it meanwhile."""
 
     def __init__(self, path: Path) -> None:
@@ -212,10 +194,8 @@ class Database(Store):
             opened.pop_all()
 
     def known(self, keys: Iterable[str]) -> dict[str, Answer]:
-        """Return what is known of these cells, by key, and note that it was used."""
-        wanted, found = list(keys), {}
-        for first in range(0, len(wanted), MANY):
-            part = wanted[first : first + MANY]
+        wanted, found = iter(keys), {}
+        while part := [*itertools.islice(wanted, 500)]:
             marks = ", ".join("?" * len(part))
             for values in self._do(f"{SELECT} WHERE key IN ({marks})", part):
                 found[values[0]] = answer_of(_read(self.path, values))
@@ -223,32 +203,29 @@ class Database(Store):
         return found
 
     def add(self, answers: Sequence[tuple[Cell, Answer]]) -> None:
-        """Keep what became of cells, in place of what was known of them; it is safe when this returns."""
-        marks = ", ".join("?" * len(COLUMNS))
+        marks = ", ".join("?" * len(KINDS))
         rows = [_row(cell, answer, self._use) for cell, answer in answers]
-        values = [[json.dumps(row[name]) if name in DEEP else row[name] for name in COLUMNS] for row in rows]
+        values = [[json.dumps(row[name]) if name in DEEP else row[name] for name in KINDS] for row in rows]
         self._do_all(f"INSERT OR REPLACE INTO cell VALUES ({marks})", values)  # noqa: S608
 
     def rename(self, cells: Iterable[Cell]) -> None:
-        """Let what is known of cells bear their names and arguments where another function has found it."""
-        statement = "UPDATE cell SET name = ?, function = ?, arguments = ? WHERE key = ? AND function <> ?"
-        told = ((one, json.dumps(dict(one.arguments))) for one in cells)
-        rows = [[printable(one.name), one.function, told, one.key, one.function] for one, told in told]
-        self._do_all(statement, rows)
+        statement = (
+            "UPDATE cell SET name = :name, function = :function, arguments = :arguments "
+            "WHERE key = :key AND function <> :function"
+        )
+        told = map(_told_of, cells)
+        self._do_all(statement, [one | {"arguments": json.dumps(one["arguments"])} for one in told])
 
     def forget(self, keys: Iterable[str]) -> None:
-        """Drop what is known of these cells, and give back the room that it took."""
         dropped = [[key] for key in keys]
         if dropped:
             self._do_all("DELETE FROM cell WHERE key = ?", dropped)
             self._do("VACUUM")
 
     def rows(self, function: str | None = None) -> Iterator[dict[str, Any]]:
-        """Yield what a function of cells has found, or all that is kept, sorted by key."""
         return _rows_of(self.path, self._file, function)
 
     def close(self) -> None:
-        """Let others write."""
         self._file.close()
         os.close(self._lock)
 
@@ -256,7 +233,7 @@ class Database(Store):
         with _told(self.path):
             return self._file.execute(statement, values).fetchall()
 
-    def _do_all(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+    def _do_all(self, statement: str, rows: Sequence[Any]) -> None:
         """Do a statement for every row, or for none."""
         with _told(self.path), self._file:  # the file ends the transaction
             self._file.execute("BEGIN IMMEDIATE")
@@ -285,9 +262,8 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
             (tables,) = file.execute("SELECT count(*) FROM sqlite_master").fetchone()
             if tables == 0 and mode == "rwc":
                 file.execute("PRAGMA journal_mode = WAL")
-                columns = ", ".join(f"{name} {type_}" for name, type_ in TYPES.items())
                 file.executescript(
-                    f"BEGIN; CREATE TABLE cell ({columns}); PRAGMA application_id = {APPLICATION}; "
+                    f"BEGIN; CREATE TABLE cell ({CREATE}); PRAGMA application_id = {APPLICATION}; "
                     f"PRAGMA user_version = {FORMAT}; COMMIT"
                 )
             (whose,) = file.execute("PRAGMA application_id").fetchone()
@@ -313,7 +289,7 @@ def _rows_of(path: Path, file: sqlite3.Connection, function: str | None = None) 
 
 
 def _read(path: Path, values: Sequence[Any]) -> dict[str, Any]:
-    row = dict(zip(COLUMNS, values, strict=True))
+    row = dict(zip(KINDS, values, strict=True))
     try:
         return _checked(row | {name: json.loads(row[name]) for name in DEEP})
     except (TypeError, ValueError, RecursionError) as error:
@@ -334,7 +310,7 @@ def _checked(row: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-class Journal(Store):
+class _Journal(Store):
     """A store of lines of JSON; the last line that names a key counts, and one that is torn is none."""
 
     def __init__(self, path: Path) -> None:
@@ -349,68 +325,61 @@ class Journal(Store):
             opened.pop_all()
 
     def known(self, keys: Iterable[str]) -> dict[str, Answer]:
-        """Return what is known of these cells, by key, and note that it was used."""
         found = [self._rows[key] for key in keys if key in self._rows]
         self._append([row | {"used": self._use} for row in found if row["used"] < self._use])
         return {row["key"]: answer_of(row) for row in found}
 
     def add(self, answers: Sequence[tuple[Cell, Answer]]) -> None:
-        """Keep what became of cells, in place of what was known of them; it is safe when this returns."""
         self._append([_row(cell, answer, self._use) for cell, answer in answers])
 
     def rename(self, cells: Iterable[Cell]) -> None:
-        """Let what is known of cells bear their names and arguments where another function has found it."""
-        changed = [
-            self._rows[cell.key]
-            | {"name": printable(cell.name), "function": cell.function, "arguments": dict(cell.arguments)}
-            for cell in cells
-            if cell.key in self._rows and self._rows[cell.key]["function"] != cell.function
-        ]
-        self._append(changed)
+        told = [_told_of(cell) for cell in cells if cell.key in self._rows]
+        named = [(self._rows[one["key"]], one) for one in told]
+        self._append([row | one for row, one in named if row["function"] != one["function"]])
 
     def forget(self, keys: Iterable[str]) -> None:
-        """Drop what is known of these cells, and give back the room that it took."""
         dropped = set(keys)
         self._rows = {key: row for key, row in self._rows.items() if key not in dropped}
         self._file.close()
         self._begin()
 
     def rows(self, function: str | None = None) -> Iterator[dict[str, Any]]:
-        """Yield what a function of cells has found, or all that is kept, sorted by key."""
         rows = [self._rows[key] for key in sorted(self._rows)]
         return iter([row for row in rows if function in {None, row["function"]}])
 
     def close(self) -> None:
-        """Let others write."""
         self._file.close()
         self._mark.unlink(missing_ok=True)
 
     def _append(self, rows: Sequence[dict[str, Any]]) -> None:
         data, end = b"".join(map(_line, rows)), self.path.stat().st_size
-        try:
+        with _undone(self.path, lambda: os.truncate(self.path, end)):  # what is torn is passed over, too
             while data:
                 data = data[self._file.write(data) :]
             os.fsync(self._file.fileno())
-        except OSError as error:
-            with suppress(OSError):  # what is torn at the end is passed over, too
-                os.truncate(self.path, end)
-            raise InputError(f"{self.path}: cannot be used: {reason(error)}") from error
         self._rows |= {row["key"]: row for row in rows}
 
     def _begin(self) -> None:
         """Write the file anew, without what is torn, replaced or dropped, and open it."""
         part = self.path.with_name(f".{self.path.name}.new")
-        try:
+        with _undone(self.path, part.unlink):
             with part.open("wb") as stream:
                 stream.writelines(map(_line, self._rows.values()))
                 stream.flush()
                 os.fsync(stream.fileno())
             part.replace(self.path)
             self._file = self.path.open("ab", buffering=0)
-        except OSError as error:
-            with suppress(OSError):
-                part.unlink()
-            raise InputError(f"{self.path}: cannot be used: {reason(error)}") from error
+
+
+@contextmanager
+def _undone(path: Path, undo: Callable[[], object]) -> Iterator[None]:
+    """Undo what cannot be written, and say so."""
+    try:
+        yield
+    except OSError as error:
+        with suppress(OSError):
+            undo()
+        raise InputError(f"{path}: cannot be used: {reason(error)}") from error
 
 
 def _mark(path: Path) -> None:
@@ -473,9 +442,7 @@ def place_of(path: Path) -> Path | None:
 def read_rows(path: Path) -> list[dict[str, Any]]:
     """Return all that a store holds, sorted by key, whoever writes it now.
 
-    Each row holds key, name, function, arguments, state (as text), attempts, error, seconds, result, exceeded
-    (the limit that ended it), and the numbers of two runs of the engine: ``computed``, which it was computed
-    by, and ``used``, the last one that used it.
+    A row says of a run of the engine by number that it was ``computed`` by it, and which ``used`` it last.
 
     Raises
     ------
@@ -502,10 +469,9 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
 
 @contextmanager
 def looking(path: Path) -> Iterator[Callable[[str], Answer | None]]:
-    """Let results be looked up by their keys in a store that another process has open for writing.
+    """Let results be looked up by their keys in a store that another process writes; None if there is none.
 
-    What the function returns is None for a key that is not there; of lines of JSON it knows those that were
-    there when it was first asked. It raises an InputError for what is damaged.
+    Of lines of JSON those are known that were there first. An InputError says that a result is damaged.
     """
     if path.suffix == JOURNAL:
         rows = cache(lambda: {row["key"]: row for row in _lines(path)})
@@ -521,12 +487,13 @@ def looking(path: Path) -> Iterator[Callable[[str], Answer | None]]:
         yield look
 
 
+def _told_of(cell: Cell) -> dict[str, Any]:
+    """Return what a row says of its cell."""
+    return vars(cell) | {"name": printable(cell.name), "arguments": dict(cell.arguments)}
+
+
 def _row(cell: Cell, answer: Answer, use: int) -> dict[str, Any]:
-    return {
-        "key": cell.key,
-        "name": printable(cell.name),
-        "function": cell.function,
-        "arguments": dict(cell.arguments),
+    return _told_of(cell) | {
         "state": answer.state.value,
         "attempts": answer.attempts,
         "error": printable(answer.error),
@@ -545,5 +512,5 @@ def printable(text: str) -> str:
 
 def answer_of(row: Mapping[str, Any]) -> Answer:
     """Return the answer that a row holds."""
-    names = ("result", "error", "seconds", "attempts", "exceeded")
-    return Answer(State(row["state"]), *(row[name] for name in names))
+    named = {field.name: row[field.name] for field in fields(Answer)}
+    return Answer(**named | {"state": State(row["state"])})

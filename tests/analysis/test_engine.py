@@ -250,7 +250,7 @@ def other_database(path: Path) -> None:
 
 def namesake(path: Path) -> None:
     with sqlite3.connect(path) as file:
-        file.execute(f"CREATE TABLE cell ({', '.join(store.COLUMNS)})")
+        file.execute(f"CREATE TABLE cell ({', '.join(store.KINDS)})")
         file.execute(f"PRAGMA user_version = {store.FORMAT}")
     file.close()
 
@@ -366,7 +366,7 @@ def test_where_nothing_can_be_locked_results_are_lines(
 
     monkeypatch.setattr("fcntl.flock", flock)
     with store.open_store(tmp_path / "a.sqlite") as kept:
-        assert isinstance(kept, store.Journal)
+        assert isinstance(kept, store._Journal)
         kept.add([numbered(3)])
     assert "cannot be locked" in caplog.text
     assert store.read_rows(tmp_path / "a.sqlite")[0]["result"] == 9
