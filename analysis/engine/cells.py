@@ -37,53 +37,35 @@ class State(enum.Enum):
 
 @dataclass(frozen=True)
 class Cell:
-    """One piece of work.
-
-    Attributes
-    ----------
-    key
-        What identifies its result; see :func:`key_of`.
-    name
-        What people call it.
-    function
-        ``package.module:name`` of a function of ``arguments`` and of a callback that takes the fraction done.
-        It returns what JSON can hold, and is called in a process of its own.
-    arguments
-        What JSON can hold.
-    """
+    """One piece of work."""
 
     key: str
+    """What identifies its result; see :func:`key_of`."""
     name: str
+    """What people call it."""
     function: str
+    """``package.module:name`` of a function of ``arguments`` and of a callback that takes the fraction done.
+
+    It returns what JSON can hold, and is called in a process of its own."""
     arguments: Mapping[str, Any]
+    """What JSON can hold."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of a cell.
-
-    Attributes
-    ----------
-    state
-        How it ended.
-    result
-        What its function returned; None unless it is done.
-    error
-        Why it failed: the traceback, or what ended its process; empty if it is done.
-    seconds
-        How long the last attempt took.
-    attempts
-        How many times it was begun; a cell whose process was killed is begun again.
-    exceeded
-        The limit that ended it: ``{"seconds": ...}``, or ``{"memory": ...}`` in bytes; empty if none did.
-    """
+    """What became of a cell."""
 
     state: State
     result: Any = None
+    """What its function returned; None unless it is done."""
     error: str = field(default="")
+    """Why it failed: the traceback, or what ended its process; empty if it is done."""
     seconds: float = 0.0
+    """How long the last attempt took."""
     attempts: int = 1
+    """How many times it was begun; a cell whose process was killed is begun again."""
     exceeded: Mapping[str, float] = field(default_factory=dict)
+    """The limit that ended it: ``{"seconds": ...}``, or ``{"memory": ...}`` in bytes; empty if none did."""
 
 
 def key_of(**parts: Any) -> str:
@@ -180,16 +162,9 @@ def changed() -> str:
 
 
 def source_of(layers: tuple[str, ...], rooms: tuple[str, ...] | None = None) -> str:
-    """Return a hash of the source in these layers, and of the versions of libraries.
+    """Return a hash of the source in these layers at the last look, and of the versions of libraries.
 
-    It is that of the first look in this process, or of the last :func:`look_again`.
-
-    Parameters
-    ----------
-    layers
-        Such as "models".
-    rooms
-        Only what is common to a layer, and the rooms of these problems; all by default.
+    With rooms it is that of what is common to a layer, and of the rooms of these problems.
     """
     found = {}
     for place, one in snapshot().items():
@@ -212,10 +187,8 @@ def source_of_module(name: str) -> str:
 
     What was typed in, and lies in no file, is known by nothing: it is another one each time.
     """
-    package = getattr(sys.modules.get(name.partition(".")[0]), "__file__", None)
-    if package is not None and Path(package).name == "__init__.py":
-        return joined(hashes(Path(package).resolve().parent))
-    place = getattr(sys.modules[name], "__file__", None)
-    if place is None or not Path(place).is_file():
-        return uuid4().hex
-    return hash_of([Path(place)], Path(place).parent)
+    package = Path(getattr(sys.modules.get(name.partition(".")[0]), "__file__", None) or "")
+    if package.name == "__init__.py":
+        return joined(hashes(package.resolve().parent))
+    place = Path(getattr(sys.modules[name], "__file__", None) or "")
+    return hash_of([place], place.parent) if place.is_file() else uuid4().hex

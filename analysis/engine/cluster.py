@@ -8,26 +8,23 @@ function of this module and a text of JSON; what comes back are texts of JSON, a
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import itertools
 import json
-import os
 import queue
 import re
 import subprocess
-import sys
 import threading
 import uuid
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import CancelledError
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import replace
+from typing import Any, NamedTuple, Self
 
 from ...models.base import InputError
 from ...models.stopwatch import now
 from .cells import SOURCE_HASH, Answer, Cell, EngineError, State, edition, key_of
-from .processes import DEATHS, TICK, Limits, Processes
+from .processes import DEATHS, TICK, Limits, Processes, start
 
 try:
     from distributed import Client, KilledWorker, get_worker
@@ -86,7 +83,7 @@ def _watch(seat: Processes, cell: Cell, tell: Callable[..., None], wanted: Calla
     with contextlib.closing(seat.run([cell])) as run:
         for ended in run:
             for _, answer in ended:
-                tell(answer=dataclasses.asdict(answer) | {"state": answer.state.value})
+                tell(answer=vars(answer) | {"state": answer.state.value})
             if not ended and not wanted():
                 return
             if seat.fractions and now() - told > TELL_EVERY:
@@ -129,8 +126,7 @@ def _end(idle: tuple[Processes, threading.Timer]) -> None:
 # What the driver does.
 
 
-@dataclass(frozen=True)
-class _Flight:
+class _Flight(NamedTuple):
     """A cell that was handed to Dask."""
 
     cell: Cell
@@ -138,14 +134,12 @@ class _Flight:
 
 
 class Cluster:
-    """The workers of a Dask cluster.
+    """The workers of a Dask cluster, by the address of its scheduler, such as ``tcp://10.0.0.1:8786``.
 
     Parameters
     ----------
-    address
-        That of the scheduler, such as ``tcp://10.0.0.1:8786``, or ``tls://...``.
-    limits
-        What a cell may take.
+    address, limits
+        That of the scheduler; what a cell may take.
     security
         A ``distributed.Security``, for a cluster with TLS; by default what Dask's configuration says.
     patience
@@ -184,26 +178,11 @@ class Cluster:
 
     @classmethod
     def local(cls, workers: int, limits: Limits | None = None) -> Self:
-        """Start a cluster on this machine, which ends with this process, and no later than this context.
-
-        Raises
-        ------
-        InputError
-            If ``workers`` is not at least 1.
-        EngineError
-            If it does not start.
-        """
+        """Start a cluster on this machine, which ends with this process, and no later than this context."""
         if workers < 1:
             raise InputError(f"workers: {workers} is not at least 1")
-        path = [os.fspath(folder) for folder in sys.path]
-        code = f"import sys; sys.path[:] = {path!r}; from {LOCAL} import main; main({workers:d})"
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-c", code],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,
-        )
-        assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018 - for types
+        process = start(LOCAL, f"{workers:d}")
+        assert process.stdout is not None  # noqa: S101 - for types
         address = process.stdout.readline().decode().strip()
         if not address:
             raise EngineError(f"the Dask cluster of this machine ended at once, with status {process.wait()}")
@@ -232,7 +211,7 @@ class Cluster:
             self._process.communicate()  # closes its standard input, with which it ends
 
     def run(self, cells: Iterable[Cell]) -> Generator[list[tuple[Cell, Answer]], None, None]:
-        """Yield what became of cells as they end; now and then nothing, so that progress can be told.
+        """Yield what became of cells, as :meth:`.processes.Processes.run` does.
 
         When a worker dies, Dask begins all that it had to do elsewhere, and after some such deaths gives all
         of it up. Those cells are suspects, which are handed to Dask anew, one at a time. What it gives up
@@ -316,20 +295,15 @@ class Cluster:
     def _submit(self, cells: Sequence[Cell]) -> None:
         """Hand cells to Dask."""
         tasks = {f"{cell.key}-{next(self._count)}": cell for cell in cells}
-        common = {
-            "driver": self._client.id,
-            "edition": key_of(**edition()),
-            "limits": dataclasses.asdict(self.limits),
-        }
+        common = {"driver": self._client.id, "edition": key_of(**edition()), "limits": vars(self.limits)}
         texts = [
             json.dumps(common | {"id": name, "function": cell.function, "arguments": dict(cell.arguments)})
             for name, cell in tasks.items()
         ]
         keys = [(f"{kind_of(cell)}-{self._token}", name) for name, cell in tasks.items()]
         futures = self._client.map(serve, texts, key=keys, pure=False) if tasks else []
-        self._flights |= {
-            name: _Flight(cell, future) for (name, cell), future in zip(tasks.items(), futures, strict=True)
-        }
+        flights = map(_Flight, tasks.values(), futures)
+        self._flights |= dict(zip(tasks, flights, strict=True))
 
     def _hear(self, given_up: Counter[str]) -> tuple[list[tuple[Cell, Answer]], str]:
         """Return the answers that have come, after waiting for a moment; and why workers cannot go on."""
@@ -347,7 +321,9 @@ class Cluster:
             elif flight is not None and "answer" in told:
                 del self._flights[told["id"]]
                 self.fractions.pop(flight.cell.key, None)
-                ended.append((flight.cell, _answer(told["answer"], given_up[flight.cell.key])))
+                answer = Answer(**told["answer"] | {"state": State(told["answer"]["state"])})
+                begun = answer.attempts + given_up[flight.cell.key]
+                ended.append((flight.cell, replace(answer, attempts=begun)))
             elif flight is not None:
                 self.fractions[flight.cell.key] = told["fraction"]
 
@@ -355,12 +331,6 @@ class Cluster:
 def kind_of(cell: Cell) -> str:
     """Return what Dask's dashboard calls a cell: its policy or oracle, without settings."""
     return re.split(r"[^\w-]", cell.name, maxsplit=1)[0] or "cell"
-
-
-def _answer(told: dict[str, Any], before: int) -> Answer:
-    """Return an answer that a worker told, for a cell that was begun some times before."""
-    changed = {"state": State(told["state"]), "attempts": told["attempts"] + before}
-    return Answer(**told | changed)
 
 
 def _difference(theirs: dict[str, str]) -> str:

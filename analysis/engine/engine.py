@@ -68,14 +68,10 @@ def run_cells(
 ) -> dict[str, Answer]:
     """Return what became of every cell, by key; cells of one key are one.
 
+    Answers in the store are taken, new ones are kept there as soon as the executor has computed them.
+
     Parameters
     ----------
-    cells
-        What is wanted.
-    store
-        Answers in it are taken, new ones are kept as soon as they are there.
-    executor
-        What computes the rest.
     retry
         Answers in these states are not taken, but computed anew; nor are those that exceeded a limit which
         the executor has raised since.

@@ -32,16 +32,9 @@ PLAYED, SOLVED = "played", "solved"
 
 
 def key_for(kind: str, instance: str, digest: str, parts: Mapping[str, Any]) -> str:
-    """Return what a result is known by.
+    """Return what a result of something done, as :data:`PLAYED`, to an instance of this problem is known by.
 
-    Parameters
-    ----------
-    kind
-        What is done, such as :data:`PLAYED`.
-    instance, digest
-        Problem and digest of the instance.
-    parts
-        All else that it depends on; see :func:`parts_of_run` and :func:`parts_of_optimum`.
+    The parts are all else that it depends on; see :func:`parts_of_run` and :func:`parts_of_optimum`.
     """
     return key_of(kind=kind, problem=instance, digest=digest, parts=parts)
 
@@ -49,16 +42,9 @@ def key_for(kind: str, instance: str, digest: str, parts: Mapping[str, Any]) -> 
 def parts_of_run(
     policy: Policy, seed: int, instance: type[Instance], measures: Callable[..., Any] | None = None
 ) -> dict[str, Any]:
-    """Return what a run depends on besides its instance.
+    """Return what a run depends on besides its instance, and what is measured of it besides its total.
 
-    Parameters
-    ----------
-    policy, seed
-        Who plays; the seed of a policy that does not draw at random is 0.
-    instance
-        The class of the instance.
-    measures
-        What is measured of the run, besides its total.
+    The seed of a policy that does not draw at random is 0.
     """
     return {
         "settings": settings_of(policy),
@@ -71,17 +57,7 @@ def parts_of_run(
 def parts_of_optimum(
     oracle: str, function: Callable[..., Optimum], options: Mapping[str, Any], instance: type[Instance]
 ) -> dict[str, Any]:
-    """Return what an optimum depends on besides its instance.
-
-    Parameters
-    ----------
-    oracle, function
-        Name and function of the oracle.
-    options
-        Its options; those that are left out stand with their defaults.
-    instance
-        The class of the instance.
-    """
+    """Return what an optimum depends on besides its instance; options that are left out have defaults."""
     taken = inspect.signature(function).parameters.values()
     defaults = {p.name: _told(p.default) for p in taken if p.kind is p.KEYWORD_ONLY and p.name != "progress"}
     return {
@@ -113,10 +89,9 @@ def settings_of(policy: Any) -> list[Any]:
     The settings of a policy that is no dataclass are all that its object holds.
     """
     found: list[Any] = [type(policy).__module__, type(policy).__qualname__]
+    names = sorted(getattr(policy, "__dict__", {}))
     if dataclasses.is_dataclass(policy):
         names = [field.name for field in dataclasses.fields(policy) if field.init]
-    else:
-        names = sorted(getattr(policy, "__dict__", {}))
     for name in names:
         value = getattr(policy, name)
         held = Path(value) if isinstance(value, str | os.PathLike) else None
@@ -139,17 +114,13 @@ def source_for(problem: str, function: Callable[..., Any], layers: tuple[str, ..
     That is the function that makes them, all in these layers that is not of another problem, and what others
     have brought: the packages that one of ``others`` comes from.
     """
-    modules = {_module_of(getattr(one, "func", one)) for one in others}
+    modules = {str(getattr(one, "func", one).__module__) for one in others}
     foreign = sorted(module for module in modules if module.partition(".")[0] != PACKAGE)
     return key_of(
         source=source_of(layers, (problem.partition("-")[0],)),
         function=source_of_function(function),
         foreign=[source_of_module(module) for module in foreign],
     )
-
-
-def _module_of(thing: Any) -> str:
-    return str(thing.__module__)
 
 
 @cache

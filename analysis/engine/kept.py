@@ -14,7 +14,6 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,18 +24,8 @@ from ...models.base import InputError, Instance
 from ...online.base import Policy
 from ...online.play import Run, play
 from ...oracles.base import Optimum, OracleEntry, WhyStopped
+from . import identity
 from .cells import Answer, Cell, State, key_of
-from .identity import (
-    PLAYED,
-    SOLVED,
-    key_for,
-    parts_of_optimum,
-    parts_of_run,
-    source_for,
-    source_of_function,
-    told_of_optimum,
-    told_of_run,
-)
 from .store import looking
 
 Data = dict[str, Any]
@@ -47,33 +36,22 @@ FORM = 1
 CHECK = "check"
 """The name under which a result holds a hash of its key and of all else in it."""
 
-ARRAY = {"dtype", "shape", "bytes"}
-"""What stands for an array."""
-
 log = logging.getLogger("clairvoyant")
 
 
-@dataclass(frozen=True)
-class _Session:
-    look: Callable[[str], Answer | None]
-    keep: Callable[[Cell, Answer], None]
+Look = Callable[[str], Answer | None]
+"""Returns what is known by a key; None if nothing is. An InputError says that it is damaged."""
 
+Keep = Callable[[Cell, Answer], None]
+"""Is handed what was computed."""
 
-_session: ContextVar[_Session | None] = ContextVar("kept", default=None)
+_session: ContextVar[tuple[Look, Keep] | None] = ContextVar("kept", default=None)
 
 
 @contextmanager
-def keeping(look: Callable[[str], Answer | None], keep: Callable[[Cell, Answer], None]) -> Iterator[None]:
-    """Let results be taken from a store, and kept there.
-
-    Parameters
-    ----------
-    look
-        Returns what is known by a key; None if nothing is. An InputError says that it is damaged.
-    keep
-        Is handed what was computed.
-    """
-    token = _session.set(_Session(look, keep))
+def keeping(look: Look, keep: Keep) -> Iterator[None]:
+    """Let results be taken from a store by their keys, and handed over to be kept there."""
+    token = _session.set((look, keep))
     try:
         yield
     finally:
@@ -81,7 +59,7 @@ def keeping(look: Callable[[str], Answer | None], keep: Callable[[Cell, Answer],
 
 
 @contextmanager
-def keeping_in(path: Path, keep: Callable[[Cell, Answer], None]) -> Iterator[None]:
+def keeping_in(path: Path, keep: Keep) -> Iterator[None]:
     """As :func:`keeping`, with what is in a store that another process writes."""
     with looking(path) as look, keeping(look, keep):
         yield
@@ -96,30 +74,20 @@ def run_of(
     decisions: bool = True,
     measures: Callable[..., Any] | None = None,
 ) -> Data:
-    """Return what a run comes to.
+    """Return what is kept of a run: what ``reduce`` makes of the instance and the run.
 
-    Parameters
-    ----------
-    policy, instance, seed
-        Who plays what.
-    reduce
-        What is kept, from the instance and the run.
-    decisions
-        Whether the run holds its decisions.
-    measures
-        What is measured of the runs of this problem; the data then hold it as ``measures``.
+    Of the runs of some problems more is measured than their total; the data then hold it as ``measures``.
     """
 
     def compute() -> tuple[Data, Data]:
         run = play(policy, instance, seed, keep_decisions=decisions)
         data = reduce(instance, run)
-        return told_of_run(run, data["measures"] if measures else {}), data
+        return identity.told_of_run(run, data["measures"] if measures else {}), data
 
     if _session.get() is None:
         return compute()[1]
-    key = key_for(
-        PLAYED, instance.problem, instance.digest(), parts_of_run(policy, seed, type(instance), measures)
-    )
+    parts = identity.parts_of_run(policy, seed, type(instance), measures)
+    key = identity.key_for(identity.PLAYED, instance.problem, instance.digest(), parts)
     return _reduced(key, f"{policy.name} on", instance, reduce, compute)
 
 
@@ -130,15 +98,7 @@ def optimum_of(
     options: Mapping[str, Any],
     reduce: Callable[[Any, Optimum[Any]], Data] | None = None,
 ) -> Data:
-    """Return what an optimum comes to.
-
-    Parameters
-    ----------
-    name, entry, instance, options
-        The oracle, what it solves, and how.
-    reduce
-        What is kept, from the instance and its optimum; by default what a sweep keeps, see
-        :func:`.identity.told_of_optimum`.
+    """Return what is kept of an optimum: by default what a sweep keeps, :func:`.identity.told_of_optimum`.
 
     What a time limit has ended is not kept: on another day it would be another one.
     """
@@ -148,38 +108,26 @@ def optimum_of(
         nonlocal hurried
         optimum = entry.function(instance, **options)
         hurried = optimum.why_stopped is WhyStopped.TIME_LIMIT
-        told = told_of_optimum(optimum)
+        told = identity.told_of_optimum(optimum)
         return told, told if reduce is None else reduce(instance, optimum)
-
-    def lasting() -> bool:
-        """Return whether the clock of a busy machine had no part in it."""
-        return not hurried
 
     if _session.get() is None:
         return compute()[1]
-    parts = parts_of_optimum(name, entry.function, options, type(instance))
-    key = key_for(SOLVED, instance.problem, instance.digest(), parts)
+    parts = identity.parts_of_optimum(name, entry.function, options, type(instance))
+    key = identity.key_for(identity.SOLVED, instance.problem, instance.digest(), parts)
     if reduce is None:
-        return _kept(key, f"{name} of", instance, lambda: compute()[0], lasting)
-    return _reduced(key, f"{name} of", instance, reduce, compute, lasting)
+        return _kept(key, f"{name} of", instance, lambda: compute()[0], lambda: not hurried)
+    return _reduced(key, f"{name} of", instance, reduce, compute, lambda: not hurried)
 
 
 def result_of(function: Callable[..., Data], instance: Instance, *arguments: Any) -> Data:
-    """Return what a function finds by models and oracles.
-
-    Parameters
-    ----------
-    function
-        Takes the instance and the arguments, which JSON can hold.
-    instance, arguments
-        Its arguments.
-    """
+    """Return what a function finds by models and oracles; JSON can hold its arguments."""
     if _session.get() is None:
         return function(instance, *arguments)
-    source = source_for(instance.problem, function, ("models", "oracles"), type(instance))
+    source = identity.source_for(instance.problem, function, ("models", "oracles"), type(instance))
     parts = {"arguments": arguments, "source": source, "form": FORM}
     kind = f"{function.__module__}:{function.__qualname__}"
-    key = key_for(kind, instance.problem, instance.digest(), parts)
+    key = identity.key_for(kind, instance.problem, instance.digest(), parts)
     return _kept(key, f"{function.__name__.strip('_')} of", instance, lambda: function(instance, *arguments))
 
 
@@ -200,7 +148,7 @@ def _reduced(
             _hand(key, what, instance, told, stopwatch.now() - begin)
         return data
 
-    reduced = key_of(of=key, by=source_of_function(reduce), form=FORM)
+    reduced = key_of(of=key, by=identity.source_of_function(reduce), form=FORM)
     return _kept(reduced, what, instance, compute_both, lasting)
 
 
@@ -226,7 +174,7 @@ def _looked_up(key: str) -> Data | None:
     """Return what the store knows by a key, if it is whole."""
     session = _session.get()
     try:
-        answer = None if session is None else session.look(key)
+        answer = None if session is None else session[0](key)
     except InputError as error:
         log.warning("%s; it is computed anew", error)
         return None
@@ -242,7 +190,7 @@ def _hand(key: str, what: str, instance: Instance, data: Data, seconds: float) -
     if session is not None:
         arguments = {"problem": instance.problem, "digest": instance.digest()}
         cell = Cell(key, f"{what} {instance.problem} {instance.digest()}", f"{__name__}:kept", arguments)
-        session.keep(cell, Answer(State.DONE, signed(key, packed(data)), "", seconds))
+        session[1](cell, Answer(State.DONE, signed(key, packed(data)), "", seconds))
 
 
 def signed(key: str, result: Mapping[str, Any]) -> Data:
@@ -280,7 +228,7 @@ def unpacked(data: Any) -> Any:
     """Return what was packed."""
     if not isinstance(data, Mapping):
         return data
-    if data.keys() != ARRAY:
+    if data.keys() != {"dtype", "shape", "bytes"}:
         return {name: unpacked(value) for name, value in data.items()}
     held = zlib.decompress(b64decode(data["bytes"]))
     return np.frombuffer(held, dtype=data["dtype"]).reshape(data["shape"]).copy()

@@ -39,23 +39,12 @@ WORKER = "clairvoyant.analysis.engine.worker"
 
 @dataclass(frozen=True)
 class Limits:
-    """What a cell may take.
-
-    Attributes
-    ----------
-    seconds
-        Wall-clock time, without that in which libraries load and kernels compile; None for any.
-    memory
-        Bytes that its process holds in memory; None for any.
-
-    Raises
-    ------
-    InputError
-        For what is not positive; for a limit of memory where the system does not say what a process takes.
-    """
+    """What a cell may take; None for any."""
 
     seconds: float | None = None
+    """Wall-clock time, without that in which libraries load and kernels compile."""
     memory: int | None = None
+    """Bytes that its process holds in memory; an InputError where the system does not say what it takes."""
 
     def __post_init__(self) -> None:
         for name in ("seconds", "memory"):
@@ -106,35 +95,30 @@ class Clock:
         return now - self._begin - self._stood
 
 
+def start(module: str, arguments: str, **options: Any) -> subprocess.Popen[bytes]:
+    """Start a process that calls ``main`` of a module of the engine, with a session and pipes of its own."""
+    path = [os.fspath(folder) for folder in sys.path]  # some programs put a Path there
+    code = f"import sys; sys.path[:] = {path!r}; from {module} import main; main({arguments})"
+    command, pipe = [sys.executable, "-P", "-c", code], subprocess.PIPE
+    try:
+        return subprocess.Popen(command, stdin=pipe, stdout=pipe, start_new_session=True, **options)
+    except OSError as error:
+        raise EngineError(f"a process cannot be started: {reason(error)}") from error
+
+
 class Worker:
     """A process that runs one cell at a time; see :mod:`.worker`."""
 
     def __init__(self) -> None:
-        path = [os.fspath(folder) for folder in sys.path]  # some programs put a Path there
-        code = f"import sys; sys.path[:] = {path!r}; from {WORKER} import main; main({others()!r})"
-        try:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-c", code],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                bufsize=0,
-                env=os.environ | dict.fromkeys(THREADS, "1"),
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise EngineError(f"a process cannot be started: {reason(error)}") from error
+        self._process = start(WORKER, repr(others()), bufsize=0, env=os.environ | dict.fromkeys(THREADS, "1"))
         assert self._process.stdin is not None and self._process.stdout is not None  # noqa: S101, PT018 - for types
         self._into, self.out = self._process.stdin, self._process.stdout
         os.set_blocking(self.out.fileno(), False)
         self._rest, self.source, self.dead = bytearray(), "", False
+        self.pid = self._process.pid
         self.cell: Cell | None = None
         self.kept: list[tuple[Cell, Answer]] = []
         self.attempts, self.fraction, self._clock = 0, 0.0, Clock()
-
-    @property
-    def pid(self) -> int:
-        """Its process."""
-        return self._process.pid
 
     @property
     def ready(self) -> bool:
@@ -178,10 +162,10 @@ class Worker:
             elif "kept" in message:
                 done = Answer(State.DONE, message["result"], "", message["seconds"])
                 self.kept.append((Cell(**message["kept"]), done))
-            elif "error" in message:
-                found = Answer(State.FAILED, None, message["error"], message["seconds"], self.attempts)
-            elif "result" in message:
-                found = Answer(State.DONE, message["result"], "", message["seconds"], self.attempts)
+            elif "seconds" in message:
+                state = State.FAILED if "error" in message else State.DONE
+                result, error = message.get("result"), message.get("error", "")
+                found = Answer(state, result, error, message["seconds"], self.attempts)
         return found
 
     def ended(self) -> Answer:
@@ -197,9 +181,8 @@ class Worker:
         """Return the answer for a cell that has taken too much, if it has."""
         seconds, memory = limits.seconds, limits.memory
         if self._clock.stands > LOADING:
-            return self._failed(
-                State.FAILED, f"its libraries or kernels were not loaded within {LOADING:g} s"
-            )
+            why = f"its libraries or kernels were not loaded within {LOADING:g} s"
+            return self._failed(State.FAILED, why)
         if seconds is not None and self._clock.seconds > seconds:
             return self._failed(State.TIMED_OUT, f"it took more than {seconds:g} s", seconds=seconds)
         if memory is not None and (_resident(self.pid) or 0) > memory:
@@ -217,17 +200,10 @@ class Worker:
 
 
 class Processes:
-    """Workers side by side on this machine.
+    """Workers side by side on this machine, by default one per core.
 
-    Parameters
-    ----------
-    count
-        How many; by default one per core.
-    limits
-        What a cell may take.
-    store
-        Where what cells find on their way is looked up, and will be kept; nowhere by default. What they find
-        is yielded before their answers, as cells with keys of their own.
+    What cells find on their way is looked up in the store, if there is one; what is not there is yielded
+    before their answers, as cells with keys of their own.
     """
 
     def __init__(

@@ -24,16 +24,10 @@ _known: dict[str, tuple[str, str]] = {}
 
 
 def hashes(root: Path, *, links: bool = False) -> dict[str, str]:
-    """Return a hash of every file of source in a folder, by its place there, such as ``models/base.py``.
+    """Return a hash of every file of source in a folder, or of one file, by its place in it.
 
-    Files are read again only where the system says that they have changed.
-
-    Parameters
-    ----------
-    root
-        The folder, or one file; what cannot be looked into has no files.
-    links
-        Whether folders that are links are looked into.
+    Files are read again only where the system says that they have changed. Folders that are links are looked
+    into where ``links`` says so; what cannot be looked into has no files.
     """
     found = {}
     for place, path, state in _files(root, links):
@@ -59,10 +53,7 @@ def joined(found: Mapping[str, str]) -> str:
 def contents(others: Sequence[str]) -> str:
     """Return a hash of the source of Clairvoyant and of others, and of which libraries are installed.
 
-    Parameters
-    ----------
-    others
-        Packages, or modules of none, by the name that they are imported by; they are not imported here.
+    The others are packages, or modules of none, by name; they are not imported here.
     """
     told = {f"{name} {root}": joined(hashes(root, links=links)) for name, root, links in _roots(others)}
     return joined(told | _libraries())

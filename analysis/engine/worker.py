@@ -35,10 +35,7 @@ _writing = threading.Lock()
 def main(others: Sequence[str] = ()) -> None:
     """Run cells until standard input ends; say first, and whenever modules were loaded, of which source.
 
-    Parameters
-    ----------
-    others
-        The packages, besides Clairvoyant, whose source is told.
+    That is the source of Clairvoyant and of these other packages.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     tasks, out = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", buffering=0)
