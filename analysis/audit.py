@@ -7,7 +7,7 @@ import pickle
 import traceback
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -37,14 +37,11 @@ PARTIAL = "audit.partial"
 """The file in the folder of the audit that an interrupted audit goes on from."""
 
 
-class AuditInterrupted(KeyboardInterrupt):
+class AuditInterrupted(Interrupted):
     """The audit was interrupted; ``saved`` of ``total`` findings are there for the next one."""
 
     def __init__(self, saved: int, total: int) -> None:
-        super().__init__(
-            f"saved: {saved} of {total} {things(total, 'findings')}; the same command goes on from there"
-        )
-        self.saved, self.total = saved, total
+        super().__init__(saved, total, "findings")
 
 
 class CheckError(RuntimeError):
@@ -54,14 +51,8 @@ class CheckError(RuntimeError):
 class ForeignCheckError(ClairvoyantError):
     """Checks of other distributions ended with exceptions; all other checks were finished.
 
-    Attributes
-    ----------
-    results
-        The findings of the others, in the order of the claims.
-    failed
-        For each claim without a finding whose it is and what its check raised, in one line.
-    tracebacks
-        The tracebacks of these, by claim.
+    ``results`` are the findings of the others, in the order of the claims. ``failed`` says of each claim
+    without one whose it is and what its check raised, in one line; ``tracebacks`` are those of the checks.
     """
 
     def __init__(self, results: Results, tracebacks: Mapping[str, str], owners: Mapping[str, str]) -> None:
@@ -89,9 +80,8 @@ def run_audit(
 ) -> Results:
     """Check claims and return their findings, in the order of the claims.
 
-    Every finding is written into ``out`` as soon as it is there. An audit that was interrupted, killed or
-    stopped by an error is continued by the next one with the same mode, seed and source; a complete one
-    leaves nothing to continue.
+    Every finding is written as soon as it is there. An audit that was interrupted, killed or stopped by an
+    error is continued by the next one with the same mode, seed and source; a complete one leaves nothing.
 
     Parameters
     ----------
@@ -137,7 +127,8 @@ def run_audit(
         raise InputError(f"workers: {workers} is not at least 1")
     make_folder(out)
     context, tell = Context(mode, seed), progress or (lambda _fraction, _text: None)
-    audit = _Audit(chosen, out, context, _key(context, catalogue), read, tell, owners or {})
+    key, by_id = _key(context, catalogue), {claim.id: claim for claim in chosen}
+    audit = _Audit(by_id, out, context, key, read, tell, owners or {})
     with open_store(store or out / PARTIAL) as kept:
         for folder in (out, *out.glob("figures"), *out.glob("findings/*"), *out.glob("counterexamples/*")):
             remove_parts(folder)  # nobody else writes there now
@@ -158,13 +149,7 @@ def run_audit(
 def choose(
     problems: Sequence[str] | None, claims: Sequence[str] | None, catalogue: Sequence[Claim]
 ) -> list[Claim]:
-    """Return the claims of these problems and with these ids, or all where none are given.
-
-    Raises
-    ------
-    InputError
-        For an unknown claim, and a problem without claims, listing the known ones.
-    """
+    """Return the claims of these problems and with these ids, or all where none are given."""
     known: dict[str, Claim] = {}
     for claim in catalogue:
         check_id(claim)
@@ -182,15 +167,11 @@ def choose(
     ]
 
 
-def _key(context: Context, claims: Sequence[Claim]) -> dict[str, Any]:
-    """Return everything that findings depend on."""
-    return {
-        "mode": context.mode,
-        "seed": context.seed,
-        "version": version("clairvoyant"),
-        "source": source_digest(claims),
-        "missing": sorted({claim.extra for claim in claims if claim.lacks_extra}),
-    }
+def _key(context: Context, claims: Sequence[Claim]) -> str:
+    """Return a hash of everything that findings depend on."""
+    missing = sorted({claim.extra for claim in claims if claim.lacks_extra})
+    settings = {"mode": context.mode, "seed": context.seed, "missing": missing}
+    return key_of(version=version("clairvoyant"), source=source_digest(claims), **settings)
 
 
 def source_digest(claims: Sequence[Claim] = ()) -> str:
@@ -216,107 +197,102 @@ def _raised(text: str) -> str:
     return next((line for line in last[1:] if line and not line.startswith(" ")), last[0])
 
 
+@dataclass
 class _Audit:
     """What is found so far, in memory and in files."""
 
-    def __init__(
-        self,
-        claims: Sequence[Claim],
-        out: Path,
-        context: Context,
-        key: Mapping[str, Any],
-        read: ReadInstance,
-        progress: Progress,
-        owners: Mapping[str, str],
-    ) -> None:
-        self.found: dict[str, Finding] = {}
-        self.failed: dict[str, str] = {}
-        self.owners = owners
-        self._claims = {claim.id: claim for claim in claims}
-        self._out, self._context, self._key, self._read = out, context, key_of(**key), read
-        self._progress, self._note = progress, ""
-        self._figures: dict[str, str] = {}
-        self._unreadable: list[str] = []
+    claims: Mapping[str, Claim]
+    out: Path
+    context: Context
+    key: str
+    read: ReadInstance
+    progress: Progress
+    owners: Mapping[str, str]
+    found: dict[str, Finding] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+    figures: dict[str, str] = field(default_factory=dict)
+    """The claim of every figure."""
+    unreadable: list[str] = field(default_factory=list)
+    note: str = ""
 
     def run(self, store: Store, workers: int) -> None:
         """Take what is kept and check the rest."""
         if workers == 1:
             with keeping(store.look, lambda cell, answer: store.add([(cell, answer)])):
-                self._check_all(store, _Here(self._claims, self._context, self._report_within))
+                self._check_all(store, _Here(self.claims, self.context, self._report_within))
             return
         with Processes(workers, store=store.path) as processes:
             self._check_all(store, processes)
 
     def _check_all(self, store: Store, executor: Executor) -> None:
-        cells = [*self._cells(isinstance(executor, Processes))]
         try:
             run_cells(
-                cells,
+                [*self._cells(isinstance(executor, Processes))],
                 store,
                 executor,
                 retry=(State.FAILED, State.TIMED_OUT),
-                progress=lambda part, text: self._progress(part, f"{text}{self._note}"),
+                progress=lambda part, text: self.progress(part, f"{text}{self.note}"),
                 take=self._take,
                 believe=believed,
                 what="claims",
             )
         finally:
-            store.forget(self._unreadable)
+            store.forget(self.unreadable)
 
     def _cells(self, travel: bool) -> Iterator[Cell]:
         """Yield the cells of the claims; those that travel to another process hold the claim."""
-        arguments = {"audit": self._key, "mode": self._context.mode, "seed": self._context.seed}
-        for claim in self._claims.values():
+        arguments = {"audit": self.key, "mode": self.context.mode, "seed": self.context.seed}
+        for claim in self.claims.values():
             try:
                 more = {"claim": b64encode(pickle.dumps(claim)).decode()} if travel else {}
             except Exception as error:  # noqa: BLE001 - whatever its parts raise
                 self._fail(claim, str(error), error)
                 continue
-            yield Cell(_key_of_finding(claim, self._key), claim.id, CHECK_APART, arguments | more)
+            yield Cell(_key_of_finding(claim, self.key), claim.id, CHECK_APART, arguments | more)
 
     def forget_others(self, store: Store) -> None:
         """Drop findings of another mode, seed, version or source: they may be out of date."""
         found = store.rows(CHECK_APART)
-        store.forget([row["key"] for row in found if row["arguments"].get("audit") != self._key])
+        store.forget([row["key"] for row in found if row["arguments"].get("audit") != self.key])
 
     def complete(self, store: Store) -> bool:
         """Tell whether all that is kept was wanted; else an audit of more claims can go on from there."""
         return not self.failed and all(row["name"] in self.found for row in store.rows(CHECK_APART))
 
     def _fail(self, claim: Claim, why: str, cause: Exception | None = None) -> None:
-        """Raise an error for a claim of ours; note it for one of others, which stops nothing."""
+        """Raise an error for a claim of ours; note it for one of others."""
         if claim.id not in self.owners:
             raise CheckError(f"{claim.id}: {why}") from cause
         self.failed[claim.id] = why
 
     def _take(self, cell: Cell, answer: Answer) -> None:
         """Keep a finding, as files too."""
-        claim = self._claims[cell.name]
+        claim = self.claims[cell.name]
         if answer.state is not State.DONE:
             self._fail(claim, answer.error)
             return
         try:
-            finding = from_dict(answer.result, self._read)
+            finding = from_dict(answer.result, self.read)
         except Exception as error:  # noqa: BLE001 - whatever the class of a counterexample does
-            self._unreadable.append(cell.key)
+            self.unreadable.append(cell.key)
             self._fail(claim, traceback.format_exc(), error)
             return
         for figure in finding.figures:
-            owner = self._figures.setdefault(figure.name, claim.id)
+            owner = self.figures.setdefault(figure.name, claim.id)
             if owner in self.owners and claim.id not in self.owners:  # then it is not ours that is at fault
                 self.failed[owner] = f"{claim.id} has a figure named {figure.name!r} too"
-                self._figures[figure.name] = claim.id
+                self.figures[figure.name] = claim.id
                 del self.found[owner]
             elif owner != claim.id:
                 self._fail(claim, f"{owner} has a figure named {figure.name!r} too")
                 return
-        write_files(self._out, claim, finding, self._context)
+        write_files(self.out, claim, finding, self.context)
         self.found[claim.id] = finding
-        self._note = f"; {claim.id}: {finding.verdict.value}"
+        self.note = f"; {claim.id}: {finding.verdict.value}"
 
     def _report_within(self, fraction: float) -> None:
-        done, total = len(self.found) + len(self.failed), len(self._claims)
-        self._progress((done + fraction) / total, f"{done} of {total} {things(total, 'claims')}{self._note}")
+        done, total = len(self.found) + len(self.failed), len(self.claims)
+        self.progress((done + fraction) / total, f"{done} of {total} {things(total, 'claims')}{self.note}")
 
 
 class _Here:

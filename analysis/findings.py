@@ -25,13 +25,7 @@ ReadInstance = Callable[[Mapping[str, Any]], Instance]
 
 
 def check_id(claim: Claim) -> None:
-    """Refuse an id that cannot name files.
-
-    Raises
-    ------
-    InputError
-        Naming the id.
-    """
+    """Refuse an id that cannot name files."""
     if not re.fullmatch(f"{NAME}/{NAME}", claim.id):
         raise InputError(f"claim: {claim.id!r} is not of the form problem/name")
 
@@ -56,10 +50,7 @@ def counterexample_file(claim: Claim) -> Path:
 def to_dict(finding: Finding) -> dict[str, Any]:
     """Return the finding in the form of JSON, from which :func:`from_dict` makes it again.
 
-    Raises
-    ------
-    TypeError
-        If a number or a cell of a table is no text, number, truth value or None.
+    A TypeError says that a number or a cell of a table is no text, number, truth value or None.
     """
     return {
         "verdict": finding.verdict.value,
@@ -67,12 +58,8 @@ def to_dict(finding: Finding) -> dict[str, Any]:
         **{name: getattr(finding, name) for name in TEXTS},
         "numbers": {name: _plain(value) for name, value in finding.numbers.items()},
         "tables": [
-            {
-                "title": table.title,
-                "columns": list(table.columns),
-                "rows": [[_plain(cell) for cell in row] for row in table.rows],
-            }
-            for table in finding.tables
+            vars(one) | {"columns": list(one.columns), "rows": [[*map(_plain, row)] for row in one.rows]}
+            for one in finding.tables
         ],
         "figures": [vars(figure) for figure in finding.figures],
         "counterexample": None if finding.counterexample is None else finding.counterexample.to_dict(),
@@ -89,16 +76,12 @@ def _plain(value: Any) -> Any:
 
 def from_dict(data: Mapping[str, Any], read: ReadInstance) -> Finding:
     """Make a finding from what :func:`to_dict` returned; ``read`` makes its counterexample."""
-    tables = (
-        Table(table["title"], tuple(table["columns"]), tuple(map(tuple, table["rows"])))
-        for table in data["tables"]
-    )
     example = data["counterexample"]
     return Finding(
         Verdict(data["verdict"]),
         data["headline"],
         dict(data["numbers"]),
-        tuple(tables),
+        tuple(Table(t["title"], tuple(t["columns"]), tuple(map(tuple, t["rows"]))) for t in data["tables"]),
         tuple(Figure(**figure) for figure in data["figures"]),
         None if example is None else read(example),
         data["small"],
@@ -107,13 +90,7 @@ def from_dict(data: Mapping[str, Any], read: ReadInstance) -> Finding:
 
 
 def write_files(out: Path, claim: Claim, finding: Finding, context: Context) -> None:
-    """Write a finding, its figures and its counterexample into the folder of the audit.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be written.
-    """
+    """Write a finding, its figures and its counterexample into the folder of the audit."""
     for figure in finding.figures:
         _write(out / figure_file(figure), figure.svg + "\n")
     example = out / counterexample_file(claim)
@@ -127,24 +104,20 @@ def write_files(out: Path, claim: Claim, finding: Finding, context: Context) -> 
 
 
 def _described(claim: Claim, finding: Finding, context: Context) -> dict[str, Any]:
-    data = to_dict(finding)
-    data["figures"] = [
+    """Return what stands in the file of a finding, which names other files instead of holding them."""
+    example = None if finding.counterexample is None else counterexample_file(claim).as_posix()
+    figures = [
         {"name": figure.name, "caption": figure.caption, "file": figure_file(figure).as_posix()}
         for figure in finding.figures
     ]
-    data["counterexample"] = None if finding.counterexample is None else counterexample_file(claim).as_posix()
     return {
         "claim": claim.id,
-        "where": claim.where,
-        "says": claim.says,
-        "how": claim.how,
-        "ours": claim.ours,
-        "choices": list(claim.choices),
+        **{name: getattr(claim, name) for name in ("where", "says", "how", "ours", "choices")},
         "expected": claim.expected.value,
         "mode": context.mode,
         "seed": context.seed,
         "command": command(claim, context),
-        **data,
+        **(to_dict(finding) | {"figures": figures, "counterexample": example}),
     }
 
 

@@ -7,7 +7,7 @@ part of the problem is missing that it would need, the verdict is open, and the 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 from ..models.base import ClairvoyantError, Instance, things
 from ..online.play import Replay, Run, play
 from ..oracles.base import Optimum, OracleEntry, OracleError
-from .claim import PARAGRAPH, Context, Finding, Table, Verdict
+from .claim import PARAGRAPH, Context, Finding, Table, Verdict, finding, table
 from .statistics import Interval, mean_interval
 
 SLACK = 1e-9
@@ -40,6 +40,12 @@ class _Found:
     left_open: list[str] = field(default_factory=list)
     counterexample: Instance | None = None
 
+    @classmethod
+    def on(cls, instances: Collection[str]) -> _Found:
+        """Begin; without instances something is missing."""
+        why = "there are no instances: the problem has neither `generate` nor `kit`"
+        return cls(missing=[] if instances else [why])
+
     def fault(self, text: str, instance: Instance | None = None) -> None:
         """Note what contradicts the statement, and keep the first instance on which it does."""
         self.faults.append(text)
@@ -47,19 +53,16 @@ class _Found:
 
     def finding(self, holds: str, tables: Sequence[Table], remark: str = "", **numbers: int) -> Finding:
         """Return the finding; ``holds`` is the headline where nothing is open."""
-        texts, verdict, headline = {"remark": remark}, Verdict.HOLDS, holds
+        verdict, headline, proof = Verdict.HOLDS, holds, ""
         if self.faults:
-            verdict, headline = (
-                Verdict.REFUTED,
-                "This was contradicted; the first contradiction stands below.",
-            )
-            texts["proof"] = _short(self.faults[0])
+            verdict, proof = Verdict.REFUTED, _short(self.faults[0])
+            headline = "This was contradicted; the first contradiction stands below."
         elif self.missing or self.left_open:
             verdict, headline = Verdict.NOT_CHECKABLE, "Open, as something is missing."
-            texts["remark"] = "\n\n".join(map(_short, dict.fromkeys([*self.left_open, *self.missing])))
-        all_numbers: dict[str, Any] = {**numbers, "contradictions": len(self.faults)}
-        small = verdict is Verdict.NOT_CHECKABLE and not self.left_open
-        return Finding(verdict, headline, all_numbers, tuple(tables), (), self.counterexample, small, **texts)
+            remark = "\n\n".join(map(_short, dict.fromkeys([*self.left_open, *self.missing])))
+        more: dict[str, Any] = {"proof": proof, "remark": remark, "counterexample": self.counterexample}
+        more["small"] = verdict is Verdict.NOT_CHECKABLE and not self.left_open
+        return finding(verdict, headline, {**numbers, "contradictions": len(self.faults)}, *tables, **more)
 
 
 def _short(text: str) -> str:
@@ -76,20 +79,9 @@ def consistent(
 ) -> Finding:
     """Check what oracles say: no value beyond its bound, and decisions that earn the value when played.
 
-    Parameters
-    ----------
-    instances
-        What to solve, by name.
-    oracles
-        All that there are, by name.
-    replays
-        For each oracle whose decisions can be played, how they are.
-    context
-        As for every check.
+    ``replays`` tells of each oracle whose decisions can be played how they are.
     """
-    found, rows = _Found(), []
-    if not instances:
-        found.missing.append("there are no instances: the problem has neither `generate` nor `kit`")
+    found, rows = _Found.on(instances), []
     if not oracles:
         found.missing.append("there are no oracles")
     for name, entry in oracles.items():
@@ -102,10 +94,10 @@ def consistent(
                 found.left_open.append(f"{name} on {where}: {_said(error)}")
                 rows.append((name, where, None, None, None))
             context.progress(len(rows) / (len(oracles) * len(instances)))
-    columns = ("oracle", "instance", "value", "bound", "of its decisions, played")
+    heads = "oracle | instance | value | bound | of its decisions, played"
     count = f"{len(instances)} {things(len(instances), 'instances')}"
     holds = f"On {count} all bounds enclose the values, and the decisions earn them when played."
-    return found.finding(holds, [Table("What the oracles say", columns, tuple(rows))], solved=len(rows))
+    return found.finding(holds, [table("What the oracles say", heads, rows)], solved=len(rows))
 
 
 def _asked(
@@ -168,14 +160,8 @@ def contract(
 ) -> Finding:
     """Check that policies keep their contract.
 
-    Parameters
-    ----------
-    policies
-        By name, what runs the checks of a policy and returns for each of them why it fails, or ``None``.
-    unchecked
-        What the checks cannot look at, by the name of the check.
-    context
-        As for every check.
+    What runs the checks of a policy returns for each of them why it fails, or ``None``. ``unchecked`` says by
+    the name of a check what it cannot look at.
     """
     found, rows, ran = _Found(), list[tuple[Any, ...]](), 0
     if not policies:
@@ -188,9 +174,9 @@ def contract(
             found.fault(why)
         rows.append((name, len(results) - len(failed), len(failed), ", ".join(failed) or "none"))
         context.progress(len(rows) / len(policies))
-    tables = [Table("Checks of the contract", ("policy", "passed", "failed", "which fail"), tuple(rows))]
+    tables = [table("Checks of the contract", "policy | passed | failed | which fail", rows)]
     if unchecked:
-        tables.append(Table("Not all is looked at", ("check", "why"), tuple(unchecked.items())))
+        tables.append(table("Not all is looked at", "check | why", unchecked.items()))
     found.missing += [f"{one}: {why}" for one, why in unchecked.items() if one in BLIND]
     count = "one policy" if len(policies) == 1 else f"{len(policies)} policies"
     limits = f"These cannot look at everything: {', '.join(unchecked)}." if unchecked else ""
@@ -207,26 +193,12 @@ def within_bound(
 ) -> Finding:
     """Check that no policy does better than the bound, and say by how much each falls short of the optimum.
 
-    Parameters
-    ----------
-    instances
-        What to play, by name.
-    solve
-        The oracle that policies are compared with.
-    policies
-        What makes each policy, by name.
-    ratio
-        The interval of optimum / total (total / optimum where less is better), if policies are compared so.
-    ceiling
-        Whether the bound of the oracle is one for all policies.
-    context
-        As for every check.
+    ``ratio`` returns the interval of optimum / total (total / optimum where less is better), if policies are
+    compared so; ``ceiling`` tells whether the bound of the oracle is one for all policies.
     """
-    found, optima = _Found(), dict[str, Optimum]()
+    found, optima = _Found.on(instances), dict[str, Optimum]()
     if not ceiling:
         found.missing.append("it is not said that the bound is one for all policies: `target.ceiling`")
-    if not instances:
-        found.missing.append("there are no instances: the problem has neither `generate` nor `kit`")
     for where, instance in instances.items():
         try:
             optima[where] = solve(instance)
@@ -244,12 +216,12 @@ def within_bound(
         played += len(scores)
         context.progress(0.5 + len(rows) / (2 * len(policies)))
     what = "ratio" if ratio is not None else "regret"
-    columns = ("policy", "runs", f"{what} at least", f"{what} at most", "95 % from", "95 % to")
+    heads = f"policy | runs | {what} at least | {what} at most | 95 % from | 95 % to"
     title = (
         f"Mean {what}. Against value and bound of the oracle; the interval is that of the mean over instances"
     )
     holds = f"No policy passes the bound in {played} {things(played, 'runs')}."
-    return found.finding(holds, [Table(title, columns, tuple(rows))], runs=played)
+    return found.finding(holds, [table(title, heads, rows)], runs=played)
 
 
 def _scores(
@@ -292,12 +264,8 @@ def _row(scores: Sequence[tuple[float, float]]) -> tuple[float | None, ...]:
     """Return the means of the lower and the upper ends, and from where to where these are uncertain."""
     if not scores:
         return None, None, None, None
-    low, high = (_interval([score[end] for score in scores]) for end in (0, 1))
+    low, high = (
+        mean_interval(ends) if all(map(math.isfinite, ends)) else Interval(math.inf, math.nan, math.nan)
+        for ends in zip(*scores, strict=True)
+    )
     return low.mean, high.mean, low.low, high.high
-
-
-def _interval(samples: Sequence[float]) -> Interval:
-    """Return the interval of the mean; an infinite one has no ends."""
-    if all(map(math.isfinite, samples)):
-        return mean_interval(samples)
-    return Interval(math.inf, math.nan, math.nan)

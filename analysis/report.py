@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..models.base import make_folder, write_whole
-from .claim import Claim, Context, Figure, Finding, Table, Verdict
+from .claim import Claim, Context, Figure, Finding, Table, Verdict, table
 from .findings import command, counterexample_file, figure_file
 from .plots import prefix_ids
 
@@ -71,26 +71,8 @@ def write_report(
 ) -> Path:
     """Write ``index.html`` into the folder of an audit and return its path.
 
-    Parameters
-    ----------
-    out
-        The folder that :func:`~clairvoyant.analysis.audit.run_audit` wrote into: the page links to the
-        figures and counterexamples there.
-    findings
-        The result of :func:`~clairvoyant.analysis.audit.run_audit`.
-    mode, seed
-        Its mode and seed.
-    facts
-        Facts about the instances, with their origin.
-    policies, oracles
-        What to list.
-    failed
-        Claims that have no finding, and why.
-
-    Raises
-    ------
-    InputError
-        If the page cannot be written.
+    The page links to the figures and counterexamples that the audit of this mode and seed wrote there. It
+    begins with facts about the instances, lists policies and oracles, and says why claims have no finding.
     """
     make_folder(out)
     context = Context(mode, seed)
@@ -125,29 +107,28 @@ def write_report(
 
 def policy_table(policies: Sequence[PolicyRow]) -> Table:
     """Return the observations before a decision, the guarantee and the settings of each policy."""
-    rows = tuple(
+    rows = (
         (
             row.name,
             row.problem,
             ", ".join(row.sees) or "nothing",
             "yes" if row.randomised else "no",
             "always" if row.feasible else "not always",
-            _guarantee(row.guarantee, row.proven),
-            ", ".join(f"{name}={_setting(value)}" for name, value in row.settings.items()) or "none",
+            f"{row.guarantee} ({row.proven})" if row.proven else row.guarantee,
+            ", ".join(map(_setting, row.settings.items())) or "none",
             row.summary,
         )
         for row in policies
     )
-    columns = (
-        *("policy", "problem", "observes before deciding", "randomised", "feasible"),
-        *("guarantee (where proven)", "settings and defaults", "description"),
+    heads = (
+        "policy | problem | observes before deciding | randomised | feasible | guarantee (where proven) | "
     )
-    return Table("Policies", columns, rows)
+    return table("Policies", f"{heads}settings and defaults | description", rows)
 
 
 def oracle_table(oracles: Mapping[str, OracleEntry]) -> Table:
     """Return the problem, the guarantee and the settings of each oracle."""
-    rows = tuple(
+    rows = (
         (
             name,
             entry.problem,
@@ -159,24 +140,18 @@ def oracle_table(oracles: Mapping[str, OracleEntry]) -> Table:
         )
         for name, entry in oracles.items()
     )
-    columns = (
-        *("oracle", "problem", "observes", "computes", "guarantee of the bound"),
-        *("methods, the default first", "settings and defaults"),
-    )
-    return Table("Oracles", columns, rows)
+    heads = "oracle | problem | observes | computes | guarantee of the bound | methods, the default first | "
+    return table("Oracles", f"{heads}settings and defaults", rows)
 
 
-def _guarantee(guarantee: str, proven: str) -> str:
-    return f"{guarantee} ({proven})" if proven else guarantee
-
-
-def _setting(value: Any) -> str:
-    return str(value) if isinstance(value, (str, int, float, bool)) or value is None else "..."
+def _setting(named: tuple[str, Any]) -> str:
+    name, value = named
+    return f"{name}={value if isinstance(value, (str, int, float, bool)) or value is None else '...'}"
 
 
 def _options(function: Callable[..., Any]) -> list[str]:
     return [
-        f"{name}={_setting(parameter.default)}"
+        _setting((name, parameter.default))
         for name, parameter in inspect.signature(function).parameters.items()
         if parameter.kind is parameter.KEYWORD_ONLY and name not in ("progress", "method")
     ]
