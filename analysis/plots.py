@@ -50,17 +50,21 @@ DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 1)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 HATCHES = ("", "///", "\\\\\\", "xxx", "---", "+++", "|||", "")
 
-POLICIES = (
-    "ogasched drf fairness binpacking spreading ogasched-table-1 perturbed-leader ogasched-printed",
-    "esdp hswf lcf lwtf cucb thompson escb greedy esdp-printed esdp-gang esdp-g-ln-t",
-    "oasis drf fifo rrh dorm oasis-printed",
-    (
-        "das fifo-firstfit fifo-loadbalance drf-firstfit drf-loadbalance tetris fifo-consolidate "
-        "sjf-consolidate dl2 rifling da da-mc da-rwgp clone-ppo da-mc-capacity da-mc-estimates "
-        "sjf-estimate-consolidate mosa malo untrained"
-    ),
-)
-"""Policies that figures show together, and settings of them; the place among them is the look."""
+POLICIES = """
+ogasched=ogasched-constant drf fairness binpacking spreading ogasched-table-1
+perturbed-leader ogasched-printed
+
+esdp hswf lcf lwtf cucb thompson escb greedy esdp-printed esdp-gang esdp-g-ln-t
+
+oasis drf fifo rrh dorm oasis-printed
+
+das fifo-firstfit fifo-loadbalance drf-firstfit drf-loadbalance tetris fifo-consolidate
+sjf-consolidate dl2 rifling da da-mc da-rwgp clone-ppo=clone-then-ppo da-mc-capacity
+da-mc-estimates sjf-estimate-consolidate mosa malo untrained
+"""
+"""Policies, and settings of them, in paragraphs of those that figures show together.
+
+The place in a paragraph is the look; "=" joins names of one policy."""
 
 WIDTH = 4.9
 """Inches; on a phone of 360 pixels the text is then about 10 pixels high."""
@@ -82,7 +86,12 @@ def _look(number: int) -> Look:
     return Look(PALETTE[number % many], (number + number // many) % many)
 
 
-_known = {name: _look(place) for names in POLICIES for place, name in enumerate(names.split())}
+_known = {
+    name: _look(place)
+    for together in POLICIES.split("\n\n")
+    for place, names in enumerate(together.split())
+    for name in names.split("=")
+}
 _shown: WeakKeyDictionary[Any, dict[str, Look]] = WeakKeyDictionary()
 """The looks in every figure, by label."""
 
@@ -166,14 +175,9 @@ def house_style() -> AbstractContextManager[None]:
 
 
 def new_figure(panels: int = 1, *, height: float | Sequence[float] = 3.1) -> tuple[Figure, Any]:
-    """Return a figure in the house style and its axes; several panels stand below each other.
+    """Return a figure in the house style and its axes; several panels, in a tuple, stand below each other.
 
-    Parameters
-    ----------
-    panels
-        Number of panels; with more than one, the axes come as a tuple.
-    height
-        Inches per panel, or of each panel.
+    The height is in inches, of each panel or of all alike.
     """
     from matplotlib.figure import Figure
 
@@ -196,22 +200,11 @@ def plot_bands(
     band: str = "95 % confidence",
     possible: Range = ANY,
 ) -> Axes:
-    """Draw curves with bands; curves differ in colour, dashes and marker.
+    """Draw curves with bands, in addition to what is there; curves differ in colour, dashes and marker.
 
-    A policy looks the same in every figure, and any other name in all panels of one, which share a legend.
-
-    Parameters
-    ----------
-    ax
-        Where to draw; calls add up.
-    x
-        Positions, shape (n,).
-    curves
-        By name: mean, lower end, upper end, each of shape (n,). No band is drawn where its ends are NaN.
-    band
-        The meaning of the bands, for the legend.
-    possible
-        The least and the largest value that there can be: bands end there.
+    A policy looks the same in every figure, and any other name in all panels of one, which share a legend. A
+    curve is a mean, lower and upper ends, each of the shape of ``x``. No band is drawn where ends are NaN,
+    nor beyond the least and the largest ``possible`` value; the legend says what a ``band`` means.
     """
     places = np.asarray(x, dtype=np.float64)
     shaded, looks = False, _looks(ax, curves)
@@ -248,7 +241,6 @@ def _interval(name: str, parts: Curve, shape: tuple[int, ...], possible: Range) 
 
 
 def _explain_bands(ax: Axes, text: str) -> None:
-    """Add an entry to the legend, once."""
     if text not in ax.get_legend_handles_labels()[1]:
         ax.fill_between([], [], color=INK, alpha=0.18, linewidth=0, label=text)
 
@@ -261,21 +253,9 @@ def plot_bars(
     band: str = "95 % confidence",
     possible: Range = ANY,
 ) -> Axes:
-    """Draw horizontal bars with error bars: long names stay readable on a phone.
+    """Draw horizontal bars with error bars as :func:`plot_bands` draws curves, by group from top to bottom.
 
-    Parameters
-    ----------
-    ax
-        Where to draw.
-    groups
-        Names of the groups, from top to bottom.
-    series
-        By name: mean, lower end, upper end, each with one entry per group. No error bar is drawn where the
-        ends are NaN. Bars of several series differ in colour and hatching.
-    band
-        The meaning of the error bars, for the legend.
-    possible
-        The least and the largest value that there can be: error bars end there.
+    Long names stay readable on a phone. Bars of several series differ in colour and hatching.
     """
     looks = _looks(ax, series)
     thick = 0.8 / max(1, len(series))
@@ -309,18 +289,9 @@ def _filled(look: Look) -> dict[str, Any]:
 def plot_gantt(ax: Axes, rows: Sequence[str], counts: npt.ArrayLike, kinds: Sequence[str], unit: str) -> Axes:
     """Draw when each row is busy and with how many: the bar of a slot is as high as its count.
 
-    Parameters
-    ----------
-    ax
-        Where to draw; 0.17 inches of height per row keep the names apart.
-    rows
-        Names of the rows, from top to bottom.
-    counts
-        How many in each slot, from slot 1 on, >= 0, shape (rows, slots).
-    kinds
-        The kind of each row; kinds differ in colour and hatching.
-    unit
-        The counted quantity; it stands above the panel, with the full height of a row.
+    Counts are >= 0, from slot 1 on, shape (rows, slots); rows stand from top to bottom, of which 0.17 inches
+    of height keep the names apart. Their kinds differ in colour and hatching. The counted quantity stands
+    above the panel, with the full height of a row.
     """
     from matplotlib.collections import PolyCollection
 
@@ -443,12 +414,24 @@ def power_of_ten(value: float) -> str:
     if 1e-3 <= value < 1e4:
         return f"{value:g}"
     factor, exponent = f"{value:.3e}".split("e")
-    raised = str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    raised = superscript(int(exponent))
     return f"10{raised}" if float(factor) == 1.0 else f"{float(factor):g}×10{raised}"
 
 
+def superscript(number: int) -> str:
+    """Return a number as an exponent."""
+    return str(number).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+
+
 _SIZE = re.compile(r'<svg [^>]*?viewBox="0 0 ([\d.]+) ([\d.]+)"[^>]*>')
-_FONTS = re.compile(r"font-family: [^;\"]*")
+_REPLACED = {
+    r"\s*<metadata>.*?</metadata>": "",
+    r"\s*<defs>\s*<style.*?</style>\s*</defs>": "",
+    r"\s*<!--.*?-->": "",
+    "xlink:href": "href",
+    r"font-family: [^;\"]*": "font-family: inherit",
+    rf"({INK}|#000000)\b": "currentColor",
+}
 
 
 def _for_a_page(text: str) -> str:
@@ -457,19 +440,13 @@ def _for_a_page(text: str) -> str:
     if size is None:
         raise ValueError("matplotlib's SVG has no viewBox")
     body = text[size.end() :]
-    body = re.sub(r"\s*<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
-    body = re.sub(r"\s*<defs>\s*<style.*?</style>\s*</defs>", "", body, count=1, flags=re.DOTALL)
-    body = re.sub(r"\s*<!--.*?-->", "", body, flags=re.DOTALL)
-    body = body.replace("xlink:href", "href")
-    body = _FONTS.sub("font-family: inherit", body)
-    body = re.sub(rf"({INK}|#000000)\b", "currentColor", body)
+    for what, instead in _REPLACED.items():
+        body = re.sub(what, instead, body, flags=re.DOTALL)
     used = set(re.findall(r'(?:href="|url\()#([^")]+)', body))
     body = re.sub(r' id="([^"]+)"', lambda match: match[0] if match[1] in used else "", body)
     body = re.sub(r"\n\s*", "\n", body)
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size[1]} {size[2]}" width="100%" '
-        'fill="currentColor" stroke-linejoin="round" font-family="system-ui, sans-serif">'
-    )
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size[1]} {size[2]}" width="100%" '
+    head += 'fill="currentColor" stroke-linejoin="round" font-family="system-ui, sans-serif">'
     return prefix_ids(head + body, "f" + hashlib.sha256(body.encode()).hexdigest()[:10])
 
 

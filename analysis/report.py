@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ..models.base import make_folder, write_whole
 from .claim import Claim, Context, Figure, Finding, Table, Verdict, table
 from .findings import command, counterexample_file, figure_file
-from .plots import prefix_ids
+from .plots import prefix_ids, superscript
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -120,10 +120,9 @@ def policy_table(policies: Sequence[PolicyRow]) -> Table:
         )
         for row in policies
     )
-    heads = (
-        "policy | problem | observes before deciding | randomised | feasible | guarantee (where proven) | "
-    )
-    return table("Policies", f"{heads}settings and defaults | description", rows)
+    heads = "policy | problem | observes before deciding | randomised | feasible"
+    heads += " | guarantee (where proven) | settings and defaults | description"
+    return table("Policies", heads, rows)
 
 
 def oracle_table(oracles: Mapping[str, OracleEntry]) -> Table:
@@ -221,10 +220,7 @@ def _short(value: float) -> str:
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
     mantissa, _, exponent = f"{value:.6g}".replace("-", "−").partition("e")
-    if not exponent:
-        return mantissa
-    raised = str(int(exponent.replace("−", "-"))).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    return f"{mantissa}×10{raised}"
+    return f"{mantissa}×10{superscript(int(exponent.replace('−', '-')))}" if exponent else mantissa
 
 
 def file_size(size: int) -> str:

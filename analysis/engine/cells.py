@@ -176,10 +176,7 @@ def source_of(layers: tuple[str, ...], rooms: tuple[str, ...] | None = None) -> 
 
 def hash_of(files: Iterable[Path], root: Path) -> str:
     """Return a hash of the names, below ``root``, and the bytes of files."""
-    hasher = hashlib.sha256()
-    for path in sorted(files):
-        hasher.update(f"{path.relative_to(root).as_posix()}\n{hash_of_file(path)}\n".encode())
-    return hasher.hexdigest()
+    return joined({path.relative_to(root).as_posix(): hash_of_file(path) for path in files})
 
 
 def source_of_module(name: str) -> str:

@@ -79,16 +79,15 @@ def run_of(
     Of the runs of some problems more is measured than their total; the data then hold it as ``measures``.
     """
 
-    def compute() -> tuple[Data, Data]:
+    def compute() -> tuple[Data, Data, bool]:
         run = play(policy, instance, seed, keep_decisions=decisions)
         data = reduce(instance, run)
-        return identity.told_of_run(run, data["measures"] if measures else {}), data
+        return identity.told_of_run(run, data["measures"] if measures else {}), data, True
 
-    if _session.get() is None:
-        return compute()[1]
-    parts = identity.parts_of_run(policy, seed, type(instance), measures)
-    key = identity.key_for(identity.PLAYED, instance.problem, instance.digest(), parts)
-    return _reduced(key, f"{policy.name} on", instance, reduce, compute)
+    def parts() -> Data:
+        return identity.parts_of_run(policy, seed, type(instance), measures)
+
+    return _kept(identity.PLAYED, f"{policy.name} on", instance, parts, compute, reduce)
 
 
 def optimum_of(
@@ -102,71 +101,64 @@ def optimum_of(
 
     What a time limit has ended is not kept: on another day it would be another one.
     """
-    hurried = False
 
-    def compute() -> tuple[Data, Data]:
-        nonlocal hurried
+    def compute() -> tuple[Data, Data, bool]:
         optimum = entry.function(instance, **options)
-        hurried = optimum.why_stopped is WhyStopped.TIME_LIMIT
         told = identity.told_of_optimum(optimum)
-        return told, told if reduce is None else reduce(instance, optimum)
+        data = told if reduce is None else reduce(instance, optimum)
+        return told, data, optimum.why_stopped is not WhyStopped.TIME_LIMIT
 
-    if _session.get() is None:
-        return compute()[1]
-    parts = identity.parts_of_optimum(name, entry.function, options, type(instance))
-    key = identity.key_for(identity.SOLVED, instance.problem, instance.digest(), parts)
-    if reduce is None:
-        return _kept(key, f"{name} of", instance, lambda: compute()[0], lambda: not hurried)
-    return _reduced(key, f"{name} of", instance, reduce, compute, lambda: not hurried)
+    def parts() -> Data:
+        return identity.parts_of_optimum(name, entry.function, options, type(instance))
+
+    return _kept(identity.SOLVED, f"{name} of", instance, parts, compute, reduce)
 
 
 def result_of(function: Callable[..., Data], instance: Instance, *arguments: Any) -> Data:
     """Return what a function finds by models and oracles; JSON can hold its arguments."""
-    if _session.get() is None:
-        return function(instance, *arguments)
-    source = identity.source_for(instance.problem, function, ("models", "oracles"), type(instance))
-    parts = {"arguments": arguments, "source": source, "form": FORM}
+
+    def compute() -> tuple[Data, Data, bool]:
+        data = function(instance, *arguments)
+        return data, data, True
+
+    def parts() -> Data:
+        layers = ("models", "oracles")
+        source = identity.source_for(instance.problem, function, layers, type(instance))
+        return {"arguments": arguments, "source": source, "form": FORM}
+
     kind = f"{function.__module__}:{function.__qualname__}"
-    key = identity.key_for(kind, instance.problem, instance.digest(), parts)
-    return _kept(key, f"{function.__name__.strip('_')} of", instance, lambda: function(instance, *arguments))
-
-
-def _reduced(
-    key: str,
-    what: str,
-    instance: Instance,
-    reduce: Callable[..., Data],
-    compute: Callable[[], tuple[Data, Data]],
-    lasting: Callable[[], bool] = lambda: True,
-) -> Data:
-    """Return what is kept beside that which a sweep keeps under this key; both are kept when computed."""
-
-    def compute_both() -> Data:
-        begin = stopwatch.now()
-        told, data = compute()
-        if lasting() and _looked_up(key) is None:  # else it bears the name of the sweep that has found it
-            _hand(key, what, instance, told, stopwatch.now() - begin)
-        return data
-
-    reduced = key_of(of=key, by=identity.source_of_function(reduce), form=FORM)
-    return _kept(reduced, what, instance, compute_both, lasting)
+    return _kept(kind, f"{function.__name__.strip('_')} of", instance, parts, compute, None)
 
 
 def _kept(
-    key: str,
+    kind: str,
     what: str,
     instance: Instance,
-    compute: Callable[[], Data],
-    lasting: Callable[[], bool] = lambda: True,
+    parts: Callable[[], Data],
+    compute: Callable[[], tuple[Data, Data, bool]],
+    reduce: Callable[..., Data] | None,
 ) -> Data:
-    """Return data by their key, from the store if they are there, else computed and, if lasting, kept."""
-    found = _looked_up(key)
+    """Return data from the store if they are there; else they are computed and, if lasting, kept.
+
+    What is computed is that which a sweep keeps under the key of the parts, data, and whether they last. Data
+    that are reduced have a key of their own, and are kept beside the other.
+    """
+    if _session.get() is None:
+        return compute()[1]
+    key = identity.key_for(kind, instance.problem, instance.digest(), parts())
+    by = "" if reduce is None else identity.source_of_function(reduce)
+    own = key if reduce is None else key_of(of=key, by=by, form=FORM)
+    found = _looked_up(own)
     if found is not None:
         return found
     begin = stopwatch.now()
-    data = compute()
-    if lasting():
-        _hand(key, what, instance, data, stopwatch.now() - begin)
+    told, data, lasting = compute()
+    seconds = stopwatch.now() - begin
+    # Unless it is there, under the name that a sweep gave it.
+    if lasting and own != key and _looked_up(key) is None:
+        _hand(key, what, instance, told, seconds)
+    if lasting:
+        _hand(own, what, instance, data, seconds)
     return data
 
 

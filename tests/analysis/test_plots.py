@@ -273,6 +273,7 @@ def test_a_policy_looks_the_same_whatever_else_a_figure_shows() -> None:
     assert alone["oracle"].colour == INK
     assert {alone[name] for name in ("ESDP", "OASiS")} == {(PALETTE[0], 0)}
     assert candidates("esdp-printed") == candidates("ESDP (printed)")
+    assert candidates("ogasched") == candidates("OGASched (constant)")
 
 
 def test_settings_of_a_policy_share_its_colour_and_differ_in_the_marker() -> None:
