@@ -87,16 +87,12 @@ def run_audit(
     ----------
     problems, claims
         Only claims of these problems, and only these claims, by id.
-    mode
-        "quick", "default" or "full".
+    mode, seed
+        "quick", "default" or "full"; what decides everything random.
     out
         Folder for the findings; made unless it is there.
-    seed
-        Decides everything random.
     workers
         Processes; by default one per core. With 1, the checks run in this one.
-    progress
-        Called with the fraction done and a text.
     catalogue
         Where claims are chosen from. Their checks must be functions that a new process can import, unless
         there is one worker.
@@ -219,7 +215,8 @@ class _Audit:
         """Take what is kept and check the rest."""
         if workers == 1:
             with keeping(store.look, lambda cell, answer: store.add([(cell, answer)])):
-                self._check_all(store, _Here(self.claims, self.context, self._report_within))
+                here = replace(self.context, progress=self._report_within)
+                self._check_all(store, _Here(self.claims, here))
             return
         with Processes(workers, store=store.path) as processes:
             self._check_all(store, processes)
@@ -295,21 +292,20 @@ class _Audit:
         self.progress((done + fraction) / total, f"{done} of {total} {things(total, 'claims')}{self.note}")
 
 
+@dataclass
 class _Here:
     """Checks in this process, one after the other."""
 
-    def __init__(
-        self, claims: Mapping[str, Claim], context: Context, report: Callable[[float], None]
-    ) -> None:
-        self._claims, self._context = claims, replace(context, progress=report)
-        self.limits = Limits()
-        self.fractions: dict[str, float] = {}
+    claims: Mapping[str, Claim]
+    context: Context
+    limits: Limits = field(default_factory=Limits)
+    fractions: dict[str, float] = field(default_factory=dict)
 
     def run(self, cells: Iterable[Cell]) -> Iterator[list[tuple[Cell, Answer]]]:
         """Yield every cell with its answer."""
         for cell in cells:
             try:
-                found = self._claims[cell.name].find(self._context)
+                found = self.claims[cell.name].find(self.context)
                 answer = Answer(State.DONE, signed(cell.key, to_dict(found)))
             except (Exception, SystemExit):  # noqa: BLE001 - reported as that of a process is
                 answer = Answer(State.FAILED, None, traceback.format_exc())

@@ -76,14 +76,10 @@ class Finding:
 
     Attributes
     ----------
-    verdict
-        The verdict.
     headline
         What was found, in one plain sentence of at most :data:`HEADLINE` words for a reader of the paper.
     numbers
         The figures behind the verdict, by name (with unit where there is one).
-    tables, figures
-        Results to look at.
     counterexample
         Where the statement fails on an instance: the smallest such instance known.
     small
@@ -142,16 +138,9 @@ def finding(
 
 @dataclass(frozen=True)
 class Context:
-    """The mode, seed and progress callback of a check.
+    """The mode and the seed of a check, and what it tells the fraction of it that is done.
 
-    Attributes
-    ----------
-    mode
-        "quick" (a smoke test), "default" (minutes) or "full" (the paper's sizes).
-    seed
-        Seed of everything random.
-    progress
-        Called with the fraction of this check that is done.
+    The mode is "quick" (a smoke test), "default" (minutes) or "full" (the paper's sizes).
     """
 
     mode: str = "default"
@@ -185,14 +174,10 @@ class Claim:
         "problem/name"; also names the files of its results.
     where
         Where it stands in the paper.
-    says
-        The statement, in our words.
-    how
-        How it is checked.
+    says, how
+        The statement, in our words, and how it is checked.
     expected
         The verdict we stand for; the audit fails if a run finds another.
-    check
-        The check itself.
     extra
         The extra of :data:`EXTRAS` that the check needs, if any. Where it is not installed, the audit says so
         instead of checking.

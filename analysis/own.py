@@ -110,7 +110,7 @@ def _asked(
     except OracleError as error:
         found.fault(f"{what}: {error}", instance)
         return name, where, None, None, None
-    sign, total = _sign(instance), None
+    sign, total = -1.0 if instance.minimised else 1.0, None
     if replay is not None:
         total = _played(found, what, list(replay(instance, optimum.decision)), optimum, instance)
     if optimum.minimised != instance.minimised:
@@ -143,10 +143,6 @@ def _said(error: Exception) -> str:
     """Return what an error in the code of others says, with its kind unless it is one of ours."""
     kind = "" if isinstance(error, ClairvoyantError) else f"{type(error).__name__}: "
     return " ".join(f"{kind}{error}".split())
-
-
-def _sign(instance: Instance) -> float:
-    return -1.0 if instance.minimised else 1.0
 
 
 def _slack(run: Run, value: float) -> float:
@@ -245,7 +241,7 @@ def _scores(
         except Exception as error:  # noqa: BLE001 - whatever a policy of others does is told
             found.left_open.append(f"{name} on {where}: {type(error).__name__}: {error}")
             continue
-        sign, bound = _sign(instance), optimum.bound
+        sign, bound = -1.0 if instance.minimised else 1.0, optimum.bound
         if run.infeasible:
             found.missing.append(f"{name} on {where}: infeasible decisions, which may pass any bound")
         beyond = bound is not None and sign * (run.total - bound) > _slack(run, bound)

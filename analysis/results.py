@@ -38,8 +38,6 @@ def plot_results(
         What :func:`clairvoyant.results` or :func:`clairvoyant.sweep` returns, of one problem.
     x
         The column of numbers to draw over, such as "option.rho".
-    ax
-        Where to draw; a new figure by default.
     policies
         Which to draw, in this order; all by default.
     bands

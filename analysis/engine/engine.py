@@ -22,19 +22,16 @@ class Executor(Protocol):
     @property
     def limits(self) -> Limits:
         """What a cell may take."""
-        ...
 
     @property
     def fractions(self) -> Mapping[str, float]:
         """How far the cells are that are being run, by key, as far as that is known."""
-        ...
 
     def run(self, cells: Iterable[Cell]) -> Iterator[list[tuple[Cell, Answer]]]:
         """Yield what became of cells as they end; now and then nothing, so that progress can be told.
 
         What cells have found on their way comes as cells of other keys.
         """
-        ...
 
 
 class Interrupted(KeyboardInterrupt):
@@ -45,14 +42,6 @@ class Interrupted(KeyboardInterrupt):
             f"saved: {saved} of {total} {things(total, what)}; the same command goes on from there"
         )
         self.saved, self.total = saved, total
-
-
-def distinct(cells: Iterable[Cell]) -> dict[str, Cell]:
-    """Return cells by key, each once, in their order."""
-    found: dict[str, Cell] = {}
-    for cell in cells:
-        found.setdefault(cell.key, cell)
-    return found
 
 
 def run_cells(
@@ -91,7 +80,9 @@ def run_cells(
     InputError, EngineError
         If the store cannot be written; if cells cannot be run at all, which says how much is kept, too.
     """
-    wanted, limits = distinct(cells), executor.limits
+    wanted, limits = dict[str, Cell](), executor.limits
+    for cell in cells:
+        wanted.setdefault(cell.key, cell)
     known = store.known(wanted)
     found = {key: old for key, old in known.items() if stands(old, retry, limits) and believe(key, old)}
     tell = _Teller(len(wanted), found.values(), what, progress or (lambda _fraction, _text: None))
@@ -139,9 +130,8 @@ class _Teller:
         text = f"{done} of {self._total} {things(self._total, self._what)}"
         if self._before:
             text += f", {self._before} of them taken from the store"
-        text += "".join(
-            f", {count} {state.value}" for state, count in self._states.items() if state is not State.DONE
-        )
+        others = [(state, count) for state, count in self._states.items() if state is not State.DONE]
+        text += "".join(f", {count} {state.value}" for state, count in others)
         new = done - self._before + part
         if new > 0 and done < self._total:
             left = (stopwatch.now() - self._begin) / new * (self._total - done - part)

@@ -319,7 +319,7 @@ class _Journal(Store):
         with ExitStack() as opened:
             _mark(self._mark)
             opened.callback(self._mark.unlink, missing_ok=True)
-            self._rows = {row["key"]: row for row in _lines(path)}
+            self._rows = _journal(path)
             self._use = max((row["used"] for row in self._rows.values()), default=0) + 1
             self._begin()
             opened.pop_all()
@@ -344,15 +344,15 @@ class _Journal(Store):
         self._begin()
 
     def rows(self, function: str | None = None) -> Iterator[dict[str, Any]]:
-        rows = [self._rows[key] for key in sorted(self._rows)]
-        return iter([row for row in rows if function in {None, row["function"]}])
+        rows = sorted(self._rows.items())
+        return iter([row for _, row in rows if function in {None, row["function"]}])
 
     def close(self) -> None:
         self._file.close()
         self._mark.unlink(missing_ok=True)
 
     def _append(self, rows: Sequence[dict[str, Any]]) -> None:
-        data, end = b"".join(map(_line, rows)), self.path.stat().st_size
+        data, end = _lines(rows), self.path.stat().st_size
         with _undone(self.path, lambda: os.truncate(self.path, end)):  # what is torn is passed over, too
             while data:
                 data = data[self._file.write(data) :]
@@ -364,7 +364,7 @@ class _Journal(Store):
         part = self.path.with_name(f".{self.path.name}.new")
         with _undone(self.path, part.unlink):
             with part.open("wb") as stream:
-                stream.writelines(map(_line, self._rows.values()))
+                stream.write(_lines(self._rows.values()))
                 stream.flush()
                 os.fsync(stream.fileno())
             part.replace(self.path)
@@ -406,31 +406,26 @@ def _mark(path: Path) -> None:
 def _runs(process: int) -> bool:
     try:
         os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
+    except OSError as error:
+        return not isinstance(error, ProcessLookupError)
     return True
 
 
-def _line(row: Mapping[str, Any]) -> bytes:
-    return json.dumps(row).encode() + b"\n"
-
-
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a journal; a last line that a crash has torn is passed over, any other is refused."""
-    if not path.exists():
-        return
+def _journal(path: Path) -> dict[str, dict[str, Any]]:
+    """Return the rows of a journal; a last line that a crash has torn is passed over, others are refused."""
+    rows = {}
     try:
-        lines = path.read_bytes().split(b"\n")
+        lines = path.read_bytes().split(b"\n") if path.exists() else []
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {reason(error)}") from error
     for number, line in enumerate(lines[:-1], start=1):
         try:
             row = dict(json.loads(line))
-            yield _checked({"computed": row.get("used"), "exceeded": {}} | row)  # in format 1 there are none
+            row = _checked({"computed": row.get("used"), "exceeded": {}} | row)  # in format 1 there are none
         except (TypeError, ValueError, RecursionError) as error:
             raise InputError(f"{path}: line {number} is damaged ({error}); delete the file") from error
+        rows[row["key"]] = row
+    return rows
 
 
 def place_of(path: Path) -> Path | None:
@@ -454,8 +449,7 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
         raise InputError(f"{path}: cannot be read: there is no such file")
     _refuse_devices(place)
     if place.suffix == JOURNAL:
-        rows = {row["key"]: row for row in _lines(place)}
-        return [rows[key] for key in sorted(rows)]
+        return [row for _, row in sorted(_journal(place).items())]
     try:
         file = _connect(path, "ro")
     except InputError:
@@ -474,7 +468,7 @@ def looking(path: Path) -> Iterator[Callable[[str], Answer | None]]:
     Of lines of JSON those are known that were there first. An InputError says that a result is damaged.
     """
     if path.suffix == JOURNAL:
-        rows = cache(lambda: {row["key"]: row for row in _lines(path)})
+        rows = cache(lambda: _journal(path))
         yield lambda key: answer_of(rows()[key]) if key in rows() else None
         return
 
@@ -503,6 +497,10 @@ def _row(cell: Cell, answer: Answer, use: int) -> dict[str, Any]:
         "computed": use,
         "exceeded": dict(answer.exceeded),
     }
+
+
+def _lines(rows: Iterable[Mapping[str, Any]]) -> bytes:
+    return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
 
 
 def printable(text: str) -> str:
