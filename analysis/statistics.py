@@ -41,12 +41,7 @@ class Interval(NamedTuple):
 def mean_band(samples: Samples, axis: int = 0, confidence: float = 0.95) -> Band:
     """Return the mean over seeds, which run along an axis, and its Student t interval, point by point.
 
-    It covers the mean with this confidence, if the samples are normal.
-
-    Raises
-    ------
-    InputError
-        If there is no sample, one is not finite, or the confidence is not between 0 and 1.
+    It covers the mean with this confidence, if the samples are normal; these are finite, and at least one.
     """
     from scipy import stats
 
@@ -123,12 +118,8 @@ def holm(p: Sequence[float]) -> list[float]:
 def growth_exponent(x: Samples, y_samples: Samples, confidence: float = 0.95) -> Interval:
     """Return the exponent a of y ~ x^a: the least-squares slope of log y over log x, seed by seed.
 
-    The measurements have shape (seeds, sizes), or (sizes,) for one seed; there are two different sizes.
-
-    Raises
-    ------
-    InputError
-        For numbers that are not positive (a logarithm is not defined), or shapes that do not fit.
+    The measurements have shape (seeds, sizes), or (sizes,) for one seed; they and the sizes, of which two
+    differ, are positive.
     """
     sizes = _positive("x", x)
     measured = np.atleast_2d(_positive("y_samples", y_samples))
@@ -179,13 +170,7 @@ def fit_growth(t: Samples, curves: Samples, *, known: float = 0.5, confidence: f
 
     Curves have shape (seeds, P), or (P,) for one seed. Where on the scale the P points lie decides what
     counts: evenly spaced ones weigh every slot the same. A law is fitted up to the share ``known`` of the
-    last t before it predicts.
-
-    Raises
-    ------
-    InputError
-        For shapes that do not fit, slots that are not positive and ascending, or fewer than two points before
-        or one after the share ``known``.
+    last t, to two points or more, before it predicts.
     """
     slots = _positive("t", t)
     values = np.atleast_2d(_finite("curves", curves))

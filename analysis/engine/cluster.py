@@ -60,6 +60,10 @@ def serve(text: str) -> None:
     task, worker = json.loads(text), get_worker()
     key = worker.get_current_task()
 
+    def wanted() -> bool:
+        known = worker.state.tasks.get(key)
+        return known is not None and known.state == "executing"
+
     def tell(**message: Any) -> None:
         worker.log_event(task["driver"], json.dumps({"id": task["id"], "worker": worker.address} | message))
 
@@ -70,7 +74,7 @@ def serve(text: str) -> None:
     seat = _take()
     try:
         seat.limits = Limits(**task["limits"])
-        _watch(seat, cell, tell, lambda: _wanted(worker, key))
+        _watch(seat, cell, tell, wanted)
     except EngineError as error:
         tell(broken=str(error))
     finally:
@@ -89,12 +93,6 @@ def _watch(seat: Processes, cell: Cell, tell: Callable[..., None], wanted: Calla
             if seat.fractions and now() - told > TELL_EVERY:
                 told = now()
                 tell(fraction=seat.fractions[cell.key])
-
-
-def _wanted(worker: Any, key: Any) -> bool:
-    """Return whether the scheduler still waits for a task of this worker."""
-    task = worker.state.tasks.get(key)
-    return task is not None and task.state == "executing"
 
 
 def _take() -> Processes:
@@ -136,14 +134,8 @@ class _Flight(NamedTuple):
 class Cluster:
     """The workers of a Dask cluster, by the address of its scheduler, such as ``tcp://10.0.0.1:8786``.
 
-    Parameters
-    ----------
-    address, limits
-        That of the scheduler; what a cell may take.
-    security
-        A ``distributed.Security``, for a cluster with TLS; by default what Dask's configuration says.
-    patience
-        How many seconds to wait while there are no workers.
+    Without workers it waits for as many seconds as it has patience. A ``distributed.Security`` is for a
+    cluster with TLS; by default it is what Dask's configuration says.
 
     Raises
     ------

@@ -57,21 +57,10 @@ def run_cells(
 ) -> dict[str, Answer]:
     """Return what became of every cell, by key; cells of one key are one.
 
-    Answers in the store are taken, new ones are kept there as soon as the executor has computed them.
-
-    Parameters
-    ----------
-    retry
-        Answers in these states are not taken, but computed anew; nor are those that exceeded a limit which
-        the executor has raised since.
-    progress
-        Called with the fraction done and a text.
-    take
-        Called with every cell and its answer as soon as that is kept, those from the store first.
-    believe
-        Tells of a key and its answer in the store whether that is taken.
-    what
-        What people call the cells: several of them.
+    Answers in the store that are believed are taken, but for those in states to retry, and for those that
+    exceeded a limit which the executor has raised since. New ones are kept there as soon as they are
+    computed. ``take`` is called with every cell and its answer as soon as that is kept, those from the store
+    first; progress with the fraction done and a text, in which cells are called ``what``.
 
     Raises
     ------
