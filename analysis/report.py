@@ -13,14 +13,15 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import jinja2
+from markupsafe import Markup, escape
+
 from ..models.base import make_folder, write_whole
 from .claim import Claim, Context, Figure, Finding, Table, Verdict, table
 from .findings import command, counterexample_file, figure_file
 from .plots import prefix_ids, superscript
 
 if TYPE_CHECKING:
-    from markupsafe import Markup
-
     from ..online.named import PolicyRow
     from ..oracles.base import OracleEntry
 
@@ -157,8 +158,6 @@ def _options(function: Callable[..., Any]) -> list[str]:
 
 
 def _template() -> Any:
-    import jinja2
-
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -173,8 +172,6 @@ def anchor(claim: Claim) -> str:
 
 def inline(figure: Figure, number: int) -> Markup:
     """Return the figure's SVG for the page: ids of its own, and its caption as the text alternative."""
-    from markupsafe import Markup
-
     svg = prefix_ids(figure.svg[figure.svg.index("<svg") :], f"figure{number}")
     svg = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", svg)  # needed in files, not in a page
     return Markup(svg.replace("<svg", f'<svg role="img" aria-labelledby="caption{number}"', 1))  # noqa: S704
@@ -182,15 +179,11 @@ def inline(figure: Figure, number: int) -> Markup:
 
 def prose(text: str) -> Markup:
     """Escape a text, and set what stands between double backquotes as code."""
-    from markupsafe import Markup, escape
-
     return Markup(re.sub(r"(?::\w+:)?``?~?([^`]+)``?", r"<code>\1</code>", str(escape(text))))  # noqa: S704
 
 
 def style(table: Table, column: int) -> Markup:
     """Return the class of a column: numbers to the right, short texts in one line, room for long ones."""
-    from markupsafe import Markup
-
     cells = [row[column] for row in table.rows if row[column] is not None]
     if cells and all(isinstance(c, (int, float)) and not isinstance(c, bool) for c in cells):
         return Markup(' class="number"')
