@@ -29,6 +29,8 @@ Replayed = Callable[[Instance, Any], Iterable[Any]]
 """Turns an oracle's decision on an instance into decisions, one per event."""
 
 Ratio = Callable[[Optimum, float], tuple[float, float]]
+Make = Callable[[], Any]
+Solved = dict[str, tuple[Instance, Optimum]]
 
 
 @dataclass
@@ -182,7 +184,7 @@ def contract(
 def within_bound(
     instances: Mapping[str, Instance],
     solve: Callable[[Instance], Optimum],
-    policies: Mapping[str, Callable[[], Any]],
+    policies: Mapping[str, Make],
     ratio: Ratio | None,
     ceiling: bool,
     context: Context,
@@ -192,22 +194,22 @@ def within_bound(
     ``ratio`` returns the interval of optimum / total (total / optimum where less is better), if policies are
     compared so; ``ceiling`` tells whether the bound of the oracle is one for all policies.
     """
-    found, optima = _Found.on(instances), dict[str, Optimum]()
+    found, solved = _Found.on(instances), Solved()
     if not ceiling:
         found.missing.append("it is not said that the bound is one for all policies: `target.ceiling`")
     for where, instance in instances.items():
         try:
-            optima[where] = solve(instance)
+            solved[where] = instance, solve(instance)
         except Exception as error:  # noqa: BLE001 - whatever an oracle of others does is told
             found.left_open.append(f"{where}: {_said(error)}")
         else:
-            bound = optima[where].bound
+            bound = solved[where][1].bound
             if bound is None or not math.isfinite(bound):
                 found.missing.append(f"{where}: there is no bound")
-        context.progress(len(optima) / (2 * len(instances)))
+        context.progress(len(solved) / (2 * len(instances)))
     rows, played = list[tuple[Any, ...]](), 0
     for name, make in policies.items():
-        scores = _scores(found, name, make, instances, optima, ratio, ceiling, context.seed)
+        scores = _scores(found, name, make, solved, ratio, ceiling, context.seed)
         rows.append((name, len(scores), *_row(scores)))
         played += len(scores)
         context.progress(0.5 + len(rows) / (2 * len(policies)))
@@ -221,19 +223,11 @@ def within_bound(
 
 
 def _scores(
-    found: _Found,
-    name: str,
-    make: Callable[[], Any],
-    instances: Mapping[str, Instance],
-    optima: Mapping[str, Optimum],
-    ratio: Ratio | None,
-    ceiling: bool,
-    seed: int,
+    found: _Found, name: str, make: Make, solved: Solved, ratio: Ratio | None, ceiling: bool, seed: int
 ) -> list[tuple[float, float]]:
     """Return the interval of regret or ratio of a policy on every instance that it plays."""
     scores = []
-    for number, (where, optimum) in enumerate(optima.items()):
-        instance = instances[where]
+    for number, (where, (instance, optimum)) in enumerate(solved.items()):
         try:
             policy = make()
             run = play(policy, instance, seed + number, enforce=policy.traits.feasible)
