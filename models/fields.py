@@ -52,40 +52,20 @@ class Kind(ABC):
 
 @dataclass(frozen=True)
 class Field:
-    """One field of a record.
+    """One field of a record."""
 
-    Attributes
-    ----------
-    name
-        Its name; that of a field within an object has a dot, as in ``utility.alpha``.
-    kind, meaning
-        What it may hold, and what that means.
-    optional
-        Whether it may be left out.
-    null
-        Whether null means the same as leaving it out.
-    absent
-        What is left out when it is written.
-    argument
-        What constructors call it, and the digest; by default the last part of its name.
-    at
-        The attribute that holds it: of the ``setting`` unless it is ``hidden``; by default the argument.
-    hidden
-        Whether policies are not shown it before they start.
-    counts
-        Whether instances that differ in it are different.
-    """
-
-    name: str
+    name: str  # its name; that of a field within an object has a dot, as in ``utility.alpha``
+    # kind, meaning: what it may hold, and what that means.
     kind: Kind
     meaning: str
-    optional: bool = False
-    null: bool = False
-    absent: Any = None
-    argument: str = ""
+    optional: bool = False  # whether it may be left out
+    null: bool = False  # whether null means the same as leaving it out
+    absent: Any = None  # what is left out when it is written
+    argument: str = ""  # what constructors call it, and the digest; by default the last part of its name
+    # The attribute that holds it: of the ``setting`` unless it is ``hidden``; by default the argument.
     at: str = ""
-    hidden: bool = False
-    counts: bool = True
+    hidden: bool = False  # whether policies are not shown it before they start
+    counts: bool = True  # whether instances that differ in it are different
 
     def __post_init__(self) -> None:
         argument = self.argument or self.name.rpartition(".")[2]
@@ -102,37 +82,18 @@ class Field:
 
 @dataclass(frozen=True)
 class Number(Kind):
-    """A number, or nested lists of numbers, read as an array.
+    """A number, or nested lists of numbers, read as an array."""
 
-    Attributes
-    ----------
-    axes
-        Lengths of the nested lists; a number is one that is fixed.
-    low, high
-        From what to what, both included; a text is looked up among the sizes.
-    above
-        Whether it must be more than ``low``.
-    integer
-        Whether it must be whole.
-    least
-        The smallest that is not 0.
-    unit
-        If not 0, it must be a whole multiple of 1 / unit, a power of ten.
-    some
-        What an instance needs, where the lists must not be empty.
-    each
-        Where rows of the first axis have lengths of their own: what it counts.
-    """
-
-    axes: tuple[str | int, ...] = ()
+    axes: tuple[str | int, ...] = ()  # lengths of the nested lists; a number is one that is fixed
+    # low, high: from what to what, both included; a text is looked up among the sizes.
     low: float = 0.0
     high: float | str = np.inf
-    above: bool = False
-    integer: bool = False
-    least: float = 0.0
-    unit: int = 0
-    some: str = ""
-    each: str = ""
+    above: bool = False  # whether it must be more than ``low``
+    integer: bool = False  # whether it must be whole
+    least: float = 0.0  # the smallest that is not 0
+    unit: int = 0  # if not 0, it must be a whole multiple of 1 / unit, a power of ten
+    some: str = ""  # what an instance needs, where the lists must not be empty
+    each: str = ""  # where rows of the first axis have lengths of their own: what it counts
 
     def read(self, value: Any, where: str, sizes: Sizes) -> Any:
         """Return a number, a read-only array, or a list of arrays if ``each`` row has lengths of its own."""

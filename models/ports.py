@@ -32,31 +32,17 @@ class TraceOptions(TypedDict, total=False):
 
 
 class Traced(NamedTuple):
-    """The servers, classes and arrivals of a folder.
+    """The servers, classes and arrivals of a folder."""
 
-    Attributes
-    ----------
-    types
-        The machine type of each server.
-    requests
-        The request class of each port.
-    arrivals
-        Requests per slot and port, shape (T, L).
-    machines, classes
-        The files of the first two, and how the servers were taken or what share the classes are of all.
-    arrived
-        Further data that are real: the arrivals, and the models that a class may use.
-    changes
-        The changes made to the arrivals.
-    """
-
-    types: Sequence[MachineType]
-    requests: Sequence[RequestClass]
-    arrivals: np.ndarray
+    types: Sequence[MachineType]  # the machine type of each server
+    requests: Sequence[RequestClass]  # the request class of each port
+    arrivals: np.ndarray  # requests per slot and port, shape (T, L)
+    # machines, classes: the files of the first two, and how the servers were taken or what share the classes
+    # are of all.
     machines: tuple[str, str]
     classes: tuple[str, float]
-    arrived: tuple[str, ...]
-    changes: list[str]
+    arrived: tuple[str, ...]  # further data that are real: the arrivals, and the models that a class may use
+    changes: list[str]  # the changes made to the arrivals
 
 
 def read(

@@ -139,27 +139,15 @@ def supported(bound: float | None, lp: Any, duals: Any) -> float | None:
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """A solver's report; nothing here is checked, that is the oracles' work.
+    """A solver's report; nothing here is checked, that is the oracles' work."""
 
-    Attributes
-    ----------
-    status
-        The modelling library's word for how it ended, e.g. "optimal" or "user_limit".
-    value
-        The objective, ``None`` if the solver holds no solution.
-    variables
-        Values by the names used in the declaration; empty if there is no solution.
-    duals
-        Multipliers (>= 0 for inequalities) by the names of the constraints, where the solver has them.
-    bound
-        The solver's own bound on the objective, where it reports one.
-    """
-
-    status: str
-    value: float | None
+    status: str  # the modelling library's word for how it ended, e.g. "optimal" or "user_limit"
+    value: float | None  # the objective, ``None`` if the solver holds no solution
+    # Values by the names used in the declaration; empty if there is no solution.
     variables: Mapping[str, np.ndarray]
+    # Multipliers (>= 0 for inequalities) by the names of the constraints, where the solver has them.
     duals: Mapping[str, np.ndarray] = field(default_factory=dict)
-    bound: float | None = None
+    bound: float | None = None  # the solver's own bound on the objective, where it reports one
 
 
 Decisions = Callable[[Mapping[str, np.ndarray]], Sequence[Any]]

@@ -12,20 +12,12 @@ from .base import Budget, ProgressCallback
 
 @dataclass(frozen=True, eq=False)
 class SlotCertificate:
-    """Value and bound of every slot's optimum.
+    """Value and bound of every slot's optimum."""
 
-    Attributes
-    ----------
-    patterns
-        The distinct arrivals, shape (P, L).
-    index
-        Pattern of each slot, shape (T,).
-    pattern_value, pattern_bound
-        The best value under each pattern, and what no decision exceeds, shape (P,).
-    """
-
-    patterns: np.ndarray
-    index: np.ndarray
+    patterns: np.ndarray  # the distinct arrivals, shape (P, L)
+    index: np.ndarray  # pattern of each slot, shape (T,)
+    # pattern_value, pattern_bound: the best value under each pattern, and what no decision exceeds, shape
+    # (P,).
     pattern_value: np.ndarray
     pattern_bound: np.ndarray
 

@@ -90,25 +90,14 @@ def least_ratio(job: Job, most: int) -> Fraction:
 
 
 class Timing(NamedTuple):
-    """The work and the deadlines of a job that can finish, with slots counted from 0.
+    """The work and the deadlines of a job that can finish, with slots counted from 0."""
 
-    Attributes
-    ----------
-    most
-        M: workers in a slot of the empty cluster, at most W.
-    deadlines
-        The slots by which it can be done, ascending.
-    cuts
-        Of every slot t from its arrival: worker-slots that are done by the end of t if the deadline is d, for
-        the deadlines in order. In the last slot they are W.
-    ratio
-        rho of (6).
-    """
-
-    most: int
-    deadlines: range
+    most: int  # M: workers in a slot of the empty cluster, at most W
+    deadlines: range  # the slots by which it can be done, ascending
+    # Of every slot t from its arrival: worker-slots that are done by the end of t if the deadline is d, for
+    # the deadlines in order. In the last slot they are W.
     cuts: dict[int, list[int]]
-    ratio: Fraction
+    ratio: Fraction  # rho of (6)
 
 
 def timing(setting: Setting, job: Job) -> Timing:

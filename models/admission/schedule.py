@@ -33,18 +33,10 @@ NOTHING = Deployment(np.zeros((0, 3), dtype=np.int64), np.zeros((0, 3), dtype=np
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """The deployments of all slots; every array is read-only and sorted by slot, job, machine.
+    """The deployments of all slots; every array is read-only and sorted by slot, job, machine."""
 
-    Attributes
-    ----------
-    workers
-        Rows (slot, job, machine, count) with y_ih(t) > 0, whole, shape (n, 4).
-    servers
-        Rows (slot, job, machine, count) with z_ik(t) > 0, whole, shape (m, 4).
-    """
-
-    workers: np.ndarray
-    servers: np.ndarray
+    workers: np.ndarray  # rows (slot, job, machine, count) with y_ih(t) > 0, whole, shape (n, 4)
+    servers: np.ndarray  # rows (slot, job, machine, count) with z_ik(t) > 0, whole, shape (m, 4)
 
     def __post_init__(self) -> None:
         for name in ("workers", "servers"):
@@ -108,41 +100,28 @@ def read_rows(field: str, given: Any, width: int) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Offer:
-    """The prices and room for a job in its slots a, ..., T (S = T - a + 1 of them).
+    """The prices and room for a job in its slots a, ..., T (S = T - a + 1 of them)."""
 
-    Attributes
-    ----------
-    worker_room, worker_cost
-        How many workers fit on each machine (30), whole, and what one costs there, >= 0, shape (S, H).
-    server_room, server_cost
-        How many parameter servers fit (31), and what one costs, shape (S, K).
-    """
-
+    # worker_room, worker_cost: how many workers fit on each machine (30), whole, and what one costs there, >=
+    # 0, shape (S, H).
     worker_room: np.ndarray
     worker_cost: np.ndarray
+    # server_room, server_cost: how many parameter servers fit (31), and what one costs, shape (S, K).
     server_room: np.ndarray
     server_cost: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A schedule of one job, and what it is worth at the prices it was made for.
+    """A schedule of one job, and what it is worth at the prices it was made for."""
 
-    Attributes
-    ----------
-    job, completion
-        Index of the job, and the last slot in which it runs (8).
-    cost, payoff
-        Cost of the schedule, and the job's utility less the cost (27), possibly negative.
-    schedule
-        Its workers and parameter servers.
-    """
-
+    # job, completion: index of the job, and the last slot in which it runs (8).
     job: int
     completion: int
+    # cost, payoff: cost of the schedule, and the job's utility less the cost (27), possibly negative.
     cost: float
     payoff: float
-    schedule: Schedule
+    schedule: Schedule  # its workers and parameter servers
 
 
 def cheapest_schedule(job: Job, offer: Offer, least: float = -np.inf) -> Plan | None:

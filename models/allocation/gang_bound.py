@@ -45,24 +45,13 @@ class Prices(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class AllocationGangCertificate:
-    """The certificate of a bound: :func:`gang_bound` computes it again from these numbers alone.
+    """The certificate of a bound: :func:`gang_bound` computes it again from these numbers alone."""
 
-    Attributes
-    ----------
-    weights
-        N, jobs per port, shape (L,).
-    branch
-        The task, or G + the job, that a node decides upon, -1 at a leaf, shape (nodes,). Node 0 is the root.
-    child
-        Where the task is not scheduled, and where it is, shape (nodes, 2).
-    prices
-        Those of each leaf, ``None`` elsewhere.
-    """
-
-    weights: np.ndarray
+    weights: np.ndarray  # N, jobs per port, shape (L,)
+    # The task, or G + the job, that a node decides upon, -1 at a leaf, shape (nodes,). Node 0 is the root.
     branch: np.ndarray
-    child: np.ndarray
-    prices: tuple[Prices | None, ...]
+    child: np.ndarray  # where the task is not scheduled, and where it is, shape (nodes, 2)
+    prices: tuple[Prices | None, ...]  # those of each leaf, ``None`` elsewhere
 
 
 class Reduced(NamedTuple):
@@ -70,22 +59,15 @@ class Reduced(NamedTuple):
 
     A demand is at most what the servers of its port have, and what its job can gain over beta_k: a port that
     loses is better left alone.
-
-    Attributes
-    ----------
-    setting, weights
-        As given.
-    demand, floor
-        a and b, shape (G, K).
-    able
-        Tasks that can be scheduled, whose job has weight and enough such tasks, shape (G,).
     """
 
+    # setting, weights: as given.
     setting: AllocationGangSetting
     weights: np.ndarray
+    # demand, floor: a and b, shape (G, K).
     demand: np.ndarray
     floor: np.ndarray
-    able: np.ndarray
+    able: np.ndarray  # tasks that can be scheduled, whose job has weight and enough such tasks, shape (G,)
 
     def limits(self, open_: np.ndarray) -> np.ndarray:
         """Return the most that each edge can carry of the tasks ``open_``, shape (E, K)."""
@@ -139,21 +121,12 @@ def presolve(setting: AllocationGangSetting, weights: Any) -> Reduced:
 
 
 class Proven(NamedTuple):
-    """The bound that prices prove of a leaf.
+    """The bound that prices prove of a leaf."""
 
-    Attributes
-    ----------
-    bound
-        No allocation of the leaf is worth more; minus infinity if there is none, infinity if none is proved.
-    terms
-        The sum of all that is added and taken off in it, without signs.
-    rounding
-        The part of the bound that allows for rounding.
-    """
-
+    # No allocation of the leaf is worth more; minus infinity if there is none, infinity if none is proved.
     bound: float
-    terms: float
-    rounding: float
+    terms: float  # the sum of all that is added and taken off in it, without signs
+    rounding: float  # the part of the bound that allows for rounding
 
 
 def bound_of(reduced: Reduced, fixed: np.ndarray, prices: Prices) -> Proven:

@@ -30,17 +30,12 @@ BITS = 40
 
 
 class Answer(NamedTuple):
-    """HiGHS's answer on a node.
+    """HiGHS's answer on a node."""
 
-    Attributes
-    ----------
-    prices
-        Its multipliers, or the ray by which there is no allocation; ``None`` if it has neither.
-    v, y
-        Which part of each task is scheduled (G,), and what it holds (pairs, K); ``None`` without a solution.
-    """
-
+    # Its multipliers, or the ray by which there is no allocation; ``None`` if it has neither.
     prices: Prices | None
+    # v, y: which part of each task is scheduled (G,), and what it holds (pairs, K); ``None`` without a
+    # solution.
     v: Any = None
     y: Any = None
 

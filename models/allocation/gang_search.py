@@ -46,28 +46,16 @@ SCALE = 2.0**-20
 
 
 class BestGang(NamedTuple):
-    """An allocation y[pair, kind] and what is known about it.
+    """An allocation y[pair, kind] and what is known about it."""
 
-    Attributes
-    ----------
-    y, value
-        The allocation, and its reward as the setting computes it.
-    bound
-        Certified: no allocation is worth more.
-    scale
-        The least that distances are compared with: ``SCALE`` of all that the bound is made of.
-    rounding
-        The part of the gap between bound and value that may be rounding, of the sums that both are made of.
-    certificate
-        The certificate from which ``gang_bound`` computes the bound.
-    """
-
+    # y, value: the allocation, and its reward as the setting computes it.
     y: np.ndarray
     value: float
-    bound: float
-    scale: float
+    bound: float  # certified: no allocation is worth more
+    scale: float  # the least that distances are compared with: ``SCALE`` of all that the bound is made of
+    # The part of the gap between bound and value that may be rounding, of the sums that both are made of.
     rounding: float
-    certificate: AllocationGangCertificate
+    certificate: AllocationGangCertificate  # the certificate from which ``gang_bound`` computes the bound
 
 
 def best_gang(

@@ -80,21 +80,11 @@ def stationary_program(problem: AllocationInstance | Setting, weights: Any = Non
 
 
 class Units(NamedTuple):
-    """The units of the numbers of a scaled program.
+    """The units of the numbers of a scaled program."""
 
-    Attributes
-    ----------
-    entry
-        Of y, shape (E, K).
-    row
-        Of the capacities, shape (R, K).
-    money
-        Of the objective.
-    """
-
-    entry: np.ndarray
-    row: np.ndarray
-    money: float
+    entry: np.ndarray  # of y, shape (E, K)
+    row: np.ndarray  # of the capacities, shape (R, K)
+    money: float  # of the objective
 
 
 def scaled_program(setting: Setting, weights: np.ndarray) -> tuple[CvxpyProgram, Units]:

@@ -12,19 +12,12 @@ from ..base import MOST_WHOLE, frozen, numbers
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """When and where each job runs; every array is read-only, whole numbers.
+    """When and where each job runs; every array is read-only, whole numbers."""
 
-    Attributes
-    ----------
-    start, finish
-        In ticks of 1 ms, shape (n,).
-    rows
-        Rows (job, machine, count): how many instances of which job run on which machine, sorted,
-        shape (r, 3).
-    """
-
+    # start, finish: in ticks of 1 ms, shape (n,).
     start: np.ndarray
     finish: np.ndarray
+    # Rows (job, machine, count): how many instances of which job run on which machine, sorted, shape (r, 3).
     rows: np.ndarray
 
     def __post_init__(self) -> None:

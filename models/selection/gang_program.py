@@ -47,26 +47,14 @@ TOLERANCE = 1e-7
 
 
 class GangChoice(NamedTuple):
-    """A decision x[channel] and what is known about it.
+    """A decision x[channel] and what is known about it."""
 
-    Attributes
-    ----------
-    x
-        The decision, feasible by our own check, shape (E,).
-    value
-        Its value, computed by ourselves.
-    bound
-        Certified: no feasible decision is worth more; for an index, none with as many untried channels.
-    closed
-        Whether the gap was reached; False only if the time was up.
-    marked
-        Marked channels among the chosen ones, for an index the untried ones; 0 where none are marked.
-    """
-
-    x: np.ndarray
-    value: float
+    x: np.ndarray  # the decision, feasible by our own check, shape (E,)
+    value: float  # its value, computed by ourselves
+    # Certified: no feasible decision is worth more; for an index, none with as many untried channels.
     bound: float
-    closed: bool
+    closed: bool  # whether the gap was reached; False only if the time was up
+    # Marked channels among the chosen ones, for an index the untried ones; 0 where none are marked.
     marked: int = 0
 
 

@@ -51,29 +51,17 @@ def _kernels() -> ModuleType:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """The best set that a search found, and what it proved.
+    """The best set that a search found, and what it proved."""
 
-    Attributes
-    ----------
-    x
-        Chosen channels, shape (E,).
-    value, bound
-        Objective of ``x``, and what no feasible set exceeds; they differ by rounding alone unless the search
-        was stopped, or by the tolerance of 0/1 programs, 1e-10 of the largest term per channel.
-    first
-        How many of the channels that come first are chosen.
-    lambdas
-        The multipliers whose tables gave the bounds; the last one is 0 for a linear objective.
-    nodes
-        Nodes that the search visited; 0 if tables alone closed the problem.
-    """
-
-    x: np.ndarray
+    x: np.ndarray  # chosen channels, shape (E,)
+    # value, bound: objective of ``x``, and what no feasible set exceeds; they differ by rounding alone unless
+    # the search was stopped, or by the tolerance of 0/1 programs, 1e-10 of the largest term per channel.
     value: float
     bound: float
-    first: int
+    first: int  # how many of the channels that come first are chosen
+    # The multipliers whose tables gave the bounds; the last one is 0 for a linear objective.
     lambdas: tuple[float, ...]
-    nodes: int
+    nodes: int  # nodes that the search visited; 0 if tables alone closed the problem
 
     @property
     def count(self) -> int:

@@ -274,24 +274,12 @@ class Seen:
 
 
 class Curve(NamedTuple):
-    """The prices (22) of the machines of one kind, per share of what all of them have, by what is taken.
+    """The prices (22) of the machines of one kind, per share of what all of them have, by what is taken."""
 
-    Attributes
-    ----------
-    low
-        ln L; 0 if there is none.
-    span
-        ln (U^r / L), not below 0, shape (R,).
-    demanded
-        Whether the resource has a price, shape (R,); what nobody demands costs nothing.
-    share
-        Prices reach U when all but this share of a machine is taken; 0 is (22).
-    """
-
-    low: float
-    span: np.ndarray
-    demanded: np.ndarray
-    share: float
+    low: float  # ln L; 0 if there is none
+    span: np.ndarray  # ln (U^r / L), not below 0, shape (R,)
+    demanded: np.ndarray  # whether the resource has a price, shape (R,); what nobody demands costs nothing
+    share: float  # prices reach U when all but this share of a machine is taken; 0 is (22)
 
     @classmethod
     def of(cls, upper: np.ndarray, lower: float, scale: float, share: float) -> Curve:

@@ -32,22 +32,13 @@ def check_workers(workers: int) -> None:
 
 @dataclass(eq=False)
 class Task:
-    """A job in progress.
+    """A job in progress."""
 
-    Attributes
-    ----------
-    job, setting
-        The job, and where it runs.
-    left
-        Worker-slots of work still to do.
-    workers
-        How many workers it always has; 0 if that is not fixed.
-    """
-
+    # job, setting: the job, and where it runs.
     job: Job
     setting: Setting
-    left: int
-    workers: int = 0
+    left: int  # worker-slots of work still to do
+    workers: int = 0  # how many workers it always has; 0 if that is not fixed
 
     @property
     def slots(self) -> int:

@@ -16,21 +16,11 @@ from ..base import Traits
 
 
 class LeaderBounds(NamedTuple):
-    """The terms of the guarantee of :class:`PerturbedLeader`.
+    """The terms of the guarantee of :class:`PerturbedLeader`."""
 
-    Attributes
-    ----------
-    diameter
-        D >= sum_l |q_l(y) - q_l(y')| for all decisions without ports that lose.
-    reward
-        R >= the reward of a slot.
-    arrivals
-        A >= the number of jobs of a slot, with at most one per port.
-    """
-
-    diameter: float
-    reward: float
-    arrivals: float
+    diameter: float  # D >= sum_l |q_l(y) - q_l(y')| for all decisions without ports that lose
+    reward: float  # R >= the reward of a slot
+    arrivals: float  # A >= the number of jobs of a slot, with at most one per port
 
     def regret(self, slots: int) -> float:
         """Return 2 sqrt(D R A T), the bound on the expected regret."""

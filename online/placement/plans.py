@@ -16,46 +16,22 @@ RULES = 3
 
 
 class Forecast(NamedTuple):
-    """The knowledge at an epoch, as a simulation that can be run from now on.
+    """The knowledge at an epoch, as a simulation that can be run from now on."""
 
-    Attributes
-    ----------
-    table
-        The running jobs, then the waiting ones, with estimates in the place of durations.
-    now
-        The state now, at tick 0.
-    work
-        A state of the same shape, to be overwritten.
-    rows
-        Room for the rows (job, machine, count) that start, shape (w M, 3).
-    contention
-        eta of the slowdown.
-    weight
-        lambda of the cost.
-    scale
-        Factors from job-ticks to seconds per job, and from GPU-ticks to seconds per demanded GPU, shape (2,).
-    """
-
-    table: Table
-    now: State
-    work: State
-    rows: np.ndarray
-    contention: float
-    weight: float
+    table: Table  # the running jobs, then the waiting ones, with estimates in the place of durations
+    now: State  # the state now, at tick 0
+    work: State  # A state of the same shape, to be overwritten
+    rows: np.ndarray  # room for the rows (job, machine, count) that start, shape (w M, 3)
+    contention: float  # eta of the slowdown
+    weight: float  # lambda of the cost
+    # Factors from job-ticks to seconds per job, and from GPU-ticks to seconds per demanded GPU, shape (2,).
     scale: np.ndarray
 
 
 class Archive(NamedTuple):
-    """Plans of which none is as good as another one in both objectives.
+    """Plans of which none is as good as another one in both objectives."""
 
-    Attributes
-    ----------
-    keys, values
-        The plans, shape (A, 2 w), and their job-ticks and GPU-ticks, shape (A, 2).
-    size
-        How many of them are in use, shape (1,).
-    """
-
+    # keys, values: the plans, shape (A, 2 w), and their job-ticks and GPU-ticks, shape (A, 2).
     keys: np.ndarray
     values: np.ndarray
-    size: np.ndarray
+    size: np.ndarray  # how many of them are in use, shape (1,)

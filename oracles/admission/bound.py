@@ -50,25 +50,15 @@ PRIMAL = 4
 
 @dataclass(frozen=True, eq=False)
 class Priced:
-    """Prices, and the bound that they prove.
+    """Prices, and the bound that they prove."""
 
-    Attributes
-    ----------
-    bound
-        No decision is worth more.
-    worker_prices, server_prices
-        p[t, h, r] and q[t, k, r]: utility per unit of the resource, shapes (T, H, R) and (T, K, R).
-    payoffs
-        For every job a bound of what it can gain at these prices, shape (I,).
-    method
-        How the prices were found.
-    """
-
-    bound: float
+    bound: float  # no decision is worth more
+    # worker_prices, server_prices: p[t, h, r] and q[t, k, r]: utility per unit of the resource, shapes (T, H,
+    # R) and (T, K, R).
     worker_prices: np.ndarray
     server_prices: np.ndarray
-    payoffs: np.ndarray
-    method: str
+    payoffs: np.ndarray  # for every job a bound of what it can gain at these prices, shape (I,)
+    method: str  # how the prices were found
 
 
 def lagrangian_bound(

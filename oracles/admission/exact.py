@@ -31,20 +31,11 @@ LARGEST_ROW = 2**62
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """The result of one method on an instance.
+    """The result of one method on an instance."""
 
-    Attributes
-    ----------
-    schedule
-        The best schedule it holds, checked by the instance; ``None`` if it makes none.
-    bound
-        No schedule earns more; ``None`` if nothing is proven.
-    method
-        The method, in words.
-    """
-
+    # The best schedule it holds, checked by the instance; ``None`` if it makes none.
     schedule: Schedule | None
-    bound: float | None
+    bound: float | None  # no schedule earns more; ``None`` if nothing is proven
     method: str
 
 

@@ -50,34 +50,21 @@ _LINEAR, _LOG, _RECIPROCAL = utility.LINEAR, utility.LOG, utility.RECIPROCAL
 
 
 class Rows(NamedTuple):
-    """The presolved program: (server, kind) rows grouped by kind, entries (row, port) sorted by row and port.
+    """The presolved program: (server, kind) rows by kind, entries (row, port) sorted by row and port."""
 
-    Attributes
-    ----------
-    start
-        Entries of row i are ``start[i]:start[i + 1]``.
-    kind_start
-        Rows of kind k are ``kind_start[k]:kind_start[k + 1]``.
-    port, limit
-        Per entry: its port, and the most it can be, min(a, c) > 0.
-    cap, family, alpha, tight
-        Per row: capacity, utility, and whether the capacity can bind at all (sum of limits > c).
-    weight
-        N per port.
-    overhead
-        beta per kind.
-    """
-
-    start: np.ndarray
-    kind_start: np.ndarray
+    start: np.ndarray  # entries of row i are ``start[i]:start[i + 1]``
+    kind_start: np.ndarray  # rows of kind k are ``kind_start[k]:kind_start[k + 1]``
+    # port, limit: per entry: its port, and the most it can be, min(a, c) > 0.
     port: np.ndarray
     limit: np.ndarray
+    # cap, family, alpha, tight: per row: capacity, utility, and whether the capacity can bind at all (sum of
+    # limits > c).
     cap: np.ndarray
     family: np.ndarray
     alpha: np.ndarray
     tight: np.ndarray
-    weight: np.ndarray
-    overhead: np.ndarray
+    weight: np.ndarray  # N per port
+    overhead: np.ndarray  # beta per kind
 
 
 class Point(NamedTuple):
@@ -99,41 +86,32 @@ class Point(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Room for one Newton step.
+    """Room for one Newton step."""
 
-    Attributes
-    ----------
-    slope, bend, inverse
-        Per entry: N f'(y), minus the change of v with y, and D = 1 / H.
-    dy, low, high
-        Per entry: the step, and the corrections to its two products.
-    total, dprice, ds, row, drift
-        Per row: the sum of D, the steps, the correction to s price, and the rounding gathered in s.
-    factor, schur
-        U with U'U = B_k, per kind; and the factor of sum_k B_k^-1.
-    h, dw, dt, slip
-        Per (port, kind): the correction to t w, the steps, and the rounding gathered in t.
-    port, dp, rhs
-        Per port: scratch, the step of p, and the right-hand side that belongs to it.
-    """
-
+    # slope, bend, inverse: per entry: N f'(y), minus the change of v with y, and D = 1 / H.
     slope: np.ndarray
     bend: np.ndarray
     inverse: np.ndarray
+    # dy, low, high: per entry: the step, and the corrections to its two products.
     dy: np.ndarray
     low: np.ndarray
     high: np.ndarray
+    # total, dprice, ds, row, drift: per row: the sum of D, the steps, the correction to s price, and the
+    # rounding gathered in s.
     total: np.ndarray
     dprice: np.ndarray
     ds: np.ndarray
     row: np.ndarray
     drift: np.ndarray
+    # factor, schur: U with U'U = B_k, per kind; and the factor of sum_k B_k^-1.
     factor: np.ndarray
     schur: np.ndarray
+    # h, dw, dt, slip: per (port, kind): the correction to t w, the steps, and the rounding gathered in t.
     h: np.ndarray
     dw: np.ndarray
     dt: np.ndarray
     slip: np.ndarray
+    # port, dp, rhs: per port: scratch, the step of p, and the right-hand side that belongs to it.
     port: np.ndarray
     dp: np.ndarray
     rhs: np.ndarray

@@ -42,21 +42,11 @@ KEPT_BYTES = 2**28
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """The certificate of a bound: :func:`certificate_bound` computes it again from these numbers alone.
+    """The certificate of a bound: :func:`certificate_bound` computes it again from these numbers alone."""
 
-    Attributes
-    ----------
-    weights
-        N, jobs per port, shape (L,).
-    w
-        N_l times a point of the simplex over kinds, shape (L, K).
-    price
-        lambda >= 0, price of each server's devices, shape (R, K).
-    """
-
-    weights: np.ndarray
-    w: np.ndarray
-    price: np.ndarray
+    weights: np.ndarray  # N, jobs per port, shape (L,)
+    w: np.ndarray  # N_l times a point of the simplex over kinds, shape (L, K)
+    price: np.ndarray  # lambda >= 0, price of each server's devices, shape (R, K)
 
 
 def certificate_bound(setting: Setting, weights: Any, w: Any, price: Any) -> float:

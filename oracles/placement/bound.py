@@ -80,62 +80,32 @@ class Row:
     At level 0, the units of the resource; a machine has as many as whole instances can fill. At level q >= 1,
     an instance of more than i / (q + 1) of the largest machine counts i, the largest such i. As the counts of
     instances that fit together on a machine add up to q at most, this may be tighter for large instances.
-
-    Attributes
-    ----------
-    resource
-        Its number.
-    level
-        q.
     """
 
-    resource: int
-    level: int
+    resource: int  # its number
+    level: int  # q
 
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """Prices of capacity over time, from which :func:`check_certificate` computes a bound.
+    """Prices of capacity over time, from which :func:`check_certificate` computes a bound."""
 
-    Attributes
-    ----------
-    rows
-        The resource or level of a row.
-    times
-        Ticks between which prices are constant, ascending, the first not after any submission; before the
-        first and after the last they are 0; shape (K + 1,).
-    prices
-        Ticks of completion time per tick for all of a row, at least 0, shape (K, R).
-    """
-
-    rows: tuple[Row, ...]
+    rows: tuple[Row, ...]  # the resource or level of a row
+    # Ticks between which prices are constant, ascending, the first not after any submission; before the first
+    # and after the last they are 0; shape (K + 1,).
     times: np.ndarray
-    prices: np.ndarray
+    prices: np.ndarray  # ticks of completion time per tick for all of a row, at least 0, shape (K, R)
 
 
 @dataclass(frozen=True)
 class Bound:
-    """A lower bound of the cost of every schedule.
+    """A lower bound of the cost of every schedule."""
 
-    Attributes
-    ----------
-    units
-        In whole millionths of a second: ``jct`` plus lambda times ``gpu_seconds``.
-    jct
-        The sum of the completion times is at least this.
-    gpu_seconds
-        The GPU-seconds paid for are at least this.
-    method
-        The certificate.
-    certificate
-        Computes it again.
-    """
-
-    units: int
-    jct: float
-    gpu_seconds: float
-    method: str
-    certificate: Certificate
+    units: int  # in whole millionths of a second: ``jct`` plus lambda times ``gpu_seconds``
+    jct: float  # the sum of the completion times is at least this
+    gpu_seconds: float  # the GPU-seconds paid for are at least this
+    method: str  # the certificate
+    certificate: Certificate  # computes it again
 
     @property
     def value(self) -> float:
@@ -251,17 +221,10 @@ class Market:
 
 @dataclass(frozen=True, eq=False)
 class Response:
-    """The jobs' response to given prices.
+    """The jobs' response to given prices."""
 
-    Attributes
-    ----------
-    bound
-        In ticks; the sum of all completion times is at least this.
-    excess
-        By how much each row is overfull in each interval, as a share of its capacity, shape (K, R).
-    """
-
-    bound: float
+    bound: float  # in ticks; the sum of all completion times is at least this
+    # By how much each row is overfull in each interval, as a share of its capacity, shape (K, R).
     excess: np.ndarray
 
 

@@ -55,24 +55,13 @@ MOST_PAIRS = 1_000
 
 
 class Exact(NamedTuple):
-    """The result of one method on an instance.
+    """The result of one method on an instance."""
 
-    Attributes
-    ----------
-    schedule
-        The best schedule it holds, checked by the instance.
-    units
-        In whole millionths of a second: no schedule costs less; ``None`` if nothing is proven.
-    why_stopped
-        Why it ended.
-    method
-        The method, and over which schedules, in words.
-    """
-
-    schedule: Schedule | None
+    schedule: Schedule | None  # the best schedule it holds, checked by the instance
+    # In whole millionths of a second: no schedule costs less; ``None`` if nothing is proven.
     units: int | None
-    why_stopped: WhyStopped
-    method: str
+    why_stopped: WhyStopped  # why it ended
+    method: str  # the method, and over which schedules, in words
 
     @property
     def bound(self) -> float | None:

@@ -44,78 +44,37 @@ SLACK = 1e-9
 
 
 class Costs(NamedTuple):
-    """The input of the bounds; every array is read-only.
+    """The input of the bounds; every array is read-only."""
 
-    Attributes
-    ----------
-    second
-        The cost of a job per tick in the system.
-    gpu
-        The cost of a GPU in use per tick.
-    gpus
-        The cost of each job's GPUs per tick that it runs, shape (n,).
-    least
-        The shortest time that each job takes, in ticks, shape (n,).
-    total
-        The demand of all instances of each job, shape (n, 3).
-    scarce
-        The resources of which all jobs together want more than there is.
-    kind
-        The same number for jobs that differ in their submission only, shape (n,).
-    shift
-        Whether a job that could have started earlier on the same machines need not be tried.
-    """
-
-    second: int
-    gpu: int
-    gpus: np.ndarray
-    least: np.ndarray
-    total: np.ndarray
-    scarce: np.ndarray
-    kind: np.ndarray
-    shift: bool
+    second: int  # the cost of a job per tick in the system
+    gpu: int  # the cost of a GPU in use per tick
+    gpus: np.ndarray  # the cost of each job's GPUs per tick that it runs, shape (n,)
+    least: np.ndarray  # the shortest time that each job takes, in ticks, shape (n,)
+    total: np.ndarray  # the demand of all instances of each job, shape (n, 3)
+    scarce: np.ndarray  # the resources of which all jobs together want more than there is
+    kind: np.ndarray  # the same number for jobs that differ in their submission only, shape (n,)
+    shift: bool  # whether a job that could have started earlier on the same machines need not be tried
 
 
 class Tree(NamedTuple):
-    """The path to where the search stands; D levels, n jobs, M machines.
+    """The path to where the search stands; D levels, n jobs, M machines."""
 
-    Attributes
-    ----------
-    cursor
-        LEVEL and PLACE, where the search stands, the level -1 in the end; FRESH, whether it comes from above;
-        NODES, how many epochs it has seen; BEST, what the best schedule costs; CUT, the least bound of what
-        was left out; STEPS, how many steps it has made: choices, spreads that were skipped, epochs.
-    states
-        The simulation at each level, before the decision; every array has an axis of length D in front.
-    best
-        The simulation at the end of the best schedule.
-    bound
-        The lower bound of all schedules below each level, shape (D,).
-    jobs, places
-        The jobs at the places of each level, shape (D, n), and how many there are, shape (D,).
-    status
-        OPEN or WAITS at each place, shape (D, n).
-    free
-        The free capacity when the search comes to a place, shape (D, n + 1, M, 3).
-    alike
-        For each machine the first one that is equal to it then, shape (D, n + 1, M).
-    order
-        The machines in the order in which the spreads at a place fill them, shape (D, n, M).
-    chosen
-        Instances on each machine, shape (D, n, M).
-    """
-
+    # LEVEL and PLACE, where the search stands, the level -1 in the end; FRESH, whether it comes from above;
+    # NODES, how many epochs it has seen; BEST, what the best schedule costs; CUT, the least bound of what was
+    # left out; STEPS, how many steps it has made: choices, spreads that were skipped, epochs.
     cursor: np.ndarray
+    # The simulation at each level, before the decision; every array has an axis of length D in front.
     states: State
-    best: State
-    bound: np.ndarray
+    best: State  # the simulation at the end of the best schedule
+    bound: np.ndarray  # the lower bound of all schedules below each level, shape (D,)
+    # jobs, places: the jobs at the places of each level, shape (D, n), and how many there are, shape (D,).
     jobs: np.ndarray
     places: np.ndarray
-    status: np.ndarray
-    free: np.ndarray
-    alike: np.ndarray
-    order: np.ndarray
-    chosen: np.ndarray
+    status: np.ndarray  # OPEN or WAITS at each place, shape (D, n)
+    free: np.ndarray  # the free capacity when the search comes to a place, shape (D, n + 1, M, 3)
+    alike: np.ndarray  # for each machine the first one that is equal to it then, shape (D, n + 1, M)
+    order: np.ndarray  # the machines in the order in which the spreads at a place fill them, shape (D, n, M)
+    chosen: np.ndarray  # instances on each machine, shape (D, n, M)
 
 
 @njit(cache=True)

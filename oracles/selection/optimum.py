@@ -78,15 +78,9 @@ MOST_ROUNDS = 100
 
 @dataclass(frozen=True, eq=False)
 class PatternCertificate(SlotCertificate):
-    """Value and bound of every slot's optimum, and the sets.
+    """Value and bound of every slot's optimum, and the sets."""
 
-    Attributes
-    ----------
-    x
-        The set chosen under each pattern, shape (P, E).
-    """
-
-    x: np.ndarray
+    x: np.ndarray  # the set chosen under each pattern, shape (P, E)
 
 
 Answers = Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]
@@ -346,23 +340,14 @@ def _by_cp_sat(setting: Setting, values: np.ndarray, patterns: Patterns) -> Answ
 
 @dataclass(frozen=True, eq=False)
 class IndexCertificate:
-    """The certificate of an index: multipliers, and the bound that each gives.
+    """The certificate of an index: multipliers, and the bound that each gives."""
 
-    Attributes
-    ----------
-    lambdas
-        Multipliers > 0.
-    bounds
-        ``index_bound(setting, v, q, arrivals, lambda)`` for each of them: anyone can compute them again.
-    closed_by
-        The bound of the search or of the solver; below all of these where branching was needed.
-    nodes
-        Nodes of the search; 0 if a multiplier alone proves the optimum. ``None`` for a solver.
-    """
-
-    lambdas: tuple[float, ...]
+    lambdas: tuple[float, ...]  # multipliers > 0
+    # ``index_bound(setting, v, q, arrivals, lambda)`` for each of them: anyone can compute them again.
     bounds: tuple[float, ...]
+    # The bound of the search or of the solver; below all of these where branching was needed.
     closed_by: float
+    # Nodes of the search; 0 if a multiplier alone proves the optimum. ``None`` for a solver.
     nodes: int | None
 
 

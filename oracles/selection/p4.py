@@ -37,28 +37,15 @@ _WORD = 64
 
 @dataclass(frozen=True, eq=False)
 class BudgetOptima:
-    """The optima of P4(s) for s = 0..s_max, as the corners of the staircase V(s).
+    """The optima of P4(s) for s = 0..s_max, as the corners of the staircase V(s)."""
 
-    Attributes
-    ----------
-    reach
-        Upsilon.x at each corner, ascending, shape (F,). V(s) is the value of the first corner that has at
-        least s.
-    value
-        Sigma2.x at each corner, falling, shape (F,).
-    x
-        The sets themselves, shape (F, E).
-    s_max
-        The last s; s above ``reach[-1]`` are unattainable.
-    points
-        The most corners that were kept at once, over all vectors of used devices.
-    """
-
+    # Upsilon.x at each corner, ascending, shape (F,). V(s) is the value of the first corner that has at least
+    # s.
     reach: np.ndarray
-    value: np.ndarray
-    x: np.ndarray
-    s_max: int
-    points: int
+    value: np.ndarray  # Sigma2.x at each corner, falling, shape (F,)
+    x: np.ndarray  # the sets themselves, shape (F, E)
+    s_max: int  # the last s; s above ``reach[-1]`` are unattainable
+    points: int  # the most corners that were kept at once, over all vectors of used devices
 
     def corner(self, s: int) -> int | None:
         """Return the index of the corner that solves P4(s), ``None`` if s is unattainable.
@@ -139,21 +126,11 @@ def p4_optima(
 
 @dataclass(frozen=True)
 class Selected:
-    """The selection of (21).
+    """The selection of (21)."""
 
-    Attributes
-    ----------
-    s
-        The attainable s with the largest score.
-    x
-        An optimal set of P4(s), shape (E,).
-    score
-        s + sqrt(Sigma2.x).
-    """
-
-    s: int
-    x: np.ndarray
-    score: float
+    s: int  # the attainable s with the largest score
+    x: np.ndarray  # an optimal set of P4(s), shape (E,)
+    score: float  # s + sqrt(Sigma2.x)
 
 
 def select(optima: BudgetOptima) -> Selected:

@@ -31,19 +31,13 @@ log = logging.getLogger(__package__)
 
 @dataclass(frozen=True)
 class Warmth:
-    """What a warm-up did.
+    """What a warm-up did."""
 
-    Attributes
-    ----------
-    compiled, loaded
-        How many times a kernel was compiled, and how many times one was loaded that had been before.
-    seconds
-        How long that took, all in all.
-    """
-
+    # compiled, loaded: how many times a kernel was compiled, and how many times one was loaded that had been
+    # before.
     compiled: int
     loaded: int
-    seconds: float
+    seconds: float  # how long that took, all in all
 
 
 def rooms() -> list[str]:

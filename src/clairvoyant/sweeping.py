@@ -55,20 +55,13 @@ INSTANCES_AT_HAND = 4
 
 @dataclass(frozen=True)
 class Recipe:
-    """How an instance is made: what a worker is sent in place of it.
-
-    Attributes
-    ----------
-    problem
-        Its problem.
-    options
-        What the generator or the reader of traces takes, ``size`` and ``seed`` included.
-    file, trace
-        The file it is in, or the folder of traces it is made from; None for both if it is generated.
-    """
+    """How an instance is made: what a worker is sent in place of it."""
 
     problem: str
+    # What the generator or the reader of traces takes, ``size`` and ``seed`` included.
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    # file, trace: the file it is in, or the folder of traces it is made from; None for both if it is
+    # generated.
     file: str | None = None
     trace: str | None = None
 
@@ -175,25 +168,14 @@ FIELDS = {
 
 @dataclass(frozen=True)
 class Block:
-    """Instances of one problem, and what is run on every one of them.
-
-    Attributes
-    ----------
-    problem
-        Its name.
-    recipes
-        The instances.
-    policies, policy_seeds
-        Names with settings, and the seeds of those that draw at random.
-    oracles
-        Names with the options of each.
-    """
+    """Instances of one problem, and what is run on every one of them."""
 
     problem: str
     recipes: Sequence[Recipe]
+    # policies, policy_seeds: names with settings, and the seeds of those that draw at random.
     policies: Sequence[str]
     policy_seeds: Sequence[int]
-    oracles: Sequence[tuple[str, Mapping[str, Any]]]
+    oracles: Sequence[tuple[str, Mapping[str, Any]]]  # names with the options of each
 
     @classmethod
     def from_dict(cls, data: Any) -> Block:
@@ -333,17 +315,9 @@ def _recipes(problem: str, data: Mapping[str, Any]) -> list[Recipe]:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is crossed with what, and what a cell may take.
+    """What is crossed with what, and what a cell may take."""
 
-    Attributes
-    ----------
-    blocks
-        The tables ``[[sweep]]`` of the plan.
-    limits
-        What a cell may take.
-    """
-
-    blocks: Sequence[Block]
+    blocks: Sequence[Block]  # the tables ``[[sweep]]`` of the plan
     limits: Limits = dataclasses.field(default_factory=Limits)
 
     @classmethod
@@ -537,31 +511,20 @@ def _rows(instances: Iterable[Cell], cells: Iterable[Cell], answers: Mapping[str
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a sweep would do.
+    """What a sweep would do."""
 
-    Attributes
-    ----------
-    cells
-        How many there are that play and solve.
-    done, failed
-        How many of them are done; how many have failed or timed out.
-    instances, unmade
-        How many instances there are, and how many must be made before it is known what there is of their
-        cells, which count as not done.
-    seconds
-        How long one worker takes for all that there is nothing of, by the medians of what plays and solves in
-        the same way on the same problem in the store.
-    unknown
-        How many cells are not in ``seconds``, for the store has none of their kind.
-    """
-
-    cells: int
+    cells: int  # how many there are that play and solve
+    # done, failed: how many of them are done; how many have failed or timed out.
     done: int
     failed: int
+    # instances, unmade: how many instances there are, and how many must be made before it is known what there
+    # is of their cells, which count as not done.
     instances: int
     unmade: int
+    # How long one worker takes for all that there is nothing of, by the medians of what plays and solves in
+    # the same way on the same problem in the store.
     seconds: float
-    unknown: int
+    unknown: int  # how many cells are not in ``seconds``, for the store has none of their kind
 
 
 def forecast(

@@ -32,19 +32,13 @@ def one_thread() -> Iterator[None]:
 
 
 class Batch(NamedTuple):
-    """Scenes side by side, padded to N waiting jobs.
+    """Scenes side by side, padded to N waiting jobs."""
 
-    Attributes
-    ----------
-    jobs, machines, pairs
-        Shapes (B, N, 14), (B, M, 6) and (B, N, M, 5).
-    mask, fits
-        Where there is a job, and where there is one that fits, shape (B, N).
-    """
-
+    # jobs, machines, pairs: shapes (B, N, 14), (B, M, 6) and (B, N, M, 5).
     jobs: Tensor
     machines: Tensor
     pairs: Tensor
+    # mask, fits: where there is a job, and where there is one that fits, shape (B, N).
     mask: Tensor
     fits: Tensor
 
@@ -81,27 +75,14 @@ class Memory:
 
 
 class Move(NamedTuple):
-    """The decision at one decision epoch.
+    """The decision at one decision epoch."""
 
-    Attributes
-    ----------
-    rows
-        The starts: (job, machine, count).
-    priorities
-        Shape (w,).
-    started
-        Places in the window of the jobs that start, in the order in which they were placed, shape (s,).
-    affinities
-        Of those jobs, shape (s, M); empty if placement is not learned.
-    past
-        The memory of the process, for those jobs, or None.
-    """
-
-    rows: np.ndarray
-    priorities: np.ndarray
+    rows: np.ndarray  # the starts: (job, machine, count)
+    priorities: np.ndarray  # shape (w,)
+    # Places in the window of the jobs that start, in the order in which they were placed, shape (s,).
     started: np.ndarray
-    affinities: Tensor
-    past: Past | None
+    affinities: Tensor  # of those jobs, shape (s, M); empty if placement is not learned
+    past: Past | None  # the memory of the process, for those jobs, or None
 
 
 def draw(normal: Normal, generator: torch.Generator | None) -> Tensor:
@@ -258,18 +239,12 @@ def _by_rank(
 
 
 class Scores(NamedTuple):
-    """The agents' view of every waiting job at one decision epoch; NaN for the parts that are not learned.
+    """The agents' view of every waiting job at one decision epoch; NaN for the parts that are not learned."""
 
-    Attributes
-    ----------
-    priorities, priority_deviations
-        Mean and standard deviation of each priority, shape (w,).
-    affinities, affinity_deviations
-        Those of each affinity, shape (w, M).
-    """
-
+    # priorities, priority_deviations: mean and standard deviation of each priority, shape (w,).
     priorities: np.ndarray
     priority_deviations: np.ndarray
+    # affinities, affinity_deviations: those of each affinity, shape (w, M).
     affinities: np.ndarray
     affinity_deviations: np.ndarray
 

@@ -53,27 +53,13 @@ NO_ESTIMATES = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True)
 class Scene:
-    """The input of the networks at one decision epoch, w waiting jobs and M machines.
-
-    Attributes
-    ----------
-    observation
-        The observation of the policy.
-    jobs
-        Shape (w, 14), see :data:`JOB_FEATURES`.
-    machines
-        Shape (M, 6), see :data:`MACHINE_FEATURES`.
-    pairs
-        Shape (w, M, 5), see :data:`PAIR_FEATURES`.
-    fits
-        Whether each job fits now, shape (w,).
-    """
+    """The input of the networks at one decision epoch, w waiting jobs and M machines."""
 
     observation: Observation
-    jobs: np.ndarray
-    machines: np.ndarray
-    pairs: np.ndarray
-    fits: np.ndarray
+    jobs: np.ndarray  # shape (w, 14), see :data:`JOB_FEATURES`
+    machines: np.ndarray  # shape (M, 6), see :data:`MACHINE_FEATURES`
+    pairs: np.ndarray  # shape (w, M, 5), see :data:`PAIR_FEATURES`
+    fits: np.ndarray  # whether each job fits now, shape (w,)
 
 
 class Eyes:

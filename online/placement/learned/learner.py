@@ -28,32 +28,18 @@ class DivergedError(ClairvoyantError):
 
 
 class Samples(NamedTuple):
-    """Decisions of many episodes as arrays; D decisions, S jobs that were started by them.
+    """Decisions of many episodes as arrays; D decisions, S jobs that were started by them."""
 
-    Attributes
-    ----------
-    batch
-        The observations, padded to N jobs; its pairs are not used.
-    whole
-        Shape (D, GLOBALS).
-    priorities
-        Shape (D, N).
-    owner, place
-        Decision and place in the window of each started job, shape (S,).
-    pairs, affinities
-        Of each started job, shapes (S, M, p) and (S, M).
-    past
-        The memory of the process then, or None.
-    """
-
-    batch: Batch
-    whole: Tensor
-    priorities: Tensor
+    batch: Batch  # the observations, padded to N jobs; its pairs are not used
+    whole: Tensor  # shape (D, GLOBALS)
+    priorities: Tensor  # shape (D, N)
+    # owner, place: decision and place in the window of each started job, shape (S,).
     owner: Tensor
     place: Tensor
+    # pairs, affinities: of each started job, shapes (S, M, p) and (S, M).
     pairs: Tensor
     affinities: Tensor
-    past: Past | None
+    past: Past | None  # the memory of the process then, or None
 
     @property
     def count(self) -> int:  # type: ignore[override]  # of the decisions, not of a value in the tuple

@@ -30,39 +30,20 @@ GLOBALS = 6
 
 
 class Normal(NamedTuple):
-    """Independent normal distributions, or, with a factor, one of several dimensions.
+    """Independent normal distributions, or, with a factor, one of several dimensions."""
 
-    Attributes
-    ----------
-    mean
-        Shape (..., m).
-    variance
-        Shape (..., m).
-    factor
-        Lower Cholesky factor of the covariance, shape (..., m, m), or None if that is diagonal.
-    """
-
-    mean: Tensor
-    variance: Tensor
+    mean: Tensor  # shape (..., m)
+    variance: Tensor  # shape (..., m)
+    # Lower Cholesky factor of the covariance, shape (..., m, m), or None if that is diagonal.
     factor: Tensor | None = None
 
 
 class Past(NamedTuple):
-    """The last T placed jobs before each of P decisions on a job.
+    """The last T placed jobs before each of P decisions on a job."""
 
-    Attributes
-    ----------
-    points
-        The machines as seen by those jobs, shape (P, T, M, d).
-    residual
-        Their affinities less the mean then, shape (P, T, M).
-    known
-        Which of them there are, shape (P, T).
-    """
-
-    points: Tensor
-    residual: Tensor
-    known: Tensor
+    points: Tensor  # the machines as seen by those jobs, shape (P, T, M, d)
+    residual: Tensor  # their affinities less the mean then, shape (P, T, M)
+    known: Tensor  # which of them there are, shape (P, T)
 
 
 @contextmanager

@@ -81,22 +81,13 @@ def reference(instance: PlacementInstance) -> Reference:
 
 @dataclass
 class Step:
-    """One decision of one simulation, as training needs it.
+    """One decision of one simulation, as training needs it."""
 
-    Attributes
-    ----------
-    scene, move
-        The observation and the decision.
-    whole
-        Numbers of the whole state, for the critic, shape (GLOBALS,).
-    reward
-        Its reward until the next decision.
-    """
-
+    # scene, move: the observation and the decision.
     scene: Scene
     move: Move
-    whole: np.ndarray
-    reward: float = 0.0
+    whole: np.ndarray  # numbers of the whole state, for the critic, shape (GLOBALS,)
+    reward: float = 0.0  # its reward until the next decision
 
 
 @dataclass
