@@ -354,10 +354,7 @@ def path_of(field: str, value: Any) -> Path:
 def regular(path: Path) -> Path:
     """Return the path if a regular file is there: a device may never end, a pipe may never begin.
 
-    Raises
-    ------
-    InputError
-        If there is none, or one of more than :data:`MOST_BYTES`.
+    An InputError if there is none, or one of more than :data:`MOST_BYTES`.
     """
     try:
         found = path.stat()
@@ -377,11 +374,7 @@ def _refuse_long(path: Path, size: int) -> None:
 def read_bytes(path: Path) -> bytes:
     """Return what a regular file holds, unpacked if its name ends in ``.gz``.
 
-    Raises
-    ------
-    InputError
-        If there is no such file, or it is damaged, or holds more than :data:`MOST_BYTES`; it is not unpacked
-        further.
+    What is damaged, or holds more than :data:`MOST_BYTES`, is an InputError; it is not unpacked further.
     """
     try:
         with regular(path).open("rb") as stream:
@@ -451,13 +444,7 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder unless it is there.
-
-    Raises
-    ------
-    InputError
-        If that is not possible.
-    """
+    """Make a folder unless it is there; an InputError if that is not possible."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:  # ValueError: a name with a NUL
@@ -471,21 +458,10 @@ def remove_parts(folder: Path) -> None:
 
 
 def decided(decision: Any, shape: tuple[int, ...], axes: str = "", wanted: str = "") -> np.ndarray:
-    """Return a decision as a contiguous float array.
+    """Return a decision as a contiguous float array, or raise an InputError for another shape or type.
 
-    Parameters
-    ----------
-    decision
-        What a policy gave.
-    shape, axes
-        The shape it must have, and what its axes are.
-    wanted
-        What a policy that gave None should have given; by default that is refused as any other shape.
-
-    Raises
-    ------
-    InputError
-        For another shape or type.
+    ``axes`` say what the axes are, and ``wanted`` what a policy that gave None should have given; without it
+    None is refused as any other shape.
     """
     if decision is None and wanted:
         raise InputError(f"decision: None; decide() must return {wanted}")

@@ -116,23 +116,8 @@ def numbers(
 ) -> np.ndarray:
     """Turn nested lists or an array into a read-only array of checked numbers.
 
-    Parameters
-    ----------
-    value
-        Nested lists of numbers, or an array.
-    field
-        Name used in error messages.
-    shape
-        Expected shape; ``None`` where any length will do.
-    low, high
-        Allowed range, both ends included.
-    integer
-        Whether every number must be whole.
-
-    Raises
-    ------
-    InputError
-        Naming the field, the index and the value of the first entry at fault.
+    ``None`` in the shape stands for any length; ``low`` and ``high`` are both allowed. The first entry at
+    fault is refused by field, index and value.
     """
     array = _regular(value, field, len(shape))
     if array.size == 0 and len(shape) == 2 and array.ndim == 1 and shape[1] is not None:

@@ -53,29 +53,10 @@ def arrivals(
 ) -> tuple[np.ndarray, str, list[str]]:
     """Count arrivals x[slot, port], where port l stands for the l-th request class.
 
-    Parameters
-    ----------
-    rng
-        Source of random numbers to split totals with.
-    folder
-        The folder of traces.
-    found
-        The requests whose first classes are the ports.
-    ports
-        Number of ports.
-    clock
-        Which slots to count in.
-    requests
-        The source of ``found``.
-    source
-        The source of the arrivals. If it is that of the requests, or ``None``, a port's arrivals are the
-        requests of its class; the totals of another one are split over the ports by the shares of the
-        classes.
-
-    Returns
-    -------
-    tuple
-        The counts, shape (T, L), what they are, and what was done to them.
+    ``requests`` is the source of ``found``, whose first classes are the ports. If the source of the arrivals
+    is the same or ``None``, a port's arrivals are the requests of its class; the totals of another one are
+    split over the ports by the shares of the classes. Returns the counts, shape (T, L), what they are, and
+    what was done to them.
     """
     if source is None or source == requests:
         x, arrived = _own_arrivals(sources.REQUESTS[requests].file, found, ports, clock)

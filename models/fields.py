@@ -271,13 +271,7 @@ class Record(Kind):
             complete(make, self)
 
     def given(self, data: Any, where: str = "", also: Collection[str] = ()) -> dict[str, Any]:
-        """Return what an object holds by the fields' names, unread.
-
-        Raises
-        ------
-        InputError
-            For a field that is neither known nor one of ``also``, or one that must be there and is not.
-        """
+        """Return what an object holds by the fields' names, unread; refuse unknown and missing fields."""
         known, found = self._groups.keys(), {}
         if not isinstance(data, Mapping) or not self._required <= data.keys() <= known:
             refuse_unknown(data, {*known, *also}, where)
@@ -408,14 +402,7 @@ def _amounts(kind: Number) -> Iterator[str]:
 def complete(kind: type, record: Record, section: str = "Attributes") -> None:
     """Say in the docstring of a class what a record declares of its fields, where it does not say so itself.
 
-    Parameters
-    ----------
-    kind
-        A class that has the fields as attributes, or whose constructor takes them, as its "Parameters".
-    record
-        The fields.
-    section
-        The section of the docstring.
+    ``kind`` has the fields as attributes, or its constructor takes them, as its "Parameters".
     """
     text, header = inspect.cleandoc(kind.__doc__ or ""), f"{section}\n{'-' * len(section)}\n"
     entries = ""

@@ -16,11 +16,8 @@ if TYPE_CHECKING:
 def bipartite(graph: nx.Graph) -> tuple[int, int, list[tuple[int, int]]]:
     """Return the number of ports, that of servers, and the edges as (port, server) pairs, sorted.
 
-    Raises
-    ------
-    InputError
-        If a node is neither ("port", l) nor ("server", r), the numbers of a side are not 0 to n - 1, or an
-        edge does not join a port and a server.
+    An InputError if a node is neither ("port", l) nor ("server", r), the numbers of a side are not 0 to n -
+    1, or an edge does not join a port and a server.
     """
     sides: dict[str, list[Any]] = {"port": [], "server": []}
     for node in graph.nodes:

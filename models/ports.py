@@ -55,25 +55,10 @@ def read(
     requests: str,
     slot_seconds: float,
 ) -> Traced:
-    """Read servers, ports and arrivals.
+    """Read servers, ports and arrivals from a folder of traces.
 
-    Parameters
-    ----------
-    folder
-        Folder of traces in the layout that :mod:`.sources` names.
-    shape
-        Numbers of ports and servers.
-    most
-        The most slots, if the options give no number.
-    stream
-        The random streams "machines" and "split" of a seed.
-    o, requests, slot_seconds
-        The options.
-
-    Raises
-    ------
-    InputError
-        For an option out of range, or a file that is missing, damaged, malformed or too short.
+    ``shape`` is the numbers of ports and servers, ``most`` the most slots if the options give no number, and
+    ``stream`` gives the random streams "machines" and "split" of a seed.
     """
     ports, servers = shape
     for name, flag in (("exact", o["exact"]), ("constraints", o["constraints"])):

@@ -65,25 +65,10 @@ def in_highs(
 ) -> Any:
     """Return HiGHS, silent and on one thread, with a linear program that is made of arrays.
 
-    Parameters
-    ----------
-    cost
-        Of each column; they and ``offset`` make the objective.
-    matrix
-        Starts of the columns, and rows and values of the entries.
-    rows, columns
-        Lower and upper limits, possibly infinite.
-    options
-        Further options of HiGHS, by name.
-    maximise, whole
-        Whether more is better, and whether all columns are whole numbers.
-    names
-        Of the columns, if they matter.
-
-    Raises
-    ------
-    SolverError
-        If HiGHS refuses an option or the program.
+    ``cost`` is that of each column; they and ``offset`` make the objective. The matrix is starts of the
+    columns, and rows and values of the entries. Rows and columns have lower and upper limits, possibly
+    infinite; ``whole`` makes all columns whole numbers. An option or a program that HiGHS refuses is a
+    SolverError.
     """
     highspy = library("highspy")
 
@@ -112,14 +97,8 @@ def supported(bound: float | None, lp: Any, duals: Any) -> float | None:
     for 0, whatever the range of the variable is: where that matters, the own bound takes the place of the
     reported one, or nothing does, if a reduced cost of the wrong sign meets a variable without a limit.
 
-    Parameters
-    ----------
-    bound
-        The bound that HiGHS reports.
-    lp
-        Cost, the matrix in sparse columns, and (lower, upper) of rows and of columns.
-    duals
-        Of the rows, at least 0 for a lower limit.
+    ``lp`` is the cost, the matrix in sparse columns, and (lower, upper) of rows and of columns; ``duals`` are
+    those of the rows, at least 0 for a lower limit.
     """
     cost, matrix, rows, columns = lp
     if bound is None or len(duals) != len(rows[0]):
@@ -188,15 +167,7 @@ class Program(ABC):
 
     @abstractmethod
     def solve(self, *, solver: str, **options: Any) -> Solved:
-        """Hand the problem to a solver of the modelling library.
-
-        Raises
-        ------
-        InputError
-            If the modelling library does not know the solver.
-        SolverError
-            If the solver fails.
-        """
+        """Hand the problem to a solver of the modelling library; an InputError if it does not know that."""
 
     @abstractmethod
     def _write(self, path: Path) -> None:
@@ -205,10 +176,7 @@ class Program(ABC):
     def export(self, path: str | os.PathLike[str]) -> None:
         """Write the problem as an LP or MPS file, by the ending of its name; nothing is left half-written.
 
-        Raises
-        ------
-        InputError
-            For another ending, a file that cannot be written, or a problem that is not linear, naming why.
+        Another ending, a file that cannot be written, or a problem that is not linear, is an InputError.
         """
         target = Path(path)
         if target.suffix not in (".lp", ".mps"):

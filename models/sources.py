@@ -183,13 +183,7 @@ TPU_SLICES = Source(
 
 
 def machine_types(folder: Folder, name: str) -> tuple[MachineType, ...]:
-    """Return the machine types of a source, commonest first.
-
-    Raises
-    ------
-    InputError
-        For an unknown source, or a file that is missing, damaged or malformed.
-    """
+    """Return the machine types of a source, commonest first."""
     source = MACHINES[choose(name, MACHINES, "machines")]
     rows = source.rows(folder)
     read = {"pai-2020": _pai_machine, "gpu-2023": _gpu_machine, "spot-2026": _spot_machine}[name]
@@ -404,10 +398,7 @@ def servers(
 def amount(item: MachineType | RequestClass, kind: str) -> float:
     """Return the cores ("CPU"), GB ("MEM") or cards ("GPU") of a machine or a request.
 
-    Raises
-    ------
-    InputError
-        If the source does not say it.
+    If the source does not say it, that is an InputError.
     """
     result = {"CPU": item.cpu, "MEM": item.memory, "GPU": item.gpu}[kind]
     if result is None:

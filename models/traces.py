@@ -18,29 +18,10 @@ Row = Mapping[str, str]
 def read_table(
     folder: str | os.PathLike[str], name: str, columns: Sequence[str], *, header: bool = True
 ) -> list[dict[str, str]]:
-    """Read the named columns of a CSV file in a folder of traces.
+    """Return the named columns of a CSV file in a folder of traces: for each row its texts by column.
 
-    Parameters
-    ----------
-    folder
-        The folder that holds the traces.
-    name
-        File inside the folder; gzipped if the name ends in ``.gz``.
-    columns
-        Columns wanted. Without a header: the names of all columns, in order.
-    header
-        Whether the first line names the columns.
-
-    Returns
-    -------
-    list of dict
-        One mapping from column to text per row, in the order of the file.
-
-    Raises
-    ------
-    InputError
-        If the folder or the file is missing, the gzip data is damaged or ends early, a column is missing, a
-        row has another number of columns, or there are no rows.
+    The file is gzipped if the name ends in ``.gz``. Without a header, ``columns`` are the names of all
+    columns, in order. What is missing, damaged or empty, and a row of another length, is an InputError.
     """
     if not Path(folder).is_dir():
         raise InputError(f"{folder}: no such folder of traces")
@@ -71,13 +52,7 @@ def read_table(
 
 
 def number(row: Row, column: str, where: str, *, low: float = 0.0) -> float:
-    """Return one entry as a number of at least ``low`` and at most 2^53.
-
-    Raises
-    ------
-    InputError
-        Naming the place, the column and the entry.
-    """
+    """Return one entry as a number from ``low`` to 2^53; refuse others by place and column."""
     try:
         value = float(row[column])
     except ValueError:

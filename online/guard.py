@@ -32,11 +32,7 @@ def plain(decision: Any) -> Any:
     """Return a decision as data of our own: arrays, lists, tuples, dictionaries, numbers and texts.
 
     It is read here and never again, so that it does not matter what class it is of or what becomes of it.
-
-    Raises
-    ------
-    InputError
-        If it holds anything else.
+    Anything else is an InputError.
     """
     kind = type(decision)
     if kind in ATOMS:
@@ -66,10 +62,7 @@ class Seal:
     Compared are dataclasses, tuples and arrays. What is computed when first used (``cached_property``) may
     appear, and is not compared.
 
-    Parameters
-    ----------
-    name, obj
-        Its name in errors, and the object itself.
+    ``name`` is what it is called in errors.
     """
 
     def __init__(self, name: str, obj: Any) -> None:
@@ -126,12 +119,8 @@ class Watch:
     :class:`.Outcome` and that of :class:`.Run`, and all classes of these modules. Of problems that are not
     ours, the modules beside are not: policies may be there.
 
-    Parameters
-    ----------
-    kind
-        The class of the instance.
-    *others
-        The classes of the other objects that score: its setting and its episode.
+    ``kind`` is the class of the instance, and the others those of what else scores: its setting and its
+    episode.
     """
 
     def __init__(self, kind: type, *others: type) -> None:

@@ -44,17 +44,8 @@ class Isolated:
 
     ``name`` and ``traits`` are those of the policy here.
 
-    Parameters
-    ----------
-    policy
-        See :class:`Policy`.
-
-    Raises
-    ------
-    InputError
-        If it cannot be pickled, or not be loaded there; also whenever it raises one itself.
-    PolicyError
-        Whenever it raises another error, or ends its process.
+    A policy that cannot be pickled, or not be loaded there, is an InputError, also whenever it raises one
+    itself; any other error, and the end of its process, are a PolicyError.
     """
 
     def __init__(self, policy: Any) -> None:

@@ -22,22 +22,10 @@ def make(
 
     The policy's ``name`` becomes the text, so that two settings of one policy differ in a table.
 
-    Parameters
-    ----------
-    text
-        Name and settings; a name that several problems use may stand as ``problem/name``. Values are read as
-        the type of the setting; ``none`` stands for None where the setting allows it.
-    known
-        The policies to look among, by name.
-    problem
-        The problem that all of them play, if it is one.
-    all_there_are
-        Returns the policies of all problems, to say what an unknown name may have meant.
-
-    Raises
-    ------
-    InputError
-        For an unknown policy, an unknown or doubled setting, or a value that does not fit, listing what does.
+    A name that several problems use may stand as ``problem/name``. Values are read as the type of the
+    setting; ``none`` stands for None where the setting allows it. ``known`` are the policies to look among,
+    of one ``problem`` if that is given; ``all_there_are`` returns those of all problems, to say what an
+    unknown name may have meant. What does not fit is an InputError that lists what does.
     """
     if not isinstance(text, str):
         raise InputError(f"policy: {text!r} is not a name")

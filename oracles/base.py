@@ -126,12 +126,8 @@ def rounding(terms: int, gross: float) -> float:
     Below the least normal number, that is no share of the sum but some of the least of all numbers. A sum of
     nothing but zeros is exact.
 
-    Parameters
-    ----------
-    terms
-        How many numbers are added up, each made by a few operations.
-    gross
-        Their sum; where gains and charges cancel, the sum of both.
+    ``gross`` is the sum; where gains and charges cancel, the sum of both. Each number is made by a few
+    operations.
     """
     return (terms + 8) * (2.0**-52 * gross + math.ulp(0.0)) if gross > 0.0 else 0.0
 
@@ -151,19 +147,9 @@ def why_stopped(
     the relative gap asked for. No threshold is absolute; where numbers are so small that rounding is more
     than :data:`CANCELLED` of them, nothing is proved.
 
-    Parameters
-    ----------
-    value, bound
-        The incumbent's value and the dual bound. Where less is better, both with the other sign.
-    budget
-        Gap and time limit.
-    rounding
-        The part of the distance that is rounding: in the sums that ``value`` and ``bound`` are made of, see
-        :func:`rounding`.
-    otherwise
-        The reason if neither a gap nor the time ended the search.
-    scale
-        As in :func:`relative_gap`.
+    Where less is better, ``value`` and ``bound`` have the other sign. ``rounding`` is the part of their
+    distance that is rounding in the sums that they are made of, see :func:`rounding`; ``scale`` is as in
+    :func:`relative_gap`. ``otherwise`` is the reason if neither a gap nor the time ended the search.
     """
     gap = math.inf if bound is None else relative_gap(value, bound, scale)
     if bound is not None and bound - value <= rounding and gap <= CANCELLED:
@@ -270,18 +256,10 @@ Number = TypeVar("Number", bound=float)
 class Incumbent(ABC, Generic[Decision, Number]):
     """The incumbent and the dual bound of a search, the methods that found them, and the budget.
 
-    Parameters
-    ----------
-    instance, budget, progress
-        As an oracle takes them.
-    start
-        The first decision, checked like any other, and the name of its method.
-    proof
-        The first bound, the name of its method, and its certificate.
-    terms
-        The number of summands of a value; 0 if values are whole and sums exact.
-    unavoidable
-        The constant part of every value, which does not count in a gap.
+    ``start`` is the first decision, checked like any other, and the name of its method; ``proof`` is the
+    first bound, the name of its method, and its certificate. ``terms`` is the number of summands of a value;
+    0 if values are whole and sums exact. ``unavoidable`` is the constant part of every value, which does not
+    count in a gap.
     """
 
     minimised = False

@@ -22,27 +22,10 @@ def run(
     CP-SAT runs in a thread of its own, so that Ctrl-C ends it and is not swallowed. Its own handling of
     Ctrl-C stays off: it would leave none behind, and the next Ctrl-C would kill Python.
 
-    Parameters
-    ----------
-    model
-        The model.
-    budget
-        The time limit; the gap is ignored.
-    report
-        Called with value and bound of every better solution; it returns whether to go on.
-    **options
-        Further parameters of CP-SAT.
-
-    Returns
-    -------
-    tuple
-        The solver, which knows solution and bound, ``None`` if it has no solution; and whether it ended by
-        itself.
-
-    Raises
-    ------
-    NoOptimumError
-        If CP-SAT fails, or says that there is none.
+    The budget's gap is ignored. ``report`` is called with value and bound of every better solution, and
+    returns whether to go on. Returned are the solver, which knows solution and bound, ``None`` if it has no
+    solution; and whether it ended by itself. If CP-SAT fails or says that there is none, that is a
+    NoOptimumError.
     """
     cp_model = library("ortools.sat.python.cp_model")
 

@@ -30,12 +30,7 @@ class SlotCertificate:
 class Patterns:
     """The distinct arrivals of all slots; iterated, the most frequent first, until the time is up.
 
-    Parameters
-    ----------
-    arrivals
-        Those of each slot, shape (T, L).
-    budget, progress
-        The time limit, and the callback for every pattern that is done.
+    The callback is told of every pattern that is done.
     """
 
     def __init__(self, arrivals: np.ndarray, budget: Budget, progress: ProgressCallback | None) -> None:

@@ -12,12 +12,7 @@ from .setting import Setting
 class Usage:
     """Amounts taken on the machines, in whole multiples of 1e-6.
 
-    Attributes
-    ----------
-    workers
-        g_h^r(t): taken by workers, shape (T, H, R).
-    servers
-        v_k^r(t): taken by parameter servers, shape (T, K, R).
+    ``workers`` are g_h^r(t), taken by workers, shape (T, H, R), and ``servers`` v_k^r(t), shape (T, K, R).
     """
 
     def __init__(self, setting: Setting) -> None:

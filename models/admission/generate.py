@@ -197,18 +197,9 @@ def assemble(
 ) -> AdmissionInstance:
     """Draw the jobs of a cluster and put an instance together.
 
-    Parameters
-    ----------
-    plan
-        With the options ``fit``, ``longest``, ``priority`` and ``classes``, which are checked here.
-    setting
-        Horizon and machines, with :data:`.machines.RESOURCES`.
-    weights
-        Jobs per slot up to a factor, shape (T,); those of the last tenth of the slots do not count.
-    slot_seconds
-        Length of a slot, which turns MB into Mbps times slots.
-    origin
-        Of what is given; what is drawn here is added.
+    The plan's ``fit``, ``longest``, ``priority`` and ``classes`` are checked here. ``weights`` are jobs per
+    slot up to a factor, shape (T,), of which those of the last tenth do not count; ``slot_seconds`` turns MB
+    into Mbps times slots. To the origin of what is given that of what is drawn is added.
     """
     seed, count, ranges = plan.seed, plan.jobs, plan.preset.ranges
     priority, classes = plan.options["priority"], plan.options["classes"]
@@ -279,13 +270,7 @@ def last_arrival(horizon: int) -> int:
 
 
 def draw_arrivals(seed: int, count: int, weights: np.ndarray) -> list[int]:
-    """Draw the slots in which jobs arrive, more of them where the weights are larger.
-
-    Raises
-    ------
-    InputError
-        If all weights that count are 0.
-    """
+    """Draw the slots in which jobs arrive, more where weights are larger; refuse weights that are all 0."""
     total = np.cumsum(weights[: last_arrival(len(weights))])
     if count > 0 and total[-1] <= 0.0:
         raise InputError("arrivals: no job arrives in these slots")
@@ -294,13 +279,7 @@ def draw_arrivals(seed: int, count: int, weights: np.ndarray) -> list[int]:
 
 
 def draw_utilities(seed: int, count: int, priority: Any, classes: Any) -> list[dict[str, float]]:
-    """Draw the utilities: priority, decay by class, target, each with two decimals.
-
-    Raises
-    ------
-    InputError
-        For ``priority`` or ``classes`` out of range.
-    """
+    """Draw the utilities: priority, decay by class, target, each with two decimals."""
     low, high = interval("priority", priority, LARGEST)
     if round(low, 2) == 0.0:
         raise InputError(f"priority[0]: {priority[0]!r} is not at least 0.01")
@@ -337,10 +316,7 @@ def draw_jobs(
 ) -> tuple[list[dict[str, Any]], int]:
     """Draw jobs until they fit; return them, and how many draws that took.
 
-    Raises
-    ------
-    InputError
-        If there are no machines, or a job does not fit after :data:`MOST_DRAWS` draws.
+    Without machines, or if a job does not fit after :data:`MOST_DRAWS` draws, there is an InputError.
     """
     machines = (setting.worker_servers, setting.parameter_servers)
     if fit != "any" and len(arrivals) > 0 and min(map(len, machines)) == 0:

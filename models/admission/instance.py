@@ -149,22 +149,11 @@ class AdmissionInstance(Declared[Setting]):
     ) -> list[Violation]:
         """List what a deployment breaks in a slot.
 
-        Parameters
-        ----------
-        slot
-            t.
-        workers, servers
-            Whole rows (job, machine, count), sorted.
-        done
-            Worker-slots that every job has behind it, shape (I,).
-
-        Returns
-        -------
-        list of Violation
-            "job" and "machine" (index out of range), "twice", "count" (12) (13) [job, machine]; "arrival"
-            (9) (10), "finished" (a job runs after its work is done, so that (8) says when that was), "chunks"
-            (3), "bandwidth" (6) and "servers" (7) [job]; "worker capacity" (4) and "server capacity" (5)
-            [machine, resource].
+        ``workers`` and ``servers`` are whole rows (job, machine, count), sorted, and ``done`` the
+        worker-slots that every job has behind it, shape (I,). The names are "job" and "machine" (index out of
+        range), "twice", "count" (12) (13) [job, machine]; "arrival" (9) (10), "finished" (a job runs after
+        its work is done, so that (8) says when that was), "chunks" (3), "bandwidth" (6) and "servers" (7)
+        [job]; "worker capacity" (4) and "server capacity" (5) [machine, resource].
         """
         s = self.setting
         found: list[Violation] = []

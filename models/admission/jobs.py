@@ -154,13 +154,7 @@ class Job:
 
     @classmethod
     def from_dict(cls, data: Any, index: int, resources: int, horizon: int) -> Job:
-        """Read the JSON form of the job that the instance calls ``jobs[index]``.
-
-        Raises
-        ------
-        InputError
-            Naming the field, the index and the value at fault.
-        """
+        """Read the JSON form of ``jobs[index]`` of an instance; refuse wrong fields by name."""
         return cls(index=index, **JOB.read(data, f"jobs[{index}]", {"R": resources, "T": horizon}))
 
 

@@ -66,14 +66,8 @@ class Row(NamedTuple):
 def capacity_row(needs: Sequence[int], most: Sequence[int], capacity: int) -> Row | None:
     """Return sum_j needs[j] x[j] <= capacity in the smallest whole numbers, or ``None`` if it always holds.
 
-    Parameters
-    ----------
-    needs
-        Whole amounts > 0.
-    most
-        The largest x[j].
-    capacity
-        Whole, >= 0; the limit is rounded down to what whole x can reach.
+    ``needs`` are whole amounts > 0, ``most`` is the largest x[j]. The capacity, whole, is rounded down to
+    what whole x can reach.
     """
     unit = math.gcd(*needs)
     row = Row([need // unit for need in needs], capacity // unit)
@@ -123,13 +117,10 @@ def compact_program(instance: AdmissionInstance) -> PyomoProgram:
     least the objective, and as much in an optimum. More work than W_i is of no use, so (2) is an equation.
     Jobs that can never finish have no variables.
 
-    Returns
-    -------
-    PyomoProgram
-        Variables ``u``, ``Y`` and ``Z`` [job, slot], and ``y`` and ``z`` [job, machine, slot]. Slot t has the
-        index t - 1. Rows are ``once`` (8), ``work`` (2), ``stop`` (3), ``bandwidth`` (6), ``servers`` (7),
-        and ``worker_sum``, ``server_sum``, ``worker_capacity`` (4) and ``server_capacity`` (5) [machine,
-        resource, slot].
+    Variables are ``u``, ``Y`` and ``Z`` [job, slot], and ``y`` and ``z`` [job, machine, slot]; slot t has the
+    index t - 1. Rows are ``once`` (8), ``work`` (2), ``stop`` (3), ``bandwidth`` (6), ``servers`` (7), and
+    ``worker_sum``, ``server_sum``, ``worker_capacity`` (4) and ``server_capacity`` (5) [machine, resource,
+    slot].
     """
     pyo = library("pyomo.environ")
 
@@ -157,12 +148,8 @@ def pooled_program(instance: AdmissionInstance) -> PyomoProgram:
     """Declare the compact program with all machines of a side as one: its optimum is at least the true one.
 
     A machine's capacity counts as far as whole workers can use it: rounded down to a multiple of what divides
-    the demands of all jobs, and not at all if it holds no worker of any job.
-
-    Returns
-    -------
-    PyomoProgram
-        Variables ``u``, ``Y`` and ``Z`` [job, slot]; rows as in :func:`compact_program`, with the machine 0.
+    the demands of all jobs, and not at all if it holds no worker of any job. Variables are ``u``, ``Y`` and
+    ``Z`` [job, slot]; rows are those of :func:`compact_program`, with the machine 0.
     """
     m, shapes = _timing_model("pooled", instance)
     for total, side in ((m.Y, _workers(instance)), (m.Z, _servers(instance))):
@@ -178,24 +165,10 @@ def schedule_program(instance: AdmissionInstance, plans: Sequence[Plan]) -> Pyom
     The multipliers of its linear relaxation are prices: of (15) and (16) those of machines, of (17) the
     payoffs mu_i of (19).
 
-    Parameters
-    ----------
-    instance
-        The instance.
-    plans
-        Schedules of single jobs. What a plan earns is what its schedule earns by (1), its completion and its
-        prices do not count.
-
-    Returns
-    -------
-    PyomoProgram
-        Variable ``x`` [plan]; rows ``job`` (17) [job], and ``worker_capacity`` (15) and ``server_capacity``
-        (16) [machine, resource, slot].
-
-    Raises
-    ------
-    InputError
-        If a plan breaks a constraint by itself.
+    The plans are schedules of single jobs; what one earns is what its schedule earns by (1), its completion
+    and its prices do not count. One that breaks a constraint by itself is an InputError. The variable is
+    ``x`` [plan]; rows are ``job`` (17) [job], and ``worker_capacity`` (15) and ``server_capacity`` (16)
+    [machine, resource, slot].
     """
     pyo = library("pyomo.environ")
 

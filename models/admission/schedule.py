@@ -130,27 +130,15 @@ def cheapest_schedule(job: Job, offer: Offer, least: float = -np.inf) -> Plan | 
     It is exact over worker-slots, up to rounding: what could be gained beyond it is less than 1e-12 of the
     utility or of the cost.
 
-    Parameters
-    ----------
-    job, offer
-        The job, and what the machines offer it in its first slots; no slot is used that is not offered.
-    least
-        Only a schedule that is worth more than this is wanted; the more is asked, the faster it is.
+    No slot is used that is not offered. ``None`` is returned if the job cannot finish, or no schedule is
+    worth more than ``least``; the more is asked, the faster it is. Ties: deadlines are tried in descending
+    order of the payoff that a Lagrangian bound allows, of equal ones the latest first, and the next one
+    counts only if it pays more; for a deadline, as few workers run in the late slots as equal cost allows; of
+    machines of equal cost those with smaller numbers come first.
 
-    Returns
-    -------
-    Plan or None
-        ``None`` if the job cannot finish, or no schedule is worth more than ``least``. Ties: deadlines are
-        tried in descending order of the payoff that a Lagrangian bound allows, of equal ones the latest
-        first, and the next one counts only if it pays more; for a deadline, as few workers run in the late
-        slots as equal cost allows; of machines of equal cost those with smaller numbers come first.
-
-    Raises
-    ------
-    InputError
-        For a job with thousands of chunks, if so many schedules cost the same that all worker-slots would
-        have to be gone through, in more than :data:`.kernels.MOST_STEPS` or with a table of more than
-        :data:`.kernels.MOST_ENTRIES`.
+    A job with thousands of chunks is an InputError if so many schedules cost the same that all worker-slots
+    would have to be gone through, in more than :data:`.kernels.MOST_STEPS` or with a table of more than
+    :data:`.kernels.MOST_ENTRIES`.
     """
     from . import kernels
 
@@ -177,10 +165,8 @@ def printed_schedule(job: Job, offer: Offer) -> Plan | None:
     work before the deadline. All are part of the schedule nevertheless, of its completion, cost and payoff:
     so it is printed, although a job that is done must not run.
 
-    Raises
-    ------
-    InputError
-        For a job with so many chunks that the table of the program has more than :data:`MOST_ENTRIES`.
+    A job with so many chunks that the table of the program has more than :data:`MOST_ENTRIES` is an
+    InputError.
     """
     from . import kernels
 

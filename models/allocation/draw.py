@@ -70,21 +70,7 @@ def edges(rng: np.random.Generator, allowed: np.ndarray, count: int) -> np.ndarr
     Pairs are ranked, and the first ones taken, so that a larger count only adds edges. First comes one pair
     per port, on servers that have none yet where possible; then one pair per server still without; then the
     rest, each in random order. With all pairs allowed, min(count, L) ports and min(count, R) servers have an
-    edge: all of them if ``count`` is at least both numbers.
-
-    Parameters
-    ----------
-    rng
-        Source of random numbers; the same numbers are drawn whatever the count.
-    allowed
-        Whether port l may use server r, shape (L, R).
-    count
-        Number of edges wanted.
-
-    Returns
-    -------
-    numpy.ndarray
-        (port, server) pairs, shape (at most ``count``, 2).
+    edge: all of them if ``count`` is at least both numbers. The same numbers are drawn whatever the count.
     """
     ports, servers = allowed.shape
     uniforms = np.where(allowed, rng.random(allowed.shape), np.inf)
@@ -203,20 +189,8 @@ def arrivals(
     the number of jobs, Poisson if ``fano`` is 1, else negative binomial with that variance-to-mean ratio. All
     of them agree on the slots with x > 0; more probability only adds jobs; more slots only add rows.
 
-    Parameters
-    ----------
-    rng
-        Source of random numbers; T x L of them are drawn.
-    shape
-        (T, L).
-    probability
-        Of at least one job per port and slot at rate one; below 1 with ``counts``.
-    rate
-        Relative rate of each slot, shape (T,), mean about one.
-    counts
-        Whether several jobs may arrive at once.
-    fano
-        Variance / mean of the counts, at least 1.
+    ``probability``, below 1 with ``counts``, is that of at least one job per port and slot at rate one;
+    ``rate`` has shape (T,) and a mean of about one; ``fano`` >= 1 is the variance / mean of the counts.
     """
     uniforms = rng.random(shape)
     none = np.power(1.0 - probability, rate)[:, None]  # probability of no job

@@ -301,23 +301,8 @@ def generate_gang(
 ) -> AllocationGangInstance:
     """Split every port's demand over tasks, to make a gang instance out of a fractional one.
 
-    Parameters
-    ----------
-    base
-        The fractional instance.
-    seed
-        Decides how the demand is split.
-    tasks
-        Tasks per port, at least 1.
-    floor
-        b as a share of a, in [0, 1].
-    minimum
-        m for every port; by default all tasks must be scheduled.
-
-    Raises
-    ------
-    InputError
-        Naming the argument and its value.
+    ``tasks`` is how many a port has, ``floor`` is b as a share of a, and ``minimum`` is m of every port; by
+    default all tasks must be scheduled.
     """
     if tasks < 1:
         raise InputError(f"tasks: {tasks!r} is not at least 1")

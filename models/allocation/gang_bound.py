@@ -89,13 +89,7 @@ class Reduced(NamedTuple):
 
 
 def presolve(setting: AllocationGangSetting, weights: Any) -> Reduced:
-    """Return the gang set reduced to where the best allocation is.
-
-    Raises
-    ------
-    InputError
-        If the weights do not fit, are negative or beyond 1e50.
-    """
+    """Return the gang set reduced to where the best allocation is; weights are from 0 to 1e50."""
     n = numbers(weights, "weights", (setting.ports,), high=LARGEST)
     base = setting.base
     near = np.zeros((setting.ports, setting.kinds))
@@ -190,10 +184,7 @@ def _choices(
 def gang_bound(setting: AllocationGangSetting, certificate: AllocationGangCertificate) -> float:
     """Return a certified upper bound on max over the gang set of sum_l N_l q_l(y), without any solver.
 
-    Raises
-    ------
-    InputError
-        If the tree is none, or a number in it does not fit.
+    A tree that is none, or a number in it that does not fit, is an InputError.
     """
     reduced = presolve(setting, certificate.weights)
     choices, nodes = len(setting.task_port) + setting.ports, len(certificate.prices)

@@ -34,11 +34,6 @@ def gang_program(setting: AllocationGangSetting, weights: Any) -> PyomoProgram:
 
     Its variables are ``y`` (pairs, K), ``Y`` and ``z`` (E, K), ``p`` and ``u`` (L,), ``v`` (tasks,). Concave
     utilities enter by their tangents at a few points, so the optimum is never below the true one.
-
-    Raises
-    ------
-    InputError
-        If the weights do not fit or are negative.
     """
     pyo = library("pyomo.environ")
 

@@ -63,13 +63,7 @@ class Relaxation:
     """The linear program in HiGHS; see the module.
 
     Its columns are y, Y, z where f is concave, p, u and v, in this order, where they can be more than 0.
-
-    Parameters
-    ----------
-    reduced
-        The gang set and the weights.
-    late
-        Says whether the time is up: what is not ready by then is left, and ``ready`` is false.
+    ``late`` says whether the time is up: what is not ready by then is left, and ``ready`` is false.
     """
 
     def __init__(self, reduced: Reduced, late: Callable[[], bool]) -> None:

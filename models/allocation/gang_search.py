@@ -68,23 +68,9 @@ def best_gang(
 ) -> BestGang:
     """Maximise sum_l N_l q_l(y) over the sound gang set.
 
-    Parameters
-    ----------
-    setting, weights
-        The gang set and N, between 0 and 1e50, shape (L,).
-    gap
-        Relative gap (bound - value) / max(scale, bound) to reach, as far as rounding lets it.
-    time_limit
-        Seconds. A search that runs out of them returns its incumbent (at worst no device) and its bound.
-    report
-        Called with the number of programs solved and the gap.
-
-    Raises
-    ------
-    InputError
-        If the weights do not fit, are negative or beyond 1e50.
-    SolverError
-        If HiGHS fails.
+    N is between 0 and 1e50. ``gap`` is the relative gap (bound - value) / max(scale, bound) to reach, as far
+    as rounding lets it. A search that runs out of ``time_limit`` seconds returns its incumbent (at worst no
+    device) and its bound. ``report`` is called with the number of programs solved and the gap.
     """
     end = math.inf if time_limit is None else stopwatch.now() + time_limit
     search = _Search(presolve(setting, weights), gap, end, report)

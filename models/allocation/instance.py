@@ -232,10 +232,7 @@ class AllocationInstance(Declared[Setting]):
     def from_networkx(cls, graph: nx.Graph) -> Self:
         """Build an instance from a graph like that of :meth:`to_networkx`.
 
-        Raises
-        ------
-        InputError
-            For a node or graph attribute that is missing or malformed, by name.
+        A node or graph attribute that is missing or malformed is an InputError.
         """
         ports, servers, edges = bipartite(graph)
 

@@ -36,13 +36,7 @@ ABOUT = (
 
 
 def facts(folder: Folder) -> dict[str, Any]:
-    """Compute the profile from a folder of traces.
-
-    Raises
-    ------
-    InputError
-        For a folder or file that is missing, damaged or malformed.
-    """
+    """Compute the profile from a folder of traces."""
     return {
         "about": ABOUT,
         "machines": {name: _machines(folder, name) for name in ("pai-2020", "gpu-2023")},

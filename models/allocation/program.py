@@ -30,24 +30,10 @@ STRAIGHT = 1e-6
 def stationary_program(problem: AllocationInstance | Setting, weights: Any = None) -> CvxpyProgram:
     """Declare max over y in Y of sum_l N_l q_l(y).
 
-    Parameters
-    ----------
-    problem
-        An instance or its setting.
-    weights
-        N >= 0, shape (L,): the arrival counts for the stationary optimum (the default for an instance), or
-        the arrivals x(t) of a slot for that slot's optimum.
-
-    Returns
-    -------
-    CvxpyProgram
-        Variables ``y`` (E, K) and ``p`` (L,); constraints ``demand`` (3), ``capacity`` (4), whose multiplier
-        is the price lambda (R, K), and ``overhead``, whose multiplier is w (L, K).
-
-    Raises
-    ------
-    InputError
-        If the weights do not fit.
+    ``weights`` N >= 0 are the arrival counts for the stationary optimum (the default for an instance), or the
+    arrivals x(t) of a slot for that slot's optimum. Variables are ``y`` (E, K) and ``p`` (L,); constraints
+    ``demand`` (3), ``capacity`` (4), whose multiplier is the price lambda (R, K), and ``overhead``, whose
+    multiplier is w (L, K).
     """
     cp = library("cvxpy")
     if isinstance(problem, AllocationInstance):
@@ -91,13 +77,9 @@ def scaled_program(setting: Setting, weights: np.ndarray) -> tuple[CvxpyProgram,
     """Declare :func:`stationary_program` in the instance's own units, for solvers with absolute tolerances.
 
     Every y is a part of the most that it can be in an optimum, every capacity is 1, the most that an entry
-    gains is from 1 to 2, and p_l is counted for all N_l jobs, so that its multipliers add up to 1.
-
-    Returns
-    -------
-    tuple
-        The program, and its units: y is ``entry`` times its variable, lambda is ``money / row`` times its
-        multiplier of ``capacity``, and w is N times that of ``overhead``.
+    gains is from 1 to 2, and p_l is counted for all N_l jobs, so that its multipliers add up to 1. Of the
+    units, y is ``entry`` times its variable, lambda is ``money / row`` times its multiplier of ``capacity``,
+    and w is N times that of ``overhead``.
     """
     cp = library("cvxpy")
     n = weights[setting.port][:, None]

@@ -244,20 +244,9 @@ def _machine_count(preset: Size, machines: int | None, cluster: str | None) -> i
 
 
 def workload(seed: int, count: int, rho: float, reference: Size, machines: int) -> Workload:
-    """Draw jobs and their submissions.
+    """Draw jobs that fit on so many empty machines, and submissions that make them a load of ``rho``.
 
-    Parameters
-    ----------
-    seed
-        Seed of all draws.
-    count
-        Number of jobs.
-    rho
-        Their load on the reference cluster.
-    reference
-        The kind of the machines, how many of them there are, and the laws of the jobs.
-    machines
-        On how many empty machines each job fits.
+    The reference says what the machines are, how many there are for the load, and the laws of the jobs.
     """
     found, draws = draw_jobs(seed, count, reference, machines)
     gpu_seconds = sum(job["duration"] * job["instances"] * job["gpus"] for job in found)
@@ -269,13 +258,7 @@ def workload(seed: int, count: int, rho: float, reference: Size, machines: int) 
 
 
 def span(gpu_seconds: float, gpus: float, rho: float) -> float:
-    """Return when the last job is submitted for a load of rho, in seconds.
-
-    Raises
-    ------
-    InputError
-        If rho is 0, or so small that this is beyond what an instance can hold.
-    """
+    """Return when the last job is submitted for a load of rho, in seconds; refuse a rho that is too small."""
     result = gpu_seconds / (gpus * rho) if rho > 0.0 else np.inf
     if result > LONGEST:
         raise InputError(f"rho: {rho!r} is so small that jobs are submitted later than {LONGEST:g} s")
@@ -301,13 +284,7 @@ def gang_law(shares: dict[int, float] | None) -> tuple[np.ndarray, np.ndarray]:
 
 
 def draw_jobs(seed: int, count: int, laws: Size, machines: int) -> tuple[list[dict[str, Any]], int]:
-    """Draw jobs until they fit on so many empty machines; return them, and how many draws that took.
-
-    Raises
-    ------
-    InputError
-        If a job does not fit after :data:`MOST_DRAWS` draws.
-    """
+    """Draw jobs until they fit on so many empty machines; return them, and how many draws that took."""
     rng = stream(seed, "jobs")
     found: list[dict[str, Any]] = []
     draws = last = 0
@@ -374,21 +351,8 @@ def draw_estimates(
     """Draw what the user of each job believes that it takes: the duration times exp(sigma z).
 
     z is standard normal, and the same for any sigma. Estimates are whole ticks, at least one, and no longer
-    than a duration may be.
-
-    Parameters
-    ----------
-    seed
-        Decides every z.
-    durations
-        In seconds.
-    sigma
-        The standard deviation of the logarithm; None for no estimates.
-
-    Returns
-    -------
-    list of dict
-        The field "estimate" of each job in its JSON form, in seconds; empty without estimates.
+    than a duration may be. Returns the field "estimate" of each job in its JSON form, in seconds; without a
+    sigma there are none.
     """
     if sigma is None:
         return [{} for _ in durations]

@@ -164,10 +164,7 @@ class PlacementInstance(Declared[Setting]):
     def episode(self, sees: frozenset[str]) -> JobEpisode:
         """Return a fresh pass through the decision epochs; ``sees`` may hold "durations" and "estimates".
 
-        Raises
-        ------
-        InputError
-            If it holds "estimates" and the jobs have none.
+        The latter without any are an InputError.
         """
         return JobEpisode(self, sees)
 
@@ -204,15 +201,7 @@ class PlacementInstance(Declared[Setting]):
         return (schedule.finish - self.jobs.submit) / TICKS
 
     def schedule_of(self, decisions: Iterable[Any]) -> Schedule:
-        """Return the schedule of decisions, one per epoch, such as those of a run.
-
-        Raises
-        ------
-        DecisionError
-            If one of them is infeasible.
-        InputError
-            If there are fewer or more of them than epochs.
-        """
+        """Return the schedule of decisions, one per epoch, such as those of a run; refuse infeasible ones."""
         episode, given = self.episode(frozenset()), list(decisions)
         used = 0
         for _ in episode:

@@ -50,17 +50,9 @@ def steps(instance: PlacementInstance) -> int:
 def placement_program(instance: PlacementInstance) -> PyomoProgram:
     """Declare the best placement of all jobs without contention, where any number of jobs may start.
 
-    Returns
-    -------
-    PyomoProgram
-        Variables ``s`` and ``e`` [job], in steps of :func:`steps` ticks; ``c`` and ``p`` [job, machine];
-        ``z`` [job, machines spanned]; ``x`` and ``b`` [job, job]; ``y`` [job, job, machine]. The objective
-        is in seconds.
-
-    Raises
-    ------
-    InputError
-        If jobs contend, or if there are more of them than the window holds.
+    Variables are ``s`` and ``e`` [job], in steps of :func:`steps` ticks; ``c`` and ``p`` [job, machine];
+    ``z`` [job, machines spanned]; ``x`` and ``b`` [job, job]; ``y`` [job, job, machine]. The objective is in
+    seconds. Jobs that contend, or more of them than the window holds, are an InputError.
     """
     pyo = library("pyomo.environ")
 

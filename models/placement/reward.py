@@ -38,14 +38,9 @@ def printed_reward(
     The paper does not say in which units; they matter, since something per dollar and time is added to a
     number of GPUs. Any may be used here; dollars and minutes are those of Table 1.
 
-    Parameters
-    ----------
-    fees, times
-        Training fee and completion time of each job that finished, above 0, shape (f,).
-    failed_gpus
-        C x n^GPU of each job that was tried and did not fit, shape (g,).
-    alpha
-        The penalty for each GPU of a failed job.
+    ``fees`` and ``times`` are those of the jobs that finished, above 0, shape (f,); ``failed_gpus`` are C x
+    n^GPU of the jobs that were tried and did not fit, shape (g,), each GPU of which costs the penalty
+    ``alpha``.
     """
     count = len(fees) + len(failed_gpus)
     if not count:
@@ -76,24 +71,9 @@ def printed_rewards(
     many times. A job finishes in the step in which it ends, the end of the step included. What has happened
     in a run is ``instance.schedule_of(run.decisions)``.
 
-    Parameters
-    ----------
-    instance, schedule
-        The instance and its schedule.
-    attempted
-        The jobs that are tried at each epoch; by default all of the window, as whoever passes over jobs that
-        do not fit tries all.
-    alpha
-        The penalty for each GPU of a failed job.
-    unit
-        Seconds of a unit of completion time; fees are in dollars.
-
-    Raises
-    ------
-    InputError
-        If a job pays nothing, or if ``attempted`` is not one list per epoch of jobs of the window.
-    DecisionError
-        If the schedule is infeasible.
+    ``attempted`` are the jobs that are tried at each epoch; by default all of the window, as whoever passes
+    over jobs that do not fit tries all. ``unit`` is the seconds of a unit of completion time; fees are in
+    dollars. A job that pays nothing is an InputError.
     """
     refuse_free_jobs(instance)
     rate, second = real("alpha", alpha, 0.0, 1e9), real("unit", unit, 1e-9, 1e9)
@@ -148,10 +128,7 @@ class Meter:
     sum over all steps is :math:`\lambda \sum_i C_i n^{GPU}_i d_i`, which no policy changes, less the cost of
     the schedule.
 
-    Parameters
-    ----------
-    instance, simulator
-        The instance, and a simulation of it at tick 0.
+    The simulation is at tick 0 when it is given.
     """
 
     def __init__(self, instance: PlacementInstance, simulator: Simulator) -> None:
@@ -192,15 +169,7 @@ class Meter:
 
 
 def aligned_rewards(instance: PlacementInstance, schedule: Schedule) -> np.ndarray:
-    """Return the aligned reward of every step of a schedule in seconds, shape (number of epochs,).
-
-    See :class:`Meter`.
-
-    Raises
-    ------
-    DecisionError
-        If the schedule is infeasible.
-    """
+    """Return the aligned reward of every step of a schedule in seconds; see :class:`Meter`."""
     result = []
     for simulator, meter, rows in _steps(instance, schedule):
         simulator.start(rows)

@@ -95,14 +95,7 @@ MEANING = {
 class Simulator:
     """One simulation: go to the next decision epoch, start jobs there, and so on to the end.
 
-    Parameters
-    ----------
-    table
-        The machines and jobs, see :func:`table_of`.
-    contention
-        eta of the slowdown.
-    window
-        How many of the oldest pending jobs may start.
+    Only the ``window`` oldest pending jobs may start; ``contention`` is eta of the slowdown.
     """
 
     def __init__(self, table: Table, contention: float, window: int) -> None:

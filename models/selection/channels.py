@@ -69,12 +69,7 @@ class Channels:
     def violations(self, x: Any, arrivals: np.ndarray | None = None) -> list[Violation]:
         """List the broken constraints: "binary" [channel], "capacity" [kind] (2), "arrival" [channel] (4).
 
-        Parameters
-        ----------
-        x
-            A decision, shape (E,).
-        arrivals
-            The slot's arrivals; without them (4) is not checked.
+        Without arrivals (4) is not checked.
         """
         array = self.check_shape(x)
         with np.errstate(over="ignore", invalid="ignore"):  # an infinite entry times a demand of 0

@@ -105,14 +105,7 @@ class GangChannels:
 
         A job counts as launched if any of its channels is not zero. Indices: "binary" and "arrival" (a
         channel of a port without a job) channel; "once" (a task on several servers) task; "minimum" port;
-        "capacity" server, kind.
-
-        Parameters
-        ----------
-        x
-            A decision, shape (E,).
-        arrivals
-            The slot's arrivals; without them it is not checked whether there are jobs.
+        "capacity" server, kind. Without arrivals it is not checked whether there are jobs.
         """
         array = self.check_shape(x)
         with np.errstate(over="ignore", invalid="ignore"):

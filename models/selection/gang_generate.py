@@ -208,19 +208,8 @@ def split(
     channel takes, kind by kind. Every server has an even share of the cluster's devices, but no less than the
     largest task takes, so that each task fits somewhere. Means are drawn afresh.
 
-    Parameters
-    ----------
-    base
-        The instance without tasks.
-    seed
-        Decides number, minimum and utilities of the tasks.
-    tasks, minimum
-        As for :func:`generate`.
-
-    Raises
-    ------
-    InputError
-        For tasks or a minimum out of range.
+    Number, minimum and utilities of the tasks depend on the seed; ``tasks`` and ``minimum`` are as for
+    :func:`generate`.
     """
     s = base.setting
     owner, words = _owners(seed, s.ports, tasks)

@@ -59,22 +59,7 @@ class GangChoice(NamedTuple):
 
 
 def gang_program(setting: GangChannels, mean: Any, arrivals: Any) -> PyomoProgram:
-    """Declare the sound 0/1 program of a slot, with variables ``x`` (E,) and ``y`` (L,).
-
-    Parameters
-    ----------
-    setting
-        The gang set.
-    mean
-        v~ of each channel, shape (E,).
-    arrivals
-        1_l(t), shape (L,).
-
-    Raises
-    ------
-    InputError
-        If means or arrivals do not fit.
-    """
+    """Declare the sound 0/1 program of a slot with means v~: variables ``x`` (E,) and ``y`` (L,)."""
     pyo = library("pyomo.environ")
 
     v = numbers(mean, "mean", (setting.channels,), low=-np.inf)
@@ -281,25 +266,9 @@ def best_gang(
     bound is HiGHS's dual bound plus ``MARGIN``, or :func:`ceiling` if that is smaller; where all values are
     multiples of the least one above 0, it is rounded down to one.
 
-    Parameters
-    ----------
-    setting
-        The gang set.
-    values
-        One number per channel, shape (E,).
-    arrivals
-        1_l(t), shape (L,).
-    gap
-        Relative gap (bound - value) / |bound| to reach, beyond the margin.
-    time_limit
-        Seconds. A search that runs out of them returns the incumbent (at worst none) and its bound.
-
-    Raises
-    ------
-    InputError
-        If values or arrivals do not fit.
-    SolverError
-        If HiGHS fails, its decision is infeasible, or better than its bound.
+    ``gap`` is the relative gap (bound - value) / |bound| to reach, beyond the margin. A search that runs out
+    of ``time_limit`` seconds returns the incumbent (at worst none) and its bound. If HiGHS fails, or its
+    decision is infeasible or better than its bound, there is a SolverError.
     """
     end = math.inf if time_limit is None else stopwatch.now() + time_limit
     v = numbers(values, "values", (setting.channels,), low=-np.inf)
@@ -349,16 +318,8 @@ def most_tasks(setting: GangChannels, marked: np.ndarray, arrivals: np.ndarray) 
 def every_decision(setting: GangChannels, arrivals: np.ndarray, most: int = MOST_LISTED) -> np.ndarray | None:
     """List the feasible decisions of a slot, shape (N, E), or return ``None`` if there are many.
 
-    Tasks are added one after the other, each to every server where there is room, or to none.
-
-    Parameters
-    ----------
-    setting
-        The gang set.
-    arrivals
-        1_l(t), shape (L,).
-    most
-        How many decisions, or ways to begin one, are too many.
+    Tasks are added one after the other, each to every server where there is room, or to none. More than
+    ``most`` decisions, or ways to begin one, are too many.
     """
     able = np.flatnonzero(usable(setting, arrivals))
     x = np.zeros((1, setting.channels))
@@ -401,39 +362,16 @@ def best_gang_index(
 
     As many untried channels as possible come first: each adds a bonus larger than any index.
 
-    Parameters
-    ----------
-    setting
-        The gang set.
-    v, q
-        Estimated mean >= 0 and squared width >= 0 of each channel, shape (E,); ignored where untried. A width
-        is 0 or at least ``LEAST_SPREAD`` of the largest: HiGHS does not distinguish smaller ones.
-    arrivals
-        1_l(t), shape (L,).
-    untried
-        Which channels come first, shape (E,).
-    tolerance
-        Part of the index, at most, by which bound and value may differ, beyond the margin.
-    time_limit
-        Seconds, as for :func:`best_gang`.
-    start
-        First lambda, for instance that of the slot before; any positive number gives the same index.
-    listed
-        The list of :func:`every_decision` for this setting and these arrivals. It is enumerated, and
-        no program is solved.
+    ``v`` and ``q`` are the estimated mean >= 0 and the squared width >= 0 of each channel, ignored where
+    ``untried``. A width is 0 or at least ``LEAST_SPREAD`` of the largest: HiGHS does not distinguish smaller
+    ones. Bound and value may differ by ``tolerance``, a part of the index, beyond the margin. ``start`` is
+    the first lambda, for instance that of the slot before; any positive number gives the same index. If
+    ``listed`` is the list of :func:`every_decision` for this slot, it is enumerated, and no program is
+    solved.
 
-    Returns
-    -------
-    GangChoice
-        ``value`` and ``bound`` are those of the index, without any bonus; ``closed`` says also that no
-        decision has more untried channels than ``marked``.
-
-    Raises
-    ------
-    InputError
-        If v, q or arrivals do not fit.
-    SolverError
-        If HiGHS fails, or one of its answers fails our own check.
+    ``value`` and ``bound`` of the choice are those of the index, without any bonus; ``closed`` says also that
+    no decision has more untried channels than ``marked``. An answer of HiGHS that fails our own check is a
+    SolverError.
     """
     end = math.inf if time_limit is None else stopwatch.now() + time_limit
     jobs = numbers(arrivals, "arrivals", (setting.ports,), integer=True, high=1)

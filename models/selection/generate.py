@@ -162,18 +162,10 @@ def assemble(
 ) -> SelectionInstance:
     """Put an instance together and draw its utilities, costs and the seed of its sample path.
 
-    Parameters
-    ----------
-    plan
-        With the options ``noise`` and ``cost_scale``, which are checked here.
-    channels
-        Whether a (port, server) pair is a channel, shape (L, R).
-    demand
-        a of every pair, channel or not, shape (L, R, K); kinds that a channel does not take cost nothing.
-    capacity, arrivals
-        Shapes (K,) and (T, L).
-    origin
-        Of what is given; the columns that are drawn here are added.
+    ``channels`` says whether a (port, server) pair is a channel, shape (L, R), and ``demand`` is a of every
+    pair, channel or not, shape (L, R, K); kinds that a channel does not take cost nothing. The plan's
+    ``noise`` and ``cost_scale`` are checked here. To the origin of what is given that of what is drawn is
+    added.
     """
     seed, o = plan.seed, plan.options
     kind, factor = choose(o["noise"], NOISES, "noise"), real("cost_scale", o["cost_scale"], 0.0, 1e6)

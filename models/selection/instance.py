@@ -271,10 +271,7 @@ class SelectionInstance(ChannelInstance):
     def from_networkx(cls, graph: nx.Graph) -> Self:
         """Build an instance from a graph like that of :meth:`to_networkx`.
 
-        Raises
-        ------
-        InputError
-            For an edge or graph attribute that is missing or malformed, by name.
+        An edge or graph attribute that is missing or malformed is an InputError.
         """
         ports, _, pairs = bipartite(graph)
 

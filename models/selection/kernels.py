@@ -23,20 +23,11 @@ NODES_PER_TABLE = 500
 def layer(old, new, gain, offset, blocked, floor, digits, rows, width):  # type: ignore[no-untyped-def]
     """Write new[state] = max(old[state], old[state - offset] + worth where the item fits).
 
-    Parameters
-    ----------
-    old, new
-        Two layers of a table, shape (states,).
-    gain, offset
-        Worth of the item, and how far it moves a state.
-    blocked
-        0 where the item fits and minus infinity where it does not, shape (states,).
-    floor
-        Least number of remaining devices per kind for which anybody will ask (K >= 2 kinds).
-    digits
-        Remaining devices of all kinds but the last two, for each block of states, shape (blocks, K - 2).
-    rows, width
-        Number of states of the last kind but one, and of the last.
+    The layers ``old`` and ``new`` of a table have shape (states,). ``offset`` is how far the item moves a
+    state; ``blocked`` is 0 where it fits and minus infinity where it does not. ``floor`` is the least number
+    of remaining devices per kind for which anybody will ask (K >= 2 kinds), and ``digits`` are those of all
+    kinds but the last two, for each block of states, shape (blocks, K - 2). The last kind but one has
+    ``rows`` states, the last ``width``.
     """
     for block in range(digits.shape[0]):
         asked = True
@@ -69,25 +60,11 @@ def best_of_patterns(  # type: ignore[no-untyped-def]
 ):
     """Solve the linear problem for many arrival patterns; those with equal beginnings share layers.
 
-    Parameters
-    ----------
-    patterns
-        Shape (P, L) of 0 and 1, columns in the order of ``port_first``, rows sorted.
-    port_first
-        Items of column l are those from ``port_first[l]`` to before ``port_first[l + 1]``.
-    gain, offsets
-        Of the items.
-    like, blocked
-        The row of ``blocked`` that belongs to each item; see :func:`layer`.
-    floors
-        Per item: what all items after it leave of each kind at least, shape (n, K).
-    digits, rows, width
-        Of the table.
-
-    Returns
-    -------
-    tuple of numpy.ndarray
-        Whether each item is taken, shape (P, n), and the value of the table, shape (P,).
+    ``patterns`` are rows of 0 and 1, sorted, columns in the order of ``port_first``: items of column l are
+    those from ``port_first[l]`` to before ``port_first[l + 1]``. ``like`` is the row of ``blocked`` that
+    belongs to each item, see :func:`layer`, and ``floors`` what all items after it leave of each kind at
+    least, shape (n, K). Returns whether each item is taken, shape (P, n), and the value of the table, shape
+    (P,).
     """
     count, ports = patterns.shape
     n = gain.shape[0]
@@ -162,30 +139,16 @@ def close_at_root(what, demand, capacity, grid, tables, lines, best, tolerance):
     From the second table on, a depth-first search is given about as much time as a table takes, before the
     next one is filled.
 
-    Parameters
-    ----------
-    what
-        Values, spread and cap of the objective min(values.x, cap) + sqrt(spread.x); which items come first (1
-        or 0), and how many of them a set must hold, the most that is possible.
-    demand, capacity
-        The true constraints.
-    grid
-        Needs, offsets, like, blocked, digits, rows and width of the tables, which may be a relaxation; see
-        :func:`layer` and :func:`best_of_patterns`.
-    tables
-        Room for tables, shape (at least 1, more than n, states); one is filled per lambda.
-    lines
-        Room for [lambda, bonus] of each table; lines[0, 0] is where to begin, 0 if spread is zero.
-    best
-        A set that holds ``goal`` items that come first.
-    tolerance
-        Distance of value and bound that counts as none, relative to the value and all bonuses in it.
+    ``what`` is values, spread and cap of the objective min(values.x, cap) + sqrt(spread.x); which items come
+    first (1 or 0), and how many of them a set must hold, the most that is possible, as ``best`` does.
+    ``demand`` and ``capacity`` are the true constraints; ``grid`` is needs, offsets, like, blocked, digits,
+    rows and width of the tables, which may be a relaxation. ``tables`` has room for them, shape (at least 1,
+    more than n, states), and one is filled per lambda; ``lines`` has room for [lambda, bonus] of each, and
+    lines[0, 0] is where to begin, 0 if spread is zero. ``tolerance`` is the distance of value and bound that
+    counts as none, relative to the value and all bonuses in it.
 
-    Returns
-    -------
-    tuple
-        Number of tables filled, the value of ``best``, the smallest bound (the value itself where the search
-        was complete), and the nodes of the search.
+    Returns the number of tables filled, the value of ``best``, the smallest bound (the value itself where the
+    search was complete), and the nodes of the search.
     """
     values, spread, cap, first, goal = what
     n = values.shape[0]
@@ -334,20 +297,11 @@ def search(what, demand, offsets, known, walk, best, tolerance, chunk):  # type:
     A node, at which items 0 to i - 1 are decided, is left if by some table nothing below it is worth more
     than the best value plus the tolerance. Of items that are the same, the earlier ones are taken first.
 
-    Parameters
-    ----------
-    what, demand, best, tolerance
-        As in :func:`close_at_root`.
-    offsets
-        How far each item moves a state.
-    known
-        The filled tables and their lines.
-    walk
-        The twins of :func:`earlier_twins`; the place: [depth i, value of ``best``, nodes visited so far],
-        depth 0 to begin, below 0 at the end; the choice: what is to be done next at each depth; and by depth
-        the sums: [values.x, spread.x, items that come first, state], and the capacities that are left.
-    chunk
-        Nodes after which to return.
+    ``what``, ``demand``, ``best`` and ``tolerance`` are as in :func:`close_at_root`; ``known`` is the filled
+    tables and their lines. ``walk`` is the twins of :func:`earlier_twins`; the place: [depth i, value of
+    ``best``, nodes visited so far], depth 0 to begin, below 0 at the end; the choice: what is to be done next
+    at each depth; and by depth the sums: [values.x, spread.x, items that come first, state], and the
+    capacities that are left.
     """
     values, spread, cap, first, goal = what
     tables, lines = known
@@ -409,23 +363,10 @@ def next_labels(i, state, sums, words, what, grid, known, value, tolerance):  # 
     Of partial sets in the same state only those are kept that no other one equals or exceeds in both values.x
     and spread.x, so that many sets that are nearly the same cost little.
 
-    Parameters
-    ----------
-    i
-        The item.
-    state, sums, words
-        Of each partial set: its state, [values.x, spread.x, items that come first], and its items as bits.
-    what, tolerance
-        As in :func:`close_at_root`.
-    grid, known
-        Offsets, like and blocked, and the filled tables, which must be exact, with their lines.
-    value
-        The best known value.
-
-    Returns
-    -------
-    tuple of numpy.ndarray
-        ``state``, ``sums`` and ``words`` of the partial sets that are kept.
+    Of each partial set there are its ``state``, its ``sums`` [values.x, spread.x, items that come first], and
+    its items as bits, the ``words``; returned are those of the sets that are kept. ``grid`` is offsets, like
+    and blocked, and ``known`` the filled tables, which must be exact, with their lines; ``what`` and
+    ``tolerance`` are as in :func:`close_at_root`.
     """
     values, spread, _, first, goal = what
     offsets, like, blocked = grid

@@ -65,13 +65,7 @@ class Choice:
 
     @property
     def count(self) -> int:
-        """The value as a whole number, where all values are 0 or 1.
-
-        Raises
-        ------
-        SolverError
-            If the bound leaves room for more: the search was stopped, or a solver did not close it.
-        """
+        """The value as a whole number, where all are 0 or 1; refused if the bound leaves room for more."""
         if math.floor(self.bound) > round(self.value):
             raise SolverError(f"the most channels at once are {self.value:g} to {self.bound:g}: not proved")
         return round(self.value)
@@ -85,19 +79,8 @@ class Knapsack:
     and rounded down): a relaxation whose values are bounds, which the depth-first search closes, or 0/1
     programs do if that takes long.
 
-    Parameters
-    ----------
-    setting
-        Channels, demands and capacities.
-    most_bytes
-        The most one table may take; ``TABLE_BYTES`` by default.
-
-    Attributes
-    ----------
-    full_states, table_bytes
-        Number of states of the exact table, and the bytes it would take.
-    exact
-        Whether tables are exact.
+    ``full_states`` and ``table_bytes`` are the number of states of the exact table, and the bytes it would
+    take; ``exact`` says whether tables are exact.
     """
 
     def __init__(self, setting: Channels, most_bytes: int | None = None) -> None:
@@ -140,31 +123,13 @@ class Knapsack:
     ) -> Choice:
         """Maximise min(values.x, cap) + sqrt(spread.x) over the feasible sets, exactly.
 
-        Parameters
-        ----------
-        values, spread
-            Finite numbers >= 0, shape (E,); without a spread the objective is linear.
-        open
-            Which channels may be chosen, shape (E,); all by default.
-        first
-            Channels that come first, shape (E,): among the feasible sets with the most of these, the best one
-            is wanted. Their own values and spread should be 0 (never give them huge values instead: many
-            equal sets would have to be distinguished).
-        guess
-            A warm start, such as the last decision under the same arrivals, shape (E,); what is not
-            feasible in it is left out.
-        cap
-            The cap of values.x.
-        stop
-            Asked now and then during a long search; if it returns True, the best so far is returned with the
-            bound proven so far.
-
-        Raises
-        ------
-        InputError
-            For values that are negative, not finite or of another shape.
-        SolverError
-            If it is not proved how many channels that come first fit, as after ``stop``.
+        ``values`` and ``spread`` are finite and >= 0; without a spread the objective is linear. Only ``open``
+        channels may be chosen. Those marked in ``first`` come first: among the feasible sets with the most of
+        these, the best one is wanted. Their own values and spread should be 0 (never give them huge values
+        instead: many equal sets would have to be distinguished). ``guess`` is a warm start, such as the last
+        decision under the same arrivals; what is not feasible in it is left out. ``stop`` is asked now and
+        then during a long search; if it returns True, the best so far is returned with the bound proven so
+        far, or a SolverError is raised if it is not proved how many channels that come first fit.
         """
         v = self._weights("values", values)
         q = np.zeros(len(v)) if spread is None else self._weights("spread", spread)
@@ -260,23 +225,9 @@ class Knapsack:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Maximise values.x for many arrival patterns; equal beginnings of patterns share their work.
 
-        Parameters
-        ----------
-        values
-            Finite numbers >= 0, shape (E,).
-        patterns
-            Arrivals 0 or 1, shape (P, L).
-
-        Returns
-        -------
-        tuple of numpy.ndarray
-            Chosen channels, shape (P, E); their values, shape (P,); and bounds that nothing exceeds, shape
-            (P,), above the values by what rounding may have taken from them.
-
-        Raises
-        ------
-        InputError
-            If the tables are not exact, or the values do not fit.
+        ``patterns`` are arrivals 0 or 1, shape (P, L). Returns the chosen channels, shape (P, E); their
+        values, shape (P,); and bounds that nothing exceeds, above the values by what rounding may have taken
+        from them. The tables must be exact.
         """
         if not self.exact:
             raise InputError(f"capacity: the table would take {self.table_bytes:,} bytes; use a MILP solver")

@@ -52,28 +52,11 @@ def slot_program(
 ) -> PyomoProgram:
     """Declare the best channels of a slot, max of v.x over Omega(t) (7).
 
-    Parameters
-    ----------
-    setting
-        Channels, demands and capacities.
-    values
-        v: what each channel is worth, of any sign, shape (E,); the means v~ for the clairvoyant.
-    arrivals
-        1_l(t), shape (L,). By default every port has a job, and the set is Phi of (29).
-    scaled
-        Whether each row of (2) is divided by its capacity, since solvers know one absolute tolerance.
-        Demands below ``LEAST_SHARE`` of it are then left out, a relaxation: HiGHS loses optima over them.
-
-    Returns
-    -------
-    PyomoProgram
-        Variable ``x`` (E,); constraints ``capacity`` (2) and ``arrival`` (4). The arrivals are the mutable
-        parameter ``job`` of its model.
-
-    Raises
-    ------
-    InputError
-        If an array does not fit, or an arrival is not 0 or 1.
+    ``values`` are what each channel is worth, of any sign; the means v~ for the clairvoyant. By default every
+    port has a job, and the set is Phi of (29). With ``scaled`` each row of (2) is divided by its capacity,
+    since solvers know one absolute tolerance. Demands below ``LEAST_SHARE`` of it are then left out, a
+    relaxation: HiGHS loses optima over them. The variable is ``x`` (E,), constraints are ``capacity`` (2) and
+    ``arrival`` (4), and the arrivals are the mutable parameter ``job`` of the model.
     """
     v = numbers(values, "values", (setting.channels,), low=-np.inf)
     m = _model("slot", setting, arrivals, scaled)
@@ -95,24 +78,9 @@ def budget_program(
 ) -> PyomoProgram:
     """Declare P4(s), max of Sigma2.x over Omega(t) with Upsilon.x >= s (20).
 
-    Parameters
-    ----------
-    setting, arrivals, scaled
-        As for :func:`slot_program`.
-    upsilon, sigma2
-        The rounded statistics (16) and (17), whole and >= 0, shape (E,).
-    s
-        The least allowed Upsilon.x. The program is infeasible if no set does.
-
-    Returns
-    -------
-    PyomoProgram
-        As for :func:`slot_program`, with the constraint ``reach``; with ``scaled`` it is divided by s.
-
-    Raises
-    ------
-    InputError
-        If an array does not fit, or a number is not whole or negative.
+    ``upsilon`` and ``sigma2`` are the rounded statistics (16) and (17), whole and >= 0. The program is
+    infeasible if no set reaches s. It is as for :func:`slot_program`, with the constraint ``reach``; with
+    ``scaled`` this is divided by s.
     """
     reach, gain = whole_statistics(setting, upsilon, sigma2)
     level = float(numbers(s, "s", (), integer=True, high=2.0**62))
@@ -138,24 +106,8 @@ def index_program(
     adds more, and by the chord from 0 to the least positive q, between which no q.x lies. So the optimum is
     never below the true one, and equal to it once the lambda = sqrt(q.x) of its own x is among the lambdas.
 
-    Parameters
-    ----------
-    setting, arrivals, scaled
-        As for :func:`slot_program`.
-    v, q
-        Estimates of any sign and variances >= 0, shape (E,).
-    lambdas
-        Where the first tangents are, each > 0.
-
-    Returns
-    -------
-    PyomoProgram
-        Variables ``x`` (E,) and ``z``; constraints as for :func:`slot_program`, ``chord`` and ``tangent``.
-
-    Raises
-    ------
-    InputError
-        If an array does not fit, a variance is negative, or a lambda is not positive.
+    Estimates v may have any sign; ``lambdas``, where the first tangents are, are > 0. Variables are ``x``
+    (E,) and ``z``; constraints those of :func:`slot_program`, ``chord`` and ``tangent``.
     """
     pyo = library("pyomo.environ")
 
@@ -177,13 +129,7 @@ def index_program(
 
 
 def add_cut(program: PyomoProgram, lam: float) -> None:
-    """Add the tangent z <= q.x / (2 lambda) + lambda / 2 to an index program.
-
-    Raises
-    ------
-    InputError
-        If lambda is not a positive finite number.
-    """
+    """Add the tangent z <= q.x / (2 lambda) + lambda / 2, lambda > 0, to an index program."""
     tangent = check_lambda(lam)
     m = program.model
     q = np.array(list(m.spread.extract_values().values()), dtype=np.float64)
@@ -197,27 +143,9 @@ def best_by_program(
 
     Tangents are added at each new set until bound and value meet; a linear objective takes one program.
 
-    Parameters
-    ----------
-    setting
-        Channels, demands and capacities.
-    v, q
-        Finite numbers >= 0, shape (E,).
-    first, goal
-        Which channels come first (1 or 0), and the most of them that fit.
-    lam
-        Where the first tangent is; any positive number will do.
-
-    Returns
-    -------
-    tuple
-        The set, shape (E,), by HiGHS's tolerance perhaps infeasible; and a bound that no set exceeds, its
-        tolerance of 1e-10 for each channel added.
-
-    Raises
-    ------
-    SolverError
-        If HiGHS fails.
+    ``first`` marks the channels that come first (1 or 0), of which at most ``goal`` fit; ``lam`` is where the
+    first tangent is, and any positive number will do. Returns the set, by HiGHS's tolerance perhaps
+    infeasible; and a bound that no set exceeds, its tolerance of 1e-10 for each channel added.
     """
     unit = power_of_two(max(float(v.max(initial=0.0)), math.sqrt(float(q.max(initial=0.0))))) or 1.0
     line, square = v / unit, q / unit / unit
@@ -260,10 +188,7 @@ def check_lambda(lam: Any) -> float:
 def whole_statistics(setting: Channels, upsilon: Any, sigma2: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return Upsilon and Sigma2 as checked whole numbers whose sums are exact, shape (E,) each.
 
-    Raises
-    ------
-    InputError
-        Naming the entry that is not whole, negative or above 2**52, or the sum that is above 2**62.
+    What is not whole, negative or above 2**52, and a sum above 2**62, is refused.
     """
     shape = (setting.channels,)
     checked = []

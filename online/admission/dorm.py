@@ -106,14 +106,7 @@ class Program:
     A running job has a variable r_i that says whether it is adjusted. If r_i = 0 it stays as it is;
     y_ih and z_ik are those of new jobs, and of running ones the new numbers if r_i = 1 and 0 otherwise.
 
-    Parameters
-    ----------
-    setting
-        The machines.
-    tasks
-        The unfinished jobs.
-    placed
-        Where the running ones among them stand, by index.
+    ``placed`` says where the running ones among the tasks stand, by index.
     """
 
     def __init__(self, setting: Setting, tasks: Sequence[Task], placed: dict[int, Placed]) -> None:
@@ -156,14 +149,8 @@ class Program:
     def solve(self, floors: np.ndarray, adjusted: int, gap: float, nodes: int) -> dict[int, Placed] | None:
         """Return the best deployment that HiGHS finds, or ``None`` if it finds none.
 
-        Parameters
-        ----------
-        floors
-            The least number of workers of each job.
-        adjusted
-            How many running jobs may be adjusted.
-        gap, nodes
-            When to stop.
+        ``floors`` are the least numbers of workers of each job, ``adjusted`` is how many running jobs may be
+        adjusted.
         """
         highspy = library("highspy")
 
@@ -238,16 +225,9 @@ class Program:
 class _Side:
     """The columns of the machines of one kind: a count for every job and machine that can hold one.
 
-    Parameters
-    ----------
-    needs, units
-        The demand of one for each resource, shape (I, R), and the capacity of the machines, shape (M, R).
-    room
-        How many of a job fit on an empty machine, shape (I, M).
-    now
-        How many of a running job stand there, shape (I, M).
-    first
-        Number of the first column.
+    ``needs`` is the demand of one, shape (I, R), ``units`` the capacity of the machines, shape (M, R);
+    ``room`` and ``now`` are how many of a job fit on an empty machine, and how many of a running one stand
+    there, shape (I, M). ``first`` is the number of the first column.
     """
 
     def __init__(

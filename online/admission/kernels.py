@@ -30,23 +30,9 @@ def next_machine(free: np.ndarray, need: np.ndarray, last: int) -> int:
 def spread(free: np.ndarray, need: np.ndarray, count: int, last: int) -> tuple[np.ndarray, int]:
     """Put so many workers or parameter servers one after the other on the next machine with room.
 
-    Parameters
-    ----------
-    free
-        Free capacity of each machine, shape (H, R); placed workers are subtracted, also if not all fit.
-    need
-        The demand of one, shape (R,).
-    count
-        How many to place.
-    last
-        The machine used last; -1 begins with the first.
-
-    Returns
-    -------
-    placed
-        How many are on each machine, shape (H,); all of them, if all fit.
-    last
-        The machine used last.
+    Placed workers are subtracted from ``free``, also if not all fit. ``last`` is the machine used last; -1
+    begins with the first. Returned are how many are on each machine, all of them, if all fit, and the machine
+    used last.
     """
     placed = np.zeros(len(free), dtype=np.int64)
     for _ in range(count):
@@ -71,22 +57,10 @@ def progressive_filling(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Give one worker after the other to the job with the smallest dominant share whose next one fits.
 
-    Parameters
-    ----------
-    free_workers, free_servers
-        Free capacity of each machine, shapes (H, R) and (K, R); changed in place.
-    worker_needs, server_needs
-        The demand of one worker and one parameter server of each job, shape (I, R).
-    shares, servers_for
-        For job i with y workers the dominant share and the number of parameter servers, at starts[i] + y.
-    starts
-        Where the entries of each job begin, and the end of all, shape (I + 1,); a job gets no more workers
-        than it has entries for.
-
-    Returns
-    -------
-    workers, servers
-        How many of each job are on each machine, shapes (I, H) and (I, K).
+    What is free on each machine, shapes (H, R) and (K, R), is changed in place. ``shares`` and
+    ``servers_for`` are for job i with y workers the dominant share and the number of parameter servers, at
+    starts[i] + y; a job gets no more workers than it has entries for. Returned is how many of each job are on
+    each machine, shapes (I, H) and (I, K).
     """
     count = len(worker_needs)
     workers = np.zeros((count, len(free_workers)), dtype=np.int64)

@@ -19,13 +19,7 @@ MOST_WORKERS = 30
 
 
 def check_workers(workers: int) -> None:
-    """Refuse a fixed number of workers that is not from 0 (drawn) to 30.
-
-    Raises
-    ------
-    InputError
-        Naming the number.
-    """
+    """Refuse a fixed number of workers that is not from 0 (drawn) to 30."""
     if not isinstance(workers, int) or isinstance(workers, bool) or not 0 <= workers <= MOST_WORKERS:
         raise InputError(f"workers: {workers!r} is not a whole number from 0 to {MOST_WORKERS}")
 
@@ -69,12 +63,7 @@ class Placed:
 class Machines:
     """The free capacity of the machines, and those used last.
 
-    Parameters
-    ----------
-    setting
-        The machines.
-    last
-        The machines of each kind that were used last; -1 begins with the first.
+    ``last`` are the machines of each kind that were used last; -1 begins with the first.
     """
 
     def __init__(self, setting: Setting, last: tuple[int, int] = (-1, -1)) -> None:

@@ -15,18 +15,9 @@ from .ogasched import Ogasched
 def printed_projection(setting: Setting, z: np.ndarray, *, repaired: bool) -> tuple[np.ndarray, int]:
     """Run lines 6 to 31 of Algorithm 1 on every (server, kind) row, with ``zip`` read as the product.
 
-    Parameters
-    ----------
-    setting, z
-        The setting and the point to project, shape (E, K).
-    repaired
-        Whether to mend what keeps the printed loop from ending, and nothing else: S is emptied in every pass,
-        entries of B2 are set to zero, an empty B3 needs no rho.
-
-    Returns
-    -------
-    tuple
-        The result, which may be infeasible, and the number of rows whose loop never ends.
+    ``repaired`` mends what keeps the printed loop from ending, and nothing else: S is emptied in every pass,
+    entries of B2 are set to zero, an empty B3 needs no rho. Returned is the result, which may be infeasible,
+    and the number of rows whose loop never ends.
     """
     from .kernels import printed_projection as compiled
 

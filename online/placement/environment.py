@@ -187,13 +187,7 @@ class Stage:
         return (self._window, *many[agent])
 
     def scores(self, given: Any, agent: str) -> np.ndarray:
-        """Return an action as an array.
-
-        Raises
-        ------
-        InputError
-            For a wrong shape or a number that is not finite, or if there is no episode or it is over.
-        """
+        """Return an action as an array; refuse a wrong one, or any if no episode is under way."""
         if self.over:
             raise InputError("the episode is over, or there is none yet: the environment must be reset")
         shape = self.shape(agent)
@@ -302,10 +296,8 @@ class ParallelEnvironment(ParallelEnv):  # type: ignore[misc]
     ]:
         """Carry out the priorities and affinities of the two agents and go on to the next epoch.
 
-        Raises
-        ------
-        InputError
-            If an action is missing, of another shape or not finite, or if the episode is over.
+        An action that is missing, of another shape or not finite is an InputError, and so is a step when the
+        episode is over.
         """
         priorities, affinities = (self.stage.scores(actions.get(agent), agent) for agent in AGENTS)
         reward, cost = self.stage.step(priorities, affinities)
@@ -369,13 +361,7 @@ class SingleEnvironment(gymnasium.Env[Any, np.ndarray]):
         return self.stage.reset(sampled), self.stage.info()
 
     def step(self, action: Any) -> tuple[Seen, float, bool, bool, dict[str, Any]]:
-        """Carry out the scores and go on to the next epoch.
-
-        Raises
-        ------
-        InputError
-            If the action has another shape or is not finite, or if the episode is over.
-        """
+        """Carry out the scores and go on to the next epoch; refuse as :class:`ParallelEnvironment` does."""
         scores = self.stage.scores(action, self.agent)
         priorities = affinities = None
         if self.agent == "ordering":

@@ -59,15 +59,10 @@ SMALLEST = 1e-6
 class Records:
     """A policy's records of the jobs that it has seen, by the job's number.
 
-    Attributes
-    ----------
-    facts
-        Number of instances, what each takes of GPUs, CPUs and memory, intensity, start (tick) and machines
-        spanned; whole numbers, 0 if not known, shape (N, 7).
-    factor
-        comm(K) for K machines, nan where the job cannot run, shape (N, M + 1).
-    seen_gpus, seen_ticks
-        Of the jobs that ended last, all GPUs, and how long they took divided by comm(K).
+    ``facts`` are the number of instances, what each takes of GPUs, CPUs and memory, intensity, start (tick)
+    and machines spanned; whole numbers, 0 if not known, shape (N, 7). ``factor`` is comm(K) for K machines,
+    nan where the job cannot run, shape (N, M + 1). ``seen_gpus`` and ``seen_ticks`` are those of the jobs
+    that ended last: all GPUs, and how long they took divided by comm(K).
     """
 
     def __init__(self, setting: Setting) -> None:

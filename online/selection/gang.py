@@ -54,13 +54,7 @@ class GangEsdp:
         self._listed: dict[bytes, np.ndarray | None] = {}
 
     def index(self, slot: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return v-hat and sigma-hat^2 for a slot, rounded if so set; 0 for channels never used.
-
-        Parameters
-        ----------
-        slot
-            The slot, 0-based; g(t) and delta(t) are those of t = slot + 1.
-        """
+        """Return v-hat and sigma-hat^2 for a slot (0-based), rounded if so set; 0 for channels never used."""
         t = slot + 1.0
         v = self._seen.mean
         q = self._seen.spread(0.5 * float(statistics.g(self.g, t, self._most)))

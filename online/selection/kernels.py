@@ -50,12 +50,7 @@ def dense_printed(upsilon, sigma2, demand, capacity, s_max):  # type: ignore[no-
     The table of i overwrites that of i + 1: s and c' run downwards, and what is read lies below. Of every
     x(s, c', i) it is kept how it came about: by taking channel i + 1 (line 12), by handing on x(s, c', i + 1)
     (line 15), or not at all, which leaves it 0. Line 13 finds a violation where A <= c' fails and only there:
-    by induction every x(s, c', i) keeps within c'.
-
-    Returns
-    -------
-    tuple of numpy.ndarray
-        x(s), shape (s_max + 1, E), and V(s), shape (s_max + 1,).
+    by induction every x(s, c', i) keeps within c'. Returns x(s), shape (s_max + 1, E), and V(s).
     """
     count = sigma2.shape[0]
     radix, states = _radix(capacity)
@@ -104,11 +99,6 @@ def dense_repaired(upsilon, sigma2, demand, capacity, s_max):  # type: ignore[no
 
     As in :func:`dense_printed` the table of i overwrites that of i + 1; what is kept besides is whether
     channel i + 1 was taken. Where it does not fit, it is worth minus infinity.
-
-    Returns
-    -------
-    tuple of numpy.ndarray
-        x(s), shape (s_max + 1, E), and V(s), shape (s_max + 1,).
     """
     count, kinds = demand.shape
     radix, states = _radix(capacity)

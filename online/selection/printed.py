@@ -74,25 +74,9 @@ def algorithm_2(
     It has no branch that hands x(i + 1) on where a channel is not taken, so the x it returns is often not
     the one its values belong to.
 
-    Parameters
-    ----------
-    upsilon, sigma2
-        Upsilon and Sigma^2 of each channel, whole and >= 0, shape (E,).
-    demand, capacity
-        A and c, whole and >= 0, shapes (E, K) and (K,).
-    s_max
-        The largest s.
-
-    Returns
-    -------
-    tuple of numpy.ndarray
-        x\*(s), shape (s_max + 1, E), and V(s), shape (s_max + 1,), minus infinity where no x reaches s.
-
-    Raises
-    ------
-    InputError
-        Naming the field, the index and the value at fault, or for a table that takes more than
-        ``TABLE_BYTES``.
+    ``upsilon`` and ``sigma2`` are Upsilon and Sigma^2 of each channel, ``demand`` and ``capacity`` are A and
+    c, all whole and >= 0. Returned are x\*(s), shape (s_max + 1, E), and V(s), shape (s_max + 1,), minus
+    infinity where no x reaches s. A table that takes more than ``TABLE_BYTES`` is an InputError.
     """
     return _dense(upsilon, sigma2, demand, capacity, s_max, repaired=False)
 
@@ -135,21 +119,9 @@ def _dense(
 def select(x: np.ndarray, values: np.ndarray, sigma2: Any, form: str = "printed") -> tuple[int, np.ndarray]:
     r"""Return s\* of (21) and its x, the smallest s of those that tie.
 
-    Parameters
-    ----------
-    x, values
-        As returned by :func:`algorithm_2`.
-    sigma2
-        Sigma^2 of each channel, shape (E,).
-    form
-        "printed" scores every s with s + sqrt(Sigma^2.x\*(s)), where x\*(s) = 0 if no x reaches s. "values"
-        scores s + sqrt(V(s)) in its place where V(s) is finite. "dropped" leaves out every s that no x
-        reaches, as it should be.
-
-    Raises
-    ------
-    InputError
-        For an unknown form.
+    ``x`` and ``values`` are as returned by :func:`algorithm_2`. The form "printed" scores every s with s +
+    sqrt(Sigma^2.x\*(s)), where x\*(s) = 0 if no x reaches s; "values" scores s + sqrt(V(s)) in its place
+    where V(s) is finite; "dropped" leaves out every s that no x reaches, as it should be.
     """
     if form not in FORMS:
         raise InputError(f"form: {form!r} is not one of {', '.join(FORMS)}")

@@ -46,40 +46,15 @@ def check_name(field: str, name: object, known: dict[str, Callable[..., np.ndarr
 
 
 def delta(name: str, t: np.ndarray | float) -> np.ndarray:
-    """Return delta(t), the slack of (12).
-
-    Parameters
-    ----------
-    name
-        One of :data:`DELTAS`.
-    t
-        Numbers of slots, the first slot being 1.
-
-    Raises
-    ------
-    InputError
-        If there is no such sequence.
-    """
+    """Return delta(t), the slack of (12), by a name of :data:`DELTAS`; the first slot is 1."""
     check_name("delta", name, DELTAS)
     return DELTAS[name](np.asarray(t, dtype=np.float64))
 
 
 def g(name: str, t: np.ndarray | float, m: float) -> np.ndarray:
-    """Return g(t), which sets the width of the confidence in (10).
+    """Return g(t), which sets the width of the confidence in (10), by a name of :data:`GS`.
 
-    Parameters
-    ----------
-    name
-        One of :data:`GS`.
-    t
-        Numbers of slots, the first slot being 1.
-    m
-        The most channels that fit at once, or what is put in its place.
-
-    Raises
-    ------
-    InputError
-        If there is no such sequence.
+    The first slot is 1; m is the most channels that fit at once, or what is put in its place.
     """
     check_name("g", name, GS)
     return GS[name](np.asarray(t, dtype=np.float64), m)
@@ -88,12 +63,8 @@ def g(name: str, t: np.ndarray | float, m: float) -> np.ndarray:
 class Statistics:
     """Uses and earnings of every channel so far, (8) and (9).
 
-    Attributes
-    ----------
-    count
-        n: how often each channel was used, shape (E,).
-    total
-        Sum of the net utilities it showed, shape (E,).
+    ``count`` is n, how often each channel was used, and ``total`` the sum of the net utilities that it
+    showed.
     """
 
     def __init__(self, channels: int) -> None:

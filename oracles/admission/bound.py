@@ -70,16 +70,9 @@ def lagrangian_bound(
 ) -> tuple[float, np.ndarray]:
     """Return the bound that prices prove, and the payoffs of the jobs in it.
 
-    Parameters
-    ----------
-    instance
-        The instance.
-    worker_prices, server_prices
-        Prices >= 0 per unit of each resource, shapes (T, H, R) and (T, K, R).
-    payoffs
-        Bounds of the payoffs that are known already, shape (I,); those of 0 are not computed again.
-    budget
-        If its time is over, the known payoffs are kept for the jobs that are left.
+    Prices per unit of each resource are >= 0, shapes (T, H, R) and (T, K, R). Known ``payoffs`` bound those
+    of the jobs, shape (I,); those of 0 are not computed again, and if the time is over they are kept for the
+    jobs that are left.
     """
     setting = instance.setting
     best = np.zeros(len(instance.jobs)) if payoffs is None else payoffs.copy()
@@ -275,17 +268,6 @@ def volume(
 
     Machines of a group have equal prices. In the rounds, a slot's cost is replaced by its convex hull in the
     number of workers; at the end the exact subroutine prices the jobs that gain anything.
-
-    Parameters
-    ----------
-    instance
-        The instance.
-    budget
-        The time limit; the gap is ignored.
-    progress
-        Called with the fraction done and a text.
-    rounds
-        The most rounds.
     """
     market = Market(instance)
     if not market.jobs:
@@ -359,19 +341,6 @@ def columns(
     The master is the linear relaxation of (14) over the schedules found so far, with machines of a group
     taken together; HiGHS solves it. The exact subroutine is the pricing problem. Duals are smoothed
     towards the best ones found (Wentges 1997).
-
-    Parameters
-    ----------
-    instance
-        The instance.
-    budget
-        The time limit, checked between two schedules and by HiGHS; the gap is ignored.
-    progress
-        Called with the fraction done and a text.
-    start
-        Prices to start from.
-    rounds
-        The most rounds.
     """
     market = Market(instance)
     if not market.jobs:

@@ -51,29 +51,10 @@ def by_highs(
     times what all variables range over, and once for every row, in units in which the largest utility is
     between 1 and 2. It is cut to the sum of the jobs' best utilities.
 
-    Parameters
-    ----------
-    instance
-        The instance.
-    budget
-        Gap and time limit. Too large a program is not even declared; the bound is then the sum of the jobs'
-        best utilities.
-    progress
-        Called with value / bound and a text, twice a second at most.
-    start
-        A warm start, such as a policy's schedule; jobs that it does not finish are left out.
-
-    Returns
-    -------
-    Part
-        The better one of the start and what was found, with a bound.
-
-    Raises
-    ------
-    InputError
-        If the start breaks a constraint.
-    OracleError
-        If HiGHS fails, or a schedule fails the instance's own check.
+    Too large a program is not even declared; the bound is then the sum of the jobs' best utilities. ``start``
+    is a warm start, such as a policy's schedule; jobs that it does not finish are left out. Returned is the
+    better one of the start and what was found, with a bound. A schedule that fails the instance's own check
+    is an OracleError.
     """
     first = _first_schedule(instance, start)
     ceiling = _ceiling(instance)
@@ -109,11 +90,8 @@ def _highs(
 ) -> tuple[dict[tuple[Any, ...], int] | None, float]:
     """Maximise a program in whole variables that has a solution.
 
-    Returns
-    -------
-    tuple
-        The variables (name, index...) that are not 0, rounded, or ``None`` if none were found; and a bound,
-        possibly infinite.
+    Returns the variables (name, index...) that are not 0, rounded, or ``None`` if none were found; and a
+    bound, possibly infinite.
     """
     highspy = library("highspy")
 
@@ -200,25 +178,8 @@ def by_cp_sat(
     """Solve (1)-(13) by CP-SAT, in a model of its own: done[i,t] says that job i is done by slot t.
 
     All numbers are whole. Utilities are scaled by 2^bits and rounded up, so that nothing is worth more; the
-    bound is CP-SAT's in these numbers, cut to the sum of the jobs' best utilities.
-
-    Parameters
-    ----------
-    instance, budget, progress, start
-        As for :func:`by_highs`.
-
-    Returns
-    -------
-    Part
-        The better one of the start and what was found, with a bound.
-
-    Raises
-    ------
-    InputError
-        If the start breaks a constraint.
-    OracleError
-        If CP-SAT fails, amounts are too large for its 64 bits, or a schedule does not survive the instance's
-        own check.
+    bound is CP-SAT's in these numbers, cut to the sum of the jobs' best utilities. Arguments and result are
+    as for :func:`by_highs`; amounts that are too large for 64 bits are an OracleError.
     """
     first = _first_schedule(instance, start)
     ceiling = _ceiling(instance)

@@ -132,20 +132,12 @@ def take_units(used, share, room, order, count, weight):  # type: ignore[no-unty
 def price_jobs(jobs, sides, worker_price, server_price, used_workers, used_servers, payoffs):  # type: ignore[no-untyped-def]
     """Write what every job can gain at given prices, at most, and what that takes.
 
-    Parameters
-    ----------
-    jobs
-        First slot (from 0), work, N, where its table of parameter servers starts, those tables, utilities
-        [job][slot].
-    sides
-        Rooms of the empty groups and shares of a group that one unit takes, of workers and of parameter
-        servers: shapes (I, G), (I, G, R), (I, K), (I, K, R).
-    worker_price, server_price
-        Prices of the whole of each group, shapes (T, G, R) and (T, K, R).
-    used_workers, used_servers
-        Where to write the shares taken, of the same shapes.
-    payoffs
-        Where to write an upper bound of the payoff of each job, at least 0.
+    ``jobs`` is the first slot (from 0), work, N, where its table of parameter servers starts, those tables,
+    utilities [job][slot]. ``sides`` is rooms of the empty groups and shares of a group that one unit takes,
+    of workers and of parameter servers: shapes (I, G), (I, G, R), (I, K), (I, K, R). Prices are of the whole
+    of each group, shapes (T, G, R) and (T, K, R); ``used_workers`` and ``used_servers``, of the same shapes,
+    are where the shares taken are written, and ``payoffs`` where an upper bound of each payoff is, at least
+    0.
     """
     first, work, chunks, start, tables, utility = jobs
     worker_room, worker_share, server_room, server_share = sides
@@ -268,24 +260,12 @@ def insert(job, scale, free, needs, members, prices, costs, rows, scratch):  # t
     Deadlines are compared by the lower bound of convex hulls; the schedule is the one that attains it but for
     one slot.
 
-    Parameters
-    ----------
-    job
-        First slot (from 0), work, N, table of parameter servers, utilities of all slots.
-    free, needs, members
-        What is free, shapes (T, R, H) and (T, R, K), what a worker and a parameter server take, and the
-        machines' groups; taken amounts are subtracted from ``free``.
-    costs
-        What a worker and a parameter server cost, shapes (T, G) and (T, K).
-    rows
-        Where to write rows (slot from 0, machine, count) of both kinds.
-    scratch
-        See :func:`workspace`.
-
-    Returns
-    -------
-    tuple
-        Numbers of rows of both kinds, slot of completion (from 0; -1 if the job is not placed), cost.
+    ``job`` is the first slot (from 0), work, N, table of parameter servers, utilities of all slots. What is
+    ``free`` has shapes (T, R, H) and (T, R, K), and what is taken is subtracted; ``needs`` is what a worker
+    and a parameter server take, ``members`` the machines' groups, ``costs`` what a worker and a parameter
+    server cost, shapes (T, G) and (T, K). In ``rows``, rows (slot from 0, machine, count) of both kinds are
+    written. Returns the numbers of rows of both kinds, the slot of completion (from 0; -1 if the job is not
+    placed), and the cost.
     """
     first, work, chunks, table, utility = job
     curves, vertices, corners, counts, slope, length = scratch[:6]

@@ -222,20 +222,8 @@ def search(
     round that loses is undone, unless it loses little (simulated annealing). It cools by rounds, and the best
     of all rounds counts: with more rounds or time, what is returned is never worse.
 
-    Parameters
-    ----------
-    instance
-        The instance.
-    prices
-        The prices of capacity, and a bound: the search ends within ``budget.gap`` of it.
-    budget
-        Gap and time limit. With a time limit, how many rounds there are depends on the machine's speed.
-    seed
-        Decides all that is random.
-    progress
-        Called with the fraction done and a text.
-    iterations
-        The most rounds.
+    The search ends within ``budget.gap`` of the bound of the prices. With a time limit, how many rounds there
+    are depends on the machine's speed; there are at most ``iterations``.
     """
     if len(prices.payoffs) == len(instance.never):
         return Schedule.empty()

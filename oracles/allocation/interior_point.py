@@ -138,14 +138,7 @@ def solve(
 ) -> Solution:
     """Maximise sum_l N_l q_l(y) over Y until the certified gap is small, the time is up, or nothing improves.
 
-    Parameters
-    ----------
-    setting, weights
-        The feasible set and N, shape (L,), finite and >= 0.
-    budget
-        The relative gap to reach and the time limit.
-    report
-        Called after each iteration with its number and the certified relative gap.
+    ``report`` is called after each iteration with its number and the certified relative gap.
     """
     share = least_overhead(setting)
     rows, keep, ports, row_at = _presolve(setting, np.where(share.sum(axis=1) > 1.0, weights, 0.0))

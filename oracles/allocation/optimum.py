@@ -60,19 +60,8 @@ def certificate_bound(setting: Setting, weights: Any, w: Any, price: Any) -> flo
     maximum has a closed form. What rounding can take away from sums by pairs is added, of numbers below the
     least normal one too.
 
-    Parameters
-    ----------
-    setting, weights
-        The feasible set and N >= 0, shape (L,).
-    w
-        Shape (L, K), rows summing to N_l up to rounding (a relative 1e-6); they are scaled to do so exactly.
-    price
-        Shape (R, K).
-
-    Raises
-    ------
-    InputError
-        If a shape does not fit, a number is negative or not finite, or a row of ``w`` does not sum to N_l.
+    N is >= 0. ``w`` (L, K) has rows that sum to N_l up to rounding (a relative 1e-6); they are scaled to do
+    so exactly. ``price`` has shape (R, K). What does not fit, is negative or not finite is an InputError.
     """
     return _certified(setting, weights, w, price)[0]
 
@@ -293,20 +282,7 @@ def _spread(weights: np.ndarray, w: np.ndarray) -> np.ndarray:
 def prefix_optima(
     instance: AllocationInstance, slots: Any, *, gap: float = 1e-8
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return value and bound of the stationary optimum of the first t slots, for each t in ``slots``.
-
-    Parameters
-    ----------
-    instance
-        The instance.
-    slots
-        Numbers of slots, each in 0..T, in any order.
-
-    Returns
-    -------
-    tuple of arrays
-        Values and certified bounds, in the order of ``slots``.
-    """
+    """Return value and bound of the stationary optimum of the first t slots, for each t in ``slots``."""
     ends = numbers(slots, "slots", (None,), integer=True, high=instance.setting.slots)
     counts = np.zeros((len(ends), instance.setting.ports))
     total = np.zeros(instance.setting.ports)

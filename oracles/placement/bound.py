@@ -229,13 +229,7 @@ class Response:
 
 
 def check_certificate(instance: PlacementInstance, certificate: Certificate) -> Bound:
-    """Return the bound that a certificate proves, computed from its prices alone.
-
-    Raises
-    ------
-    InputError
-        If the prices are negative or not finite, or the times not ascending or too late.
-    """
+    """Return the bound that a certificate proves, computed from its prices alone; refuse wrong ones."""
     rows = certificate.rows
     times = numbers(certificate.times, "certificate.times", (None,), high=2.0**53, integer=True)
     prices = numbers(certificate.prices, "certificate.prices", (None, len(rows)))
@@ -279,18 +273,9 @@ def lower_bound(
 
     The prices come from the mean busy time relaxation on a coarse grid (:func:`fluid_prices`), unless there
     are too many jobs, and then from the volume method (Barahona and Anbil 2000), on finer and finer grids:
-    intervals that have a price are halved. With no time left it is the sum of durations.
-
-    Parameters
-    ----------
-    instance
-        The instance.
-    budget
-        The time to keep; it ends within ``budget.gap`` of the cost of ``schedule``.
-    progress
-        Called with the fraction done and a text.
-    schedule
-        A good schedule, whose events are the first grid; by default that by shortest duration first.
+    intervals that have a price are halved. With no time left it is the sum of durations. It ends within
+    ``budget.gap`` of the cost of ``schedule``, whose events are the first grid; by default it is that by
+    shortest duration first.
     """
     budget = Budget(0.0, None) if budget is None else budget
     trivial = sum_of_durations(instance)
@@ -339,12 +324,8 @@ def fluid_prices(market: Market, times: np.ndarray, schedule: Schedule, budget: 
 
     Each job spreads its work over the intervals from its submission to a little after its end in the
     schedule; work in an interval is done in the middle of it. So the value of this program proves nothing,
-    but its duals are prices like any others. HiGHS's simplex method solves it.
-
-    Returns
-    -------
-    numpy.ndarray or None
-        None if the program is too large (:data:`FLUID_SIZE`), the time is up, or HiGHS does not solve it.
+    but its duals are prices like any others. HiGHS's simplex method solves it. ``None`` if the program is too
+    large (:data:`FLUID_SIZE`), the time is up, or HiGHS does not solve it.
     """
     jobs, rows, length = market.jobs, market.share.shape[1], np.diff(times).astype(np.float64)
     first = np.searchsorted(times, jobs.submit, side="right") - 1

@@ -74,25 +74,9 @@ def by_enumeration(
 ) -> Exact:
     """Try every decision at every epoch, without any bound or symmetry: a judge for tiny instances.
 
-    Parameters
-    ----------
-    instance
-        The instance.
-    budget
-        Its time limit counts, and is checked before every decision; the gap does not.
-    progress
-        Called with 0 and the number of schedules so far, twice a second at most.
-
-    Returns
-    -------
-    Exact
-        The best schedule over the decision epochs. If the time was up, there is no bound, and perhaps no
-        schedule.
-
-    Raises
-    ------
-    InputError
-        If there are more than ``MOST_TINY`` jobs or machines, or more than ``MOST_LEAVES`` schedules.
+    The time limit is checked before every decision; if it is over, there is no bound, and perhaps no
+    schedule. More than ``MOST_TINY`` jobs or machines, or more than ``MOST_LEAVES`` schedules, are an
+    InputError.
     """
     method = "enumeration of all decisions at the decision epochs"
     n, machines = len(instance.jobs), len(instance.setting.capacity)
@@ -192,25 +176,8 @@ def by_cpsat(instance: PlacementInstance, budget: Budget, progress: ProgressCall
     With contention (:math:`\eta > 0`), and without the limit of the window, this is a relaxation: the bound
     holds, and the schedule is what the simulator makes of the same order and machines.
 
-    Parameters
-    ----------
-    instance
-        The instance.
-    budget
-        Gap and time limit.
-    progress
-        Called with bound / value and a text, at each improvement but twice a second at most.
-
-    Returns
-    -------
-    Exact
-        A bound, and the better one of what was found and some list schedules. Without a clock that cuts in,
-        the same for the same instance.
-
-    Raises
-    ------
-    OracleError
-        If CP-SAT fails, or a schedule fails the instance's own check.
+    Returned is a bound, and the better one of what was found and some list schedules; without a clock that
+    cuts in, the same for the same instance. If CP-SAT fails, that is an OracleError.
     """
     first = list_schedule(instance, budget)
     relaxed = _relaxations(instance)
@@ -467,29 +434,11 @@ class _CpModel:
 def by_program(
     instance: PlacementInstance, budget: Budget, progress: ProgressCallback | None = None
 ) -> Exact:
-    """Solve the declared program by HiGHS; for tiny instances without contention.
+    """Solve the declared program by HiGHS; for tiny instances without contention, with a window for all jobs.
 
-    Parameters
-    ----------
-    instance
-        The instance, without contention and with a window for all jobs.
-    budget
-        Gap and time limit.
-    progress
-        Called once, in the end.
-
-    Returns
-    -------
-    Exact
-        A bound, HiGHS's less a margin for its tolerances, and the better one of what was found, shifted to
-        the left through the simulator, and some list schedules.
-
-    Raises
-    ------
-    InputError
-        If jobs contend, or there are more of them than the window holds.
-    OracleError
-        If HiGHS fails, or a schedule fails the instance's own check.
+    Returned is a bound, HiGHS's less a margin for its tolerances, and the better one of what was found,
+    shifted to the left through the simulator, and some list schedules. If HiGHS fails, that is an
+    OracleError.
     """
     refuse_contention(instance)
     first = list_schedule(instance, budget)
@@ -543,27 +492,8 @@ def by_branch_and_bound(
     With contention (:math:`\eta > 0`), a job might do better to start between two epochs; such schedules are
     none that a policy can make, and the bound does not cover them.
 
-    Parameters
-    ----------
-    instance
-        The instance.
-    budget
-        Gap and time limit; ``SLICE`` determines how often the clock is read.
-    progress
-        Called with bound / value and a text, twice a second at most.
-
-    Returns
-    -------
-    Exact
-        The best schedule found, and a bound for all schedules that start jobs at decision epochs only. If the
-        time is up, it is that of the first epoch.
-
-    Raises
-    ------
-    InputError
-        If the path alone would take more than ``MOST_BYTES``, or costs are too large for 64 bits.
-    OracleError
-        If a schedule fails the instance's own check.
+    The clock is read every ``SLICE`` steps; if the time is up, the bound is that of the first epoch. A path
+    that alone would take more than ``MOST_BYTES``, or costs too large for 64 bits, are an InputError.
     """
     refuse_too_large(instance)
     first = list_schedule(instance, budget)
@@ -603,12 +533,8 @@ def by_branch_and_bound(
 def root_bound(instance: PlacementInstance) -> int:
     """Return the lower bound of :func:`.placement_kernels.least_cost` on all schedules, in units of cost.
 
-    It holds with contention and for starts at any time.
-
-    Raises
-    ------
-    InputError
-        If costs are too large for 64 bits.
+    It holds with contention and for starts at any time. Costs that are too large for 64 bits are an
+    InputError.
     """
     refuse_too_large(instance)
     simulator = instance.simulator()

@@ -136,18 +136,9 @@ def _fluid(release, volume, left, capacity, ends, given, count, by_volume):  # t
     The least volume first makes the sum of the mean times at which the jobs are processed as small as it can
     be, the least rest of a volume first the sum of the times at which they are done.
 
-    Parameters
-    ----------
-    release, volume
-        When each job can start, and how much it is.
-    left
-        Scratch, shape (n,).
-    capacity
-        How much is processed per tick at first.
-    ends, given, count
-        When how much more is processed.
-    by_volume
-        Whether the volume decides, or else its rest.
+    ``release`` is when each job can start, and ``left`` is scratch, shape (n,). ``capacity`` is how much is
+    processed per tick at first; ``ends``, ``given`` and ``count`` say when how much more is. ``by_volume``
+    says whether the volume decides, or else its rest.
     """
     n = volume.size
     open_jobs = 0
@@ -455,18 +446,8 @@ def open_root(table, tree, costs, contention, window, same):  # type: ignore[no-
 def explore(table, tree, costs, contention, window, slack, same, steps):  # type: ignore[no-untyped-def]
     """Search on for a number of steps; return whether the search has come to its end.
 
-    Parameters
-    ----------
-    table, contention, window
-        The simulation.
-    tree, costs
-        Where the search stands, and what the bounds need.
-    slack
-        By how much less a schedule has to cost than the best one to be looked for.
-    same
-        For each machine the first one with the same capacity, shape (M,).
-    steps
-        How many steps to make.
+    A schedule is looked for only if it costs less than the best one by more than ``slack``. ``same`` is for
+    each machine the first one with the same capacity, shape (M,).
     """
     cursor = tree.cursor
     last = cursor[STEPS] + steps

@@ -182,22 +182,10 @@ def search(
     tried, each round by a whole simulation. It cools by rounds (:func:`.annealing.cooling`), and the best of
     all rounds counts: with more rounds or time, what is returned is never worse.
 
-    Parameters
-    ----------
-    instance
-        The instance.
-    budget
-        Gap and time limit; the first list schedule is made in any case. With a time limit, how many rounds
-        there are depends on the machine's speed.
-    progress
-        Called with the fraction done and a text.
-    seed
-        Decides all that is random.
-    rounds
-        Rounds of the local search; by default as many as the size allows (:data:`SEARCH_WORK`), or until the
-        time is up if there is a limit.
-    bound
-        A lower bound of the cost in millionths of a second: the search ends within ``budget.gap`` of it.
+    The first list schedule is made in any case. With a time limit, how many rounds there are depends on the
+    machine's speed; by default there are as many as the size allows (:data:`SEARCH_WORK`), or until the time
+    is up if there is a limit. The search ends within ``budget.gap`` of ``bound``, a lower bound of the cost
+    in millionths of a second.
     """
     state = _Search(instance, budget, progress, bound)
     if len(instance.jobs):

@@ -86,26 +86,12 @@ def _count(times, start, end, whole, part):  # type: ignore[no-untyped-def]
 def cheapest_starts(submit, duration, by_kind, kind, share, times, prices, least, use, largest):  # type: ignore[no-untyped-def]
     """Let every job start when that is cheapest for it at given prices.
 
-    Parameters
-    ----------
-    submit, duration
-        In ticks, shape (n,).
-    by_kind
-        The jobs, those of one kind together, shape (n,).
-    kind
-        The kind of each job, shape (n,).
-    share
-        The share of each resource that a kind takes, shape (kinds, R).
-    times
-        Ticks at which prices change, ascending, the first not above any ``submit``, shape (K + 1,).
-    prices
-        Of the whole of a resource in each interval, per tick, shape (K + 1, R), the last row 0.
-    least
-        Output: completion time plus payment of each job, shape (n,).
-    use
-        Output: ticks that each resource is in use in each interval, times its share, shape (K, R).
-    largest
-        Output: what a job pays that runs all the time, shape (n,).
+    ``by_kind`` has the jobs, those of one ``kind`` together, shape (n,); ``share`` is that of each resource
+    that a kind takes, shape (kinds, R). Prices change at ``times``, ascending, the first not above any
+    ``submit``, shape (K + 1,); they are of the whole of a resource in each interval, per tick, shape (K + 1,
+    R), the last row 0. Written are ``least``, completion time plus payment of each job; ``use``, ticks that
+    each resource is in use in each interval, times its share, shape (K, R); and ``largest``, what a job pays
+    that runs all the time.
     """
     intervals = times.size - 1
     rate, spent = np.zeros(intervals + 1), np.zeros(intervals + 1)
@@ -197,22 +183,11 @@ def _lowest(profile, first, end, need, instances, low):  # type: ignore[no-untyp
 def plan(table, factor, order, profile, start, rows, spans):  # type: ignore[no-untyped-def]
     """Plan jobs one after the other, each as early as it fits beside those planned before.
 
-    Parameters
-    ----------
-    table
-        Machines and jobs.
-    factor
-        The factor on durations, to leave room for contention.
-    order
-        The jobs to plan now.
-    profile
-        Free capacity over time: the ticks at which it changes, ascending; the place in the next array of each
-        piece; what is free on each machine, shape (pieces, M, 3); and how many pieces there are. It is kept
-        up to date.
-    start
-        Output: the tick at which each of these jobs starts, shape (n,).
-    rows, spans
-        Output: machine and count, and how many machines, shapes (n, most, 2) and (n,).
+    ``factor`` multiplies durations, to leave room for contention. ``profile`` is the free capacity over time:
+    the ticks at which it changes, ascending; the place in the next array of each piece; what is free on each
+    machine, shape (pieces, M, 3); and how many pieces there are. It is kept up to date. Written are
+    ``start``, the tick at which each of these jobs starts, and ``rows`` and ``spans``: machine and count, and
+    how many machines, shapes (n, most, 2) and (n,).
     """
     ticks, piece, free, _ = profile
     low = np.empty_like(free[0])
@@ -260,27 +235,13 @@ def _planned_fits(free, need, rows, spans):  # type: ignore[no-untyped-def]
 def run_plan(table, blank, state, contention, window, keys, release, style, rows, spans, weight, limit):  # type: ignore[no-untyped-def]
     """Simulate to the end: at every epoch the released jobs of the window are tried by ascending key.
 
-    Parameters
-    ----------
-    table, blank, state, contention, window
-        The simulation, its state at tick 0, and one that is overwritten.
-    keys, release
-        Who comes first, and from which tick on each job is tried, shape (n,). If nothing runs and nobody else
-        comes, all are tried.
-    style
-        By which rule each job is placed, and on how many machines at most (unless nothing runs and nobody
-        else comes), shape (n, 2).
-    rows, spans
-        Where a job goes if it fits there; those of 0 ``spans``, and those that do not fit, by their style.
-    weight
-        The cost of a GPU-tick, in thousandths of a tick of a job.
-    limit
-        The simulation is given up as soon as it costs more.
-
-    Returns
-    -------
-    float
-        The cost in thousandths of a tick, infinite if it is above the limit.
+    ``blank`` is the state at tick 0, ``state`` one that is overwritten. ``keys`` and ``release`` say who
+    comes first, and from which tick on each job is tried; if nothing runs and nobody else comes, all are
+    tried. ``style`` is by which rule each job is placed, and on how many machines at most (unless nothing
+    runs and nobody else comes), shape (n, 2). ``rows`` and ``spans`` are where a job goes if it fits there;
+    those of 0 ``spans``, and those that do not fit, go by their style. Returned is the cost in thousandths of
+    a tick, of which a GPU-tick takes ``weight``; infinite if it is above the limit, where the simulation is
+    given up.
     """
     copy_state(blank, state)
     clock = state.clock
@@ -349,27 +310,12 @@ def _change(draw, table, state, by_start, keys, release, style):  # type: ignore
 def search_rounds(table, states, setting, incumbent, tried, places, costs, draws, heats, paid):  # type: ignore[no-untyped-def]
     """Change keys, releases and styles at random, and keep what costs no more, or only a little.
 
-    Parameters
-    ----------
-    table
-        Machines and jobs.
-    states
-        Blank, current and another state, and the best one.
-    setting
-        Contention, window and ``weight``, as in :func:`run_plan`.
-    incumbent, tried
-        Keys, releases and styles of the last accepted round, kept up to date, and the same once more.
-    places
-        ``rows`` and ``spans`` of :func:`run_plan`.
-    costs
-        That of the current and of the best state; kept up to date.
-    draws
-        Uniform numbers, shape (rounds, 6).
-    heats
-        The increase of the cost that is accepted with probability 1/e, shape (rounds,), relative to
-        what the best costs beyond ``paid``.
-    paid
-        The part of the cost that all schedules have.
+    ``states`` are blank, current and another state, and the best one; ``setting`` is contention, window and
+    ``weight``, as in :func:`run_plan`; ``incumbent`` is keys, releases and styles of the last accepted round,
+    kept up to date, and ``tried`` the same once more; ``places`` is ``rows`` and ``spans``; ``costs`` is that
+    of the current and of the best state, kept up to date. ``draws`` are uniform numbers, shape (rounds, 6),
+    and ``heats`` the increase of the cost that is accepted with probability 1/e, shape (rounds,), relative to
+    what the best costs beyond ``paid``, the part that all schedules have.
     """
     blank, current, other, best = states
     contention, window, weight = setting

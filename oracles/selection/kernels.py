@@ -20,25 +20,11 @@ def sweep(  # type: ignore[no-untyped-def]
     ``start[j]:start[j + 1]``, Upsilon falling and Sigma2 rising. Adding a channel merges the layer with
     itself shifted by the channel's demand. Stops if a layer might have more than ``most`` corners.
 
-    Parameters
-    ----------
-    demand, step
-        Devices that each channel takes, shape (n, K), not all 0, and as the index of a vector.
-    stride, capacity
-        Of the index, and of the devices, shape (K,).
-    reach, gain
-        Upsilon and Sigma2 of each channel, shape (n,).
-    channel
-        The bit that stands for each channel.
-    base, base_reach, base_gain
-        The set that all others contain, and its Upsilon.x and Sigma2.x.
-    most
-        The most corners of a layer.
-
-    Returns
-    -------
-    tuple
-        Upsilon.x (falling), Sigma2.x and sets of the corners, the most corners of a layer, channels done.
+    ``demand`` (n, K), not all 0, is what each channel takes, and ``step`` the same as the index of a vector;
+    ``stride`` is that of the index. ``reach`` and ``gain`` are Upsilon and Sigma2 of each channel, and
+    ``channel`` the bit that stands for it. ``base`` is the set that all others contain, ``base_reach`` and
+    ``base_gain`` its Upsilon.x and Sigma2.x. Returned are Upsilon.x (falling), Sigma2.x and sets of the
+    corners, the most corners of a layer, and the channels done.
     """
     words = base.shape[0]
     states = np.zeros(1, dtype=np.int64)

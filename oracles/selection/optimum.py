@@ -226,14 +226,7 @@ def relaxed_bounds(setting: Setting, values: np.ndarray, patterns: np.ndarray) -
     That is what channels are worth that are filled up in the order of their value per device (Dantzig), and
     the least of that over kinds. What rounding can take away is added.
 
-    Parameters
-    ----------
-    setting
-        Channels, demands and capacities.
-    values
-        Values >= 0, shape (E,).
-    patterns
-        Arrivals, shape (P, L).
+    ``patterns`` are arrivals, shape (P, L); values are >= 0.
     """
     lift = LIFT - math.frexp(float(values.max(initial=0.0)))[1]
     gains = np.where((setting.demand <= setting.capacity).all(axis=1), np.ldexp(values, lift), 0.0)
@@ -360,22 +353,8 @@ def index_bound(setting: Setting, v: Any, q: Any, arrivals: Any, lam: float) -> 
 
     which is a linear knapsack. What rounding can take away is added.
 
-    Parameters
-    ----------
-    setting
-        Channels, demands and capacities.
-    v, q
-        Estimates and variances >= 0, shape (E,).
-    arrivals
-        1_l(t), shape (L,); ``None`` if every port has a job.
-    lam
-        The multiplier lambda.
-
-    Raises
-    ------
-    InputError
-        If an array does not fit, a number is negative, or lambda is not positive or so small that
-        q / (2 lambda) overflows.
+    ``arrivals`` are ``None`` if every port has a job. What does not fit or is negative is refused, and a
+    lambda that is not positive or so small that q / (2 lambda) overflows.
     """
     return _index_bound(setting, *_index_input(setting, v, q, arrivals), check_lambda(lam), None)
 

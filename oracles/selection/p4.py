@@ -48,13 +48,7 @@ class BudgetOptima:
     points: int  # the most corners that were kept at once, over all vectors of used devices
 
     def corner(self, s: int) -> int | None:
-        """Return the index of the corner that solves P4(s), ``None`` if s is unattainable.
-
-        Raises
-        ------
-        InputError
-            If s is not a whole number in 0..s_max.
-        """
+        """Return the index of the corner that solves P4(s), ``None`` if s is unattainable; s is 0..s_max."""
         level = int(numbers(s, "s", (), integer=True, high=self.s_max))
         index = int(np.searchsorted(self.reach, level))
         return index if index < len(self.reach) else None
@@ -63,10 +57,7 @@ class BudgetOptima:
     def values(self) -> np.ndarray:
         """V(s) for s = 0..s_max, ``UNATTAINABLE`` where no set reaches s, shape (s_max + 1,).
 
-        Raises
-        ------
-        InputError
-            If these are more than 2**27 numbers; the corners hold the same.
+        More than 2**27 numbers are an InputError; the corners hold the same.
         """
         if self.s_max >= MOST_LEVELS:
             raise InputError(f"s_max: {self.s_max} is too many values to write out; use reach and value")
@@ -81,29 +72,10 @@ def p4_optima(
 ) -> BudgetOptima:
     """Solve P4(s) of (20) over Omega(t) for every s = 0..s_max.
 
-    Parameters
-    ----------
-    setting
-        Channels, demands and capacities.
-    upsilon, sigma2
-        The rounded statistics (16) and (17), whole, from 0 to 2**52, shape (E,).
-    arrivals
-        1_l(t), shape (L,). By default every port has a job.
-    s_max
-        The last s, the end of S(t) in (19). By default the largest attainable Upsilon.x.
-
-    Returns
-    -------
-    BudgetOptima
-        Each of its sets is checked again: feasible, and worth what the staircase says.
-
-    Raises
-    ------
-    InputError
-        If the input does not fit, or the staircases would not fit in memory, saying how large the table of
-        capacities is.
-    OracleError
-        If a set fails the check.
+    ``upsilon`` and ``sigma2`` are the rounded statistics (16) and (17), whole, from 0 to 2**52. By default
+    every port has a job, and ``s_max``, the end of S(t) in (19), is the largest attainable Upsilon.x. Each
+    set is checked again: feasible, and worth what the staircase says. Staircases that would not fit in memory
+    are an InputError, which says how large the table of capacities is.
     """
     reach, gain = whole_statistics(setting, upsilon, sigma2)
     given = np.ones(setting.ports) if arrivals is None else arrivals

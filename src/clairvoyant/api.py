@@ -176,13 +176,7 @@ def solve(instance: Instance, oracle: str | None = None, **options: Any) -> Opti
 
 
 def oracle_name(problem: str, oracle: str | None = None) -> str:
-    """Return the short name of an oracle of a problem; by default that of the first one.
-
-    Raises
-    ------
-    InputError
-        If the problem has no such oracle, naming those it has.
-    """
+    """Return the short name of an oracle of a problem, by default that of the first; refuse unknown ones."""
     known = list_oracles(problem)
     if isinstance(oracle, str):
         oracle = oracle.removeprefix(f"{problem}/")
@@ -352,13 +346,7 @@ def audit(*, catalogue: Sequence[Claim] | None = None, **options: Any) -> list[t
 
 
 def list_policies(problem: str | None = None) -> dict[str, Any]:
-    """Return the policies that come with the package, by name: classes that can be called with settings.
-
-    Parameters
-    ----------
-    problem
-        Only those that play this problem; all by default.
-    """
+    """Return the policies of one problem, or of all, by name: classes that can be called with settings."""
     return policies(problem)
 
 
@@ -368,14 +356,7 @@ def policy_table(problem: str | None = None) -> list[named.PolicyRow]:
 
 
 def list_oracles(problem: str | None = None) -> dict[str, Any]:
-    """Return the oracles that come with the package, by name.
-
-    Parameters
-    ----------
-    problem
-        Only those that solve this problem. By default all; a name that several problems use then stands as
-        ``problem/name``.
-    """
+    """Return the oracles of one problem, or of all, by name; one of several problems is ``problem/name``."""
     if problem is not None:
         return oracles(problem)
     found = [(name, p, entry) for p in problems() for name, entry in oracles(p).items()]

@@ -153,15 +153,7 @@ class Problem:
         return getattr(self, part) is not None
 
     def part(self, part: str) -> Any:
-        """Return a part, loading it if need be.
-
-        Raises
-        ------
-        InputError
-            If the problem has none.
-        PluginError
-            If it cannot be loaded.
-        """
+        """Return a part, loading it if need be: an InputError if there is none, else perhaps a PluginError."""
         found = getattr(self, part)
         if found is None:
             raise InputError(f"problem: {self.name!r} has no {part.replace('_', ' ')}")
@@ -331,13 +323,7 @@ def problems() -> dict[str, Problem]:
 
 
 def find(name: Any) -> Problem:
-    """Return the record of a problem.
-
-    Raises
-    ------
-    InputError
-        If there is none of this name, listing those that there are.
-    """
+    """Return the record of a problem; an InputError that lists those that there are, if it is none."""
     ours = _known()
     known = ours if isinstance(name, str) and name in ours else problems()
     return known[choose(name, known, "problem")]
@@ -353,10 +339,8 @@ def policies(name: str | None = None) -> dict[str, type[Any]]:
 
     Without a problem, a name that several problems use stands as ``problem/name``.
 
-    Raises
-    ------
-    InputError
-        If there is no such problem, or no policy for it.
+    Without a problem, a name that several problems use stands as ``problem/name``. If there is no such
+    problem, or no policy for it, that is an InputError.
     """
     if name is None:
         found = [(key, p, one) for p in problems() for key, one in players(p).items()]
@@ -385,12 +369,7 @@ def claims() -> list[Claim]:
 def owner(problem: str, what: str = "problems", name: str = "") -> str | None:
     """Return which distribution brings a problem, or what of it; ``None`` for what is ours.
 
-    Parameters
-    ----------
-    problem
-        Its name.
-    what, name
-        "policies", "oracles" or "claims", and the name of one.
+    ``what`` and ``name`` are "policies", "oracles" or "claims", and the name of one.
     """
     if what == "problems" or name in _listed(problem, what):
         return _others().owners.get(problem)
@@ -412,23 +391,14 @@ def facts(findings: Iterable[tuple[Claim, Any]], mode: str, seed: int) -> list[T
 
 
 def read_instance(data: Mapping[str, Any]) -> Instance:
-    """Return an instance made from the JSON object of its file, which says of which problem it is.
-
-    Raises
-    ------
-    InputError
-        If it is no valid instance, naming the field, the index and the value.
-    """
+    """Return an instance made from the JSON object of its file, which says of which problem it is."""
     return find(data.get("problem")).part("instance").from_dict(data)
 
 
 def rival(name: str) -> str | None:
     """Return the oracle that policies are compared with, or ``None`` if the problem has no oracle.
 
-    Raises
-    ------
-    PluginError
-        If the record names one that is not there.
+    If the record names one that is not there, that is a PluginError.
     """
     return known_oracle(name, "rival", find(name).rival) or next(iter(oracles(name)), None)
 

@@ -84,12 +84,8 @@ class Recipe:
     def cell(self, contents: str, source: str) -> Cell:
         """Return the cell that makes the instance and finds its digest.
 
-        Parameters
-        ----------
-        contents
-            A hash of what it is made of besides its options.
-        source
-            A hash of the source that makes it.
+        ``contents`` is a hash of what it is made of besides its options, ``source`` one of the source that
+        makes it.
         """
         recipe = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         key = key_of(problem=self.problem, options=self.options, contents=contents, source=source)
@@ -179,13 +175,7 @@ class Block:
 
     @classmethod
     def from_dict(cls, data: Any) -> Block:
-        """Read a table ``[[sweep]]`` of a plan.
-
-        Raises
-        ------
-        InputError
-            Naming the field and the value at fault.
-        """
+        """Read a table ``[[sweep]]`` of a plan; refuse wrong fields by name and value."""
         refuse_unknown(data, FIELDS)
         problem = find(need(data, "problem")).name
         policies = _names(data, "policies")
@@ -322,13 +312,7 @@ class Plan:
 
     @classmethod
     def read(cls, plan: PlanLike) -> Plan:
-        """Return a plan: one that is there, what a TOML file holds, or what is in the file of this path.
-
-        Raises
-        ------
-        InputError
-            If the file cannot be read, or is no plan, naming the field and the value.
-        """
+        """Return a plan: one that is there, what a TOML file holds, or what is in the file of this path."""
         if isinstance(plan, Plan):
             return plan
         if isinstance(plan, Mapping):
@@ -343,13 +327,7 @@ class Plan:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Plan:
-        """Read a plan: ``sweep``, a list of blocks, and optionally ``limits``.
-
-        Raises
-        ------
-        InputError
-            Naming the field and the value at fault.
-        """
+        """Read a plan: ``sweep``, a list of blocks, and optionally ``limits``; refuse others by name."""
         refuse_unknown(data, {"sweep", "limits"})
         tables = need(data, "sweep")
         if not isinstance(tables, list) or not tables:
@@ -530,13 +508,7 @@ class Forecast:
 def forecast(
     plan: PlanLike, store: str | os.PathLike[str] | None = None, retry: Collection[str] = ()
 ) -> Forecast:
-    """Say what a sweep would do, without doing anything.
-
-    Raises
-    ------
-    InputError
-        For a plan that is none, or a store that cannot be read.
-    """
+    """Say what a sweep would do, without doing anything."""
     path = path_of("store", store or default_store())
     rows = {row["key"]: row for row in read_rows(path)} if place_of(path) is not None else {}
     chosen, again = Plan.read(plan), [State(one) for one in retry]

@@ -146,10 +146,7 @@ def summary(frame: DataFrame) -> dict[str, list[dict[str, Any]]]:
 def check_table(path: Path) -> None:
     """Raise before any work is done if a table could not be written to a file of this name.
 
-    Raises
-    ------
-    InputError
-        For a name that ends neither in .csv nor in .parquet; for the latter without PyArrow.
+    That is one that ends neither in .csv nor in .parquet; and without PyArrow the latter.
     """
     if path.suffix not in {".csv", ".parquet"}:
         raise InputError(f"{path}: cannot be written: tables end in .csv or .parquet")
@@ -164,13 +161,7 @@ def check_table(path: Path) -> None:
 
 
 def write_table(frame: DataFrame, path: Path) -> None:
-    """Write a table whole, as CSV or Parquet by its name.
-
-    Raises
-    ------
-    InputError
-        As :func:`check_table`, and if the file cannot be written.
-    """
+    """Write a table whole, as CSV or Parquet by its name; refuse what :func:`check_table` does."""
     check_table(path)
     if path.suffix == ".csv":
         write_whole(path, frame.to_csv(index=False).encode())

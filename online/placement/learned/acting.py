@@ -132,16 +132,7 @@ def act(
     """Return the decision in each scene, and add it to the memories.
 
     Jobs that do not fit are given no affinities, as they cannot start whatever those are; only the literal
-    reading of the history needs them.
-
-    Parameters
-    ----------
-    actor
-        The networks.
-    scenes, memories
-        One of each per simulation.
-    generator
-        Draws the actions; None for their means.
+    reading of the history needs them. Actions are drawn, or without a generator their means.
     """
     design = actor.design
     device = next(actor.parameters()).device

@@ -30,26 +30,14 @@ UNREADABLE = (
 
 
 def write(path: Path, content: Mapping[str, Any]) -> None:
-    """Write a checkpoint; whoever reads meanwhile finds the old one or the new one, whole.
-
-    Raises
-    ------
-    InputError
-        If it cannot be written, for want of room or of leave.
-    """
+    """Write a checkpoint; whoever reads meanwhile finds the old one or the new one, whole."""
     packed = io.BytesIO()
     torch.save({"format": FORMAT, "version": VERSION, **content}, packed)
     write_whole(path, packed.getvalue())
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Read a checkpoint.
-
-    Raises
-    ------
-    InputError
-        If there is no such file, or it is no checkpoint, or one of another version.
-    """
+    """Read a checkpoint; an InputError if there is no such file, or it is none, or one of another version."""
     found = _numbers_and_text(path)
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise InputError(f"checkpoint: {path} is no file of networks of this package")
@@ -83,11 +71,8 @@ def _numbers_and_text(path: Path) -> Any:
 def restored(path: Path) -> Actor:
     """Return the networks of both agents in a checkpoint, ready to decide.
 
-    Raises
-    ------
-    InputError
-        As :func:`read`, and if there is no design, or the weights do not have the shapes that it says, or are
-        not finite.
+    If there is no design, or the weights do not have the shapes that it says, or are not finite, that is an
+    InputError.
     """
     found = read(path)
     if not isinstance(found.get("design"), Mapping):

@@ -63,15 +63,7 @@ class Scene:
 
 
 class Eyes:
-    """Makes scenes of observations; remembers of running jobs what it saw of them while they waited.
-
-    Parameters
-    ----------
-    setting
-        The machines.
-    estimates
-        Whether the observations must have estimates.
-    """
+    """Makes scenes of observations; remembers of running jobs what it saw of them while they waited."""
 
     def __init__(self, setting: Setting, estimates: bool) -> None:
         self._capacity = setting.capacity
@@ -80,13 +72,7 @@ class Eyes:
         self._intensity = np.zeros(64, dtype=np.int64)
 
     def look(self, seen: Observation) -> Scene:
-        """Return the input of the networks now.
-
-        Raises
-        ------
-        InputError
-            If there should be estimates and are none.
-        """
+        """Return the input of the networks now; an InputError if there should be estimates and are none."""
         from .kernels import loads, look_at_jobs, look_at_machines, look_at_pairs
 
         if self._estimates and seen.estimate is None:

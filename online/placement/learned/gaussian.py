@@ -54,14 +54,8 @@ _kernel_of_squares: Callable[[Tensor], Tensor] = _Matern.apply
 def matern(x: Tensor, y: Tensor, lengthscale: Tensor, *, squared: bool = False) -> Tensor:
     r"""Return the Matern kernel with :math:`\nu = 5/2` between points, shape (..., m, n).
 
-    Parameters
-    ----------
-    x, y
-        Shapes (..., m, d) and (..., n, d).
-    lengthscale
-        :math:`\rho`.
-    squared
-        Put the squared distance in the place of the distance, as (11) does; not positive semi-definite.
+    The lengthscale is :math:`\rho`. With ``squared`` the squared distance is in the place of the distance, as
+    (11) has it; not positive semi-definite.
     """
     a, b = x / lengthscale, y / lengthscale
     far = (a * a).sum(-1)[..., :, None] + (b * b).sum(-1)[..., None, :]
@@ -73,12 +67,8 @@ def matern(x: Tensor, y: Tensor, lengthscale: Tensor, *, squared: bool = False) 
 def walk_features(adjacency: Tensor, weight: Tensor, *, geometric: bool = False) -> Tensor:
     r"""Return the features of the nodes, :math:`\psi` above, shape (..., M, terms).
 
-    Parameters
-    ----------
-    adjacency
-        P, shape (..., M, M).
-    weight
-        :math:`\beta`, or :math:`\lambda` if ``geometric``: then walks weigh :math:`\lambda^l` as in (12).
+    ``adjacency`` is P, and ``weight`` is :math:`\beta`, or :math:`\lambda` if ``geometric``: then walks weigh
+    :math:`\lambda^l` as in (12).
     """
     # One contiguous stack of matrices, so that no product copies them again.
     matrices = adjacency.reshape(-1, *adjacency.shape[-2:])
@@ -93,15 +83,7 @@ def walk_features(adjacency: Tensor, weight: Tensor, *, geometric: bool = False)
 def walk_kernel(features: Tensor, others: Tensor) -> Tensor:
     r"""Return the random walk kernel between graphs, :math:`1^\top \exp(\beta P \otimes P') 1`.
 
-    Parameters
-    ----------
-    features, others
-        Features of nodes, shapes (..., m, M, terms) and (..., n, M, terms).
-
-    Returns
-    -------
-    Tensor
-        Shape (..., m, n).
+    Features of nodes have shapes (..., m, M, terms) and (..., n, M, terms); the kernel has (..., m, n).
     """
     return features.sum(-2) @ others.sum(-2).transpose(-1, -2)
 
@@ -142,25 +124,11 @@ def posterior(
 ) -> tuple[Tensor, Tensor]:
     """Return the change of the mean by (13) and (14), and the covariance, given noisy residuals.
 
-    Parameters
-    ----------
-    prior
-        Covariance of the m points asked for, shape (p, m, m).
-    cross
-        That between them and n points of the past, shape (p, m, n).
-    gram
-        That of the past, shape (p, n, n).
-    residual
-        Past values less their means, of c outputs with the same kernel, shape (p, n, c).
-    noise
-        The variance of the noise of past values.
-    known
-        Which points of the past count, shape (p, n); the others change nothing.
-
-    Returns
-    -------
-    tuple
-        Shapes (p, m, c) and (p, m, m).
+    ``prior`` is the covariance of the m points asked for, shape (p, m, m), ``cross`` that between them and n
+    points of the past, shape (p, m, n), ``gram`` that of the past, shape (p, n, n). ``residual`` is past
+    values less their means, of c outputs with the same kernel, shape (p, n, c), with a ``noise`` of this
+    variance. Only the ``known`` points of the past, shape (p, n), count; the others change nothing. The
+    results have shapes (p, m, c) and (p, m, m).
     """
     weight = known.to(gram.dtype)
     covariance = gram * (weight[..., :, None] * weight[..., None, :])

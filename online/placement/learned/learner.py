@@ -150,17 +150,7 @@ class Adam(torch.optim.Adam):
 
 
 class Learner:
-    """Networks and their optimiser.
-
-    Parameters
-    ----------
-    design
-        The design of the networks.
-    settings
-        How they learn.
-    device
-        Where.
-    """
+    """Networks and their optimiser."""
 
     def __init__(self, design: Design, settings: Training, device: torch.device) -> None:
         self.design, self.settings, self.device = design, settings, device
@@ -169,13 +159,7 @@ class Learner:
         self.optimiser = Adam(both, lr=settings.learning_rate)
 
     def improve(self, tracks: Sequence[Track], rng: np.random.Generator) -> dict[str, float]:
-        """Learn from whole episodes; return the losses of the last step.
-
-        Raises
-        ------
-        DivergedError
-            If a loss or the gradient is not finite.
-        """
+        """Learn from whole episodes; return the losses of the last step. They must be finite."""
         samples = collect([step for track in tracks for step in track.steps], self.device)
         with torch.no_grad():
             old = log_densities(self.actor, samples)[0]
@@ -258,13 +242,7 @@ class Learner:
         return losses
 
     def imitate(self, tracks: Sequence[Track], rng: np.random.Generator) -> float:
-        """Learn to answer as FIFO-Consolidate would in the same scenes; return the error of the last step.
-
-        Raises
-        ------
-        DivergedError
-            If the error is not finite.
-        """
+        """Learn to answer as FIFO-Consolidate would in the same scenes; return the error of the last step."""
         samples = collect([step for track in tracks for step in track.steps], self.device)
         error = float("nan")
         for _ in range(self.settings.epochs):

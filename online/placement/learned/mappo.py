@@ -13,17 +13,7 @@ LOG_2_PI = math.log(2.0 * math.pi)
 
 
 def log_density(normal: Normal, action: Tensor, counts: Tensor | None = None) -> Tensor:
-    """Return the logarithm of the density of actions.
-
-    Parameters
-    ----------
-    normal
-        Distributions of m dimensions, shape (..., m).
-    action
-        Shape (..., m).
-    counts
-        Which dimensions count, shape (..., m): then it is the density of those alone. By default all.
-    """
+    """Return the logarithm of the density of actions, or of the dimensions of them that count."""
     off = action - normal.mean
     if normal.factor is not None:
         weight = torch.ones_like(off) if counts is None else counts.to(off.dtype)
@@ -73,12 +63,7 @@ def entropy(normal: Normal, counts: Tensor | None = None) -> Tensor:
 def advantages(rewards: Tensor, values: Tensor, discount: float, smoothing: float) -> Tensor:
     """Return the generalised advantage estimates of one whole episode, shape (T,).
 
-    Parameters
-    ----------
-    rewards, values
-        Of each step, shape (T,); after the last one the episode is over and worth nothing.
-    discount, smoothing
-        gamma and the lambda of the estimator.
+    After the last step the episode is over and worth nothing. ``smoothing`` is the lambda of the estimator.
     """
     following = torch.cat([values[1:], values.new_zeros(1)])
     delta = rewards + discount * following - values

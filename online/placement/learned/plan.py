@@ -214,13 +214,7 @@ class Plan:
 
     @classmethod
     def of(cls, data: Mapping[str, Any], folder: Path = Path()) -> Self:
-        """Read a plan as TOML gives it; ``folder`` is where it lies.
-
-        Raises
-        ------
-        InputError
-            For a key that is unknown, a value out of range, or jobs that cannot be generated.
-        """
+        """Read a plan as TOML gives it; ``folder`` is where it lies. What does not fit is an InputError."""
         refuse_unknown(data, {"version", "seed", "design", "jobs", *PARTS.values()})
         if type(data.get("version")) is not int or data["version"] != VERSION:
             raise InputError(f"version: {data.get('version')!r}; plans have version = {VERSION}")

@@ -41,12 +41,8 @@ def members(name: str) -> list[int]:
 class Learned(ABC):
     """A policy that lets networks decide; ties: the older job, the machine with the lower index.
 
-    Every decision is made on one thread of PyTorch, so that it does not depend on how many there are.
-
-    Raises
-    ------
-    InputError
-        When it is made, if PyTorch is not installed.
+    Every decision is made on one thread of PyTorch, so that it does not depend on how many there are. Without
+    PyTorch it cannot be made.
     """
 
     name: str
@@ -63,13 +59,7 @@ class Learned(ABC):
         """Return the networks that decide."""
 
     def start(self, setting: Setting, rng: np.random.Generator) -> None:
-        """Store the machines and forget all jobs.
-
-        Raises
-        ------
-        InputError
-            If the networks cannot be read.
-        """
+        """Store the machines and forget all jobs; an InputError if the networks cannot be read."""
         library("torch")  # before all that imports it, so that the time is nobody's
         from .acting import Memory
         from .features import Eyes

@@ -28,17 +28,7 @@ SAMPLED = 24
 class Reference:
     """The cost of a policy, the control variate, on an instance over time.
 
-    Parameters
-    ----------
-    instance, schedule
-        The instance, and the policy's schedule.
-
-    Attributes
-    ----------
-    schedule
-        The policy's schedule.
-    total
-        Its cost, in seconds.
+    ``schedule`` is the policy's, and ``total`` its cost, in seconds.
     """
 
     def __init__(self, instance: PlacementInstance, schedule: Schedule) -> None:
@@ -94,10 +84,7 @@ class Step:
 class Track:
     """One simulation in training.
 
-    Attributes
-    ----------
-    cost, scale
-        The cost so far, and the mean cost of a job under the reference, both in seconds.
+    ``cost`` is that so far, and ``scale`` the mean cost of a job under the reference, both in seconds.
     """
 
     instance: PlacementInstance

@@ -60,12 +60,7 @@ class Progress(NamedTuple):
 class Trainer:
     """A training that can be stopped after any iteration and go on from its file.
 
-    Parameters
-    ----------
-    plan
-        The plan.
-    device
-        Where; by default a GPU if there is one.
+    By default it is on a GPU if there is one.
     """
 
     def __init__(self, plan: Plan, device: torch.device | None = None) -> None:
@@ -84,10 +79,7 @@ class Trainer:
     def iterate(self) -> Progress:
         """Play the episodes of an iteration and learn from them.
 
-        Raises
-        ------
-        DivergedError
-            If a loss or weights are no longer finite; the trainer is of no use then.
+        If a loss or weights are no longer finite, that is a DivergedError, and the trainer is of no use then.
         """
         with self._explained(self.iteration + 1):
             return self._iterate()
@@ -152,10 +144,7 @@ class Trainer:
     def validate(self) -> float:
         """Return by how many per cent the means of the actions cost more than FIFO-Consolidate.
 
-        Raises
-        ------
-        DivergedError
-            If that is no longer finite, or nothing can be decided any more.
+        If that is no longer finite, or nothing can be decided any more, it is a DivergedError.
         """
         with self._explained(self.iteration):
             return self._validate()
@@ -184,13 +173,7 @@ class Trainer:
         }
 
     def restore(self, path: Path) -> None:
-        """Go on from a file of :meth:`state`.
-
-        Raises
-        ------
-        InputError
-            If the file is none, or of another plan.
-        """
+        """Go on from a file of :meth:`state`; an InputError if it is none, or of another plan."""
         found = checkpoint.read(path)
         _refuse_other(self.plan, found, path)
         for name in self.state():
@@ -250,10 +233,7 @@ def _first_difference(theirs: Any, mine: Any, name: str = "") -> str:
 def iterations_done(plan: Plan, folder: Path) -> int:
     """Return after how many iterations a training in a folder goes on, 0 if there is none.
 
-    Raises
-    ------
-    InputError
-        If the folder holds a training by another plan, or a file that cannot be read.
+    A training by another plan in the folder, or a file that cannot be read, is an InputError.
     """
     done = 0
     for name in (BEST, LAST):
@@ -274,21 +254,9 @@ def train(plan: Plan, folder: Path, report: Callable[[Progress], None] | None = 
     repeated. Returns what is written to ``result.json``: for each test instance the mean completion time
     (minutes), the mean fee (dollars) and the cost (seconds) of the best networks and of FIFO-Consolidate.
 
-    Parameters
-    ----------
-    plan
-        The plan.
-    folder
-        Where its files are; made if there is none.
-    report
-        Called after every iteration.
-
-    Raises
-    ------
-    InputError
-        If the folder cannot be made, or holds a training by another plan, or files that cannot be read.
-    DivergedError
-        If numbers are no longer finite; what was saved before remains.
+    The folder is made if there is none; one that holds a training by another plan, or files that cannot be
+    read, is an InputError. ``report`` is called after every iteration. If numbers are no longer finite, that
+    is a DivergedError; what was saved before remains.
     """
     make_folder(folder)
     remove_parts(folder)

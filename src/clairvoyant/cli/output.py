@@ -169,10 +169,7 @@ def _render(renderable: Any, *, wrap: bool = True) -> None:
 class Reporter:
     """Takes notes of how far a long job is, and prints some of them as lines.
 
-    Parameters
-    ----------
-    every_note
-        Whether every new note is a line; otherwise there is at most one line every five seconds.
+    There is at most one every five seconds, unless ``every_note`` is a line.
     """
 
     def __init__(self, every_note: bool = False) -> None:
@@ -183,10 +180,7 @@ class Reporter:
     def __call__(self, fraction: float, note: str) -> None:
         """Note the fraction done, 0 to 1, and what is being done.
 
-        Raises
-        ------
-        KeyboardInterrupt
-            If there was a Ctrl-C that nobody is dealing with: some library swallowed it.
+        A Ctrl-C that nobody is dealing with, since some library swallowed it, is raised again.
         """
         if ctrl_c.pending and not isinstance(sys.exc_info()[1], KeyboardInterrupt):
             raise KeyboardInterrupt
@@ -241,13 +235,7 @@ def progress(what: str, *, every_note: bool = False) -> Iterator[Reporter]:
 
 
 def check_writable(path: Path) -> None:
-    """Raise before any work is done if a file could not be written in the end.
-
-    Raises
-    ------
-    InputError
-        If the folder is missing or closed, or something that is no plain file stands there.
-    """
+    """Raise before any work is done if a file could not be written in the end."""
     from ..models.base import InputError
 
     try:
@@ -261,13 +249,7 @@ def check_writable(path: Path) -> None:
 
 
 def check_folder(path: Path) -> None:
-    """Make a folder, or raise before any work is done if nothing could be written into it.
-
-    Raises
-    ------
-    InputError
-        If it cannot be made, or a file could not be written there.
-    """
+    """Make a folder, or raise before any work is done if nothing could be written into it."""
     from ..models.base import make_folder
 
     make_folder(path)
