@@ -153,7 +153,7 @@ class Problem:
         return getattr(self, part) is not None
 
     def part(self, part: str) -> Any:
-        """Return a part, loading it if need be: an InputError if there is none, else perhaps a PluginError."""
+        """Return a part, loading it if need be: an InputError if there is none."""
         found = getattr(self, part)
         if found is None:
             raise InputError(f"problem: {self.name!r} has no {part.replace('_', ' ')}")
