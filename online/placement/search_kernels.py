@@ -13,17 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...models.compiled import njit
-from ...models.placement.kernels import (
-    PENDING,
-    USED,
-    WAITED,
-    advance,
-    copy_state,
-    fill,
-    fits,
-    machine_order,
-    start_rows,
-)
+from ...models.placement import kernels as sim
 from .plans import RULES
 
 NICHES = 10.0
@@ -64,9 +54,9 @@ def remaining(seen_gpus, seen_ticks, gpus, age, prior):  # type: ignore[no-untyp
 def how_many_fit(table, state):  # type: ignore[no-untyped-def]
     """Return how many of the waiting jobs fit now, each for itself."""
     count = 0
-    for p in range(state.clock[PENDING]):
+    for p in range(state.clock[sim.PENDING]):
         job = state.pending[p]
-        count += fits(state.free, table.need[job], table.instances[job])
+        count += sim.fits(state.free, table.need[job], table.instances[job])
     return count
 
 
@@ -74,8 +64,8 @@ def how_many_fit(table, state):  # type: ignore[no-untyped-def]
 def _queue(forecast, keys):  # type: ignore[no-untyped-def]
     """Make ``work`` the state now, with the waiting jobs in the order of a plan; return the rules by job."""
     now, work = forecast.now, forecast.work
-    copy_state(now, work)
-    w = now.clock[PENDING]
+    sim.copy_state(now, work)
+    w = now.clock[sim.PENDING]
     rules = np.zeros(now.start.size, dtype=np.int64)
     order = np.argsort(keys[:w], kind="mergesort")
     for p in range(w):
@@ -89,12 +79,12 @@ def _starts(forecast, rules):  # type: ignore[no-untyped-def]
     """Write the rows that start now into ``rows`` and return how many; jobs that do not fit are skipped."""
     table, state = forecast.table, forecast.work
     free, at = state.free.copy(), 0
-    for p in range(state.clock[PENDING]):
+    for p in range(state.clock[sim.PENDING]):
         job = state.pending[p]
         need, instances = table.need[job], table.instances[job]
-        if fits(free, need, instances):
-            ranked = machine_order(rules[job], free, table.capacity, need, instances)
-            at = fill(free, need, instances, ranked, job, forecast.rows, at)
+        if sim.fits(free, need, instances):
+            ranked = sim.machine_order(rules[job], free, table.capacity, need, instances)
+            at = sim.fill(free, need, instances, ranked, job, forecast.rows, at)
     return at
 
 
@@ -112,9 +102,9 @@ def rollout(forecast, keys):  # type: ignore[no-untyped-def]
     work = forecast.work
     going = True
     while going:
-        start_rows(forecast.table, work, forecast.contention, forecast.rows[: _starts(forecast, rules)])
-        going = advance(forecast.table, work, forecast.contention, work.pending.size)
-    return work.clock[WAITED], work.clock[USED]
+        sim.start_rows(forecast.table, work, forecast.contention, forecast.rows[: _starts(forecast, rules)])
+        going = sim.advance(forecast.table, work, forecast.contention, work.pending.size)
+    return work.clock[sim.WAITED], work.clock[sim.USED]
 
 
 @njit(cache=True)

@@ -14,21 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...models.compiled import njit
-from ...models.placement.kernels import (
-    ARRIVED,
-    NOW,
-    PENDING,
-    RUNNING,
-    SCALE,
-    USED,
-    WAITED,
-    State,
-    advance,
-    copy_state,
-    fits,
-    room,
-    start_rows,
-)
+from ...models.placement import kernels as sim
 
 LEVEL, PLACE, FRESH, NODES, BEST, CUT, STEPS = range(7)
 """Places in :attr:`Tree.cursor`; see there."""
@@ -64,8 +50,8 @@ class Tree(NamedTuple):
     # left out; STEPS, how many steps it has made: choices, spreads that were skipped, epochs.
     cursor: np.ndarray
     # The simulation at each level, before the decision; every array has an axis of length D in front.
-    states: State
-    best: State  # the simulation at the end of the best schedule
+    states: sim.State
+    best: sim.State  # the simulation at the end of the best schedule
     bound: np.ndarray  # the lower bound of all schedules below each level, shape (D,)
     # jobs, places: the jobs at the places of each level, shape (D, n), and how many there are, shape (D,).
     jobs: np.ndarray
@@ -80,7 +66,7 @@ class Tree(NamedTuple):
 @njit(cache=True)
 def at_level(states, level):  # type: ignore[no-untyped-def]
     """Return the state of one level."""
-    return State(
+    return sim.State(
         states.clock[level],
         states.free[level],
         states.load[level],
@@ -101,12 +87,12 @@ def at_level(states, level):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def _running_ends(state, ends, jobs):  # type: ignore[no-untyped-def]
     """Write when the running jobs end at the earliest, at full speed from now on, ascending."""
-    now = state.clock[NOW]
-    count = state.clock[RUNNING]
+    now = state.clock[sim.NOW]
+    count = state.clock[sim.RUNNING]
     for p in range(count):
         job = state.running[p]
         work = state.work[job] - state.speed[job] * (now - state.settled[job])
-        end = now - (-work // SCALE)
+        end = now - (-work // sim.SCALE)
         q = p
         while q > 0 and ends[q - 1] > end:
             ends[q], jobs[q] = ends[q - 1], jobs[q - 1]
@@ -196,25 +182,25 @@ def least_cost(table, state, costs, limit):  # type: ignore[no-untyped-def]
     computed while the bound is below ``limit``.
     """
     n = table.submit.size
-    now = state.clock[NOW]
+    now = state.clock[sim.NOW]
     ends, running = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
     count = _running_ends(state, ends, running)
-    cost = costs.second * state.clock[WAITED] + costs.gpu * state.clock[USED]
+    cost = costs.second * state.clock[sim.WAITED] + costs.gpu * state.clock[sim.USED]
     free = np.zeros(3, dtype=np.int64)
     for k in range(state.free.shape[0]):
         for r in range(3):
             free[r] += state.free[k, r]
     for p in range(count):
         cost += (costs.second + costs.gpus[running[p]]) * (ends[p] - now)
-    waiting = state.clock[PENDING] + n - state.clock[ARRIVED]
+    waiting = state.clock[sim.PENDING] + n - state.clock[sim.ARRIVED]
     release, length = np.empty(waiting), np.empty(waiting)
     jobs = np.empty(waiting, dtype=np.int64)
     single, base = 0, 0
     for p in range(waiting):
-        if p < state.clock[PENDING]:
+        if p < state.clock[sim.PENDING]:
             job = state.pending[p]
         else:
-            job = state.clock[ARRIVED] + p - state.clock[PENDING]
+            job = state.clock[sim.ARRIVED] + p - state.clock[sim.PENDING]
         earliest = max(now, table.submit[job])
         when = _earliest(costs.total, free, ends, running, count, job, earliest)
         jobs[p], release[p], length[p] = job, when, costs.least[job]
@@ -261,9 +247,9 @@ def _open_level(table, tree, costs, window, same):  # type: ignore[no-untyped-de
     level = tree.cursor[LEVEL]
     state = at_level(tree.states, level)
     count = 0
-    for p in range(min(window, state.clock[PENDING])):
+    for p in range(min(window, state.clock[sim.PENDING])):
         job = state.pending[p]
-        if fits(state.free, table.need[job], table.instances[job]):
+        if sim.fits(state.free, table.need[job], table.instances[job]):
             q = count
             while q > 0 and costs.least[tree.jobs[level, q - 1]] > costs.least[job]:
                 tree.jobs[level, q] = tree.jobs[level, q - 1]
@@ -276,7 +262,7 @@ def _open_level(table, tree, costs, window, same):  # type: ignore[no-untyped-de
     alike[:] = same
     counts = np.empty(same.size, dtype=np.int64)
     before = np.empty(same.size, dtype=np.int64)
-    for p in range(state.clock[RUNNING]):
+    for p in range(state.clock[sim.RUNNING]):
         job = state.running[p]
         counts[:] = 0
         for i in range(state.first[job], state.first[job] + state.spans[job]):
@@ -290,10 +276,10 @@ def _open_level(table, tree, costs, window, same):  # type: ignore[no-untyped-de
 def _rank_machines(free, need, most, order):  # type: ignore[no-untyped-def]
     """Write the machines in the order of CONSOLIDATE: most instances first, then fewest free GPUs."""
     for k in range(order.size):
-        fitting = room(free[k], need, most)
+        fitting = sim.room(free[k], need, most)
         q = k
         while q > 0:
-            other = room(free[order[q - 1]], need, most)
+            other = sim.room(free[order[q - 1]], need, most)
             if other > fitting or (other == fitting and free[order[q - 1], 0] <= free[k, 0]):
                 break
             order[q] = order[q - 1]
@@ -309,7 +295,7 @@ def _spread(free, need, alike, order, counts, first, left):  # type: ignore[no-u
     """
     for p in range(first, order.size):
         k = order[p]
-        count = room(free[k], need, left)
+        count = sim.room(free[k], need, left)
         for q in range(p - 1, -1, -1):
             if alike[order[q]] == alike[k]:
                 count = min(count, counts[order[q]])
@@ -367,7 +353,7 @@ def _next_choice(table, tree, costs):  # type: ignore[no-untyped-def]
         tree.status[level, place] = OPEN
     elif tree.status[level, place] == WAITS:
         return NONE
-    waited = costs.shift and level > 0 and table.submit[job] <= tree.states.clock[level - 1, NOW]
+    waited = costs.shift and level > 0 and table.submit[job] <= tree.states.clock[level - 1, sim.NOW]
     found = False
     if fresh:
         if not _must_wait(tree, costs, level, place):
@@ -409,18 +395,18 @@ def _descend(table, tree, costs, contention, window, slack, same):  # type: igno
     level, cursor = tree.cursor[LEVEL], tree.cursor
     rows = _rows(tree, level)
     before, state = at_level(tree.states, level), at_level(tree.states, level + 1)
-    idle = before.clock[RUNNING] == 0 and before.clock[ARRIVED] == table.submit.size
+    idle = before.clock[sim.RUNNING] == 0 and before.clock[sim.ARRIVED] == table.submit.size
     if rows.shape[0] == 0 and idle:
         return False
-    copy_state(before, state)
-    start_rows(table, state, contention, rows)
-    more = advance(table, state, contention, window)
+    sim.copy_state(before, state)
+    sim.start_rows(table, state, contention, rows)
+    more = sim.advance(table, state, contention, window)
     cursor[NODES] += 1
     if not more:
-        cost = costs.second * state.clock[WAITED] + costs.gpu * state.clock[USED]
+        cost = costs.second * state.clock[sim.WAITED] + costs.gpu * state.clock[sim.USED]
         if cost < cursor[BEST]:
             cursor[BEST] = cost
-            copy_state(state, tree.best)
+            sim.copy_state(state, tree.best)
         return False
     bound = max(tree.bound[level], least_cost(table, state, costs, cursor[BEST] - slack))
     if bound >= cursor[BEST] - slack:
@@ -436,7 +422,7 @@ def _descend(table, tree, costs, contention, window, slack, same):  # type: igno
 def open_root(table, tree, costs, contention, window, same):  # type: ignore[no-untyped-def]
     """Go to the first epoch of a fresh tree whose incumbent is known."""
     state = at_level(tree.states, 0)
-    advance(table, state, contention, window)
+    sim.advance(table, state, contention, window)
     tree.bound[0] = least_cost(table, state, costs, tree.cursor[BEST])
     tree.cursor[LEVEL] = 0
     _open_level(table, tree, costs, window, same)

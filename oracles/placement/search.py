@@ -8,17 +8,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ...models.placement import kernels as sim
 from ...models.placement.instance import WEIGHT_UNIT, PlacementInstance, taken_schedule
 from ...models.placement.jobs import TICKS
-from ...models.placement.kernels import (
-    CONSOLIDATE,
-    FIRST_FIT,
-    LOAD_BALANCE,
-    USED,
-    WAITED,
-    copy_state,
-    run_by_keys,
-)
 from ...models.placement.schedule import Schedule
 from ..annealing import cooling
 from ..base import Budget, ProgressCallback, relative_gap
@@ -30,7 +22,7 @@ EXPONENTS = (0.0, 0.25, 0.5, 1.0)
 ROOM = (1.0, 1.1, 1.25)
 """Factors on the durations of plans, if jobs contend."""
 
-PLACING = {CONSOLIDATE: "", FIRST_FIT: ", first fit", LOAD_BALANCE: ", balanced"}
+PLACING = {sim.CONSOLIDATE: "", sim.FIRST_FIT: ", first fit", sim.LOAD_BALANCE: ", balanced"}
 
 PLAN_WORK = 4e8
 """Plans are made up to so many jobs squared times machines."""
@@ -81,7 +73,7 @@ class _Best:
             float(instance.units_of_cost(0, 1)),
         )
         n, most = len(instance.jobs), self.table.duration.shape[1] - 1
-        self.genome = self._genome(np.zeros(n), instance.jobs.submit, CONSOLIDATE)
+        self.genome = self._genome(np.zeros(n), instance.jobs.submit, sim.CONSOLIDATE)
         self.places = np.zeros((n, most, 2), dtype=np.int64), np.zeros(n, dtype=np.int64)
 
     def _genome(self, keys: np.ndarray, release: np.ndarray, rule: int) -> tuple[np.ndarray, ...]:
@@ -94,10 +86,10 @@ class _Best:
     def by_list(self, keys: np.ndarray, rule: int, strict: bool, maker: str) -> None:
         """Run the list schedule of some keys."""
         contention, window, _ = self.setting
-        copy_state(self.blank, self.other)
-        run_by_keys(self.table, self.other, contention, window, keys, rule, strict)
+        sim.copy_state(self.blank, self.other)
+        sim.run_by_keys(self.table, self.other, contention, window, keys, rule, strict)
         clock = self.other.clock
-        cost = float(self.instance.units_of_cost(int(clock[WAITED]), int(clock[USED])))
+        cost = float(self.instance.units_of_cost(int(clock[sim.WAITED]), int(clock[sim.USED])))
         genome = self._genome(keys, self.instance.jobs.submit, rule)
         self._take(cost, maker, genome, (self.places[0], 0 * self.places[1]))
 
@@ -105,7 +97,7 @@ class _Best:
         self, start: np.ndarray, places: tuple[np.ndarray, np.ndarray], obeyed: bool, maker: str
     ) -> None:
         """Run a plan; unless it is ``obeyed``, jobs may start before it says so, on any machines."""
-        genome = self._genome(start, start if obeyed else self.instance.jobs.submit, CONSOLIDATE)
+        genome = self._genome(start, start if obeyed else self.instance.jobs.submit, sim.CONSOLIDATE)
         if not obeyed:
             places = (places[0], 0 * places[1])
         self._take(self.run(genome, places, self.cost), maker, genome, places)
@@ -132,7 +124,7 @@ class _Best:
         if cost < self.cost:
             self.cost, self.maker, self.genome = cost, maker, genome
             self.places = places[0].copy(), places[1].copy()
-            copy_state(self.other, self.best)
+            sim.copy_state(self.other, self.best)
 
     def again(self) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, np.ndarray]]:
         """Return a genome and places with which the best simulation runs again, whatever made it."""
@@ -140,12 +132,12 @@ class _Best:
         rows, spans = np.zeros_like(self.places[0]), self.best.spans.copy()
         place = np.arange(len(taken)) - np.repeat(np.cumsum(spans) - spans, spans)
         rows[taken[:, 0], place] = taken[:, 1:]
-        return self._genome(start, start, CONSOLIDATE), (rows, spans)
+        return self._genome(start, start, sim.CONSOLIDATE), (rows, spans)
 
     def schedule(self) -> Schedule:
         """Return the schedule of the best simulation."""
         simulator = self.instance.simulator()
-        copy_state(self.best, simulator.state)
+        sim.copy_state(self.best, simulator.state)
         return taken_schedule(simulator)
 
 
@@ -160,7 +152,7 @@ def size_keys(instance: PlacementInstance, exponent: float) -> np.ndarray:
 def list_schedule(instance: PlacementInstance) -> Schedule:
     """Return the schedule by shortest duration first, on as few machines as each job can have."""
     best = _Best(instance)
-    best.by_list(size_keys(instance, 0.0), CONSOLIDATE, False, "shortest first")
+    best.by_list(size_keys(instance, 0.0), sim.CONSOLIDATE, False, "shortest first")
     return best.schedule()
 
 
@@ -303,7 +295,7 @@ class _Chain:
         self.places, self.heats = places, cooling(first, WARM, COLD)
         self.cost = best.run(genome, places, math.inf)
         self.state = best.instance.simulator().state
-        copy_state(best.other, self.state)
+        sim.copy_state(best.other, self.state)
 
     def go(self, best: _Best, draws: np.ndarray) -> None:
         """Do a round for each row of draws."""

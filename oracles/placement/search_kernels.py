@@ -8,21 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...models.compiled import njit
-from ...models.placement.kernels import (
-    ARRIVED,
-    CONSOLIDATE,
-    NOW,
-    PENDING,
-    RUNNING,
-    USED,
-    WAITED,
-    advance,
-    copy_state,
-    fits,
-    machine_order,
-    room,
-    start_rows,
-)
+from ...models.placement import kernels as sim
 
 
 @njit(cache=True)
@@ -128,10 +114,10 @@ def cheapest_starts(submit, duration, by_kind, kind, share, times, prices, least
 def _place(free, capacity, need, instances, rule, rows):  # type: ignore[no-untyped-def]
     """Write (machine, count) of a job placed by a rule and return how many machines it spans, 0 if none."""
     left, spans = instances, 0
-    if not fits(free, need, instances):
+    if not sim.fits(free, need, instances):
         return 0
-    for k in machine_order(rule, free, capacity, need, instances):
-        count = room(free[k], need, left)
+    for k in sim.machine_order(rule, free, capacity, need, instances):
+        count = sim.room(free[k], need, left)
         if count > 0:
             rows[spans, 0], rows[spans, 1] = k, count
             spans += 1
@@ -172,7 +158,7 @@ def _lowest(profile, first, end, need, instances, low):  # type: ignore[no-untyp
             for k in range(low.shape[0]):
                 for r in range(low.shape[1]):
                     low[k, r] = min(low[k, r], here[k, r])
-        if not fits(low, need, instances):
+        if not sim.fits(low, need, instances):
             return e
         e += 1
         if e == size[0] or ticks[e] >= end:
@@ -205,13 +191,13 @@ def plan(table, factor, order, profile, start, rows, spans):  # type: ignore[no-
                 stuck = _lowest(profile, at, end, need, instances, low)
                 if stuck >= 0:
                     break
-                span = _place(low, table.capacity, need, instances, CONSOLIDATE, rows[job])
+                span = _place(low, table.capacity, need, instances, sim.CONSOLIDATE, rows[job])
                 if table.duration[job, span] <= duration:
                     break
                 duration = table.duration[job, span]
             if stuck < 0:
                 break
-            alone = fits(free[piece[stuck]], need, instances)
+            alone = sim.fits(free[piece[stuck]], need, instances)
             at = at + 1 if alone and stuck > at else stuck + 1
         start[job], spans[job] = ticks[at], span
         last = _split(profile, end)
@@ -243,24 +229,24 @@ def run_plan(table, blank, state, contention, window, keys, release, style, rows
     a tick, of which a GPU-tick takes ``weight``; infinite if it is above the limit, where the simulation is
     given up.
     """
-    copy_state(blank, state)
+    sim.copy_state(blank, state)
     clock = state.clock
     n, machines = table.submit.size, state.free.shape[0]
     begun = np.empty((max(1, min(window, n)) * machines, 3), dtype=np.int64)
     one = np.empty((machines, 2), dtype=np.int64)
-    while advance(table, state, contention, window):
-        if 1000.0 * clock[WAITED] + weight * clock[USED] > limit:
+    while sim.advance(table, state, contention, window):
+        if 1000.0 * clock[sim.WAITED] + weight * clock[sim.USED] > limit:
             return np.inf
-        jobs = state.pending[: min(window, clock[PENDING])].copy()
+        jobs = state.pending[: min(window, clock[sim.PENDING])].copy()
         order = np.argsort(keys[jobs], kind="mergesort")
         free = state.free.copy()
-        at, alone = 0, clock[RUNNING] == 0 and clock[ARRIVED] == n
+        at, alone = 0, clock[sim.RUNNING] == 0 and clock[sim.ARRIVED] == n
         for attempt in range(2):
             if attempt == 1 and (at > 0 or not alone):
                 break
             for p in order:
                 job = jobs[p]
-                if attempt == 0 and release[job] > clock[NOW]:
+                if attempt == 0 and release[job] > clock[sim.NOW]:
                     continue
                 if _planned_fits(free, table.need[job], rows[job], spans[job]):
                     chosen, count = rows[job], spans[job]
@@ -274,8 +260,8 @@ def run_plan(table, blank, state, contention, window, keys, release, style, rows
                     for r in range(3):
                         free[chosen[i, 0], r] -= chosen[i, 1] * table.need[job, r]
                     at += 1
-        start_rows(table, state, contention, begun[:at])
-    return 1000.0 * clock[WAITED] + weight * clock[USED]
+        sim.start_rows(table, state, contention, begun[:at])
+    return 1000.0 * clock[sim.WAITED] + weight * clock[sim.USED]
 
 
 @njit(cache=True)
@@ -333,11 +319,11 @@ def search_rounds(table, states, setting, incumbent, tried, places, costs, draws
             incumbent[1][:] = tried[1]
             incumbent[2][:] = tried[2]
             costs[0] = cost
-            copy_state(other, current)
+            sim.copy_state(other, current)
             by_start = np.argsort(current.start, kind="mergesort")
             if cost < costs[1]:
                 costs[1] = cost
-                copy_state(other, best)
+                sim.copy_state(other, best)
         else:
             tried[0][:] = incumbent[0]
             tried[1][:] = incumbent[1]

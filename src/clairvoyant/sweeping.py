@@ -23,19 +23,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import api
+from .analysis.engine import identity
 from .analysis.engine.cells import Answer, Cell, State, hash_of, key_of, look_again
 from .analysis.engine.engine import Executor, Progress, run_cells, stands
-from .analysis.engine.identity import (
-    PLAYED,
-    SOLVED,
-    key_for,
-    parts_of_optimum,
-    parts_of_run,
-    settings_of,
-    source_for,
-    told_of_optimum,
-    told_of_run,
-)
 from .analysis.engine.kept import CHECK, intact, signed
 from .analysis.engine.processes import Limits, Processes
 from .analysis.engine.store import Store, answer_of, open_store, place_of, read_rows
@@ -130,7 +120,7 @@ def played(arguments: Mapping[str, Any], report: Callable[[float], None]) -> dic
     instance = _instance(arguments)
     problem = find(instance.problem)
     policy = api.make_policy(arguments["policy"], instance.problem)
-    if key_of(settings=settings_of(policy)) != arguments["settings"]:
+    if key_of(settings=identity.settings_of(policy)) != arguments["settings"]:
         raise InputError(f"policy: {policy.name}: a file that it names is not the one that the plan meant")
     events = getattr(instance.setting, "slots", getattr(instance.setting, "horizon", None))
     measures = problem.part("measures") if problem.has("measures") else None
@@ -143,7 +133,7 @@ def played(arguments: Mapping[str, Any], report: Callable[[float], None]) -> dic
         progress=lambda event: report(event / events if events else 0.0),
     )
     measured = {} if measures is None else measures(instance, run.decisions)
-    return signed(arguments["key"], told_of_run(run, measured))
+    return signed(arguments["key"], identity.told_of_run(run, measured))
 
 
 def solved(arguments: Mapping[str, Any], report: Callable[[float], None]) -> dict[str, Any]:
@@ -151,7 +141,7 @@ def solved(arguments: Mapping[str, Any], report: Callable[[float], None]) -> dic
     instance = _instance(arguments)
     options = arguments["options"]
     optimum = api.solve(instance, arguments["oracle"], progress=lambda part, _note: report(part), **options)
-    return signed(arguments["key"], told_of_optimum(optimum))
+    return signed(arguments["key"], identity.told_of_optimum(optimum))
 
 
 # What a plan asks for.
@@ -198,16 +188,18 @@ class Block:
         for asked, options in self.oracles:
             name = asked.partition(":")[0]
             function = api.list_oracles(self.problem)[name].function
-            parts = parts_of_optimum(name, function, options, kind)
-            found.append(Sort(asked, SOLVED, {"oracle": name, "options": options, "asked": asked}, parts))
+            parts = identity.parts_of_optimum(name, function, options, kind)
+            found.append(
+                Sort(asked, identity.SOLVED, {"oracle": name, "options": options, "asked": asked}, parts)
+            )
         measures = record.part("measures") if record.has("measures") else None
         for spec in self.policies:
             policy = api.make_policy(spec, self.problem)
             for seed in self.policy_seeds if policy.traits.randomised else (0,):
-                parts = parts_of_run(policy, seed, kind, measures)
+                parts = identity.parts_of_run(policy, seed, kind, measures)
                 settings = key_of(settings=parts["settings"])
                 told = {"policy": spec, "policy_seed": seed, "settings": settings}
-                found.append(Sort(spec, PLAYED, told, parts))
+                found.append(Sort(spec, identity.PLAYED, told, parts))
         return found
 
 
@@ -223,7 +215,7 @@ class Sort:
     def cell(self, made: Cell, digest: str) -> Cell:
         """Return the cell that runs it on what another cell has made."""
         problem = made.arguments["recipe"]["problem"]
-        key = key_for(self.function, problem, digest, self.parts)
+        key = identity.key_for(self.function, problem, digest, self.parts)
         who = {**made.arguments, "digest": digest, "source": self.parts["source"][:8], "key": key}
         return Cell(key, f"{self.name} on {made.name}", SWEPT + self.function, {**who, **self.arguments})
 
@@ -351,7 +343,7 @@ class Plan:
         found = []
         for block in self.blocks:
             kind = find(block.problem).part("instance")
-            source = source_for(block.problem, describe, ("models",), kind)
+            source = identity.source_for(block.problem, describe, ("models",), kind)
             recipes = block.recipes
             found += [(block, one.cell(contents(one.file, one.trace), source)) for one in recipes]
         return found
