@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar, get_type_hints
 
@@ -23,9 +23,11 @@ T = TypeVar("T")
 def takes(options: type) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Give ``**options`` that a TypedDict declares their defaults, and say them in the function's signature.
 
-    The TypedDict declares each option once, as ``Annotated[type, default]``.
+    The TypedDict declares each option once, as ``Annotated[type, default]`` or, with what the docstring is to
+    say of it where it does not do so itself, ``Annotated[type, default, meaning]``.
     """
     hints = get_type_hints(options, include_extras=True)
+    meanings = {name: hint.__metadata__[1] for name, hint in hints.items() if len(hint.__metadata__) > 1}
 
     def declare(function: Callable[P, T]) -> Callable[P, T]:
         own = inspect.signature(function)
@@ -46,7 +48,7 @@ def takes(options: type) -> Callable[[Callable[P, T]], Callable[P, T]]:
             return function(*bound.args, **bound.kwargs)
 
         filled.__signature__ = signature  # type: ignore[attr-defined]
-        filled.__doc__ = _told(function.__doc__ or "", signature.parameters)
+        filled.__doc__ = _told(function.__doc__ or "", signature.parameters, meanings)
         return filled
 
     return declare
@@ -61,17 +63,22 @@ SHARED = {
 FILES = "For an argument out of range, or a file that is missing, damaged, malformed or too short."
 
 
-def _told(text: str, names: Collection[str]) -> str:
-    """Return a docstring with what it does not say of the arguments and errors that all share."""
+def _told(text: str, names: Collection[str], meanings: Mapping[str, str]) -> str:
+    """Return a docstring with what it does not say of arguments and errors: those all share, then options."""
     text, header = inspect.cleandoc(text), "Parameters\n----------\n"
-    if header in text:
-        for name in reversed([name for name in SHARED if name in names]):
-            if not re.search(rf"^(\w.*, )?{name}(, .*)?$", text, re.MULTILINE):
-                text = text.replace(header, f"{header}{name}\n    {SHARED[name]}\n")
-        if "\nRaises\n" not in text:
-            why = FILES if "folder" in names else "Naming the argument and its value."
-            text += f"\n\nRaises\n------\nInputError\n    {why}"
-    return text
+    if header not in text:
+        return text
+
+    def entries(known: Mapping[str, str]) -> list[str]:
+        mute = (n for n in known if not re.search(rf"^(\w.*, )?{n}(, .*)?$", text, re.MULTILINE))
+        return [f"{name}\n    {known[name]}" for name in mute if name in names]
+
+    before, _, after = text.partition(header)
+    own, _, rest = after.partition("\n\n")
+    if "Raises\n" not in rest:
+        why = FILES if "folder" in names else "Naming the argument and its value."
+        rest += f"Raises\n------\nInputError\n    {why}"
+    return before + header + "\n".join([*entries(SHARED), own, *entries(meanings)]) + "\n\n" + rest
 
 
 def given(value: T | None, default: T) -> T:

@@ -22,12 +22,12 @@ class TraceOptions(TypedDict, total=False):
 
     machines: Annotated[str, "pai-2020"]
     arrivals: Annotated[str | None, None]
-    size: Annotated[str, "default"]
+    size: Annotated[str, "default", '"tiny", "default" or "large": sets what is not given otherwise.']
     slots: Annotated[int | None, None]
     start: Annotated[float | None, None]
-    exact: Annotated[bool, False]
+    exact: Annotated[bool, False, "Take machine types in proportion to their shares; else draw them."]
     constraints: Annotated[bool, True]
-    thin: Annotated[float, 1.0]
+    thin: Annotated[float, 1.0, "Probability with which each arrival is kept."]
     seed: Annotated[int, 0]
 
 

@@ -86,13 +86,13 @@ SIZES = {
 class DrawnOptions(TypedDict, total=False):
     """Options of both :func:`generate` and :func:`.trace.from_trace`, with their defaults."""
 
-    jobs: Annotated[int | None, None]
-    horizon: Annotated[int | None, None]
-    worker_machines: Annotated[int | None, None]
-    server_machines: Annotated[int | None, None]
+    jobs: Annotated[int | None, None, "Number of jobs, >= 0; more of them leave the others as they are."]
+    horizon: Annotated[int | None, None, "T, the number of slots, >= 1; generated ones are hours."]
+    worker_machines: Annotated[int | None, None, "H, the number of machines for workers, >= 0."]
+    server_machines: Annotated[int | None, None, "K, the number of machines for parameter servers, >= 0."]
     fit: Annotated[str, "feasible"]
-    longest: Annotated[int, SHORT]
-    priority: Annotated[tuple[float, float], (1.0, 100.0)]
+    longest: Annotated[int, SHORT, 'The most slots that a "short" job takes in the empty cluster, >= 1.']
+    priority: Annotated[tuple[float, float], (1.0, 100.0), "(smallest, largest) gamma_1, above 0."]
     classes: Annotated[Sequence[float], (0.1, 0.55, 0.35)]
 
 
@@ -120,19 +120,9 @@ def generate(size: str = "default", seed: int = 0, **options: Unpack[GenerateOpt
         "tiny" (4 jobs, 5 slots, 2 + 2 machines, and jobs of a few worker-slots: small enough to enumerate),
         "default" (10 jobs, 10 slots, 5 + 5 machines: the optimum can be proved) or "large" (200 jobs, 300
         slots, 50 + 50 machines: the paper's); it sets what is not given otherwise.
-    jobs
-        Number of jobs, >= 0. More jobs leave the others as they are.
-    horizon
-        T, the number of slots of one hour, >= 1.
-    worker_machines, server_machines
-        H and K, >= 0.
     fit
         "feasible" (a job can finish by T in the empty cluster), "short" (within ``longest`` slots besides) or
         "any" (as drawn first).
-    longest
-        The most slots that a "short" job takes in the empty cluster, >= 1.
-    priority
-        (smallest, largest) gamma_1, above 0.
     classes
         Shares of time-insensitive, time-sensitive and time-critical jobs, which add up to 1.
     swapped

@@ -25,7 +25,7 @@ class TraceOptions(DrawnOptions, total=False):
 
     arrivals: Annotated[str, "google-2011"]
     machines: Annotated[str, "ec2"]
-    size: Annotated[str, "default"]
+    size: Annotated[str, "default", '"tiny", "default" or "large": sets what is not given otherwise.']
     seed: Annotated[int, 0]
     slot_seconds: Annotated[float, SLOT_SECONDS]
     start: Annotated[float | None, None]
@@ -45,9 +45,7 @@ def from_trace(folder: str | os.PathLike[str], **options: Unpack[TraceOptions]) 
     machines
         Source of the machines: "ec2" (no trace, as generated), "pai-2020" or "gpu-2023", whose machines with
         GPUs are for workers and whose others are for parameter servers.
-    size
-        "tiny", "default" or "large": sets jobs, horizon, machines and ranges, as for generated instances.
-    jobs, horizon, worker_machines, server_machines, fit, longest, priority, classes
+    fit, classes
         As in :func:`.generate.generate`.
     slot_seconds
         Length of a slot, >= 1, of which the trace must hold ``horizon``.

@@ -43,23 +43,23 @@ UNIFORM = "uniform"
 class DrawnOptions(TypedDict, total=False):
     """Options of both :func:`generate` and :func:`.trace.from_trace`, with their defaults."""
 
-    ports: Annotated[int | None, None]
-    servers: Annotated[int | None, None]
+    ports: Annotated[int | None, None, "Number of ports, >= 1."]
+    servers: Annotated[int | None, None, "Number of servers, >= 1."]
     density: Annotated[float | None, None]
-    contention: Annotated[float | None, None]
+    contention: Annotated[float | None, None, "Multiplies all requirements a."]
     utility: Annotated[str | Mapping[str, float], "mix"]
     alpha: Annotated[tuple[float, float], (1.0, 1.5)]
     overhead: Annotated[tuple[float, float] | None, None]
-    kinds: Annotated[Sequence[str] | None, None]
-    filled: Annotated[bool, True]
-    units: Annotated[tuple[float, float], (8.0, 64.0)]
-    integer: Annotated[bool, False]
+    kinds: Annotated[Sequence[str] | None, None, "Device kinds, of CPU, MEM, GPU (cards), NPU, TPU, FPGA."]
+    filled: Annotated[bool, True, "Off: only kinds that are real in the traces (CPU, MEM, GPU)."]
+    units: Annotated[tuple[float, float], (8.0, 64.0), "Cores of one CPU device, and GB of one MEM device."]
+    integer: Annotated[bool, False, "Round requirements up to whole devices, which Sec. 2.1 has them in."]
 
 
 class GenerateOptions(DrawnOptions, total=False):
     """Options of :func:`generate` besides size and seed, with their defaults."""
 
-    slots: Annotated[int | None, None]
+    slots: Annotated[int | None, None, "T, the number of slots, >= 0."]
     arrival_probability: Annotated[float, 0.7]
     counts: Annotated[bool, False]
     fano: Annotated[float, 1.0]
@@ -83,27 +83,15 @@ def generate(size: str = "default", seed: int = 0, **options: Unpack[GenerateOpt
     size
         "tiny" (3 ports, 3 servers, 2 kinds, 6 slots: small enough to enumerate), "default" (Table 1) or
         "large" (Sec. 4.3); it sets what is not given otherwise.
-    slots, ports, servers
-        T >= 0, \|L| >= 1 and \|R| >= 1.
     density
         Mean number of ports per server, sum_r \|L_r| / \|R|: the graph has round(density \|R|) edges, drawn
         such that every port, then every server has one as far as there are enough.
     arrival_probability
         rho, the probability that a port yields a job in a slot; with a pattern, in an hour of average rate.
-    contention
-        Multiplies all requirements a.
     utility
         One family, "mix" (a family per server and kind, all equally likely), or weights by family.
     alpha, overhead
         (smallest, largest) utility scale and overhead beta; uniform in between.
-    kinds
-        Device kinds, of CPU, MEM, GPU (cards), NPU, TPU, FPGA.
-    filled
-        Off: only kinds that are real in the traces (CPU, MEM, GPU).
-    units
-        Cores of one CPU device and GB of one MEM device, which the paper does not give.
-    integer
-        Round requirements up to whole devices, which Sec. 2.1 has them in.
     counts, fano
         Whether several jobs may arrive at a port at once, and the variance / mean of their number (1:
         Poisson).

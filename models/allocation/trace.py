@@ -20,7 +20,7 @@ class TraceOptions(ports.TraceOptions, DrawnOptions, total=False):
 
     requests: Annotated[str, "gpu-2023"]
     slot_seconds: Annotated[float, 3600.0]
-    clip: Annotated[bool, False]
+    clip: Annotated[bool, False, "Whether at most one job arrives at a port in a slot."]
 
 
 @takes(TraceOptions)
@@ -29,8 +29,6 @@ def from_trace(folder: str | os.PathLike[str], **options: Unpack[TraceOptions]) 
 
     Parameters
     ----------
-    folder
-        Folder of traces in the layout that ``sources`` names; nothing else is read.
     machines
         Source of the servers: "pai-2020", "gpu-2023" or "spot-2026" (which has no memory: leave MEM out).
     requests
@@ -39,29 +37,17 @@ def from_trace(folder: str | os.PathLike[str], **options: Unpack[TraceOptions]) 
         Source of the arrivals. By default that of the requests: a port's arrivals are the requests of its
         class. Or another of those, "pai-2020", "pai-tasks-2020" or "google-2011": their total is split over
         the ports at random, by the shares of the classes.
-    size
-        "tiny", "default" or "large": sets what is not given otherwise, as for generated instances.
-    ports, servers
-        \|L| and \|R|.
     slots, slot_seconds
         T and the length of a slot. By default all whole slots the trace holds, and at most those of the size.
     start
         Where slot 0 begins, in seconds of the source's clock. By default where 5 % of its requests are past
         (the clocks begin with stragglers), or its first bin.
-    exact
-        Take every machine type as often as its share says, instead of drawing the servers by the shares.
     constraints
         Let requests for GPUs use only servers with GPUs, and of the models they name (``gpu_spec``; the
         publisher gave such constraints to a third of the pods, to match production).
     density
         Mean number of ports per server; fewer edges are drawn if the constraints allow no more.
-    contention
-        Multiplies all requirements a.
-    thin
-        Probability with which each arrival is kept.
-    clip
-        Whether at most one job arrives at a port in a slot.
-    seed, utility, alpha, overhead, kinds, filled, units, integer
+    utility, alpha, overhead
         As in :func:`.generate.generate`.
     """
     machines, requests = options["machines"], options["requests"]

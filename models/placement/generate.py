@@ -132,12 +132,12 @@ class Workload(NamedTuple):
 class Options(TypedDict, total=False):
     """Options of :func:`generate` and :func:`.trace.from_trace`, with their defaults."""
 
-    jobs: Annotated[int | None, None]
-    machines: Annotated[int | None, None]
+    jobs: Annotated[int | None, None, "Number of jobs, >= 0."]
+    machines: Annotated[int | None, None, "Number of machines, >= 1."]
     cluster: Annotated[str | None, None]
     rho: Annotated[float | None, None]
-    communication: Annotated[float, COMMUNICATION]
-    contention: Annotated[float, CONTENTION]
+    communication: Annotated[float, COMMUNICATION, "kappa of the slowdown."]
+    contention: Annotated[float, CONTENTION, "eta of the slowdown."]
     estimate_error: Annotated[float | None, None]
     gpu_weight: Annotated[float, 0.0]
     window: Annotated[int, WINDOW]
@@ -161,16 +161,12 @@ def generate(size: str = "default", seed: int = 0, **options: Unpack[Options]) -
         in the paper's test set); it sets what is not given otherwise.
     jobs
         Number of jobs, >= 0. More jobs leave the others as they are, but for their submissions.
-    machines
-        Number of machines, >= 1.
     cluster
         "small", "medium" or "large": 8, 16 or 32 machines; instead of ``machines``, and not for "tiny".
     rho
         The load: GPU-seconds of all jobs by those of all GPUs of the reference cluster until the last
         submission; > 0. The paper's fee implies that 4,000 jobs take 46 days of 64 GPUs, its rate of
         arrivals that they arrive within about one: this decides it.
-    communication, contention
-        kappa and eta of the slowdown.
     estimate_error
         The standard deviation of the logarithm of the error of the users' estimates, 0 to 10; see
         :func:`draw_estimates`. With 0 they know the durations; by default there are no estimates. Nothing

@@ -35,9 +35,9 @@ class TraceOptions(Options, total=False):
     """Options of :func:`from_trace` besides the folder, with their defaults."""
 
     source: Annotated[str, "pai-2020"]
-    size: Annotated[str, "default"]
+    size: Annotated[str, "default", '"tiny", "default" or "large": sets what is not given otherwise.']
     seed: Annotated[int, 0]
-    first: Annotated[int, 0]
+    first: Annotated[int, 0, "The first of the jobs that fit, >= 0."]
 
 
 @takes(TraceOptions)
@@ -61,13 +61,7 @@ def from_trace(folder: str | os.PathLike[str], **options: Unpack[TraceOptions]) 
     ----------
     source
         "pai-2020" (Alibaba's PAI), "philly" (Microsoft) or "gpu-2023" (pods at Alibaba).
-    size
-        "tiny", "default" or "large": sets jobs and machines, as for generated instances.
-    jobs
-        Number of jobs, >= 0.
-    first
-        The first of the jobs that fit, >= 0.
-    machines, cluster, communication, contention, estimate_error, gpu_weight, window, price
+    cluster, estimate_error, gpu_weight, window, price
         As in :func:`.generate.generate`.
     rho
         The load on the reference cluster, > 0: the time axis is scaled accordingly. By default it stays as

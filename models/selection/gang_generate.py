@@ -47,17 +47,17 @@ SIZES = {
 class GenerateOptions(TypedDict, total=False):
     """Options of :func:`generate` besides size and seed, with their defaults."""
 
-    slots: Annotated[int | None, None]
-    ports: Annotated[int | None, None]
-    servers: Annotated[int | None, None]
-    kinds: Annotated[int | None, None]
-    tasks: Annotated[tuple[int, int] | None, None]
+    slots: Annotated[int | None, None, "T, the number of slots, >= 0."]
+    ports: Annotated[int | None, None, "Number of ports, >= 1."]
+    servers: Annotated[int | None, None, "Number of servers, >= 1."]
+    kinds: Annotated[int | None, None, "Number of kinds of devices, >= 1."]
+    tasks: Annotated[tuple[int, int] | None, None, "(fewest, most) tasks of a port, uniform in between."]
     reach: Annotated[int | None, None]
     demand: Annotated[tuple[int, int], (1, 2)]
     capacity: Annotated[tuple[int, int] | None, None]
     minimum: Annotated[int | None, None]
-    arrival_probability: Annotated[float, 0.9]
-    noise: Annotated[str, "clipped-normal"]
+    arrival_probability: Annotated[float, 0.9, "rho, the probability that a port yields a job in a slot."]
+    noise: Annotated[str, "clipped-normal", '"clipped-normal", "bernoulli" or "none", of the same means.']
 
 
 @takes(GenerateOptions)
@@ -77,10 +77,6 @@ def generate(
         "tiny" (2 ports, 2 servers, 1 kind, at most 8 channels, 12 slots: small enough to enumerate),
         "default" (8 ports, 8 servers, 3 kinds, about 60 channels) or "large"; it sets what is not given
         otherwise.
-    slots, ports, servers, kinds
-        T >= 0, and \|L|, \|R| and K, each >= 1.
-    tasks
-        (fewest, most) tasks of a port, uniform in between.
     reach
         Servers that a port reaches, all its tasks alike; all servers if there are fewer.
     demand, capacity
@@ -88,10 +84,6 @@ def generate(
         between. Servers of the synthetic sizes hold a few tasks each.
     minimum
         m_l of every port, or by default uniform on 1 to its number of tasks (0 if it has none).
-    arrival_probability
-        rho, the probability that a port yields a job in a slot.
-    noise
-        "clipped-normal"; or "bernoulli" or "none", with the same means.
     """
     preset = SIZES[choose(size, SIZES, "size")]
     seed = whole("seed", seed, 0)

@@ -48,20 +48,20 @@ SIZES = {
 class DrawnOptions(TypedDict, total=False):
     """Options of both :func:`generate` and :func:`.trace.from_trace`, with their defaults."""
 
-    ports: Annotated[int | None, None]
-    servers: Annotated[int | None, None]
-    density: Annotated[float | None, None]
-    noise: Annotated[str, "clipped-normal"]
+    ports: Annotated[int | None, None, "Number of ports, >= 1."]
+    servers: Annotated[int | None, None, "Number of servers, >= 1."]
+    density: Annotated[float | None, None, "Probability that an allowed (port, server) pair is a channel."]
+    noise: Annotated[str, "clipped-normal", '"clipped-normal", "bernoulli" or "none", of the same means.']
     cost_scale: Annotated[float, 0.1]
 
 
 class GenerateOptions(DrawnOptions, total=False):
     """Options of :func:`generate` besides size and seed, with their defaults."""
 
-    slots: Annotated[int | None, None]
+    slots: Annotated[int | None, None, "T, the number of slots, >= 0."]
     capacity: Annotated[int | Sequence[int] | None, None]
-    arrival_probability: Annotated[float, 0.9]
-    demand: Annotated[tuple[int, int], (1, 2)]
+    arrival_probability: Annotated[float, 0.9, "rho, the probability that a port yields a job in a slot."]
+    demand: Annotated[tuple[int, int], (1, 2), "(smallest, largest) devices of a kind that a channel takes."]
     kinds: Annotated[int | None, None]
 
 
@@ -83,19 +83,9 @@ def generate(size: str = "default", seed: int = 0, **options: Unpack[GenerateOpt
         "tiny" (3 ports, 4 servers, about 6 channels, 2 kinds of devices, 12 slots: small enough to
         enumerate), "default" (Table 3 with capacity 12) or "large" (the same graph with capacity 24 over 8000
         slots); it sets what is not given otherwise.
-    slots, ports, servers
-        T >= 0, \|L| >= 1 and \|R| >= 1.
-    density
-        Probability that a (port, server) pair is a channel.
     capacity
         c, whole: one number for all kinds of devices, or one for each. 2 is the paper's, under which at most
         two channels are on at once.
-    arrival_probability
-        rho, the probability that a port yields a job in a slot.
-    demand
-        (smallest, largest) number of devices of a kind that a channel takes; whole and uniform in between.
-    noise
-        "clipped-normal"; or "bernoulli" or "none", with the same means.
     cost_scale
         Multiplies all supply costs. At 1, the paper's, the mean of Z less the costs is negative for nearly
         every channel, and little is left after clipping.

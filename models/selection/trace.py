@@ -28,7 +28,7 @@ class TraceOptions(ports.TraceOptions, DrawnOptions, total=False):
 
     requests: Annotated[str, "v2018"]
     slot_seconds: Annotated[float, 300.0]
-    levels: Annotated[int, 2]
+    levels: Annotated[int, 2, "Largest demand of a channel for a kind, >= 1."]
     tightness: Annotated[float, 0.25]
     kinds: Annotated[Sequence[str], tuple(UNITS)]
 
@@ -45,7 +45,7 @@ def from_trace(folder: str | os.PathLike[str], **options: Unpack[TraceOptions]) 
 
     Parameters
     ----------
-    machines, slots, slot_seconds, start, exact, constraints
+    machines, slots, slot_seconds, start, constraints
         As for :func:`clairvoyant.models.allocation.trace.from_trace`.
     requests
         Source of the ports: "v2018" (the paper's, whose GPUs are drawn from the pods of "gpu-2023"),
@@ -54,22 +54,11 @@ def from_trace(folder: str | os.PathLike[str], **options: Unpack[TraceOptions]) 
         Source of the arrivals. By default that of the requests: a port has a job in a slot if there is a
         request of its class. Or another of those, "pai-2020", "pai-tasks-2020" or "google-2011": their total
         is split over the ports at random, by the shares of the classes. More than one counts as one.
-    size
-        "tiny", "default" or "large": sets ports, servers, density and the most slots, as for generated
-        instances.
-    ports, servers
-        \|L| and \|R|.
-    density
-        Probability that a (port, server) pair that the constraints allow is a channel.
-    levels
-        Largest demand of a channel for a kind, >= 1.
     tightness
         Mean over the kinds of c_k / sum_e a_ek, 0 to 1: about the share of all channels that can be on at
         once. No capacity is below 1 unless no machine has the kind, nor above what all channels together ask
         for.
-    thin
-        rho, the probability with which an arrival is kept.
-    seed, noise, cost_scale
+    cost_scale
         As in :func:`.generate.generate`.
     kinds
         Names of the kinds of devices, of CPU, MEM and GPU.

@@ -95,13 +95,6 @@ def offline(
         were proved; ``method`` names what made the value and what proved the bound. ``certificate`` is the
         :class:`Priced` with the least Lagrangian bound: :func:`lagrangian_bound` computes that again from
         its prices (and from its payoffs, for jobs that are too large for the exact subroutine).
-
-    Raises
-    ------
-    InputError
-        For an unknown method, gap or time limit.
-    OracleError
-        If an answer fails the check.
     """
     budget = Budget(gap, time_limit)
     choose(method, METHODS, "method")

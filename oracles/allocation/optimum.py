@@ -137,13 +137,6 @@ def stationary(
     -------
     Optimum
         ``decision`` is y[edge, kind], ``certificate`` a :class:`Certificate`.
-
-    Raises
-    ------
-    InputError
-        For an unknown method, gap or time limit.
-    OracleError
-        If the answer fails the instance's own check.
     """
     budget = Budget(gap, time_limit)
     choose(method, METHODS, "method")
@@ -353,11 +346,6 @@ def dynamic(
     -------
     Optimum
         ``decision`` is a :class:`SlotDecisions`, ``certificate`` a :class:`SlotCertificate`.
-
-    Raises
-    ------
-    InputError, OracleError
-        As for :func:`stationary`.
     """
     budget = Budget(gap, time_limit)
     setting, patterns = instance.setting, Patterns(instance.arrivals, budget, progress)
@@ -452,13 +440,6 @@ def gang(
     Optimum
         ``decision`` is y[pair, kind]. ``certificate`` is an ``AllocationGangCertificate``, prices at the
         leaves of a tree of choices; ``models.allocation.gang_bound.gang_bound`` computes the bound from it.
-
-    Raises
-    ------
-    InputError
-        For a bad gap or time limit.
-    OracleError
-        If HiGHS fails, or the answer fails the instance's own check.
     """
     budget = Budget(gap, time_limit)
     counts = instance.arrival_counts.astype(np.float64)

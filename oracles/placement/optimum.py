@@ -102,13 +102,6 @@ def offline(
         of all that were proved; ``method`` names what made the value and what proved the bound.
         ``certificate`` is the :class:`.Certificate` of the largest bound that prices prove, which
         :func:`check_certificate` computes again.
-
-    Raises
-    ------
-    InputError
-        For an unknown method, gap or time limit, or an exact method that does not take the instance.
-    OracleError
-        If an answer fails the check.
     """
     budget = Budget(gap, time_limit)
     choose(method, METHODS, "method")

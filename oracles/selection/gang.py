@@ -63,13 +63,6 @@ def gang(
         ``decision`` is x[slot, channel]. ``bound`` adds up the slots' bounds: HiGHS's dual bound plus a
         margin for its tolerances, or CP-SAT's bound for means rounded up to whole numbers, or the ceiling,
         which takes no solver. ``certificate`` is a :class:`.SlotCertificate`.
-
-    Raises
-    ------
-    InputError
-        For an unknown method, or a bad gap or time limit.
-    OracleError
-        If a solver fails or an answer fails the instance's own check.
     """
     choose(method, METHODS, "method")
     budget = Budget(gap, time_limit)

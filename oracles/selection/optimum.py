@@ -122,13 +122,6 @@ def clairvoyant(
         ``decision`` is x[slot, channel] (bool), ``certificate`` a :class:`PatternCertificate`. The bound
         covers rounding: a relative (E + T) 2^-52 for sums; for HiGHS, its tolerance of 1e-10 times E times
         the pattern's largest mean; for CP-SAT, values are rounded up to whole multiples of a power of two.
-
-    Raises
-    ------
-    InputError
-        For an unknown method, gap or time limit.
-    OracleError
-        If an answer fails the check.
     """
     budget = Budget(gap, time_limit)
     choose(method, METHODS, "method")
@@ -422,13 +415,6 @@ def index_optimum(
     -------
     Optimum
         ``decision`` is x (E,) (bool), ``certificate`` an :class:`IndexCertificate`.
-
-    Raises
-    ------
-    InputError
-        If the input does not fit, or for an unknown method, gap or time limit.
-    OracleError
-        If the answer fails the check.
     """
     budget = Budget(gap, time_limit)
     choose(method, INDEX_METHODS, "method")
