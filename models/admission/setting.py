@@ -172,11 +172,7 @@ PRICES = Record(
     Field("lower_servers", LOWER, "that of parameter servers"),
     Field("floor_workers", LOWER, "logarithm of the lowest price of workers with the floor, or null"),
     Field("floor_servers", LOWER, "that of parameter servers"),
-    Field(
-        "share",
-        Number(high=1.0),
-        "the largest share of a machine that a job takes in a slot",
-    ),
+    Field("share", Number(high=1.0), "the largest share of a machine that a job takes in a slot"),
     make=PriceRange,
 )
 

@@ -145,10 +145,7 @@ class Relaxation:
         row = np.searchsorted(tight, where[inside])
         self._capacity = np.divmod(tight, setting.kinds)
         self._capacity_rows = rows.add(
-            -np.inf,
-            1.0,
-            len(tight),
-            (row, self._Y[inside], self._unit[inside] / capacity[where[inside]]),
+            -np.inf, 1.0, len(tight), (row, self._Y[inside], self._unit[inside] / capacity[where[inside]])
         )
 
         # tasks: b v <= sum y <= a v

@@ -10,11 +10,4 @@ from .placing import place
 from .schedule import Schedule
 from .setting import Feedback, Observation, Setting
 
-__all__ = [
-    "Feedback",
-    "Observation",
-    "PlacementInstance",
-    "Schedule",
-    "Setting",
-    "place",
-]
+__all__ = ["Feedback", "Observation", "PlacementInstance", "Schedule", "Setting", "place"]

@@ -126,13 +126,11 @@ def _declare_jobs(
     m.on = pyo.Constraint(list(m.c), rule=lambda m, i, k: m.p[i, k] <= m.c[i, k])
     m.off = pyo.Constraint(list(m.c), rule=lambda m, i, k: m.c[i, k] <= room[i][k] * m.p[i, k])
     m.spans = pyo.Constraint(
-        range(n),
-        rule=lambda m, i: sum(m.p[i, k] for k in places[i]) == sum(K * m.z[i, K] for K in spans[i]),
+        range(n), rule=lambda m, i: sum(m.p[i, k] for k in places[i]) == sum(K * m.z[i, K] for K in spans[i])
     )
     m.one_span = pyo.Constraint(range(n), rule=lambda m, i: sum(m.z[i, K] for K in spans[i]) == 1)
     m.ends = pyo.Constraint(
-        range(n),
-        rule=lambda m, i: m.e[i] == m.s[i] + sum(int(duration[i, K]) * m.z[i, K] for K in spans[i]),
+        range(n), rule=lambda m, i: m.e[i] == m.s[i] + sum(int(duration[i, K]) * m.z[i, K] for K in spans[i])
     )
 
 

@@ -253,12 +253,7 @@ def _free(setting: GangChannels, values: np.ndarray, arrivals: np.ndarray) -> np
 
 
 def best_gang(
-    setting: GangChannels,
-    values: Any,
-    arrivals: Any,
-    *,
-    gap: float = 1e-9,
-    time_limit: float | None = None,
+    setting: GangChannels, values: Any, arrivals: Any, *, gap: float = 1e-9, time_limit: float | None = None
 ) -> GangChoice:
     """Maximise values.x over the gang set of a slot, exactly.
 

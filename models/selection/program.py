@@ -158,11 +158,7 @@ def best_by_program(
     _add_constraint(program.model, "first", _dot(first.astype(np.float64), program.model.x), lower=goal)
     best, value, bound = np.zeros(len(v), dtype=bool), -1.0, math.inf
     for _ in range(MOST_ROUNDS):
-        solved = program.solve(
-            gap=0.0,
-            mip_abs_gap=SOLVER_TOLERANCE,
-            **TIGHT,
-        )
+        solved = program.solve(gap=0.0, mip_abs_gap=SOLVER_TOLERANCE, **TIGHT)
         if solved.value is None or solved.bound is None:
             raise SolverError(f"HiGHS ended with {solved.status} on a program that has a solution")
         bound = min(bound, solved.bound + SOLVER_TOLERANCE * (len(v) + 1))

@@ -288,11 +288,7 @@ class ParallelEnvironment(ParallelEnv):  # type: ignore[misc]
     def step(
         self, actions: dict[str, Any]
     ) -> tuple[
-        dict[str, Seen],
-        dict[str, float],
-        dict[str, bool],
-        dict[str, bool],
-        dict[str, dict[str, float]],
+        dict[str, Seen], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, float]]
     ]:
         """Carry out the priorities and affinities of the two agents and go on to the next epoch.
 

@@ -202,5 +202,5 @@ ORACLES = {
         METHODS,
         "Lagrangian bounds, computed by our own code from prices; on small instances also the dual bound "
         "of HiGHS's or CP-SAT's branch and bound",
-    ),
+    )
 }

@@ -131,10 +131,7 @@ class Solution(NamedTuple):
 
 
 def solve(
-    setting: Setting,
-    weights: np.ndarray,
-    budget: Budget,
-    report: Callable[[int, float], None] | None = None,
+    setting: Setting, weights: np.ndarray, budget: Budget, report: Callable[[int, float], None] | None = None
 ) -> Solution:
     """Maximise sum_l N_l q_l(y) over Y until the certified gap is small, the time is up, or nothing improves.
 

@@ -161,5 +161,5 @@ ORACLES = {
         METHODS,
         "prices of capacity, evaluated by our own code, for any starts; on few jobs also our own branch and "
         "bound, over the decision epochs; on request the dual bound of CP-SAT or HiGHS",
-    ),
+    )
 }

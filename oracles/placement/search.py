@@ -115,11 +115,7 @@ class _Best:
         )  # fmt: skip
 
     def _take(
-        self,
-        cost: float,
-        maker: str,
-        genome: tuple[np.ndarray, ...],
-        places: tuple[np.ndarray, np.ndarray],
+        self, cost: float, maker: str, genome: tuple[np.ndarray, ...], places: tuple[np.ndarray, np.ndarray]
     ) -> None:
         if cost < self.cost:
             self.cost, self.maker, self.genome = cost, maker, genome
@@ -285,11 +281,7 @@ class _Chain:
     """Simulated annealing from one start: where it stands, and how warm it is."""
 
     def __init__(
-        self,
-        best: _Best,
-        genome: tuple[np.ndarray, ...],
-        places: tuple[np.ndarray, np.ndarray],
-        first: int,
+        self, best: _Best, genome: tuple[np.ndarray, ...], places: tuple[np.ndarray, np.ndarray], first: int
     ) -> None:
         self.incumbent, self.tried = (tuple(array.copy() for array in genome) for _ in range(2))
         self.places, self.heats = places, cooling(first, WARM, COLD)

@@ -12,15 +12,7 @@ from ...models.selection.gang import SelectionGangInstance, SelectionGangSetting
 from ...models.selection.gang_program import GangChoice, best_gang, ceiling, total_value, usable
 from ...models.stopwatch import library
 from .. import cp_sat
-from ..base import (
-    Budget,
-    Optimum,
-    OracleEntry,
-    OracleError,
-    ProgressCallback,
-    concluded,
-    rounding,
-)
+from ..base import Budget, Optimum, OracleEntry, OracleError, ProgressCallback, concluded, rounding
 from ..slots import Patterns, SlotCertificate
 
 HIGHS = "highs"
@@ -171,5 +163,5 @@ ENTRY = {
         "the sum of all slots' best all-or-nothing decisions, means known",
         METHODS,
         "dual bound of a 0/1 program from HiGHS with a margin, or of CP-SAT with whole numbers rounded up",
-    ),
+    )
 }

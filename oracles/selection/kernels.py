@@ -111,13 +111,7 @@ def add_channel(  # type: ignore[no-untyped-def]
         if shifted:
             q = next_fitting(states, q + 1, demand, stride, capacity)
     new_start[kept] = end
-    return (
-        new_states[:kept],
-        new_start[: kept + 1],
-        new_level[:end],
-        new_value[:end],
-        new_sets[:end],
-    )
+    return (new_states[:kept], new_start[: kept + 1], new_level[:end], new_value[:end], new_sets[:end])
 
 
 @njit(cache=True, error_model="numpy")

@@ -217,13 +217,7 @@ def _by_rank(
     order = np.argsort(-priorities[places], kind="stable")
     ranked = np.argsort(-scores.cpu().numpy(), axis=1, kind="stable")
     rows = start_by_rank(
-        seen.free.copy(),
-        seen.jobs[places],
-        seen.instances[places],
-        seen.need[places],
-        order,
-        ranked,
-        False,
+        seen.free.copy(), seen.jobs[places], seen.instances[places], seen.need[places], order, ranked, False
     )
     started = _places(seen, rows)
     return rows, started, np.searchsorted(places, started).tolist()

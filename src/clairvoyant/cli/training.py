@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    cls=Command,
-    short_help="Train the networks of a learned scheduler.",
-    example="train plan.toml --seed 1",
+    cls=Command, short_help="Train the networks of a learned scheduler.", example="train plan.toml --seed 1"
 )
 @click.argument("file", type=FILE, metavar="PLAN")
 @click.option(
