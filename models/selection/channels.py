@@ -14,8 +14,38 @@ LARGEST = 2**31
 """The largest demand and capacity: sums of them are exact."""
 
 
+class Chosen:
+    """What settings share whose decisions are arrays ``x[channel]`` of zeros and ones."""
+
+    port: Any  # of each channel, shape (E,)
+
+    @property
+    def channels(self) -> int:
+        """Number of channels E."""
+        return len(self.port)
+
+    def open(self, arrivals: np.ndarray) -> np.ndarray:
+        """Return which channels belong to ports with a job, those that (4) lets one choose, shape (E,)."""
+        return arrivals[self.port] > 0
+
+    def check_shape(self, x: Any) -> np.ndarray:
+        """Return a decision as a contiguous float array, or raise for a wrong shape or type."""
+        return decided(x, (self.channels,), wanted="an array of zeros and ones, one per channel")
+
+    def _listed(self, x: np.ndarray, arrivals: np.ndarray | None, **more: np.ndarray) -> list[Violation]:
+        """List what is broken: "binary", ``more`` where it is above 0, and "arrival" if that is checked."""
+        excess = {"binary": np.minimum(abs(x), abs(x - 1.0)), **more}
+        if arrivals is not None:
+            excess["arrival"] = np.where(self.open(arrivals), 0.0, abs(x))
+        return [
+            Violation(name, tuple(at), float(array[tuple(at)]))
+            for name, array in excess.items()
+            for at in np.argwhere(~(array <= 0.0)).tolist()
+        ]
+
+
 @dataclass(frozen=True, eq=False)
-class Channels:
+class Channels(Chosen):
     """The channels between ports and servers and what limits them; every array is read-only.
 
     Attributes
@@ -32,11 +62,6 @@ class Channels:
     cost: np.ndarray
     ports: int
     slots: int
-
-    @property
-    def channels(self) -> int:
-        """Number of channels E."""
-        return len(self.edges)
 
     @property
     def servers(self) -> int:
@@ -58,14 +83,6 @@ class Channels:
         """Channels of port l are ``port_start[l]:port_start[l + 1]``."""
         return frozen_copy(np.searchsorted(self.port, np.arange(self.ports + 1)))
 
-    def open(self, arrivals: np.ndarray) -> np.ndarray:
-        """Return which channels belong to ports with a job, those that (4) lets one choose, shape (E,)."""
-        return arrivals[self.port] > 0
-
-    def check_shape(self, x: Any) -> np.ndarray:
-        """Return a decision as a contiguous float array, or raise for a wrong shape or type."""
-        return decided(x, (self.channels,), wanted="an array of zeros and ones, one per channel")
-
     def violations(self, x: Any, arrivals: np.ndarray | None = None) -> list[Violation]:
         """List the broken constraints: "binary" [channel], "capacity" [kind] (2), "arrival" [channel] (4).
 
@@ -74,14 +91,7 @@ class Channels:
         array = self.check_shape(x)
         with np.errstate(over="ignore", invalid="ignore"):  # an infinite entry times a demand of 0
             used = array @ self.demand
-        broken = {"binary": np.minimum(abs(array), abs(array - 1.0)), "capacity": used - self.capacity}
-        if arrivals is not None:
-            broken["arrival"] = np.where(self.open(arrivals), 0.0, abs(array))
-        return [
-            Violation(name, (i,), float(excess[i]))
-            for name, excess in broken.items()
-            for i in np.flatnonzero(~(excess <= 0.0)).tolist()
-        ]
+        return self._listed(array, arrivals, capacity=used - self.capacity)
 
     def feasible(self, x: np.ndarray, arrivals: np.ndarray) -> bool:
         """Return whether a checked decision breaks nothing."""

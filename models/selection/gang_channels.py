@@ -20,14 +20,15 @@ from typing import Any
 
 import numpy as np
 
-from ..base import Violation, decided, frozen_copy
+from ..base import Violation, frozen_copy
+from .channels import Chosen
 
 MOST_DEVICES = 10**6
 """The largest demand and capacity of a server: HiGHS loses optima over much smaller shares of a capacity."""
 
 
 @dataclass(frozen=True, eq=False)
-class GangChannels:
+class GangChannels(Chosen):
     """The channels between tasks and servers and what limits them; every array is read-only.
 
     Attributes
@@ -45,11 +46,6 @@ class GangChannels:
     minimum: np.ndarray
     ports: int
     slots: int
-
-    @property
-    def channels(self) -> int:
-        """Number of channels E."""
-        return len(self.pairs)
 
     @property
     def tasks(self) -> int:
@@ -86,19 +82,11 @@ class GangChannels:
         """Whether the task of a channel fits on its server while that is empty, shape (E,)."""
         return frozen_copy((self.demand[self.task] <= self.capacity[self.server]).all(axis=1))
 
-    def open(self, arrivals: np.ndarray) -> np.ndarray:
-        """Return which channels belong to ports with a job, shape (E,)."""
-        return arrivals[self.port] > 0
-
     def used(self, x: np.ndarray) -> np.ndarray:
         """Return the devices of each kind that a decision takes on each server, shape (R, K)."""
         result = np.zeros(self.capacity.shape)
         np.add.at(result, self.server, x[:, None] * self.demand[self.task])
         return result
-
-    def check_shape(self, x: Any) -> np.ndarray:
-        """Return a decision as a contiguous float array, or raise for a wrong shape or type."""
-        return decided(x, (self.channels,), wanted="an array of zeros and ones, one per channel")
 
     def violations(self, x: Any, arrivals: np.ndarray | None = None) -> list[Violation]:
         """List the broken constraints.
@@ -109,19 +97,9 @@ class GangChannels:
         """
         array = self.check_shape(x)
         with np.errstate(over="ignore", invalid="ignore"):
-            broken = {
-                "binary": np.minimum(abs(array), abs(array - 1.0)),
-                "once": np.bincount(self.task, weights=array, minlength=self.tasks) - 1.0,
-                "minimum": self._lack(array),
-                "capacity": self.used(array) - self.capacity,
-            }
-        if arrivals is not None:
-            broken["arrival"] = np.where(self.open(arrivals), 0.0, abs(array))
-        return [
-            Violation(name, tuple(at), float(excess[tuple(at)]))
-            for name, excess in broken.items()
-            for at in np.argwhere(~(excess <= 0.0)).tolist()
-        ]
+            once = np.bincount(self.task, weights=array, minlength=self.tasks) - 1.0
+            lack, over = self._lack(array), self.used(array) - self.capacity
+        return self._listed(array, arrivals, once=once, minimum=lack, capacity=over)
 
     def feasible(self, x: np.ndarray, arrivals: np.ndarray) -> bool:
         """Return whether a checked decision breaks nothing."""
