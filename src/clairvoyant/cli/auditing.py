@@ -10,8 +10,7 @@ import click
 
 from . import output as out
 from . import rendering
-from .interrupt import INTERRUPTED
-from .parts import DONE, FAILED, FILE, SEED, Command, as_json, completes, problem_names
+from .parts import DONE, FAILED, FILE, SEED, Command, as_json, completes, problem_names, stopped
 
 if TYPE_CHECKING:
     from ..analysis.audit import Results
@@ -87,11 +86,8 @@ def audit(
                 catalogue=catalogue,
                 store=store,
             )
-        except AuditInterrupted as stopped:
-            out.log(f"interrupted: {stopped}")
-            if as_json:
-                out.print_json({"interrupted": True, "saved": stopped.saved, "total": stopped.total})
-            return INTERRUPTED
+        except AuditInterrupted as error:
+            return stopped(f": {error}", as_json, saved=error.saved, total=error.total)
         except ForeignCheckError as error:
             results, failed = error.results, error.failed
             for text in error.tracebacks.values():

@@ -19,8 +19,8 @@ import click
 
 from . import auditing, comparing, importing, instances, listing, playing, sweeping, training
 from . import output as out
-from .interrupt import INTERRUPTED, OVER, Interruptible, ctrl_c
-from .parts import BAD_INPUT, BUG, COMPLETE, DONE, FAILED, NO_READER
+from .interrupt import OVER, Interruptible, ctrl_c
+from .parts import BAD_INPUT, BUG, COMPLETE, DONE, FAILED, NO_READER, stopped
 
 LONGEST = 2000
 """Most characters of an error message."""
@@ -132,10 +132,7 @@ def _quiet_while_completing() -> Iterator[None]:
 def _interrupted_somewhere(as_json: bool) -> int:
     """Report that a command was interrupted before it had any result, or while it printed one."""
     ctrl_c.phase = OVER
-    out.log("interrupted")
-    if as_json:
-        out.print_json({"interrupted": True})
-    return INTERRUPTED
+    return stopped("", as_json)
 
 
 def _status_of(error: Exception) -> int:

@@ -11,22 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import output as out
-from . import rendering
+from . import parts, rendering
 from .interrupt import INTERRUPTED
-from .parts import (
-    DONE,
-    FILE,
-    SEED,
-    Command,
-    as_json,
-    chosen_options,
-    completes,
-    instance_file,
-    interrupted,
-    one_or_more,
-    oracle_names,
-    problem_names,
-)
+from .parts import DONE, FILE, SEED, Command, as_json, completes
 
 if TYPE_CHECKING:
     from ..oracles.base import Optimum
@@ -67,7 +54,7 @@ def _option(name: str, kind: type, meanings: dict[str, list[str]]) -> click.Para
     text = " ".join(f"{', '.join(where)}: {meaning}" for meaning, where in meanings.items())
     flag = f"--{name.replace('_', '-')}"
     if kind is list:
-        return click.Option([flag], callback=one_or_more, metavar="NUMBER[,NUMBER...]", help=text)
+        return click.Option([flag], callback=parts.one_or_more, metavar="NUMBER[,NUMBER...]", help=text)
     return click.Option([flag], type=kind, help=text)
 
 
@@ -76,7 +63,7 @@ def _option(name: str, kind: type, meanings: dict[str, list[str]]) -> click.Para
     short_help="Make an instance and write it to a file.",
     example="generate allocation --size default --seed 1 --slots 500 --out instance.json.gz",
 )
-@click.argument("problem", shell_complete=completes(problem_names))
+@click.argument("problem", shell_complete=completes(parts.problem_names))
 @click.option("--size", help="tiny, default or large.")
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of all draws.")
 @click.option("--trace", type=FILE, help="Folder of traces to make the instance from.")
@@ -106,7 +93,7 @@ def generate(
     from .. import api
 
     out.check_writable(target)
-    chosen = chosen_options(named, options, {"problem", "folder", "seed"})
+    chosen = parts.chosen_options(named, options, {"problem", "folder", "seed"})
     try:
         if trace is None:
             instance = api.generate(problem, seed=seed, **chosen)
@@ -130,9 +117,12 @@ def generate(
     short_help="Compute the offline optimum.",
     example="solve instance.json.gz --oracle stationary --gap 1e-8",
 )
-@instance_file
+@parts.instance_file
 @click.option(
-    "--oracle", metavar="NAME", shell_complete=completes(oracle_names), help="See `clairvoyant oracles`."
+    "--oracle",
+    metavar="NAME",
+    shell_complete=completes(parts.oracle_names),
+    help="See `clairvoyant oracles`.",
 )
 @click.option("--gap", type=float, help="Relative gap between value and bound to stop at.")
 @click.option(
@@ -150,7 +140,7 @@ def solve(
 
     if target is not None:
         out.check_writable(target)
-    chosen = chosen_options(named, options, {"instance", "oracle", "progress"})
+    chosen = parts.chosen_options(named, options, {"instance", "oracle", "progress"})
     instance = api.load(file)
     name = api.oracle_name(instance.problem, oracle)
     described = rendering.instance_facts(file, instance) | {"oracle": name}
@@ -159,7 +149,7 @@ def solve(
         try:
             optimum = api.solve(instance, name, progress=report, **chosen)
         except KeyboardInterrupt:
-            return interrupted(described, report, as_json, "with --time-limit you get the incumbent")
+            return parts.interrupted(described, report, as_json, "with --time-limit you get the incumbent")
     found = rendering.decision_facts(instance, optimum)
     described |= optimum.facts | found
     if target is not None:

@@ -9,8 +9,7 @@ from click.shell_completion import get_completion_class
 
 from . import output as out
 from . import rendering
-from .interrupt import INTERRUPTED
-from .parts import COMPLETE, DONE, Command, as_json, of_problem
+from .parts import COMPLETE, DONE, Command, as_json, of_problem, stopped
 
 
 @click.command(cls=Command, short_help="Compile all kernels in advance.", example="warmup")
@@ -27,10 +26,7 @@ def warmup(workers: int | None, as_json: bool) -> int:
         try:
             warmth = warm_up(workers, report)
         except KeyboardInterrupt:
-            out.log(f"interrupted ({report.note or 'at the beginning'}): what was compiled is kept")
-            if as_json:
-                out.print_json({"interrupted": True})
-            return INTERRUPTED
+            return stopped(f" ({report.note or 'at the beginning'}): what was compiled is kept", as_json)
     if as_json:
         out.print_json(asdict(warmth))
     else:

@@ -88,6 +88,14 @@ of_problem = click.option("--problem", shell_complete=completes(problem_names), 
 instance_file = click.argument("file", type=FILE)
 
 
+def stopped(text: str, as_json: bool, **told: Any) -> int:
+    """Say that a command was interrupted, and what remains; return the exit status."""
+    out.log(f"interrupted{text}")
+    if as_json:
+        out.print_json({"interrupted": True, **told})
+    return INTERRUPTED
+
+
 def interrupted(described: dict[str, Any], report: out.Reporter, as_json: bool, advice: str) -> int:
     """Report the progress of an interrupted command that has nothing to print or save yet."""
     reached = f" at {report.fraction:.0%} ({report.note})" if report.note else ""

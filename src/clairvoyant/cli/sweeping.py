@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import output as out
-from .interrupt import INTERRUPTED
-from .parts import DONE, FAILED, FILE, Command, as_json
+from .parts import DONE, FAILED, FILE, Command, as_json, stopped
 
 if TYPE_CHECKING:
     from ..sweeping import Forecast, Plan
@@ -115,11 +114,8 @@ def sweep(
                     store_size=store_size,
                     progress=report,
                 )
-        except Interrupted as stopped:
-            out.log(f"interrupted: {stopped}")
-            if as_json:
-                out.print_json({"interrupted": True, "saved": stopped.saved, "total": stopped.total})
-            return INTERRUPTED
+        except Interrupted as error:
+            return stopped(f": {error}", as_json, saved=error.saved, total=error.total)
     if table is not None:
         tables.write_table(frame, table)
     states = dict(Counter(frame["state"]))

@@ -10,8 +10,7 @@ import click
 
 from . import output as out
 from . import rendering
-from .interrupt import INTERRUPTED
-from .parts import DONE, FAILED, FILE, SEED, Command, as_json
+from .parts import DONE, FAILED, FILE, SEED, Command, as_json, stopped
 
 if TYPE_CHECKING:
     from ..online.placement.learned.training import Progress
@@ -74,14 +73,8 @@ def train(
             result = training.train(plan, folder, follow)
         except KeyboardInterrupt:
             saved = f"after iteration {done} of {total}, saved in {folder}; the same command goes on from it"
-            out.log(
-                f"interrupted {saved if done else 'before anything was saved; the same command begins anew'}"
-            )
-            if as_json:
-                out.print_json(
-                    {"interrupted": True, "folder": str(folder), "iteration": done, "iterations": total}
-                )
-            return INTERRUPTED
+            text = saved if done else "before anything was saved; the same command begins anew"
+            return stopped(f" {text}", as_json, folder=str(folder), iteration=done, iterations=total)
     described = rendering.training_facts(folder, result)
     if as_json:
         out.print_json(described)
@@ -123,10 +116,8 @@ def _train_all(
                 part = sum(processes.fractions.values())
                 report((len(ended) + part) / len(cells), f"{len(ended)} of {len(cells)} trainings")
         except KeyboardInterrupt:
-            out.log(f"interrupted: {len(ended)} of {len(cells)} trainings are done; the same command goes on")
-            if as_json:
-                out.print_json({"interrupted": True, "done": len(ended), "trainings": len(cells)})
-            return INTERRUPTED
+            text = f": {len(ended)} of {len(cells)} trainings are done; the same command goes on"
+            return stopped(text, as_json, done=len(ended), trainings=len(cells))
     failed = {key: answer.error for key, answer in ended.items() if answer.state is not State.DONE}
     described = [
         rendering.training_facts(one, ended[key].result) for key, one in folders.items() if key not in failed
