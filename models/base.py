@@ -199,13 +199,7 @@ class Instance(ABC, Generic[SettingType]):
     @classmethod
     @abstractmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Build an instance from its JSON form.
-
-        Raises
-        ------
-        InputError
-            Naming the field, the index and the value at fault.
-        """
+        """Build an instance from its JSON form; refuse what is wrong by field, index and value."""
 
     def digest(self) -> str:
         """Return a hash of the content: equal instances, equal digests, on every machine and in every run."""
@@ -235,10 +229,7 @@ class Instance(ABC, Generic[SettingType]):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the instance as JSON, gzipped if the name ends in ``.gz``; nothing is left half-written.
 
-        Raises
-        ------
-        InputError
-            If the file cannot be written, or would be larger than what is read.
+        It is an InputError if the file cannot be written, or would be larger than what is read.
         """
         target = path_of("path", path)
         text = (json.dumps(self.to_dict(), separators=(",", ":")) + "\n").encode()
@@ -253,10 +244,8 @@ class Instance(ABC, Generic[SettingType]):
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read an instance written by :meth:`save`.
 
-        Raises
-        ------
-        InputError
-            If the file is missing, truncated, not JSON, of another problem or version, or invalid.
+        A file that is missing, truncated, not JSON, of another problem or version, or invalid, is an
+        InputError.
         """
         data = read_object(path_of("path", path))
         if data.get("problem") != cls.problem:

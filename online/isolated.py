@@ -84,7 +84,6 @@ class Isolated:
         return self._ask("decide", observation)
 
     def _learn(self, feedback: Any) -> None:
-        """Call its ``learn``."""
         self._ask("learn", feedback)
 
     def _ask(self, method: str, *arguments: Any) -> Any:

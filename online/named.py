@@ -103,22 +103,14 @@ def _read(value: str, hint: Any, where: str) -> Any:
 
 @dataclass(frozen=True)
 class PolicyRow:
-    """One line of the list of policies.
+    """One line of the list of policies."""
 
-    Attributes
-    ----------
-    name, problem, summary
-        What it is called, what it plays, and the first line of its description.
-    settings
-        Its settings with their defaults.
-    sees, randomised, guarantee, proven, feasible
-        Its traits, see :class:`Traits`.
-    """
-
+    # name, problem, summary: what it is called, what it plays, and the first line of its description.
     name: str
     problem: str
     summary: str
-    settings: dict[str, Any]
+    settings: dict[str, Any]  # its settings with their defaults
+    # sees, randomised, guarantee, proven, feasible: its traits, see :class:`Traits`.
     sees: tuple[str, ...]
     randomised: bool
     guarantee: str

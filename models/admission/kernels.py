@@ -69,7 +69,6 @@ def unit_costs(prices, share):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _cheapest(costs, room):  # type: ignore[no-untyped-def]
-    """Return the least cost where there is room."""
     low = np.inf
     for h in range(costs.size):
         value = costs[h] if room[h] > 0 else np.inf

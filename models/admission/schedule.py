@@ -219,7 +219,6 @@ def _hopeless(job: Job, offer: Offer) -> bool:
 
 
 def _arrays(job: Job, offer: Offer) -> tuple[np.ndarray, ...]:
-    """Return the form that the kernels work on."""
     return (
         _plain(offer.worker_room, np.int64),
         _plain(offer.worker_cost, np.float64),

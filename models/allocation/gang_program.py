@@ -107,7 +107,6 @@ def gang_program(setting: AllocationGangSetting, weights: Any) -> PyomoProgram:
 
 
 def _groups(owner: np.ndarray, count: int) -> list[list[int]]:
-    """Return the indices that belong to each owner."""
     groups: list[list[int]] = [[] for _ in range(count)]
     for i, o in enumerate(owner.tolist()):
         groups[o].append(i)

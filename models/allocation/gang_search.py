@@ -183,7 +183,6 @@ class _Search:
         return BestGang(self.y, self.value, max(bound, self.value), SCALE * terms, rounding, certificate)
 
     def _add(self, fixed: np.ndarray, proven: Proven, prices: Prices | None) -> int:
-        """Add a leaf."""
         self.fixed.append(fixed)
         self.proven.append(proven)
         self.prices.append(prices)

@@ -168,7 +168,6 @@ def measured(plan: Plan, types: Sequence[MachineType], classes: Sequence[Request
 
 
 def _uniform(plan: Plan) -> Sizes:
-    """Draw sizes as the public code of the paper does."""
     seed, kinds, units = plan.seed, plan.kinds, _units(plan)
     return Sizes(
         draw.uniform(draw.stream(seed, "filled capacity"), plan.servers, kinds, units, whole=True),

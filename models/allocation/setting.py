@@ -156,12 +156,8 @@ class Setting:
         """Return the Euclidean projection of ``z`` onto the feasible set Y, exact up to rounding (11).
 
         Every (server, kind) row is solved by a safeguarded Newton iteration on its dual variable: it finds
-        rho/2 >= 0 with sum_l clip(z - rho/2, 0, a) = c, or rho = 0 where the row is not full.
-
-        Raises
-        ------
-        InputError
-            For a wrong shape or entries that are not finite.
+        rho/2 >= 0 with sum_l clip(z - rho/2, 0, a) = c, or rho = 0 where the row is not full. Another shape,
+        or entries that are not finite, are an InputError.
         """
         array = self.check_shape(z)
         if not np.isfinite(array).all():
@@ -241,17 +237,11 @@ class Setting:
 class Blocks:
     """The rows of a setting, arranged in blocks of ``kernels.LANES`` rows of one utility family.
 
-    Attributes
-    ----------
-    start
-        Block b's entries are ``start[b]:start[b + 1]``, as [position][lane]; ``blocks[b]`` has its lanes.
-    limit, slot
-        Per entry: the most it can be, min(a, c) (0 in padding), and its place ``port * K + kind`` in tables
-        by port and kind (padding points at one place past the end).
-    position
-        Entry of each (edge, kind) of a decision, shape (E * K,).
-    cap, alpha, family
-        Per lane the capacity and utility scale; per block the utility family.
+    Entries of block b are ``start[b]:start[b + 1]``, as [position][lane]; ``blocks[b]`` has its lanes. Per
+    entry, ``limit`` is the most it can be, min(a, c) (0 in padding), and ``slot`` its place ``port * K +
+    kind`` in tables by port and kind (padding points at one place past the end). ``position`` is the entry of
+    each (edge, kind) of a decision, shape (E * K,). Per lane, ``cap`` and ``alpha`` are the capacity and
+    utility scale; per block, ``family`` is the utility family.
     """
 
     def __init__(self, setting: Setting) -> None:

@@ -36,22 +36,9 @@ class Simulated(Protocol):
 class JobEpisode:
     """One pass through the decision epochs; see :class:`clairvoyant.models.base.Episode`.
 
-    Parameters
-    ----------
-    instance
-        The instance.
-    sees
-        What the observations show besides: "durations", "estimates", both or neither.
-
-    Attributes
-    ----------
-    simulator
-        The simulation, at the epoch that is decided next, or at its end.
-
-    Raises
-    ------
-    InputError
-        If estimates are to be seen and the jobs have none.
+    ``sees`` is what the observations show besides: "durations", "estimates", both or neither; estimates that
+    the jobs do not have are an InputError. ``simulator`` is the simulation, at the epoch that is decided
+    next, or at its end.
     """
 
     def __init__(self, instance: Simulated, sees: frozenset[str]) -> None:

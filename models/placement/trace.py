@@ -112,7 +112,6 @@ class Filled(NamedTuple):
 def _filled(
     folder: str | os.PathLike[str], source: str, found: JobList, seed: int, preset: Size, machines: int
 ) -> Filled:
-    """Return the need of each instance of each job."""
     if found.requests is not None:
         need = np.column_stack([found.gpus, found.requests])
         fits = instances_that_fit(need, preset.machine, machines) >= 1

@@ -60,7 +60,6 @@ class Esdp(IndexPolicy):
         self._sequences(self._most())
 
     def _most(self) -> float:
-        """Return m."""
         return self._setting.most_channels
 
     def _sequences(self, m: float) -> None:

@@ -11,12 +11,10 @@ from ...models.selection.setting import Feedback
 
 
 def _log(t: np.ndarray) -> np.ndarray:
-    """Return ln(t + 1)."""
     return np.log(t + 1.0)
 
 
 def _loglog(t: np.ndarray) -> np.ndarray:
-    """Return ln(ln(t + 1) + 1)."""
     return np.log(_log(t) + 1.0)
 
 

@@ -106,7 +106,6 @@ def exercise(room: str) -> list[str]:
 
 
 def _use_all(failed: dict[str, str], problem: str, record: Problem) -> None:
-    """Use the oracles and the policies of a problem."""
     instance = api.generate(problem, "tiny", **record.small)
     for what, name, use in _uses(problem, instance):
         _try(failed, problem, use, what, name)

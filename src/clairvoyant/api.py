@@ -313,24 +313,11 @@ def make_policy(text: str, problem: str | None = None) -> Any:
 def audit(*, catalogue: Sequence[Claim] | None = None, **options: Any) -> list[tuple[Claim, Finding]]:
     """Check claims and return their findings, in the order of the claims.
 
-    Parameters
-    ----------
-    catalogue
-        Where claims are chosen from; by default all there are, and what holds for any problem for those of
-        other distributions that have none.
-    **options
-        See :func:`clairvoyant.analysis.audit.run_audit`.
-
-    Raises
-    ------
-    InputError
-        For an unknown problem, claim or mode, or a folder that cannot be written, before any work.
-    AuditInterrupted
-        After Ctrl-C; it says how many findings are saved.
-    CheckError
-        If a check of ours raises, after saving what is finished.
-    ForeignCheckError
-        If a check of another distribution does, after all others are finished; it has their findings.
+    Claims are chosen from the catalogue, by default all there are, and what holds for any problem for those
+    of other distributions that have none. Options are those of :func:`clairvoyant.analysis.audit.run_audit`.
+    What is unknown, or a folder that cannot be written, is an InputError before any work. After Ctrl-C an
+    AuditInterrupted says how many findings are saved; if a check of ours raises, that is a CheckError, after
+    saving what is finished; if one of another distribution does, a ForeignCheckError has all other findings.
     """
     from ._own import catalogue as of_all
     from .analysis.audit import run_audit
@@ -377,7 +364,6 @@ def _known(function: Callable[..., Any], options: Mapping[str, Any], what: str) 
 
 
 def _refuse_other(instance: Any) -> None:
-    """Raise an InputError for what is no instance."""
     if isinstance(instance, (str, os.PathLike)):
         raise InputError(f"instance: {instance!r} is no instance; read a file with clairvoyant.load first")
     if not isinstance(instance, Instance):

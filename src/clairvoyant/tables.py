@@ -72,7 +72,6 @@ def _gap(solution: Mapping[str, Any]) -> float:
 
 
 def _told(row: Row, optima: Mapping[Any, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return a row of the table."""
     arguments, answer = row
     recipe, result = arguments["recipe"], answer.result or {}
     kind = find(recipe["problem"]).part("instance")

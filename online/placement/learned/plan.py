@@ -272,7 +272,6 @@ class Plan:
         return options | {"cluster": self.clusters[turn % len(self.clusters)]}
 
     def _trace(self) -> Path:
-        """Return the folder of traces."""
         return self.folder / self.jobs["trace"]
 
     def _try(self) -> None:

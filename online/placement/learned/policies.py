@@ -162,7 +162,6 @@ class Trained(Learned):
             self.traits = replace(self.traits, randomised=True)
 
     def _refuse_missing(self) -> None:
-        """Raise an InputError if there is no such member."""
         if self._path().is_file():
             return
         known = ", ".join(map(str, members(type(self).name))) or "none"
@@ -171,7 +170,6 @@ class Trained(Learned):
         )
 
     def _path(self) -> Path:
-        """Return the folder of the networks."""
         if self.checkpoint is not None:
             return Path(self.checkpoint)
         return SHIPPED / f"{type(self).name}-{self.member}.pt"

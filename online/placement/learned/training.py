@@ -316,7 +316,6 @@ def _shorten(path: Path, iteration: int) -> None:
 
 
 def _note(path: Path, progress: Progress) -> None:
-    """Add a line to the log."""
     try:
         with path.open("a", encoding="utf-8") as log:
             log.write(json.dumps(progress._asdict()) + "\n")

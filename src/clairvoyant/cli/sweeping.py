@@ -184,7 +184,6 @@ def _print_sweep(described: dict[str, Any]) -> None:
 
 
 def _scores(row: dict[str, Any]) -> list[str]:
-    """Return the row of a policy."""
     share = "total / optimum" if row["minimised"] else "optimum / total"
     compared = {"ratio": share, "regret": "regret", None: ""}[row["measure"]]
     return [
@@ -222,7 +221,6 @@ def _local(address: str | None) -> int | None:
 
 
 def _forecast(found: Forecast, store: Path, workers: int, as_json: bool) -> int:
-    """Print what a sweep would do."""
     from ..analysis.engine.engine import duration
     from ..models.base import things
 
