@@ -14,29 +14,56 @@ poly        alpha sqrt(y + 1) - alpha  alpha / (2 sqrt(y + 1))
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 KINDS = ("linear", "log", "reciprocal", "poly")
 LINEAR, LOG, RECIPROCAL, POLY = range(4)
 
 
+Formula = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+VALUES: tuple[Formula, ...] = (
+    lambda alpha, y: alpha * y,
+    lambda alpha, y: alpha * np.log1p(y),
+    lambda alpha, y: y / (alpha * (y + alpha)),
+    lambda alpha, y: alpha * y / (np.sqrt(y + 1.0) + 1.0),
+)
+"""f of each family, from the scale and y; without differences of nearly equal numbers."""
+SLOPES: tuple[Formula, ...] = (
+    lambda alpha, _y: alpha,
+    lambda alpha, y: alpha / (1.0 + y),
+    lambda alpha, y: 1.0 / (y + alpha) ** 2,
+    lambda alpha, y: alpha / (2.0 * np.sqrt(y + 1.0)),
+)
+"""f' of each family."""
+INVERSES: dict[int, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = {
+    LOG: lambda alpha, weight, price: weight * alpha / price - 1.0,
+    RECIPROCAL: lambda alpha, weight, price: np.sqrt(weight / price) - alpha,
+    POLY: lambda alpha, weight, price: (weight * alpha / (2.0 * price)) ** 2 - 1.0,
+}
+"""The y at which ``weight f'(y)`` is the price, of each family that is not linear."""
+
+
 def value(kind: np.ndarray, alpha: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return f(y); the three arrays broadcast."""
-    kind, alpha, y = np.broadcast_arrays(kind, alpha, y)
-    out = np.empty(y.shape)
-    for code, f in enumerate((_linear, _log, _reciprocal, _poly)):
-        here = kind == code
-        out[here] = f(alpha[here], y[here])
-    return out
+    return _of_families(VALUES, kind, alpha, y)
 
 
 def slope(kind: np.ndarray, alpha: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return f'(y); the three arrays broadcast."""
+    return _of_families(SLOPES, kind, alpha, y)
+
+
+def _of_families(
+    formulas: tuple[Formula, ...], kind: np.ndarray, alpha: np.ndarray, y: np.ndarray
+) -> np.ndarray:
     kind, alpha, y = np.broadcast_arrays(kind, alpha, y)
     out = np.empty(y.shape)
-    for code, f in enumerate((_d_linear, _d_log, _d_reciprocal, _d_poly)):
+    for code, formula in enumerate(formulas):
         here = kind == code
-        out[here] = f(alpha[here], y[here])
+        out[here] = formula(alpha[here], y[here])
     return out
 
 
@@ -53,56 +80,12 @@ def best_response(
     out = np.zeros(limit.shape)
     full = price <= 0
     out[full] = limit[full]
-    for code, invert in enumerate((None, _i_log, _i_reciprocal, _i_poly)):
-        here = (kind == code) & (price > 0) & (weight > 0) & (limit > 0)
-        if invert is None:
-            out[here] = np.where(weight[here] * alpha[here] > price[here], limit[here], 0.0)
-        else:
-            with np.errstate(over="ignore"):
-                found = invert(alpha[here], weight[here], price[here])
-            out[here] = np.clip(found, 0.0, limit[here])
+    inside = (price > 0) & (weight > 0) & (limit > 0)
+    here = (kind == LINEAR) & inside
+    out[here] = np.where(weight[here] * alpha[here] > price[here], limit[here], 0.0)
+    for code, invert in INVERSES.items():
+        here = (kind == code) & inside
+        with np.errstate(over="ignore"):
+            found = invert(alpha[here], weight[here], price[here])
+        out[here] = np.clip(found, 0.0, limit[here])
     return out
-
-
-def _linear(alpha: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return alpha * y
-
-
-def _log(alpha: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return alpha * np.log1p(y)
-
-
-def _reciprocal(alpha: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return y / (alpha * (y + alpha))
-
-
-def _poly(alpha: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return alpha * y / (np.sqrt(y + 1.0) + 1.0)
-
-
-def _d_linear(alpha: np.ndarray, _y: np.ndarray) -> np.ndarray:
-    return alpha
-
-
-def _d_log(alpha: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return alpha / (1.0 + y)
-
-
-def _d_reciprocal(alpha: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return 1.0 / (y + alpha) ** 2
-
-
-def _d_poly(alpha: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return alpha / (2.0 * np.sqrt(y + 1.0))
-
-
-def _i_log(alpha: np.ndarray, weight: np.ndarray, price: np.ndarray) -> np.ndarray:
-    return weight * alpha / price - 1.0
-
-
-def _i_reciprocal(alpha: np.ndarray, weight: np.ndarray, price: np.ndarray) -> np.ndarray:
-    return np.sqrt(weight / price) - alpha
-
-
-def _i_poly(alpha: np.ndarray, weight: np.ndarray, price: np.ndarray) -> np.ndarray:
-    return (weight * alpha / (2.0 * price)) ** 2 - 1.0
