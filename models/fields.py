@@ -55,7 +55,6 @@ class Field:
     """One field of a record."""
 
     name: str  # its name; that of a field within an object has a dot, as in ``utility.alpha``
-    # kind, meaning: what it may hold, and what that means.
     kind: Kind
     meaning: str
     optional: bool = False  # whether it may be left out

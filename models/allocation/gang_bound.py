@@ -61,7 +61,6 @@ class Reduced(NamedTuple):
     loses is better left alone.
     """
 
-    # setting, weights: as given.
     setting: AllocationGangSetting
     weights: np.ndarray
     # demand, floor: a and b, shape (G, K).

@@ -28,7 +28,6 @@ def check_workers(workers: int) -> None:
 class Task:
     """A job in progress."""
 
-    # job, setting: the job, and where it runs.
     job: Job
     setting: Setting
     left: int  # worker-slots of work still to do

@@ -73,7 +73,6 @@ def reference(instance: PlacementInstance) -> Reference:
 class Step:
     """One decision of one simulation, as training needs it."""
 
-    # scene, move: the observation and the decision.
     scene: Scene
     move: Move
     whole: np.ndarray  # numbers of the whole state, for the critic, shape (GLOBALS,)
