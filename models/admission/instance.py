@@ -165,7 +165,8 @@ class AdmissionInstance(Declared[Setting]):
             found += _malformed(rows, len(self.jobs), len(capacity))
         if found:
             return found
-        y, z = (_by_job(rows, len(self.jobs)) for rows in (workers, servers))
+        sums = (np.bincount(rows[:, 0], rows[:, 2], len(self.jobs)) for rows in (workers, servers))
+        y, z = (counts.astype(np.int64) for counts in sums)
         for i in np.flatnonzero(y + z):
             found += self._job_violations(int(i), slot, int(y[i]), int(z[i]), int(done[i]))
         for name, rows, capacity, demand in sides:
@@ -255,10 +256,6 @@ class AdmissionInstance(Declared[Setting]):
         accepted = np.flatnonzero(ends)
         slots = ends[accepted].tolist()
         return {"jobs_accepted": len(slots), "accepted": accepted.tolist(), "done_in_slots": slots}
-
-
-def _by_job(rows: np.ndarray, jobs: int) -> np.ndarray:
-    return np.bincount(rows[:, 0], weights=rows[:, 2], minlength=jobs).astype(np.int64)
 
 
 def _malformed(rows: np.ndarray, jobs: int, machines: int) -> Iterator[Violation]:

@@ -152,7 +152,9 @@ def cheapest_schedule(job: Job, offer: Offer, least: float = -np.inf) -> Plan | 
         least,
     )
     if how < 0:
-        raise _too_large(job, len(offer.worker_room))
+        what = f"{job.work} worker-slots of work in {len(offer.worker_room)} slots"
+        too_large = f"{what} are more than the exact program can handle"
+        raise InputError(f"jobs[{job.index}].chunks: {job.chunks!r}: {too_large}")
     return _plan(job, offer, counts, cost, payoff) if len(counts) else None
 
 
@@ -205,11 +207,6 @@ def place(job: Job, offer: Offer, counts: np.ndarray) -> Schedule:
 def _plan(job: Job, offer: Offer, counts: np.ndarray, cost: float, payoff: float) -> Plan:
     completion = job.arrival + int(np.flatnonzero(counts)[-1])
     return Plan(job.index, completion, cost, payoff, place(job, offer, counts))
-
-
-def _too_large(job: Job, slots: int) -> InputError:
-    what = f"{job.work} worker-slots of work in {slots} slots are more than the exact program can handle"
-    return InputError(f"jobs[{job.index}].chunks: {job.chunks!r}: {what}")
 
 
 def _hopeless(job: Job, offer: Offer) -> bool:

@@ -78,7 +78,8 @@ def from_trace(folder: str | os.PathLike[str], **options: Unpack[TraceOptions]) 
             f"jobs: {count} from number {start} on are more than the {len(kept)} of {source} that fit"
         )
     mine = kept[start : start + count]
-    submits, scaled = _submissions(found.submit[mine], _gpu_seconds(found, mine), preset, plan.rho)
+    gpu_seconds = float((found.gpus[mine] * found.duration[mine]).sum())
+    submits, scaled = _submissions(found.submit[mine], gpu_seconds, preset, plan.rho)
     (real_machines, assumed), notes = origin_of_machines(preset), origin_of_estimates(plan.sigma)
     which = f"jobs {start} to {start + count - 1}" if count else "no jobs"
     origin = Origin(
@@ -176,10 +177,6 @@ def _gpus_of_instances(
     cumulated = np.cumsum(weights, axis=0)
     place = (uniforms * cumulated[-1] >= cumulated).sum(axis=0)
     return np.array([*law, 0])[np.where(cumulated[-1] > 0.0, place, len(law))]
-
-
-def _gpu_seconds(found: JobList, mine: np.ndarray) -> float:
-    return float((found.gpus[mine] * found.duration[mine]).sum())
 
 
 def _submissions(

@@ -76,6 +76,7 @@ def from_trace(folder: str | os.PathLike[str], **options: Unpack[TraceOptions]) 
     channels = draw_channels(plan, ports.allowed(read.types, classes, options["constraints"]))
     changes = [*read.changes, "at most one per port and slot"]
     changes += [f"each kept with probability {keep:g}"] if keep < 1.0 else []
+    lent = (f"demand of GPU: of pods of {sources.REQUESTS[PODS].file} drawn by share",)
     kept = stream(plan.seed, "thinning").random(read.arrivals.shape) < keep
     return assemble(
         plan,
@@ -88,7 +89,7 @@ def from_trace(folder: str | os.PathLike[str], **options: Unpack[TraceOptions]) 
             real=(*_real_columns(names, read, plan.shape[0], without_gpus), *read.arrived),
             filled=(
                 f"edges: each allowed pair with probability {plan.density:g}",
-                *_lent_columns(without_gpus),
+                *(lent if without_gpus else ()),
                 f"demand: in {steps} steps up to the largest of the ports",
                 f"capacity: scaled to {tight:g} of what all channels take, in the mean of the kinds",
                 *(f"arrivals: {change}" for change in changes),
@@ -102,10 +103,6 @@ def _kinds(kinds: Sequence[str]) -> tuple[str, ...]:
     if not names:
         raise InputError("kinds: an empty list leaves no kind of device")
     return names
-
-
-def _lent_columns(lent: bool) -> tuple[str, ...]:
-    return (f"demand of GPU: of pods of {sources.REQUESTS[PODS].file} drawn by share",) if lent else ()
 
 
 def _real_columns(names: Sequence[str], read: ports.Traced, count: int, lent: bool) -> tuple[str, ...]:

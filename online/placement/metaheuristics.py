@@ -76,7 +76,9 @@ class Records:
         """Remember the jobs that are new, and how long those took that have ended."""
         size = int(observation.jobs.max(initial=-1)) + 1
         if size > len(self.facts):
-            self._grow(2 * size - len(self.facts))
+            more = 2 * size - len(self.facts)
+            self.facts = np.concatenate([self.facts, np.zeros((more, 7), dtype=np.int64)])
+            self.factor = np.concatenate([self.factor, np.full((more, self.factor.shape[1]), np.nan)])
         fresh = self.facts[observation.jobs, 0] == 0
         if fresh.any():
             self._add(observation, fresh)
@@ -87,10 +89,6 @@ class Records:
         """Remember that jobs start now, as rows (job, machine, count)."""
         jobs, spans = np.unique(rows[:, 0], return_counts=True)
         self.facts[jobs, 5], self.facts[jobs, 6] = time, spans
-
-    def _grow(self, more: int) -> None:
-        self.facts = np.concatenate([self.facts, np.zeros((more, 7), dtype=np.int64)])
-        self.factor = np.concatenate([self.factor, np.full((more, self.factor.shape[1]), np.nan)])
 
     def _add(self, observation: Observation, fresh: np.ndarray) -> None:
         jobs, instances = observation.jobs[fresh], observation.instances[fresh]

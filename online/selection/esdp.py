@@ -57,15 +57,12 @@ class Esdp(IndexPolicy):
     def start(self, setting: Setting, rng: np.random.Generator) -> None:
         """Forget everything, and work out xi and g for all slots."""
         super().start(setting, rng)
-        self._sequences(self._most())
+        t, m = np.arange(1, setting.slots + 1), self._most()
+        self._xi = scaling(statistics.delta(self.delta, t), m)
+        self._width = 0.5 * statistics.g(self.g, t, m)
 
     def _most(self) -> float:
         return self._setting.most_channels
-
-    def _sequences(self, m: float) -> None:
-        t = np.arange(1, self._setting.slots + 1)
-        self._xi = scaling(statistics.delta(self.delta, t), m)
-        self._width = 0.5 * statistics.g(self.g, t, m)
 
     def index(self, slot: int) -> tuple[np.ndarray, np.ndarray]:
         """Return Upsilon and Sigma^2."""

@@ -43,11 +43,6 @@ LEAST = 1e-9
 """Utilities below this share of the priority do not count."""
 
 
-def _each_slot(capacity: np.ndarray, slots: int) -> np.ndarray:
-    """Return whole amounts per machine as floats, in every slot, shape (T, R, H)."""
-    return np.repeat(capacity.T[None].astype(np.float64), slots, axis=0)
-
-
 def _shadow(prices: np.ndarray, member: np.ndarray, units: np.ndarray) -> np.ndarray:
     """Return prices per unit for each group, shape (T, G, R), with :data:`SHADOW` of the machine in each.
 
@@ -79,7 +74,8 @@ class _Search:
         self.jobs = [job for job in instance.jobs if job.index not in instance.never]
         capacities = (setting.worker_units, setting.server_units)
         self.members = tuple(groups(capacity) for capacity in capacities)
-        self.free = tuple(_each_slot(capacity, setting.horizon) for capacity in capacities)
+        amounts = (capacity.T[None].astype(np.float64) for capacity in capacities)
+        self.free = tuple(np.repeat(one, setting.horizon, axis=0) for one in amounts)  # (T, R, H), (T, R, K)
         sides = zip((prices.worker_prices, prices.server_prices), self.members, capacities, strict=True)
         self.prices = tuple(_shadow(*side) for side in sides)
         self.given = [self._given(job) for job in self.jobs]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,7 +85,10 @@ def play(
             for player in players.values():  # what the instance cannot show is refused before all work
                 instance.episode(player.traits.sees)
             if rival is not None:
-                solving = partial(_report_optimum, report)
+
+                def solving(_fraction: float, note: str) -> None:
+                    report(0.0, f"optimum: {note}")
+
                 optimum = api.solve(instance, rival, time_limit=time_limit, progress=solving)
                 bounds = _bounds(instance)
             _play_all(instance, players, described["seeds"], runs, measured, report, isolated)
@@ -118,10 +120,6 @@ def play(
         rendering.print_instance(described)
         rendering.print_scores(described, ratio is not None)
     return INTERRUPTED if interrupted else DONE
-
-
-def _report_optimum(report: out.Reporter, _fraction: float, note: str) -> None:
-    report(0.0, f"optimum: {note}")
 
 
 def _beyond(runs: Mapping[str, Sequence[Run]], optimum: Optimum) -> list[str]:
