@@ -20,7 +20,7 @@ class Forecast(NamedTuple):
 
     table: Table  # the running jobs, then the waiting ones, with estimates in the place of durations
     now: State  # the state now, at tick 0
-    work: State  # A state of the same shape, to be overwritten
+    work: State  # a state of the same shape, to be overwritten
     rows: np.ndarray  # room for the rows (job, machine, count) that start, shape (w M, 3)
     contention: float  # eta of the slowdown
     weight: float  # lambda of the cost

@@ -167,10 +167,7 @@ def _render(renderable: Any, *, wrap: bool = True) -> None:
 
 
 class Reporter:
-    """Takes notes of how far a long job is, and prints some of them as lines.
-
-    There is at most one every five seconds, unless ``every_note`` is a line.
-    """
+    """Takes notes of how far a long job is; prints every new one, or one in five seconds, as a line."""
 
     def __init__(self, every_note: bool = False) -> None:
         self.fraction, self.note = 0.0, ""
