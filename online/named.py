@@ -18,14 +18,10 @@ def make(
     problem: str | None,
     all_there_are: Callable[[], list[type[Any]]],
 ) -> Any:
-    """Make a policy from ``name`` or ``name:setting=value,setting=value``.
+    """Make a policy from ``name`` or ``name:setting=value``; see :func:`clairvoyant.make_policy`.
 
-    The policy's ``name`` becomes the text, so that two settings of one policy differ in a table.
-
-    A name that several problems use may stand as ``problem/name``. Values are read as the type of the
-    setting; ``none`` stands for None where the setting allows it. ``known`` are the policies to look among,
-    of one ``problem`` if that is given; ``all_there_are`` returns those of all problems, to say what an
-    unknown name may have meant. What does not fit is an InputError that lists what does.
+    ``known`` are the policies to look among, of one ``problem`` if that is given; ``all_there_are`` returns
+    those of all problems, to say what an unknown name may have meant.
     """
     if not isinstance(text, str):
         raise InputError(f"policy: {text!r} is not a name")

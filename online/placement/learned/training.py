@@ -251,12 +251,7 @@ def train(plan: Plan, folder: Path, report: Callable[[Progress], None] | None = 
     """Train by a plan, or go on where a training by the same plan in the same folder has stopped.
 
     Going on, on the same machine, gives the same as never having stopped. A training that is finished is not
-    repeated. Returns what is written to ``result.json``: for each test instance the mean completion time
-    (minutes), the mean fee (dollars) and the cost (seconds) of the best networks and of FIFO-Consolidate.
-
-    The folder is made if there is none; one that holds a training by another plan, or files that cannot be
-    read, is an InputError. ``report`` is called after every iteration. If numbers are no longer finite, that
-    is a DivergedError; what was saved before remains.
+    repeated. What is returned is written to ``result.json``; see :func:`clairvoyant.train`.
     """
     make_folder(folder)
     remove_parts(folder)
