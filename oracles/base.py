@@ -361,6 +361,7 @@ class OracleEntry:
     ----------
     function
         Takes an instance and at least ``gap``, ``time_limit`` and ``progress``; returns an :class:`Optimum`.
+        An argument that does not fit is an InputError, an answer that fails our own check an OracleError.
     problem
         The problem whose instances it takes.
     description
