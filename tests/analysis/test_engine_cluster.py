@@ -13,6 +13,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from importlib import import_module
 from itertools import islice
@@ -136,7 +137,8 @@ def shared(folder: Path) -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def cluster(shared: Cluster) -> Iterator[Cluster]:
+def cluster(shared: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
+    monkeypatch.setattr(engine_cluster, "LOOK_EVERY", 0.02)
     yield shared
     shared.limits = Limits()
 
@@ -152,11 +154,12 @@ def empty() -> Iterator[LocalCluster]:
 def test_what_goes_wrong_goes_wrong_alone_and_as_on_processes(cluster: Cluster) -> None:
     limits = Limits(seconds=3.0, memory=500 * 2**20)
     cells = [cell("add", x) for x in range(20)]
-    cells[3:3] = [cell("raises"), cell("dies"), cell("swells"), cell("stays")]
+    cells[3:3] = [cell("stays"), cell("raises"), cell("dies"), cell("swells")]
     cluster.limits = limits
-    found = answers(cluster, cells)
-    with Processes(2, limits) as processes:
-        assert outcomes(found) == outcomes(answers(processes, cells))
+    with Processes(2, limits) as processes, ThreadPoolExecutor() as beside:
+        other = beside.submit(answers, processes, cells)  # both wait for the limit at the same time
+        found = answers(cluster, cells)
+        assert outcomes(found) == outcomes(other.result())
     good = {key: answer for key, answer in found.items() if answer.state is State.DONE}
     assert {key: answer.result for key, answer in good.items()} == {
         f"add-{x}": {"sum": x + 1, "thread": "1"} for x in range(20)
