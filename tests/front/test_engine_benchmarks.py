@@ -16,7 +16,7 @@ def test_every_row_of_the_engine_is_measured(
 ) -> None:
     small: dict[str, Any] = {"CELLS": 20, "WORKERS": 1, "SCALE": (1,), "PER_WORKER": 2}
     b = benchmark("engine", **small, WAIT=0.01, HASHES=10)
-    # One cluster serves all rows, and threads stand in for the processes of the rival: both take long to start.
+    # Both take long to start: one cluster serves all rows, and threads are the processes of the rival.
     monkeypatch.setattr(b, "ProcessPoolExecutor", lambda workers, _context: ThreadPoolExecutor(workers))
     with Cluster.local(1) as cluster:
         monkeypatch.setattr(Cluster, "local", lambda _workers: nullcontext(cluster))

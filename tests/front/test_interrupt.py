@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -32,7 +31,7 @@ def take_over():
 __main__.ctrl_c.take_over = take_over
 sys.exit(__main__.main())
 """
-DELAYS = [0.0, 0.01, 0.03, 0.05, 0.08, 0.12, 0.2, 0.3, 0.45, 0.6, 0.8, 1.1]
+DELAYS = [0.0, 0.01, 0.03, 0.06, 0.12, 0.2, 0.3, 0.45, 0.8]
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +49,10 @@ def interrupted_after(delay: float, *arguments: object) -> tuple[int, str, str]:
     with subprocess.Popen(command, start_new_session=True, **pipes) as process:
         assert process.stderr is not None
         assert process.stderr.readline() == "begun\n"
-        time.sleep(delay)
-        os.killpg(process.pid, signal.SIGINT)
+        try:
+            process.wait(delay)  # whatever it prints is short
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGINT)
         out, err = process.communicate(timeout=120)
     return process.returncode, out, err
 
@@ -66,7 +67,7 @@ def test_ctrl_c_at_any_moment_of_a_solve_ends_in_order(delay: float, file: Path)
     assert (status == 0) == ("value" in data)
 
 
-@pytest.mark.parametrize("delay", [0.05, 0.5, 1.0, 1.5, 2.0])
+@pytest.mark.parametrize("delay", [0.05, 0.5, 1.0, 1.5])
 def test_ctrl_c_at_any_moment_of_an_audit_ends_in_order(delay: float, tmp_path: Path) -> None:
     claims = ("--claim", "allocation/equation-9", "--claim", "allocation/equation-12")
     status, out, err = interrupted_after(
