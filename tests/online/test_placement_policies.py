@@ -26,6 +26,8 @@ from clairvoyant.online.placement import (
     FifoConsolidate,
     FifoFirstFit,
     FifoLoadBalance,
+    Malo,
+    Mosa,
     SjfConsolidate,
     SjfEstimateConsolidate,
     Tetris,
@@ -51,10 +53,15 @@ STRICT: dict[str, Callable[[], Any]] = {
 EVERY: dict[str, Callable[[], Any]] = {**POLICIES, **STRICT}
 # Being strict is the same line of code for all: these have every order and every rule once.
 CHECKED = (*POLICIES, "fifo-firstfit, strict", "drf-loadbalance, strict", "sjf-consolidate, strict")
+# A search takes as long as it is told to, and does the same at every step.
+SHORT: dict[str, Callable[[], Any]] = {
+    "mosa": lambda: Mosa(iterations=5),
+    "malo": lambda: Malo(iterations=2, population=4),
+}
 CHECKS = [
     pytest.param(run, id=f"{name}-{check}")
     for name in CHECKED
-    for check, run in policy_checks(EVERY[name], seeds=(0, 1) if name in POLICIES else (0,))
+    for check, run in policy_checks((EVERY | SHORT)[name], seeds=(0, 1) if name in POLICIES else (0,))
 ]
 
 

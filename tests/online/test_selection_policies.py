@@ -64,6 +64,7 @@ CHECKS = [
 
 
 @pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.usefixtures("small_tables")
 def test_contract(check: Callable[[], None]) -> None:
     check()
 
