@@ -116,10 +116,9 @@ def stranger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stranger]:
     """Build every example from a copy, offline, and install it without touching this environment."""
     folder = tmp_path_factory.mktemp("stranger")
     one = Stranger(folder)
-    for example in EXAMPLES:
-        copy = shutil.copytree(example, folder / "source" / example.name)
-        offline = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation"]
-        one.run("-m", "pip", "install", *offline, "--target", one.site, copy)
+    copies = [shutil.copytree(example, folder / "source" / example.name) for example in EXAMPLES]
+    offline = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation"]
+    one.run("-m", "pip", "install", *offline, "--target", one.site, *copies)
     mute = folder / "mute"
     (mute / "mute-1.0.dist-info").mkdir(parents=True)
     (mute / "mute_trading.py").write_text(MUTE, encoding="utf-8")
