@@ -803,18 +803,22 @@ def in_a_shell(rest: str) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
+LISTING = "oracles --problem selection"
+"""What prints something and loads little."""
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-@pytest.mark.parametrize("what", ["oracles", "oracles --json", "--version", "--help", "solve --help"])
+@pytest.mark.parametrize("what", [LISTING, f"{LISTING} --json", "--version", "--help", "solve --help"])
 def test_output_that_cannot_be_written_is_told_in_one_line(what: str) -> None:
     failure = "failed: standard output: cannot be written: No space left on device\n"
     assert in_a_shell(f"{what} >/dev/full") == (1, "", failure)
 
 
 def test_standard_files_that_are_closed_are_none() -> None:
-    assert in_a_shell("oracles >&-") == (0, "", "")
+    assert in_a_shell(f"{LISTING} >&-") == (0, "", "")
     assert in_a_shell("nonsense 2>&-") == (2, "", "")
-    assert in_a_shell("oracles --json >&- 2>&- <&-") == (0, "", "")
-    assert json.loads(in_a_shell("oracles --json 2>&- <&-")[1])
+    assert in_a_shell(f"{LISTING} --json >&- 2>&- <&-") == (0, "", "")
+    assert json.loads(in_a_shell(f"{LISTING} --json 2>&- <&-")[1])
 
 
 def test_errors_that_nobody_reads_end_with_their_status() -> None:

@@ -3,6 +3,7 @@
 import ast
 import sys
 from collections.abc import Mapping
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
 from pathlib import Path
@@ -22,6 +23,12 @@ STOPWATCH = "models/stopwatch.py"
 BY_NAME = {STOPWATCH, "analysis/engine/worker.py"}
 """Where names are handed over: by calls that are checked like imports; by whoever makes a cell."""
 MODULES = sorted(path for layer in MAY_IMPORT for path in (ROOT / layer).rglob("*.py"))
+
+
+@cache
+def parsed(source: str) -> ast.Module:
+    """Return the syntax tree of a module, which several rules look at."""
+    return ast.parse(source)
 
 
 def resolve(name: str, level: int, package: str) -> str:
@@ -59,7 +66,7 @@ def broken_rules(source: str, path: str) -> list[str]:
     parts = ["clairvoyant", *Path(path).parts[:-1]]
     layer, package = parts[1], ".".join(parts)
     broken = []
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         for name, relative in imported(node, package):
             place = f"{path}:{getattr(node, 'lineno', 0)}"
             first, _, rest = name.partition(".")
@@ -147,7 +154,7 @@ def circle(sources: Mapping[str, str]) -> list[str]:
     graph = {
         names[path]: {
             target if target in known else target.rpartition(".")[0]
-            for node in ast.walk(ast.parse(source))
+            for node in ast.walk(parsed(source))
             for target, _ in imported(node, ".".join(parts[path][:-1]))
         }
         for path, source in sources.items()
@@ -205,7 +212,7 @@ LOADED = {"torch.linalg.LinAlgError"}
 
 def clock_rules(source: str, path: str) -> list[str]:
     """Every place in `source` where time could be counted that goes into loading or compiling."""
-    tree = ast.parse(source)
+    tree = parsed(source)
     heavy = [
         f"{path}:{node.lineno}: a function imports {name} while the clock may go; use stopwatch.library"
         for function in ast.walk(tree)

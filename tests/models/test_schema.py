@@ -145,7 +145,7 @@ def test_what_is_written_is_valid(name: str) -> None:
 
 @pytest.mark.parametrize("name", KINDS)
 def test_it_is_never_stricter_and_laxer_only_where_it_cannot_say(name: str) -> None:
-    @settings(max_examples=200)
+    @settings(max_examples=100)
     @given(documents(name))
     def check(data: Any) -> None:
         message, valid = refusal(name, data), VALIDATORS[name].is_valid(data)

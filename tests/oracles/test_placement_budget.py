@@ -266,8 +266,7 @@ def test_more_rounds_are_never_worse(instance: PlacementInstance, seed: int) -> 
     assert costs == sorted(costs, reverse=True)
 
 
-@pytest.mark.parametrize("options", [{}, SLOW])
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(("seed", "options"), [(0, {}), (1, SLOW)])
 def test_more_time_is_never_worse_and_the_clock_changes_nothing(
     seed: int, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
