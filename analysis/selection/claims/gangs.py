@@ -11,7 +11,7 @@ from ....models.selection.gang_generate import generate
 from ....models.selection.gang_program import literal_program
 from ....online.play import play
 from ....online.selection.gang import GangEsdp
-from ...claim import Context, Finding, Register, Table, Verdict, amended_if, holds_if
+from ...claim import Context, Finding, Register, Verdict, amended_if, finding, holds_if, table
 from ...experiments import SEEDS_APART, track
 from ...statistics import growth_exponent
 
@@ -53,19 +53,6 @@ def two_jobs() -> SelectionGangInstance:
     )
 
 
-def one_task_on_two_servers() -> SelectionGangInstance:
-    """Return an instance whose only job has one task of the two that it needs, and two servers for it."""
-    return SelectionGangInstance(
-        channels=[[0, 0], [0, 1]],
-        task_port=[0],
-        demand=[[1]],
-        capacity=[[1], [1]],
-        minimum=[2],
-        mean=[0.5, 0.5],
-        arrivals=[[1]],
-    )
-
-
 @claim(
     "gang-literal",
     "Sec. 3.4, first constraint",
@@ -76,26 +63,22 @@ def one_task_on_two_servers() -> SelectionGangInstance:
     choices=("whether m_l(t) is 0 without a job",),
 )
 def _gang_literal(context: Context) -> Finding:
-    small = two_jobs()
+    small, shares = two_jobs(), []
     empty = printed_is_empty(small.setting, small.arrivals[0])
     sound = not small.violations(np.array([[1, 0]])) and not small.violations(np.zeros((1, 2)))
-    twice = one_task_on_two_servers().setting
-    counted = not printed_is_empty(twice, np.ones(1)) and twice.tasks < twice.minimum[0]
-    slots, shares = context.pick(30, 60, 400), []
     for n in track(context, range(context.pick(4, 8, 60))):
-        here = generate("tiny", SEEDS_APART * context.seed + n, ports=2 + n % 3, slots=slots)
+        seed, slots = SEEDS_APART * context.seed + n, context.pick(30, 60, 400)
+        here = generate("tiny", seed, ports=2 + n % 3, slots=slots)
         shares.append([_empty_share(here, waived) for waived in (True, False)])
-    waived, plain = 100.0 * np.mean(shares, axis=0)
-    refuted = empty and sound and waived > 0.0
-    return Finding(
-        holds_if(not refuted, Verdict.REFUTED),
+    waived, plain = map(float, 100.0 * np.mean(shares, axis=0))
+    return finding(
+        holds_if(not (empty and sound and waived > 0.0)),
         "With two jobs and room for one, the printed constraints have no solution; all-or-nothing has three.",
         {
             "two jobs at one device have no decision as printed": empty,
             "either job, or none, is feasible in the sound form": sound,
-            "slots of random instances without a decision, m_l(t) = 0 without a job (%)": float(waived),
-            "the same with m_l for every port (%)": float(plain),
-            "one task on two servers counts as two": bool(counted),
+            "slots of random instances without a decision, m_l(t) = 0 without a job (%)": waived,
+            "the same with m_l for every port (%)": plain,
         },
         counterexample=small,
         remark="The constraint asks for m_l(t) tasks of every job, so a job that does not fit makes the slot "
@@ -106,9 +89,8 @@ def _gang_literal(context: Context) -> Finding:
 def _empty_share(here: SelectionGangInstance, waived: bool) -> float:
     """Return the share of slots without a decision; ``waived`` asks nothing of ports without jobs."""
     patterns, repeats = np.unique(here.arrivals, axis=0, return_counts=True)
-    empty = []
+    data, empty = here.to_dict(), []
     for pattern in patterns:
-        data = here.to_dict()
         least = np.where(pattern > 0, data["minimum"], 0) if waived else data["minimum"]
         setting = SelectionGangInstance.from_dict(data | {"minimum": least}).setting
         empty.append(printed_is_empty(setting, pattern))
@@ -131,15 +113,13 @@ def _gang_sound(context: Context) -> Finding:
     curves, infeasible = [], 0
     for n in track(context, range(count)):
         here = generate("tiny", SEEDS_APART * context.seed + n, tasks=(2, 2), slots=slots)
-        best = gang(here).certificate.per_slot[:, 1]
         run = play(GangEsdp(delta=None, g="log"), here, enforce=False)
         infeasible += run.infeasible
-        curves.append(np.cumsum(best - run.rewards)[at - 1])
-    kept = [curve for curve in curves if curve[0] > 1e-3]
-    exponent = growth_exponent(at, np.array(kept))
+        curves.append(np.cumsum(gang(here).certificate.per_slot[:, 1] - run.rewards)[at - 1])
+    exponent = growth_exponent(at, np.array([curve for curve in curves if curve[0] > 1e-3]))
     sublinear = infeasible == 0 and exponent.high < 1.0
     empty = printed_is_empty(two_jobs().setting, np.ones(2))
-    return Finding(
+    return finding(
         amended_if(sublinear and not empty, sublinear, Verdict.UNDETERMINED),
         "With a launch variable per job, the index of ESDP gives feasible decisions and sublinear regret.",
         {
@@ -147,14 +127,12 @@ def _gang_sound(context: Context) -> Finding:
             "growth exponent of the regret": exponent.mean,
             "growth exponent, high (95 %)": exponent.high,
         },
-        tables=(
-            Table(
-                "Regret against the exact optimum (upper ends)",
-                ("instance", *(f"after {t} slots" for t in at.tolist())),
-                tuple((n, *curve.tolist()) for n, curve in enumerate(curves)),
-            ),
+        table(
+            "Regret against the exact optimum (upper ends)",
+            " | ".join(["instance", *(f"after {t} slots" for t in at.tolist())]),
+            [(n, *curve.tolist()) for n, curve in enumerate(curves)],
         ),
-        small=context.mode == "quick",
+        small=context.quick,
         remark="The maximisation is a 0/1 program and no longer a knapsack: the polynomial time of the "
         "printed recursion does not carry over.",
     )
