@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from functools import cache, lru_cache, partial
 from typing import Any
@@ -13,23 +13,10 @@ from ...models.selection.generate import generate
 from ...models.selection.instance import SelectionInstance
 from ...online.base import Policy
 from ...online.play import Run
-from ...online.selection import Cucb, Escb, Esdp, EsdpPrinted, Greedy, Hswf, Lcf, Lwtf, Thompson
+from ...online.selection import Esdp, EsdpPrinted, Hswf, Lcf, Lwtf, Thompson
 from ...oracles.base import Optimum
-from .. import experiments
 from ..engine.kept import optimum_of, run_of
 from ..experiments import policy_seed
-
-NOTE = (
-    "AOU: expected net utility, on synthetic instances with the distributions of Table 3. ESDP (printed) "
-    "plans for all ports and drops the channels of those without jobs; all others plan for ports with jobs"
-)
-"""Stands in every table and caption: what is measured, where, and that not all play the same game."""
-
-OPTIMUM = "oracle"
-"""Label of the clairvoyant optimum per slot."""
-
-curves = partial(experiments.curves, problem="selection", note=NOTE)
-bars = partial(experiments.bars, problem="selection", note=NOTE)
 
 
 @dataclass(frozen=True)
@@ -58,19 +45,8 @@ class Contender:
 ESDP = Contender("ESDP", Esdp)
 ESDP_LN = Contender("ESDP (g = ln t)", partial(Esdp, g="log"))
 PRINTED = Contender("ESDP (printed)", EsdpPrinted)
-ESCB = Contender("ESCB", Escb)
-CUCB = Contender("CUCB", Cucb)
 THOMPSON = Contender("Thompson", Thompson)
-GREEDY = Contender("greedy", Greedy)
-HSWF = Contender("HSWF", Hswf)
-LCF = Contender("LCF", Lcf)
-LWTF = Contender("LWTF", Lwtf)
-
-ESDPS = (PRINTED, ESDP, ESDP_LN)
-BASELINES = (HSWF, LCF, LWTF)
-PAPER = (*ESDPS, *BASELINES)
-BANDITS = (ESCB, CUCB, THOMPSON, GREEDY)
-EVERYONE = (*PAPER, *BANDITS)
+BASELINES = HSWF, LCF, LWTF = Contender("HSWF", Hswf), Contender("LCF", Lcf), Contender("LWTF", Lwtf)
 
 
 def variant(who: Contender, delta: str = "loglog", g: str = "full", alpha: float = 0.5) -> Contender:
@@ -120,21 +96,3 @@ def optimum(setup: Setup, seed: int) -> np.ndarray:
     result: np.ndarray = optimum_of(name, ORACLES[name], sampled, {}, _slots)["per_slot"]
     result.setflags(write=False)
     return result
-
-
-def averages(who: Contender, setup: Setup, sampled: Sequence[int]) -> np.ndarray:
-    """Return the average AOU per slot on each instance seed."""
-    return np.array([rewards(who, setup, seed).mean() for seed in sampled])
-
-
-def optima(setup: Setup, sampled: Sequence[int]) -> np.ndarray:
-    """Return the clairvoyant optimum per slot on each instance seed."""
-    return np.array([optimum(setup, seed).mean() for seed in sampled])
-
-
-def running_means(
-    who: Contender | str, setup: Setup, sampled: Sequence[int], points: np.ndarray
-) -> np.ndarray:
-    """Return average AOU until each slot, of a contender or of the oracle, shape (seeds, points)."""
-    paths = [optimum(setup, seed) if isinstance(who, str) else rewards(who, setup, seed) for seed in sampled]
-    return np.array([np.cumsum(path)[points - 1] / points for path in paths])

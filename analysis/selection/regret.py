@@ -32,15 +32,7 @@ TIE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """What a policy knew in each slot: the statistics (8) and (9) of the slots before it.
-
-    Attributes
-    ----------
-    count
-        n of each channel, shape (T, E).
-    mean
-        v-hat of each channel, 0 where n is 0, shape (T, E).
-    """
+    """What a policy knew in each slot: n of (8) and v-hat of (9), 0 where n is 0, both of shape (T, E)."""
 
     count: np.ndarray
     mean: np.ndarray
@@ -66,18 +58,10 @@ class History:
 class RunCertificate:
     """What the statistics of a run prove about its regret, slot by slot; every array has shape (T,).
 
-    Attributes
-    ----------
-    optimum
-        The certified upper end of the clairvoyant optimum.
-    error
-        delta(t) + sqrt(m) / xi(t): by how much the decision may miss the largest index.
-    width
-        2 sqrt(sigma-hat^2.x).
-    untried
-        Whether the decision or the optimum holds a channel never tried before.
-    missed
-        Whether (15) fails, for the decision or for the optimum, all their channels tried.
+    ``optimum`` is the upper end of the clairvoyant optimum, ``error`` is delta(t) + sqrt(m) / xi(t),
+    by how much the decision may miss the largest index, and ``width`` is 2 sqrt(sigma-hat^2.x). ``untried``
+    says whether the decision or the optimum holds a channel never tried before, ``missed`` whether (15) fails
+    for one of them, all their channels tried.
     """
 
     optimum: np.ndarray
@@ -126,14 +110,7 @@ def certificate(
     (15) never fails; ``strict`` counts the whole optimum where it does, and so always bounds it. The
     statistics are worked out again from the decisions and the sample path.
 
-    Parameters
-    ----------
-    instance
-        The instance; its means decide where (15) fails.
-    decisions
-        x[slot, channel], of :class:`clairvoyant.online.selection.Esdp` with the same settings.
-    delta, g
-        The sequences of the run, by name.
+    ``decisions`` are x[slot, channel] of :class:`clairvoyant.online.selection.Esdp` with the same sequences.
 
     Raises
     ------
@@ -143,12 +120,10 @@ def certificate(
     from ...oracles.selection.optimum import clairvoyant
 
     s = instance.setting
-    x = np.asarray(decisions, dtype=np.float64)
+    x, best = np.asarray(decisions, dtype=np.float64), clairvoyant(instance)
     for broken in instance.violations(x)[:1]:
         raise InputError(f"decisions: {broken}")
-    best = clairvoyant(instance)
-    per_slot = best.certificate.per_slot
-    optimal = best.decision
+    per_slot, optimal = best.certificate.per_slot, best.decision
     t = np.arange(1, s.slots + 1)
     slack = statistics.delta(delta, t)
     m = s.most_channels
@@ -169,7 +144,7 @@ def certificate(
 def misses(
     instance: SelectionInstance, past: History, spread: np.ndarray, decisions: np.ndarray
 ) -> np.ndarray:
-    """Return in which slots (15) fails for the decisions, by more than rounding explains, shape (T,)."""
+    """Return in which slots (15) fails for the decisions, by more than rounding explains."""
     off = abs(((instance.mean - past.mean) * decisions).sum(axis=1))
     result: np.ndarray = off > np.sqrt((spread * decisions).sum(axis=1)) + 1e-12
     return result
@@ -218,13 +193,6 @@ def blind_slope(instance: SelectionInstance, probability: float) -> float:
     So the expected regret of such a policy is at least T times the difference returned here, for every T. It
     is 0 where capacity never binds.
 
-    Parameters
-    ----------
-    instance
-        The instance; its own arrivals play no part.
-    probability
-        rho.
-
     Raises
     ------
     InputError
@@ -268,16 +236,8 @@ def smallest_gap(instance: SelectionInstance) -> float:
 class RegretCurves:
     """Regret over time of one policy on several instances of the same length.
 
-    Attributes
-    ----------
-    policy
-        What the policy is called.
-    slots
-        The numbers of slots t at which regret is given, shape (P,).
-    regret
-        Upper ends of the sum of opt - v~.x(t) over t slots, per instance, shape (N, P).
-    bounds
-        By name, what bounds it after t slots, per instance, shape (N, P).
+    ``regret`` is that after each of the numbers of ``slots``, shape (N, P), the upper end of the sum of
+    opt - v~.x(t); ``bounds`` holds by name what bounds it, of the same shape.
     """
 
     policy: str

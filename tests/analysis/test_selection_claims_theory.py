@@ -53,7 +53,6 @@ class TestAlgorithm2:
         used = check("unattainable-s").numbers
         assert used["slots of 60 in which the only channel is used, dropped"] == 60
         assert int(used["slots of 60 in which the only channel is used, printed"]) < 60
-        assert used["wrong selection, such s dropped (%)"] == 0
 
     def test_infinite_sigma_earns_nothing_beside_a_port_without_jobs(self) -> None:
         found = check("infinite-sigma").numbers
@@ -90,10 +89,7 @@ class TestAlgorithm2:
 
 
 class TestTheorems:
-    def test_the_bound_of_escb_says_nothing_at_the_size_of_sec_4(self) -> None:
-        assert theory.escb_bound(33, 9, 0.001, 8000) == pytest.approx(
-            16 * 33 * 3 * math.log(8000) / 0.001 + 4 * 33 * 9**3 / 1e-6
-        )
+    def test_no_delta_reaches_a_quarter_of_the_gaps(self) -> None:
         found = check("theorem-2-condition").numbers
         assert float(found["4 delta(T) at T = 8000, loglog"]) > 10 * float(
             found["smallest positive gap, largest over instances"]
@@ -105,7 +101,7 @@ class TestTheorems:
         step = 1e-4  # of the grid
         for rho, wrong in ((low - step, False), (low, True), (high, True), (high + step, False)):
             assert (rho**8 > theory.printed_probability(8, rho)) is wrong
-        assert found.tables[0].rows[-1][2:4] == pytest.approx((2.7e-5, 3.3e-15), rel=0.02)
+        assert 1e9 * theory.printed_probability(100, 0.9) < 0.9**100
         excess = [v for k, v in found.numbers.items() if k.startswith("largest")]
         assert [float(v) > 1e-9 for v in excess] == [False, False, True]
 
@@ -113,7 +109,7 @@ class TestTheorems:
         instance = check("index-error").counterexample
         assert isinstance(instance, SelectionInstance)
         run = play(Esdp(), instance, keep_decisions=True)
-        at, error, delta = theory.index_errors(instance, np.array(run.decisions, dtype=bool), 1, 10**6)
+        at, error, delta = theory.index_errors(instance, np.array(run.decisions, dtype=bool))
         assert at[-1] == instance.setting.slots - 1
         assert error[-1] > delta[-1]
         assert error[-1] <= delta[-1] + 1 / math.ceil(1 / delta[-1])
@@ -144,10 +140,6 @@ class TestModel:
             -0.0625
         ] * 2
 
-    def test_least_coverage_is_that_of_three_points(self) -> None:
-        assert theory.least_coverage(1.0, 41) == pytest.approx(1.0 - 0.4999**2 / 0.25, abs=0.01)
-        assert theory.least_coverage(3.0, 41) >= 1.0 - 1.0 / 9.0 - 1e-9
-
     def test_all_schedules_are_listed_once(self) -> None:
         here = theory.two_coins()
         found = {schedule.astype(int).tobytes() for schedule in theory.all_schedules(here)}
@@ -163,9 +155,7 @@ class TestGangs:
         assert gangs.printed_is_empty(here.setting, np.ones(2))
         assert here.violations([[0, 1]]) == []
         assert [str(v).split("[")[0] for v in here.violations([[1, 1]])] == ["capacity"]
-        found = check("gang-literal").numbers
-        waived, plain = (v for k, v in found.items() if k.endswith("(%)"))
-        assert 0.0 < float(waived) < float(plain)
+        assert check("gang-literal").numbers["decisions of the sound form"] == 3
         assert check("gang-sound").numbers["infeasible decisions"] == 0
 
 

@@ -11,7 +11,7 @@ from ....models.selection.instance import SelectionInstance
 from ....online.play import play
 from ....online.selection import Cucb, Esdp
 from ...claim import Context, Finding, Register, Verdict, table
-from ...experiments import SEEDS_APART, seeds, track
+from ...experiments import SEEDS_APART, lead, seeds, track
 from ...study import Statement
 from ..experiments import ESDP, ESDP_LN, instance, played
 from ..regret import TIE, certificate, checkpoints, cucb_curve, over_time
@@ -137,8 +137,8 @@ def _cucb(context: Context) -> Finding:
 def _arrival_aware(context: Context) -> Finding:
     plans = {"all ports": {}, "ports with jobs": {"plan": "ports with jobs"}}
     names = ("as printed", "c = 2", "c = 24", "rho = 0.4")
-    study = readings.sweep(context, plans, (100, 200, 8000), names, who=(readings.ESDP,))
-    gain = study.samples(lambda f: 100.0 * np.diff(f["ESDP"], axis=1)[:, 0] / f["ESDP"][:, 0].mean())
+    study = readings.sweep(context, plans, (60, 60, 8000), (3, 8, 10), names, (readings.ESDP,))
+    gain = study.samples(lambda f: lead(f["ESDP"][:, 1], f["ESDP"][:, 0]))
     return study.finding(
         "Planning for the ports with jobs earns more than planning for all of them.",
         [Statement("ports with jobs earn more", gain, "%")],

@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....online.base import Policy
-from ....online.selection import Esdp, EsdpPrinted, Hswf, Lcf, Lwtf
+from ....online.selection import Hswf, Lcf, Lwtf
 from ...claim import Context
 from ...experiments import seeds
 from ...study import Lab, Scenarios, Study
-from ..experiments import OPTIMUM, Contender, Setup, running_means
+from .. import experiments as runs
+from ..experiments import Contender, Setup
 
 NOTE = "AOU: expected net utility per slot, on synthetic instances with the distributions of Table 3"
 """Ends every title and caption: what is measured, and where."""
@@ -55,20 +56,10 @@ BASELINES: dict[str, dict[str, Callable[..., Policy]]] = {
 class Game:
     """A setup and the rules by which it is played.
 
-    Attributes
-    ----------
-    setup
-        Of the instances.
-    plan
-        Whether ESDP decides over "all ports" and drops the channels of those without jobs (Algorithm 1), or
-        over the "ports with jobs" (the feasible set of P3).
-    delta, g, alpha
-        Of ESDP; alpha counts only where it plans for all ports.
-    misfit, rank
-        Of the baselines: whether they "stop" at the first channel that does not fit or "skip" it, and whether
-        a port is ranked by the "sum" or the "mean" over its channels.
-    until
-        Number of slots that count, all of them by default.
+    ``plan``: whether ESDP decides over "all ports" and drops the channels of those without jobs, as printed,
+    or over the "ports with jobs" (the feasible set of P3); alpha counts only for the former. ``misfit``:
+    whether baselines "stop" at the first channel that does not fit or "skip" it. ``rank``: whether a port is
+    ranked by the "sum" or the "mean" over its channels. ``until``: how many slots count, by default all.
     """
 
     setup: Setup = field(default_factory=Setup)
@@ -101,25 +92,19 @@ def player(label: str, game: Game) -> Contender:
     if label in BASELINES:
         make = partial(BASELINES[label][game.rank], misfit=game.misfit)
         return Contender(f"{label}, {game.rank}, {game.misfit}", make)
-    settings: dict[str, Any] = {"delta": game.delta, "g": game.g}
-    kind: Callable[..., Policy] = Esdp
-    if game.plan == "all ports":
-        kind, settings = EsdpPrinted, {**settings, "alpha": game.alpha}
-    return Contender(f"{label}, {game.plan}, {settings}", partial(kind, **settings))
-
-
-def _until(game: Game) -> np.ndarray:
-    return np.array([game.setup.slots if game.until is None else game.until])
+    kind = runs.PRINTED if game.plan == "all ports" else runs.ESDP
+    return runs.variant(kind, game.delta, game.g, game.alpha)
 
 
 def averages(who: Who, game: Game, sampled: Sequence[int]) -> np.ndarray:
     """Return the average AOU per slot on each instance seed."""
-    return running_means(player(who.label, game), game.setup, sampled, _until(game))[:, 0]
+    made = player(who.label, game)
+    return np.array([runs.rewards(made, game.setup, seed)[: game.until].mean() for seed in sampled])
 
 
 def optima(game: Game, sampled: Sequence[int]) -> np.ndarray:
     """Return the clairvoyant optimum per slot on each instance seed."""
-    return running_means(OPTIMUM, game.setup, sampled, _until(game))[:, 0]
+    return np.array([runs.optimum(game.setup, seed)[: game.until].mean() for seed in sampled])
 
 
 LAB = Lab("selection", NOTE, averages, optima, "expected net utility per slot")
@@ -133,7 +118,8 @@ CHANGES: dict[str, dict[str, Any]] = {
     "baselines skip what does not fit": {"misfit": "skip"},
     "ports ranked by means": {"rank": "mean"},
     "costs in full": {"cost_scale": 1.0},
-    "c = 2, ports with jobs, T = 2000": {"capacity": 2, "plan": "ports with jobs", "slots": 2000},
+    "rho = 0.4, ports with jobs": {"arrival_probability": 0.4, "plan": "ports with jobs"},
+    "c = 2, ports with jobs, T = 1000": {"capacity": 2, "plan": "ports with jobs", "slots": 1000},
 }
 """What each reading changes of the base: all ports, c = 12, rho = 0.9, stop, sums, a tenth of the costs.
 
@@ -145,40 +131,42 @@ port where a slot takes a minute, and in 55 % where it takes five.
 SINGLE = tuple(name for name, change in CHANGES.items() if len(change) <= 1)
 """The readings that change one thing."""
 
+PLANS = (*SINGLE[:3], "rho = 0.4, ports with jobs")
+"""What ESDP plans for, crossed with the arrivals: these two decide who is ahead."""
+
 OPEN = (
     "whether ESDP plans for all ports or for those with jobs",
-    "the unit of the capacities (c = 12, 2 or 24)",
     "what the arrivals of the trace leave of rho (0.9 or 0.4)",
+    "the unit of the capacities (c = 12, 2 or 24)",
     "whether baselines stop at, or skip, what does not fit",
     "whether ports are ranked by the sum or the mean over their channels",
     "the scale of the costs (a tenth, or in full)",
 )
-"""What the readings of :data:`CHANGES` are about, for the claims that run over all of them."""
+"""What the readings of :data:`CHANGES` are about; the first two are those of :data:`PLANS`."""
 
 
 def readings(*names: str) -> Scenarios:
-    """Return these readings of :data:`CHANGES`, by default all that change one thing."""
+    """Return these readings of :data:`CHANGES`."""
 
     def reading(name: str) -> Callable[[Game], Game]:
         return lambda game: game.but(**CHANGES[name])
 
-    return {name: reading(name) for name in names or SINGLE}
+    return {name: reading(name) for name in names}
 
 
 def sweep(
     context: Context,
     settings: Mapping[str, Mapping[str, Any]],
-    slots: Sequence[int],
-    names: Sequence[str] = (),
+    slots: Sequence[int] = (60, 60, 2000),
     instances: tuple[int, int, int] = (3, 6, 10),
+    names: Sequence[str] = PLANS,
     who: Sequence[str] = (ESDP, *OTHERS),
 ) -> Study:
     """Return who earns what in each setting under each reading; three values are for the three modes.
 
     The quick mode has the first two readings alone.
     """
-    names = tuple(names or SINGLE)[: 2 if context.mode == "quick" else None]
     base = Game(Setup(slots=context.pick(*slots)))
     games = {head: base.but(**more) for head, more in settings.items()}
-    sampled = seeds(context, *instances)
-    return Study.run(context, LAB, [Who(w) for w in who], games, sampled, readings(*names))
+    sampled, scenarios = seeds(context, *instances), readings(*names[: 2 if context.quick else None])
+    return Study.run(context, LAB, [Who(w) for w in who], games, sampled, scenarios)
