@@ -23,9 +23,6 @@ from ..statistics import mean_band
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MOST_PORTS = 16
-"""The most ports of which all arrival patterns are listed."""
-
 TIE = 1e-9
 """Values that differ by less are the same: gaps this small are rounding."""
 
@@ -172,14 +169,8 @@ def bounds(instance: SelectionInstance) -> dict[str, float]:
 
 
 def all_patterns(setting: Setting) -> np.ndarray:
-    """Return all arrival patterns, shape (2^L, L).
-
-    Raises
-    ------
-    InputError
-        If there are more than 16 ports.
-    """
-    if setting.ports > MOST_PORTS:
+    """Return all arrival patterns, shape (2^L, L); an ``InputError`` if there are more than 16 ports."""
+    if setting.ports > 16:
         raise InputError(f"ports: the 2^{setting.ports} arrival patterns are too many to list")
     return np.array(list(product((0, 1), repeat=setting.ports)), dtype=np.int64)
 
@@ -210,12 +201,8 @@ def smallest_gap(instance: SelectionInstance) -> float:
 
     Under every pattern, the best set without each channel of the optimum in turn. Every set but the optimum
     lacks one of its channels or adds some, so this is the smallest gap of all where means are positive and
-    optima unique, and at least the smallest in any case. Infinite if there is no gap.
-
-    Raises
-    ------
-    InputError
-        As for :func:`blind_slope`.
+    optima unique, and at least the smallest in any case. Infinite if there is no gap. Raises as
+    :func:`blind_slope` does.
     """
     s = instance.setting
     patterns = all_patterns(s)

@@ -65,14 +65,14 @@ class Case(NamedTuple):
     def instance(self, note: str) -> SelectionInstance:
         """Return an instance of one slot with these demands and capacities; its origin tells the rest."""
         count = len(self.upsilon)
-        sizes = f"Upsilon = {text(self.upsilon)}, Sigma^2 = {text(self.sigma2)}, S = 0..{self.s_max}"
+        upsilon, sigma2 = tuple(self.upsilon.tolist()), tuple(self.sigma2.tolist())
         return SelectionInstance(
             edges=[(0, e) for e in range(count)],
             demand=self.demand,
             capacity=self.capacity,
             mean=np.full(count, 0.5),
             arrivals=[[1]],
-            origin=Origin(f"{sizes}: {note}"),
+            origin=Origin(f"Upsilon = {upsilon}, Sigma^2 = {sigma2}, S = 0..{self.s_max}: {note}"),
         )
 
     def sums(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -84,11 +84,6 @@ class Case(NamedTuple):
 def case(upsilon: Any, sigma2: Any, demand: Any, capacity: Any, s_max: int = 0) -> Case:
     """Return a case from lists."""
     return Case(np.asarray(upsilon), np.asarray(sigma2), np.asarray(demand), np.asarray(capacity), s_max)
-
-
-def text(values: np.ndarray) -> str:
-    """Return numbers as a text such as (1, 0)."""
-    return "(" + ", ".join(f"{v:g}" for v in values.astype(float)) + ")"
 
 
 NOT_HANDED_ON = case([1, 1], [5, 10], [[1], [1]], [1])
@@ -193,11 +188,10 @@ def _algorithm_2_sets(context: Context) -> Finding:
             **{f"all {k} right (%)": float(v) for k, v in zip(names, share, strict=True)},
             "V(0) of the counterexample": float(values[0]),
         },
-        counterexample=NOT_HANDED_ON.instance(f"for s = 0 Algorithm 2 returns x = {text(x[0])}"),
+        counterexample=NOT_HANDED_ON.instance(f"for s = 0 Algorithm 2 returns x = {tuple(map(int, x[0]))}"),
         assumes="Upsilon and Sigma^2 of the example are those of (16) and (17) in slot 4 with the default "
         "sequences, after one channel was used twice and the other once.",
-        remark="Lines 10 to 17 lack the case in which a channel is not taken, so x stays 0 there; "
-        "selection/recursion has (23) as a line of its own.",
+        remark="Lines 10 to 17 lack (23), in which a channel is not taken, so x stays 0 there.",
     )
 
 
@@ -206,8 +200,7 @@ def _algorithm_2_sets(context: Context) -> Finding:
     "Sec. 3.2, (23)-(27)",
     HOLDS,
     says="P5 has the substructure of (23), (24) and (27), so a recursion over s, c and i solves every P4.",
-    how="The recursion with x handed on as in (23), against enumeration, for every s and every first "
-    "channel i.",
+    how="The recursion with x handed on as in (23), against enumeration, for every s and first channel i.",
 )
 def _recursion(context: Context) -> Finding:
     wrong = cells_seen = 0
@@ -220,15 +213,8 @@ def _recursion(context: Context) -> Finding:
         wrong == 0,
         "The recursion of the text solves P4 and P5 exactly, if every set is handed on as (23) says.",
         {"problems P5(s, c, i)": cells_seen, "cases in which one is wrong": wrong},
-        remark="(27) holds where channel i + 1 is taken, and so fits; otherwise its max(c - A, 0) would hide "
-        "that it does not.",
+        remark="(27) holds where channel i + 1 fits; otherwise its max(c - A, 0) hides that it does not.",
     )
-
-
-def unreached(slots: int) -> SelectionInstance:
-    """Return one channel worth 1/4 and always a job: soon s = xi, which nothing reaches, scores most."""
-    note = "with x(s) = 0 for s that no set reaches, the only channel is no more chosen"
-    return one_device([(0, 0)], [0.25], slots, note)
 
 
 def literal_run(here: SelectionInstance, form: str) -> int:
@@ -255,17 +241,17 @@ def literal_run(here: SelectionInstance, form: str) -> int:
     "(21), Algorithm 2, line 1",
     REFUTED,
     says="The best s is the one with the largest s + sqrt(Sigma^2.x(s)), over all s in S(t).",
-    how="P4(s) solved exactly, x(s) = 0 where no set reaches s as in line 1, and one channel played.",
+    how="P4(s) solved exactly, x(s) = 0 where no set reaches s as in line 1: one channel worth 1/4 played.",
 )
 def _unattainable_s(_context: Context) -> Finding:
-    small = unreached(60)
+    note = "with x(s) = 0 for s that no set reaches, the only channel is no more chosen"
+    small = one_device([(0, 0)], [0.25], 60, note)
     used = {form: literal_run(small, form) for form in ("printed", "dropped")}
     return finding(
         holds_if(used["printed"] == used["dropped"]),
         "An s that no set reaches can win, and then nothing is switched on, for ever.",
         {f"slots of 60 in which the only channel is used, {k}": v for k, v in used.items()},
         counterexample=small,
-        assumes="Default sequences.",
         remark="Dropping every s that no set reaches mends it.",
     )
 
@@ -293,7 +279,6 @@ def _truncated_s(context: Context) -> Finding:
         "With alpha = 0.5 ESDP cannot tell good sets apart on six channels of which five fit.",
         {f"regret on six channels, alpha = {a:g}": r for a, r in regret.items()},
         counterexample=six_channels(200),
-        assumes="Every port always has a job, so that nothing else than alpha is to blame.",
     )
 
 
@@ -330,12 +315,6 @@ def literal_table(given: Case) -> tuple[dict[_Cell, float], dict[_Cell, np.ndarr
     return V, X
 
 
-def never_a_job(slots: int) -> SelectionInstance:
-    """Return two ports at one device, of which the first never has a job: its channel stays untried."""
-    note = "with sigma = +infinity the port that never has a job is planned for in every slot"
-    return one_device([(0, 0), (1, 0)], [0.5, 0.5], np.tile([0, 1], (slots, 1)), note)
-
-
 def earned_slots(here: SelectionInstance, last: bool) -> int:
     """Play (21) over all ports with true infinities, and return the slots in which something is earned.
 
@@ -357,13 +336,13 @@ def earned_slots(here: SelectionInstance, last: bool) -> int:
     "(10), (17), Algorithm 1, Algorithm 2, line 9",
     REFUTED,
     says="Sigma = +infinity for channels never tried makes the algorithm explore.",
-    how="A port that never has a job beside one that always has, with exact infinities; the first table of "
-    "Algorithm 2 in floating point for two channels of which one fits.",
+    how="A port that never has a job beside one that always has; Algorithm 2 in floating point, slot 1.",
     choices=("ties",),
 )
 def _infinite_sigma(context: Context) -> Finding:
-    small = never_a_job(context.pick(20, 50, 500))
-    slots = small.setting.slots
+    slots = context.pick(20, 50, 500)
+    note = "with sigma = +infinity the port that never has a job is planned for in every slot"
+    small = one_device([(0, 0), (1, 0)], [0.5, 0.5], np.tile([0, 1], (slots, 1)), note)
     earned = {tie: earned_slots(small, tie == "last") for tie in ("first", "last")}
     s_max = int(scaling(statistics.delta("loglog", 1.0), 1.0))
     V, _ = literal_table(case([0, 0], [math.inf, math.inf], [[1], [1]], [1], s_max))
@@ -380,8 +359,7 @@ def _infinite_sigma(context: Context) -> Finding:
         counterexample=small,
         assumes="A port may have rho = 0, or no job for as long as one likes: 'no assumptions on the job "
         "arrival patterns' (Sec. 1).",
-        remark="In floating point -infinity + infinity is not a number either. Untried channels need a rule "
-        "of their own.",
+        remark="Untried channels need a rule of their own.",
     )
 
 
@@ -413,8 +391,6 @@ def _complexity(context: Context) -> Finding:
         "the capacities.",
         {"cases": len(lines), "within the bound": bounded, "one more bit multiplies cells by 2^K": doubling},
         proof="" if bounded else "The counts.",
-        remark="Holds with 'pseudo-polynomial' for 'polynomial'. A cell of the print also copies an x of |E| "
-        "entries and tests K rows.",
     )
 
 
@@ -443,8 +419,7 @@ def _rounding(context: Context) -> Finding:
     "chain-32",
     "Proof of Theorem 1, (31), (32)",
     HOLDS,
-    says="The largest index over Omega(t) is at most that of the rounded statistics over xi, which is at "
-    "most the maximum of the problems P4(s).",
+    says="The largest index over Omega(t) is at most the rounded one over xi, and that the best of P4(s).",
     how="Both inequalities by enumeration on statistics as they occur, with random arrivals and the exact m.",
 )
 def _chain_32(context: Context) -> Finding:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from ....models.selection.instance import SelectionInstance
 from ....online.play import play
 from ....online.selection import statistics
 from ....online.selection.esdp import scaling
-from ...claim import Context, Figure, Finding, Register, Table, Verdict, finding, table
+from ...claim import Context, Finding, Register, Verdict, finding, table
 from ...experiments import lead, track
 from ...study import ORACLE, Fact, Printed, Said, Statement, Study, conclude, judge, settled
 from ..experiments import ESDP as AWARE
@@ -60,13 +59,6 @@ def until(study: Study) -> list[int]:
     return [int(head.removeprefix("t = ")) for head in study.heads]
 
 
-def shown(
-    context: Context, study: Study, headline: str, said: Sequence[Said], *more: Table | Figure, **rest: Any
-) -> Finding:
-    """Return the finding of a study; the quick mode has too few runs to count on a decision."""
-    return study.finding(headline, said, *more, small=context.quick, **rest)
-
-
 def grows(study: Study, says: str, of: Callable[[Found], np.ndarray], first: int = 0) -> Statement:
     """Say that something is larger at the last place than at another one."""
     return Statement(says, study.samples(lambda f: of(f)[:, -1] - of(f)[:, first]), digits=2)
@@ -89,8 +81,7 @@ def outgrows(study: Study) -> list[Statement]:
     "Abstract, Sec. 1, Sec. 4.1",
     UNDETERMINED,
     says="In the default settings ESDP outperforms the baselines by up to 73, 36 and 28 %.",
-    how="Leads on paired instances under every reading; the three numbers, sorted, against the sorted leads "
-    "of one run.",
+    how="Leads on paired instances; the three numbers, sorted, against the sorted leads of one run.",
     choices=OPEN,
 )
 def _improvements(context: Context) -> Finding:
@@ -105,14 +96,13 @@ def _improvements(context: Context) -> Finding:
         )
         for i, (nth, number) in enumerate((("largest", 73), ("second", 36), ("least", 28)))
     ]
-    return shown(
-        context,
-        study,
+    return study.finding(
         "Whether ESDP is ahead of the baselines depends on the capacities, the arrivals and the costs, "
         "which the text leaves open.",
         [*study.leads(ESDP, OTHERS), *numbers],
         assumes="Table 3 has capacities of 1 to 2 in an undefined unit; which baseline each number belongs "
         "to, and what 'up to' ranges over, is not said.",
+        small=context.quick,
     )
 
 
@@ -120,8 +110,7 @@ def _improvements(context: Context) -> Finding:
     "figure-2",
     "Fig. 2, Sec. 4.1",
     UNDETERMINED,
-    says="ESDP leads the baselines in the end; HSWF is ahead of it at first, and then a gap opens that "
-    "widens.",
+    says="ESDP leads the baselines in the end; HSWF is ahead of it at first, then a gap opens and widens.",
     how="AOU over time on paired instances; the beginning is whichever of three times suits the text best.",
     choices=(*PLANNED, "what 'in the beginning' is"),
 )
@@ -141,12 +130,11 @@ def _figure_2(context: Context) -> Finding:
             study, f"the gap widens after slot {times[2]}", lambda f: f[ESDP] * times - f["HSWF"] * times, 2
         ),
     ]
-    return shown(
-        context,
-        study,
+    return study.finding(
         "Who leads at the end, and whether HSWF is ahead at first, depends on how many jobs arrive.",
         said,
         study.figure("figure-2", "Average AOU until slot t.", "slots", times, log="x"),
+        small=context.quick,
     )
 
 
@@ -165,11 +153,10 @@ def _figure_3(context: Context) -> Finding:
         says = f"the ratio to {other} grows from {study.heads[1]} to {study.heads[-1]}"
         return grows(study, says, lambda f: f[ESDP] / f[other].mean(axis=0), 1)
 
-    return shown(
-        context,
-        study,
+    return study.finding(
         "The longer it runs, the more ESDP earns relative to each baseline.",
         [ratio(other) for other in OTHERS],
+        small=context.quick,
     )
 
 
@@ -184,8 +171,7 @@ def turns(path: np.ndarray) -> float:
     "figure-4",
     "Fig. 4, Sec. 4.1",
     HOLDS,
-    says="The average AOU of ESDP oscillates at first, rises by more than that of the baselines, and "
-    "flattens.",
+    says="The average AOU of ESDP oscillates at first, rises by more than that of the others, and flattens.",
     how="Averages until a 20th, half and all of the slots; how often the average of 20 slots turns.",
     choices=PLANNED,
 )
@@ -202,13 +188,11 @@ def _figure_4(context: Context) -> Finding:
         Statement("it rises less in the second half than before", flattens, digits=2),
         Statement("it turns more than once in the first 20 slots", turned, "times more"),
     ]
-    return shown(
-        context,
-        study,
+    return study.finding(
         "ESDP's average AOU oscillates, rises by more than that of the baselines, and flattens.",
         said,
-        remark="The text blames the oscillation on a 'well designed initial solution' that it does not "
-        "describe. That ESDP converges to the oracle is a claim of its own.",
+        remark="That ESDP converges to the oracle is a claim of its own.",
+        small=context.quick,
     )
 
 
@@ -240,7 +224,6 @@ def _figure_4_oracle(context: Context) -> Finding:
         proof="Two ports of equal worth 1/2 share one device. Whichever Algorithm 1 picks has no job with "
         "probability 1 - rho while the other has one with probability rho. So it misses rho (1 - rho) / 2 "
         "per slot in expectation, at every t.",
-        remark="Over the ports with jobs, the feasible set of P3, the gap of this instance closes.",
     )
 
 
@@ -274,9 +257,9 @@ def _figure_5(context: Context) -> Finding:
     )
 
 
-def programmes(delta: str, slot: float, channels: int, alpha: float = 0.5) -> float:
-    r"""Return \|S(t)|, the number of programmes P4(s) in a slot by (18) and (19), with alpha \|E| for m."""
-    m = alpha * channels
+def programmes(delta: str, slot: float, channels: int) -> float:
+    r"""Return \|S(t)|, the number of programmes P4(s) in a slot by (18) and (19), with \|E| / 2 for m."""
+    m = 0.5 * channels
     return float(np.floor(scaling(statistics.delta(delta, slot), m) * m) + 1)
 
 
@@ -297,15 +280,14 @@ def _figure_7(context: Context) -> Finding:
     work = 100.0 * np.ptp(many, axis=1) / many.mean(axis=1)
     effect = study.samples(lambda f: 100.0 * np.ptp(f[ESDP], axis=1) / f[ESDP].mean(axis=1))
     more = {name: work - change for name, change in effect.items()}
-    return shown(
-        context,
-        study,
+    return study.finding(
         "The choice of delta changes the number of programmes far more than the AOU.",
         [Statement("delta changes the number of programmes by more per cent than the AOU", more, "points")],
         numbers={
             "change of |S(T)| (%)": round(float(work.mean()), 1),
             **{f"change of AOU, {n} (%)": round(float(v.mean()), 2) for n, v in effect.items()},
         },
+        small=context.quick,
     )
 
 
@@ -328,8 +310,7 @@ def greed(game: Game, seed: int, slots: Sequence[int]) -> float:
     "Fig. 8, Sec. 4.2",
     HOLDS,
     says="Of three g(t) the smallest, ln(t+1), is best; a smaller g means more exploitation.",
-    how="AOU with each g; what decisions over the ports with jobs are worth by the averages known, over the "
-    "best by them.",
+    how="AOU with each g; what decisions for ports with jobs are worth by the averages known, of the best.",
     choices=(*PLANNED, "how much is overwhelming"),
 )
 def _figure_8(context: Context) -> Finding:
@@ -348,12 +329,11 @@ def _figure_8(context: Context) -> Finding:
         Statement(f"{study.heads[2]} earns more than the others", ahead, "%", places=study.heads[:2]),
         Statement(says, exploits, "points", places=study.heads[:2]),
     ]
-    return shown(
-        context,
-        study,
+    return study.finding(
         "The smallest g earns most and exploits most.",
         said,
         remark="How much is 'overwhelming' the text does not say; the leads are in the table.",
+        small=context.quick,
     )
 
 
@@ -365,8 +345,7 @@ def _figure_8(context: Context) -> Finding:
     "Fig. 6, Sec. 4.2",
     UNDETERMINED,
     says="AOU grows with the solution space for all algorithms, most for ESDP.",
-    how="Sweeps over the capacities and over the demands, in place of an x axis that is not defined; growth "
-    "in AOU and relative to the smallest space.",
+    how="Sweeps over capacities and demands; growth in AOU and relative to the smallest space.",
     choices=(OPEN[1], "the x axis: capacities or demands", "absolute or relative growth"),
 )
 def _figure_6(context: Context) -> Finding:
@@ -379,12 +358,11 @@ def _figure_6(context: Context) -> Finding:
             found[f"{name}, {axis}, absolute"] = f
             found[f"{name}, {axis}, relative"] = {k: v / v[:, :1].mean() for k, v in f.items()}
     study = replace(by_c, found=found, heads=("smallest", "middle", "largest"))
-    return shown(
-        context,
-        study,
+    return study.finding(
         "AOU grows with capacities and smaller demands; whose grows most depends on how many jobs arrive.",
         [*(study.rises(who) for who in (ESDP, *OTHERS)), *outgrows(study)],
         remark="The x axis is the norm of A^-1 x, which is not defined: A is not square.",
+        small=context.quick,
     )
 
 
@@ -411,8 +389,7 @@ def _figure_9(context: Context) -> Finding:
         scenarios=found,
         note=NOTE,
         small=context.quick,
-        remark="The reason given, that elements of x fall into the interior of X, cannot be: they are 0 "
-        "or 1.",
+        remark="The reason given, elements of x in the interior of X, cannot be: they are 0 or 1.",
     )
 
 
@@ -439,8 +416,10 @@ def _figure_10(context: Context) -> Finding:
         grows(study, "more AOU is missing", missing),
         grows(study, "more per cent are missing", share),
     ]
-    return shown(
-        context, study, "The more channels, the more ESDP misses of the optimum in the same time.", said
+    return study.finding(
+        "The more channels, the more ESDP misses of the optimum in the same time.",
+        said,
+        small=context.quick,
     )
 
 
@@ -455,12 +434,11 @@ def _figure_10(context: Context) -> Finding:
 def _figure_11(context: Context) -> Finding:
     levels = {"8 ports": {}, "16 ports": {"ports": 16}, "80 servers": {"servers": 80}}
     study = sweep(context, levels, names=PLANS[:2])
-    return shown(
-        context,
-        study,
+    return study.finding(
         "Whether ESDP leads at every number of ports depends on how many jobs arrive.",
         [study.rises(ESDP, 0, 1), study.rises(ESDP, 0, 2), *study.leads(ESDP, OTHERS, [0, 1])],
         assumes="'Similar' is taken to mean that more ports raise AOU as more servers do.",
+        small=context.quick,
     )
 
 
@@ -475,12 +453,11 @@ def _figure_11(context: Context) -> Finding:
 def _figure_12(context: Context) -> Finding:
     levels = {f"{n} servers": {"servers": n} for n in (20, 60, 80)}
     study = sweep(context, levels, names=PLANS[:3])
-    return shown(
-        context,
-        study,
+    return study.finding(
         "Whether ESDP leads at every number of servers depends on how many jobs arrive.",
         [*(study.rises(who) for who in (ESDP, *OTHERS)), *study.leads(ESDP, OTHERS)],
         remark="Servers bring channels, not devices: the capacities of (2) belong to the cluster.",
+        small=context.quick,
     )
 
 
@@ -496,15 +473,14 @@ def _leading_position(context: Context) -> Finding:
     study = sweep(context, {"80 servers": {"servers": 80}}, names=PLANS[:3], who=(ESDP, "HSWF"))
     both = [*study.leads(ESDP, ["HSWF"]), *study.leads("HSWF", [ESDP])]
     signs = [one.signs for one in judge(both, study.found)]
-    return shown(
-        context,
-        study,
+    return study.finding(
         "Sec. 4.3 has ESDP first at every number of servers, and HAUF ahead of it at 80.",
         both,
         verdict=UNDETERMINED if (True, True) in zip(*signs, strict=True) else REFUTED,
         proof="'Whatever the number of the node is, ESDP takes the leading position', and 'when |R| "
         "increases from 60 to 80, HAUF achieves a higher AOU than ESDP', both in Sec. 4.3, cannot both be "
         "true of the same runs. HAUF is the name that the list of baselines gives to HSWF.",
+        small=context.quick,
     )
 
 
@@ -532,17 +508,14 @@ def _figure_13(context: Context) -> Finding:
         study.rises(ESDP),
         *study.leads(ESDP, OTHERS),
     ]
-    return shown(
-        context,
-        study,
+    return study.finding(
         "On two ports of which the first is the better one, HSWF is ahead of ESDP at every horizon.",
         said,
         verdict=REFUTED if behind else settled,
         counterexample=small,
         assumes="'Whatever the parameter settings' is taken at its word.",
-        remark="That ESDP earns more per slot with a longer horizon is right in these runs; where it leads "
-        "depends on the arrivals and on what it plans for.",
         numbers={f"two ports, {who}": total for who, total in totals.items()},
+        small=context.quick,
     )
 
 

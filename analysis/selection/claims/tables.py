@@ -24,8 +24,7 @@ REFUTED = Verdict.REFUTED
     "Table 3, Sec. 4",
     Verdict.HOLDS,
     says="Table 3 and the text describe a scenario that can be drawn.",
-    how="What the generator and the policy draw or hold, with c = 2 and costs in full, against what is "
-    "printed.",
+    how="What generator and policy draw or hold, with c = 2 and costs in full, against what is printed.",
     choices=("the unit of the capacities",),
 )
 def _table_3(context: Context) -> Finding:
@@ -77,8 +76,7 @@ def _table_3(context: Context) -> Finding:
             "parameter | paper | ours | agrees",
             [(*row[:3], "yes" if row[3] else "no") for row in rows],
         ),
-        remark="The bounds of c are said to be normalised, by what is not said. The costs have claims of "
-        "their own.",
+        remark="The bounds of c are said to be normalised, by what is not said.",
     )
 
 
@@ -109,8 +107,7 @@ def _alpha(context: Context) -> Finding:
             lines,
         ),
         counterexample=six_channels(1),
-        remark="On the counterexample alpha |E| is 3 and m is 5. Too large a value only widens g and S(t); "
-        "what one that is too small does is the claim selection/truncated-s.",
+        remark="Too large a value only widens g and S(t); selection/truncated-s has one that is too small.",
     )
 
 
@@ -158,8 +155,7 @@ def decisions(policy: Policy, here: SelectionInstance, seed: int = 0) -> np.ndar
     "Sec. 4 (baselines)",
     Verdict.VACUOUS,
     says="All three baselines estimate utilities by averages of what they observed.",
-    how="Each baseline on two sample paths of one instance: one that uses what it observes decides "
-    "differently.",
+    how="Each on two sample paths of one instance: who uses what it observes decides differently.",
 )
 def _baselines(context: Context) -> Finding:
     sampled, slots = seeds(context, 4, 6, 20), context.pick(100, 200, 2000)
@@ -185,12 +181,6 @@ def _baselines(context: Context) -> Finding:
     )
 
 
-def second_thoughts() -> SelectionInstance:
-    """Return two ports at one device; HSWF serves the first, meets the second alone, and then prefers it."""
-    note = "HSWF decides differently under the same arrivals in slots 0 and 2"
-    return one_device([(0, 0), (1, 0)], [0.25, 1.0], [[1, 1], [0, 1], [1, 1]], note)
-
-
 @claim(
     "hswf-strategy",
     "Sec. 4.1",
@@ -200,7 +190,8 @@ def second_thoughts() -> SelectionInstance:
     choices=("whether it stops at, or skips, what does not fit",),
 )
 def _hswf_strategy(_context: Context) -> Finding:
-    small = second_thoughts()
+    note = "HSWF decides differently under the same arrivals in slots 0 and 2"
+    small = one_device([(0, 0), (1, 0)], [0.25, 1.0], [[1, 1], [0, 1], [1, 1]], note)
     found = {m: decisions(Hswf(misfit=m), small) for m in ("stop", "skip")}
     return finding(
         holds_if(any(np.array_equal(x[0], x[2]) for x in found.values())),
