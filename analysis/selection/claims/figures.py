@@ -54,11 +54,6 @@ def over_time(context: Context) -> Study:
     return sweep(context, {f"t = {t}": {"until": t} for t in times}, SLOTS, (3, 32, 32))
 
 
-def until(study: Study) -> list[int]:
-    """Return the numbers of slots of :func:`over_time`."""
-    return [int(head.removeprefix("t = ")) for head in study.heads]
-
-
 def grows(study: Study, says: str, of: Callable[[Found], np.ndarray], first: int = 0) -> Statement:
     """Say that something is larger at the last place than at another one."""
     return Statement(says, study.samples(lambda f: of(f)[:, -1] - of(f)[:, first]), digits=2)
@@ -116,7 +111,7 @@ def _improvements(context: Context) -> Finding:
 )
 def _figure_2(context: Context) -> Finding:
     study = over_time(context)
-    times = until(study)
+    times = [int(head.removeprefix("t = ")) for head in study.heads]
 
     def begun(f: Found) -> np.ndarray:
         ahead = lead(f["HSWF"], f[ESDP])[:, :3]
@@ -269,11 +264,11 @@ def programmes(delta: str, slot: float, channels: int) -> float:
     HOLDS,
     says="The choice among three delta(t) has little effect on AOU and a strong one on the overhead.",
     how="The largest change of AOU between two of them against that of the number of programmes |S(t)|.",
-    choices=(*PLANNED, "how little and how strong"),
+    choices=(*OPEN[:3], "how little and how strong"),
 )
 def _figure_7(context: Context) -> Finding:
     settings = {text: {"delta": name} for text, name in DELTA.items()}
-    study = sweep(context, settings, (60, 60, 8000), (3, 4, 10), who=(ESDP,))
+    study = sweep(context, settings, (60, 60, 8000), (3, 4, 10), (*PLANS, "c = 2"), (ESDP,))
     last = context.pick(60, 60, 8000)
     count = [instance(Setup(slots=last), seed).setting.channels for seed in study.seeds]
     many = np.array([[programmes(name, last, n) for name in DELTA.values()] for n in count])
@@ -332,7 +327,6 @@ def _figure_8(context: Context) -> Finding:
     return study.finding(
         "The smallest g earns most and exploits most.",
         said,
-        remark="How much is 'overwhelming' the text does not say; the leads are in the table.",
         small=context.quick,
     )
 
