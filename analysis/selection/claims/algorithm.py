@@ -465,7 +465,7 @@ def _p3_np_hard(context: Context) -> Finding:
         unit, spread = 1.0 / sizes.max(), 0.25 / sizes.max() ** 2 / len(sizes)
         knapsack = given.instance("a subset sum").setting.knapsack
         found = knapsack.best(sizes * unit, np.full(len(sizes), spread))
-        right += (found.value >= target * unit) == hit
+        right += bool(found.value >= target * unit) == hit
         yes += hit
     return found_if(
         right == count,

@@ -51,7 +51,7 @@ Found = Mapping[str, np.ndarray]
 def over_time(context: Context) -> Study:
     """Return averages until these shares of the horizon."""
     times = [round(share * context.pick(*SLOTS)) for share in (0.05, 0.1, 0.25, 0.5, 1.0)]
-    return sweep(context, {f"t = {t}": {"until": t} for t in times}, SLOTS, (3, 32, 32))
+    return sweep(context, {f"t = {t}": {"until": t} for t in times}, SLOTS, (3, 24, 24))
 
 
 def grows(study: Study, says: str, of: Callable[[Found], np.ndarray], first: int = 0) -> Statement:
@@ -370,7 +370,7 @@ def _figure_6(context: Context) -> Finding:
 )
 def _figure_9(context: Context) -> Finding:
     levels = {f"rho = {rho:g}": {"arrival_probability": rho} for rho in (0.2, 0.8, 1.0)}
-    studies = [sweep(context, levels, names=("as printed", PLANS[2], "c = 2"))]
+    studies = [sweep(context, levels, instances=(3, 10, 10), names=("as printed", PLANS[2], "c = 2"))]
     if not context.quick:
         names = ("c = 2, ports with jobs, T = 1000",)
         studies.append(sweep(context, levels, instances=(3, 20, 20), names=names, who=(ESDP,)))
