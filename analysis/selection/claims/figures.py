@@ -42,7 +42,7 @@ DELTA = {
 G = {"ln(t+1) + 4 ln(ln(t+1)+1) m": "full", "4 ln(ln(t+1)+1) m": "loglog", "ln(t+1)": "log"}
 """The three g(t) of Fig. 8, the first to the third; m is the most channels at once."""
 
-SLOTS = (100, 200, 8000)
+SLOTS = (60, 200, 8000)
 """Of the runs over time, which four claims share."""
 
 Found = Mapping[str, np.ndarray]
@@ -268,8 +268,8 @@ def programmes(delta: str, slot: float, channels: int) -> float:
 )
 def _figure_7(context: Context) -> Finding:
     settings = {text: {"delta": name} for text, name in DELTA.items()}
-    study = sweep(context, settings, (60, 60, 8000), (3, 4, 10), (*PLANS, "c = 2"), (ESDP,))
-    last = context.pick(60, 60, 8000)
+    study = sweep(context, settings, (30, 60, 8000), (3, 4, 10), (*PLANS, "c = 2"), (ESDP,))
+    last = context.pick(30, 60, 8000)
     count = [instance(Setup(slots=last), seed).setting.channels for seed in study.seeds]
     many = np.array([[programmes(name, last, n) for name in DELTA.values()] for n in count])
     work = 100.0 * np.ptp(many, axis=1) / many.mean(axis=1)
@@ -309,7 +309,7 @@ def greed(game: Game, seed: int, slots: Sequence[int]) -> float:
     choices=(*PLANNED, "how much is overwhelming"),
 )
 def _figure_8(context: Context) -> Finding:
-    slots = (100, 100, 8000)
+    slots = (60, 100, 8000)
     study = sweep(context, {text: {"g": g} for text, g in G.items()}, slots, (3, 8, 10), who=(ESDP,))
     last = context.pick(*slots)
     at = np.linspace(last // 5, min(last, 1000) - 1, 15).astype(int).tolist()

@@ -157,7 +157,7 @@ def readings(*names: str) -> Scenarios:
 def sweep(
     context: Context,
     settings: Mapping[str, Mapping[str, Any]],
-    slots: Sequence[int] = (60, 60, 2000),
+    slots: Sequence[int] = (30, 60, 2000),
     instances: tuple[int, int, int] = (3, 6, 10),
     names: Sequence[str] = PLANS,
     who: Sequence[str] = (ESDP, *OTHERS),
