@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.polynomial import Polynomial
 from scipy.linalg import expm
 from scipy.stats import multivariate_normal
 
 from clairvoyant.analysis.claim import Claim, Context, Finding
 from clairvoyant.analysis.placement import formulas as kernels
 from clairvoyant.analysis.placement.claims import network, objective
-from clairvoyant.models.base import InputError
 from clairvoyant.models.placement.instance import PlacementInstance
 
 CHECKED = [*network.CLAIMS, *objective.CLAIMS]
@@ -93,7 +92,7 @@ def test_the_printed_form_is_the_kernel_of_the_squared_distance() -> None:
 def test_the_kernel_of_the_distance_is_positive_semi_definite(seed: int, m: int, lengthscale: float) -> None:
     x = np.random.default_rng(seed).normal(size=(m, 3))
     P = kernels.adjacency(x, lengthscale)
-    assert network.is_psd(P)
+    assert kernels.smallest_eigenvalue(P) >= -network.ROUNDING
     assert np.diagonal(P) == pytest.approx(1.0 / m)
     assert np.abs(np.linalg.eigvalsh(P)).max() <= 1.0 + 1e-12
 
@@ -109,13 +108,10 @@ def test_three_points_show_that_the_printed_kernel_is_none() -> None:
     assert value < -0.1
 
 
-def test_derivatives_at_0_by_hand() -> None:
-    three_halves = network.one_sided([Fraction(1), Fraction(1)], 3)
-    assert three_halves == [1, 0, -1, 2]
-    assert network.times_differentiable(three_halves) == 2
-    five_halves = network.one_sided([Fraction(1), Fraction(1), Fraction(1, 3)], 5)
-    assert five_halves == [1, 0, Fraction(-1, 3), 0, 1, Fraction(-8, 3)]
-    assert network.times_differentiable(five_halves) == 4
+@pytest.mark.parametrize(("polynomial", "times"), [([1.0], 0), ([1.0, 1.0], 2), ([3.0, 3.0, 1.0], 4)])
+def test_derivatives_at_0_by_hand(polynomial: list[float], times: int) -> None:
+    """From the right: the first of exp(-s) is -1, the third of (1 + s) exp(-s) 2, the fifth of the last -8."""
+    assert network.times_differentiable(Polynomial(polynomial)) == times
 
 
 # (12)
@@ -140,7 +136,6 @@ def test_eigenvalues_and_features_give_the_literal_kernel(
     near = pytest.approx(literal, rel=1e-10, abs=1e-10)
     assert kernels.walk_kernel_literal(P1, P2, beta) == near
     assert kernels.walk_kernel(P1, P2, beta) == near
-    assert float(kernels.graph_features(P1, beta, 60) @ kernels.graph_features(P2, beta, 60)) == near
     psi, other = kernels.node_features(P1, beta, 60), kernels.node_features(P2, beta, 60)
     assert float((psi @ other.T).sum()) == near
 
@@ -148,10 +143,10 @@ def test_eigenvalues_and_features_give_the_literal_kernel(
 @settings(max_examples=30, deadline=None)
 @given(st.lists(symmetric(), min_size=1, max_size=5), st.floats(0.0, 4.0))
 def test_the_walk_kernel_of_any_symmetric_graphs_is_one(graphs: list[np.ndarray], beta: float) -> None:
-    K = kernels.walk_gram(graphs, graphs, beta)
+    K = kernels.walk_gram(graphs, beta)
     assert pytest.approx(K.T) == K
-    assert network.is_psd((K + K.T) / 2)
-    literal = kernels.gram(graphs, graphs, lambda a, b: kernels.walk_kernel_literal(a, b, beta))
+    assert kernels.smallest_eigenvalue((K + K.T) / 2) >= -network.ROUNDING
+    literal = kernels.gram(graphs, lambda a, b: kernels.walk_kernel_literal(a, b, beta))
     assert pytest.approx(literal, rel=1e-10, abs=1e-10) == K
 
 
@@ -175,9 +170,7 @@ def test_the_series_diverges_from_one_over_the_radius_on() -> None:
     assert kernels.geometric_walk_kernel(ones, ones, 0.2500001) == np.inf
     assert kernels.geometric_walk_kernel(ones, ones, 1.0) == np.inf
     assert kernels.geometric_partial_sums(ones, ones, 1.0, 4).tolist() == [4, 20, 84, 340]
-    assert kernels.geometric_partial_sums(ones, ones, 1e6, 1000)[-1] == np.inf
     nothing = np.zeros((3, 3))
-    assert kernels.geometric_partial_sums(nothing, ones, 1e6, 1000)[-1] == 6.0
     assert kernels.geometric_walk_kernel(nothing, ones, 1e6) == pytest.approx(6.0)
 
 
@@ -192,29 +185,6 @@ def test_a_function_of_the_product_that_is_no_kernel_by_hand() -> None:
     (_, a, b), (_, _, c) = check("proposition-1-proof").tables[0].rows
     assert [a, b, c] == pytest.approx([4 * np.exp(-1), 4 * np.exp(-0.5), 4 * np.exp(-0.25)])
     assert a * c < b * b
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: kernels.matern([1.0, -2.0]), r"distance\[1\]: -2 is not a finite number of at least 0"),
-        (lambda: kernels.matern(1.0, 0.0), "lengthscale: 0.0 is not above 0"),
-        (lambda: kernels.printed_matern([0.0], [1.0], -1.0), "rho: -1.0 is not at least 0"),
-        (lambda: kernels.walk_kernel(np.ones((2, 3)), np.eye(2), 1.0), "P1: shape 2x3 is not square"),
-        (
-            lambda: kernels.walk_kernel(np.eye(2), [[0, 1], [2, 0]], 1.0),
-            r"P2\[0\]\[1\]: 1 is not the 2",
-        ),
-        (lambda: kernels.walk_kernel(np.eye(2), np.eye(2), -1.0), "beta: -1.0 is not at least 0"),
-        (lambda: kernels.geometric_walk_kernel(-np.eye(2), np.eye(2), 0.1), r"P1\[0\]\[0\]: -1 is not"),
-        (lambda: kernels.posterior(np.eye(1), np.eye(1), np.eye(1), np.ones(1), -1.0), "noise: -1.0 is not"),
-        (lambda: kernels.position_encoding([0], 5), "size: 5 is not even"),
-    ],
-)
-def test_bad_input_is_named(call: object, message: str) -> None:
-    assert callable(call)
-    with pytest.raises(InputError, match=message):
-        call()
 
 
 # (1), (2), (13)
@@ -247,23 +217,21 @@ def test_without_a_history_the_posterior_is_the_prior() -> None:
 
 def test_renumbering_machines_renumbers_what_the_process_over_machines_says() -> None:
     rng = np.random.default_rng(5)
-    history = network.busy_and_empty(rng, 4, 5)
+    history, swapped = network.busy_and_empty(rng, 4, 5)
     y, order = rng.normal(size=(4, 5)), rng.permutation(5)
-    renamed = network.History.of(history.states[:, order])
     mean, covariance = network.node_posterior(history, y, 0.2)
-    again, spread = network.node_posterior(renamed, y[:, order], 0.2)
+    again, spread = network.node_posterior(history[:, order], y[:, order], 0.2)
     assert again == pytest.approx(mean[order])
     assert spread == pytest.approx(covariance[np.ix_(order, order)])
     assert abs(mean[0] - mean[1]) > 1e-3
-    swapped = network.node_posterior(history.swapped(0, 1), y, 0.2)[0]
-    assert np.abs(swapped - mean).max() > 1e-3
+    assert np.abs(network.node_posterior(swapped, y, 0.2)[0] - mean).max() > 1e-3
 
 
 def test_rows_of_the_window_by_hand() -> None:
     seen = [[0, 1, 2], [1, 2, 3], [1, 4]]
-    assert network.rows_back(seen, 1) == network.Rows(rows=5, same=1, known=3)
-    assert network.rows_back(seen, 2) == network.Rows(rows=2, same=0, known=1)
-    assert network.rows_back(seen, 3) == network.Rows(rows=0, same=0, known=0)
+    assert network.rows_back(seen, 1).tolist() == [5, 1, 3]
+    assert network.rows_back(seen, 2).tolist() == [2, 0, 1]
+    assert network.rows_back(seen, 3).tolist() == [0, 0, 0]
 
 
 def test_the_process_of_two_epochs_by_hand() -> None:
@@ -322,12 +290,6 @@ def test_the_printed_objective_is_ppos_for_good_actions_alone(ratio: float, adva
     assert ppo == pytest.approx((min(ratio, 1.2) if advantage >= 0 else max(ratio, 0.8)) * advantage)
 
 
-@settings(max_examples=20, deadline=None)
-@given(st.floats(-1.0, 1.0), st.floats(0.1, 0.9), st.floats(-1.0, 1.0), st.floats(0.3, 0.9))
-def test_the_expected_ratio_is_1_for_every_policy(mean: float, v: float, old: float, old_v: float) -> None:
-    assert objective.mean_ratio(mean, v, old, old_v) == pytest.approx(1.0, abs=1e-6)
-
-
 def test_exact_values_by_iterating() -> None:
     chain = objective.stay_or_move(objective.softmax(np.array([[0.3, -0.2], [1.0, 0.5]])))
     V, Q = chain.values()
@@ -340,7 +302,7 @@ def test_exact_values_by_iterating() -> None:
 
 def test_advantages_by_playing() -> None:
     rng = np.random.default_rng(0)
-    chain = objective.stay_or_move()
+    chain = objective.stay_or_move(np.full((2, 2), 0.5))
     V, Q = chain.values()
     runs, steps, decay = 20_000, 12, 0.5
     weights = (objective.DISCOUNT * decay) ** np.arange(steps)
@@ -361,14 +323,14 @@ def test_advantages_by_playing() -> None:
 
 
 def test_ratios_are_1_at_the_first_and_every_odd_update() -> None:
-    found = objective.single_updates(np.random.default_rng(0), 101, 1e-4)
-    assert found.equal == 1 + 50
-    assert found.cut == 0
-    assert 0.0 < found.furthest < objective.BOUND
+    away = np.abs(objective.single_updates(np.random.default_rng(0), 101, 1e-4) - 1.0)
+    assert (away == 0.0).sum() == 1 + 50
+    assert 0.0 < away.max() < objective.BOUND
 
 
 def test_a_far_too_large_learning_rate_is_clipped() -> None:
-    assert objective.single_updates(np.random.default_rng(0), 60, 0.05).cut > 0
+    away = np.abs(objective.single_updates(np.random.default_rng(0), 60, 0.05) - 1.0)
+    assert away.max() > objective.BOUND
 
 
 # (4), (5), positions, sizes
@@ -390,11 +352,10 @@ def test_position_encodings_by_hand() -> None:
 
 
 def test_the_critics_inputs_by_hand() -> None:
-    found = check("scalable").numbers
-    by_hand = [24 * 5 + 5 * m + 24 + 24 * m for m in (8, 16, 32)]
-    assert [found[f"{name}: inputs of the critic"] for name in network.CLUSTERS] == by_hand
+    (found,) = check("scalable").tables
+    assert [row[-1] for row in found.rows] == [24 * 5 + 5 * m + 24 + 24 * m for m in (8, 16, 32)]
 
 
 def test_a_kronecker_product_has_another_shape() -> None:
     assert np.kron(np.ones((2, 3)), np.ones((4, 3))).shape == (8, 9)
-    assert number("kronecker-shape", "Small: numbers of the Kronecker product") == 24 * 8 * 64**2
+    assert check("kronecker-shape").tables[0].rows[0][2] == f"{24 * 8} x {64**2}"

@@ -22,7 +22,6 @@ from clairvoyant.models.placement.reward import printed_rewards
 from clairvoyant.models.placement.schedule import Schedule
 from clairvoyant.online.base import Policy
 from clairvoyant.online.placement import FifoConsolidate, FifoFirstFit, FifoLoadBalance
-from clairvoyant.online.play import play
 from clairvoyant.oracles.base import Budget
 from clairvoyant.oracles.placement.exact import by_branch_and_bound, by_enumeration
 from clairvoyant.testing.placement import instances
@@ -192,7 +191,8 @@ def test_a_front_does_not_count_rounding() -> None:
 def test_exact_optima_lie_on_the_front(weight: float) -> None:
     crowd = theory.solve_all(theory.crowded())
     costs = (1000 * crowd.points[:, 0] + round(1000 * weight) * crowd.points[:, 1]) / 1e6
-    front = (1000 * crowd.front[:, 0] + round(1000 * weight) * crowd.front[:, 1]) / 1e6
+    least = theory.pareto_front(crowd.points)
+    front = (1000 * least[:, 0] + round(1000 * weight) * least[:, 1]) / 1e6
     instance = PlacementInstance.from_dict(crowd.instance.to_dict() | {"gpu_weight": weight})
     found = by_branch_and_bound(instance, Budget(0.0, None))
     assert found.schedule is not None
@@ -234,23 +234,23 @@ def test_lists_of_jobs_for_one_gpu_agree_with_sums_by_hand() -> None:
 
 def test_two_jobs_on_two_machines_have_a_schedule_that_is_best_in_both() -> None:
     solved = theory.solve_all(theory.side_by_side())
-    assert solved.front.tolist() == [[120_000, 120_000]]
+    assert theory.pareto_front(solved.points).tolist() == [[120_000, 120_000]]
     assert len(np.unique(solved.points, axis=0)) > 1
 
 
 def test_eager_is_dominated_where_four_jobs_contend() -> None:
     crowd = theory.solve_all(theory.crowded())
-    assert len(crowd.front) == 8
+    front = theory.pareto_front(crowd.points)
+    assert len(front) == 8
     same = crowd.points[np.abs(crowd.points[:, 0] - crowd.first[0]) <= theory.ROUNDING]
     assert same[:, 1].min() < crowd.first[1] - 60 * TICKS
-    assert crowd.lazy.tolist() == crowd.front[-1].tolist()
+    assert crowd.lazy.tolist() == front[-1].tolist()
 
 
 def test_without_slowdown_nothing_changes_the_fee() -> None:
     found = check("eager-fee")
     assert found.numbers["no slowdown: largest difference (%)"] == 0.0
-    rows = [row for row in check("high-value-first").tables[1].rows if row[0] == "kappa 0, eta 0"]
-    assert {row[3] for row in rows} <= {"+0.00 ± 0.00", "-0.00 ± 0.00"}
+    assert check("high-value-first").numbers["no slowdown: largest difference of fees (%)"] == 0.0
 
 
 def test_the_window_of_by_keys_is_that_of_the_instance() -> None:
@@ -296,18 +296,9 @@ def test_the_order_of_two_jobs_depends_on_the_unit_by_hand() -> None:
         assert found == pytest.approx([short / 2, long / 2])
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-def test_rewards_of_a_run_are_those_of_its_schedule(seed: int) -> None:
-    instance = generate("default", seed, jobs=40, rho=2.0)
-    decisions = play(FifoLoadBalance(), instance, keep_decisions=True).decisions or ()
-    schedule = instance.schedule_of(decisions)
-    for unit, total in theory.rewards_of(instance, decisions).items():
-        assert printed_rewards(instance, schedule, unit=unit).sum() == pytest.approx(total)
-
-
 def test_inversions_are_counted() -> None:
     reward = np.array([1.0, 2.0, 0.5])
-    scores = theory.Scores(np.array([1.0, 2.0, 3.0]), np.array([5.0, 5.0, 1.0]), {60.0: reward}, reward)
+    scores = theory.Scores(np.array([1.0, 2.0, 3.0]), np.array([5.0, 5.0, 1.0]), {"minutes": reward}, reward)
     assert theory.inversions(scores) == (1, 1)
 
 
@@ -316,7 +307,7 @@ def test_inversions_are_counted() -> None:
 
 def test_broken_definitions_are_seen() -> None:
     instance, opening = model.figure_6c()
-    good = theory.schedule_by(model.Opening(FifoFirstFit(), opening), instance)
+    good = model.schedule_after(opening, FifoFirstFit(), instance)
     assert not any(model.definitions_broken(instance, good).values())
     start = good.start.copy()
     start[3] += 1
@@ -363,7 +354,7 @@ def test_figure_6c_begins_as_told() -> None:
         (FifoLoadBalance(), [0, 1, 2, 4], 59.0),
         (FifoConsolidate(), [0, 1, 3, 7], 0.0),
     ):
-        schedule = theory.schedule_by(model.Opening(policy, opening), instance)
+        schedule = model.schedule_after(opening, policy, instance)
         assert not instance.violations(schedule)
         assert schedule.of_job(0).tolist() == [[7, 1]]
         assert schedule.of_job(1).tolist() == [[3, 1]]

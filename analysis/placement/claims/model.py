@@ -3,53 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from itertools import combinations, combinations_with_replacement
-from typing import Any, ClassVar
+from itertools import combinations, combinations_with_replacement, islice
+from typing import Any
 
 import numpy as np
 
 from ....models.base import Origin
-from ....models.placement import kernels
 from ....models.placement.generate import generate
-from ....models.placement.instance import WINDOW, PlacementInstance, taken_schedule
+from ....models.placement.instance import PlacementInstance
 from ....models.placement.jobs import TICKS
 from ....models.placement.placing import place
 from ....models.placement.schedule import Schedule
-from ....models.placement.setting import Observation, Setting
-from ....online.base import Policy, Traits
-from ....online.placement import (
-    DrfFirstFit,
-    DrfLoadBalance,
-    FifoConsolidate,
-    FifoFirstFit,
-    FifoLoadBalance,
-    SjfConsolidate,
-    Tetris,
-)
+from ....online import placement as policies
+from ....online.base import Policy
 from ....oracles.base import Budget, WhyStopped
 from ....oracles.placement.exact import by_branch_and_bound
-from ...claim import Context, Finding, Register, Table, Verdict, amended_if, holds_if
-from ...experiments import curves, seeds, track
+from ...claim import Context, Finding, Register, Verdict, amended_if, finding, holds_if, table
+from ...experiments import seeds, spread, track
 from ...study import Statement, judge, settled, statements
 from ..measures import measures_of
-from .theory import LEVELS, MINUTE, by_keys, cluster, every_end, schedule_by, small_instance
+from .theory import EAGER, MINUTE, by_keys, cluster, moves, schedule_by, schedules
 
 claim = Register("placement")
 
 
 # Sec. 3: definitions
-
-
-def schedules(context: Context) -> Iterator[tuple[PlacementInstance, Schedule]]:
-    """Yield schedules of small random instances."""
-    for level in LEVELS:
-        for seed in track(context, seeds(context, 3, 5, 60)):
-            instance = small_instance(seed, level)
-            for number, (end, _) in enumerate(every_end(instance)):
-                if number % 50 == 0:
-                    yield instance, taken_schedule(end)
 
 
 @claim(
@@ -61,15 +40,12 @@ def schedules(context: Context) -> Iterator[tuple[PlacementInstance, Schedule]]:
     how="Schedules of small random instances, job by job.",
 )
 def definitions(context: Context) -> Finding:
-    wrong, count = {"fee": 0, "JCT": 0, "gang": 0, "epoch": 0}, 0
-    for instance, s in schedules(context):
-        count += 1
-        for name, broken in definitions_broken(instance, s).items():
-            wrong[name] += broken
-    return Finding(
-        holds_if(not any(wrong.values()), Verdict.REFUTED),
-        f"In {count} schedules fee, JCT, gangs and starts are as defined, job by job.",
-        {"schedules": count, **{f"jobs with a wrong {name}": value for name, value in wrong.items()}},
+    every = [definitions_broken(instance, s) for instance, s in schedules(context)]
+    wrong = {f"jobs with a wrong {name}": sum(broken[name] for broken in every) for name in every[0]}
+    return finding(
+        holds_if(not any(wrong.values())),
+        f"In {len(every)} schedules fee, JCT, gangs and starts are as defined, job by job.",
+        wrong,
         assumes="All schedules of small instances without and with communication and contention.",
         proof="" if not any(wrong.values()) else "See the numbers.",
     )
@@ -106,8 +82,8 @@ def printed_sums(context: Context) -> Finding:
         mean, more = measures_of(instance, s)["JCT (min)"], (times.sum() + times.min()) / len(times)
         amended &= bool(abs(times.sum() / len(times) - mean) <= 1e-9 * mean)
         as_printed &= bool(abs(more - mean) <= 1e-9 * mean)
-    return Finding(
-        amended_if(as_printed, amended, Verdict.REFUTED),
+    return finding(
+        amended_if(as_printed, amended),
         "As printed a mean has one term too many: even the least JCT, counted twice, moves it.",
         assumes="Jobs are numbered from 1 or from 0; either way |J| + 1 terms name a job that is not there.",
         remark="In (3) with N' = 1 the sum would have two terms.",
@@ -117,33 +93,16 @@ def printed_sums(context: Context) -> Finding:
 
 def slowed(gpus: int, eta: float) -> float:
     """Return by how much a job is slowed down beside jobs on all other GPUs of its machine, simulated."""
-    rows = [(0.0, 60.0, 1, 1), *[(0.0, 600.0, 1, 1)] * (gpus - 1)]
+    rows = [(0, 60, 1, 1), *[(0, 600, 1, 1)] * (gpus - 1)]
     instance = cluster(1, gpus, rows, (0.0, eta), origin="a full machine")
-    s = schedule_by(FifoFirstFit(), instance)
-    return float(s.finish[0] / instance.jobs.duration[0])
+    finish = schedule_by(policies.FifoFirstFit(), instance).finish
+    return float(finish[0] / instance.jobs.duration[0])
 
 
 def figure_1(eta: float) -> PlacementInstance:
-    """Return a job beside two light ones on 4 GPUs, and a heavy one that comes later (cf. Figure 1)."""
-    machine = {"gpus": 4, "cpus": 0, "memory": 0}
-    rows = [(0.0, 180.0, 1.0), (0.0, 600.0, 0.25), (0.0, 600.0, 0.25), (60.0, 600.0, 1.0)]
-    return PlacementInstance(
-        machines=[machine],
-        jobs=[
-            {
-                "submit": MINUTE * at,
-                "duration": MINUTE * takes,
-                "instances": 1,
-                "gpus": 1,
-                "cpus": 0,
-                "memory": 0,
-                "intensity": beta,
-            }
-            for at, takes, beta in rows
-        ],
-        slowdown={"communication": 0, "contention": eta},
-        origin=Origin("a job beside two light ones, and a heavy one that comes an hour later"),
-    )
+    note = "a job beside two light ones on 4 GPUs, and a heavy one that comes an hour later (cf. Figure 1)"
+    rows = [(0, 180, 1, 1, 1.0), *[(0, 600, 1, 1, 0.25)] * 2, (60, 600, 1, 1, 1.0)]
+    return cluster(1, 4, rows, (0.0, eta), origin=note)
 
 
 @claim(
@@ -155,24 +114,24 @@ def figure_1(eta: float) -> PlacementInstance:
     choices=("eta, how much jobs slow each other down: 0.5 and 1",),
 )
 def twofold_slowdown(_context: Context) -> Finding:
-    lines = []
-    for gpus in (4, 8):
-        for eta in (0.5, 1.0):
-            found, formula = slowed(gpus, eta), 1.0 + eta * (gpus - 1) / gpus
-            if abs(found - formula) > 1e-5:
-                raise RuntimeError(
-                    f"{gpus} GPUs, eta {eta:g}: slowed down by {found}, but should be by {formula}"
-                )
-            lines.append((gpus, eta, found, formula))
+    rows = []
+    for gpus, eta in ((4, 0.5), (4, 1.0), (8, 0.5), (8, 1.0)):
+        found, formula = slowed(gpus, eta), 1.0 + eta * (gpus - 1) / gpus
+        if abs(found - formula) > 1e-5:
+            raise RuntimeError(
+                f"{gpus} GPUs, eta {eta:g}: slowed down by {found}, but should be by {formula}"
+            )
+        rows.append((gpus, eta, found))
     late = figure_1(1.0)
-    took = float(late.completion_times(schedule_by(FifoFirstFit(), late))[0]) / MINUTE
-    columns = ("GPUs", "eta", "simulated", "1 + eta (G - 1) / G")
-    return Finding(
+    took = float(late.completion_times(schedule_by(policies.FifoFirstFit(), late))[0]) / MINUTE
+    return finding(
         Verdict.NOT_CHECKABLE,
         "How much real jobs slow each other down is a measurement that no trace here has.",
         {"Figure 1, job of 180 min, takes (min)": took},
-        tables=(
-            Table("Slowdown of a job on one GPU of a full machine, all intensities 1", columns, tuple(lines)),
+        table(
+            "Slowdown of a job on one GPU of a full machine, all intensities 1: 1 + eta (G - 1) / G",
+            "GPUs | eta | simulated",
+            rows,
         ),
         remark="In our model eta = 1 comes near twofold. A job of 3 h beside two light ones, which a heavy "
         "one joins after an hour, then takes longer than anybody could have told when it started.",
@@ -188,13 +147,8 @@ def packing(sizes: Sequence[int]) -> PlacementInstance:
     All of them run at once, and take one second each in the system, if and only if the numbers can be split
     into two parts of equal sum.
     """
-    half = sum(sizes) // 2
-    job = {"submit": 0, "duration": 1, "instances": 1, "cpus": 0, "memory": 0}
-    return PlacementInstance(
-        machines=[{"gpus": half, "cpus": 0, "memory": 0}] * 2,
-        jobs=[job | {"gpus": size} for size in sizes],
-        origin=Origin(f"partition of {', '.join(map(str, sizes))}"),
-    )
+    rows = [(0, 1 / MINUTE, 1, size) for size in sizes]
+    return cluster(2, sum(sizes) // 2, rows, origin=f"partition of {', '.join(map(str, sizes))}")
 
 
 def can_be_split(sizes: Sequence[int]) -> bool:
@@ -229,7 +183,7 @@ def np_hard(context: Context) -> Finding:
             raise RuntimeError(f"{sizes}: {found.method} proved nothing")
         agree += (instance.cost(found.schedule) == len(sizes)) == can_be_split(sizes)
         possible += can_be_split(sizes)
-    return Finding(
+    return finding(
         holds_if(agree == len(sets), Verdict.UNDETERMINED),
         "Partition is a special case: two machines of half the sum, jobs of one second with a_i GPUs.",
         {"sets of numbers": len(sets), "can be split": possible, "optimum agrees": agree},
@@ -243,8 +197,7 @@ def np_hard(context: Context) -> Finding:
 
 
 def backfill() -> PlacementInstance:
-    """Return three jobs of which the third can start at once, if it is among those that are looked at."""
-    rows = [(0.0, 10.0, 1, 1), (0.0, 10.0, 1, 2), (0.0, 10.0, 1, 1)]
+    rows = [(0, 10, 1, 1), (0, 10, 1, 2), (0, 10, 1, 1)]
     return cluster(1, 2, rows, origin="the third job fits beside the first one, the second does not")
 
 
@@ -258,42 +211,32 @@ def backfill() -> PlacementInstance:
     choices=("N: 2 to 512",),
 )
 def window_matters(context: Context) -> Finding:
-    sizes = context.pick((2, 8, 64), (2, 8, 24, 64, 256), (2, 8, 24, 64, 256, 512))
-    jobs = context.pick(150, 400, 800)
-    sampled = [generate("default", seed, jobs=jobs, rho=4.0) for seed in seeds(context, 3, 8, 20)]
-    rules = {"FIFO-FirstFit": kernels.FIRST_FIT, "FIFO-Consolidate": kernels.CONSOLIDATE}
-    found: dict[str, np.ndarray] = {}
-    for name, rule in rules.items():
-        table = np.empty((len(sampled), len(sizes)))
-        for row, i in enumerate(track(context, sampled)):
-            order = np.arange(jobs)
-            all_of_them = i.completion_times(by_keys(i, order, rule, jobs)).mean()
-            for c, window in enumerate(sizes):
-                table[row, c] = i.completion_times(by_keys(i, order, rule, window)).mean() / all_of_them
-        found[name] = table
+    sizes, jobs = (
+        context.pick((2, 8, 64), (2, 8, 24, 64, 256), (2, 8, 24, 64, 256, 512)),
+        context.pick(150, 200, 800),
+    )
+    sampled = [generate("default", seed, jobs=jobs, rho=4.0) for seed in seeds(context, 3, 4, 20)]
+    rows = []
+    for name, rule in track(context, EAGER.items()):
+        jct = np.array(
+            [
+                [i.completion_times(by_keys(i, np.arange(jobs), rule, n)).mean() for n in (jobs, *sizes)]
+                for i in sampled
+            ]
+        )
+        rows.append((name, *(spread(share, 3) for share in (jct[:, 1:] / jct[:, :1]).T)))
     tiny = backfill()
-    pair = [float(tiny.completion_times(by_keys(tiny, np.arange(3), window=w)).sum()) / 60 for w in (1, 3)]
-    usual = max(float(table[:, sizes.index(WINDOW)].mean()) for table in found.values())
-    note = f"{len(sampled)} generated workloads of {jobs} jobs, rho = 4"
-    return Finding(
-        holds_if(pair[0] != pair[1], Verdict.REFUTED),
+    one, three = (
+        float(tiny.completion_times(by_keys(tiny, np.arange(3), window=n)).sum()) / 60 for n in (1, 3)
+    )
+    return finding(
+        holds_if(one != three),
         "Three jobs on two GPUs already take longer if only the oldest may start.",
-        {
-            "three jobs: N = 1 (min)": pair[0],
-            "three jobs: all (min)": pair[1],
-            "JCT with N = 64 / with all, mean": usual,
-        },
-        figures=(
-            curves(
-                "window",
-                "Mean JCT if only the N oldest pending jobs may start, relative to all of them.",
-                np.array(sizes, dtype=np.float64),
-                {"mean JCT / with all pending jobs": found},
-                "N (jobs)",
-                log="x",
-                problem="placement",
-                note=note,
-            ),
+        {"three jobs: N = 1 (min)": one, "three jobs: all (min)": three},
+        table(
+            f"JCT if N jobs may start, over that with all; {len(sampled)} workloads of {jobs} jobs, rho = 4",
+            " | ".join(["placing", *(f"N = {n}" for n in sizes)]),
+            rows,
         ),
         counterexample=tiny,
         remark="We take the oldest 64, the same for every policy.",
@@ -310,11 +253,8 @@ def told_from(policy: Policy, instance: PlacementInstance) -> np.ndarray:
     first machine with room is used; and the least loaded one with room. Epochs at which no two jobs fit are
     left out.
     """
-    capacity = instance.setting.capacity
-    policy.start(instance.setting, np.random.default_rng(0))
-    found, episode = [], instance.episode(policy.traits.sees)
-    for seen in episode:
-        rows = np.asarray(policy.decide(seen))
+    capacity, found = instance.setting.capacity, []
+    for seen, rows in moves(policy, instance):
         needs = np.maximum(seen.need, 0)[:, None, :]
         with np.errstate(divide="ignore", invalid="ignore"):
             room = np.where(needs > 0, seen.free[None] // needs, np.inf).min(axis=2)
@@ -322,26 +262,20 @@ def told_from(policy: Policy, instance: PlacementInstance) -> np.ndarray:
         if fit.sum() > 1:
             shares = (seen.instances[:, None] * seen.need / capacity.sum(axis=0)).max(axis=1)
             at = int(np.flatnonzero(seen.jobs == rows[0, 0])[0])
-            used = rows[rows[:, 0] == rows[0, 0], 1]
-            has_room = np.flatnonzero(room[at] > 0)
+            used, has_room = rows[rows[:, 0] == rows[0, 0], 1], np.flatnonzero(room[at] > 0)
             load = (1.0 - seen.free / capacity).max(axis=1)
-            found.append(
-                (
-                    seen.submit[at] <= seen.submit[fit].min(),
-                    shares[at] <= shares[fit].min() + 1e-12,
-                    has_room[0] in used,
-                    load[used].min() <= load[has_room].min() + 1e-12,
-                )
-            )
-        episode.apply(rows)
+            oldest = seen.submit[at] <= seen.submit[fit].min()
+            smallest = shares[at] <= shares[fit].min() + 1e-12
+            least = load[used].min() <= load[has_room].min() + 1e-12
+            found.append((oldest, smallest, has_room[0] in used, least))
     return np.array(found, dtype=bool).reshape(-1, 4)
 
 
 RULES: dict[Callable[[], Policy], tuple[int, int]] = {
-    FifoFirstFit: (0, 2),
-    FifoLoadBalance: (0, 3),
-    DrfFirstFit: (1, 2),
-    DrfLoadBalance: (1, 3),
+    policies.FifoFirstFit: (0, 2),
+    policies.FifoLoadBalance: (0, 3),
+    policies.DrfFirstFit: (1, 2),
+    policies.DrfLoadBalance: (1, 3),
 }
 """The columns of :func:`told_from` that the text says of each."""
 
@@ -355,31 +289,25 @@ RULES: dict[Callable[[], Policy], tuple[int, int]] = {
     how="The first start of each epoch at which several jobs fit, on generated workloads.",
 )
 def baselines(context: Context) -> Finding:
-    columns = ("oldest job", "smallest share", "first machine", "least loaded")
-    sampled = [generate("default", seed, jobs=100, rho=4.0) for seed in seeds(context, 6, 8, 20)]
-    told = {
-        policy().name: np.concatenate([told_from(policy(), one) for one in sampled])
-        for policy in track(context, RULES)
-    }
-    good = sum(
-        int(of[:, own].all(axis=1).sum()) for own, of in zip(RULES.values(), told.values(), strict=True)
-    )
-    count = sum(map(len, told.values()))
-    others = [[c for c in range(4) if c not in own] for own in RULES.values()]
-    differ = not any(of[:, o].all(axis=0).any() for o, of in zip(others, told.values(), strict=True))
-    return Finding(
+    sampled = [generate("default", seed, jobs=100, rho=4.0) for seed in seeds(context, 6, 6, 20)]
+    told = [np.concatenate([told_from(make(), one) for one in sampled]) for make in track(context, RULES)]
+    own = list(RULES.values())
+    good = sum(int(of[:, columns].all(axis=1).sum()) for columns, of in zip(own, told, strict=True))
+    count = sum(map(len, told))
+    others = [[c for c in range(4) if c not in columns] for columns in own]
+    differ = not any(of[:, columns].all(axis=0).any() for columns, of in zip(others, told, strict=True))
+    return finding(
         holds_if(good == count and differ, Verdict.REFUTED if good < count else Verdict.UNDETERMINED),
         f"Of {count} first choices among several jobs {good} are as the text says of the rule, and the rules "
         f"{'can' if differ else 'cannot'} be told from each other.",
-        {"choices": count},
-        tables=(
-            Table(
-                "How often the first start of an epoch is so (%)",
-                ("rule", *columns),
-                tuple(
-                    (name, *(float(100.0 * share) for share in of.mean(axis=0))) for name, of in told.items()
-                ),
-            ),
+        {},
+        table(
+            "How often the first start of an epoch is so (%)",
+            "rule | oldest job | smallest share | first machine | least loaded",
+            [
+                (make().name, *(100.0 * of.mean(axis=0)).tolist())
+                for make, of in zip(RULES, told, strict=True)
+            ],
         ),
         assumes="The dominant share is that of all machines together; the load of a machine is that of its "
         "fullest resource.",
@@ -393,15 +321,8 @@ def baselines(context: Context) -> Finding:
 def mean_time(submit: Sequence[float], takes: Sequence[float], cost: float | None) -> float:
     """Return the mean completion time of jobs that have a cluster in turn, the shortest one first.
 
-    Parameters
-    ----------
-    submit
-        Times of submission, ascending.
-    takes
-        Durations.
-    cost
-        How much longer a job takes each time that it goes on after an interruption; with ``None``
-        jobs run to their end.
+    Submissions ascend. After an interruption a job takes ``cost`` longer each time that it goes on; with
+    None jobs run to their end.
     """
     waiting: list[tuple[float, int]] = []
     begun = [False] * len(takes)
@@ -434,27 +355,24 @@ def mean_time(submit: Sequence[float], takes: Sequence[float], cost: float | Non
     choices=("what an interruption costs: nothing to ten hours",),
 )
 def preemption(context: Context) -> Finding:
-    costs = (0.0, 1.0, 10.0, 60.0, 600.0)
-    sampled = seeds(context, 6, 20, 40)
-    samples = {f"{cost:g} min": np.zeros(len(sampled)) for cost in costs}
-    for row, seed in enumerate(track(context, sampled)):
+    costs, sampled = (0.0, 1.0, 10.0, 60.0, 600.0), seeds(context, 6, 20, 40)
+    found = []
+    for seed in track(context, sampled):
         jobs = generate("default", seed, jobs=200).jobs
         takes = jobs.duration / (60.0 * TICKS)
         submit = (jobs.submit * (takes.sum() / 0.8 / jobs.submit[-1])).tolist()
-        to_the_end = mean_time(submit, takes.tolist(), None)
-        for cost in costs:
-            preempting = mean_time(submit, takes.tolist(), cost)
-            samples[f"{cost:g} min"][row] = 100.0 * (preempting - to_the_end) / to_the_end
+        to_the_end, *preempting = (mean_time(submit, takes.tolist(), cost) for cost in (None, *costs))
+        found.append(100.0 * (np.array(preempting) / to_the_end - 1.0))
+    samples = dict(zip([f"{cost:g} min" for cost in costs], np.array(found).T, strict=True))
     judged = judge([Statement("running to the end has less JCT than preempting", samples, "%")], samples)
-    signs = dict(zip(costs, judged[0].signs, strict=True))
-    better = max((cost for cost in costs if signs[cost] is False), default=0.0)
-    return Finding(
+    better = max((c for c, sign in zip(costs, judged[0].signs, strict=True) if sign is False), default=0.0)
+    return finding(
         settled(judged),
         f"Preemption surely pays in JCT up to {better:g} minutes per interruption, if durations are known; "
         f"the paper gives no overhead.",
-        {"instances": len(sampled), "an interruption may cost (min)": better},
-        tables=(statements(judged, samples, ""),),
-        small=context.mode == "quick",
+        {"instances": len(sampled)},
+        statements(judged, samples, ""),
+        small=context.quick,
         assumes="Every job needs the whole cluster; durations are known to both, and who preempts heeds no "
         "cost. The load is 0.8.",
         remark="That the free resources change all the time is no reason against preemption.",
@@ -464,31 +382,9 @@ def preemption(context: Context) -> Finding:
 # Sec. 5.5, Figure 6
 
 
-@dataclass
-class Opening:
-    """Carries out given decisions first and then follows a policy.
-
-    Parameters
-    ----------
-    policy
-        Whom to follow.
-    first
-        The decisions to begin with, rows (job, machine, count).
-    """
-
-    policy: Policy
-    first: Sequence[Sequence[tuple[int, int, int]]]
-    name: str = field(default="opening", init=False)
-    traits: ClassVar[Traits] = Traits(problem="placement", sees=frozenset({"durations"}))
-
-    def start(self, setting: Setting, rng: np.random.Generator) -> None:
-        """Begin again."""
-        self.policy.start(setting, rng)
-        self._left = [np.array(rows, dtype=np.int64).reshape(-1, 3) for rows in self.first]
-
-    def decide(self, observation: Observation) -> Any:
-        """Return the next given decision, or the policy's."""
-        return self._left.pop(0) if self._left else self.policy.decide(observation)
+def schedule_after(first: Sequence[Any], policy: Policy, instance: PlacementInstance) -> Schedule:
+    """Return the schedule of decisions that are given, and then of a policy."""
+    return instance.schedule_of(decision for _, decision in moves(policy, instance, first))
 
 
 def eight_machines(jobs: Sequence[tuple[float, float, int, int, float]], origin: str) -> PlacementInstance:
@@ -521,10 +417,7 @@ def figure_6c() -> tuple[PlacementInstance, list[list[tuple[int, int, int]]]]:
     return eight_machines(jobs, note), [[(0, 7, 1), (1, 3, 1)]]
 
 
-OTHERS: tuple[Callable[[], Policy], ...] = (
-    *(FifoFirstFit, FifoLoadBalance, DrfFirstFit, DrfLoadBalance, Tetris),
-    *(FifoConsolidate, SjfConsolidate),
-)
+OTHERS = (policies.Tetris, policies.FifoConsolidate, policies.SjfConsolidate)
 
 
 @claim(
@@ -537,29 +430,34 @@ OTHERS: tuple[Callable[[], Policy], ...] = (
 )
 def case_placement(_context: Context) -> Finding:
     instance, opening = figure_6c()
-    lines = []
-    least = float(instance.jobs.duration[2:].sum()) / TICKS / MINUTE
+    rows = []
     printed = [*opening, [(2, k, 1) for k in (4, 5, 6, 7)]]
-    for policy, first in ((FifoFirstFit(), printed), *((make(), opening) for make in OTHERS)):
-        s = schedule_by(Opening(policy, first), instance)
+    players = [make() for make in (*RULES, *OTHERS)]
+    for name, policy, first in (
+        ("as printed", players[0], printed),
+        *((p.name, p, opening) for p in players),
+    ):
+        s = schedule_after(first, policy, instance)
         where = ", ".join(map(str, s.of_job(2)[:, 0].tolist()))
         waits = float(s.start[3] - instance.jobs.submit[3]) / TICKS / MINUTE
-        jct = float(instance.completion_times(s)[2:].sum()) / MINUTE
-        lines.append(("as printed" if first is printed else policy.name, where, waits, jct))
-    blocked = {name: waits > 0.0 for name, _, waits, _ in lines[1:]}
-    named = ("fifo-firstfit", "fifo-loadbalance", "drf-firstfit", "drf-loadbalance")
-    free = [name for name, is_blocked in blocked.items() if not is_blocked]
-    columns = ("policy", "machines of j8", "j9 waits (min)", "JCT of j8 and j9 (min)")
-    return Finding(
+        rows.append((name, where, waits, float(instance.completion_times(s)[2:].sum()) / MINUTE))
+    as_printed, *blocked = (row[2] > 0.0 for row in rows)
+    free = [row[0] for row, is_blocked in zip(rows[1:], blocked, strict=True) if not is_blocked]
+    least = float(instance.jobs.duration[2:].sum()) / TICKS / MINUTE
+    return finding(
         amended_if(
-            all(blocked.values()) and not lines[0][2],
-            all(blocked[name] for name in named) and not lines[0][2],
+            all(blocked) and not as_printed,
+            all(blocked[: len(RULES)]) and not as_printed,
             Verdict.UNDETERMINED,
         ),
         f"FirstFit and LoadBalance block j9, as printed; {len(free)} of seven heuristics find the best "
         f"choice without any model.",
-        {"policies that block j9": sum(blocked.values()), "optimum of both JCTs (min)": least},
-        tables=(Table("The case of Figure 6(c), after j6 and j7 have been placed", columns, tuple(lines)),),
+        {"optimum of both JCTs (min)": least},
+        table(
+            "The case of Figure 6(c), after j6 and j7 have been placed",
+            "policy | machines of j8 | j9 waits (min) | JCT of j8 and j9 (min)",
+            rows,
+        ),
         counterexample=instance,
         assumes="Built as the text tells it, with GPUs, cores and durations of our own, which it leaves "
         "open.",
@@ -584,27 +482,20 @@ def figure_6a() -> tuple[PlacementInstance, list[list[tuple[int, int, int]]]]:
 )
 def case_ordering(_context: Context) -> Finding:
     instance, opening = figure_6a()
-    episode = instance.episode(frozenset())
-    starts: dict[tuple[bool, int], list[int]] = {}
-    for step, observation in enumerate(episode):
-        if step == 0:
-            episode.apply(opening[0])
-            continue
-        for strict in (False, True):
-            for first in (1, 2):
-                rows = place(observation, 1.0 * (observation.jobs == first), np.zeros((2, 8)), strict=strict)
-                starts[strict, first] = sorted(set(rows[:, 0].tolist()))
-        break
-    same = starts[False, 1] == starts[False, 2]
-    rows_ = [
-        ("held back" if strict else "passed over", f"j{first} first", len(found))
-        for (strict, first), found in starts.items()
-    ]
-    return Finding(
+    _, (seen, _) = islice(moves(policies.FifoFirstFit(), instance, opening), 2)
+    rows = []
+    for rule, strict in (("passed over", False), ("held back", True)):
+        for first in (1, 2):
+            started = place(seen, 1.0 * (seen.jobs == first), np.zeros((2, 8)), strict=strict)
+            rows.append(
+                (rule, f"j{first} first", ", ".join(f"j{job}" for job in np.unique(started[:, 0])) or "none")
+            )
+    same = rows[0][2] == rows[1][2]
+    return finding(
         Verdict.VACUOUS if same else Verdict.HOLDS,
         "j1 cannot start; where such a job is passed over, j2 starts whatever the priorities are.",
-        {"passed over: both orders start the same": same},
-        tables=(Table("Jobs that start", ("a job that does not fit is", "order", "start"), tuple(rows_)),),
+        {},
+        table("Jobs that start", "a job that does not fit is | order | start", rows),
         assumes="j1 needs 7 GPUs on each of the 8 machines, of which one has 6 free.",
         remark="The priority matters only if such a job holds back all others. The paper does not say which.",
     )
