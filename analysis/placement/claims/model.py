@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import combinations, combinations_with_replacement, islice
 from typing import Any
 
 import numpy as np
 
-from ....models.base import Origin
 from ....models.placement.generate import generate
 from ....models.placement.instance import PlacementInstance
 from ....models.placement.jobs import TICKS
 from ....models.placement.placing import place
 from ....models.placement.schedule import Schedule
-from ....online import placement as policies
 from ....online.base import Policy
+from ....online.placement import POLICIES, FifoFirstFit
 from ....oracles.base import Budget, WhyStopped
 from ....oracles.placement.exact import by_branch_and_bound
 from ...claim import Context, Finding, Register, Verdict, amended_if, finding, holds_if, table
 from ...experiments import seeds, spread, track
 from ...study import Statement, judge, settled, statements
 from ..measures import measures_of
-from .theory import EAGER, MINUTE, by_keys, cluster, moves, schedule_by, schedules
+from .theory import EAGER, HEURISTICS, MINUTE, by_keys, cluster, moves, schedule_by, schedules
 
 claim = Register("placement")
 
@@ -56,8 +55,7 @@ def definitions_broken(instance: PlacementInstance, schedule: Schedule) -> dict[
     jobs, broken = instance.jobs, dict.fromkeys(("fee", "JCT", "gang", "epoch"), 0)
     events = {*jobs.submit.tolist(), *schedule.finish.tolist()}
     fees, times = instance.fees(schedule), instance.completion_times(schedule)
-    for i in range(len(jobs)):
-        start, finish = int(schedule.start[i]), int(schedule.finish[i])
+    for i, (start, finish) in enumerate(zip(schedule.start.tolist(), schedule.finish.tolist(), strict=True)):
         gpus = int(jobs.instances[i]) * int(jobs.need[i, 0])
         fee = instance.setting.price * gpus * (finish - start) / (3600 * TICKS)
         broken["fee"] += bool(abs(fees[i] - fee) > 1e-12)
@@ -76,12 +74,12 @@ def definitions_broken(instance: PlacementInstance, schedule: Schedule) -> dict[
     "what they are divided by.",
 )
 def printed_sums(context: Context) -> Finding:
-    as_printed = amended = True
+    off = []
     for instance, s in schedules(context):
-        times = instance.completion_times(s) / MINUTE
-        mean, more = measures_of(instance, s)["JCT (min)"], (times.sum() + times.min()) / len(times)
-        amended &= bool(abs(times.sum() / len(times) - mean) <= 1e-9 * mean)
-        as_printed &= bool(abs(more - mean) <= 1e-9 * mean)
+        times, mean = instance.completion_times(s) / MINUTE, measures_of(instance, s)["JCT (min)"]
+        total, least = times.sum() / len(times), times.min() / len(times)
+        off.append((abs(total + least - mean) / mean, abs(total - mean) / mean))
+    as_printed, amended = np.max(off, axis=0) <= 1e-9
     return finding(
         amended_if(as_printed, amended),
         "As printed a mean has one term too many: even the least JCT, counted twice, moves it.",
@@ -95,13 +93,12 @@ def slowed(gpus: int, eta: float) -> float:
     """Return by how much a job is slowed down beside jobs on all other GPUs of its machine, simulated."""
     rows = [(0, 60, 1, 1), *[(0, 600, 1, 1)] * (gpus - 1)]
     instance = cluster(1, gpus, rows, (0.0, eta), origin="a full machine")
-    finish = schedule_by(policies.FifoFirstFit(), instance).finish
-    return float(finish[0] / instance.jobs.duration[0])
+    return float(schedule_by(FifoFirstFit(), instance).finish[0] / instance.jobs.duration[0])
 
 
 def figure_1(eta: float) -> PlacementInstance:
     note = "a job beside two light ones on 4 GPUs, and a heavy one that comes an hour later (cf. Figure 1)"
-    rows = [(0, 180, 1, 1, 1.0), *[(0, 600, 1, 1, 0.25)] * 2, (60, 600, 1, 1, 1.0)]
+    rows = [(0, 180, 1, 1), *[(0, 600, 1, 1, 0, 0.25)] * 2, (60, 600, 1, 1)]
     return cluster(1, 4, rows, (0.0, eta), origin=note)
 
 
@@ -116,23 +113,16 @@ def figure_1(eta: float) -> PlacementInstance:
 def twofold_slowdown(_context: Context) -> Finding:
     rows = []
     for gpus, eta in ((4, 0.5), (4, 1.0), (8, 0.5), (8, 1.0)):
-        found, formula = slowed(gpus, eta), 1.0 + eta * (gpus - 1) / gpus
-        if abs(found - formula) > 1e-5:
-            raise RuntimeError(
-                f"{gpus} GPUs, eta {eta:g}: slowed down by {found}, but should be by {formula}"
-            )
-        rows.append((gpus, eta, found))
-    late = figure_1(1.0)
-    took = float(late.completion_times(schedule_by(policies.FifoFirstFit(), late))[0]) / MINUTE
+        rows.append((gpus, eta, slowed(gpus, eta), 1.0 + eta * (gpus - 1) / gpus))
+        if abs(rows[-1][2] - rows[-1][3]) > 1e-5:
+            raise RuntimeError("GPUs {}, eta {}: slowed down by {}, but should be by {}".format(*rows[-1]))
+    late, heads = figure_1(1.0), "GPUs | eta | simulated | 1 + eta (G - 1) / G"
+    took = float(late.completion_times(schedule_by(FifoFirstFit(), late))[0]) / MINUTE
     return finding(
         Verdict.NOT_CHECKABLE,
         "How much real jobs slow each other down is a measurement that no trace here has.",
         {"Figure 1, job of 180 min, takes (min)": took},
-        table(
-            "Slowdown of a job on one GPU of a full machine, all intensities 1: 1 + eta (G - 1) / G",
-            "GPUs | eta | simulated",
-            rows,
-        ),
+        table("Slowdown of a job on one GPU of a full machine, all intensities 1", heads, rows),
         remark="In our model eta = 1 comes near twofold. A job of 3 h beside two light ones, which a heavy "
         "one joins after an hour, then takes longer than anybody could have told when it started.",
     )
@@ -175,14 +165,13 @@ def number_sets(largest: int, most: int) -> Iterator[tuple[int, ...]]:
 )
 def np_hard(context: Context) -> Finding:
     sets = list(number_sets(*context.pick((4, 4), (5, 5), (6, 6))))
-    agree = possible = 0
+    agree, possible = 0, sum(map(can_be_split, sets))
     for sizes in track(context, sets):
         instance = packing(sizes)
         found = by_branch_and_bound(instance, Budget(0.0, None))
         if found.schedule is None or found.why_stopped is not WhyStopped.PROVED:
             raise RuntimeError(f"{sizes}: {found.method} proved nothing")
         agree += (instance.cost(found.schedule) == len(sizes)) == can_be_split(sizes)
-        possible += can_be_split(sizes)
     return finding(
         holds_if(agree == len(sets), Verdict.UNDETERMINED),
         "Partition is a special case: two machines of half the sum, jobs of one second with a_i GPUs.",
@@ -211,33 +200,23 @@ def backfill() -> PlacementInstance:
     choices=("N: 2 to 512",),
 )
 def window_matters(context: Context) -> Finding:
-    sizes, jobs = (
-        context.pick((2, 8, 64), (2, 8, 24, 64, 256), (2, 8, 24, 64, 256, 512)),
-        context.pick(150, 200, 800),
-    )
+    jobs, sizes = context.pick(150, 200, 800), context.pick((2, 8, 64), (2, 8, 24, 64), (2, 8, 24, 64, 512))
     sampled = [generate("default", seed, jobs=jobs, rho=4.0) for seed in seeds(context, 3, 4, 20)]
+
+    def jct(i: PlacementInstance, window: int, rule: int = EAGER["FIFO-Consolidate"]) -> float:
+        return float(i.completion_times(by_keys(i, np.arange(len(i.jobs)), rule, window)).mean()) / MINUTE
+
     rows = []
     for name, rule in track(context, EAGER.items()):
-        jct = np.array(
-            [
-                [i.completion_times(by_keys(i, np.arange(jobs), rule, n)).mean() for n in (jobs, *sizes)]
-                for i in sampled
-            ]
-        )
-        rows.append((name, *(spread(share, 3) for share in (jct[:, 1:] / jct[:, :1]).T)))
-    tiny = backfill()
-    one, three = (
-        float(tiny.completion_times(by_keys(tiny, np.arange(3), window=n)).sum()) / 60 for n in (1, 3)
-    )
+        times = np.array([[jct(i, n, rule) for n in (*sizes, jobs)] for i in sampled])
+        rows.append((name, *(spread(column, 3) for column in (times[:, :-1] / times[:, -1:]).T)))
+    tiny, heads = backfill(), " | ".join(["placing", *(f"N = {n}" for n in sizes)])
+    title = f"JCT if N jobs may start, over that with all; {len(sampled)} workloads of {jobs} jobs, rho = 4"
     return finding(
-        holds_if(one != three),
+        holds_if(jct(tiny, 1) != jct(tiny, 3)),
         "Three jobs on two GPUs already take longer if only the oldest may start.",
-        {"three jobs: N = 1 (min)": one, "three jobs: all (min)": three},
-        table(
-            f"JCT if N jobs may start, over that with all; {len(sampled)} workloads of {jobs} jobs, rho = 4",
-            " | ".join(["placing", *(f"N = {n}" for n in sizes)]),
-            rows,
-        ),
+        {"three jobs, mean JCT: N = 1 (min)": jct(tiny, 1), "three jobs, mean JCT: all (min)": jct(tiny, 3)},
+        table(title, heads, rows),
         counterexample=tiny,
         remark="We take the oldest 64, the same for every policy.",
     )
@@ -247,11 +226,10 @@ def window_matters(context: Context) -> Finding:
 
 
 def told_from(policy: Policy, instance: PlacementInstance) -> np.ndarray:
-    """Return how a policy's first start of each epoch stands to others, shape (epochs, 4).
+    """Return how first starts of epochs at which two jobs fit stand to others, shape (epochs, 4).
 
     By column: whether no job that fits was submitted earlier; none has a smaller dominant share; whether the
-    first machine with room is used; and the least loaded one with room. Epochs at which no two jobs fit are
-    left out.
+    first machine with room is used; and the least loaded one with room.
     """
     capacity, found = instance.setting.capacity, []
     for seen, rows in moves(policy, instance):
@@ -271,13 +249,8 @@ def told_from(policy: Policy, instance: PlacementInstance) -> np.ndarray:
     return np.array(found, dtype=bool).reshape(-1, 4)
 
 
-RULES: dict[Callable[[], Policy], tuple[int, int]] = {
-    policies.FifoFirstFit: (0, 2),
-    policies.FifoLoadBalance: (0, 3),
-    policies.DrfFirstFit: (1, 2),
-    policies.DrfLoadBalance: (1, 3),
-}
-"""The columns of :func:`told_from` that the text says of each."""
+RULES = dict(zip(HEURISTICS, ((0, 2), (0, 3), (1, 2), (1, 3)), strict=False))
+"""The columns of :func:`told_from` that the text says of FirstFit and LoadBalance, in either order."""
 
 
 @claim(
@@ -290,25 +263,19 @@ RULES: dict[Callable[[], Policy], tuple[int, int]] = {
 )
 def baselines(context: Context) -> Finding:
     sampled = [generate("default", seed, jobs=100, rho=4.0) for seed in seeds(context, 6, 6, 20)]
-    told = [np.concatenate([told_from(make(), one) for one in sampled]) for make in track(context, RULES)]
-    own = list(RULES.values())
-    good = sum(int(of[:, columns].all(axis=1).sum()) for columns, of in zip(own, told, strict=True))
-    count = sum(map(len, told))
-    others = [[c for c in range(4) if c not in columns] for columns in own]
-    differ = not any(of[:, columns].all(axis=0).any() for columns, of in zip(others, told, strict=True))
+    rows, good, count, differ = [], 0, 0, True
+    for name, columns in track(context, RULES.items()):
+        told = np.concatenate([told_from(POLICIES[name](), one) for one in sampled])
+        good, count = good + int(told[:, columns].all(axis=1).sum()), count + len(told)
+        differ &= not np.delete(told, columns, axis=1).all(axis=0).any()
+        rows.append((name, *(100.0 * told.mean(axis=0)).tolist()))
+    heads = "rule | oldest job | smallest share | first machine | least loaded"
     return finding(
         holds_if(good == count and differ, Verdict.REFUTED if good < count else Verdict.UNDETERMINED),
         f"Of {count} first choices among several jobs {good} are as the text says of the rule, and the rules "
         f"{'can' if differ else 'cannot'} be told from each other.",
         {},
-        table(
-            "How often the first start of an epoch is so (%)",
-            "rule | oldest job | smallest share | first machine | least loaded",
-            [
-                (make().name, *(100.0 * of.mean(axis=0)).tolist())
-                for make, of in zip(RULES, told, strict=True)
-            ],
-        ),
+        table("How often the first start of an epoch is so (%)", heads, rows),
         assumes="The dominant share is that of all machines together; the load of a machine is that of its "
         "fullest resource.",
         proof="" if good == count else "See the table.",
@@ -387,17 +354,9 @@ def schedule_after(first: Sequence[Any], policy: Policy, instance: PlacementInst
     return instance.schedule_of(decision for _, decision in moves(policy, instance, first))
 
 
-def eight_machines(jobs: Sequence[tuple[float, float, int, int, float]], origin: str) -> PlacementInstance:
+def eight_machines(jobs: Sequence[tuple[float, ...]], origin: str) -> PlacementInstance:
     """Return the Small cluster without any slowdown; rows are submit and duration in min, C, GPUs, cores."""
-    names = ("submit", "duration", "instances", "gpus", "cpus")
-    return PlacementInstance(
-        machines=[{"gpus": 8, "cpus": 96, "memory": 512}] * 8,
-        jobs=[
-            dict(zip(names, (MINUTE * submit, MINUTE * takes, *rest), strict=True)) | {"memory": 8}
-            for submit, takes, *rest in jobs
-        ],
-        origin=Origin(origin),
-    )
+    return cluster(8, 8, jobs, origin=origin, cpus=96, memory=(512, 8))
 
 
 def figure_6c() -> tuple[PlacementInstance, list[list[tuple[int, int, int]]]]:
@@ -407,17 +366,9 @@ def figure_6c() -> tuple[PlacementInstance, list[list[tuple[int, int, int]]]]:
     needs so many that machine 7 has none for it. Either takes more than half of a machine's GPUs for each of
     its four instances.
     """
-    jobs = [
-        (0.0, 600.0, 1, 2, 64.0),
-        (0.0, 600.0, 1, 2, 16.0),
-        (1.0, 60.0, 4, 5, 16.0),
-        (2.0, 60.0, 4, 6, 80.0),
-    ]
+    jobs = [(0, 600, 1, 2, 64), (0, 600, 1, 2, 16), (1, 60, 4, 5, 16), (2, 60, 4, 6, 80)]
     note = "after Figure 6(c): j6 on machine 7, j7 on machine 3, then j8 and the CPU-intensive j9"
     return eight_machines(jobs, note), [[(0, 7, 1), (1, 3, 1)]]
-
-
-OTHERS = (policies.Tetris, policies.FifoConsolidate, policies.SjfConsolidate)
 
 
 @claim(
@@ -430,44 +381,33 @@ OTHERS = (policies.Tetris, policies.FifoConsolidate, policies.SjfConsolidate)
 )
 def case_placement(_context: Context) -> Finding:
     instance, opening = figure_6c()
-    rows = []
-    printed = [*opening, [(2, k, 1) for k in (4, 5, 6, 7)]]
-    players = [make() for make in (*RULES, *OTHERS)]
-    for name, policy, first in (
-        ("as printed", players[0], printed),
-        *((p.name, p, opening) for p in players),
-    ):
-        s = schedule_after(first, policy, instance)
+    printed, rows = [*opening, [(2, k, 1) for k in (4, 5, 6, 7)]], []
+    for name in ("as printed", *HEURISTICS):
+        policy = FifoFirstFit() if name == "as printed" else POLICIES[name]()
+        s = schedule_after(printed if name == "as printed" else opening, policy, instance)
         where = ", ".join(map(str, s.of_job(2)[:, 0].tolist()))
         waits = float(s.start[3] - instance.jobs.submit[3]) / TICKS / MINUTE
         rows.append((name, where, waits, float(instance.completion_times(s)[2:].sum()) / MINUTE))
-    as_printed, *blocked = (row[2] > 0.0 for row in rows)
-    free = [row[0] for row, is_blocked in zip(rows[1:], blocked, strict=True) if not is_blocked]
+    blocked = {name: waits > 0.0 for name, _, waits, _ in rows}
+    free = [name for name in HEURISTICS if not blocked[name]]
+    named = not blocked["as printed"] and all(blocked[name] for name in RULES)
     least = float(instance.jobs.duration[2:].sum()) / TICKS / MINUTE
+    heads = "policy | machines of j8 | j9 waits (min) | JCT of j8 and j9 (min)"
     return finding(
-        amended_if(
-            all(blocked) and not as_printed,
-            all(blocked[: len(RULES)]) and not as_printed,
-            Verdict.UNDETERMINED,
-        ),
+        amended_if(named and not free, named, Verdict.UNDETERMINED),
         f"FirstFit and LoadBalance block j9, as printed; {len(free)} of seven heuristics find the best "
         f"choice without any model.",
         {"optimum of both JCTs (min)": least},
-        table(
-            "The case of Figure 6(c), after j6 and j7 have been placed",
-            "policy | machines of j8 | j9 waits (min) | JCT of j8 and j9 (min)",
-            rows,
-        ),
+        table("The case of Figure 6(c), after j6 and j7 have been placed", heads, rows),
         counterexample=instance,
-        assumes="Built as the text tells it, with GPUs, cores and durations of our own, which it leaves "
-        "open.",
+        assumes="Built as the text tells it, with GPUs, cores and durations of our own.",
         remark=f"{' and '.join(free)} fill machines that are in use first.",
     )
 
 
 def figure_6a() -> tuple[PlacementInstance, list[list[tuple[int, int, int]]]]:
     """Return an instance as Figure 6(a) is told: j1 needs 7 GPUs on each of 8 machines, one is in use."""
-    jobs = [(0.0, 60.0, 1, 2, 8.0), (1.0, 60.0, 8, 7, 8.0), (1.0, 60.0, 1, 1, 8.0)]
+    jobs = [(0, 60, 1, 2, 8), (1, 60, 8, 7, 8), (1, 60, 1, 1, 8)]
     return eight_machines(jobs, "after Figure 6(a): j1 cannot start, j2 can"), [[(0, 0, 1)]]
 
 
@@ -482,14 +422,13 @@ def figure_6a() -> tuple[PlacementInstance, list[list[tuple[int, int, int]]]]:
 )
 def case_ordering(_context: Context) -> Finding:
     instance, opening = figure_6a()
-    _, (seen, _) = islice(moves(policies.FifoFirstFit(), instance, opening), 2)
+    _, (seen, _) = islice(moves(FifoFirstFit(), instance, opening), 2)
     rows = []
     for rule, strict in (("passed over", False), ("held back", True)):
         for first in (1, 2):
             started = place(seen, 1.0 * (seen.jobs == first), np.zeros((2, 8)), strict=strict)
-            rows.append(
-                (rule, f"j{first} first", ", ".join(f"j{job}" for job in np.unique(started[:, 0])) or "none")
-            )
+            names = [f"j{job}" for job in np.unique(started[:, 0])]
+            rows.append((rule, f"j{first} first", ", ".join(names) or "none"))
     same = rows[0][2] == rows[1][2]
     return finding(
         Verdict.VACUOUS if same else Verdict.HOLDS,
