@@ -210,11 +210,9 @@ def printed_log_density(action: np.ndarray, mean: np.ndarray, variance: np.ndarr
 
 def clipped(ratio: Any, advantage: Any, bound: float) -> np.ndarray:
     """Return PPO's objective of every sample, min(r B, clip(r, 1 - bound, 1 + bound) B)."""
-    r, B = np.asarray(ratio, dtype=np.float64), np.asarray(advantage, dtype=np.float64)
-    return np.minimum(r * B, np.clip(r, 1.0 - bound, 1.0 + bound) * B)
+    return np.minimum(ratio * advantage, np.clip(ratio, 1.0 - bound, 1.0 + bound) * advantage)
 
 
 def printed_clipped(ratio: Any, advantage: Any, bound: float) -> np.ndarray:
     """Return the objective of (17) as printed, min(r, clip(r, 1 - bound, 1 + bound)) B."""
-    r, B = np.asarray(ratio, dtype=np.float64), np.asarray(advantage, dtype=np.float64)
-    return np.minimum(r, np.clip(r, 1.0 - bound, 1.0 + bound)) * B
+    return np.minimum(ratio, np.clip(ratio, 1.0 - bound, 1.0 + bound)) * advantage

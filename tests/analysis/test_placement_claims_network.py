@@ -289,8 +289,14 @@ def test_the_printed_objective_is_ppos_for_good_actions_alone(ratio: float, adva
     assert ppo == pytest.approx((min(ratio, 1.2) if advantage >= 0 else max(ratio, 0.8)) * advantage)
 
 
+def stay_or_move(policy: np.ndarray) -> objective.Chain:
+    """Return two states: staying in the second one pays 2, moving there 1."""
+    P = np.array([[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]]])
+    return objective.Chain(P, np.array([[0.0, 1.0], [2.0, 0.0]]), policy)
+
+
 def test_exact_values_by_iterating() -> None:
-    chain = objective.stay_or_move(objective.softmax(np.array([[0.3, -0.2], [1.0, 0.5]])))
+    chain = stay_or_move(objective.softmax(np.array([[0.3, -0.2], [1.0, 0.5]])))
     V, Q = chain.values()
     W = np.zeros(2)
     for _ in range(3000):
@@ -301,7 +307,7 @@ def test_exact_values_by_iterating() -> None:
 
 def test_advantages_by_playing() -> None:
     rng = np.random.default_rng(0)
-    chain = objective.stay_or_move(np.full((2, 2), 0.5))
+    chain = stay_or_move(np.full((2, 2), 0.5))
     V, Q = chain.values()
     runs, steps, decay = 20_000, 12, 0.5
     weights = (objective.DISCOUNT * decay) ** np.arange(steps)

@@ -295,18 +295,12 @@ def test_the_order_of_two_jobs_depends_on_the_unit_by_hand() -> None:
         assert found == pytest.approx([short / 2, long / 2])
 
 
-def test_inversions_are_counted() -> None:
-    reward = np.array([1.0, 2.0, 0.5])
-    scores = theory.Scores(np.array([1.0, 2.0, 3.0]), np.array([5.0, 5.0, 1.0]), {"minutes": reward}, reward)
-    assert theory.inversions(scores) == (1, 1)
-
-
 # The model
 
 
 def test_broken_definitions_are_seen() -> None:
     instance, opening = model.figure_6c()
-    good = model.schedule_after(opening, FifoFirstFit(), instance)
+    good = theory.schedule_by(FifoFirstFit(), instance, opening)
     assert not any(model.definitions_broken(instance, good).values())
     start = good.start.copy()
     start[3] += 1
@@ -353,7 +347,7 @@ def test_figure_6c_begins_as_told() -> None:
         (FifoLoadBalance(), [0, 1, 2, 4], 59.0),
         (FifoConsolidate(), [0, 1, 3, 7], 0.0),
     ):
-        schedule = model.schedule_after(opening, policy, instance)
+        schedule = theory.schedule_by(policy, instance, opening)
         assert not instance.violations(schedule)
         assert schedule.of_job(0).tolist() == [[7, 1]]
         assert schedule.of_job(1).tolist() == [[3, 1]]

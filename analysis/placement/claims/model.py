@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import combinations, combinations_with_replacement, islice
-from typing import Any
 
 import numpy as np
 
@@ -70,8 +69,7 @@ def definitions_broken(instance: PlacementInstance, schedule: Schedule) -> dict[
     "(3), Sec. 5.1.4",
     Verdict.HOLDS_AMENDED,
     says="The averages are sums over 0 to |J|, and 0 to N', divided by |J| and N'.",
-    how="The mean JCT of small random schedules against sums with one term more. Amended: as many terms as "
-    "what they are divided by.",
+    how="Small random schedules against sums with one term more. Amended: as many as they are divided by.",
 )
 def printed_sums(context: Context) -> Finding:
     off = []
@@ -274,10 +272,8 @@ def baselines(context: Context) -> Finding:
         holds_if(good == count and differ, Verdict.REFUTED if good < count else Verdict.UNDETERMINED),
         f"Of {count} first choices among several jobs {good} are as the text says of the rule, and the rules "
         f"{'can' if differ else 'cannot'} be told from each other.",
-        {},
-        table("How often the first start of an epoch is so (%)", heads, rows),
-        assumes="The dominant share is that of all machines together; the load of a machine is that of its "
-        "fullest resource.",
+        tables=[table("How often the first start of an epoch is so (%)", heads, rows)],
+        assumes="Shares are those of all machines together, the load of one is that of its fullest resource.",
         proof="" if good == count else "See the table.",
     )
 
@@ -349,11 +345,6 @@ def preemption(context: Context) -> Finding:
 # Sec. 5.5, Figure 6
 
 
-def schedule_after(first: Sequence[Any], policy: Policy, instance: PlacementInstance) -> Schedule:
-    """Return the schedule of decisions that are given, and then of a policy."""
-    return instance.schedule_of(decision for _, decision in moves(policy, instance, first))
-
-
 def eight_machines(jobs: Sequence[tuple[float, ...]], origin: str) -> PlacementInstance:
     """Return the Small cluster without any slowdown; rows are submit and duration in min, C, GPUs, cores."""
     return cluster(8, 8, jobs, origin=origin, cpus=96, memory=(512, 8))
@@ -375,8 +366,7 @@ def figure_6c() -> tuple[PlacementInstance, list[list[tuple[int, int, int]]]]:
     "case-placement",
     "Sec. 5.5, Figure 6(c)",
     Verdict.HOLDS_AMENDED,
-    says="FirstFit and LoadBalance place j8 so that j9 cannot start; the best choice is hard for others, "
-    "too.",
+    says="FirstFit and LoadBalance place j8 so that j9 cannot start; others hardly find the best either.",
     how="An instance as told, played by seven heuristics. Amended: FirstFit and LoadBalance do.",
 )
 def case_placement(_context: Context) -> Finding:
@@ -384,7 +374,7 @@ def case_placement(_context: Context) -> Finding:
     printed, rows = [*opening, [(2, k, 1) for k in (4, 5, 6, 7)]], []
     for name in ("as printed", *HEURISTICS):
         policy = FifoFirstFit() if name == "as printed" else POLICIES[name]()
-        s = schedule_after(printed if name == "as printed" else opening, policy, instance)
+        s = schedule_by(policy, instance, printed if name == "as printed" else opening)
         where = ", ".join(map(str, s.of_job(2)[:, 0].tolist()))
         waits = float(s.start[3] - instance.jobs.submit[3]) / TICKS / MINUTE
         rows.append((name, where, waits, float(instance.completion_times(s)[2:].sum()) / MINUTE))
@@ -395,8 +385,7 @@ def case_placement(_context: Context) -> Finding:
     heads = "policy | machines of j8 | j9 waits (min) | JCT of j8 and j9 (min)"
     return finding(
         amended_if(named and not free, named, Verdict.UNDETERMINED),
-        f"FirstFit and LoadBalance block j9, as printed; {len(free)} of seven heuristics find the best "
-        f"choice without any model.",
+        f"FirstFit and LoadBalance block j9; {len(free)} of seven heuristics find the best choice.",
         {"optimum of both JCTs (min)": least},
         table("The case of Figure 6(c), after j6 and j7 have been placed", heads, rows),
         counterexample=instance,
@@ -416,8 +405,7 @@ def figure_6a() -> tuple[PlacementInstance, list[list[tuple[int, int, int]]]]:
     "Sec. 5.5, Figure 6(a)",
     Verdict.VACUOUS,
     says="That the job which fits gets the highest priority shows that the ordering agent decides well.",
-    how="An instance as told; what starts with either order. Vacuous if jobs that do not fit are passed "
-    "over, as we do by default.",
+    how="What starts with either order. Vacuous if jobs that do not fit are passed over, as by default.",
     choices=("whether a job that does not fit is passed over, or holds back all others",),
 )
 def case_ordering(_context: Context) -> Finding:
@@ -433,8 +421,7 @@ def case_ordering(_context: Context) -> Finding:
     return finding(
         Verdict.VACUOUS if same else Verdict.HOLDS,
         "j1 cannot start; where such a job is passed over, j2 starts whatever the priorities are.",
-        {},
-        table("Jobs that start", "a job that does not fit is | order | start", rows),
+        tables=[table("Jobs that start", "a job that does not fit is | order | start", rows)],
         assumes="j1 needs 7 GPUs on each of the 8 machines, of which one has 6 free.",
         remark="The priority matters only if such a job holds back all others. The paper does not say which.",
     )

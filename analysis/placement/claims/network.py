@@ -143,8 +143,7 @@ def matern_smooth(_context: Context) -> Finding:
     heads = "nu | kernel (times) | process (times, mean square)"
     return finding(
         holds_if(times["5/2"] >= 2 and abs(distance + 5.0 / 3.0) < 1e-4),
-        "The kernel with nu = 5/2 is four times differentiable at 0, so its processes are twice, in mean "
-        "square.",
+        "The kernel with nu = 5/2 is four times differentiable at 0, its processes twice, in mean square.",
         {"second derivative at 0, distance": distance, "second derivative at 0, squared distance": squared},
         table("Differentiability at 0, exactly", heads, rows),
         assumes="g is the distance: with its square the second derivative at 0 is 0, as of no covariance.",
@@ -165,8 +164,7 @@ def radius(P: np.ndarray) -> float:
     "(12)",
     Verdict.HOLDS_AMENDED,
     says="The series of (12) is a kernel for a positive weight lambda.",
-    how="Spectral radii of the printed graphs; partial sums and the closed form on random graphs. Amended: "
-    "for lambda below one over the spectral radius.",
+    how="Spectral radii; partial sums and limits on random graphs. Amended: for lambda below 1 / radius.",
 )
 def walk_series(context: Context) -> Finding:
     rng = context.rng(4)
@@ -188,8 +186,7 @@ def walk_series(context: Context) -> Finding:
     heads = "machines | rho | lambda must be below"
     return finding(
         amended_if(least < 1.0 - 1e-9, all(sound)),
-        "It converges only for weights below one over the spectral radius: never from a weight of 1 on, as "
-        "printed.",
+        "It converges only for weights below one over the spectral radius, as printed never from 1 on.",
         {"smallest rho, 1 on the diagonal": least, "cases": len(sound), "cases that agree": sum(sound)},
         table("Spectral radius of P (x) P as printed, lengthscale 1", heads, rows),
         assumes="The diagonal of P is 1, as printed. Over M, as we take P, the radius is at most 1.",
@@ -203,8 +200,7 @@ def walk_series(context: Context) -> Finding:
     "Proposition 1, Sec. 4.2.3",
     Verdict.HOLDS,
     says="The random walk kernel on graphs of (11) is symmetric and positive semi-definite.",
-    how="Kernel matrices of random graphs, for both weights and both forms of (11), where (12) converges; "
-    "the same matrices from features.",
+    how="Kernel matrices of random graphs, with both weights and forms of (11), and those from features.",
 )
 def proposition_1(context: Context) -> Finding:
     rng = context.rng(5)
@@ -222,8 +218,7 @@ def proposition_1(context: Context) -> Finding:
             deviation = max(deviation, float((np.abs(walks - other) / walks).max()))
     return finding(
         holds_if(least >= -ROUNDING and deviation < 1e-10),
-        "It is an inner product of features, so it is a kernel for any symmetric graphs where (12) "
-        "converges.",
+        "It is an inner product of features: a kernel for any symmetric graphs where (12) converges.",
         {
             "kernel matrices": 4 * sets,
             "smallest eigenvalue / largest": least,
@@ -241,8 +236,7 @@ def proposition_1(context: Context) -> Finding:
     "Appendix B.1",
     Verdict.REFUTED,
     says="Powers of P1 (x) P2 are positive semi-definite, and this proves Proposition 1.",
-    how="The powers for three machines by (11) as printed; a function of P1 (x) P2 that is positive definite "
-    "for every pair and no kernel on graphs.",
+    how="Powers for three machines; a positive definite function of P1 (x) P2 that is no kernel on graphs.",
 )
 def proposition_1_proof(_context: Context) -> Finding:
     from scipy.linalg import expm
@@ -264,8 +258,7 @@ def proposition_1_proof(_context: Context) -> Finding:
         },
         table("1' exp(-P1 (x) P2) 1 of two machines", " | alike | far apart", rows),
         proof="For three machines P (x) P has a negative eigenvalue, as have all its odd powers.\n\nAnd the "
-        "step to a kernel on graphs is missing: exp(-P1 (x) P2) is positive definite for every pair, but the "
-        "matrix of the sums of its entries has a negative eigenvalue.",
+        "step to a kernel on graphs is missing: see exp(-P1 (x) P2), and the matrix of its sums.",
     )
 
 
@@ -274,8 +267,7 @@ def proposition_1_proof(_context: Context) -> Finding:
     "Proposition 2, Appendix B.2",
     Verdict.REFUTED,
     says="(12) can be turned into exp(beta P1 (x) P2), calculated entry by entry.",
-    how="Both on graphs of two machines, with the weights that make them equal: it holds if one pair of "
-    "weights does on two graphs.",
+    how="The weights that make both equal on graphs of two machines: it holds if two graphs have the same.",
 )
 def proposition_2(_context: Context) -> Finding:
     lam, rows = 0.5, []
@@ -294,15 +286,13 @@ def proposition_2(_context: Context) -> Finding:
     heads = "machines | delta | (12) | beta that matches | sum of exp, entry by entry"
     return finding(
         holds_if(abs(one - two) < 1e-6),
-        "No weight beta makes the exponential equal to (12) on two graphs: the one that matches depends on "
-        "the graph.",
+        "No beta makes the exponential equal to (12) on two graphs: what matches depends on the graph.",
         {"lambda = 0.5, best beta: larger relative difference of the two graphs": min(gaps)},
         table("(12) with lambda = 0.5 on two machines, each graph with itself", heads, rows),
         assumes="Sums over the entries are compared, as (12) is a number and exp(beta P1 (x) P2) a matrix.",
         proof="Where all rows of P1 (x) P2 have the sum delta, beta must be -log(1 - lambda delta) / delta, "
-        "which increases with delta. Two machines alike and two far apart have different "
-        "deltas.\n\nExponentials entry by entry, which the printed proof ends with, are a third thing (last "
-        "column).",
+        "which increases with delta: see the table. Exponentials entry by entry, which the printed proof "
+        "ends with, are a third thing.",
     )
 
 
@@ -328,13 +318,11 @@ def walk_eigenvalues(context: Context) -> Finding:
     heads = "cluster | M | one product of M^2 rows | by eigenvalues"
     return finding(
         holds_if(worst < 1e-11),
-        f"The sum over pairs of eigenvalues is the kernel, at {min(factors):.0f} to {max(factors):.0f} times "
-        f"fewer operations.",
+        f"The sum is the kernel, at {min(factors):.0f} to {max(factors):.0f} times fewer operations.",
         {"pairs of graphs": pairs, "largest relative difference": worst},
         table("Operations for one pair of graphs", heads, rows),
         proof="The sum is that of (U1'1)^2 (U2'1)^2 exp(beta l1 l2).",
-        remark="A product of matrices with M^2 rows takes 2 M^6 operations; two decompositions of M rows "
-        "take about 18 M^3, the sum 4 M^2. Each graph is decomposed once for all its pairs.",
+        remark="A product takes 2 M^6 operations, two decompositions of M rows 18 M^3, the sum 4 M^2.",
     )
 
 
@@ -386,8 +374,7 @@ def machines_apart(context: Context) -> Finding:
     moved, equal, node = np.array(rows).T
     return finding(
         holds_if(moved.max() > 1e-9 or equal.max() > 1e-9),
-        "One number per pair of graphs gives every machine the same weights: which machine is empty does not "
-        "matter.",
+        "One number per pair of graphs gives all machines the same weights: which one is empty is no matter.",
         {
             "histories": len(rows),
             "scalar kernel: most that exchanging two states moves an affinity": float(moved.max()),
@@ -405,8 +392,7 @@ def machines_apart(context: Context) -> Finding:
     "node-level",
     "Instead of (12)",
     Verdict.HOLDS,
-    says="A positive semi-definite kernel over (history, machine), one factor of which sums to the random "
-    "walk kernel over the machines.",
+    says="A kernel over (history, machine), one factor of which sums to the random walk kernel.",
     how="Random histories.",
     ours=True,
 )
@@ -447,8 +433,7 @@ def rows_back(seen: list[list[int]], lag: int) -> np.ndarray:
     "(9), (10)",
     Verdict.UNDETERMINED,
     says="Past affinities, N x M, are values of the function whose values for the pending jobs are wanted.",
-    how="Which jobs the rows of the window hold one and eight epochs later: two jobs for one GPU, and "
-    "generated workloads under FIFO-Consolidate.",
+    how="Which jobs the rows of the window hold epochs later, under FIFO-Consolidate.",
     choices=("whether a row is a place in the pending list, or what is known of the job in it",),
 )
 def history_rows(context: Context) -> Finding:
@@ -467,10 +452,8 @@ def history_rows(context: Context) -> Finding:
     heads = "workload | epochs before | rows | same job in the row (%) | job in any row (%)"
     return finding(
         holds_if(min(row[3] for row in rows) == 100.0, Verdict.UNDETERMINED),
-        "Rows of the window are other jobs an epoch later: jobs leave when they start, and those behind move "
-        "up.",
-        {},
-        table("Rows of the window and their past", heads, rows),
+        "Rows of the window are other jobs an epoch later: jobs that start leave, and those behind move up.",
+        tables=[table("Rows of the window and their past", heads, rows)],
         counterexample=two,
         assumes=f"The rows are those of the pending list, in its order; N = {PENDING}.",
         remark="What is left in the window are the jobs that were not placed.",
@@ -502,8 +485,7 @@ def process_actions(
     "(1), (13), Algorithm 1",
     Verdict.REFUTED,
     says="Regressing on its own past affinities, the process predicts affinities.",
-    how="The process as printed on random graphs, without noise, and with noise and its negative; its "
-    "placements without noise against FirstFit.",
+    how="The process on random graphs, without noise, with noise and its negative; placements of FirstFit.",
 )
 def zero_mean(context: Context) -> Finding:
     rng, still, odd, same = context.rng(12), 0.0, 0.0, []
@@ -520,8 +502,7 @@ def zero_mean(context: Context) -> Finding:
         same.append(np.array_equal(place(seen, -np.arange(w), np.zeros((w, m))), decision))
     return finding(
         holds_if(still > 0.0 or odd > 1e-9),
-        "The mean is a combination of past actions: 0 for ever without noise, and with noise it regresses on "
-        "that noise.",
+        "The mean combines past actions: without noise it is 0 for ever, with noise it regresses on that.",
         {
             "largest affinity without noise": still,
             "action and action of the negated noise: largest sum": odd,
@@ -557,8 +538,7 @@ def mean_actions(context: Context) -> Finding:
         sampled.append(float(np.abs(noisy[-1] - noisy[0]).max()))
     return finding(
         holds_if(differ == 0.0 and min(sampled) > 0.0),
-        "With learned means as actions nothing is left for the process to say: neither kernel nor tau "
-        "changes a decision.",
+        "With learned means as actions neither kernel nor tau changes a decision.",
         {
             "means as actions: largest difference from the learned mean": differ,
             "sampled actions: largest difference between tau 4 and 10, median": float(np.median(sampled)),
@@ -596,10 +576,8 @@ def scalable(context: Context) -> Finding:
     heads = "cluster | M | message | fused job states | inputs of the critic"
     return finding(
         holds_if(len({row[2:4] for row in rows}) == 1),
-        "The same weights of (4) and (5) take 8, 16 and 32 machines; only the critic (15) is tied to one "
-        "cluster.",
-        {},
-        table(f"What depends on the number of machines, N = {PENDING}", heads, rows),
+        "The same weights of (4) and (5) take 8, 16 and 32 machines; only the critic (15) needs one cluster.",
+        tables=[table(f"What depends on the number of machines, N = {PENDING}", heads, rows)],
         assumes="The critic is a perceptron over everything side by side; it is needed in training alone.",
     )
 
@@ -623,8 +601,7 @@ def gate_claim(context: Context) -> Finding:
         moved = min(moved, float(np.abs(out - full).max()))
     return finding(
         holds_if(outside == 0 and moved > 0.0),
-        "Every fused number is between the job's own and the message, and the state of the cluster gets "
-        "through.",
+        "Every fused number is between the job's own and the message: the state of the cluster gets through.",
         {"weights": trials, "numbers outside": outside, "least change from empty to full": moved},
         assumes="Random weights; all machines empty, and all full.",
     )
@@ -645,8 +622,7 @@ def positions_claim(_context: Context) -> Finding:
     heads = "positions | least distance | of positions apart by"
     return finding(
         holds_if(rows[-1][1] > 0.1 and steady < 1e-6),
-        "Any two of the first 20,000 positions have different encodings, and distances depend on the "
-        "difference alone.",
+        "Any two of 20,000 positions have different encodings; distances depend on the difference alone.",
         {"most that equal differences differ": steady},
         table(f"Distances of position encodings, e = {HIDDEN}", heads, rows),
         assumes=f"e = {HIDDEN}. Which position is meant, in the pending list or in the trace, is not said.",

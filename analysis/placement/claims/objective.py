@@ -42,15 +42,9 @@ def printed_density(_context: Context) -> Finding:
     printed, normal = (density(f, 1.0, 0.25) / density(f, 1.0, 0.5) for f in both)
     return finding(
         holds_if(max(abs(row[1] - 1.0) for row in rows) < 1e-6),
-        "The printed formula is no density: it lacks the inverse covariance, and its exponential integrates "
-        "to 1 / Sigma.",
-        {
-            "narrowing from 0.5 to 0.25, action 1 away: ratio, printed": printed,
-            "the same, normal density": normal,
-        },
-        table(
-            "Integral of the density in one dimension", "Sigma | printed | normal density | 1 / Sigma", rows
-        ),
+        "The printed formula is no density: without the inverse covariance it integrates to 1 / Sigma.",
+        {"action 1 away, Sigma from 0.5 to 0.25: ratio, printed": printed, "normal density": normal},
+        table("Integral of the density", "Sigma | printed | normal density | 1 / Sigma", rows),
         assumes="The covariance is diagonal, with variances between 0 and 1 by (8).",
         proof="The integral is computed by quadrature. The derivative of the printed formula by Sigma is -1 "
         "/ Sigma, whatever the action was: a good action far off makes the policy narrower instead of wider.",
@@ -74,24 +68,18 @@ def first_probability(ahead: float, variance: float, jobs: int) -> float:
     "(7), (8), Sec. 5.5, Figure 6(a)",
     Verdict.UNDETERMINED,
     says="The priority 0.69 is the probability of being scheduled first.",
-    how="Exact probabilities for normal scores, by the number of jobs and the variance; 0.69 is printed with "
-    "two digits.",
+    how="Exact probabilities for normal scores, by the number of jobs and the variance, to two digits.",
     choices=("the number of jobs: 2 to 64", "the variance, from (0, 1) by (8)", "means of the other jobs: 0"),
 )
 def priority_probability(_context: Context) -> Finding:
     variances = (0.1, 0.5, 0.99)
     rows = [(n, *(first_probability(0.69, v, n) for v in variances)) for n in (2, 5, 10, PENDING)]
+    heads = " | ".join(["jobs", *(f"Sigma = {v:g}" for v in variances)])
     agree = [abs(p - 0.69) < 0.005 for row in rows for p in row[1:]]
     return finding(
         holds_if(all(agree), Verdict.UNDETERMINED if any(agree) else Verdict.REFUTED),
-        f"In {sum(agree)} of {len(agree)} readings a score of 0.69 means that probability: it depends on how "
-        f"many jobs wait, and on their variance.",
-        {},
-        table(
-            "Probability that a score with mean 0.69 is the largest, the others with mean 0",
-            " | ".join(["jobs", *(f"Sigma = {v:g}" for v in variances)]),
-            rows,
-        ),
+        f"In {sum(agree)} of {len(agree)} readings it is: that depends on the jobs and on their variance.",
+        tables=[table("Probability that a score with mean 0.69 is the largest, others with 0", heads, rows)],
         assumes="Scores are independent and normal, with the means and variances of (8).",
         proof="By (7) and (8) the score is any number, and nothing makes scores add up to 1: see the table.",
     )
@@ -127,23 +115,18 @@ def clip(_context: Context) -> Finding:
         [float(f(np.array(ratios), good_and_bad, BOUND).sum()) for f in both]
         for ratios in ((1.2, 3.0), (1.0, 1.1))
     )
+    heads = "ratio | B | printed | derivative | PPO | derivative of PPO"
     swapped = printed > printed_then and right < right_then
     return finding(
         holds_if(not wrong and not swapped),
-        "As printed a bad action that became half as likely is pushed on without bound: for B < 0 the wrong "
-        "side is cut.",
+        "As printed a bad action that became less likely is pushed on: for B < 0 the wrong side is cut.",
         {"cases with another slope than PPO's": wrong, "two samples: preference reversed": swapped},
-        table(
-            "One sample: objective and its derivative by the ratio, epsilon = 0.2",
-            "ratio | B | printed | derivative | PPO | derivative of PPO",
-            rows,
-        ),
+        table("Objective of one sample and its derivative by the ratio, epsilon = 0.2", heads, rows),
         assumes="epsilon = 0.2 (Appendix D).",
         proof="min(ratio, clip(ratio)) B is min(ratio, 1 + epsilon) B. For B < 0 its slope is B below 1 - "
         "epsilon, where that of PPO is 0: nothing stops the policy from moving on. Above 1 + epsilon it is "
         "0, where that of PPO is B: a bad action that has become likely is never put right.",
-        remark="Besides, the printed ratio is an expectation; if it is taken over the actions of the old "
-        "policy, it is 1 for every new one.",
+        remark="The printed ratio is an expectation; over the old policy it is 1 for every new one.",
     )
 
 
@@ -186,12 +169,6 @@ def softmax(logits: np.ndarray) -> np.ndarray:
     return shares / shares.sum(axis=1, keepdims=True)
 
 
-def stay_or_move(policy: np.ndarray) -> Chain:
-    """Return two states: staying in the second one pays 2, moving there 1."""
-    P = np.array([[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]]])
-    return Chain(P, np.array([[0.0, 1.0], [2.0, 0.0]]), policy)
-
-
 @claim(
     "q-advantage",
     "(15), (16), (17)",
@@ -216,8 +193,6 @@ def q_advantage(context: Context) -> Finding:
         from_q = max(from_q, float(np.abs(by_q).max()))
         from_v = max(from_v, float(np.abs(by_v - (Q - V[:, None])).max()))
         slopes = max(slopes, float(np.abs(chain.gradient(by_v).reshape(-1) - true).max()))
-    chain = stay_or_move(np.full((2, 2), 0.5))
-    shown = (chain.values()[1], *(chain.expected_advantage(0.95, by_q=flag) for flag in (True, False)))
     return finding(
         amended_if(from_q > 1e-6, from_v < 1e-6 and slopes < 1e-4),
         "From an exact Q the expected advantage is 0 for every state and action; from V it is Q - V.",
@@ -227,15 +202,6 @@ def q_advantage(context: Context) -> Finding:
             "from V: largest difference from Q - V": from_v,
             "from V: largest difference from the gradient of the return": slopes,
         },
-        table(
-            "Two states, an even policy, exact values",
-            "state | action | Q | expected advantage from Q | from V",
-            [
-                (state, action, *(float(values[s, a]) for values in shown))
-                for s, state in enumerate(("first", "second"))
-                for a, action in enumerate(("stay", "move"))
-            ],
-        ),
         assumes="Q and V are exact. What is left from Q in training is noise and the error of the critic.",
         proof="Q holds the action already, so that its temporal differences have expectation 0.",
     )
@@ -292,8 +258,7 @@ def copy_interval(context: Context) -> Finding:
     _, equal, cut, _ = rows[-1]
     return finding(
         holds_if(all(row[2] > 0 for row in rows), Verdict.UNDETERMINED),
-        f"In {equal} of {steps} updates both policies are the same and the ratio is 1; on one layer "
-        f"{cut} ratios are clipped.",
+        f"In {equal} of {steps} updates both policies are the same; on one layer {cut} ratios are clipped.",
         {"the bound": BOUND},
         table(f"{steps} updates", "learning rate | ratio exactly 1 | clipped | largest |ratio - 1|", rows),
         assumes=f"One layer, (8), on {HIDDEN} random features, {PENDING} jobs, Adam. How far a whole network "
