@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.polynomial import Polynomial
 from scipy.linalg import expm
+from scipy.special import softmax
 from scipy.stats import multivariate_normal
 
 from clairvoyant.analysis.claim import Claim, Context, Finding
@@ -296,7 +297,7 @@ def stay_or_move(policy: np.ndarray) -> objective.Chain:
 
 
 def test_exact_values_by_iterating() -> None:
-    chain = stay_or_move(objective.softmax(np.array([[0.3, -0.2], [1.0, 0.5]])))
+    chain = stay_or_move(softmax(np.array([[0.3, -0.2], [1.0, 0.5]]), axis=1))
     V, Q = chain.values()
     W = np.zeros(2)
     for _ in range(3000):

@@ -248,8 +248,8 @@ def test_eager_is_dominated_where_four_jobs_contend() -> None:
 
 def test_without_slowdown_nothing_changes_the_fee() -> None:
     with pytest.raises(RuntimeError, match="without slowdown fees differ by 1"):
-        theory.above(Context("quick"), range(2), lambda _: (1.0, 1.01), (0, 1), jobs=5)
-    assert theory.above(Context("quick"), range(2), lambda _: (1.0, 1.01), (0,), jobs=5)
+        theory.above(Context("quick"), range(2), lambda _: (1.0, 1.01), [0, 1], jobs=5)
+    assert theory.above(Context("quick"), range(2), lambda _: (1.0, 1.01), [0], jobs=5)
 
 
 def test_the_window_of_by_keys_is_that_of_the_instance() -> None:

@@ -263,16 +263,14 @@ def in_order() -> PlacementInstance:
 )
 def lazy_fee(context: Context) -> Finding:
     known = [s for some in survey(context).values() for s in some]
-    one = np.array([s.lazy[1] / s.least[1] for s in known])
-    together = np.array([s.together[1] / s.least[1] for s in known])
-    rows = [
-        (name, int((found == 1.0).sum()), float(found.max()))
-        for name, found in (("one", one), ("all that fit", together))
-    ]
+    rows = []
+    for name, of in (("one", "lazy"), ("all that fit", "together")):
+        factors = np.array([getattr(s, of)[1] / s.least[1] for s in known])
+        rows.append((name, int((factors == 1.0).sum()), float(factors.max())))
+    alone, together = (row[2] == 1.0 for row in rows)
     heads = "start together | the least of all | fee / least, largest"
-    alone = one.max() == 1.0
     return finding(
-        amended_if(alone and together.max() == 1.0, alone),
+        amended_if(alone and together, alone),
         "One job at a time pays the least of all schedules; jobs that start together may contend.",
         {"small instances": len(known)},
         table("Fee of lazy", heads, rows),
@@ -319,9 +317,8 @@ def lazy_jct(context: Context) -> Finding:
 
 
 def late_comer() -> PlacementInstance:
-    return cluster(
-        1, 1, [(0, 10, 1, 1), (1, 1, 1, 1)], origin="a short job comes after a long one, for one GPU"
-    )
+    rows = [(0, 10, 1, 1), (1, 1, 1, 1)]
+    return cluster(1, 1, rows, origin="a short job comes after a long one, for one GPU")
 
 
 def no_surprise() -> PlacementInstance:
@@ -367,11 +364,7 @@ def amended(judged: Iterable[Judged]) -> Verdict:
 
 
 def above(
-    context: Context,
-    sampled: range,
-    ratios: Callable[[PlacementInstance], Sequence[float]],
-    fees: Sequence[int],
-    **options: Any,
+    context: Context, sampled: range, of: Callable[[PlacementInstance], Any], fees: list[int], **options: Any
 ) -> dict[str, np.ndarray]:
     """Return ratios of costs on generated workloads less one (%) by kappa and eta, shape (seeds, costs).
 
@@ -380,7 +373,7 @@ def above(
     found = {}
     for kappa, eta in track(context, SLOWDOWNS):
         options |= {"communication": kappa, "contention": eta}
-        told = [ratios(generate("default", seed, **options)) for seed in sampled]
+        told = [of(generate("default", seed, **options)) for seed in sampled]
         found[f"kappa {kappa:g}, eta {eta:g}"] = 100.0 * (np.array(told) - 1.0)
     if (most := float(np.abs(next(iter(found.values()))[:, fees]).max())) > 1e-9:
         raise RuntimeError(f"without slowdown fees differ by {most} %")
@@ -402,7 +395,7 @@ def eager_fee(context: Context) -> Finding:
         least = i.fees(schedule_by(Lazy(), i)).sum()
         return [i.fees(by_keys(i, np.arange(jobs), rule)).sum() / least for rule in EAGER.values()]
 
-    found = above(context, seeds(context, 10, 10, 40), fees, (0, 1), jobs=jobs)
+    found = above(context, seeds(context, 10, 10, 40), fees, [0, 1], jobs=jobs)
     _, alone, *contended = found
     said = [
         Statement(f"{name} pays more than lazy", {level: of[:, k] for level, of in found.items()}, "%")
@@ -459,18 +452,11 @@ def hard_trade_off(context: Context) -> Finding:
 
 
 def by_keys(
-    instance: PlacementInstance,
-    keys: np.ndarray,
-    rule: int = kernels.CONSOLIDATE,
-    window: int | None = None,
+    instance: PlacementInstance, keys: np.ndarray, rule: int = kernels.CONSOLIDATE, window: int | None = None
 ) -> Schedule:
-    """Return the schedule if waiting jobs are tried by ascending key and placed by a rule.
-
-    The window is the instance's unless it is given.
-    """
+    """Return the schedule if jobs are tried by ascending key, of the instance's window or another one."""
     simulator = instance.simulator()
-    if window is not None:
-        simulator.window = window
+    simulator.window = simulator.window if window is None else window
     kernels.run_by_keys(
         *(simulator.table, simulator.state, simulator.contention, simulator.window),
         *(np.asarray(keys, dtype=np.float64), rule, False),
@@ -493,7 +479,7 @@ def high_value_first(context: Context) -> Finding:
         first, fifo = (by_keys(i, keys) for keys in (-i.jobs.gpus * i.jobs.duration, np.arange(jobs)))
         return [of(first).mean() / of(fifo).mean() for of in (i.completion_times, i.fees)]
 
-    _, *slowed = found = above(context, sampled, ratios, (1,), jobs=jobs, rho=4.0, window=10**6)
+    _, *slowed = found = above(context, sampled, ratios, [1], jobs=jobs, rho=4.0, window=10**6)
     fee = Statement("the fee is lower", {name: -of[:, 1] for name, of in found.items()}, "%", 2)
     jct = Statement("the JCT is higher", {name: of[:, 0] for name, of in found.items()}, "%")
     judged, later = judge([fee, jct], slowed), [float(found[name][:, 0].mean()) for name in slowed]
