@@ -6,14 +6,10 @@ Graphs are symmetric adjacency matrices, shape (M, M); weights and lengthscales 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-
-SMOOTHNESS = 2.5
-"""nu in (11)."""
-
 
 # (11)
 
@@ -32,11 +28,10 @@ def matern_bessel(g: Any) -> np.ndarray:
     """
     from scipy.special import gamma, kv
 
-    s = np.sqrt(2.0 * SMOOTHNESS) * np.asarray(g, dtype=np.float64)
-    away = s > 1e-100
-    some = np.where(away, s, 1.0)
-    value = 2.0 ** (1.0 - SMOOTHNESS) / gamma(SMOOTHNESS) * some**SMOOTHNESS * kv(SMOOTHNESS, some)
-    return np.where(away, value, 1.0)
+    nu = 2.5
+    s = np.sqrt(2.0 * nu) * np.asarray(g, dtype=np.float64)
+    some = np.where(s > 1e-100, s, 1.0)
+    return np.where(s > 1e-100, 2.0 ** (1.0 - nu) / gamma(nu) * some**nu * kv(nu, some), 1.0)
 
 
 def printed_matern(x1: Any, x2: Any, rho: float = 1.0) -> np.ndarray:
@@ -111,11 +106,6 @@ def node_features(P: np.ndarray, beta: float, terms: int) -> np.ndarray:
 
     order = np.arange(terms)
     return _powers(P, terms) * np.sqrt(beta**order * np.exp(-gammaln(order + 1.0)))
-
-
-def gram(graphs: Sequence[np.ndarray], kernel: Callable[[np.ndarray, np.ndarray], float]) -> np.ndarray:
-    """Return the kernel of every two graphs."""
-    return np.array([[kernel(one, other) for other in graphs] for one in graphs])
 
 
 def smallest_eigenvalue(matrix: np.ndarray) -> float:

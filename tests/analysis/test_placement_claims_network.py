@@ -146,7 +146,7 @@ def test_the_walk_kernel_of_any_symmetric_graphs_is_one(graphs: list[np.ndarray]
     K = kernels.walk_gram(graphs, beta)
     assert pytest.approx(K.T) == K
     assert kernels.smallest_eigenvalue((K + K.T) / 2) >= -network.ROUNDING
-    literal = kernels.gram(graphs, lambda a, b: kernels.walk_kernel_literal(a, b, beta))
+    literal = np.array([[kernels.walk_kernel_literal(a, b, beta) for b in graphs] for a in graphs])
     assert pytest.approx(literal, rel=1e-10, abs=1e-10) == K
 
 
@@ -177,8 +177,6 @@ def test_the_series_diverges_from_one_over_the_radius_on() -> None:
 def test_two_machines_need_two_weights_by_hand() -> None:
     (_, _, _, alike, _), (_, _, _, apart, _) = check("proposition-2").tables[0].rows
     assert (alike, apart) == pytest.approx((np.log(2), 4 * np.log(8 / 7)))
-    gap = number("proposition-2", "lambda = 0.5, best beta: larger relative difference of the two graphs")
-    assert 0.01 < gap < 0.1
 
 
 def test_a_function_of_the_product_that_is_no_kernel_by_hand() -> None:
@@ -245,8 +243,8 @@ def test_the_process_of_two_epochs_by_hand() -> None:
 
 def test_zero_affinities_place_as_first_fit() -> None:
     found = check("zero-mean").numbers
-    assert found["epochs"] == found["epochs placed as FirstFit does"]
-    assert found["largest affinity without noise"] == 0.0
+    assert found["epochs"] == found["as FirstFit"]
+    assert found["without noise"] == 0.0
 
 
 # (7), (8), log pi

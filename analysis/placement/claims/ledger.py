@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-DEFINITION, DRAWING, ADDRESS = "definition", "a drawing", "an address"
-
 LEDGER: dict[str, tuple[str, ...] | str] = {
     "(1)": ("zero-mean",),
-    "(2)": DEFINITION,
+    "(2)": "definition",
     "(3)": ("printed-sums", "reward-misaligned", "reward-trained"),
     "(4)": ("scalable",),
     "(5)": ("gate",),
@@ -23,7 +21,7 @@ LEDGER: dict[str, tuple[str, ...] | str] = {
     "(18)": ("clip",),
     "Figure 1": ("twofold-slowdown",),
     "Figure 2": ("definitions",),
-    "Figure 3": DRAWING,
+    "Figure 3": "a drawing",
     "Figure 4": ("job-sizes", "figure-4", "figure-4-hours"),
     "Figure 5": ("figure-5-heads", "figure-5-history"),
     "Figure 6": ("case-ordering", "case-priority", "case-affinity", "case-placement", "priority-probability"),
@@ -38,7 +36,7 @@ LEDGER: dict[str, tuple[str, ...] | str] = {
     "Proposition 1": ("proposition-1", "proposition-1-proof", "matern-psd"),
     "Proposition 2": ("proposition-2",),
     "Algorithm 1": ("copy-interval", "zero-mean"),
-    **dict.fromkeys(("Footnote 1", "Footnote 2", "Footnote 3", "Footnote 4"), ADDRESS),
+    **dict.fromkeys(("Footnote 1", "Footnote 2", "Footnote 3", "Footnote 4"), "an address"),
     "Abstract": ("np-hard", "three-groups"),
     "Sec. 1": ("34-minutes", "daily-saving", "np-hard", "twofold-slowdown"),
     "Sec. 2.1": ("search-cost", "sub-optimal"),

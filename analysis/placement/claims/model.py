@@ -26,16 +26,13 @@ from .theory import EAGER, HEURISTICS, MINUTE, by_keys, cluster, moves, schedule
 claim = Register("placement")
 
 
-# Sec. 3: definitions
-
-
 @claim(
     "definitions",
     "Sec. 3",
     Verdict.HOLDS,
     says="The fee is p C n d, the JCT finish less submission; jobs run to their end, all instances at once, "
     "and start at an arrival or an end that leaves room for them.",
-    how="Schedules of small random instances, job by job.",
+    how="Schedules of small random instances without and with slowdown, job by job.",
 )
 def definitions(context: Context) -> Finding:
     every = [definitions_broken(instance, s) for instance, s in schedules(context)]
@@ -44,7 +41,6 @@ def definitions(context: Context) -> Finding:
         holds_if(not any(wrong.values())),
         f"In {len(every)} schedules fee, JCT, gangs and starts are as defined, job by job.",
         wrong,
-        assumes="All schedules of small instances without and with communication and contention.",
         proof="" if not any(wrong.values()) else "See the numbers.",
     )
 
@@ -126,15 +122,8 @@ def twofold_slowdown(_context: Context) -> Finding:
     )
 
 
-# NP-hardness
-
-
 def packing(sizes: Sequence[int]) -> PlacementInstance:
-    """Return jobs of one second, one for each number and with as many GPUs, and two machines of half the sum.
-
-    All of them run at once, and take one second each in the system, if and only if the numbers can be split
-    into two parts of equal sum.
-    """
+    """Return jobs of one second, one per number with as many GPUs, and two machines of half the sum."""
     rows = [(0, 1 / MINUTE, 1, size) for size in sizes]
     return cluster(2, sum(sizes) // 2, rows, origin=f"partition of {', '.join(map(str, sizes))}")
 
@@ -175,12 +164,8 @@ def np_hard(context: Context) -> Finding:
         "Partition is a special case: two machines of half the sum, jobs of one second with a_i GPUs.",
         {"sets of numbers": len(sets), "can be split": possible, "optimum agrees": agree},
         assumes="The offline problem; without contention, communication or gangs.",
-        remark="The sum of JCT is n seconds if and only if the a_i can be split into two equal sums. With M "
-        "machines it is strongly NP-hard (3-partition).",
+        remark="The sum of JCT is n seconds if and only if the a_i split; with M machines: 3-partition.",
     )
-
-
-# The window N
 
 
 def backfill() -> PlacementInstance:
@@ -218,9 +203,6 @@ def window_matters(context: Context) -> Finding:
         counterexample=tiny,
         remark="We take the oldest 64, the same for every policy.",
     )
-
-
-# Sec. 5.1.5: the rules
 
 
 def told_from(policy: Policy, instance: PlacementInstance) -> np.ndarray:
@@ -278,9 +260,6 @@ def baselines(context: Context) -> Finding:
     )
 
 
-# Sec. 3: no preemption
-
-
 def mean_time(submit: Sequence[float], takes: Sequence[float], cost: float | None) -> float:
     """Return the mean completion time of jobs that have a cluster in turn, the shortest one first.
 
@@ -313,8 +292,7 @@ def mean_time(submit: Sequence[float], takes: Sequence[float], cost: float | Non
     "Sec. 3",
     Verdict.UNDETERMINED,
     says="Jobs run to their end, as a scheduler that preempts them may bring extra overhead.",
-    how="Generated jobs that have the cluster in turn: shortest first, to their end, against shortest "
-    "remaining time first, where every interruption costs minutes.",
+    how="Shortest first, to the end, against shortest remaining time, where interruptions cost minutes.",
     choices=("what an interruption costs: nothing to ten hours",),
 )
 def preemption(context: Context) -> Finding:
@@ -342,9 +320,6 @@ def preemption(context: Context) -> Finding:
     )
 
 
-# Sec. 5.5, Figure 6
-
-
 def eight_machines(jobs: Sequence[tuple[float, ...]], origin: str) -> PlacementInstance:
     """Return the Small cluster without any slowdown; rows are submit and duration in min, C, GPUs, cores."""
     return cluster(8, 8, jobs, origin=origin, cpus=96, memory=(512, 8))
@@ -353,9 +328,8 @@ def eight_machines(jobs: Sequence[tuple[float, ...]], origin: str) -> PlacementI
 def figure_6c() -> tuple[PlacementInstance, list[list[tuple[int, int, int]]]]:
     """Return an instance as Figure 6(c) is told, and how it begins: j6 on machine 7, j7 on machine 3.
 
-    j6 takes more cores than j7; j8 comes a minute later and needs few cores, j9 another minute later and
-    needs so many that machine 7 has none for it. Either takes more than half of a machine's GPUs for each of
-    its four instances.
+    j8 comes a minute later and needs few cores, j9 another minute later so many that machine 7 has none for
+    it; either takes more than half of a machine's GPUs for each of its four instances.
     """
     jobs = [(0, 600, 1, 2, 64), (0, 600, 1, 2, 16), (1, 60, 4, 5, 16), (2, 60, 4, 6, 80)]
     note = "after Figure 6(c): j6 on machine 7, j7 on machine 3, then j8 and the CPU-intensive j9"

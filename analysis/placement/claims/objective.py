@@ -18,9 +18,6 @@ BOUND, COPY, DISCOUNT = 0.2, 2, 0.98
 """epsilon in (17), z, the steps between two copies of the networks, and gamma (Appendix D)."""
 
 
-# (8), log pi: densities
-
-
 @claim(
     "log-density",
     "Sec. 4.3, after (18)",
@@ -82,9 +79,6 @@ def priority_probability(_context: Context) -> Finding:
     )
 
 
-# (17), (18): the objective
-
-
 def slope(objective: Callable[..., np.ndarray], ratio: float, advantage: float) -> float:
     """Return the derivative of a clipped objective by the ratio."""
     h = 1e-6
@@ -119,7 +113,6 @@ def clip(_context: Context) -> Finding:
         "As printed a bad action that became less likely is pushed on: for B < 0 the wrong side is cut.",
         {"cases with another slope than PPO's": wrong, "two samples: preference reversed": swapped},
         table("Objective of one sample and its derivative by the ratio, epsilon = 0.2", heads, rows),
-        assumes="epsilon = 0.2 (Appendix D).",
         proof="min(ratio, clip(ratio)) B is min(ratio, 1 + epsilon) B. For B < 0 its slope is B below 1 - "
         "epsilon, where that of PPO is 0: nothing stops the policy from moving on. Above 1 + epsilon it is "
         "0, where that of PPO is B: a bad action that has become likely is never put right.",
@@ -246,10 +239,8 @@ def copy_interval(context: Context) -> Finding:
         f"In {equal} of {steps} updates both policies are the same; on one layer {cut} ratios are clipped.",
         {"the bound": BOUND},
         table(f"{steps} updates", "learning rate | ratio exactly 1 | clipped | largest |ratio - 1|", rows),
-        assumes=f"One layer, (8), on {HIDDEN} random features, {PENDING} jobs, Adam. How far a whole network "
-        f"moves in one update is for a trained one to show.",
-        remark="A step draws one action, updates once, and copies at every even t. The action is drawn from "
-        "the new policy, so the ratio is no importance weight.",
+        assumes=f"One layer, (8), on {HIDDEN} random features, {PENDING} jobs, Adam; not a whole network.",
+        remark="The action is drawn from the new policy, so the ratio is no importance weight.",
     )
 
 
