@@ -596,7 +596,7 @@ def reward_sound(context: Context) -> Finding:
         holds_if(max(off) < 1e-6),
         "On every schedule the rewards add up to a constant less its cost, but for rounding.",
         {"schedules": len(off), "largest difference (s)": max(off)},
-        assumes="No discount. A step pays -(jobs there dt + lambda x GPU-time above the least), lambda = 1/4.",
+        assumes="No discount. A step pays -(jobs dt + lambda x GPU-time above the least), lambda = 1/4.",
         proof="" if max(off) < 1e-6 else "See the numbers.",
     )
 
