@@ -174,7 +174,7 @@ def walk_series(context: Context) -> Finding:
     return finding(
         amended_if(least < 1.0 - 1e-9, all(sound)),
         "It converges only for weights below one over the spectral radius, as printed never from 1 on.",
-        {"smallest rho, 1 on the diagonal": least, "cases": len(sound), "cases that agree": sum(sound)},
+        {"smallest rho, 1 on the diagonal": least, "cases": len(sound), "cases that agree": int(sum(sound))},
         table("Spectral radius of P (x) P as printed, lengthscale 1", heads, rows),
         assumes="The diagonal of P is 1, as printed. Over M, as we take P, the radius is at most 1.",
         proof="P1 (x) P2 has entries >= 0, so the series converges exactly below 1 / rho. The diagonal alone "
