@@ -56,7 +56,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -76,50 +76,31 @@ Bound = Callable[[float, float, float], float]
 """A function of alpha, x and x0."""
 
 
-@dataclass(frozen=True)
-class Duals:
-    """Dual objectives (19) of a finished run.
-
-    Attributes
-    ----------
-    start
-        D_0: before the first job.
-    printed
-        D_I: payoffs at arrival, final prices; may be below the optimum.
-    raised
-        Payoffs at arrival, prices U where the largest job may not fit; never below the optimum if the range
-        is that of all jobs.
-    repaired
-        Payoffs at final prices over all schedules of the empty cluster; never below the optimum.
-    """
+class Duals(NamedTuple):
+    """Dual objectives (19) of a finished run."""
 
     start: float
+    """D_0: before the first job."""
     printed: float
+    """D_I: payoffs at arrival, final prices; may be below the optimum."""
     raised: float
+    """D_I with raised prices; never below the optimum if the range is that of all jobs."""
     repaired: float
+    """D_I with repaired payoffs; never below the optimum."""
 
 
-@dataclass(frozen=True)
-class Step:
-    """What accepting a job did.
-
-    Attributes
-    ----------
-    job
-        Its index.
-    gain, rise
-        P_i - P_{i-1} and D_i - D_{i-1}, with payoffs as at arrival.
-    relation
-        The least alpha with which Definition 1 holds: the largest rise of p c~ over what was paid there.
-    largest
-        The largest share of a resource of a machine that the job takes in a slot.
-    """
+class Step(NamedTuple):
+    """What accepting a job did."""
 
     job: int
     gain: float
+    """P_i - P_{i-1}."""
     rise: float
+    """D_i - D_{i-1}, with payoffs as at arrival."""
     relation: float
+    """The least alpha with which Definition 1 holds: the largest rise of p c~ over what was paid there."""
     largest: float
+    """The largest share of a resource of a machine that the job takes in a slot."""
 
 
 def prices(found: PriceRange, usage: Usage, *, floor: bool = False, steep: bool = False) -> Prices:
@@ -144,10 +125,8 @@ def prices(found: PriceRange, usage: Usage, *, floor: bool = False, steep: bool 
 
 def dual(setting: Setting, payoffs: float, at: Prices) -> float:
     """Return sum mu_i + sum p c~ + sum q c~ (19) for a sum of payoffs."""
-    return payoffs + sum(
-        float((p * _shares(has)).sum())
-        for p, has in zip(at, (setting.worker_units, setting.server_units), strict=True)
-    )
+    both = zip(at, (setting.worker_units, setting.server_units), strict=True)
+    return payoffs + sum(float((p * has / np.maximum(has.sum(axis=0), 1)).sum()) for p, has in both)
 
 
 def empty_offer(setting: Setting, job: Job, at: Prices) -> Offer:
@@ -227,10 +206,7 @@ def steps(instance: AdmissionInstance, policy: Oasis) -> Iterator[Step]:
 
 
 def least_share(instance: AdmissionInstance) -> float:
-    """Return x0: the least share of a resource of a machine that a worker or parameter server takes.
-
-    Only jobs that can finish count; 0 if they take nothing.
-    """
+    """Return x0: the least share of a machine that a worker or server of a job that can finish takes."""
     s, least = instance.setting, math.inf
     for job in instance.jobs:
         if job.index not in instance.never:
@@ -250,28 +226,27 @@ def finite_steps(alpha: float, share: float) -> float:
 
 def log_printed_bound(alpha: float, share: float, least: float) -> float:
     """Return the logarithm of what bounds OPT / ALG with the printed prices: ln 2 max(1, B)."""
-    if share < 0.5:
-        rest = (1.0 - share) * alpha
-        log_b = _log_growth(alpha, share) + _log_expm1(alpha) - _log_expm1(rest)
-    else:
-        log_b = _log_expm1(alpha) - math.log(max(1.0 - share, least))
-    return math.log(2.0) + max(0.0, log_b)
+    if share >= 0.5:
+        return _log_large(alpha, share, least)
+    rest = _log_expm1((1.0 - share) * alpha)
+    return math.log(2.0) + max(0.0, _log_growth(alpha, share) + _log_expm1(alpha) - rest)
 
 
 def log_steep_bound(alpha: float, share: float, least: float) -> float:
     """Return the logarithm of what bounds OPT / ALG with steep prices: ln 2 max(1, B)."""
-    if share < 0.5:
-        log_b = _log_growth(alpha / (1.0 - share), share)
-    else:
-        log_b = _log_expm1(alpha) - math.log(max(1.0 - share, least))
-    return math.log(2.0) + max(0.0, log_b)
+    if share >= 0.5:
+        return _log_large(alpha, share, least)
+    return math.log(2.0) + max(0.0, _log_growth(alpha / (1.0 - share), share))
+
+
+def _log_large(alpha: float, share: float, least: float) -> float:
+    return math.log(2.0) + max(0.0, _log_expm1(alpha) - math.log(max(1.0 - share, least)))
 
 
 def log_bounds(instance: AdmissionInstance) -> tuple[float, float]:
     """Return the logarithms of both bounds, for printed and for steep prices, range exact, no floor."""
-    r, least = instance.announced, least_share(instance)
-    alpha = r.alpha()
-    return log_printed_bound(alpha, r.share, least), log_steep_bound(alpha, r.share, least)
+    sizes = instance.announced.alpha(), instance.announced.share, least_share(instance)
+    return log_printed_bound(*sizes), log_steep_bound(*sizes)
 
 
 def bounds(instance: AdmissionInstance) -> dict[str, float]:
@@ -284,10 +259,8 @@ def bounds(instance: AdmissionInstance) -> dict[str, float]:
     if instance.announced.to_dict() != exact.to_dict() or len(instance.never) == len(instance.jobs):
         return {}
     printed, steep = log_bounds(instance)
-    return {
-        "ln(OPT / ALG) of oasis:floor=false": printed,
-        "ln(OPT / ALG) of oasis:floor=false,steep=true": steep,
-    }
+    told = "ln(OPT / ALG) of oasis:floor=false"
+    return {told: printed, f"{told},steep=true": steep}
 
 
 def ratio(optimum: Optimum, earned: float) -> tuple[float, float]:
@@ -304,12 +277,6 @@ def over(best: float, earned: float) -> float:
     if earned > 0.0:
         return best / earned
     return 1.0 if best <= 0.0 else math.inf
-
-
-def _shares(has: np.ndarray) -> np.ndarray:
-    """Return c~: the machines' shares of all capacity, 0 of what none has."""
-    result: np.ndarray = has / np.maximum(has.sum(axis=0), 1)
-    return result
 
 
 def _prices(policy: Oasis, usage: Usage) -> Prices:

@@ -1,4 +1,4 @@
-"""What schedules are judged by: who is served and when, how full the machines are, what prices do."""
+"""What schedules are judged by: who is served when, how full the machines are, what prices do."""
 
 from __future__ import annotations
 
@@ -11,59 +11,19 @@ from ...models.admission.jobs import CLASSES
 from ...models.admission.schedule import Schedule
 
 
-def total_utility(instance: AdmissionInstance, schedule: Schedule) -> float:
-    """Return (1): the sum of f_i(completion - arrival) over the jobs whose work is done."""
-    return float(instance.rewards(schedule).sum())
+def timeliness(instance: AdmissionInstance, schedule: Schedule, last: int = 0) -> dict[str, np.ndarray]:
+    """Return completion slot - a_i - gamma_3 of the jobs of every utility class, in slots; below 0 if early.
 
-
-class Timeliness(NamedTuple):
-    """How well the target completion times of some jobs are met.
-
-    Attributes
-    ----------
-    late
-        Completion slot - a_i - gamma_3 of every job that is done, in slots; below 0 if it is done early.
-        A job that is never done has no completion time: it is missing here, and stands in ``done``.
-    done
-        The share of the jobs that is done, 0 to 1; NaN without jobs.
+    A job that is never done has no completion slot: it is left out, or counts as done in slot ``last``.
     """
-
-    late: np.ndarray
-    done: float
-
-
-def timeliness(instance: AdmissionInstance, schedule: Schedule) -> dict[str, Timeliness]:
-    """Return actual minus target completion time of the jobs of every utility class, by its name."""
     ends = instance.completions(schedule)
     result = {}
     for kind in CLASSES:
-        mine = [(ends[job.index], job) for job in instance.jobs if job.kind == kind]
-        late = np.array([end - job.arrival - job.target for end, job in mine if end], dtype=np.float64)
-        result[kind] = Timeliness(late, len(late) / len(mine) if mine else float("nan"))
+        mine = [(ends[job.index] or last, job) for job in instance.jobs if job.kind == kind]
+        result[kind] = np.array(
+            [end - job.arrival - job.target for end, job in mine if end], dtype=np.float64
+        )
     return result
-
-
-class Shares(NamedTuple):
-    """Shares of all jobs, those that can never finish included; 0 to 1, NaN without jobs.
-
-    Attributes
-    ----------
-    started
-        Jobs with a worker in some slot.
-    completed
-        Jobs whose work is done by T.
-    """
-
-    started: float
-    completed: float
-
-
-def shares(instance: AdmissionInstance, schedule: Schedule) -> Shares:
-    """Return which shares of the jobs run at all, and are done."""
-    jobs = len(instance.jobs)
-    if jobs == 0:
-        return Shares(float("nan"), float("nan"))
-    return Shares(len(schedule.jobs) / jobs, np.count_nonzero(instance.completions(schedule)) / jobs)
 
 
 class BothSides(NamedTuple):
@@ -92,19 +52,9 @@ def utilisation(instance: AdmissionInstance, schedule: Schedule) -> BothSides:
 
 
 def mean_prices(prices: np.ndarray, capacity: np.ndarray) -> np.ndarray:
-    """Return the mean price of each resource over the machines that have it, shape (T, R).
+    """Return the mean price of each resource on the machines that have it, shape (T, R); NaN where none has.
 
-    Parameters
-    ----------
-    prices
-        Shape (T, machines, R), such as ``worker_prices`` of an OASiS run.
-    capacity
-        What the machines have, shape (machines, R).
-
-    Returns
-    -------
-    array
-        NaN where no machine has the resource.
+    From prices of shape (T, machines, R), as ``worker_prices`` of OASiS are, and a capacity (machines, R).
     """
     has = capacity > 0.0
     total, count = (prices * has).sum(axis=1), np.broadcast_to(has.sum(axis=0), prices[:, 0].shape)

@@ -17,14 +17,13 @@ from clairvoyant.analysis.admission.experiments import (
     NOTE_TESTBED,
     OASIS,
     QUICK_BASELINES,
-    TESTBED,
+    Enlarged,
     Setup,
     instance,
     outcome,
 )
 from clairvoyant.analysis.claim import Claim, Context, Finding, Verdict
 from clairvoyant.analysis.study import judge
-from clairvoyant.models.admission.schedule import Schedule
 from clairvoyant.online.admission import Oasis
 from clairvoyant.online.play import play
 
@@ -107,8 +106,8 @@ class TestReadings:
         longer = figures.Case(Setup(6, 60, 3, 3, "short"))
         assert instance(figures.FEASIBLE(longer).place, 0) != instance(longer.place, 0)
         assert (instance(figures.ON_C4(case).place, 0).setting.worker_servers[:, 0] == 0).all()
-        with pytest.raises(TypeError, match="testbed"):
-            figures.FEASIBLE(figures.Case(TESTBED))
+        with pytest.raises(TypeError, match="fit"):
+            figures.FEASIBLE(figures.Case(Enlarged()))
 
     def test_one_worker_is_what_fixed_workers_are(self) -> None:
         """A job with one worker takes as many slots as it has work."""
@@ -118,15 +117,14 @@ class TestReadings:
 
     def test_jobs_that_are_never_done_count_where_they_should(self) -> None:
         case = figures.Case(SMALL)
-        both = [
-            figures.delays(QUICK_BASELINES[0], one, 0, "sensitive")
-            for one in (case, figures._unfinished(case))
-        ]
+        done, every = (
+            figures.delays(QUICK_BASELINES[0], one, 0)["sensitive"]
+            for one in (case, figures.UNFINISHED(case))
+        )
         jobs = [job for job in instance(SMALL, 0).jobs if job.kind == "sensitive"]
-        assert len(both[0]) < len(both[1]) == len(jobs)
-        latest = max(SMALL.horizon + 1 - job.arrival - job.target for job in jobs)
-        assert max(both[1]) <= latest
-        assert set(both[0]) <= set(both[1])
+        assert len(done) < len(every) == len(jobs)
+        assert max(every) <= max(SMALL.horizon + 1 - job.arrival - job.target for job in jobs)
+        assert set(done) <= set(every)
 
     def test_delays_are_compared_where_both_have_two_jobs(self) -> None:
         ours = [np.array([1.0, 3.0]), np.array([0.0]), np.array([-1.0, 1.0])]
@@ -160,7 +158,8 @@ class TestRatios:
 
     def test_a_lead_that_grows_is_a_widening(self) -> None:
         ours, theirs = np.array([[10.0, 10.0], [10.0, 10.0]]), np.array([[9.0, 5.0], [8.0, 8.0]])
-        assert figures._widening(ours, theirs).tolist() == [40.0, 0.0]
+        assert figures.widening(ours, theirs, per_cent=True).tolist() == [40.0, 0.0]
+        assert figures.widening(ours, theirs).tolist() == [4.0, 0.0]
 
 
 class TestRuns:
@@ -178,11 +177,12 @@ class TestRuns:
             assert outcome(who, SMALL, seed).total <= experiments.bound(SMALL, seed) * (1 + 1e-9)
 
     def test_the_search_is_between_oasis_and_the_bound(self) -> None:
-        _, value, limit = experiments.searched(SMALL, 0)
+        value, limit = experiments.searched(SMALL, 0)
         assert outcome(OASIS, SMALL, 0).total <= value <= limit * (1 + 1e-9)
 
     def test_the_testbed_is_its_own_place(self) -> None:
-        assert (len(instance(TESTBED, 0).jobs), instance(TESTBED, 0).setting.horizon) == (12, 10)
+        assert [len(instance(Enlarged(n), 0).jobs) for n in (1, 3)] == [12, 36]
+        assert instance(Enlarged(), 0).setting.horizon == 10
 
 
 class TestEvidence:
@@ -204,9 +204,3 @@ class TestEvidence:
         found = settings.seconds_per_job(Oasis(), made, 0)
         assert len(found) == len({job.arrival for job in made.jobs})
         assert (found > 0.0).all()
-
-    def test_an_empty_schedule_has_an_empty_picture(self) -> None:
-        figure = experiments.gantt(
-            "empty", "A test.", instance(SMALL, 0), {"workers": (Schedule.empty(), "workers")}
-        )
-        assert "all 0 jobs that run (6 arrive)" in figure.caption

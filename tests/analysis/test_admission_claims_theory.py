@@ -231,10 +231,10 @@ def test_the_printed_dual_is_below_the_optimum_in_print_and_at_random() -> None:
     assert found["runs that break a constraint"] == 0
 
 
-def test_repaired_duals_are_valid_and_empty() -> None:
-    found = check("weak-duality").numbers
-    assert found["repaired D_I >= OPT"] == found["raised D_I >= OPT"] == found["instances"]
-    assert float(found["10 jobs: repaired D_I / sum of best utilities, median"]) > 10
+def test_mended_duals_are_valid_and_loose() -> None:
+    printed, raised, repaired = check("weak-duality").tables[0].rows
+    assert printed[1] < printed[2] == raised[1] == repaired[1]
+    assert min(raised[5], repaired[5]) > 5
 
 
 def test_theorem_4_fails_by_its_numbers() -> None:
@@ -244,10 +244,9 @@ def test_theorem_4_fails_by_its_numbers() -> None:
 
 
 def test_the_bound_for_finite_steps_fails_by_its_numbers() -> None:
-    found = check("theorem-4-finite-steps")
-    assert found.numbers["F = 1000: OPT / ALG"] == 1000.0
-    assert found.numbers["F = 1000: 2 (e^{xa} - 1) / x"] == pytest.approx(653.15, abs=0.01)
-    fifth = next(row for row in found.tables[0].rows if "shares of 1/5, a last job of 20/" in row[0])
+    rows = check("theorem-4-finite-steps").tables[0].rows
+    assert rows[2][2:] == pytest.approx((1000.0, 653.15), abs=0.01)
+    fifth = next(row for row in rows if "shares of 1/5, a last job of 20/" in row[0])
     assert fifth[2] > fifth[3]
 
 
@@ -280,15 +279,9 @@ def test_rising_utilities_are_all_taken_before_the_best_ones_do_not_fit() -> Non
         assert run.least == parts * 100.0
 
 
-def test_prices_alone_overfill_a_machine() -> None:
-    assert theory.by_prices_alone(cases.by_hand(10.0, 10.0)) == pytest.approx(1.2)
-    falling = cases.one_machine([(6.0, 6.0, 10.0), (6.0, 6.0, 1.0)])
-    assert theory.by_prices_alone(falling) == pytest.approx(0.6)
-
-
 def test_a_job_without_the_exhausted_resource_is_admitted() -> None:
     policy = Oasis(floor=False)
-    play(policy, cases.other_resource())
+    play(policy, theory.other_resource())
     assert policy.usage.workers[0, 0].tolist() == [10_000_000, 1_000_000]
 
 
@@ -311,7 +304,7 @@ def test_the_floor_rejects_a_job_in_an_empty_cluster() -> None:
     ("chunks", "wide", "fewest"), [(10, 1.0, 10), (10, 2.0, 5), (10, 3.0, 4), (8, 8.0, 1)]
 )
 def test_fewest_parameter_servers(chunks: int, wide: float, fewest: int) -> None:
-    job = subroutine.one_job(1, chunks, 1, 1.0, bandwidths=(1.0, wide)).jobs[0]
+    job = subroutine.one_job(1, chunks, 1, 1.0, server_bandwidth=wide).jobs[0]
     assert job.work == chunks
     assert theory.fewest_servers(job, 1) == fewest
 
@@ -319,7 +312,7 @@ def test_fewest_parameter_servers(chunks: int, wide: float, fewest: int) -> None
 def test_u_as_printed_is_larger_for_late_jobs_only() -> None:
     late = cases.late_job(10, 3, 12)
     assert theory.with_arrival(late).alpha() > late.announced.alpha() + 5
-    first = subroutine.one_job(4, 2, 2, 1.0, (100.0, 1.0, 1.0))
+    first = subroutine.one_job(4, 2, 2, 1.0, utility={"priority": 100, "decay": 1, "target": 1})
     assert theory.with_arrival(first).alpha() == pytest.approx(first.announced.alpha())
     np.testing.assert_allclose(theory.with_arrival(first).upper_workers, first.announced.upper_workers)
 

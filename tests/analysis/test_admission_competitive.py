@@ -178,7 +178,8 @@ def test_for_large_shares_the_same_range_asks_for_opposite_decisions(utility: fl
     first, second = (600_000.0, 0.0, 1.0), (600_000.0, 0.0, utility)
     last = (600_000.0 / utility**2, 0.0, 1.0 / utility)
     alone, both = (
-        cases.one_machine(rows, 1e6, servers=False) for rows in ([first, last], [first, second, last])
+        cases.cluster([cases.plain_job(*row) for row in rows], 1e6, 0.0)
+        for rows in ([first, last], [first, second, last])
     )
     assert alone.announced.lower_workers == pytest.approx(both.announced.lower_workers)
     np.testing.assert_allclose(alone.announced.upper_workers, both.announced.upper_workers)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -26,53 +27,56 @@ TIE = 1e-6
 HAND = ((10.0, 10.0), (10.0, 100.0), (10.0, 1000.0), (1000.0, 1e6))
 """Capacity and F of the instances by hand: 10 with w = s = 6, 1000 with w = s = 1 and N = W = 600."""
 
+ONES = (
+    "arrival",
+    "epochs",
+    "chunks",
+    "minibatches",
+    "minibatch_time",
+    "worker_bandwidth",
+    "server_bandwidth",
+)
 
-def one_machine(
-    rows: Sequence[tuple[float, float, float]],
-    capacity: float = 10.0,
+
+def plain_job(worker: Any, server: Any, worth: float, **changes: Any) -> dict[str, Any]:
+    """Return a job of one chunk and one slot that never decays, from what its parts demand, with changes."""
+    return {
+        **dict.fromkeys(ONES, 1),
+        "gradient_size": 0,
+        "worker_demand": np.atleast_1d(worker),
+        "server_demand": np.atleast_1d(server),
+        "utility": {"priority": 2.0 * worth, "decay": 0, "target": 0},  # with decay 0 half of it is earned
+        **changes,
+    }
+
+
+def cluster(
+    jobs: Sequence[dict[str, Any]],
+    workers: Any = 10.0,
+    servers: Any = 10.0,
     *,
-    chunks: int = 1,
-    servers: bool = True,
+    horizon: int = 1,
+    resources: Sequence[str] = (),
     origin: str = "given by hand",
 ) -> AdmissionInstance:
-    """Return an instance with one slot, one resource, one machine of each kind, and jobs that never decay.
-
-    A row is the demand of a worker, the demand of a parameter server, and the utility. Every job has N = W =
-    ``chunks``; without ``servers`` the machine for parameter servers is empty.
-    """
+    """Return an instance from what the machines of each kind have; a number is one machine, one resource."""
+    workers, servers = np.atleast_2d(workers), np.atleast_2d(servers)
     return AdmissionInstance(
-        horizon=1,
-        resources=["r"],
-        worker_servers=[[capacity]],
-        parameter_servers=[[capacity if servers else 0.0]],
-        jobs=[plain_job(worker, server, utility, chunks) for worker, server, utility in rows],
+        horizon=horizon,
+        resources=resources or [f"r{r}" for r in range(workers.shape[1])],
+        worker_servers=workers,
+        parameter_servers=servers,
+        jobs=jobs,
         origin=Origin(origin),
     )
-
-
-def plain_job(worker: float, server: float, utility: float, chunks: int = 1) -> dict[str, object]:
-    """Return a job of the first slot that never decays, with N = W = ``chunks``; see :func:`one_machine`."""
-    return {
-        "arrival": 1,
-        "epochs": 1,
-        "chunks": chunks,
-        "minibatches": 1,
-        "minibatch_time": 1,
-        "gradient_size": 0,
-        "worker_bandwidth": 1,
-        "server_bandwidth": 1,
-        "worker_demand": [worker],
-        "server_demand": [server],
-        "utility": {"priority": 2.0 * utility, "decay": 0, "target": 0},  # with decay 0 half of it is earned
-    }
 
 
 def by_hand(capacity: float, utility: float) -> AdmissionInstance:
     """Return two jobs of which only one fits: worth 1, and then worth more; see :data:`HAND`."""
     demand, chunks = (6.0, 1) if capacity == 10.0 else (1.0, 600)
     note = f"only one of the jobs fits, the one worth 1 comes first, the other is worth {utility:g}"
-    rows = [(demand, demand, 1.0), (demand, demand, utility)]
-    return one_machine(rows, capacity, chunks=chunks, origin=note)
+    jobs = [plain_job(demand, demand, worth, chunks=chunks) for worth in (1.0, utility)]
+    return cluster(jobs, capacity, capacity, origin=note)
 
 
 def random_instance(seed: int) -> AdmissionInstance:
@@ -88,46 +92,28 @@ def random_instance(seed: int) -> AdmissionInstance:
         utilities.sort()
     jobs = []
     for arrival, utility in zip(np.sort(rng.integers(1, slots + 1, count)), utilities, strict=True):
-        sampled = plain_job(0.0, 0.0, float(utility), int(rng.integers(1, 4)))
-        kind = float(rng.choice([0.0, 0.5, 5.0]))
-        jobs.append(
-            sampled
-            | {
-                "arrival": int(arrival),
-                "minibatch_time": float(rng.choice([0.5, 1.0, 1.7])),
-                "server_bandwidth": float(rng.choice([1.0, 2.0])),
-                "worker_demand": rng.integers(0, 5, kinds).tolist(),
-                "server_demand": rng.integers(0, 5, kinds).tolist(),
-                "utility": {
-                    "priority": 2.0 * float(utility),
-                    "decay": kind,
-                    "target": int(rng.integers(0, 3)),
-                },
-            }
-        )
-    return AdmissionInstance(
+        chunks, decay = int(rng.integers(1, 4)), float(rng.choice([0.0, 0.5, 5.0]))
+        changes: dict[str, Any] = {
+            "arrival": int(arrival),
+            "chunks": chunks,
+            "minibatch_time": float(rng.choice([0.5, 1.0, 1.7])),
+            "server_bandwidth": float(rng.choice([1.0, 2.0])),
+        }
+        demands = rng.integers(0, 5, kinds), rng.integers(0, 5, kinds)
+        worth = {"priority": 2.0 * float(utility), "decay": decay, "target": int(rng.integers(0, 3))}
+        jobs.append(plain_job(*demands, 0.0, **changes, utility=worth))
+    return cluster(
+        jobs,
+        rng.integers(size // 2, size + 1, (workers, kinds)),
+        rng.integers(size // 2, size + 1, (servers, kinds)),
         horizon=slots,
-        resources=[f"r{r}" for r in range(kinds)],
-        worker_servers=rng.integers(size // 2, size + 1, (workers, kinds)),
-        parameter_servers=rng.integers(size // 2, size + 1, (servers, kinds)),
-        jobs=jobs,
-        origin=Origin(f"small random instance with contention, seed {seed}"),
+        origin=f"small random instance with contention, seed {seed}",
     )
 
 
 @dataclass(frozen=True, eq=False)
 class Played:
-    """A run of OASiS beside the optimum.
-
-    Attributes
-    ----------
-    instance, policy, earned
-        The instance, the policy after its run, and what it earned.
-    least, most
-        The optimum lies between them.
-    duals, steps
-        See :mod:`.competitive`.
-    """
+    """A run of OASiS, what it earned, the ends between which the optimum lies, and its duals and steps."""
 
     instance: AdmissionInstance
     policy: Oasis
@@ -157,7 +143,7 @@ def run(instance: AdmissionInstance, optimum: tuple[float, float], steep: bool =
     return Played(instance, policy, earned, *optimum, competitive.duals(instance, policy), steps)
 
 
-@lru_cache(maxsize=4096)
+@cache
 def solved(seed: int) -> tuple[AdmissionInstance, tuple[float, float]]:
     """Return the random instance of a seed, and between what its optimum lies."""
     instance = random_instance(seed)
@@ -167,13 +153,13 @@ def solved(seed: int) -> tuple[AdmissionInstance, tuple[float, float]]:
     return instance, (float(instance.rewards(found.schedule).sum()), found.bound)
 
 
-@lru_cache(maxsize=4096)
+@cache
 def random_run(seed: int, steep: bool) -> Played:
     """Return the run on the random instance of a seed."""
     return run(*solved(seed), steep)
 
 
-@lru_cache(maxsize=16)
+@cache
 def hand_run(capacity: float, utility: float, steep: bool = False) -> Played:
     """Return the run on an instance by hand; its optimum is the second job."""
     return run(by_hand(capacity, utility), (utility, utility), steep)
@@ -182,6 +168,11 @@ def hand_run(capacity: float, utility: float, steep: bool = False) -> Played:
 def runs(context: Context, steep: bool = False) -> list[Played]:
     """Return the runs on random instances, the same ones for all claims."""
     return [random_run(seed, steep) for seed in track(context, seeds(context, 40, 100, 1000))]
+
+
+def worthwhile(context: Context, steep: bool = False) -> list[Played]:
+    """Return those of them in which the optimum earns something."""
+    return [r for r in runs(context, steep) if r.least > 0.0]
 
 
 def settle(wrong: Sequence[AdmissionInstance]) -> tuple[Verdict, AdmissionInstance | None]:
@@ -215,18 +206,18 @@ def rising(parts: int, highest: float, last: int) -> tuple[AdmissionInstance, fl
         price = math.exp(low + span * taken / CAPACITY)
         return demand / CAPACITY * max(1.0 / share, price * (1.0 + 1e-6))
 
-    taken, rows = 0, []
+    taken, jobs = 0, []
     while taken + size <= CAPACITY - (size if last else 0):
-        rows.append((size, 0, min(highest, value(taken, size))))
+        jobs.append(plain_job(size, 0, min(highest, value(taken, size))))
         taken += size
     if last:
-        rows.append((last, 0, value(taken, last)))
-    rows += [(size, 0, highest)] * parts
+        jobs.append(plain_job(last, 0, value(taken, last)))
+    jobs += [plain_job(size, 0, highest)] * parts
     note = f"rising utilities up to {highest:g}, shares of 1/{parts}, a last job of {last}/{CAPACITY}"
-    return one_machine(rows, CAPACITY, servers=False, origin=note), parts * highest
+    return cluster(jobs, CAPACITY, 0.0, origin=note), parts * highest
 
 
-@lru_cache(maxsize=1024)
+@cache
 def rising_run(parts: int, highest: float, last: int, steep: bool = False) -> Played:
     """Return the run on rising utilities."""
     instance, optimum = rising(parts, highest, last)
@@ -249,28 +240,11 @@ def rising_runs(context: Context, steep: bool = False) -> dict[int, list[Played]
 
 def never_done() -> AdmissionInstance:
     """Return an instance whose only job does not fit the machines."""
-    return one_machine([(11.0, 11.0, 1.0)], origin="a worker takes 11 of the 10 that a machine has")
+    return cluster([plain_job(11.0, 11.0, 1.0)], origin="a worker takes 11 of the 10 that a machine has")
 
 
 def late_job(arrival: int, epochs: int, horizon: int) -> AdmissionInstance:
     """Return one job that is late after a slot and takes as many as it has epochs."""
-    job = plain_job(1.0, 1.0, 50.0) | {"arrival": arrival, "epochs": epochs}
-    job["utility"] = {"priority": 100, "decay": 5, "target": 1}
-    return AdmissionInstance(
-        horizon=horizon, resources=["r"], worker_servers=[[10]], parameter_servers=[[10]], jobs=[job]
-    )
-
-
-def other_resource() -> AdmissionInstance:
-    """Return an instance in which one job exhausts a resource that the other does not need."""
-    first, second = plain_job(0.0, 0.0, 1.0), plain_job(0.0, 0.0, 1.0)
-    first |= {"worker_demand": [10, 0], "server_demand": [0, 1]}
-    second |= {"worker_demand": [0, 1], "server_demand": [0, 1]}
-    return AdmissionInstance(
-        horizon=1,
-        resources=["a", "b"],
-        worker_servers=[[10, 10]],
-        parameter_servers=[[10, 10]],
-        jobs=[first, second],
-        origin=Origin("the first job takes all of a, the second needs only b"),
-    )
+    worth = {"priority": 100, "decay": 5, "target": 1}
+    job = plain_job(1.0, 1.0, 50.0, arrival=arrival, epochs=epochs, utility=worth)
+    return cluster([job], horizon=horizon)
