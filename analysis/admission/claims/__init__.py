@@ -5,11 +5,5 @@ from __future__ import annotations
 from ...claim import Claim
 from . import figures, ours, rules, settings, subroutine, theory
 
-CLAIMS: list[Claim] = [
-    *subroutine.CLAIMS,
-    *theory.CLAIMS,
-    *settings.CLAIMS,
-    *figures.CLAIMS,
-    *ours.CLAIMS,
-    *rules.CLAIMS,
-]
+PARTS = (subroutine, theory, settings, figures, ours, rules)
+CLAIMS: list[Claim] = [one for part in PARTS for one in part.CLAIMS]

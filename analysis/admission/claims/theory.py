@@ -35,7 +35,8 @@ claim = Register("admission")
 )
 def theorem_2(context: Context) -> Finding:
     random, hand = runs(context), hand_run(*HAND[3])
-    broken = sum(bool(r.instance.violations(_whole(r))) for r in random)
+    plans = (Schedule.join([p.schedule for p in r.policy.plans.values()]) for r in random)
+    broken = sum(bool(r.instance.violations(plan)) for r, plan in zip(random, plans, strict=True))
     infeasible = sum(map(_unpaid, random))
     under = [r.duals.printed / r.least for r in random if not below(r.least, r.duals.printed)]
     otherwise = Verdict.UNDETERMINED if infeasible or broken else Verdict.HOLDS
@@ -58,10 +59,6 @@ def theorem_2(context: Context) -> Finding:
         remark="Algorithm 2 maximises over the schedules that still fit, (20) over all. So D_I is no bound "
         "of the optimum; admission/weak-duality mends it.",
     )
-
-
-def _whole(r: Played) -> Schedule:
-    return Schedule.join([plan.schedule for plan in r.policy.plans.values()])
 
 
 def _unpaid(r: Played) -> bool:
