@@ -113,10 +113,13 @@ def finite_bound(context: Context) -> Finding:
 
 
 def proof_holds(r: Played, log_bound: float, steep: bool) -> bool:
-    """Return whether every step of the proof in :mod:`.competitive` holds in a run."""
+    """Return whether every step of the proof in :mod:`.competitive` holds in a run, at the prices stated."""
     kappa = math.exp(log_bound) / 2.0
     payoffs = competitive.payoffs_at(r.instance, competitive.raised_prices(r.policy))
+    stated = competitive.prices(r.policy.range, r.policy.usage, steep=steep)
+    played = r.policy.worker_prices, r.policy.server_prices
     steps = [
+        *(np.allclose(one, other, rtol=1e-9, atol=0.0) for one, other in zip(stated, played, strict=True)),
         below(r.duals.start, r.most / 2.0),
         all(payoffs[i] <= mu + TIE * r.instance.jobs[i].priority for i, mu in r.policy.payoffs.items()),
         below(r.least, r.duals.raised),
