@@ -72,7 +72,7 @@ def _rules(_context: Context) -> Finding:
     priced = _cluster(10.0, _job(1, 5.0, priority=200.0), _job(1, 6.0, priority=2.0))
     oasis = Oasis()
     earned = play(oasis, priced).total
-    late = timeliness(steep, _run(Fifo(1), steep)[0])["sensitive"].late
+    late = timeliness(steep, _run(Fifo(1), steep)[0])["sensitive"]
     return by_hand(
         [
             (
