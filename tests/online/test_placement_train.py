@@ -485,8 +485,8 @@ def test_literal_readings_train(reading: str, tmp_path: Path) -> None:
         data(
             design={"name": "da-mc" if crowded else "das", "readings": {reading: LITERAL}},
             jobs={"rho": 40.0} if crowded else {},
-            training={"iterations": 2} | ({"jobs": 32, "episodes": 1} if crowded else {}),
-            validation={"instances": 1, "every": 2},
+            training={"iterations": 1} | ({"jobs": 32, "episodes": 1} if crowded else {}),
+            validation={"instances": 1, "every": 1},
             test={"instances": 1},
         )
     )
