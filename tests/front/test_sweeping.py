@@ -458,8 +458,9 @@ def asked(what: str, folder: Path) -> tuple[Any, dict[str, Any]]:
     return partial(function.__wrapped__, *arguments), whole
 
 
-@pytest.mark.parametrize("name", ["a.sqlite", "a.jsonl"])
-@pytest.mark.parametrize("what", AUDITED)
+@pytest.mark.parametrize(
+    ("what", "name"), [*((what, "a.sqlite") for what in AUDITED), ("placement, optimum", "a.jsonl")]
+)
 def test_a_sweep_takes_what_an_audit_has_found(what: str, name: str, tmp_path: Path) -> None:
     find, block = asked(what, tmp_path)
     store = tmp_path / name
