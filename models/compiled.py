@@ -9,14 +9,20 @@ loaded, and nothing is announced.
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable
 from typing import Any
 
 from . import stopwatch
 
 with stopwatch.stopped():
+    # Numba loads it wherever it is installed, though nobody measures: that takes a sixth of the time.
+    idle = sys.modules.setdefault("coverage", None) is None  # type: ignore[arg-type]
     import numba
     from numba.core import event
+
+    if idle:
+        del sys.modules["coverage"]
 
 __all__ = ["KERNELS", "njit"]
 

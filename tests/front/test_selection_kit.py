@@ -185,6 +185,7 @@ def test_means_that_slots_show_as_they_are_are_no_secret(name: str) -> None:
     assert all(secret is not instance.mean for secret in kit.secrets(instance))
 
 
+@pytest.mark.usefixtures("small_tables")
 def test_honest_policies_pass_without_noise() -> None:
     """What they are shown, and hold, is then equal to the means."""
     plain = kit.ordinary()["ample capacity"].to_dict() | {"noise": {"kind": "none"}}
@@ -250,6 +251,7 @@ PEEKS: dict[str, Callable[[SelectionInstance, int], np.ndarray]] = {
 }
 
 
+@pytest.mark.usefixtures("small_tables")
 def test_a_class_of_ones_own_passes() -> None:
     check_policy(Idle)
 
