@@ -264,9 +264,12 @@ def test_a_cluster_is_asked_for_with_the_limits_of_the_plan(
     assert "local:N needs a number" in run("sweep", plan, "--dask", "local:some").err
 
 
-def test_a_sweep_on_a_cluster_of_this_machine(light_plan: Path, run: Run, store: Path) -> None:
+def test_a_sweep_on_a_cluster_of_this_machine(
+    light_plan: Path, run: Run, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("clairvoyant.analysis.engine.cluster.LOOK_EVERY", 0.02)
     assert "time with 77 workers" in run("sweep", light_plan, "--dask", "local:77", "--dry-run").out
-    printed = run("sweep", light_plan, "--dask", "local:2", "--json")
+    printed = run("sweep", light_plan, "--dask", "local:1", "--json")
     assert (printed.status, printed.json["states"]) == (0, {"done": 2})
     again = run("sweep", light_plan, "--json")  # without a worker: it is all there
     assert again.json["policies"] == printed.json["policies"]
