@@ -390,8 +390,8 @@ def test_the_first_example_of_the_readme_runs_and_has_ten_lines(tmp_path: Path) 
     assert len(numbers) == 2 + 3 * 2
 
 
-def test_the_policy_of_the_readme_passes_the_checks(tmp_path: Path) -> None:
-    assert float(python(blocks("python", README)[1], tmp_path)) > 0
+def test_the_policy_of_the_readme_passes_the_checks(example: Callable[[int], str]) -> None:
+    assert float(example(1)) > 0
 
 
 def test_the_comparison_of_the_readme_compares(example: Callable[[int], str]) -> None:
