@@ -18,11 +18,10 @@ from ...online.placement import POLICIES
 from ...online.play import Run
 from ...oracles.base import Optimum, WhyStopped
 from .. import experiments
-from ..claim import Table
+from ..claim import Context
 from ..engine.kept import optimum_of, result_of, run_of
-from ..experiments import policy_seed, spread
-from ..statistics import Paired
-from .measures import measures, measures_of, queue_length
+from ..experiments import policy_seed, track
+from .measures import measures, measures_of
 
 NOTE = (
     "Synthetic jobs fitted to public traces; how they slow each other down (kappa, eta) is an assumption, as "
@@ -31,7 +30,6 @@ NOTE = (
 """Stands in every table and caption."""
 
 curves = partial(experiments.curves, problem="placement", note=NOTE)
-bars = partial(experiments.bars, problem="placement", note=NOTE)
 
 JCT, FEE = "JCT (min)", "fee ($)"
 
@@ -105,9 +103,7 @@ class Outcome:
 
 
 def _scheduled(sampled: PlacementInstance, run: Run[Any]) -> dict[str, Any]:
-    if run.decisions is None:
-        raise RuntimeError("the decisions of a run that keeps them are missing")
-    schedule = followed(sampled, run.decisions)
+    schedule = followed(sampled, run.decisions or ())
     return {"cost": run.total, "measures": measures_of(sampled, schedule), **_arrays(schedule)}
 
 
@@ -119,9 +115,16 @@ def _schedule(found: Mapping[str, Any]) -> Schedule:
     return Schedule(found["start"], found["finish"], found["rows"])
 
 
+def seen_by(who: Contender, setup: Setup) -> Setup:
+    """Return a setup without the estimates, on which nothing else depends, if the contender sees none."""
+    return setup if "estimates" in POLICIES[who.policy].traits.sees else replace(setup, estimate_error=None)
+
+
 @cache
 def outcome(who: Contender, setup: Setup, seed: int) -> Outcome:
     """Return what a contender does on the instance of this seed; made or looked up once per process."""
+    if (seen := seen_by(who, setup)) != setup:
+        return outcome(who, seen, seed)
     found = run_of(who.make(), instance(setup, seed), policy_seed(seed), _scheduled, measures=measures)
     return Outcome(found["cost"], found["measures"], _schedule(found))
 
@@ -151,8 +154,10 @@ def _solved(_instance: PlacementInstance, found: Optimum[Schedule]) -> dict[str,
 def optimum(setup: Setup, seed: int) -> Optimum[Schedule]:
     """Return the optimum over the decision epochs, as far as it is proved in :data:`PATIENCE`.
 
-    It is without its certificate.
+    It is without its certificate, and the same whatever users estimate.
     """
+    if setup.estimate_error is not None:
+        return optimum(replace(setup, estimate_error=None), seed)
     from ...oracles.placement.optimum import ORACLES
 
     name, limits = "offline", {"gap": 0.0, "time_limit": PATIENCE}
@@ -170,8 +175,17 @@ def _bounded(sampled: PlacementInstance) -> dict[str, Any]:
 @cache
 def bound(setup: Setup, seed: int) -> float:
     """Return a certified lower bound of the mean JCT in minutes, after a number of rounds and not a time."""
+    if setup.estimate_error is not None:
+        return bound(replace(setup, estimate_error=None), seed)
     sampled = instance(setup, seed)
     return float(result_of(_bounded, sampled)["jct"]) / (60.0 * len(sampled.jobs))
+
+
+def play_all(context: Context, cells: Iterable[tuple[Contender, Setup]], sampled: Sequence[int]) -> None:
+    """Make all runs first, so that progress is reported."""
+    for who, setup in track(context, cells):
+        for seed in sampled:
+            outcome(who, setup, seed)
 
 
 def samples(who: Contender, setup: Setup, sampled: Iterable[int], measure: str) -> np.ndarray:
@@ -187,50 +201,3 @@ def excess(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """
     result: np.ndarray = 100.0 * (a - b) / b
     return result
-
-
-def shown(found: Paired, digits: int = 1) -> str:
-    """Return a difference in per cent with its interval and the p value as text."""
-    mean, low, _ = found.difference
-    if found.equal:
-        return "no difference"
-    return f"{mean:+.{digits}f} ± {mean - low:.{digits}f} % (p {p_value(found.p)})"
-
-
-def p_value(p: float) -> str:
-    """Return a p value as text."""
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
-
-
-def measure_table(
-    title: str, head: str, found: Mapping[str, Sequence[Mapping[str, float]]], digits: int = 1
-) -> Table:
-    """Return means and half widths of all measures; ``found[row]`` has the measures of each seed."""
-    names = tuple(next(iter(found.values()))[0])
-    count = len(next(iter(found.values())))
-    rows = []
-    for label, runs in found.items():
-        rows.append((label, *(spread(np.array([run[name] for run in runs]), digits) for name in names)))
-    return Table(f"{title}, {count} instances, mean ± 95 % half width. {NOTE}", (head, *names), tuple(rows))
-
-
-def queue_over_time(
-    players: Sequence[Contender], setup: Setup, sampled: Sequence[int], bins: int = 24
-) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Return how many jobs wait in each part of the time until the last submission.
-
-    Returns
-    -------
-    tuple
-        The middle of each part in per cent of that time, shape (bins,), and by label the mean number of
-        waiting jobs in it, shape (seeds, bins).
-    """
-    found: dict[str, np.ndarray] = {}
-    for who in players:
-        rows = []
-        for seed in sampled:
-            drawn_one = instance(setup, seed)
-            edges = np.linspace(0.0, float(drawn_one.jobs.submit[-1]), bins + 1)
-            rows.append(queue_length(drawn_one, outcome(who, setup, seed).schedule).averages(edges))
-        found[who.label] = np.array(rows)
-    return 100.0 * (np.arange(bins) + 0.5) / bins, found

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...models.base import InputError
 from ...models.placement.instance import PlacementInstance
 from ...models.placement.jobs import TICKS
 from ...models.placement.schedule import Schedule
@@ -32,6 +31,8 @@ def measures_of(instance: PlacementInstance, schedule: Schedule) -> dict[str, fl
     if not len(instance.jobs):
         return {}
     taken = schedule.finish - instance.jobs.submit
+    gpus = int(instance.setting.capacity[:, 0].sum())
+    span = int(schedule.finish.max()) - int(instance.jobs.submit[0])
     median, p95, p99 = np.percentile(taken, (50, 95, 99)) / MINUTE
     count = len(taken)
     return {
@@ -41,7 +42,7 @@ def measures_of(instance: PlacementInstance, schedule: Schedule) -> dict[str, fl
         "p99 (min)": float(p99),
         "fee ($)": instance.setting.price * gpu_ticks(instance, schedule) / (count * HOUR),
         "makespan (h)": int(schedule.finish.max()) / HOUR,
-        "GPU use (%)": 100.0 * mean_utilisation(instance, schedule),
+        "GPU use (%)": 100.0 * gpu_ticks(instance, schedule) / (gpus * span) if gpus else 0.0,
     }
 
 
@@ -50,21 +51,10 @@ def gpu_ticks(instance: PlacementInstance, schedule: Schedule) -> int:
     return int((instance.jobs.gpus * (schedule.finish - schedule.start)).sum())
 
 
-def mean_utilisation(instance: PlacementInstance, schedule: Schedule) -> float:
-    """Return the share of all GPUs in use from the first submission to the last end, 0 to 1."""
-    gpus = int(instance.setting.capacity[:, 0].sum())
-    if not len(instance.jobs) or not gpus:
-        return 0.0
-    span = int(schedule.finish.max()) - int(instance.jobs.submit[0])
-    return gpu_ticks(instance, schedule) / (gpus * span)
-
-
 def ratio(optimum: Optimum, total: float) -> tuple[float, float]:
-    """Return the interval of total / optimum; its lower end is below 1 if the total is the best one known.
+    """Return the interval of total / optimum, which lies between its certified bound and the best cost found.
 
-    The optimum lies between the certified bound and the cost of the schedule that was found. If that is 0
-    nothing is better, and the ratio is 1 for a total of 0, else infinite; where nothing is proven there is no
-    upper end.
+    If that cost is 0 the ratio is 1 for a total of 0, else infinite; where nothing is proven it has no end.
     """
     if optimum.value <= 0.0:
         return (1.0, 1.0) if total <= 0.0 else (math.inf, math.inf)
@@ -82,49 +72,19 @@ def above(cost: float, bound: float) -> float:
 
 
 class Steps(NamedTuple):
-    """A whole number over time that changes in steps; 0 before the first and after the last of them.
+    """A whole number over time: from each of the times (ticks, ascending) on it has the value there.
 
-    Attributes
-    ----------
-    times
-        When it changes, in ticks, ascending, shape (s,).
-    values
-        What it is from then on, up to the next time; the last one is 0; shape (s,).
+    It is 0 before the first time, and from the last on.
     """
 
     times: np.ndarray
     values: np.ndarray
 
-    def at(self, times: np.ndarray) -> np.ndarray:
-        """Return the values at these ticks."""
-        place = np.searchsorted(self.times, times, side="right")
-        result: np.ndarray = np.concatenate([[0], self.values])[place]
-        return result
-
-    def averages(self, edges: np.ndarray) -> np.ndarray:
-        """Return the mean value between neighbouring edges (ticks, ascending), shape (edges - 1,)."""
-        if len(edges) < 2 or (np.diff(edges) <= 0).any():
-            raise InputError(f"edges: {edges!r} are not at least two ascending numbers")
-        if not len(self.times):
-            return np.zeros(len(edges) - 1)
-        done = np.concatenate([[0], np.cumsum(self.values[:-1] * np.diff(self.times))])
-        result: np.ndarray = np.diff(np.interp(edges, self.times, done)) / np.diff(edges)
-        return result
-
-
-def _count(start: np.ndarray, end: np.ndarray, size: np.ndarray) -> Steps:
-    """Return the sum of the sizes of what has begun and not ended yet."""
-    times, place = np.unique(np.concatenate([start, end]), return_inverse=True)
-    change = np.zeros(len(times), dtype=np.int64)
-    np.add.at(change, place, np.concatenate([size, -size]))
-    return Steps(times, np.cumsum(change))
-
 
 def queue_length(instance: PlacementInstance, schedule: Schedule) -> Steps:
     """Return how many jobs wait over time."""
-    return _count(instance.jobs.submit, schedule.start, np.ones(len(instance.jobs), dtype=np.int64))
-
-
-def utilisation(instance: PlacementInstance, schedule: Schedule) -> Steps:
-    """Return how many GPUs are in use over time."""
-    return _count(schedule.start, schedule.finish, instance.jobs.gpus)
+    ends = np.concatenate([instance.jobs.submit, schedule.start])
+    times, place = np.unique(ends, return_inverse=True)
+    change = np.zeros(len(times), dtype=np.int64)
+    np.add.at(change, place, np.repeat([1, -1], len(instance.jobs)))
+    return Steps(times, np.cumsum(change))

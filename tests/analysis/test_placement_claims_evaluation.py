@@ -1,6 +1,7 @@
 """Claims about the baselines of DAS: each comes to the verdict we stand for; what they are made of."""
 
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from clairvoyant.analysis.claim import Claim, Context
 from clairvoyant.analysis.placement import experiments
 from clairvoyant.analysis.placement.claims import evaluation
-from clairvoyant.analysis.placement.experiments import FEE, FIFO_C, FIFO_FF, JCT, OURS, SJF_C, Setup
+from clairvoyant.analysis.placement.experiments import FEE, FIFO_C, FIFO_FF, JCT, SJF_C, Contender, Setup
 from clairvoyant.analysis.placement.measures import measures
 from clairvoyant.analysis.statistics import Interval, paired
 from clairvoyant.models.base import InputError
@@ -74,18 +75,16 @@ def test_random_placing_is_feasible_and_depends_on_the_seed_alone() -> None:
     assert first == again != other
 
 
-def test_queue_over_time_is_the_mean_number_of_jobs_that_wait() -> None:
-    setup, sampled = Setup(40, rho=2.0), range(2)
-    at, found = experiments.queue_over_time(OURS, setup, sampled, bins=4)
-    assert at.tolist() == [12.5, 37.5, 62.5, 87.5]
-    for who in OURS:
-        assert found[who.label].shape == (2, 4)
-        for row, seed in zip(found[who.label], sampled, strict=True):
-            jobs = experiments.instance(setup, seed).jobs
-            start = experiments.outcome(who, setup, seed).schedule.start
-            last = int(jobs.submit[-1])
-            waited = (np.minimum(start, last) - jobs.submit).clip(0).sum()
-            assert row.mean() * last == pytest.approx(waited)
+def test_what_a_policy_does_not_see_makes_no_other_run() -> None:
+    plain, told = Setup(60, rho=8.0), Setup(60, rho=8.0, estimate_error=3.0)
+    assert experiments.outcome(FIFO_FF, told, 1) is experiments.outcome(FIFO_FF, plain, 1)
+    by_estimate = Contender("x", "sjf-estimate-consolidate")
+    assert experiments.outcome(by_estimate, told, 1).cost != experiments.outcome(SJF_C, told, 1).cost
+    for name in ("submit", "duration", "instances", "need", "intensity"):
+        one, other = (getattr(experiments.instance(setup, 1).jobs, name) for setup in (plain, told))
+        assert np.array_equal(one, other)
+    tiny = Setup(4, None, 3.0, size="tiny")
+    assert experiments.optimum(replace(tiny, estimate_error=0.5), 1) is experiments.optimum(tiny, 1)
 
 
 # --- Statistics -------------------------------------------------------------------------------------------

@@ -71,38 +71,17 @@ def test_measures_of_a_schedule_counted_by_hand() -> None:
     assert judged.measures(instance, instance.decisions(schedule)) == found
 
 
-def test_queue_and_utilisation_counted_by_hand() -> None:
-    instance, schedule = by_hand()
-    waiting = judged.queue_length(instance, schedule)
+def test_queue_counted_by_hand() -> None:
+    waiting = judged.queue_length(*by_hand())
     assert (waiting.times / 1000).tolist() == [0, 600, 1200, 1800, 3600]
     assert waiting.values.tolist() == [0, 1, 2, 1, 0]
-    used = judged.utilisation(instance, schedule)
-    assert (used.times / 1000).tolist() == [0, 1800, 3600, 4200]
-    assert used.values.tolist() == [3, 4, 2, 0]
-    assert used.at(np.array([-1, 0, 1_799_999, 1_800_000, 5_000_000])).tolist() == [0, 3, 3, 4, 0]
-    assert used.averages(np.array([0, 3_600_000, 4_800_000])).tolist() == [3.5, 1.0]
-
-
-def test_averages_need_ascending_edges() -> None:
-    used = judged.utilisation(*by_hand())
-    for edges in ([0], [0, 0], [2, 1]):
-        with pytest.raises(InputError, match="edges"):
-            used.averages(np.array(edges))
-
-
-def integral(steps: judged.Steps) -> int:
-    return int((steps.values[:-1] * np.diff(steps.times)).sum())
 
 
 def test_without_jobs_nothing_is_measured() -> None:
     instance = PlacementInstance(machines=[{"gpus": 1, "cpus": 1, "memory": 1}], jobs=[])
     nothing = Schedule(np.array([]), np.array([]), np.zeros((0, 3), dtype=np.int64))
     assert judged.measures(instance, []) == {}
-    assert judged.mean_utilisation(instance, nothing) == 0.0
-    for steps in (judged.queue_length(instance, nothing), judged.utilisation(instance, nothing)):
-        assert integral(steps) == 0
-        assert steps.at(np.array([5])).tolist() == [0]
-        assert steps.averages(np.array([0, 5])).tolist() == [0.0]
+    assert len(judged.queue_length(instance, nothing).times) == 0
     assert "waiting" in to_svg(gantt.gantt_panels(instance, {"nothing": nothing}))
 
 
@@ -128,24 +107,14 @@ def test_mean_jct_times_jobs_is_the_cost(given: tuple[PlacementInstance, Schedul
 
 @settings(max_examples=60, deadline=None)
 @given(scheduled())
-def test_integrals_are_gpu_ticks_and_waiting_time(given: tuple[PlacementInstance, Schedule]) -> None:
+def test_queue_over_time_is_the_waiting_of_all(given: tuple[PlacementInstance, Schedule]) -> None:
     instance, schedule = given
-    used, waiting = judged.utilisation(instance, schedule), judged.queue_length(instance, schedule)
-    assert integral(used) == judged.gpu_ticks(instance, schedule)
-    assert integral(waiting) == int((schedule.start - instance.jobs.submit).sum())
-    assert used.values.max(initial=0) <= instance.setting.capacity[:, 0].sum()
-    for steps in (used, waiting):
-        assert (np.diff(steps.times) > 0).all()
-        assert steps.values.min(initial=0) >= 0
-        assert steps.values[-1:].sum() == 0
-
-
-@settings(max_examples=40, deadline=None)
-@given(scheduled(min_jobs=1), st.lists(st.integers(0, 40_000), min_size=2, max_size=6, unique=True))
-def test_averages_are_those_of_every_tick(given: tuple[PlacementInstance, Schedule], at: list[int]) -> None:
-    used, edges = judged.utilisation(*given), np.array(sorted(at))
-    for average, low, high in zip(used.averages(edges), edges[:-1], edges[1:], strict=True):
-        assert average == pytest.approx(used.at(np.arange(low, high)).mean())
+    times, values = judged.queue_length(instance, schedule)
+    waited = int((values[:-1] * np.diff(times)).sum())
+    assert waited == int((schedule.start - instance.jobs.submit).sum())
+    assert (np.diff(times) > 0).all()
+    assert values.min(initial=0) >= 0
+    assert values[-1:].sum() == 0
 
 
 @pytest.mark.parametrize(

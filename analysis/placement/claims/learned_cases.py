@@ -2,60 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ....models.placement.instance import PlacementInstance
-from ....online.play import play, policy_stream
-from ...claim import Context, Figure, Finding, Register, Table, Verdict, holds_if
+from ....online.play import play
+from ...claim import Context, Finding, Register, Verdict, finding, holds_if, table
 from ...experiments import policy_seed, seeds, spread, track
-from ...plots import new_figure, plot_bars, to_svg
-from ...study import Fact, judge, settled, statements
-from ..experiments import (
-    CLUSTERS,
-    FIFO_FF,
-    JCT,
-    NOTE,
-    SJF_C,
-    Contender,
-    Setup,
-    bound,
-    excess,
-    instance,
-    optimum,
-)
+from ...study import Fact, conclude
+from .. import experiments as runs
+from ..experiments import CLUSTERS, FIFO_C, FIFO_FF, JCT, NOTE, SJF_C, Contender, Setup, instance
 from ..measures import ratio
-from .evaluation import BUDGETS, seconds_per_decision
+from . import trained
+from .evaluation import BUDGETS, seconds_of_decisions
 from .model import eight_machines, figure_6a
 from .table_1 import INFERENCE, SLOWER
-from .trained import (
-    AT_PLAY,
-    ESTIMATES,
-    FEWEST,
-    FIFO,
-    LEARNED,
-    RL,
-    SJF_E,
-    UNTIL,
-    Group,
-    alone,
-    ends,
-    held_out,
-    lacking,
-    learned,
-    outcomes,
-    play_all,
-    side_by_side,
-    too_few,
-    trained,
-    trainings,
-    untrained,
-    values,
-    with_history,
-)
+from .trained import RL, UNTIL, Group, outcomes, with_networks
 
 if TYPE_CHECKING:
     from ....online.placement.learned.networks import Actor
@@ -66,7 +31,7 @@ claim = Register("placement")
 
 # --- Figure 5(c, d) -----------------------------------------------------------------------------------------
 
-TAUS = (4, 6, 8, 10)
+TAUS = (1, 4, 6, 8, 10)
 
 
 @claim(
@@ -78,37 +43,24 @@ TAUS = (4, 6, 8, 10)
     extra=RL,
     choices=("tau at play: 1, 4, 6, 8, 10",),
 )
-def figure_5_history(context: Context) -> Finding:
-    context = held_out(context)
-    das = trained("das", "DAS", context)
-    if (missing := too_few([das])) is not None:
-        return missing
-    sampled = seeds(context, 1, 2, 5)
-    small = Setup(context.pick(20, 60, 400), rho=2.0)
-    made = [instance(small, seed) for seed in sampled]
-    same, count = 0, 0
+@with_networks("das")
+def figure_5_history(context: Context, das: Group) -> Finding:
+    sampled, setup = seeds(context, 1, 2, 5), Setup(context.pick(20, 30, 400), rho=2.0)
+    made = [instance(setup, seed) for seed in sampled]
+    same: list[bool] = []
     for who in track(context, das.members):
-        shipped = [
-            play(who.make(), one, policy_seed(seed), keep_decisions=True)
-            for one, seed in zip(made, sampled, strict=True)
-        ]
-        own = [one.schedule_of(run.decisions or ()) for one, run in zip(made, shipped, strict=True)]
-        for tau in (1, *TAUS):
-            for one, other in zip(own, side_by_side(who, made, tau), strict=True):
-                count += 1
-                same += bool(np.array_equal(one.start, other.start) and np.array_equal(one.rows, other.rows))
-    return Finding(
+        seeded = ((one, policy_seed(seed)) for one, seed in zip(made, sampled, strict=True))
+        shipped = ((one, play(who.make(), one, seed, keep_decisions=True)) for one, seed in seeded)
+        own = [one.schedule_of(run.decisions or ()) for one, run in shipped]
+        for tau in TAUS:
+            for one, other in zip(own, trained.side_by_side(who, made, tau), strict=True):
+                same.append(np.array_equal(one.start, other.start) and np.array_equal(one.rows, other.rows))
+    return finding(
         Verdict.UNDETERMINED,
-        f"Whatever tau is at play, {same} of {count} schedules are those that the networks make with the tau "
-        f"of their training.",
-        {
-            "instances": len(sampled),
-            "jobs": small.jobs,
-            **trainings([das]),
-            "schedules": count,
-            "equal": same,
-        },
-        small=context.mode == "quick",
+        f"Whatever tau is at play, {sum(same)} of {len(same)} schedules are those that the networks make "
+        f"with the tau of their training.",
+        {"instances": len(sampled), "jobs": setup.jobs, "trainings": len(das)},
+        small=context.quick,
         assumes="Means of the actions are taken, so that the process learns nothing from the past "
         "(`placement/mean-actions`).",
         remark="Figure 5(c, d) can show trainings with other taus, or sampled actions.",
@@ -138,7 +90,7 @@ def case(who: Contender, made: PlacementInstance, opening: Sequence[Sequence[tup
     from ....online.placement.learned.acting import Memory, act, one_thread
     from ....online.placement.learned.features import Eyes
 
-    actor: Actor = with_history(learned(who).networks(), AT_PLAY)
+    actor: Actor = trained.with_history(trained.learned(who).networks(), trained.AT_PLAY)
     eyes = Eyes(made.setting, actor.design.sees_estimates)
     episode = made.episode(frozenset())
     left = list(opening)
@@ -161,12 +113,10 @@ FITTING = (1.0, 60.0, 1, 1, 8.0)
 def case_6a() -> dict[str, tuple[PlacementInstance, list[list[tuple[int, int, int]]], int, int]]:
     """Return cases after Figure 6(a), each with its opening and the places of the two jobs in the queue."""
     busy, opening = figure_6a()
-    first = (0.0, 60.0, 1, 2, 8.0)
-    turned = eight_machines(
-        [first, FITTING, BLOCKED], "after Figure 6(a), the job that fits is the older one"
-    )
-    empty = eight_machines([BLOCKED, FITTING], "after Figure 6(a), on an empty cluster")
-    empty_turned = eight_machines([FITTING, BLOCKED], "after Figure 6(a), on an empty cluster, turned")
+    first, case = (0.0, 60.0, 1, 2, 8.0), "after Figure 6(a)"
+    turned = eight_machines([first, FITTING, BLOCKED], f"{case}, the job that fits is the older one")
+    empty = eight_machines([BLOCKED, FITTING], f"{case}, on an empty cluster")
+    empty_turned = eight_machines([FITTING, BLOCKED], f"{case}, on an empty cluster, turned")
     return {
         "busy": (busy, opening, 0, 1),
         "busy, turned": (turned, opening, 1, 0),
@@ -175,11 +125,13 @@ def case_6a() -> dict[str, tuple[PlacementInstance, list[list[tuple[int, int, in
     }
 
 
-def _lead(who: Contender, name: str) -> float:
-    """Return by how much the priority of the job that fits is above that of the other one."""
-    made, opening, blocked, fitting = case_6a()[name]
-    found = case(who, made, opening).priorities
-    return float(found[fitting] - found[blocked])
+def _leads(who: Contender) -> list[float]:
+    """Return by how much the priority of the job that fits is above that of the other one, in each case."""
+    leads = []
+    for made, opening, blocked, fitting in case_6a().values():
+        found = case(who, made, opening).priorities
+        leads.append(float(found[fitting] - found[blocked]))
+    return leads
 
 
 @claim(
@@ -192,55 +144,28 @@ def _lead(who: Contender, name: str) -> float:
     "too; trained networks with and without messages, and untrained ones.",
     extra=RL,
 )
-def case_priority(context: Context) -> Finding:
-    context = held_out(context)
-    das, da = trained("das", "DAS", context), trained("da", "DA (no messages)", context)
-    if (missing := too_few([das, da])) is not None:
-        return missing
-    blank = untrained("das", "untrained DAS", context.pick(3, 20, 100))
-    groups, names = (das, da, blank), tuple(case_6a())
-    leads = {
-        group.label: np.array([[_lead(who, name) for name in names] for who in group.members])
-        for group in track(context, groups)
-    }
-    first = {label: (found > 0.0).sum(0).tolist() for label, found in leads.items()}
-    by_state = {
-        label: int(((found[:, :2] > 0.0).all(1) & (found[:, 2:] < 0.0).all(1)).sum())
-        for label, found in leads.items()
-    }
-    moved = {label: float(np.abs(found[:, :2] - found[:, 2:]).mean()) for label, found in leads.items()}
-    return Finding(
-        Verdict.HOLDS if by_state[das.label] == len(das) else Verdict.UNDETERMINED,
-        f"The machines decide which job is first under {by_state[das.label]} of {len(das)} trained networks; "
-        f"the picture alone does not tell why.",
-        {
-            **{f"first in the printed order, {label}": counts[0] for label, counts in first.items()},
-            **trainings(groups),
-        },
-        tables=(
-            Table(
-                "Networks that give the job which fits the higher priority; turned: it is the older one; "
-                "empty: the other one would fit, too",
-                (
-                    "networks",
-                    "of",
-                    *names,
-                    "busy first, empty second, both orders",
-                    "mean change, busy to empty",
-                ),
-                tuple(
-                    (
-                        group.label,
-                        len(group),
-                        *first[group.label],
-                        by_state[group.label],
-                        round(moved[group.label], 4),
-                    )
-                    for group in groups
-                ),
-            ),
+@with_networks("das", "da")
+def case_priority(context: Context, das: Group, da: Group) -> Finding:
+    groups = (das, da, trained.untrained("das", "untrained DAS", context.pick(3, 20, 100)))
+    rows, by_state = [], []
+    for group in track(context, groups):
+        leads = np.array([_leads(who) for who in group.members])
+        by_state.append(int(((leads[:, :2] > 0.0).all(1) & (leads[:, 2:] < 0.0).all(1)).sum()))
+        moved = round(float(np.abs(leads[:, :2] - leads[:, 2:]).mean()), 4)
+        rows.append((group.label, len(group), *(leads > 0.0).sum(0).tolist(), by_state[-1], moved))
+    return finding(
+        Verdict.HOLDS if by_state[0] == len(das) else Verdict.UNDETERMINED,
+        f"The machines decide which job is first under {by_state[0]} of {len(das)} trained networks; the "
+        f"picture alone does not tell why.",
+        {},
+        table(
+            "Networks that give the job which fits the higher priority; turned: it is the older one; empty: "
+            "the other one would fit, too. DA has no messages",
+            f"networks | of | {' | '.join(case_6a())} | busy first, empty second, both orders | mean change, "
+            f"busy to empty",
+            rows,
         ),
-        small=context.mode == "quick",
+        small=context.quick,
         assumes=UNTIL,
         remark="Messages would show if the job came first where the other does not fit, and second where it "
         "does, in either order of submission. A job that does not fit is passed over "
@@ -279,33 +204,28 @@ def case_6b(cores: float) -> tuple[PlacementInstance, list[list[tuple[int, int, 
     "same: it holds if networks tell that machine from the others there, too.",
     extra=RL,
 )
-def case_affinity(context: Context) -> Finding:
-    context = held_out(context)
-    das, mc = trained("das", "DAS", context), trained("da-mc", "DA+MC (no process)", context)
-    if (missing := too_few([das, mc])) is not None:
-        return missing
-    blank = untrained("das", "untrained DAS", context.pick(3, 20, 100))
-    groups = (das, mc, blank)
-    least, gaps = {}, {}
+@with_networks("das", "da-mc")
+def case_affinity(context: Context, das: Group, mc: Group) -> Finding:
+    groups = (das, mc, trained.untrained("das", "untrained DAS", context.pick(3, 20, 100)))
+    rows = []
     for group in track(context, groups):
         heavy, same = (
             np.array([case(who, *case_6b(cores)).affinities[0] for who in group.members])
             for cores in (64.0, 16.0)
         )
-        least[group.label] = int((heavy[:, CONTENDING] < heavy[:, ALIKE].min(1)).sum())
-        gaps[group.label] = float(np.abs(same[:, CONTENDING] - same[:, ALIKE[0]]).max())
-    return Finding(
-        holds_if(least[das.label] == len(das) and gaps[das.label] > 0.0, Verdict.UNDETERMINED),
+        least = int((heavy[:, CONTENDING] < heavy[:, ALIKE].min(1)).sum())
+        gap = float(np.abs(same[:, CONTENDING] - same[:, ALIKE[0]]).max())
+        rows.append((group.label, len(group), least, gap))
+    return finding(
+        holds_if(rows[0][2] == len(das) and rows[0][3] > 0.0, Verdict.UNDETERMINED),
         "Where the contending job takes as much as the others, its machine gets the same affinity as theirs.",
-        {"largest difference where amounts are the same": max(gaps.values()), **trainings(groups)},
-        tables=(
-            Table(
-                "Affinities of j5 in the case of Figure 6(b)",
-                ("networks", "of", "m5 the least, j4 takes 64 cores", "largest |m5 - m1|, j4 takes 16 cores"),
-                tuple((g.label, len(g), least[g.label], gaps[g.label]) for g in groups),
-            ),
+        {"largest difference where amounts are the same": max(row[3] for row in rows)},
+        table(
+            "Affinities of j5 in the case of Figure 6(b)",
+            "networks | of | m5 the least, j4 takes 64 cores | largest |m5 - m1|, j4 takes 16 cores",
+            rows,
         ),
-        small=context.mode == "quick",
+        small=context.quick,
         assumes="What is free and in use are the features here. Bandwidth, which the paper names besides, "
         "and a history of affinities, are not there: either might tell the machines apart.",
         remark="Machines that are equal in all features get equal affinities from any function of them.",
@@ -317,9 +237,6 @@ def case_affinity(context: Context) -> Finding:
 NEGLIGIBLE = 1.0
 """Per cent of the mean JCT below which the time of decisions is negligible (a threshold of ours)."""
 
-SURELY_FASTER = 10.0
-"""A search that takes less than this many times as long as DAS is not 50 times slower, whatever the noise."""
-
 
 @claim(
     "decision-time",
@@ -330,75 +247,38 @@ SURELY_FASTER = 10.0
     f"less than {NEGLIGIBLE:g} % of the mean JCT, a threshold of ours.",
     extra=RL,
 )
-def decision_time(context: Context) -> Finding:
-    context = held_out(context)
-    das = trained("das", "DAS", context)
-    if (missing := too_few([das])) is not None:
-        return missing
-    jobs = context.pick(20, 60, 400)
-    places = {cluster: Setup(jobs, cluster) for cluster in CLUSTERS}
-    seed, who = seeds(context, 1, 1, 1)[0], das.members[0]
-    seconds_per_decision(who.make(), instance(Setup(4), seed), 0)  # loads and compiles
-    rows: list[tuple[Any, ...]] = []
-    share: dict[str, float] = {}
-    for at, (cluster, setup) in track(context, enumerate(places.items())):
-        sampled = instance(setup, seed)
-        per_job = _seconds_per_job(who, sampled, seed)
-        jct = 60.0 * outcomes(who, setup, [seed])[0].measures[JCT]
-        search = {one.label: _seconds_per_job(one, sampled, seed) for one in BUDGETS}
-        share[cluster] = 100.0 * per_job / jct
-        rows.append(
-            (
-                cluster.capitalize(),
-                round(1000.0 * per_job, 2),
-                round(1000.0 * INFERENCE[at], 1),
-                round(per_job / INFERENCE[at], 3),
-                share[cluster],
-                *(round(1000.0 * one, 2) for one in search.values()),
-            )
-        )
-    judged = judge(
-        [
-            Fact(
-                f"{c.capitalize()}: the time of all decisions is less than {NEGLIGIBLE:g} % of the JCT",
-                f"{'less' if part < NEGLIGIBLE else 'more'} than that",
-                part < NEGLIGIBLE,
-            )
-            for c, part in share.items()
-        ]
-    )
-    times = ("DAS (ms)", "DAS in print (ms)", "here / in print", "DAS, share of the JCT (%)")
-    searches = (f"{who.label}, budget of Table 2 (ms)" for who in BUDGETS)
-    return Finding(
-        settled(judged),
+@with_networks("das")
+def decision_time(context: Context, das: Group) -> Finding:
+    jobs, seed, who = context.pick(20, 40, 400), seeds(context, 1, 1, 1)[0], das.members[0]
+    seconds_of_decisions(who.make(), instance(Setup(4), seed), 0)  # loads and compiles
+    rows, said = [], []
+    for cluster, printed in track(context, zip(CLUSTERS, INFERENCE, strict=True)):
+        setup, name = Setup(jobs, cluster), cluster.capitalize()
+        everyone = (one.make() for one in (who, *BUDGETS))
+        took = [seconds_of_decisions(one, instance(setup, seed), policy_seed(seed)).sum() for one in everyone]
+        per_job, *search = (float(one) / jobs for one in took)
+        share = 100.0 * per_job / (60.0 * outcomes(who, setup, [seed])[0].measures[JCT])
+        times = (round(1000.0 * one, 2) for one in (per_job, printed, *search))
+        rows.append((name, *times, round(per_job / printed, 3), share))
+        less, limit = share < NEGLIGIBLE, f"{NEGLIGIBLE:g} % of the JCT"
+        found = "less than that" if less else "more than that"
+        said.append(Fact(f"{name}: the time of all decisions is less than {limit}", found, less))
+    return conclude(
         f"All decisions together take less than {NEGLIGIBLE:g} % of the mean JCT on "
-        f"{sum(one.word == 'holds' for one in judged)} of {len(judged)} clusters.",
-        {"jobs": jobs},
-        tables=(
-            statements(judged, [""], NOTE),
-            Table(
-                f"CPU time of the decisions per job, {jobs} jobs, this run. {NOTE}",
-                ("cluster", *times, *searches),
-                tuple(rows),
-            ),
+        f"{sum(one.agrees is True for one in said)} of {len(said)} clusters.",
+        said,
+        table(
+            f"CPU time of the decisions per job, {jobs} jobs, this run; MOSA and MALO with the budget of "
+            f"Table 2. {NOTE}",
+            "cluster | DAS (ms) | DAS in print (ms) | MOSA (ms) | MALO (ms) | DAS, here / in print | DAS, "
+            "share of the JCT (%)",
+            rows,
         ),
-        small=context.mode == "quick",
+        small=context.quick,
         assumes="One thread of this machine. The times are those of this run.",
         remark=f"Whether metaheuristics are {SLOWER} times slower than DAS is a matter of how both are "
         f"programmed: see the table.",
     )
-
-
-def _seconds_per_job(who: Contender, sampled: PlacementInstance, seed: int) -> float:
-    """Return the CPU seconds of all decisions of a run, by the number of jobs."""
-    epochs = 0
-    policy = who.make()
-    policy.start(sampled.setting, policy_stream(policy_seed(seed)))
-    episode = sampled.episode(policy.traits.sees)
-    for observation in episode:
-        epochs += 1
-        episode.apply(policy.decide(observation))
-    return seconds_per_decision(who.make(), sampled, policy_seed(seed)) * epochs / len(sampled.jobs)
 
 
 # --- The distance to the optimum ---------------------------------------------------------------------------
@@ -417,97 +297,55 @@ SLACK = 1e-9
     extra=RL,
     ours=True,
 )
-def learned_gap(context: Context) -> Finding:
-    context = held_out(context)
-    asked = [trained(name, label, context) for name, label in LEARNED.items()]
-    groups = [group for group in asked if len(group) >= FEWEST]
-    if not groups:
-        return lacking(asked)
-    groups += [alone(FIFO_FF), FIFO, alone(SJF_C), alone(SJF_E)]
-    sampled, many = seeds(context, 3, 8, 30), seeds(context, 2, 5, 20)
-    tiny = Setup(context.pick(5, 6, 8), None, 3.0, size="tiny", estimate_error=ESTIMATES)
-    base = replace(Setup(context.pick(20, 100, 1000)), estimate_error=ESTIMATES)
-    best = [optimum(tiny, seed) for seed in sampled]
-    least = np.array([bound(base, seed) for seed in many])
-    play_all(context, [(group, base) for group in groups], many)
-    gaps = {g.label: excess(values(g, base, many, JCT), least) for g in groups}
-    found = {
-        g.label: np.array(
-            [
-                [ratio(o, one.cost)[0] for o, one in zip(best, outcomes(who, tiny, sampled), strict=True)]
-                for who in g.members
-            ]
-        )
-        for g in groups
-    }
-    proved = np.array([o.gap == 0.0 for o in best])
-    judged = judge(
-        [
-            Fact(
-                f"no run is below the certified bound ({base.jobs} jobs on Small)",
-                f"the least is {min(float(v.min()) for v in gaps.values()):.1f} % above it",
-                bool(all((v >= -100.0 * SLACK).all() for v in gaps.values())),
-            ),
-            Fact(
-                f"no run is below a proved optimum ({tiny.jobs} jobs on 2 x 4 GPUs)",
-                f"the least total / optimum is "
-                f"{min(float(v[:, proved].min(initial=np.inf)) for v in found.values()):.3f}",
-                bool(all((v[:, proved] >= 1.0 - SLACK).all() for v in found.values()))
-                if proved.any()
-                else None,
-            ),
-        ]
-    )
-    above = gaps[FIFO.label].mean(0)
-    learned = [float(np.median(gaps[g.label].mean(0))) for g in groups if g.networks]
-    return Finding(
-        settled(judged),
-        f"With {base.jobs} jobs on Small FIFO-Consolidate is {np.median(above):.1f} % above a certified "
-        f"bound in the median, the networks {min(learned):.1f} to {max(learned):.1f} %.",
-        {"instances with a bound": len(many), "tiny instances": len(sampled), "proved": int(proved.sum())},
-        tables=(
-            statements(judged, [""], NOTE),
-            Table(
-                f"JCT above a certified bound ({len(many)} instances of {base.jobs} jobs on Small), and "
-                f"total over optimum ({len(sampled)} instances of {tiny.jobs} jobs on 2 x 4 GPUs); SJF knows "
-                f"durations, and the two with estimates know those with an error of sigma {ESTIMATES:g}. "
-                f"{NOTE}",
-                (
-                    *("policy", "seeds", "median above the bound (%)", "least (%)", "most (%)"),
-                    *("total / optimum", "by seed", "most"),
-                ),
-                tuple(
-                    (
-                        g.label,
-                        len(g) if len(g) > 1 else "-",
-                        *(round(float(of(gaps[g.label].mean(0))), 1) for of in (np.median, np.min, np.max)),
-                        spread(found[g.label].mean(0), 3),
-                        ends(found[g.label].mean(1), 3),
-                        round(float(found[g.label].max()), 2),
-                    )
-                    for g in groups
-                ),
-            ),
+@with_networks(*trained.LEARNED)
+def learned_gap(context: Context, *networks: Group) -> Finding:
+    groups = (*networks, *map(trained.alone, (FIFO_FF, FIFO_C, SJF_C, trained.SJF_E)))
+    sampled, many = seeds(context, 3, 8, 30), trained.traces(context)
+    sigma = trained.ESTIMATES
+    tiny = Setup(context.pick(6, 6, 8), None, 3.0, size="tiny", estimate_error=sigma)
+    base = replace(trained.base_setup(context), estimate_error=sigma)
+    best = [runs.optimum(tiny, seed) for seed in sampled]
+    least = np.array([runs.bound(base, seed) for seed in many])
+    trained.play_all(context, [(group, base) for group in groups], many)
+    gaps = {g.label: runs.excess(trained.values(g, base, many, JCT), least) for g in groups}
+    proved = np.array([one.gap == 0.0 for one in best])
+    rows, lowest = [], np.inf
+    for group in groups:
+        played = [[one.cost for one in outcomes(who, tiny, sampled)] for who in group.members]
+        found = np.array([[ratio(*both)[0] for both in zip(best, each, strict=True)] for each in played])
+        lowest = found[:, proved].min(initial=lowest)
+        above = gaps[group.label].mean(0)
+        ends = (round(float(of(above)), 1) for of in (np.median, np.min, np.max))
+        share = (spread(found.mean(0), 3), trained.ends(found.mean(1), 3), round(float(found.max()), 2))
+        rows.append((group.label, len(group) if len(group) > 1 else "-", *ends, *share))
+    said = [
+        Fact(
+            f"no run is below the certified bound ({base.jobs} jobs on Small)",
+            f"the least is {min(float(of.min()) for of in gaps.values()):.1f} % above it",
+            bool(all((of >= -100.0 * SLACK).all() for of in gaps.values())),
         ),
-        figures=(_gap_chart(groups, gaps, base, many),),
-        small=context.mode == "quick",
+        Fact(
+            f"no run is below a proved optimum ({tiny.jobs} jobs on 2 x 4 GPUs)",
+            f"the least total / optimum is {lowest:.3f}",
+            bool(lowest >= 1.0 - SLACK) if proved.any() else None,
+        ),
+    ]
+    medians = [float(np.median(gaps[group.label].mean(0))) for group in networks]
+    return conclude(
+        f"With {base.jobs} jobs on Small FIFO-Consolidate is {np.median(gaps[FIFO_C.label]):.1f} % above a "
+        f"certified bound in the median, the networks {min(medians):.1f} to {max(medians):.1f} %.",
+        said,
+        table(
+            f"JCT above a certified bound ({len(many)} instances of {base.jobs} jobs on Small), and total "
+            f"over optimum ({len(sampled)} instances of {tiny.jobs} jobs on 2 x 4 GPUs); SJF knows "
+            f"durations, and the two with estimates know those with an error of sigma {sigma:g}. {NOTE}",
+            "policy | seeds | above the bound, median (%) | least | most | total / optimum | by seed | most",
+            rows,
+        ),
+        note=NOTE,
+        numbers={"instances with a bound": len(many), "tiny instances": len(sampled), "proved": sum(proved)},
+        small=context.quick,
         assumes="Optimum and bound know all jobs and durations beforehand.",
-    )
-
-
-def _gap_chart(
-    groups: Sequence[Group], gaps: Mapping[str, np.ndarray], base: Setup, many: Sequence[int]
-) -> Figure:
-    figure, ax = new_figure(height=max(3.3, 0.32 * len(groups)))
-    found = np.column_stack([gaps[group.label].mean(0) for group in groups])
-    curve = (np.median(found, axis=0), found.min(0), found.max(0))
-    plot_bars(ax, [group.label for group in groups], {"median": curve}, band="least to largest")
-    ax.set_xlabel("JCT above the bound (%)")
-    return Figure(
-        "placement-learned-gap",
-        f"JCT above a certified lower bound that no policy can pass: median and range of {len(many)} "
-        f"instances of {base.jobs} jobs on Small, rho 0.8, means over the seeds of the networks. {NOTE}.",
-        to_svg(figure),
     )
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import copy
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from functools import wraps
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -18,32 +18,18 @@ import numpy as np
 from ....models.base import InputError
 from ....models.placement.instance import PlacementInstance, taken_schedule
 from ....models.placement.schedule import Schedule
-from ....models.placement.setting import Observation
-from ....models.placement.state import THOUSAND
 from ....online.placement import POLICIES
 from ....online.placement.learned import policies
 from ....online.placement.learned.plan import TEST, VALIDATION
-from ...claim import Context, Figure, Finding, Table, Verdict
-from ...experiments import SEEDS_APART, seeds, spread, track
-from ...plots import PALETTE, new_figure, plot_bars, to_svg
-from ...statistics import Interval, Paired, mean_band, mean_interval, paired
-from ..experiments import (
-    FEE,
-    FIFO_C,
-    JCT,
-    NOTE,
-    Contender,
-    Outcome,
-    Setup,
-    excess,
-    instance,
-    outcome,
-    p_value,
-    shown,
-)
+from ...claim import Check, Context, Finding, Table, Verdict, finding, table
+from ...experiments import SEEDS_APART, seeds, track
+from ...statistics import Interval, Paired, paired
+from .. import experiments as runs
+from ..experiments import FEE, FIFO_C, JCT, NOTE, Contender, Outcome, Setup, excess, instance
 from ..measures import measures_of
 
 if TYPE_CHECKING:
+    from ....online.placement.learned.features import Scene
     from ....online.placement.learned.networks import Actor
 
 FEWEST = 2
@@ -68,6 +54,19 @@ LEARNED = {
 }
 """Names and labels of the networks that are policies of their own."""
 
+VARIANTS = {
+    "da-mc-h1": "DA+MC, 1 head",
+    "da-mc-h2": "DA+MC, 2 heads",
+    "da-mc-h8": "DA+MC, 8 heads",
+    "da-mc-printed": "DA+MC, reward (3)",
+    "da-mc-long": "DA+MC, four times as long",
+    "da-mc-wide": "DA+MC, 64 hidden units",
+    "da-mc-settings": "DA+MC, Appendix D",
+    "da-mc-prior": "DA+MC, prior",
+    "da-mc-features": "DA+MC, capacity features",
+}
+"""Those of networks that are played as DA+MC."""
+
 RL = "rl"
 """The extra that the networks need."""
 
@@ -89,9 +88,6 @@ OTHER_SETTINGS = (
 
 ESTIMATES = 0.5
 """Standard deviation of the logarithm of the error of the estimates that the networks were trained with."""
-
-WORSE_ESTIMATES = 1.5
-"""The same of worse ones, which they have not seen."""
 
 
 @dataclass(frozen=True)
@@ -115,20 +111,15 @@ def alone(who: Contender) -> Group:
     return Group(who.label, (who,))
 
 
-def trained(name: str, label: str, context: Context) -> Group:
-    """Return the trained networks of a name; those without a policy of their own are played as DA+MC."""
-    numbers = policies.members(name)
-    if context.mode == "quick":
-        numbers = numbers[:QUICK_MEMBERS]
-    if name in POLICIES:
+def trained(name: str, context: Context) -> Group:
+    """Return the trained networks of a name."""
+    numbers = policies.members(name)[: QUICK_MEMBERS if context.quick else None]
+    label = (LEARNED | VARIANTS).get(name, name)
+    if name in LEARNED:
         return Group(label, tuple(Contender(f"{label} {n}", name, (("member", n),)) for n in numbers))
-    files = {n: str(_file(name, n)) for n in numbers}
+    files = {n: str(policies.SHIPPED / f"{name}-{n}.pt") for n in numbers}
     made = (Contender(f"{label} {n}", "da-mc", (("checkpoint", path),)) for n, path in files.items())
     return Group(label, tuple(made))
-
-
-def _file(name: str, member: int) -> Path:
-    return policies.SHIPPED / f"{name}-{member}.pt"
 
 
 def untrained(design: str, label: str, count: int) -> Group:
@@ -137,20 +128,28 @@ def untrained(design: str, label: str, count: int) -> Group:
     return Group(label, tuple(Contender(f"{label} {dict(s)['seed']}", "untrained", s) for s in settings))
 
 
-def too_few(groups: Sequence[Group]) -> Finding | None:
-    """Return a finding that says which designs have too few trainings, None if all have enough."""
-    return None if all(len(group) >= FEWEST for group in groups) else lacking(groups)
+def with_networks(*names: str) -> Callable[[Callable[..., Finding]], Check]:
+    """Hand a check the trained networks of these names, and no instance by which they were chosen or tested.
 
+    Where there are too few trainings of a name the finding says so.
+    """
 
-def lacking(groups: Sequence[Group]) -> Finding:
-    """Return a finding that says which of some designs have too few trainings."""
-    few = [f"{group.label} ({len(group)})" for group in groups if len(group) < FEWEST]
-    return Finding(
-        Verdict.NOT_CHECKABLE,
-        f"At least {FEWEST} trainings of each design are needed to tell it from its seed.",
-        {f"seeds of {group.label}": len(group) for group in groups},
-        remark=f"There are too few networks of {', '.join(few)}.",
-    )
+    def wrap(check: Callable[..., Finding]) -> Check:
+        @wraps(check)
+        def run(context: Context) -> Finding:
+            groups = [trained(name, context) for name in names]
+            few = [f"{group.label} ({len(group)})" for group in groups if len(group) < FEWEST]
+            if not few:
+                return check(held_out(context), *groups)
+            return finding(
+                Verdict.NOT_CHECKABLE,
+                f"At least {FEWEST} trainings of each design are needed to tell it from its seed.",
+                remark=f"There are too few networks of {', '.join(few)}.",
+            )
+
+        return run
+
+    return wrap
 
 
 # --- Playing -----------------------------------------------------------------------------------------------
@@ -165,7 +164,8 @@ _KNOWN: dict[tuple[Contender, Setup], dict[int, Outcome]] = defaultdict(dict)
 def outcomes(who: Contender, setup: Setup, sampled: Sequence[int]) -> list[Outcome]:
     """Return what a contender does on each instance; networks play what is new to them side by side."""
     if not issubclass(POLICIES[who.policy], policies.Learned):
-        return [outcome(who, setup, seed) for seed in sampled]
+        return [runs.outcome(who, setup, seed) for seed in sampled]
+    setup = runs.seen_by(who, setup)
     known = _KNOWN[who, setup]
     rest = [seed for seed in sampled if seed not in known]
     made = [instance(setup, seed) for seed in rest]
@@ -174,13 +174,8 @@ def outcomes(who: Contender, setup: Setup, sampled: Sequence[int]) -> list[Outco
     return [known[seed] for seed in sampled]
 
 
-def side_by_side(
-    who: Contender, sampled: Sequence[PlacementInstance], tau: int = AT_PLAY, *, contention: bool = True
-) -> list[Schedule]:
-    """Return the schedules of a learned policy, epoch by epoch on all instances of equally many machines.
-
-    Without ``contention`` the networks see the same beta of all jobs, 0.5.
-    """
+def side_by_side(who: Contender, sampled: Sequence[PlacementInstance], tau: int = AT_PLAY) -> list[Schedule]:
+    """Return the schedules of a learned policy, epoch by epoch on all instances of equally many machines."""
     from ....online.placement.learned.acting import Memory, act, one_thread
     from ....online.placement.learned.features import Eyes
 
@@ -195,8 +190,7 @@ def side_by_side(
 
     def look(at: Iterable[int]) -> dict[int, Scene]:
         seen = ((k, next(streams[k], None)) for k in at)
-        known = ((k, one if contention else _alike(one)) for k, one in seen if one is not None)
-        return {k: eyes[k].look(observation) for k, observation in known}
+        return {k: eyes[k].look(observation) for k, observation in seen if observation is not None}
 
     with one_thread():
         scenes = look(range(len(sampled)))
@@ -206,11 +200,6 @@ def side_by_side(
                 episodes[k].apply(move.rows)
             scenes = look(scenes)
     return [taken_schedule(episode.simulator) for episode in episodes]
-
-
-def _alike(seen: Observation) -> Observation:
-    """Return what is seen with a beta of 0.5 of every job."""
-    return replace(seen, intensity=np.full_like(seen.intensity, THOUSAND // 2))
 
 
 def learned(who: Contender) -> policies.Learned:
@@ -264,34 +253,21 @@ class Versus(NamedTuple):
     by_seed: np.ndarray
 
     @property
-    def ahead(self) -> int:
-        """How many trainings are below the rival."""
-        return int((self.by_seed < 0.0).sum())
-
-    @property
-    def sign(self) -> int | None:
-        """1 or -1 if both, the traces and the trainings, surely say so, 0 if all is equal, else ``None``."""
-        by_trace = self.over_traces.sign()
-        if not by_trace:
-            return by_trace
+    def below(self) -> bool | None:
+        """Whether it is below, if both, traces and trainings, surely say so, or all is equal, else None."""
+        sign = self.over_traces.sign()
+        if not sign:
+            return False if sign == 0 else None
         _, low, high = self.over_trainings
-        return by_trace if (low > 0.0 if by_trace > 0 else high < 0.0) else None
+        return sign < 0 if (low > 0.0 if sign > 0 else high < 0.0) else None
 
-    def __str__(self) -> str:
-        if self.over_traces.equal:
-            return "no difference"
-        if len(self.by_seed) == 1:
-            return shown(self.over_traces)
-        low, high = self.by_seed.min(), self.by_seed.max()
-        return (
-            f"{shown(self.over_traces)[:-1]}, seeds {low:+.1f} to {high:+.1f} %, {self.ahead} of "
-            f"{len(self.by_seed)} below)"
-        )
-
-
-def below(found: Versus) -> bool | None:
-    """Return whether the first is below: False if it is surely above or always equal, None if undecided."""
-    return None if found.sign is None else found.sign < 0
+    def row(self) -> list[str]:
+        """Return mean and interval over the traces, p, the ends of the trainings, and how many are below."""
+        mean, low, high = self.over_traces.difference
+        p, many = self.over_traces.p, len(self.by_seed)
+        ahead = f"{(self.by_seed < 0.0).sum()} of {many}" if many > 1 else "-"
+        shown = "< 0.001" if p < 0.001 else f"{p:.3f}"
+        return [f"{mean:+.2f} [{low:+.2f}, {high:+.2f}]", shown, ends(self.by_seed, 2, "+"), ahead]
 
 
 def contrast(ours: np.ndarray, theirs: np.ndarray) -> Versus:
@@ -313,99 +289,59 @@ def _welch(a: np.ndarray, b: np.ndarray) -> Interval:
     """Return the difference of two means and its 95 % interval (Welch); a single number has no spread."""
     from scipy import stats
 
-    if len(a) < FEWEST and len(b) < FEWEST:
-        gap = float(a.mean() - b.mean())
-        return Interval(gap, gap, gap)
-    if len(b) < FEWEST:
-        return mean_interval(a - b.mean())
-    if len(a) < FEWEST:
-        return mean_interval(a.mean() - b)
     gap = float(a.mean() - b.mean())
-    parts = np.array([float(x.var(ddof=1)) / len(x) for x in (a, b)])
-    total = float(parts.sum())
-    if total == 0.0:
+    many = [x for x in (a, b) if len(x) >= FEWEST]
+    parts = np.array([x.var(ddof=1) / len(x) for x in many])
+    if not parts.sum():
         return Interval(gap, gap, gap)
-    freedom = total**2 / float((parts**2 / (np.array([len(a), len(b)]) - 1)).sum())
-    half = float(stats.t.ppf(0.975, freedom)) * total**0.5
+    freedom = parts.sum() ** 2 / (parts**2 / [len(x) - 1 for x in many]).sum()
+    half = float(stats.t.ppf(0.975, freedom) * parts.sum() ** 0.5)
     return Interval(gap, gap - half, gap + half)
 
 
 # --- Showing -----------------------------------------------------------------------------------------------
 
 MEASURES = (JCT, FEE)
-WORD = {JCT: "JCT", FEE: "fee"}
-"""What measures are called in sentences."""
 
 
-def level_table(title: str, groups: Sequence[Group], setup: Setup, sampled: Sequence[int]) -> Table:
-    """Return JCT and fee of each group, and how far its trainings are apart."""
-    rows = []
-    for group in groups:
-        cells: list[str | int] = [group.label, len(group) if len(group) > 1 else "-"]
-        for measure in MEASURES:
-            found = values(group, setup, sampled, measure)
-            cells += [spread(found.mean(0), 2), ends(found.mean(1), 2)]
-        rows.append(tuple(cells))
-    return Table(
-        f"{title}: means over {len(sampled)} instances (± 95 % half width), and the least and the largest "
-        f"mean of a seed, of its training or, where there was none, of its first weights. {NOTE}",
-        ("policy", "seeds", "JCT (min)", "JCT by seed (min)", "fee ($)", "fee by seed ($)"),
-        tuple(rows),
-    )
+def contest(
+    context: Context,
+    what: str,
+    pairs: Sequence[tuple[Group, Group]],
+    places: Mapping[str, Setup],
+    *shown: Table,
+    remark: str = "",
+) -> Finding:
+    """Return how the first of each pair stands against the second, in JCT and fee, at each place.
 
-
-def versus_table(
-    title: str, pairs: Iterable[tuple[Group, Group]], setup: Setup, sampled: Sequence[int]
-) -> Table:
-    """Return a comparison per pair: traces, test and trainings, of JCT and fee."""
-    rows = []
-    for a, b in pairs:
-        cells: list[str] = [f"{a.label} - {b.label}"]
-        for measure in MEASURES:
-            found = compare(a, b, setup, sampled, measure)
-            mean, low, high = found.over_traces.difference
-            ahead = "-" if len(a) == 1 else f"{found.ahead} of {len(a)}"
-            cells += [
-                f"{mean:+.2f} [{low:+.2f}, {high:+.2f}]",
-                p_value(found.over_traces.p),
-                ends(found.by_seed, 2, "+"),
-                ahead,
-            ]
-        rows.append(tuple(cells))
-    columns = (f"{word} {what}" for word in WORD.values() for what in ("(%)", "p", "by seed (%)", "ahead"))
-    return Table(
-        f"{title}: mean difference with its 95 % interval (t) and p of the Wilcoxon signed-rank test, of "
-        f"means over the seeds of the networks, paired over {len(sampled)} instances; the least and the "
-        f"largest mean difference of a seed, and how many are below. {NOTE}",
-        ("policies", *columns),
-        tuple(rows),
-    )
-
-
-def chart(
-    name: str, caption: str, groups: Sequence[Group], base: Group, setup: Setup, sampled: Sequence[int]
-) -> Figure:
-    """Return bars of JCT and fee against a base, with intervals over instances; a point per seed."""
-    figure, ax = new_figure(height=max(3.3, 0.45 * len(groups)))
-    series, points = {}, []
-    for index, (label, measure) in enumerate((("JCT", JCT), ("fee", FEE))):
-        against = values(base, setup, sampled, measure).mean(0)
-        found = [excess(values(group, setup, sampled, measure), against) for group in groups]
-        bands = mean_band(np.column_stack([one.mean(0) for one in found]))
-        series[label] = bands
-        at = [row - 0.2 + 0.4 * index for row in range(len(groups))]
-        points += [(x, y) for one, y in zip(found, at, strict=True) if len(one) > 1 for x in one.mean(1)]
-    plot_bars(ax, [group.label for group in groups], series)
-    if points:
-        x, y = np.array(points).T
-        ax.plot(x, y, "D", color=PALETTE[3], markersize=3.5, label="one seed")
-        ax.legend()
-    ax.set_xlabel(f"against {base.label} (%)")
-    return Figure(
-        f"placement-{name}",
-        f"{caption} JCT and fee against those of {base.label}; negative is better. {len(sampled)} instances "
-        f"of {setup.jobs} jobs. {NOTE}.",
-        to_svg(figure),
+    ``what`` begins the headline, which says how many comparisons are sure.
+    """
+    sampled, signs, tables = traces(context), [], []
+    everyone = dict.fromkeys(group for pair in pairs for group in pair)
+    play_all(context, [(group, setup) for setup in places.values() for group in everyone], sampled)
+    heads = [f"{word} {of}" for word in ("JCT", "fee") for of in ("(%)", "p", "by seed (%)", "ahead")]
+    for place, setup in places.items():
+        rows = []
+        for a, b in pairs:
+            found = [compare(a, b, setup, sampled, measure) for measure in MEASURES]
+            signs += [one.below for one in found]
+            rows.append((f"{a.label} - {b.label}", *found[0].row(), *found[1].row()))
+        title = (
+            f"{place}: mean difference with its 95 % interval (t) and p of the Wilcoxon signed-rank test, of "
+            f"means over the seeds of the networks, paired over {len(sampled)} instances; the least and the "
+            f"largest mean difference of a seed, and how many are below. {NOTE}"
+        )
+        tables.append(table(title, " | ".join(("policies", *heads)), rows))
+    return finding(
+        Verdict.UNDETERMINED,
+        f"{what}: surely ahead in {signs.count(True)} of {len(signs)} comparisons, surely not in "
+        f"{signs.count(False)}; trained too briefly to decide.",
+        {"instances": len(sampled), "jobs": setup.jobs},
+        *tables,
+        *shown,
+        small=context.quick,
+        assumes=UNTIL,
+        remark=remark,
     )
 
 
@@ -420,14 +356,9 @@ def base_setup(context: Context) -> Setup:
     return Setup(context.pick(20, 60, 1000))
 
 
-def traces(context: Context, default: int = 8, full: int = 20) -> range:
+def traces(context: Context) -> range:
     """Return the instance seeds of a comparison."""
-    return seeds(context, 3, default, full)
-
-
-def trainings(groups: Iterable[Group]) -> dict[str, float | int | str | bool]:
-    """Return how many networks there are of each group that has several, as numbers of a finding."""
-    return {f"seeds of {group.label}": len(group) for group in groups if len(group) > 1}
+    return seeds(context, 3, 8, 20)
 
 
 def ends(found: np.ndarray, digits: int, sign: str = "") -> str:
@@ -442,7 +373,3 @@ def held_out(context: Context) -> Context:
     if SEEDS_APART * (context.seed + 1) <= VALIDATION:
         return context
     return replace(context, seed=context.seed + TEST)
-
-
-if TYPE_CHECKING:
-    from ....online.placement.learned.features import Scene
