@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,6 @@ from ...online.base import Policy
 from ...online.placement import POLICIES
 from ...online.play import Run
 from ...oracles.base import Optimum, WhyStopped
-from .. import experiments
 from ..claim import Context
 from ..engine.kept import optimum_of, result_of, run_of
 from ..experiments import policy_seed, track
@@ -28,8 +27,6 @@ NOTE = (
     "the paper does not say"
 )
 """Stands in every table and caption."""
-
-curves = partial(experiments.curves, problem="placement", note=NOTE)
 
 JCT, FEE = "JCT (min)", "fee ($)"
 
@@ -79,10 +76,8 @@ SJF_C = Contender("SJF-Consolidate", "sjf-consolidate")
 """It knows the durations."""
 
 CLUSTERS = ("small", "medium", "large")
-"""Those of Table 1."""
-
 HEURISTICS = (FIFO_FF, FIFO_LB, DRF_FF, DRF_LB, TETRIS)
-"""Those of Table 1."""
+"""Those of Table 1, as the clusters are."""
 
 OURS = (FIFO_C, SJF_C)
 
@@ -108,7 +103,7 @@ def _scheduled(sampled: PlacementInstance, run: Run[Any]) -> dict[str, Any]:
 
 
 def _arrays(schedule: Schedule) -> dict[str, np.ndarray]:
-    return {"start": schedule.start, "finish": schedule.finish, "rows": schedule.rows}
+    return {name: getattr(schedule, name) for name in ("start", "finish", "rows")}
 
 
 def _schedule(found: Mapping[str, Any]) -> Schedule:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -27,14 +27,9 @@ NAMED_ROWS = 24
 
 
 class Lanes(NamedTuple):
-    """Who has which lane of a machine; whole numbers.
+    """Who has which lane of a machine: rows (job, machine, lane), for as long as the job runs.
 
-    Attributes
-    ----------
-    gpus
-        Rows (job, machine, GPU), one per GPU that a job has from its start to its finish, shape (g, 3).
-    others
-        Rows (job, machine, lane) of jobs without GPUs, one per machine that they run on, shape (o, 3).
+    ``gpus`` has one per GPU of a job; ``others``, of jobs without GPUs, one per machine that they run on.
     """
 
     gpus: np.ndarray
@@ -44,12 +39,8 @@ class Lanes(NamedTuple):
 def lanes(instance: PlacementInstance, schedule: Schedule) -> Lanes:
     """Return which GPUs each job has: at its start the lowest ones that are free on each of its machines.
 
-    Jobs without GPUs take the lowest free lane of a list of its own for each machine, which has no end.
-
-    Raises
-    ------
-    InputError
-        If more GPUs of a machine are in use than it has.
+    Jobs without GPUs take the lowest free lane of a list of its own for each machine, which has no end. More
+    GPUs in use than there are is an InputError.
     """
     machines = len(instance.setting.capacity)
     free = [list(range(int(gpus))) for gpus in instance.setting.capacity[:, 0]]
@@ -58,8 +49,12 @@ def lanes(instance: PlacementInstance, schedule: Schedule) -> Lanes:
     in_use: dict[int, list[tuple[list[int], int]]] = {}
     gpus: list[tuple[int, int, int]] = []
     others: list[tuple[int, int, int]] = []
-    for job, starts in _events(schedule):
-        if not starts:
+    n = len(schedule.start)
+    starts = np.repeat([False, True], n)
+    times = np.concatenate([schedule.finish, schedule.start])
+    for event in np.lexsort((np.tile(np.arange(n), 2), starts, times)).tolist():  # ends come first
+        job = event % n
+        if event < n:
             for heap, number in in_use.pop(job):
                 heapq.heappush(heap, number)
             continue
@@ -80,15 +75,6 @@ def lanes(instance: PlacementInstance, schedule: Schedule) -> Lanes:
     return Lanes(*(np.array(rows, dtype=np.int64).reshape(-1, 3) for rows in (gpus, others)))
 
 
-def _events(schedule: Schedule) -> list[tuple[int, bool]]:
-    """Return (job, whether it starts) in the order of time; at the same time ends come first."""
-    n = len(schedule.start)
-    jobs = np.tile(np.arange(n), 2)
-    starts = np.repeat([False, True], n)
-    order = np.lexsort((jobs, starts, np.concatenate([schedule.finish, schedule.start])))
-    return [(int(jobs[i]), bool(starts[i])) for i in order]
-
-
 class Bar(NamedTuple):
     """A rectangle: a job on neighbouring rows ``first`` to ``last`` (inclusive) of the chart."""
 
@@ -98,17 +84,7 @@ class Bar(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """The rows of a chart and what stands in them.
-
-    Attributes
-    ----------
-    names
-        Of the rows, from top to bottom.
-    tops
-        The first row of each machine, and the number of rows.
-    bars
-        What is drawn.
-    """
+    """The names of the rows of a chart, the first row of each machine and their number, and the bars."""
 
     names: list[str]
     tops: list[int]
@@ -160,20 +136,21 @@ def gantt_panels(instance: PlacementInstance, schedules: Mapping[str, Schedule])
     """
     machines = shown_machines(instance)
     charts = {title: chart(instance, schedule, machines) for title, schedule in schedules.items()}
-    unit, ticks = _unit(max(int(s.finish.max(initial=0)) for s in schedules.values()))
-    heights = [part for laid in charts.values() for part in (_height(len(laid.names)), 0.9)]
+    last = max(int(schedule.finish.max(initial=0)) for schedule in schedules.values())
+    unit, ticks = _unit(last)
+    rows = [len(laid.names) for laid in charts.values()]
+    heights = [part for n in rows for part in (0.55 + n * _row_height(n), 0.9)]
     figure, _ = new_figure(len(heights), height=heights)
-    end = max(float(s.finish.max(initial=0)) for s in schedules.values()) / ticks
+    end = last / ticks
     panels = iter(figure.axes)
     for title, schedule in schedules.items():
         ax, below = next(panels), next(panels)
         with house_style():
             _draw(ax, charts[title], schedule, ticks)
             _draw_queue(below, instance, schedule, ticks)
-        cut = f" (machines 0 to {machines - 1} of {len(instance.setting.capacity)})"
-        ax.set_title(
-            title + (cut if machines < len(instance.setting.capacity) else ""), loc="left", fontsize=10.5
-        )
+        many = len(instance.setting.capacity)
+        cut = f" (machines 0 to {machines - 1} of {many})" if machines < many else ""
+        ax.set_title(title + cut, loc="left", fontsize=10.5)
         for panel in (ax, below):
             panel.set_xlim(0.0, 1.015 * end or 1.0)
         ax.tick_params(labelbottom=False)
@@ -181,9 +158,9 @@ def gantt_panels(instance: PlacementInstance, schedules: Mapping[str, Schedule])
     return figure
 
 
-def _height(rows: int) -> float:
-    """Return the inches of a chart with so many rows."""
-    return 0.55 + rows * (0.19 if rows <= NAMED_ROWS else 0.1)
+def _row_height(rows: int) -> float:
+    """Return the inches of a row of a chart with so many."""
+    return 0.19 if rows <= NAMED_ROWS else 0.1
 
 
 def _unit(ticks: int) -> tuple[str, int]:
@@ -220,24 +197,13 @@ def _draw(ax: Axes, laid: Chart, schedule: Schedule, ticks: int) -> None:
 def _write_jobs(ax: Axes, laid: Chart, schedule: Schedule, ticks: int) -> None:
     """Write the number of its job into every bar where it fits."""
     end = max(1, int(schedule.finish.max(initial=1)))
-    row_height = 0.19 if len(laid.names) <= NAMED_ROWS else 0.1
+    style: dict[str, Any] = {"ha": "center", "va": "center_baseline", "fontsize": 9, "fontweight": "bold"}
     for job, first, last in laid.bars:
         wide = 3.4 * float(schedule.finish[job] - schedule.start[job]) / end
-        high = row_height * (last - first + 1)
-        text = str(job)
-        if wide > 0.085 * len(text) + 0.03 and high > 0.13:
+        high = _row_height(len(laid.names)) * (last - first + 1)
+        if wide > 0.085 * len(str(job)) + 0.03 and high > 0.13:
             middle = (schedule.start[job] + schedule.finish[job]) / (2 * ticks)
-            ax.text(
-                middle,
-                (first + last) / 2,
-                text,
-                color="white",
-                ha="center",
-                va="center_baseline",
-                fontsize=9,
-                fontweight="bold",
-                clip_on=True,
-            )
+            ax.text(middle, (first + last) / 2, str(job), color="white", clip_on=True, **style)
 
 
 def _draw_queue(ax: Axes, instance: PlacementInstance, schedule: Schedule, ticks: int) -> None:

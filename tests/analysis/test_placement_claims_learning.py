@@ -271,7 +271,7 @@ def test_networks_are_found_by_their_whole_name() -> None:
     assert [who.policy for who in variant.members] == ["da-mc"] * MEMBERS
     assert trained.learned(variant.members[0]).networks().design.heads == 8
     assert len(trained.trained("da-mc-nobody", context)) == 0
-    assert len(trained.untrained("das", "x", 3)) == 3
+    assert len(trained.untrained("das", 3)) == 3
 
 
 # --- Comparing ---------------------------------------------------------------------------------------------
@@ -328,21 +328,22 @@ def test_no_instance_is_one_that_networks_were_chosen_by(seed: int) -> None:
     assert (found.seed == seed) == (seed < 1000)
 
 
-def test_contrast_by_hand() -> None:
-    ours = np.array([[1.0, 2.0, 3.0], [3.0, 4.0, 5.0]])
-    theirs = np.array([[0.0, 1.0, 1.0], [0.0, -1.0, 1.0]])
-    found = trained.contrast(ours, theirs)
-    assert found.by_seed.tolist() == pytest.approx([5 / 3, 11 / 3])
-    assert found.over_traces.difference.mean == pytest.approx(8 / 3)
-    assert found.over_trainings.mean == pytest.approx(3.0 - 1 / 3)
-    assert found.row()[2:] == ["+1.67 to +3.67", "0 of 2"]
+def test_comparing_by_hand() -> None:
+    ours = np.array([[101.0, 204.0, 103.0], [103.0, 208.0, 105.0]])
+    theirs = np.array([[100.0, 202.0, 101.0], [100.0, 198.0, 99.0]])
+    found = trained.compare(ours, theirs)
+    assert found.by_seed.tolist() == pytest.approx([2.0, 4.0])
+    assert found.over_traces.difference.mean == pytest.approx(3.0)
+    assert found.over_trainings.mean == pytest.approx(3.0)
+    assert found.row()[2:] == ["+2.00 to +4.00", "0 of 2"]
 
 
 @pytest.mark.usefixtures("shipped")
 def test_comparing_with_itself_is_no_difference() -> None:
     das = trained.trained("das", Context("quick"))
     one = Group("one", das.members[:1])
-    found = trained.compare(one, one, Setup(20), range(3), JCT)
+    played = trained.values(one, Setup(20), range(3), JCT)
+    found = trained.compare(played, played)
     assert found.over_traces.equal
     assert found.below is False
     assert found.row() == ["+0.00 [+0.00, +0.00]", "1.000", "-", "-"]

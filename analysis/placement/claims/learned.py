@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import combinations, product
 
 import numpy as np
@@ -18,9 +19,10 @@ from ...experiments import spread
 from ..experiments import CLUSTERS, FIFO_LB, HEURISTICS, NOTE, SJF_C, Contender, Setup, instance
 from . import trained
 from .evaluation import BUDGETS, LEVEL, RATES, differ
-from .trained import FIFO, OTHER_SETTINGS, RL, UNSEEN, Group, alone, base_setup, contest, with_networks
+from .trained import FIFO, OTHER_SETTINGS, PAPER, RL, UNSEEN, Group, alone, base_setup, contest, with_networks
 
 claim = Register("placement")
+by_networks = partial(claim, expected=Verdict.UNDETERMINED, extra=RL)
 
 
 def small(context: Context) -> dict[str, Setup]:
@@ -36,14 +38,12 @@ def clusters(context: Context) -> dict[str, Setup]:
 # --- The paper's designs -----------------------------------------------------------------------------------
 
 
-@claim(
+@by_networks(
     "table-1-trained",
     "Table 1, Sec. 5.2",
-    Verdict.UNDETERMINED,
     says="DAS outperforms all competitors in all cases.",
     how=f"{UNSEEN}Small, Medium and Large with the same jobs, trained on Small; metaheuristics in full mode. "
     f"{OTHER_SETTINGS}",
-    extra=RL,
 )
 @with_networks("das", "dl2", "rifling")
 def table_1_trained(context: Context, das: Group, *learned: Group) -> Finding:
@@ -58,15 +58,13 @@ def table_1_trained(context: Context, das: Group, *learned: Group) -> Finding:
     )
 
 
-@claim(
+@by_networks(
     "ablation-trained",
     "Sec. 5.3, Table 1",
-    Verdict.UNDETERMINED,
     says="Messages and the random walk process each improve both metrics.",
     how=UNSEEN + "The four variants on Small, two by two. " + OTHER_SETTINGS,
-    extra=RL,
 )
-@with_networks("da", "da-mc", "da-rwgp", "das", "dl2", "rifling")
+@with_networks(*PAPER)
 def ablation_trained(
     context: Context, da: Group, mc: Group, rwgp: Group, das: Group, dl2: Group, rifling: Group
 ) -> Finding:
@@ -80,13 +78,11 @@ def ablation_trained(
     )
 
 
-@claim(
+@by_networks(
     "figure-5-heads",
     "Figure 5(a, b), Sec. 5.4",
-    Verdict.UNDETERMINED,
     says="With 4 heads the fee is the least and the JCT the largest; RIFLING is behind with any number.",
     how=UNSEEN + "DA+MC with 1, 2, 4 and 8 heads on Small. " + OTHER_SETTINGS,
-    extra=RL,
 )
 @with_networks("rifling", "da-mc-h1", "da-mc-h2", "da-mc", "da-mc-h8")
 def figure_5_heads(context: Context, rifling: Group, *heads: Group) -> Finding:
@@ -100,14 +96,12 @@ def figure_5_heads(context: Context, rifling: Group, *heads: Group) -> Finding:
     )
 
 
-@claim(
+@by_networks(
     "figure-7-trained",
     "Figure 7, Appendix E",
-    Verdict.UNDETERMINED,
     says="DAS is better than RIFLING in fee at each arrival rate and in JCT at most of them; its gain in JCT "
     "grows with the rate, that in fee is the largest at Normal.",
     how=UNSEEN + "Half, once and twice the arrival rate on Small. " + OTHER_SETTINGS,
-    extra=RL,
 )
 @with_networks("das", "rifling")
 def figure_7_trained(context: Context, das: Group, rifling: Group) -> Finding:
@@ -121,17 +115,15 @@ def figure_7_trained(context: Context, das: Group, rifling: Group) -> Finding:
     )
 
 
-@claim(
+@by_networks(
     "reward-trained",
     "Sec. 5.2, (3)",
-    Verdict.UNDETERMINED,
     says="Reward (3) is effective.",
     how=UNSEEN + "DA+MC trained by it against untrained networks, on Small; beside it, the aligned reward.",
-    extra=RL,
 )
 @with_networks("da-mc-printed", "da-mc")
 def reward_trained(context: Context, printed: Group, aligned: Group) -> Finding:
-    blank = trained.untrained("da-mc", "untrained DA+MC", context.pick(2, 5, 10))
+    blank = trained.untrained("da-mc", context.pick(2, 5, 10))
     return contest(
         context,
         "Training by reward (3)",
@@ -142,14 +134,12 @@ def reward_trained(context: Context, printed: Group, aligned: Group) -> Finding:
     )
 
 
-@claim(
+@by_networks(
     "table-3-trained",
     "Table 3, Appendix G",
-    Verdict.UNDETERMINED,
     says="A Wilcoxon signed-rank test over the jobs tells whether one design is better than another.",
     how="The test over the jobs of a trace between two trainings of the same design, which it should tell "
     "apart as often as its level says. " + OTHER_SETTINGS,
-    extra=RL,
     ours=True,
 )
 @with_networks("das", "rifling")
@@ -194,14 +184,12 @@ def _share_significant(pairs: Sequence[tuple[Contender, Contender]], setup: Setu
 # --- Ours --------------------------------------------------------------------------------------------------
 
 
-@claim(
+@by_networks(
     "beats-consolidate",
     "Sec. 5.2",
-    Verdict.UNDETERMINED,
     says="A learned scheduler that knows neither durations nor estimates is better than FIFO-Consolidate in "
     "JCT and fee.",
     how=f"{UNSEEN}DA+MC with capacity features and consolidation as prior mean, on three clusters.",
-    extra=RL,
     ours=True,
 )
 @with_networks("da-mc-capacity")
@@ -216,14 +204,12 @@ def beats_consolidate(context: Context, capacity: Group) -> Finding:
     )
 
 
-@claim(
+@by_networks(
     "beats-every-rule",
     "Sec. 5.2",
-    Verdict.UNDETERMINED,
     says="A learned scheduler is better in JCT and fee than every simple rule that knows no durations, on "
     "every cluster.",
     how=UNSEEN + "The same networks against FIFO-Consolidate and the five heuristics of the paper.",
-    extra=RL,
     ours=True,
 )
 @with_networks("da-mc-capacity")
@@ -236,14 +222,12 @@ SIGMAS = (trained.ESTIMATES, 1.5)
 """Of the error of the estimates: as in the training, and worse."""
 
 
-@claim(
+@by_networks(
     "estimates-pay",
     "Sec. 5.2",
-    Verdict.UNDETERMINED,
     says="Given estimates of the durations, a learned scheduler is better than FIFO-Consolidate, and than "
     "SJF by the same estimates.",
     how=f"{UNSEEN}Small, estimates with a lognormal error of sigma {SIGMAS[0]:g}, and {SIGMAS[1]:g} beside.",
-    extra=RL,
     ours=True,
 )
 @with_networks("da-mc-estimates")
@@ -268,19 +252,17 @@ ADDED = {
 """What was changed of DA+MC."""
 
 
-@claim(
+@by_networks(
     "ladder",
     "Sec. 5.3",
-    Verdict.UNDETERMINED,
     says="Capacity features, consolidation as prior mean, longer training, wider networks, the settings of "
     "Appendix D and imitation each improve DA+MC.",
     how=UNSEEN + "Each against DA+MC on Small.",
-    extra=RL,
     ours=True,
 )
 @with_networks("da-mc", "da-mc-printed", *ADDED)
 def ladder(context: Context, plain: Group, printed: Group, *added: Group) -> Finding:
-    blank = trained.untrained("da-mc", "untrained DA+MC", context.pick(2, 5, 10))
+    blank = trained.untrained("da-mc", context.pick(2, 5, 10))
     steps = [(group, plain) for group in added] + [(plain, blank)]
     rows = ((group.label, change) for group, change in zip(added, ADDED.values(), strict=True))
     return contest(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
 
 import numpy as np
 
@@ -20,18 +20,13 @@ from . import trained
 from .evaluation import BUDGETS, seconds_of_decisions
 from .model import eight_machines, figure_6a
 from .table_1 import INFERENCE, SLOWER
-from .trained import RL, UNTIL, Group, outcomes, with_networks
+from .trained import PAPER, RL, UNTIL, Group, outcomes, with_networks
 
-if TYPE_CHECKING:
-    from ....online.placement.learned.networks import Actor
-
-
-claim = Register("placement")
+register = Register("placement")
+claim = partial(register, extra=RL)
 
 
 # --- Figure 5(c, d) -----------------------------------------------------------------------------------------
-
-TAUS = (1, 4, 6, 8, 10)
 
 
 @claim(
@@ -40,7 +35,6 @@ TAUS = (1, 4, 6, 8, 10)
     Verdict.UNDETERMINED,
     says="JCT and fee are the least with a history of tau = 8.",
     how="The trained networks of DAS with other lengths of the history at play.",
-    extra=RL,
     choices=("tau at play: 1, 4, 6, 8, 10",),
 )
 @with_networks("das")
@@ -52,7 +46,7 @@ def figure_5_history(context: Context, das: Group) -> Finding:
         seeded = ((one, policy_seed(seed)) for one, seed in zip(made, sampled, strict=True))
         shipped = ((one, play(who.make(), one, seed, keep_decisions=True)) for one, seed in seeded)
         own = [one.schedule_of(run.decisions or ()) for one, run in shipped]
-        for tau in TAUS:
+        for tau in (1, 4, 6, 8, 10):
             for one, other in zip(own, trained.side_by_side(who, made, tau), strict=True):
                 same.append(np.array_equal(one.start, other.start) and np.array_equal(one.rows, other.rows))
     return finding(
@@ -70,43 +64,31 @@ def figure_5_history(context: Context, das: Group) -> Finding:
 # --- Figure 6 ----------------------------------------------------------------------------------------------
 
 
-class Case(NamedTuple):
-    """What networks see at one decision epoch, and what they answer by means of their actions.
+def case(
+    who: Contender, made: PlacementInstance, opening: Sequence[Sequence[tuple[int, int, int]]]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what networks answer by means of their actions at the first epoch after an opening.
 
-    Attributes
-    ----------
-    priorities
-        Of the waiting jobs, shape (w,).
-    affinities
-        Of the jobs that start, in that order, shape (s, M).
+    Priorities of the waiting jobs, shape (w,), and affinities of those that start, shape (s, M).
     """
-
-    priorities: np.ndarray
-    affinities: np.ndarray
-
-
-def case(who: Contender, made: PlacementInstance, opening: Sequence[Sequence[tuple[int, int, int]]]) -> Case:
-    """Return the answer of networks at the first epoch after an opening."""
     from ....online.placement.learned.acting import Memory, act, one_thread
     from ....online.placement.learned.features import Eyes
 
-    actor: Actor = trained.with_history(trained.learned(who).networks(), trained.AT_PLAY)
+    actor = trained.with_history(trained.learned(who).networks(), trained.AT_PLAY)
     eyes = Eyes(made.setting, actor.design.sees_estimates)
     episode = made.episode(frozenset())
-    left = list(opening)
-    for observation in episode:
+    for step, observation in enumerate(episode):
         scene = eyes.look(observation)
-        if left:
-            episode.apply(np.array(left.pop(0), dtype=np.int64).reshape(-1, 3))
+        if step < len(opening):
+            episode.apply(np.array(opening[step], dtype=np.int64).reshape(-1, 3))
             continue
         with one_thread():
             (move,) = act(actor, [scene], [Memory()], None)
-        return Case(move.priorities, move.affinities.numpy())
+        return move.priorities, move.affinities.numpy()
     raise RuntimeError("the opening lasts until the end of the instance")
 
 
-BLOCKED = (1.0, 60.0, 8, 7, 8.0)
-FITTING = (1.0, 60.0, 1, 1, 8.0)
+BLOCKED, FITTING = (1.0, 60.0, 8, 7, 8.0), (1.0, 60.0, 1, 1, 8.0)
 """The jobs of Figure 6(a): 8 instances of 7 GPUs, and one that fits; see :func:`.model.figure_6a`."""
 
 
@@ -129,7 +111,7 @@ def _leads(who: Contender) -> list[float]:
     """Return by how much the priority of the job that fits is above that of the other one, in each case."""
     leads = []
     for made, opening, blocked, fitting in case_6a().values():
-        found = case(who, made, opening).priorities
+        found, _ = case(who, made, opening)
         leads.append(float(found[fitting] - found[blocked]))
     return leads
 
@@ -142,11 +124,10 @@ def _leads(who: Contender) -> list[float]:
     "ordering agent.",
     how="The case as told, in both orders of submission, and on an empty cluster, where the other job fits "
     "too; trained networks with and without messages, and untrained ones.",
-    extra=RL,
 )
 @with_networks("das", "da")
 def case_priority(context: Context, das: Group, da: Group) -> Finding:
-    groups = (das, da, trained.untrained("das", "untrained DAS", context.pick(3, 20, 100)))
+    groups = (das, da, trained.untrained("das", context.pick(3, 20, 100)))
     rows, by_state = [], []
     for group in track(context, groups):
         leads = np.array([_leads(who) for who in group.members])
@@ -202,17 +183,14 @@ def case_6b(cores: float) -> tuple[PlacementInstance, list[list[tuple[int, int, 
     says="The process detects contention: the machine of the contending job has the least affinity.",
     how="The case as told, with a job that takes more cores than the others, and with one that takes the "
     "same: it holds if networks tell that machine from the others there, too.",
-    extra=RL,
 )
 @with_networks("das", "da-mc")
 def case_affinity(context: Context, das: Group, mc: Group) -> Finding:
-    groups = (das, mc, trained.untrained("das", "untrained DAS", context.pick(3, 20, 100)))
+    groups = (das, mc, trained.untrained("das", context.pick(3, 20, 100)))
     rows = []
     for group in track(context, groups):
-        heavy, same = (
-            np.array([case(who, *case_6b(cores)).affinities[0] for who in group.members])
-            for cores in (64.0, 16.0)
-        )
+        cases = ([case(who, *case_6b(cores))[1][0] for who in group.members] for cores in (64.0, 16.0))
+        heavy, same = map(np.array, cases)
         least = int((heavy[:, CONTENDING] < heavy[:, ALIKE].min(1)).sum())
         gap = float(np.abs(same[:, CONTENDING] - same[:, ALIKE[0]]).max())
         rows.append((group.label, len(group), least, gap))
@@ -245,7 +223,6 @@ NEGLIGIBLE = 1.0
     says="The time of decisions is negligible beside the JCT.",
     how=f"CPU time of the decisions of DAS (32 hidden units, 64 in print) on three clusters; negligible is "
     f"less than {NEGLIGIBLE:g} % of the mean JCT, a threshold of ours.",
-    extra=RL,
 )
 @with_networks("das")
 def decision_time(context: Context, das: Group) -> Finding:
@@ -283,6 +260,8 @@ def decision_time(context: Context, das: Group) -> Finding:
 
 # --- The distance to the optimum ---------------------------------------------------------------------------
 
+OURS = ("clone-ppo", "da-mc-capacity", "da-mc-estimates")
+
 SLACK = 1e-9
 """Rounding that a relative distance may have."""
 
@@ -294,10 +273,9 @@ SLACK = 1e-9
     says="No policy is below the certified bound or the optimum; how far the learned ones are above them.",
     how="A bound by prices of capacity on Small; the optimum over the decision epochs, contention included, "
     "by branch and bound on tiny instances.",
-    extra=RL,
     ours=True,
 )
-@with_networks(*trained.LEARNED)
+@with_networks(*PAPER, *OURS)
 def learned_gap(context: Context, *networks: Group) -> Finding:
     groups = (*networks, *map(trained.alone, (FIFO_FF, FIFO_C, SJF_C, trained.SJF_E)))
     sampled, many = seeds(context, 3, 8, 30), trained.traces(context)
@@ -349,4 +327,4 @@ def learned_gap(context: Context, *networks: Group) -> Finding:
     )
 
 
-CLAIMS = claim.claims
+CLAIMS = register.claims

@@ -9,7 +9,7 @@ import numpy as np
 
 from ....models.placement.generate import gang_law
 from ....models.placement.instance import PRICE
-from ...claim import Context, Finding, Register, Verdict, amended_if, finding, holds_if, table
+from ...claim import Context, Finding, Register, Table, Verdict, amended_if, finding, holds_if, table
 from ...statistics import holm
 
 claim = Register("placement")
@@ -18,23 +18,21 @@ PRINTED = "Nothing is run: printed numbers are compared with each other, and no 
 """What most verdicts here rest on."""
 
 
-def in_print(verdict: Verdict, headline: str, *shown: Any, assumes: str = PRINTED, **more: Any) -> Finding:
+def in_print(verdict: Verdict, headline: str, *shown: Table, **more: Any) -> Finding:
     """Return a finding on printed numbers, which are its proof."""
-    return finding(verdict, headline, *shown, assumes=assumes, proof="See the numbers.", **more)
+    return Finding(verdict, headline, tables=shown, proof="See them.", **{"assumes": PRINTED, **more})
 
 
 class Row(NamedTuple):
     """A row of Table 1: JCT in minutes and fee in dollars on three clusters, and their printed averages."""
 
     kind: str
-    jct: tuple[float, float, float]
-    fee: tuple[float, float, float]
-    average: tuple[float, float]
+    jct: tuple[float, ...]
+    fee: tuple[float, ...]
 
 
 def _row(kind: str, *printed: float) -> Row:
-    s_jct, s_fee, m_jct, m_fee, l_jct, l_fee, jct, fee = printed
-    return Row(kind, (s_jct, m_jct, l_jct), (s_fee, m_fee, l_fee), (jct, fee))
+    return Row(kind, printed[::2], printed[1::2])
 
 
 TABLE_1 = {
@@ -81,17 +79,13 @@ P_VALUES = {"JCT": (0.0002, 0.0006, 0.04911), "fee": (0.0588, 0.0570, 0.0792)}
 """Table 3: DAS against RIFLING on the Small, Medium and Large cluster."""
 
 
+COLUMNS = {name: at for at, name in enumerate((*CLUSTERS, "average"))}
+"""Where the columns of Table 1 are, by name."""
+
+
 def column(metric: str, where: int | None) -> dict[str, float]:
     """Return a column of Table 1: "jct" or "fee" on a cluster by its number, ``None`` for the average."""
-    which = ("jct", "fee").index(metric)
-    return {
-        name: row.average[which] if where is None else (row.jct, row.fee)[which][where]
-        for name, row in TABLE_1.items()
-    }
-
-
-COLUMNS = {**{name: k for k, name in enumerate(CLUSTERS)}, "average": None}
-"""Where the columns of Table 1 are, by name."""
+    return {name: getattr(row, metric)[-1 if where is None else where] for name, row in TABLE_1.items()}
 
 
 @claim(
@@ -104,7 +98,7 @@ COLUMNS = {**{name: k for k, name in enumerate(CLUSTERS)}, "average": None}
 def table_1_averages(_context: Context) -> Finding:
     lines: list[tuple[Any, ...]] = []
     for name, row in TABLE_1.items():
-        for metric, values, printed in zip(("JCT", "fee"), (row.jct, row.fee), row.average, strict=True):
+        for metric, (*values, printed) in (("JCT", row.jct), ("fee", row.fee)):
             exact = float(np.mean(values))
             lines.append((name, metric, printed, exact, printed - exact))
     off = [line for line in lines if abs(line[4]) > 0.0025]
@@ -138,7 +132,6 @@ def das_best(_context: Context) -> Finding:
     return in_print(
         holds_if(wins == len(lines)),
         f"In print DAS has the least value in {wins} of {len(lines)} columns beside the nine baselines.",
-        {"least lead (%)": min(line[5] for line in lines)},
         table("DAS beside the best of the nine baselines in every column", heads, lines),
         remark="Its own variant DA+RWGP has a smaller JCT than DAS on the Large cluster. `table-1-trained` "
         "asks what networks of ours do.",
@@ -158,7 +151,7 @@ def less_by_34_minutes(_context: Context) -> Finding:
     return in_print(
         amended_if(round(min(less.values())) >= 34, round(less["RIFLING"]) >= 34),
         "34 minutes is the distance to RIFLING; to DL2, the learned scheduler with less JCT, it is 30.",
-        {f"JCT less than {name} by (min)": value for name, value in less.items()},
+        numbers={f"JCT less than {name} by (min)": value for name, value in less.items()},
         remark="Nearly all of it comes from the Small cluster.",
     )
 
@@ -180,7 +173,7 @@ def daily_saving(_context: Context) -> Finding:
         amended_if(most > 10_000.0, printed > 10_000.0),
         "The product of the printed numbers is above ten thousand, but so many jobs need twice the GPUs that "
         "the cluster has.",
-        {
+        numbers={
             "saving a day as printed ($)": printed,
             "GPUs that so many jobs need": fee["RIFLING"] / PRICE * DAILY_JOBS / 24,
             "GPUs of the cluster": PAI_GPUS,
@@ -238,8 +231,8 @@ def load_of_table_1(_context: Context) -> Finding:
     how="The printed numbers against each of the nine baselines. Amended: in minutes.",
 )
 def improvement_by_size(_context: Context) -> Finding:
-    jct = np.array([TABLE_1[name].jct for name in BASELINES])
-    minutes = jct - TABLE_1["DAS"].jct
+    jct = np.array([TABLE_1[name].jct[:3] for name in BASELINES])
+    minutes = jct - TABLE_1["DAS"].jct[:3]
     percent = 100 * minutes / jct
     falling, falling_minutes = ((np.diff(less) < 0.0).all(axis=1).sum() for less in (percent, minutes))
     heads = " | ".join(("baseline", *(f"{name} ({unit})" for unit in ("%", "min") for name in CLUSTERS)))
@@ -248,7 +241,6 @@ def improvement_by_size(_context: Context) -> Finding:
         amended_if(falling == len(jct), falling_minutes == len(jct)),
         f"In minutes the lead of DAS falls with the size of the cluster over every baseline; in per cent it "
         f"does not over {len(jct) - falling}.",
-        {},
         table("By how much the JCT of DAS is below that of a baseline", heads, rows),
     )
 
@@ -262,7 +254,9 @@ def improvement_by_size(_context: Context) -> Finding:
 )
 def three_groups(_context: Context) -> Finding:
     kinds = ("heuristic", "metaheuristic", "learned")
-    groups = {kind: np.array([r.average for r in TABLE_1.values() if r.kind == kind]) for kind in kinds}
+    groups = {
+        kind: np.array([(r.jct[3], r.fee[3]) for r in TABLE_1.values() if r.kind == kind]) for kind in kinds
+    }
     pairs = list(pairwise(groups.values()))
     each = all((worse.min(axis=0) > better.max(axis=0)).all() for worse, better in pairs)
     means = all((worse.mean(axis=0) > better.mean(axis=0)).all() for worse, better in pairs)
@@ -274,7 +268,6 @@ def three_groups(_context: Context) -> Finding:
         amended_if(each, means),
         "The means of the groups are in this order; but a heuristic, FIFO-LoadBalance, has the least JCT of "
         "all baselines.",
-        {},
         table("Averages of Table 1 by group", heads, rows),
     )
 
@@ -295,7 +288,6 @@ def rifling(_context: Context) -> Finding:
         amended_if(all(right.values()), right["average"]),
         f"On average RIFLING has the least fee and more JCT than DL2; cluster by cluster both are so on "
         f"{sum(right[name] for name in CLUSTERS)} of three.",
-        {},
         table("Baselines in Table 1", heads, ((name, lowest[name], *jct[name]) for name in COLUMNS)),
     )
 
@@ -318,7 +310,6 @@ def ablation(_context: Context) -> Finding:
         amended_if(not worse, all(min(line[7:]) > 0 for line in lines)),
         f"On average each module lowers both numbers; {len(worse)} of {len(lines)} steps raise the JCT on "
         f"the Large cluster.",
-        {},
         table("What adding a module gains (JCT in min, fee in $)", heads, lines),
     )
 
@@ -342,8 +333,12 @@ def dual_agent(_context: Context) -> Finding:
         amended_if(len(less) == len(lines), "average" in less),
         f"DA has less JCT than both learned baselines in {len(less)} of {len(lines)} columns, Medium "
         f"excepted, and nearly the least fee.",
-        {"columns": len(lines), "less JCT": len(less), "fee above the least at most (%)": max(behind)},
         table("DA and the learned baselines in Table 1", heads, ((n, *line) for n, line in lines.items())),
+        numbers={
+            "columns": len(lines),
+            "less JCT": len(less),
+            "fee above the least at most (%)": max(behind),
+        },
     )
 
 
@@ -371,7 +366,7 @@ def more_than_300_minutes(_context: Context) -> Finding:
         amended_if(not below, jcts["average"] > SAID_JCT),
         f"The average over the clusters is above 300 minutes, on {len(below)} of them it is not; the time of "
         f"a decision is negligible on each.",
-        {f"{name} (min)": jct for name, jct in jcts.items()} | {"a decision takes at most (min)": most},
+        numbers={f"{name} (min)": jct for name, jct in jcts.items()} | {"a decision, at most (min)": most},
     )
 
 
@@ -444,7 +439,6 @@ def significance(_context: Context) -> Finding:
         amended_if(bounds and kept == len(tests), bounds),
         f"The p-values are below the printed bounds; at 5 %, corrected for six tests, {kept} of six "
         f"improvements are significant.",
-        {},
         table("Table 3", "metric | cluster | p | p by Holm", lines),
         remark="The test compares jobs, not trainings: what another seed gives cannot be seen in it.",
     )

@@ -41,44 +41,17 @@ QUICK_MEMBERS = 2
 ROUNDING = 9
 """Digits after the point of a difference in per cent that are more than rounding."""
 
-LEARNED = {
-    "da": "DA",
-    "da-mc": "DA+MC",
-    "da-rwgp": "DA+RWGP",
-    "das": "DAS",
-    "dl2": "DL2",
-    "rifling": "RIFLING",
-    "clone-ppo": "Clone-then-PPO",
-    "da-mc-capacity": "DA+MC-Capacity",
-    "da-mc-estimates": "DA+MC-Estimates",
-}
-"""Names and labels of the networks that are policies of their own."""
-
-VARIANTS = {
-    "da-mc-h1": "DA+MC, 1 head",
-    "da-mc-h2": "DA+MC, 2 heads",
-    "da-mc-h8": "DA+MC, 8 heads",
-    "da-mc-printed": "DA+MC, reward (3)",
-    "da-mc-long": "DA+MC, four times as long",
-    "da-mc-wide": "DA+MC, 64 hidden units",
-    "da-mc-settings": "DA+MC, Appendix D",
-    "da-mc-prior": "DA+MC, prior",
-    "da-mc-features": "DA+MC, capacity features",
-}
-"""Those of networks that are played as DA+MC."""
+PAPER = ("da", "da-mc", "da-rwgp", "das", "dl2", "rifling")
+"""The designs of the paper that learn."""
 
 RL = "rl"
 """The extra that the networks need."""
 
 UNSEEN = "Jobs of seeds that no training has seen; all trainings that come with the package. "
-"""Begins what many claims say of how they are checked."""
-
 UNTIL = (
     "The networks were trained for minutes of one core, far below the budget of the paper: whatever the "
     "differences are, they decide nothing. Comparisons are not corrected for their number."
 )
-"""What claims on trained networks rest on."""
-
 OTHER_SETTINGS = (
     "Settings unlike those of Appendix D: DAS and its ablations have 32 hidden units (64 in print, as DL2 "
     "and RIFLING have), gamma is 0.5 (0.98), the weight of the entropy 0 (0.03), the learning rate 0.01 (at "
@@ -100,11 +73,6 @@ class Group:
     def __len__(self) -> int:
         return len(self.members)
 
-    @property
-    def networks(self) -> bool:
-        """Whether it is not a policy of another kind."""
-        return not self.members or issubclass(POLICIES[self.members[0].policy], policies.Learned)
-
 
 def alone(who: Contender) -> Group:
     """Return a policy that is not trained."""
@@ -112,20 +80,20 @@ def alone(who: Contender) -> Group:
 
 
 def trained(name: str, context: Context) -> Group:
-    """Return the trained networks of a name."""
-    numbers = policies.members(name)[: QUICK_MEMBERS if context.quick else None]
-    label = (LEARNED | VARIANTS).get(name, name)
-    if name in LEARNED:
-        return Group(label, tuple(Contender(f"{label} {n}", name, (("member", n),)) for n in numbers))
-    files = {n: str(policies.SHIPPED / f"{name}-{n}.pt") for n in numbers}
-    made = (Contender(f"{label} {n}", "da-mc", (("checkpoint", path),)) for n, path in files.items())
-    return Group(label, tuple(made))
+    """Return the trained networks of a name; those without a policy of their own are played as DA+MC."""
+    found = []
+    for n in policies.members(name)[: QUICK_MEMBERS if context.quick else None]:
+        file = ("checkpoint", str(policies.SHIPPED / f"{name}-{n}.pt"))
+        policy, setting = (name, ("member", n)) if name in POLICIES else ("da-mc", file)
+        found.append(Contender(f"{name} {n}", policy, (setting,)))
+    return Group(name, tuple(found))
 
 
-def untrained(design: str, label: str, count: int) -> Group:
+def untrained(design: str, count: int) -> Group:
     """Return networks of a design as they are before training, by so many seeds."""
-    settings = ((("design", design), ("seed", seed)) for seed in range(count))
-    return Group(label, tuple(Contender(f"{label} {dict(s)['seed']}", "untrained", s) for s in settings))
+    label, known = f"untrained {design}", ("design", design)
+    seeded = (Contender(f"{label} {n}", "untrained", (known, ("seed", n))) for n in range(count))
+    return Group(label, tuple(seeded))
 
 
 def with_networks(*names: str) -> Callable[[Callable[..., Finding]], Check]:
@@ -227,9 +195,8 @@ def play_all(context: Context, cells: Iterable[tuple[Group, Setup]], sampled: Se
 
 def values(group: Group, setup: Setup, sampled: Sequence[int], measure: str) -> np.ndarray:
     """Return a measure of each training on each instance, shape (members, seeds)."""
-    return np.array(
-        [[found.measures[measure] for found in outcomes(who, setup, sampled)] for who in group.members]
-    )
+    played = (outcomes(who, setup, sampled) for who in group.members)
+    return np.array([[one.measures[measure] for one in each] for each in played])
 
 
 # --- Comparing ---------------------------------------------------------------------------------------------
@@ -238,14 +205,8 @@ def values(group: Group, setup: Setup, sampled: Sequence[int], measure: str) -> 
 class Versus(NamedTuple):
     """How trainings of one design differ from a rival, in per cent of its mean on each instance.
 
-    Attributes
-    ----------
-    over_traces
-        Paired over the instances, of means over the trainings.
-    over_trainings
-        The difference of the means over the instances, and its Welch interval over the trainings of both.
-    by_seed
-        Of each training, the mean over the instances, shape (members,).
+    Means over the trainings are paired over the traces; means over the traces have a Welch interval over the
+    trainings of both; and there is the mean of each training, shape (members,).
     """
 
     over_traces: Paired
@@ -270,19 +231,12 @@ class Versus(NamedTuple):
         return [f"{mean:+.2f} [{low:+.2f}, {high:+.2f}]", shown, ends(self.by_seed, 2, "+"), ahead]
 
 
-def contrast(ours: np.ndarray, theirs: np.ndarray) -> Versus:
-    """Compare differences in per cent from one base, shapes (members, seeds): ours less theirs."""
+def compare(ours: np.ndarray, theirs: np.ndarray) -> Versus:
+    """Compare values of shape (members, seeds), in per cent of the mean of theirs on each seed."""
+    ours, theirs = (excess(one, theirs.mean(0)) for one in (ours, theirs))
     gap = np.round(ours - theirs.mean(0), ROUNDING)
-    return Versus(
-        paired(gap.mean(0), np.zeros(gap.shape[1])), _welch(ours.mean(1), theirs.mean(1)), gap.mean(1)
-    )
-
-
-def compare(a: Group, b: Group, setup: Setup, sampled: Sequence[int], measure: str) -> Versus:
-    """Compare two groups on the same instances: a less b, in per cent of b's mean on each of them."""
-    ours, theirs = (values(group, setup, sampled, measure) for group in (a, b))
-    base = theirs.mean(0)
-    return contrast(excess(ours, base), excess(theirs, base))
+    welch = _welch(ours.mean(1), theirs.mean(1))
+    return Versus(paired(gap.mean(0), np.zeros(gap.shape[1])), welch, gap.mean(1))
 
 
 def _welch(a: np.ndarray, b: np.ndarray) -> Interval:
@@ -300,8 +254,6 @@ def _welch(a: np.ndarray, b: np.ndarray) -> Interval:
 
 
 # --- Showing -----------------------------------------------------------------------------------------------
-
-MEASURES = (JCT, FEE)
 
 
 def contest(
@@ -323,9 +275,10 @@ def contest(
     for place, setup in places.items():
         rows = []
         for a, b in pairs:
-            found = [compare(a, b, setup, sampled, measure) for measure in MEASURES]
-            signs += [one.below for one in found]
-            rows.append((f"{a.label} - {b.label}", *found[0].row(), *found[1].row()))
+            both = ([values(group, setup, sampled, m) for group in (a, b)] for m in (JCT, FEE))
+            jct, fee = (compare(*each) for each in both)
+            signs += [jct.below, fee.below]
+            rows.append((f"{a.label} - {b.label}", *jct.row(), *fee.row()))
         title = (
             f"{place}: mean difference with its 95 % interval (t) and p of the Wilcoxon signed-rank test, of "
             f"means over the seeds of the networks, paired over {len(sampled)} instances; the least and the "
