@@ -25,7 +25,7 @@ from .. import experiments as runs
 from ..experiments import CLUSTERS, FEE, FIFO_C, FIFO_FF, FIFO_LB, HEURISTICS, JCT, NOTE, OURS, SJF_C, outcome
 from ..gantt import gantt_panels
 from ..measures import above, ratio
-from .table_1 import TABLE_1
+from .table_1 import column
 
 claim = Register("placement")
 
@@ -86,8 +86,8 @@ def found(
 
 def printed_lead(who: str, cluster: int, measure: str) -> float:
     """Return by how many per cent a policy is above FIFO-FirstFit in Table 1."""
-    ours, theirs = (TABLE_1[name] for name in (who, FIFO_FF.label))
-    return above(*((row.jct if measure == JCT else row.fee)[cluster] for row in (ours, theirs)))
+    printed = column("jct" if measure == JCT else "fee", cluster)
+    return above(printed[who], printed[FIFO_FF.label])
 
 
 @claim(
@@ -162,19 +162,17 @@ def table_1_metaheuristics(context: Context) -> Finding:
     cells = [(who, s) for s, both in where.values() for who in (*HEURISTICS, *both, *WITHOUT_SEARCH)]
     runs.play_all(context, cells, sampled)
 
-    def less(at: int, other: runs.Contender) -> dict[str, np.ndarray]:
-        return {name: ahead(both[at], other, {"": s}, sampled)[""] for name, (s, both) in where.items()}
+    def less(at: int, other: runs.Contender, says: str) -> Statement:
+        gaps = {name: ahead(both[at], other, {"": s}, sampled)[""] for name, (s, both) in where.items()}
+        return Statement(says, gaps, "%")
 
-    both = list(enumerate(who.label for who in BUDGETS))
+    names = [(at, who.label) for at, who in enumerate(BUDGETS)]
     said = [
-        Statement(f"{name} has less JCT than {other.label}", less(at, other), "%")
-        for (at, name), other in product(both, HEURISTICS)
+        less(at, other, f"{name} has less JCT than {other.label}")
+        for (at, name), other in product(names, HEURISTICS)
     ]
     beside = len(said)
-    said += [
-        Statement(f"its search lowers the JCT of {name}", less(at, WITHOUT_SEARCH[at]), "%")
-        for at, name in both
-    ]
+    said += [less(at, WITHOUT_SEARCH[at], f"its search lowers the JCT of {name}") for at, name in names]
     counts = words(said, list(where))
     return found(
         context,
@@ -253,9 +251,8 @@ def _gantt(setup: runs.Setup, seed: int, best: Optimum) -> Figure:
     name = "Optimum" if best.gap == 0.0 else "Best schedule found"
     panels = {name: best.decision, FIFO_FF.label: run.schedule}
     text = (
-        f"{name} and FIFO-FirstFit on the instance where that is furthest from it "
-        f"({run.cost / best.value:.2f} times the JCT): {len(sampled.jobs)} jobs, numbered by submission, on "
-        f"2 machines of 4 GPUs; below each chart, how many jobs wait. {NOTE}."
+        f"{name}, and FIFO-FirstFit where that is furthest ({run.cost / best.value:.2f} times the JCT): "
+        f"jobs numbered by submission, on 2 machines of 4 GPUs; below each chart, how many wait. {NOTE}."
     )
     return Figure("placement-gantt", text, to_svg(gantt_panels(sampled, panels)))
 
@@ -266,7 +263,7 @@ def _gantt(setup: runs.Setup, seed: int, best: Optimum) -> Figure:
     Verdict.HOLDS,
     says="Heuristics are often sub-optimal.",
     how="Against the exact optimum on small instances: often is more often than not. (`learned-gap` has "
-    "their distance from a bound on larger ones.)",
+    "some of them against a bound on larger ones.)",
 )
 def sub_optimal(context: Context) -> Finding:
     sampled, players = seeds(context, 12, 20, 30), (*HEURISTICS, *OURS)
@@ -285,21 +282,18 @@ def sub_optimal(context: Context) -> Finding:
         for who in HEURISTICS
     ]
     worst = int(np.argmax(found_by[FIFO_FF][:, 0]))
+    title = f"{tiny.jobs} jobs on 2 x 4 GPUs, {sum(o.gap == 0.0 for o in best)} of {len(best)} optima proved"
+    rows = []
+    for who, (low, high) in ((who, of.T) for who, of in found_by.items()):
+        best_on = int((high <= 1.0 + 1e-9).sum())
+        rows.append((who.label, round(float(low.mean()), 3), round(float(low.max()), 3), best_on))
     return found(
         context,
         f"{words(said).count('holds')} of {len(said)} heuristics of the paper surely miss the optimum of "
         f"small instances more often than not.",
         said,
         sampled,
-        table(
-            f"Cost over optimum, {tiny.jobs} jobs on 2 x 4 GPUs, {len(sampled)} instances, "
-            f"{sum(o.gap == 0.0 for o in best)} optima proved. {NOTE}",
-            "policy | mean | most | optimal on",
-            (
-                (who.label, *np.round((low.mean(), low.max()), 3).tolist(), int((high <= 1.0 + 1e-9).sum()))
-                for who, (low, high) in ((who, of.T) for who, of in found_by.items())
-            ),
-        ),
+        table(f"Cost over optimum. {title}. {NOTE}", "policy | mean | most | optimal on", rows),
         _gantt(tiny, sampled[worst], best[worst]),
         remark="The optimum knows all jobs and durations beforehand, so the gap is in part the price of "
         "not knowing.",
@@ -319,28 +313,25 @@ def sub_optimal(context: Context) -> Finding:
 )
 def cluster_size(context: Context) -> Finding:
     sampled, where = seeds(context, 4, 8, 20), places(context)
-    on = {cluster: {name: s.on(cluster) for name, s in where.items()} for cluster in CLUSTERS}
     pairs = {
         "order of jobs (DRF or FIFO)": (runs.DRF_FF, FIFO_FF),
         "placing (LoadBalance or FirstFit)": (FIFO_LB, FIFO_FF),
     }
-    cells = product((FIFO_FF, FIFO_LB, runs.DRF_FF), (s for there in on.values() for s in there.values()))
+    cells = product((FIFO_FF, FIFO_LB, runs.DRF_FF), (s.on(c) for s in where.values() for c in CLUSTERS))
     runs.play_all(context, cells, sampled)
 
-    def jct(who: runs.Contender, cluster: str, name: str) -> np.ndarray:
-        return runs.samples(who, on[cluster][name], sampled, JCT)
-
-    def apart(a: runs.Contender, b: runs.Contender, cluster: str, name: str) -> np.ndarray:
+    def apart(a: runs.Contender, b: runs.Contender, setup: runs.Setup) -> np.ndarray:
         """Return by how many per cent the JCT of two contenders differ, seed by seed."""
-        return abs(runs.excess(jct(a, cluster, name), jct(b, cluster, name)))
+        return abs(runs.excess(*(runs.samples(who, setup, sampled, JCT) for who in (a, b))))
 
+    jct = {
+        cluster: {name: runs.samples(FIFO_FF, s.on(cluster), sampled, JCT) for name, s in where.items()}
+        for cluster in CLUSTERS
+    }
     said = [
         Statement(
             f"the JCT of the same jobs is smaller on {large.capitalize()} than on {small.capitalize()}",
-            {
-                name: runs.excess(*(jct(FIFO_FF, cluster, name) for cluster in (small, large)))
-                for name in where
-            },
+            {name: runs.excess(jct[small][name], jct[large][name]) for name in where},
             "%",
         )
         for small, large in pairwise(CLUSTERS)
@@ -348,7 +339,7 @@ def cluster_size(context: Context) -> Finding:
     said += [
         Statement(
             f"the {what} matters less on Large than on Small",
-            {name: apart(*pair, "small", name) - apart(*pair, "large", name) for name in where},
+            {name: apart(*pair, s.on("small")) - apart(*pair, s.on("large")) for name, s in where.items()},
             "points",
         )
         for what, pair in pairs.items()
@@ -443,9 +434,6 @@ def jct_and_fee(context: Context) -> Finding:
 
 # --- Figure 4: the jobs ------------------------------------------------------------------------------------
 
-FEW, BIG = 4, 32
-"""GPUs of the jobs that are small (Appendix G) and big (Sec. 5.1.2: more than these)."""
-
 
 @claim(
     "figure-4",
@@ -459,18 +447,18 @@ def figure_4(context: Context) -> Finding:
     parts = []
     for seed in track(context, sampled):
         jobs = runs.instance(setup, seed).jobs
-        parts.append([jobs.gpus <= FEW, jobs.gpus > BIG, jobs.duration < jobs.duration.mean()])
+        parts.append([jobs.gpus <= 4, jobs.gpus > 32, jobs.duration < jobs.duration.mean()])
     few, big, short = 100.0 * np.mean(parts, axis=2).T
     said = [
-        Statement(f"most jobs need at most {FEW} GPUs", {"": few - 50.0}, "points above 50 %"),
-        Statement(f"some need more than {BIG} GPUs", {"": big}, "%"),
+        Statement("most jobs need at most 4 GPUs", {"": few - 50.0}, "points above 50 %"),
+        Statement("some need more than 32 GPUs", {"": big}, "%"),
         Statement("fewer do than need few", {"": few - big}, "points"),
         Statement("most are shorter than the mean", {"": short - 50.0}, "points above 50 %"),
     ]
     return found(
         context,
-        f"Of the generated jobs {few.mean():.0f} % need at most {FEW} GPUs, {big.mean():.1f} % more than "
-        f"{BIG}, and most are short.",
+        f"Of the generated jobs {few.mean():.0f} % need at most 4 GPUs, {big.mean():.1f} % more than "
+        f"32, and most are short.",
         said,
         sampled,
         assumes="The laws are fitted to public traces of the same clusters; the paper's own list of jobs is "

@@ -35,12 +35,6 @@ if TYPE_CHECKING:
 FEWEST = 2
 """Trainings of a design without which nothing is said about it: of one, the spread cannot be seen."""
 
-QUICK_MEMBERS = 2
-"""Trainings of a design that quick mode plays."""
-
-ROUNDING = 9
-"""Digits after the point of a difference in per cent that are more than rounding."""
-
 PAPER = ("da", "da-mc", "da-rwgp", "das", "dl2", "rifling")
 """The designs of the paper that learn."""
 
@@ -82,7 +76,7 @@ def alone(who: Contender) -> Group:
 def trained(name: str, context: Context) -> Group:
     """Return the trained networks of a name; those without a policy of their own are played as DA+MC."""
     found = []
-    for n in policies.members(name)[: QUICK_MEMBERS if context.quick else None]:
+    for n in policies.members(name)[: FEWEST if context.quick else None]:
         file = ("checkpoint", str(policies.SHIPPED / f"{name}-{n}.pt"))
         policy, setting = (name, ("member", n)) if name in POLICIES else ("da-mc", file)
         found.append(Contender(f"{name} {n}", policy, (setting,)))
@@ -234,7 +228,7 @@ class Versus(NamedTuple):
 def compare(ours: np.ndarray, theirs: np.ndarray) -> Versus:
     """Compare values of shape (members, seeds), in per cent of the mean of theirs on each seed."""
     ours, theirs = (excess(one, theirs.mean(0)) for one in (ours, theirs))
-    gap = np.round(ours - theirs.mean(0), ROUNDING)
+    gap = np.round(ours - theirs.mean(0), 9)  # what is less is rounding
     welch = _welch(ours.mean(1), theirs.mean(1))
     return Versus(paired(gap.mean(0), np.zeros(gap.shape[1])), welch, gap.mean(1))
 
