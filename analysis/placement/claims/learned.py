@@ -7,10 +7,10 @@ do decides nothing: the checks show differences with intervals over traces and t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import combinations, product
+from typing import Any
 
 import numpy as np
 
@@ -22,12 +22,12 @@ from .evaluation import BUDGETS, LEVEL, RATES, differ
 from .trained import FIFO, OTHER_SETTINGS, PAPER, RL, UNSEEN, Group, alone, base_setup, contest, with_networks
 
 claim = Register("placement")
-by_networks = partial(claim, expected=Verdict.UNDETERMINED, extra=RL)
 
 
-def small(context: Context) -> dict[str, Setup]:
-    """Return the Small cluster alone."""
-    return {"Small, rho 0.8": base_setup(context)}
+def by_networks(name: str, where: str, networks: Iterable[str], how: str, **more: Any) -> Any:
+    """Register a check that is handed the networks of these names."""
+    add = claim(name, where, Verdict.UNDETERMINED, how=UNSEEN + how, extra=RL, **more)
+    return lambda check: add(with_networks(*networks)(check))
 
 
 def clusters(context: Context) -> dict[str, Setup]:
@@ -41,11 +41,11 @@ def clusters(context: Context) -> dict[str, Setup]:
 @by_networks(
     "table-1-trained",
     "Table 1, Sec. 5.2",
+    ("das", "dl2", "rifling"),
     says="DAS outperforms all competitors in all cases.",
-    how=f"{UNSEEN}Small, Medium and Large with the same jobs, trained on Small; metaheuristics in full mode. "
+    how=f"Small, Medium and Large with the same jobs, trained on Small; metaheuristics in full mode. "
     f"{OTHER_SETTINGS}",
 )
-@with_networks("das", "dl2", "rifling")
 def table_1_trained(context: Context, das: Group, *learned: Group) -> Finding:
     searches = BUDGETS if context.mode == "full" else ()
     rivals = (*map(alone, HEURISTICS), *learned, *map(alone, searches), FIFO)
@@ -61,10 +61,10 @@ def table_1_trained(context: Context, das: Group, *learned: Group) -> Finding:
 @by_networks(
     "ablation-trained",
     "Sec. 5.3, Table 1",
+    PAPER,
     says="Messages and the random walk process each improve both metrics.",
-    how=UNSEEN + "The four variants on Small, two by two. " + OTHER_SETTINGS,
+    how="The four variants on Small, two by two. " + OTHER_SETTINGS,
 )
-@with_networks(*PAPER)
 def ablation_trained(
     context: Context, da: Group, mc: Group, rwgp: Group, das: Group, dl2: Group, rifling: Group
 ) -> Finding:
@@ -72,7 +72,6 @@ def ablation_trained(
         context,
         "Designs with a module more, against those without",
         [(mc, da), (rwgp, da), (das, mc), (das, rwgp), (da, dl2), (da, rifling)],
-        small(context),
         remark="When means of the actions are played the process changes no decision "
         "(`placement/mean-actions`): what it adds can only come from the training.",
     )
@@ -81,16 +80,15 @@ def ablation_trained(
 @by_networks(
     "figure-5-heads",
     "Figure 5(a, b), Sec. 5.4",
+    ("rifling", "da-mc-h1", "da-mc-h2", "da-mc", "da-mc-h8"),
     says="With 4 heads the fee is the least and the JCT the largest; RIFLING is behind with any number.",
-    how=UNSEEN + "DA+MC with 1, 2, 4 and 8 heads on Small. " + OTHER_SETTINGS,
+    how="DA+MC with 1, 2, 4 and 8 heads on Small. " + OTHER_SETTINGS,
 )
-@with_networks("rifling", "da-mc-h1", "da-mc-h2", "da-mc", "da-mc-h8")
 def figure_5_heads(context: Context, rifling: Group, *heads: Group) -> Finding:
     return contest(
         context,
         "Fewer heads against more, and each against RIFLING",
         [*combinations(heads, 2), *((group, rifling) for group in heads)],
-        small(context),
         remark="Figure 5 shows DAS, averaged over three clusters; of how many trainings is not said. DA+MC "
         "has 4 heads unless another number is named.",
     )
@@ -99,11 +97,11 @@ def figure_5_heads(context: Context, rifling: Group, *heads: Group) -> Finding:
 @by_networks(
     "figure-7-trained",
     "Figure 7, Appendix E",
+    ("das", "rifling"),
     says="DAS is better than RIFLING in fee at each arrival rate and in JCT at most of them; its gain in JCT "
     "grows with the rate, that in fee is the largest at Normal.",
-    how=UNSEEN + "Half, once and twice the arrival rate on Small. " + OTHER_SETTINGS,
+    how="Half, once and twice the arrival rate on Small. " + OTHER_SETTINGS,
 )
-@with_networks("das", "rifling")
 def figure_7_trained(context: Context, das: Group, rifling: Group) -> Finding:
     base = base_setup(context)
     rhos = {name: base.rho * rate for name, rate in RATES.items()}
@@ -118,17 +116,16 @@ def figure_7_trained(context: Context, das: Group, rifling: Group) -> Finding:
 @by_networks(
     "reward-trained",
     "Sec. 5.2, (3)",
+    ("da-mc-printed", "da-mc"),
     says="Reward (3) is effective.",
-    how=UNSEEN + "DA+MC trained by it against untrained networks, on Small; beside it, the aligned reward.",
+    how="DA+MC trained by it against untrained networks, on Small; beside it, the aligned reward.",
 )
-@with_networks("da-mc-printed", "da-mc")
 def reward_trained(context: Context, printed: Group, aligned: Group) -> Finding:
     blank = trained.untrained("da-mc", context.pick(2, 5, 10))
     return contest(
         context,
         "Training by reward (3)",
         [(printed, blank), (aligned, blank), (aligned, printed)],
-        small(context),
         remark="Besides the reward the two trainings differ in that the aligned one is cut and has a control "
         "variate.",
     )
@@ -137,12 +134,12 @@ def reward_trained(context: Context, printed: Group, aligned: Group) -> Finding:
 @by_networks(
     "table-3-trained",
     "Table 3, Appendix G",
+    ("das", "rifling"),
     says="A Wilcoxon signed-rank test over the jobs tells whether one design is better than another.",
     how="The test over the jobs of a trace between two trainings of the same design, which it should tell "
     "apart as often as its level says. " + OTHER_SETTINGS,
     ours=True,
 )
-@with_networks("das", "rifling")
 def table_3_trained(context: Context, das: Group, rifling: Group) -> Finding:
     setup = base_setup(context)
     tests = {
@@ -161,7 +158,7 @@ def table_3_trained(context: Context, das: Group, rifling: Group) -> Finding:
         context,
         "DAS against RIFLING",
         [(das, rifling)],
-        small(context),
+        None,
         table(title, heads, rows),
         remark="`placement/test-over-jobs` shows the same without networks.",
     )
@@ -187,12 +184,12 @@ def _share_significant(pairs: Sequence[tuple[Contender, Contender]], setup: Setu
 @by_networks(
     "beats-consolidate",
     "Sec. 5.2",
+    ("da-mc-capacity",),
     says="A learned scheduler that knows neither durations nor estimates is better than FIFO-Consolidate in "
     "JCT and fee.",
-    how=f"{UNSEEN}DA+MC with capacity features and consolidation as prior mean, on three clusters.",
+    how="DA+MC with capacity features and consolidation as prior mean, on three clusters.",
     ours=True,
 )
-@with_networks("da-mc-capacity")
 def beats_consolidate(context: Context, capacity: Group) -> Finding:
     return contest(
         context,
@@ -207,12 +204,12 @@ def beats_consolidate(context: Context, capacity: Group) -> Finding:
 @by_networks(
     "beats-every-rule",
     "Sec. 5.2",
+    ("da-mc-capacity",),
     says="A learned scheduler is better in JCT and fee than every simple rule that knows no durations, on "
     "every cluster.",
-    how=UNSEEN + "The same networks against FIFO-Consolidate and the five heuristics of the paper.",
+    how="The same networks against FIFO-Consolidate and the five heuristics of the paper.",
     ours=True,
 )
-@with_networks("da-mc-capacity")
 def beats_every_rule(context: Context, capacity: Group) -> Finding:
     pairs = [(capacity, rule) for rule in (*map(alone, HEURISTICS), FIFO)]
     return contest(context, "Our network against every rule", pairs, clusters(context))
@@ -225,12 +222,12 @@ SIGMAS = (trained.ESTIMATES, 1.5)
 @by_networks(
     "estimates-pay",
     "Sec. 5.2",
+    ("da-mc-estimates",),
     says="Given estimates of the durations, a learned scheduler is better than FIFO-Consolidate, and than "
     "SJF by the same estimates.",
-    how=f"{UNSEEN}Small, estimates with a lognormal error of sigma {SIGMAS[0]:g}, and {SIGMAS[1]:g} beside.",
+    how=f"Small, estimates with a lognormal error of sigma {SIGMAS[0]:g}, and {SIGMAS[1]:g} beside.",
     ours=True,
 )
-@with_networks("da-mc-estimates")
 def estimates_pay(context: Context, estimates: Group) -> Finding:
     return contest(
         context,
@@ -255,12 +252,12 @@ ADDED = {
 @by_networks(
     "ladder",
     "Sec. 5.3",
+    ("da-mc", "da-mc-printed", *ADDED),
     says="Capacity features, consolidation as prior mean, longer training, wider networks, the settings of "
     "Appendix D and imitation each improve DA+MC.",
-    how=UNSEEN + "Each against DA+MC on Small.",
+    how="Each against DA+MC on Small.",
     ours=True,
 )
-@with_networks("da-mc", "da-mc-printed", *ADDED)
 def ladder(context: Context, plain: Group, printed: Group, *added: Group) -> Finding:
     blank = trained.untrained("da-mc", context.pick(2, 5, 10))
     steps = [(group, plain) for group in added] + [(plain, blank)]
@@ -269,7 +266,7 @@ def ladder(context: Context, plain: Group, printed: Group, *added: Group) -> Fin
         context,
         "What was added to DA+MC, and each against rules",
         [*steps, *((group, FIFO) for group in (plain, printed, *added))],
-        small(context),
+        None,
         table("What was changed", "networks | change", rows),
     )
 

@@ -254,15 +254,16 @@ def contest(
     context: Context,
     what: str,
     pairs: Sequence[tuple[Group, Group]],
-    places: Mapping[str, Setup],
+    places: Mapping[str, Setup] | None = None,
     *shown: Table,
     remark: str = "",
 ) -> Finding:
-    """Return how the first of each pair stands against the second, in JCT and fee, at each place.
+    """Return how the first of each pair stands against the second, in JCT and fee, on Small or at each place.
 
     ``what`` begins the headline, which says how many comparisons are sure.
     """
     sampled, signs, tables = traces(context), [], []
+    places = places or {"Small, rho 0.8": base_setup(context)}
     everyone = dict.fromkeys(group for pair in pairs for group in pair)
     play_all(context, [(group, setup) for setup in places.values() for group in everyone], sampled)
     heads = [f"{word} {of}" for word in ("JCT", "fee") for of in ("(%)", "p", "by seed (%)", "ahead")]
