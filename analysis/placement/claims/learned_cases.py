@@ -39,7 +39,7 @@ claim = partial(register, extra=RL)
 )
 @with_networks("das")
 def figure_5_history(context: Context, das: Group) -> Finding:
-    sampled, setup = seeds(context, 1, 2, 5), Setup(context.pick(20, 30, 400), rho=2.0)
+    sampled, setup = seeds(context, 1, 1, 5), Setup(context.pick(20, 30, 400), rho=2.0)
     made = [instance(setup, seed) for seed in sampled]
     same: list[bool] = []
     for who in track(context, das.members):
