@@ -266,7 +266,7 @@ def _gantt(setup: runs.Setup, seed: int, best: Optimum) -> Figure:
     "some of them against a bound on larger ones.)",
 )
 def sub_optimal(context: Context) -> Finding:
-    sampled, players = seeds(context, 12, 20, 30), (*HEURISTICS, *OURS)
+    sampled, players = seeds(context, 8, 20, 30), (*HEURISTICS, *OURS)
     tiny = runs.Setup(context.pick(6, 6, 8), None, 3.0, size="tiny")
     best = [runs.optimum(tiny, seed) for seed in track(context, sampled)]
     known = list(zip(sampled, best, strict=True))
@@ -312,7 +312,7 @@ def sub_optimal(context: Context) -> Finding:
     choices=(LOADS, SLOWDOWN),
 )
 def cluster_size(context: Context) -> Finding:
-    sampled, where = seeds(context, 4, 8, 20), places(context)
+    sampled, where = seeds(context, 3, 8, 20), places(context)
     pairs = {
         "order of jobs (DRF or FIFO)": (runs.DRF_FF, FIFO_FF),
         "placing (LoadBalance or FirstFit)": (FIFO_LB, FIFO_FF),
@@ -619,7 +619,7 @@ def rejections(setup: runs.Setup, sampled: Sequence[int], count: int) -> np.ndar
     choices=(LOADS, "what is paired: jobs of one trace under two schedulers is our reading"),
 )
 def test_over_jobs(context: Context) -> Finding:
-    sampled, jobs = seeds(context, 12, 20, 30), context.pick(100, 120, 1000)
+    sampled, jobs = seeds(context, 10, 20, 30), context.pick(100, 120, 1000)
     where = {f"rho {rho:g}": runs.Setup(jobs, rho=rho) for rho in (2.0, 4.0)}
     played = context.pick(3, 3, 5)
     rates = {name: rejections(setup, sampled, played) for name, setup in track(context, where.items())}
