@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, lru_cache, partial
 from typing import Any
 
 import numpy as np
 
-from ...models.allocation.generate import generate
+from ...models.allocation.generate import SIZES, generate
 from ...models.allocation.instance import AllocationInstance
 from ...online.allocation import BinPacking, Drf, Fairness, Ogasched, Spreading
 from ...online.base import Policy
 from ...online.play import Run
+from ...oracles.allocation.optimum import ORACLES
 from .. import experiments
 from ..engine.kept import optimum_of, run_of
 from ..experiments import policy_seed
@@ -32,7 +33,7 @@ bars = partial(experiments.bars, problem="allocation", note=WHO_SEES)
 
 @dataclass(frozen=True)
 class Setup:
-    """Arguments of the generator, without the seed."""
+    """Arguments of the generator, without the seed; two that mean the same instances are equal."""
 
     size: str = "default"
     slots: int | None = None
@@ -49,29 +50,23 @@ class Setup:
     machines: str = "pai-2020"
     requests: str = "gpu-2023"
 
+    def __post_init__(self) -> None:
+        for name in ("ports", "servers", "density", "contention"):
+            if getattr(self, name) == getattr(SIZES[self.size], name):
+                object.__setattr__(self, name, None)
+
 
 @dataclass(frozen=True)
 class Contender:
     """A policy with its settings, known by its label.
 
-    Attributes
-    ----------
-    label
-        Name in tables and figures.
-    make
-        Makes the policy.
-    knows_horizon
-        Whether decisions depend on T; otherwise the first t rewards are those of a run of t slots.
+    Where decisions depend on T it knows the horizon; otherwise the first t rewards are those of a run of t
+    slots.
     """
 
     label: str
     make: Callable[[], Policy] = field(compare=False)
     knows_horizon: bool = field(default=False, compare=False)
-
-    @property
-    def decides(self) -> str:
-        """When it decides."""
-        return "after arrivals" if "arrivals" in self.make().traits.sees else "before arrivals"
 
 
 CONSTANT = Contender("OGASched (constant)", partial(Ogasched, "constant", "fair"), knows_horizon=True)
@@ -116,8 +111,6 @@ def rewards(who: Contender, setup: Setup, seed: int) -> np.ndarray:
 @cache
 def optimum(setup: Setup, seed: int) -> float:
     """Return the reward per slot of the best stationary allocation in hindsight."""
-    from ...oracles.allocation.optimum import ORACLES
-
     name, sampled = "stationary", instance(setup, seed)
     return float(optimum_of(name, ORACLES[name], sampled, {})["value"]) / sampled.setting.slots
 
@@ -142,8 +135,3 @@ def by_horizon(who: Contender, setup: Setup, sampled: Sequence[int], lengths: Se
         return np.stack([averages(who, replace(setup, slots=n), sampled) for n in lengths], axis=1)
     longest = replace(setup, slots=max(lengths))
     return np.array([[rewards(who, longest, seed)[:n].mean() for n in lengths] for seed in sampled])
-
-
-def strongest(among: Iterable[Contender], setup: Setup, sampled: Sequence[int]) -> Contender:
-    """Return the contender with the largest average reward over the seeds."""
-    return max(among, key=lambda who: float(averages(who, setup, sampled).mean()))

@@ -13,6 +13,7 @@ from ...models.allocation.instance import AllocationInstance
 from ...models.base import InputError
 from ...online.base import Policy
 from ...online.play import play
+from ...oracles.allocation import optimum
 from ..statistics import mean_band
 
 if TYPE_CHECKING:
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
 
 
 def most_jobs(instance: AllocationInstance) -> np.ndarray:
-    """Return the most jobs seen at once at every port up to every slot, shape (T, L).
+    """Return the most jobs seen at once at every port up to every slot: what the constant step knows.
 
-    A port counts at least once, a copy of a port only once it is seen: what the constant step knows.
+    The shape is (T, L). A port counts at least once, a copy of a port only once it is seen.
     """
     seen = np.maximum.accumulate(instance.arrivals, axis=0)
     return seen if instance.setting.copy_of is not None else np.maximum(seen, 1)
@@ -65,15 +66,10 @@ def bounds(instance: AllocationInstance) -> dict[str, float]:
 class RegretCurves:
     """Regret over time of one policy on several instances of the same size.
 
-    Attributes
-    ----------
-    slots
-        The numbers of slots t at which regret is given, shape (P,).
-    stationary, dynamic
-        Certified upper ends of the regret after t slots, per instance, shape (N, P): against the best
-        stationary decision *for those t slots*, and against the per-slot optima. ``dynamic`` may be ``None``.
-    bound, tightened
-        Theorem 1 for the whole horizon and its tightened form, per instance, shape (N,).
+    ``slots`` are the numbers of slots t at which it is given. ``stationary`` and ``dynamic`` are certified
+    upper ends of the regret after t slots, shape (instances, slots): against the best stationary decision
+    *for those t slots*, and against the per-slot optima, if wanted. ``bound`` and ``tightened`` are Theorem
+    1 for the whole horizon and its tightened form, per instance.
     """
 
     policy: str
@@ -104,9 +100,6 @@ def regret_curves(
     InputError
         If an instance has no slots or the instances differ in length.
     """
-    from ...oracles.allocation.optimum import dynamic as per_slot_optimum
-    from ...oracles.allocation.optimum import prefix_optima
-
     lengths = {i.setting.slots for i in instances}
     if len(lengths) != 1 or 0 in lengths:
         raise InputError(f"instances: lengths {sorted(lengths)} must be equal and positive")
@@ -114,40 +107,31 @@ def regret_curves(
     stationary, per_slot = [], []
     for n, instance in enumerate(instances):
         earned = np.cumsum(play(make_policy(), instance, seed).rewards)[points - 1]
-        stationary.append(prefix_optima(instance, points)[1] - earned)
+        stationary.append(optimum.prefix_optima(instance, points)[1] - earned)
         if dynamic:
-            best = np.cumsum(per_slot_optimum(instance).certificate.per_slot[:, 1])[points - 1]
+            best = np.cumsum(optimum.dynamic(instance).certificate.per_slot[:, 1])[points - 1]
             per_slot.append(best - earned)
         progress((n + 1) / len(instances))
-    return RegretCurves(
-        policy=make_policy().name,
-        slots=points,
-        stationary=np.array(stationary),
-        dynamic=np.array(per_slot) if dynamic else None,
-        bound=np.array([theorem_1(i) for i in instances]),
-        tightened=np.array([theorem_1_tightened(i) for i in instances]),
-    )
+    printed, tightened = (np.array([f(i) for i in instances]) for f in (theorem_1, theorem_1_tightened))
+    upper = np.array(per_slot) if dynamic else None
+    return RegretCurves(make_policy().name, points, np.array(stationary), upper, printed, tightened)
 
 
 def plot_regret(curves: Sequence[RegretCurves], ax: Axes | None = None) -> Axes:
     """Draw regret over time, 95 % bands over instances, and the bounds of Theorem 1 at the horizon."""
-    from ..plots import PALETTE, new_figure, plot_bands
+    from ..plots import PALETTE, name_axes, new_figure, plot_bands
 
     axes = new_figure()[1] if ax is None else ax
+    first = curves[0]
     for kind in ("stationary", "dynamic"):
-        shown = [c for c in curves if getattr(c, kind) is not None]
-        if shown:
-            plot_bands(
-                axes,
-                shown[0].slots,
-                {f"{c.policy}, {kind} regret": mean_band(getattr(c, kind)) for c in shown},
-            )
-    horizon = curves[0].slots[-1]
-    for look, (name, height) in enumerate(
-        {"Theorem 1": curves[0].bound, "Theorem 1, tightened": curves[0].tightened}.items()
-    ):
-        axes.plot([horizon], [height.mean()], "v^"[look], color=PALETTE[-1 - look], label=name, clip_on=False)
-    axes.set_xlabel("slots t")
-    axes.set_ylabel("regret after t slots (reward)")
+        shown = {f"{c.policy}, {kind} regret": getattr(c, kind) for c in curves}
+        bands = {name: mean_band(values) for name, values in shown.items() if values is not None}
+        if bands:
+            plot_bands(axes, first.slots, bands)
+    marks = (("v", "Theorem 1", first.bound), ("^", "Theorem 1, tightened", first.tightened))
+    for look, (mark, name, height) in enumerate(marks):
+        colour = PALETTE[-1 - look]
+        axes.plot(first.slots[-1:], [height.mean()], mark, color=colour, label=name, clip_on=False)
+    name_axes(axes, "slots t", "regret after t slots (reward)")
     axes.legend()
     return axes

@@ -13,8 +13,11 @@ from ...models.allocation.instance import AllocationInstance
 from ...models.base import InputError
 from ...online.base import Policy
 from ...online.play import play
+from ...oracles.allocation.optimum import stationary
 from ...oracles.annealing import cooling
 from .regret import theorem_1
+
+Progress = Callable[[float, str], None]
 
 FIRST = 100
 WARM, COLD = 0.05, 5e-5
@@ -24,20 +27,11 @@ and after so many flips; then it begins again with twice as many, and so on."""
 
 @dataclass(frozen=True)
 class WorstCase:
-    """The worst arrivals found.
+    """The worst arrivals found: the instance under them, and Theorem 1 for it.
 
-    Attributes
-    ----------
-    instance
-        The instance under those arrivals.
-    regret
-        Certified lower end of the stationary regret there: optimum's value minus what the policy earned.
-    exhaustive
-        Whether every 0/1 sequence was tried, so that nothing is worse (up to the oracle's gap of 1e-9).
-    evaluations
-        Number of sequences played.
-    bound
-        Theorem 1 for this instance.
+    ``regret`` is the certified lower end of the stationary regret there: the optimum's value minus what the
+    policy earned. ``exhaustive`` tells whether every 0/1 sequence was tried, so that nothing is worse (up to
+    the oracle's gap of 1e-9), ``evaluations`` how many were played.
     """
 
     instance: AllocationInstance
@@ -51,15 +45,10 @@ class _Search:
     """Plays sequences and remembers the worst; stationary optima are remembered by arrival counts."""
 
     def __init__(
-        self,
-        make_policy: Callable[[], Policy],
-        instance: AllocationInstance,
-        seed: int,
-        evaluations: int,
-        progress: Callable[[float, str], None] | None,
+        self, policy: Policy, instance: AllocationInstance, seed: int, limit: int, progress: Progress | None
     ) -> None:
-        self.policy, self._instance, self._seed = make_policy(), instance, seed
-        self._limit, self._progress = evaluations, progress
+        self._policy, self._instance, self._seed = policy, instance, seed
+        self._limit, self._progress = limit, progress
         self._optima: dict[bytes, float] = {}
         self.evaluations = 0
         self.worst = instance.with_arrivals(instance.arrivals.clip(max=1))
@@ -71,14 +60,12 @@ class _Search:
 
     def regret_of(self, arrivals: np.ndarray) -> float:
         """Play one sequence and return its regret."""
-        from ...oracles.allocation.optimum import stationary
-
         self.evaluations += 1
         instance = self._instance.with_arrivals(arrivals)
         key = instance.arrival_counts.tobytes()
         if key not in self._optima:
             self._optima[key] = stationary(instance, gap=1e-9).value
-        regret = self._optima[key] - play(self.policy, instance, self._seed).total
+        regret = self._optima[key] - play(self._policy, instance, self._seed).total
         if regret > self.regret:
             self.regret, self.worst = regret, instance
         if self._progress is not None:
@@ -126,26 +113,14 @@ def worst_case(
     *,
     seed: int = 0,
     evaluations: int = 4096,
-    progress: Callable[[float, str], None] | None = None,
+    progress: Progress | None = None,
 ) -> WorstCase:
     """Return the 0/1 arrival sequence with the largest stationary regret, of the instance's length.
 
     All sequences are tried if there are at most ``evaluations``; else simulated annealing over single
     flips starts from the worst of a few patterns (the instance's own, random, periodic and one-sided ones).
-    It cools by flips, whatever their number, so that more evaluations never find less.
-
-    Parameters
-    ----------
-    make_policy
-        Makes a fresh policy; it is played with ``seed``.
-    instance
-        Gives the setting and the length; its arrivals are one starting point.
-    seed
-        Decides the policy and the search.
-    evaluations
-        How many sequences may be played.
-    progress
-        Called with the fraction done and a text.
+    It cools by flips, whatever their number, so that more evaluations never find less. The seed decides the
+    policy and the search; progress is called with the fraction done and a text.
 
     Raises
     ------
@@ -154,9 +129,10 @@ def worst_case(
     """
     if evaluations < 1:
         raise InputError(f"evaluations: {evaluations!r} is not a positive number")
-    search = _Search(make_policy, instance, seed, evaluations, progress)
-    if not search.policy.traits.feasible:
-        raise InputError(f"policy: {search.policy.name} decides infeasibly, so it has no regret")
+    policy = make_policy()
+    if not policy.traits.feasible:
+        raise InputError(f"policy: {policy.name} decides infeasibly, so it has no regret")
+    search = _Search(policy, instance, seed, evaluations, progress)
     exhaustive = 2**instance.arrivals.size <= evaluations
     if exhaustive:
         search.enumerate()

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 from clairvoyant.analysis.allocation import CLAIMS, facts
-from clairvoyant.analysis.allocation.claims import gangs, ours, projection, theory
+from clairvoyant.analysis.allocation.claims import gangs, projection, theory
 from clairvoyant.analysis.allocation.claims.ledger import LEDGER
 from clairvoyant.analysis.claim import Claim, Context, Finding
-from clairvoyant.models.allocation import geometry
+from clairvoyant.models.allocation import gang, geometry
 from clairvoyant.models.allocation.instance import AllocationInstance
 from clairvoyant.online.allocation.ogasched import Ogasched
 from clairvoyant.online.allocation.printed import OgaschedPrinted, printed_projection
 from clairvoyant.online.play import play
 
 QUICK = Context("quick")
-CHECKED = [*projection.CLAIMS, *theory.CLAIMS, *gangs.CLAIMS, *ours.CLAIMS]
+CHECKED = [*projection.CLAIMS, *theory.CLAIMS, *gangs.CLAIMS]
 BY_NAME = {claim.id.partition("/")[2]: claim for claim in CHECKED}
 
 
@@ -98,11 +98,11 @@ def test_printed_examples_show_what_they_say() -> None:
 def test_the_traced_loop_is_the_repaired_one() -> None:
     rng = np.random.default_rng(0)
     for width in (1, 2, 3, 5):
-        instance, point, _ = projection._random_rows(rng, 50, width)
-        s = instance.setting
-        found, _ = printed_projection(s, point.reshape(-1, 1), repaired=True)
-        demand = s.edge_demand.reshape(point.shape)
-        for z, a, c, y in zip(point, demand, s.capacity[:, 0], found.reshape(point.shape), strict=True):
+        drawn = projection.random_rows(rng, 50, width)
+        setting = projection.rows(drawn.demand, drawn.capacity).setting
+        found, _ = printed_projection(setting, drawn.z.reshape(-1, 1), repaired=True)
+        wanted = found.reshape(drawn.z.shape)
+        for z, a, c, y in zip(drawn.z, drawn.demand, drawn.capacity, wanted, strict=True):
             assert projection.traced(z, a, float(c)).y == pytest.approx(y, abs=1e-9)
 
 
@@ -173,7 +173,7 @@ PLANTED = {
         "_summed",
         lambda *_: {"y(T)": False, "y(T + 1)": False},
     ),
-    "a gang set without crumbs": ("gang-set", gangs, "printed_violations", lambda *_: ["one"]),
+    "a gang set without crumbs": ("gang-set", gang, "printed_violations", lambda *_: ["one"]),
     "a loop that stops at once": (
         "complexity",
         projection,
@@ -188,5 +188,5 @@ def test_a_planted_fault_changes_the_verdict(fault: str, monkeypatch: pytest.Mon
     name, where, attribute, wrong = PLANTED[fault]
     monkeypatch.setattr(where, attribute, wrong)
     if fault == "a gang set without crumbs":
-        monkeypatch.setattr(gangs, "printed_is_empty", lambda _s: False)
+        monkeypatch.setattr(gang, "printed_is_empty", lambda _s: False)
     assert check(name).verdict is not BY_NAME[name].expected

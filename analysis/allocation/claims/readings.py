@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from ....online.play import play
-from ...claim import Figure, Finding, Table
-from ...experiments import curves, lead, spread
-from ...study import Lab, Said, Scenarios, Statement, Study, counted, judge, settled, statements
-from ..experiments import BASELINES, OGASCHED, STEPS, WHO_SEES, Contender, Setup, averages, instance, optima
+from ...claim import Context, Figure, Finding, Table, table
+from ...experiments import lead, seeds, spread, track
+from ...study import Lab, Said, Scenarios, Statement, Study, conclude
+from .. import experiments as runs
+from ..experiments import BASELINES, FAIRNESS, OGASCHED, WHO_SEES, Contender, Setup, curves
 
-LAB = Lab("allocation", f"{WHO_SEES}. {STEPS}.", averages, optima, "reward per slot")
+LAB = Lab("allocation", f"{WHO_SEES}. {runs.STEPS}.", runs.averages, None, "reward per slot")
 
 
 def _public_code(setup: Setup) -> Setup:
@@ -50,7 +51,46 @@ OPEN = (
 STEP = "the step: eta0 decay^t of Table 1, or D/(G sqrt T) around (26)"
 CHOICES = (*OPEN, STEP)
 
+HORIZONS = (1000, 2000, 5000, 10000)
+"""The horizons of Table 2; 2000 is the default. Outside the full mode all are shorter by one factor."""
+
 Found = Mapping[str, np.ndarray]
+
+
+def sample(context: Context) -> range:
+    """Return the instance seeds that most claims share, and with them their runs."""
+    return seeds(context, 3, 10, 20)
+
+
+def units(context: Context, more: Scenarios = UNITS) -> Scenarios:
+    """Return the units, or these scenarios; for a smoke test without those between the ends."""
+    left_out = ("the same", "4 cores", "2 cores") if context.quick else ()
+    return {name: turn for name, turn in more.items() if not name.startswith(left_out)}
+
+
+def horizons(context: Context) -> list[int]:
+    """Return the horizons of Table 2 as they are played."""
+    return [slots // context.pick(100, 50, 1) for slots in HORIZONS]
+
+
+def usual(context: Context, **changes: Any) -> Setup:
+    """Return the defaults, or what differs from them, with the slots that most claims share."""
+    return Setup(slots=horizons(context)[1], **changes)
+
+
+def fig_2(context: Context) -> Setup:
+    """Return the setting of Fig. 2."""
+    return Setup(slots=context.pick(100, 160, 8000), overhead=(0.4, 0.6), contention=11.0)
+
+
+def over_horizons(context: Context, who: Sequence[Contender]) -> Study:
+    """Return average rewards over the horizons of Table 2."""
+    lengths, sampled = horizons(context), sample(context)
+    found = {
+        name: {one.label: runs.by_horizon(one, turn(Setup()), sampled, lengths) for one in who}
+        for name, turn in track(context, units(context).items())
+    }
+    return Study(LAB, found, [f"T = {n}" for n in lengths], sampled)
 
 
 def readings(study: Study) -> list[str]:
@@ -63,18 +103,23 @@ def by_step(study: Study, of: Callable[[Found, str], np.ndarray]) -> dict[str, n
     return {f"{n}; {who.label}": of(found, who.label) for n, found in study.found.items() for who in OGASCHED}
 
 
-def leads(study: Study, others: Iterable[Contender] = BASELINES, where: str = "") -> list[Statement]:
+def ours(
+    study: Study, says: str, of: Callable[[Found, str], np.ndarray], unit: str = "%", **more: Any
+) -> Statement:
+    """Say that a function of what was found and of OGASched's label is positive, with each step."""
+    return Statement(says, by_step(study, of), unit, **more)
+
+
+def leads(study: Study, where: str = "") -> list[Statement]:
     """Say of each of the others that OGASched is ahead of it in every setting."""
     heads = study.heads if len(study.heads) > 1 else ()
-    return [
-        Statement(
-            f"OGASched is ahead of {other.label}{where or ' everywhere' * bool(heads)}",
-            by_step(study, lambda f, who, label=other.label: ahead(f, who, label)),  # type: ignore[misc]
-            "%",
-            places=heads,
-        )
-        for other in others
-    ]
+    where = where or " everywhere" * bool(heads)
+
+    def over(label: str) -> Statement:
+        says = f"OGASched is ahead of {label}{where}"
+        return ours(study, says, lambda f, who: ahead(f, who, label), places=heads)
+
+    return [over(other.label) for other in BASELINES]
 
 
 def ahead(found: Found, ours: str, theirs: str) -> np.ndarray:
@@ -84,76 +129,58 @@ def ahead(found: Found, ours: str, theirs: str) -> np.ndarray:
     return result
 
 
-def rises(study: Study, says: str, low: int = 0, high: int = -1, *, sign: float = 1.0) -> Statement:
-    """Say that OGASched earns more in one setting than in another, or less with a negative sign, in %."""
-    samples = by_step(study, lambda f, who: sign * lead(f[who][:, high], f[who][:, low]))
-    return Statement(says, samples, "%")
+def gained(found: Found, who: str, since: int = 0) -> np.ndarray:
+    """Return how many points the ratio to FAIRNESS gains from a column to the last."""
+    ratio: np.ndarray = 100.0 * found[who] / found[FAIRNESS.label]
+    return ratio[:, -1] - ratio[:, since]
+
+
+def rises(study: Study, says: str, low: int = 0, high: int = -1, who: str = "") -> Statement:
+    """Say that a contender, by default OGASched, earns more in one setting than in another, in %."""
+    return ours(study, says, lambda f, own: lead(f[who or own][:, high], f[who or own][:, low]))
 
 
 def finding(
-    study: Study,
-    headline: str,
-    said: Sequence[Said],
-    *,
-    title: str,
-    tables: Sequence[Table] = (),
-    small: bool = False,
-    **more: Any,
+    study: Study, headline: str, said: Sequence[Said], *shown: Table | Figure, title: str, **more: Any
 ) -> Finding:
-    """Return the finding over all scenarios and both steps; its last table is who earns what.
+    """Return the finding over all scenarios and both steps; its last table, of this title, is who earns what.
 
-    Parameters
-    ----------
-    study
-        Whose scenarios the samples of the statements cross with the steps.
-    headline
-        What was found.
-    said
-        What the text says.
-    title
-        Of the table of who earns what.
-    tables
-        Others.
-    small
-        Whether samples are too small to count on a decision.
-    more
-        Other fields of the finding.
+    Besides, it shows tables and figures, and takes what :func:`conclude` takes.
     """
     names = readings(study)
-    judged = judge(said, names)
-    numbers = {
-        "instances": len(study.seeds),
-        "readings": len(names),
-        **counted(judged),
-        **more.pop("numbers", {}),
-    }
-    shown = (statements(judged, names, f"{WHO_SEES}."), *tables, earnings(study, title))
-    return Finding(settled(judged), headline, numbers=numbers, tables=shown, small=small, **more)
+    numbers = {"instances": len(study.seeds), "readings": len(names), **more.pop("numbers", {})}
+    shown = (*shown, earnings(study, title))
+    return conclude(headline, said, *shown, scenarios=names, note=f"{WHO_SEES}.", numbers=numbers, **more)
 
 
-def earnings(study: Study, title: str, digits: int = 0) -> Table:
-    """Return mean and half width of who earns what in every scenario, as one table."""
-    rows = [
-        (name, label, *(spread(column, digits) for column in values.T))
+def earnings(study: Study, title: str) -> Table:
+    """Return mean and half width of who earns what in every scenario, a row per setting if there are many."""
+    text = f"{title}. {len(study.seeds)} instances, mean ± 95 % half width. {study.lab.note}"
+    cells = {
+        (name, label, head): spread(column, 0)
         for name, found in study.found.items()
         for label, values in found.items()
-    ]
-    text = f"{title}. {len(study.seeds)} instances, mean ± 95 % half width. {study.lab.note}"
-    return Table(text, ("units", "algorithm", *study.heads), tuple(rows))
+        for head, column in zip(study.heads, values.T, strict=True)
+    }
+    labels = list(dict.fromkeys(label for _, label, _ in cells))
+    if len(study.heads) > 4:
+        rows = ((n, h, *(cells[n, w, h] for w in labels)) for n in study.found for h in study.heads)
+        return table(text, " | ".join(("units", "setting", *labels)), rows)
+    rows = ((n, w, *(cells[n, w, h] for h in study.heads)) for n in study.found for w in labels)
+    return table(text, " | ".join(("units", "algorithm", *study.heads)), rows)
 
 
-def panels(
-    name: str, caption: str, axis: str, x: Any, found: Mapping[str, Mapping[str, np.ndarray]], log: str = ""
-) -> Figure:
-    """Return a figure with a panel per scenario; ``found[scenario][curve]`` has shape (seeds, points)."""
-    return curves(name, caption, x, found, axis, log, problem="allocation", note=WHO_SEES)
+def panels(name: str, caption: str, axis: str, x: Any, study: Study, unit: str = "reward per slot") -> Figure:
+    """Return a figure with a panel per scenario, of curves over the settings on a log scale."""
+    shown = {f"{unit}\n{scenario}": found for scenario, found in study.found.items()}
+    return curves(name, caption, x, shown, axis, "x")
 
 
 def parts(who: Contender, setup: Setup, sampled: Sequence[int]) -> np.ndarray:
     """Return computation gain and overhead penalty per slot, shape (2, seeds)."""
     found = []
     for seed in sampled:
-        drawn = instance(setup, seed)
+        drawn = runs.instance(setup, seed)
         decisions = play(who.make(), drawn, keep_decisions=True).decisions or ()
         s = drawn.setting
         both = [(x @ s.gains(y), x @ s.penalties(y)) for x, y in zip(drawn.arrivals, decisions, strict=True)]
