@@ -98,11 +98,10 @@ def test_printed_examples_show_what_they_say() -> None:
 def test_the_traced_loop_is_the_repaired_one() -> None:
     rng = np.random.default_rng(0)
     for width in (1, 2, 3, 5):
-        drawn = projection.random_rows(rng, 50, width)
-        setting = projection.rows(drawn.demand, drawn.capacity).setting
-        found, _ = printed_projection(setting, drawn.z.reshape(-1, 1), repaired=True)
-        wanted = found.reshape(drawn.z.shape)
-        for z, a, c, y in zip(drawn.z, drawn.demand, drawn.capacity, wanted, strict=True):
+        point, _, demand, capacity, _ = projection.random_rows(rng, 50, width)
+        setting = projection.rows(demand, capacity).setting
+        found, _ = printed_projection(setting, point.reshape(-1, 1), repaired=True)
+        for z, a, c, y in zip(point, demand, capacity, found.reshape(point.shape), strict=True):
             assert projection.traced(z, a, float(c)).y == pytest.approx(y, abs=1e-9)
 
 

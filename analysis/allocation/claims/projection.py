@@ -67,21 +67,8 @@ def _examples() -> Table:
     return table("Algorithm 1 on single rows", heads, lines)
 
 
-class Rows(NamedTuple):
-    """Independent random rows of one width: points z, their exact projections y, demands and capacities.
-
-    ``benign`` tells where the printed form can be right.
-    """
-
-    z: np.ndarray
-    y: np.ndarray
-    demand: np.ndarray
-    capacity: np.ndarray
-    benign: np.ndarray
-
-
-def random_rows(rng: np.random.Generator, count: int, width: int) -> Rows:
-    """Return random rows; in half of them all demands are equal."""
+def random_rows(rng: np.random.Generator, count: int, width: int) -> tuple[np.ndarray, ...]:
+    """Return random points, their projections, demands, capacities, and where Algorithm 1 may be right."""
     demand = rng.uniform(0.1, 3.0, (count, width))
     same = rng.random(count) < 0.5
     demand[same] = demand[same, :1]
@@ -90,7 +77,7 @@ def random_rows(rng: np.random.Generator, count: int, width: int) -> Rows:
     exact = rows(demand, capacity).setting.project(point.reshape(-1, 1)).reshape(count, width)
     full = np.clip(point, 0, demand).sum(axis=1) > capacity
     at_cap = (exact >= demand - 1e-12).sum(axis=1)
-    return Rows(point, exact, demand, capacity, full & same & (at_cap <= 1))
+    return (point, exact, demand, capacity, full & same & (at_cap <= 1))
 
 
 @claim(
@@ -385,13 +372,9 @@ def _equation_9(context: Context) -> Finding:
         worst = max(worst, gap)
         top = np.sort(s.port_sums(y) * s.overhead, axis=1)
         kinks += int((top[:, -1] == top[:, -2]).any())
-    zero, step = np.zeros(s.shape), 1e-6
-    off = 0.0
-    for edge, kind in np.ndindex(s.shape):
-        moved = zero.copy()
-        moved[edge, kind] = step
-        rise = s.evaluate(moved, arrivals)[0] / step
-        off = max(off, float(abs(rise - s.supergradient(zero, arrivals)[edge, kind])))
+    steps = 1e-6 * np.eye(y.size).reshape(-1, *s.shape)
+    rise = np.array([s.evaluate(step, arrivals)[0] / 1e-6 for step in steps])
+    off = float(abs(rise - s.supergradient(np.zeros(s.shape), arrivals).ravel()).max())
     return finding(
         amended_if(kinks == 0 and off <= 1e-4, worst <= 1e-9, Verdict.UNDETERMINED),
         "The reward has kinks where two kinds tie in (10), as at y = 0; there (9) is a supergradient.",

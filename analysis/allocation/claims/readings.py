@@ -80,7 +80,7 @@ def usual(context: Context, **changes: Any) -> Setup:
 
 def fig_2(context: Context) -> Setup:
     """Return the setting of Fig. 2."""
-    return Setup(slots=context.pick(100, 160, 8000), overhead=(0.4, 0.6), contention=11.0)
+    return Setup(slots=context.pick(100, 200, 8000), overhead=(0.4, 0.6), contention=11.0)
 
 
 def over_horizons(context: Context, who: Sequence[Contender]) -> Study:
