@@ -149,7 +149,7 @@ def _sweep(
     says="OGASched leads at every scale and contention; rewards grow with |R|, less with |L|, and fall with "
     "contention beyond 1.",
     how="Sweeps over servers, job types and contention over readings of the setting, with the stationary "
-    "optimum beside contention; OGASched alone over contention on twice as many instances.",
+    "optimum beside contention; OGASched alone over contention on 20 instances.",
     choices=(*CHOICES, "what stays when |L| grows (here the density)"),
 )
 def _figure_3(context: Context) -> Finding:
