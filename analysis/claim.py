@@ -125,14 +125,11 @@ def finding(
     headline: str,
     numbers: Mapping[str, Any] | None = None,
     *shown: Table | Figure | None,
-    tables: Iterable[Table] = (),
-    figures: Iterable[Figure] = (),
     **more: Any,
 ) -> Finding:
     """Return a finding; tables and figures to show stand in any order, None among them is left out."""
-    every = [*tables, *figures, *shown]
-    tables = tuple(one for one in every if isinstance(one, Table))
-    figures = tuple(one for one in every if isinstance(one, Figure))
+    tables = tuple(one for one in shown if isinstance(one, Table))
+    figures = tuple(one for one in shown if isinstance(one, Figure))
     return Finding(verdict, headline, dict(numbers or {}), tables, figures, **more)
 
 

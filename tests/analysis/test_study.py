@@ -171,7 +171,7 @@ def test_a_study_finds_what_was_put_in() -> None:
     said = [*made.leads("good", ["bad"]), made.rises("bad"), made.rises("bad", falls=True)]
     assert [one.word for one in judge(said)] == ["holds", "holds", "against"]
     assert said[1].samples[""].mean() == pytest.approx(100.0, abs=5.0)
-    finding = made.finding("Good leads.", said[:2], figures=(made.figure("f", "Rewards.", "load", (1, 2)),))
+    finding = made.finding("Good leads.", said[:2], made.figure("f", "Rewards.", "load", (1, 2)))
     assert (finding.verdict, finding.faults) == (Verdict.HOLDS, [])
     assert finding.numbers == {"instances": 5, "statements": 2, "statements, holds": 2}
     assert finding.tables[1].rows[0] == (ORACLE, "3.0 ± 0.0", "6.0 ± 0.0")

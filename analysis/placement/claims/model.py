@@ -254,7 +254,8 @@ def baselines(context: Context) -> Finding:
         holds_if(good == count and differ, Verdict.REFUTED if good < count else Verdict.UNDETERMINED),
         f"Of {count} first choices among several jobs {good} are as the text says of the rule, and the rules "
         f"{'can' if differ else 'cannot'} be told from each other.",
-        tables=[table("How often the first start of an epoch is so (%)", heads, rows)],
+        None,
+        table("How often the first start of an epoch is so (%)", heads, rows),
         assumes="Shares are those of all machines together, the load of one is that of its fullest resource.",
         proof="" if good == count else "See the table.",
     )
@@ -395,7 +396,8 @@ def case_ordering(_context: Context) -> Finding:
     return finding(
         Verdict.VACUOUS if same else Verdict.HOLDS,
         "j1 cannot start; where such a job is passed over, j2 starts whatever the priorities are.",
-        tables=[table("Jobs that start", "a job that does not fit is | order | start", rows)],
+        None,
+        table("Jobs that start", "a job that does not fit is | order | start", rows),
         assumes="j1 needs 7 GPUs on each of the 8 machines, of which one has 6 free.",
         remark="The priority matters only if such a job holds back all others. The paper does not say which.",
     )

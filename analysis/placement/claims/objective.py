@@ -73,7 +73,8 @@ def priority_probability(_context: Context) -> Finding:
     return finding(
         holds_if(all(agree), Verdict.UNDETERMINED if any(agree) else Verdict.REFUTED),
         f"In {sum(agree)} of {len(agree)} readings it is: that depends on the jobs and on their variance.",
-        tables=[table("Probability that a score with mean 0.69 is the largest, others with 0", heads, rows)],
+        None,
+        table("Probability that a score with mean 0.69 is the largest, others with 0", heads, rows),
         assumes="Scores are independent and normal, with the means and variances of (8).",
         proof="By (7) and (8) the score is any number, and nothing makes scores add up to 1: see the table.",
     )

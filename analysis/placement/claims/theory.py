@@ -337,7 +337,8 @@ def eager_jct(context: Context) -> Finding:
         holds_if(rows[0][2] == rows[1][2] == 0),
         "Starting what fits keeps a short job waiting behind a long one: every eager schedule of two jobs on "
         "one GPU is worse than waiting.",
-        tables=[table("Sum of JCT, beside the optimum over all schedules", heads, rows)],
+        None,
+        table("Sum of JCT, beside the optimum over all schedules", heads, rows),
         counterexample=late_comer(),
         assumes="By hand there is no slowdown. In the second instance all jobs are there from the start.",
     )
@@ -573,7 +574,8 @@ def reward_units(_context: Context) -> Finding:
     return finding(
         holds_if(rows[0][1] < rows[0][2] and rows[1][1] > rows[1][2]),
         "Of two jobs that cannot run together the shorter should be first in minutes, and last in seconds.",
-        tables=[table("Sum of reward (3)", "unit of time | shorter job first | longer one first", rows)],
+        None,
+        table("Sum of reward (3)", "unit of time | shorter job first | longer one first", rows),
         counterexample=known,
         assumes="A term per dollar and unit of time is added to a number of GPUs times alpha = 0.1.",
     )
