@@ -109,20 +109,27 @@ class Comparison:
         tables.write_table(self.frame, path_of("path", path))
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the interval of every policy's regret or ratio, or its total where no optimum is known."""
-        from .analysis.plots import new_figure
+        """Draw every policy's regret or ratio, or its total where no optimum is known.
 
-        axes = new_figure(height=0.9 + 0.3 * self.frame["policy"].nunique())[1] if ax is None else ax
+        A thick bar is the certified interval of the mean, a thin one that for further instances.
+        """
+        from .analysis.plots import MARKERS, looks_of, new_figure
+
+        axes = new_figure(height=1.0 + 0.35 * self.frame["policy"].nunique())[1] if ax is None else ax
         told = self.summary()
+        looks = looks_of(told["policy"], {})
         for place, row in enumerate(told.to_dict("records")):
             low, high = (row["low"], row["high"]) if self.measure else (row["total"],) * 2
+            look, level = looks[row["policy"]], [place, place]
             if not math.isnan(row["from"]):
-                axes.plot([row["from"], row["to"]], [place] * 2, color="0.6", lw=1, solid_capstyle="butt")
-            axes.plot([low, high], [place] * 2, color="C0", lw=5, solid_capstyle="butt")
-            axes.plot([low], [place], "|", color="C0", ms=11)
+                axes.plot([row["from"], row["to"]], level, "-", color=look.colour, lw=1)
+            axes.plot([low, high], level, "-", color=look.colour, lw=5, solid_capstyle="butt")
+            axes.plot([low], [place], MARKERS[look.place], color=look.colour, ms=6)
         axes.set_yticks(range(len(told)), told["policy"])
-        axes.invert_yaxis()
-        axes.set_xlabel("ratio" if self.measure == "ratio" else f"{self.measure or 'total'} ({self.unit})")
+        axes.set_ylim(len(told) - 0.5, -0.5)
+        unit = f" ({self.unit})" if self.unit and self.measure != "ratio" else ""
+        thin = "" if told["from"].isna().all() else "; thin lines: further instances, 95 %"
+        axes.set_xlabel(f"{self.measure or 'total'}{unit}{thin}")
         return axes
 
     def _repr_html_(self) -> str:

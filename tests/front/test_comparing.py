@@ -118,7 +118,8 @@ def test_what_people_see(jobs: list[cv.Instance], tmp_path: Path) -> None:
     assert "drf" in repr(found)
     axes = found.plot()
     assert [one.get_text() for one in axes.get_yticklabels()] == ["oasis", "drf"]
-    assert axes.get_xlabel() == "ratio"
+    assert axes.get_xlabel() == "ratio; thin lines: further instances, 95 %"
+    assert cv.compare(jobs[0], ["oasis"]).plot().get_xlabel() == "ratio"
     found.save(tmp_path / "runs.csv")
     lines = (tmp_path / "runs.csv").read_text().splitlines()
     assert len(lines) == 1 + 6
