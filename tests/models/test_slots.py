@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,7 @@ PROBLEMS = ("allocation", "allocation-gang", "selection", "selection-gang")
 
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_arrivals_are_shown_to_those_alone_who_declare_to_see_them(problem: str) -> None:
-    instance = api.generate(problem, "tiny", 1)
+    instance: Any = api.generate(problem, "tiny", 1)
     hidden = [observation.arrivals for observation in instance.episode(frozenset())]
     shown = [observation.arrivals for observation in instance.episode(frozenset({"arrivals"}))]
     assert hidden == [None] * instance.setting.slots
@@ -21,7 +23,7 @@ def test_arrivals_are_shown_to_those_alone_who_declare_to_see_them(problem: str)
 
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_what_is_shown_is_a_copy_that_cannot_be_written(problem: str) -> None:
-    instance = api.generate(problem, "tiny", 1)
+    instance: Any = api.generate(problem, "tiny", 1)
     for observation in instance.episode(frozenset({"arrivals"})):
         assert not observation.arrivals.flags.writeable
         assert not np.shares_memory(observation.arrivals, instance.arrivals)
