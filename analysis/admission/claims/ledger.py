@@ -20,7 +20,7 @@ LEDGER: dict[str, tuple[str, ...] | str] = {
     **dict.fromkeys(("(22)", "Lemma 3", "Definition 2"), ("lemma-3",)),
     **dict.fromkeys(("(23)", "(24)"), ("largest-utility",)),
     **dict.fromkeys(("(25)", "(26)"), ("initial-dual", "size-of-alpha")),
-    **dict.fromkeys(("(30)", "(31)"), ("appendix-a-exhausted",)),
+    **dict.fromkeys(("(30)", "(31)"), ("theorem-2", "appendix-a-exhausted")),
     "(32)": ("cost-t",),
     **dict.fromkeys(("(33)", "(34)", "(35)"), ("initial-dual",)),
     "Algorithm 1": ("theorem-2", "theorem-4"),

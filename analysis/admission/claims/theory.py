@@ -41,7 +41,7 @@ def theorem_2(context: Context) -> Finding:
     under = [r.duals.printed / r.least for r in random if not below(r.least, r.duals.printed)]
     otherwise = Verdict.UNDETERMINED if infeasible or broken else Verdict.HOLDS
     return finding(
-        Verdict.REFUTED if _unpaid(hand) else otherwise,
+        Verdict.REFUTED if _unpaid(hand) and not broken else otherwise,
         "OASiS is feasible for the primal problems, but not for the dual: (20) also covers schedules that no "
         "longer fit.",
         {
@@ -578,7 +578,7 @@ def size_of_alpha(context: Context) -> Finding:
         ),
         remark="L is the utility at the horizon of the most impatient job, e^{-gamma_2 (T - a - gamma_3)} or "
         "so. A job may take all of a machine, so that what can be proved is much larger still. With a floor "
-        "on L, which is ours, 2 alpha is smaller, but nothing is proven (admission/initial-dual).",
+        "on L, which is ours, 2 alpha is smaller, but nothing is proven.",
     )
 
 

@@ -20,7 +20,8 @@ PRINTED = "Nothing is run: printed numbers are compared with each other, and no 
 
 def in_print(verdict: Verdict, headline: str, *shown: Table, **more: Any) -> Finding:
     """Return a finding on printed numbers, which are its proof."""
-    return Finding(verdict, headline, tables=shown, proof="See them.", **{"assumes": PRINTED, **more})
+    proof = "The printed numbers contradict it: see above." if verdict is Verdict.REFUTED else ""
+    return Finding(verdict, headline, tables=shown, **{"assumes": PRINTED, "proof": proof, **more})
 
 
 class Row(NamedTuple):

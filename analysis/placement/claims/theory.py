@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice, product
 from typing import Any, NamedTuple
 
@@ -513,17 +513,16 @@ def reward_misaligned(_context: Context) -> Finding:
         s = schedule_by(policy, known)
         reward, fees = float(printed_rewards(known, s).sum()), float(known.fees(s).sum())
         two.append((name, *(known.completion_times(s) / MINUTE).tolist(), fees, reward))
-    cases = [
-        (float(order.completion_times(s).sum()), float(printed_rewards(order, s).sum()))
-        for s in eager_ends(order)
-    ]
-    wrong = sum(a[0] < b[0] and a[1] < b[1] - 1e-9 for a in cases for b in cases)
+    measured = (order.completion_times, order.fees, partial(printed_rewards, order))
+    cases = [tuple(float(of(s).sum()) for of in measured) for s in eager_ends(order)]
+    wrong = sum(a[0] < b[0] and a[1] <= b[1] + 1e-9 and a[2] < b[2] - 1e-9 for a in cases for b in cases)
     heads = " | JCT 1 (min) | JCT 2 (min) | JCT 3 (min) | fees ($) | sum of reward (3)"
     return finding(
         holds_if(not wrong),
-        f"Of the orders of three jobs on one GPU {wrong} pairs are ranked wrongly: less JCT has less reward.",
+        f"Of the orders of three jobs on one GPU {wrong} pairs are ranked wrongly: less JCT at the same fee "
+        "has less reward.",
         {},
-        table("Orders of three jobs on one GPU", "sum of JCT (s) | sum of reward (3)", cases),
+        table("Orders of three jobs on one GPU", "sum of JCT (s) | fees ($) | sum of reward (3)", cases),
         table("Two schedules of three jobs, one of which is no worse for any", heads, two),
         counterexample=order,
         assumes="Minutes and dollars. The rewards of a run, one for each decision epoch, are added up.",

@@ -123,8 +123,8 @@ CHANGES: dict[str, dict[str, Any]] = {
 }
 """What each reading changes of the base: all ports, c = 12, rho = 0.9, stop, sums, a tenth of the costs.
 
-The arrival probabilities of 0.9 are "applied on the basis of the actual arrival patterns from the trace", in
-slots of a length that the text does not give; our sample of that trace has a job in 16 % of the slots of a
+The arrival probability of 0.9 comes on top of the arrivals that the trace has in a slot, whose length the
+text does not give; our sample of that trace has a job in 16 % of the slots of a
 port where a slot takes a minute, and in 55 % where it takes five.
 """
 
