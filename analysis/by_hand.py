@@ -21,12 +21,10 @@ def by_hand(cases: Iterable[tuple[str, Any, Any]]) -> Finding:
         agrees = code.shape == hand.shape and np.allclose(code, hand, rtol=CLOSE, atol=CLOSE)
         wrong += not agrees
         rows.append((what, _text(code), _text(hand), "agrees" if agrees else "differs"))
-    said = "The code agrees with what was worked out by hand from the paper's definitions."
+    said = "The code agrees with what was worked out by hand from the definitions, the paper's or ours."
     return finding(
         holds_if(wrong == 0),
-        said
-        if wrong == 0
-        else f"The code differs from the paper's definitions in {wrong} of {len(rows)} cases.",
+        said if wrong == 0 else f"The code differs from the definitions in {wrong} of {len(rows)} cases.",
         {"cases": len(rows), "cases that differ": wrong},
         table("Small cases", "what | by the code | by hand | ", rows),
         proof="" if wrong == 0 else "See the table.",

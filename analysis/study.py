@@ -156,7 +156,7 @@ def _lower_end(samples: np.ndarray) -> float:
 def _word(signs: Sequence[bool | None]) -> str:
     if {True, False} <= set(signs):
         return "depends"
-    return "holds" if all(signs) else "against" if set(signs) == {False} else "undecided"
+    return "holds" if signs and all(signs) else "against" if set(signs) == {False} else "undecided"
 
 
 def settled(judged: Iterable[Judged]) -> Verdict:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..base import InputError, Origin
-from ..frames import Wanted, read_columns, read_frame
+from ..frames import COUNT, Wanted, counts, plain, read_columns, read_frame
 from .instance import AdmissionInstance
 
 JOBS = (
@@ -59,23 +59,25 @@ def from_table(
     InputError
         Naming the table, the row, the column and the value at fault.
     """
+    if isinstance(resources, str) or not all(isinstance(name, str) for name in resources):
+        raise InputError(f"resources: {resources!r} is not a list of names")
+    if reserved := {"side", "count"} & {*resources}:
+        raise InputError(f"resources: {min(reserved)!r} is a column of the machines")
     given = dict(columns or {})
     of_machines = {key.partition(".")[2]: given.pop(key) for key in [*given] if key.startswith("machines.")}
-    demands = [Wanted(f"{side}_{name}", "", "amount", 0.0, 6) for side in SIDES for name in resources]
+    demands = [_demand(side, name) for side in SIDES for name in resources]
     jobs = read_columns(read_frame(table, "jobs"), (*JOBS, *demands), given, "jobs")
-    frame = read_frame(machines, "machines")
-    wanted = [Wanted(name, name.removesuffix("s"), "amount", 0.0, 6) for name in resources]
-    kinds = read_columns(
-        frame, (*wanted, Wanted("count", "number machines", "whole", 1.0)), of_machines, "machines"
-    )
-    if "side" not in frame.columns:
-        raise InputError(f"machines: no column side; there are {', '.join(map(str, frame.columns))}")
+    frame, place = read_frame(machines, "machines"), of_machines.pop("side", "side")
+    if place not in frame.columns:
+        raise InputError(f"machines: no column {place}; there are {', '.join(map(str, frame.columns))}")
+    wanted = [Wanted(name, plain(name).removesuffix("s"), "amount", 0.0, 6) for name in resources]
+    kinds = read_columns(frame, (*wanted, COUNT), of_machines, "machines", fill=False)
     stands: dict[str, list[list[float]]] = {side: [] for side in SIDES}
-    for i, side in enumerate(frame["side"].tolist()):
+    for i, (side, count) in enumerate(zip(frame[place].astype(str), counts(kinds), strict=True)):
         if side not in stands:
             raise InputError(f"machines: side: row {i}: {side!r} is not one of {', '.join(SIDES)}")
         one = [float(kinds.values[name][i]) for name in resources]
-        stands[side] += [one] * int(kinds.values["count"][i])
+        stands[side] += [one] * count
     return AdmissionInstance(
         horizon=horizon,
         resources=list(resources),
@@ -87,6 +89,11 @@ def from_table(
 
 
 SIDES = ("worker", "server")
+
+
+def _demand(side: str, resource: str) -> Wanted:
+    """Return the column of what a worker or a parameter server takes of a resource."""
+    return Wanted(f"{side}_{resource}", side + plain(resource).removesuffix("s"), "amount", 0.0, 6)
 
 
 def _job(values: Mapping[str, Any], i: int, resources: Sequence[str]) -> dict[str, Any]:

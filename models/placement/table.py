@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base import InputError, Origin
-from ..frames import Columns, Wanted, read_columns, read_frame
+from ..frames import COUNT, Columns, Wanted, counts, read_columns, read_frame
 from .instance import PRICE, WINDOW, PlacementInstance
 from .jobs import RESOURCES
 from .slowdown import NO_SLOWDOWN
@@ -37,7 +37,7 @@ JOBS = (
 )
 """What a row of jobs says; time is in seconds, memory in GB."""
 
-MACHINES = (*JOBS[5:8], Wanted("count", "number machines nodes", "whole", 1.0))
+MACHINES = (*JOBS[5:8], COUNT)
 
 
 def from_table(
@@ -77,7 +77,7 @@ def from_table(
     given = dict(columns or {})
     of_machines = {key.partition(".")[2]: given.pop(key) for key in [*given] if key.startswith("machines.")}
     jobs = read_columns(read_frame(table, "jobs"), JOBS, given, "jobs")
-    kinds = read_columns(read_frame(machines, "machines"), MACHINES, of_machines, "machines")
+    kinds = read_columns(read_frame(machines, "machines"), MACHINES, of_machines, "machines", fill=False)
     values = jobs.values
     duration, note = _durations(jobs)
     submit = np.round(values["submit"] - values["submit"].min(initial=math.inf), 3)
@@ -94,11 +94,7 @@ def from_table(
         dict(zip(RESOURCES, needs, strict=True))
         for needs in zip(*(kinds.values[n].tolist() for n in RESOURCES), strict=True)
     ]
-    stands = [
-        one
-        for one, count in zip(each, kinds.values["count"].tolist(), strict=True)
-        for _ in range(int(count))
-    ]
+    stands = [one for one, count in zip(each, counts(kinds), strict=True) for _ in range(count)]
     origin = Origin("table", real=(*jobs.real, *kinds.real, *note), filled=(*jobs.filled, *kinds.filled))
     return PlacementInstance(
         machines=stands,

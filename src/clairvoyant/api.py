@@ -141,7 +141,12 @@ def from_table(
     if find(problem).name not in readable:
         raise InputError(f"problem: {problem!r} is not read from tables, but {' and '.join(readable)} are")
     function = find(problem).part("from_table")
+    if not isinstance(columns, Mapping | None):
+        raise InputError(f"columns: {columns!r} is not a mapping of fields to columns")
     options = dict(_known(function, options, f"from_table {problem!r}"))
+    for name, one in inspect.signature(function).parameters.items():
+        if one.kind is one.KEYWORD_ONLY and one.default is one.empty and name not in {*options, "machines"}:
+            raise InputError(f"{name}: has to be given for {problem!r}")
     return function(table, machines=machines, columns=columns, **options)
 
 

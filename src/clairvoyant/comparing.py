@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 Report = Callable[[float, str], None]
 
+MEMBERS = ("name", "traits", "start", "decide")
+"""What every policy has."""
+
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
@@ -67,7 +70,8 @@ class Comparison:
 
         rows = []
         for policy, part in self.frame.groupby("policy", sort=False):
-            each = part.groupby("instance", sort=False)[["total", "low", "high"]].mean()
+            by_instance = part.groupby("instance", sort=False)[["total", "low", "high"]]
+            each = by_instance.agg(lambda values: values.mean(skipna=False))
             row = {"policy": policy, "instances": len(each), "total": each["total"].mean()}
             row |= {"low": each["low"].mean(skipna=False), "high": each["high"].mean(skipna=False)}
             finite = each[["low", "high"]].map(math.isfinite).all(axis=None)
@@ -82,6 +86,8 @@ class Comparison:
     def pairs(self) -> DataFrame:
         """Return one row per two policies: by how much the total of the first is above that of the other.
 
+        Policies with infeasible decisions are left out: their totals were not possible.
+
         ``difference`` is the mean over instances, between ``from`` and ``to`` with 95 % by Student's t; ``p``
         is that of Wilcoxon's signed-rank test, corrected after Holm for the number of pairs.
         """
@@ -90,7 +96,8 @@ class Comparison:
         from .analysis.statistics import holm, paired
 
         totals = self.frame.groupby(["policy", "instance"], sort=False)["total"].mean().unstack()
-        names = list(dict.fromkeys(self.frame["policy"]))
+        broken = {*self.frame.loc[self.frame["infeasible"] > 0, "policy"]}
+        names = [name for name in dict.fromkeys(self.frame["policy"]) if name not in broken]
         found = [(a, b, paired(totals.loc[a], totals.loc[b])) for a, b in combinations(names, 2)]
         rows = [
             {"policy": a, "other": b, **dict(zip(("difference", "from", "to"), one.difference, strict=True))}
@@ -192,7 +199,11 @@ def compare(
         start = done / len(stage)
         if against is not None:
             report(start, f"{name}: optimum")
-            solved = api.solve(instance, against, time_limit=time_limit)
+
+            def step(part: float, note: str, name: str = name, start: float = start) -> None:
+                report(start + part / len(stage), f"{name}: {note}")
+
+            solved = api.solve(instance, against, time_limit=time_limit, progress=step)
             best = {**solved.facts, "scale": solved.scale}
         for label, player in players.items():
             for one in runs if player.traits.randomised else runs[:1]:
@@ -225,15 +236,20 @@ def _instances(given: Any) -> dict[str, Instance]:
     """Return instances by name: that of a file, or a number."""
     if isinstance(given, Instance | str | os.PathLike):
         given = [given]
+    if not isinstance(given, Iterable):
+        raise InputError(f"instances: {type(given).__name__} is no instance, nor several of them")
     if isinstance(given, Mapping):
         named: Sequence[tuple[str, Any]] = [(str(name), one) for name, one in given.items()]
     else:
         named = [(str(i) if isinstance(one, Instance) else str(one), one) for i, one in enumerate(given)]
     found: dict[str, Instance] = {}
+    known: dict[str, str] = {}
     for name, one in named:
         if name in found:
             raise InputError(f"instances: {name!r} is given twice")
         found[name] = one if isinstance(one, Instance) else api.load(one)
+        if (same := known.setdefault(found[name].digest(), name)) != name:
+            raise InputError(f"instances: {same!r} and {name!r} are the same instance")
     if not found:
         raise InputError("instances: there is none")
     kinds = dict.fromkeys(one.problem for one in found.values())
@@ -246,10 +262,14 @@ def _players(given: Any, problem: str) -> dict[str, Policy]:
     """Return policies by label: their names, with settings."""
     if isinstance(given, str):
         given = [given]
+    if not isinstance(given, Iterable):
+        raise InputError(f"policies: {type(given).__name__} is no policy, nor several of them")
     pairs = given.items() if isinstance(given, Mapping) else ((None, one) for one in given)
     found: dict[str, Policy] = {}
     for label, one in pairs:
         player = api.make_policy(one, problem) if isinstance(one, str) else one
+        if isinstance(player, type) or not all(hasattr(player, name) for name in MEMBERS):
+            raise InputError(f"policies: {player!r} has not all of {', '.join(MEMBERS)}")
         name = str(player.name if label is None else label)
         if name in found:
             raise InputError(f"policies: {name!r} is given twice")

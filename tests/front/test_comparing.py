@@ -149,6 +149,36 @@ def test_problems_are_not_mixed(jobs: list[cv.Instance]) -> None:
         cv.compare([jobs[0], cv.generate("placement", "tiny", 0)], ["oasis"])
 
 
+def test_one_instance_is_not_two_samples(jobs: list[cv.Instance]) -> None:
+    with pytest.raises(InputError, match="instances: 'a' and 'b' are the same instance"):
+        cv.compare({"a": jobs[0], "b": jobs[0]}, ["oasis"])
+
+
+@pytest.mark.parametrize(
+    ("instances", "policies", "text"),
+    [(5, ["oasis"], "int is no instance"), (None, 5, "int is no policy"), (None, [5], "5 has not all of")],
+)
+def test_what_is_no_instance_and_no_policy_is_refused(
+    jobs: list[cv.Instance], instances: Any, policies: Any, text: str
+) -> None:
+    with pytest.raises(InputError, match=text):
+        cv.compare(jobs if instances is None else instances, policies)
+
+
+def test_what_was_not_possible_is_compared_with_nobody(run: Run, tmp_path: Path) -> None:
+    instance = cv.generate("allocation", "tiny", 1)
+    found = cv.compare(instance, ["ogasched-printed", "drf"])
+    told = found.summary().set_index("policy")
+    assert told.loc["ogasched-printed", "infeasible"] > 0
+    assert math.isnan(told.loc["ogasched-printed", "low"])
+    assert len(found.pairs()) == 0
+    instance.save(tmp_path / "i.json")
+    words = ["compare", str(tmp_path / "i.json"), "--policy", "ogasched-printed"]
+    assert "so its total means nothing" in run(*words).out
+    refused = run(*words, "--out", str(tmp_path / "i.json"))
+    assert (refused.status, "is an instance that is read" in refused.err) == (2, True)
+
+
 def test_the_command_prints_and_keeps_the_same(run: Run, tmp_path: Path, jobs: list[cv.Instance]) -> None:
     paths = [tmp_path / f"{n}.json" for n in range(3)]
     for path, instance in zip(paths, jobs, strict=True):

@@ -138,6 +138,15 @@ BAD = [
     ({"submit": [0], "gpus": [1]}, {}, r"no column for duration, nor for start and end"),
     ({"submit": [0], "start": [5], "end": [5], "gpus": [1]}, {}, r"row 0: the end is not after the start"),
     ({"submit": [0, float("nan")], "duration": [1, 1]}, {}, r"submit: row 1: nan is not a time"),
+    ({"submit": [17e11, 17e11 + 1], "duration": [1, 1]}, {}, r"row 0: .* is not a time in seconds: state"),
+    ({"submit": ["12/01/2024 08:00"], "duration": [1]}, {}, r"row 0: '12/01/2024 08:00' is not a time"),
+    ({"submit": ["now"], "duration": [1]}, {}, r"row 0: 'now' is not a time"),
+    ({"submit": [0], "Run Time (us)": [1]}, {}, r"Run Time \(us\): the unit 'us' is not one of ms, "),
+    ({"submit": [0], "RAM (KB)": [1], "duration": [1]}, {}, r"the unit 'KB' is not one of mb, "),
+    ({"time": [0], "arrival": [0], "duration": [1]}, {}, r"submit: is it 'time' or 'arrival'\? Say"),
+    ({"submit": [0], "duration": [True]}, {}, r"duration: bool is not read as duration"),
+    ({"submit": [0], "duration": [1], "gpus": [1e30]}, {}, r"gpus: row 0: 1e\+30 is not a whole number"),
+    ({"submit": [0], "duration": [1, 2]}, {}, r"jobs: no table: "),
 ]
 
 
@@ -147,6 +156,67 @@ def test_faults_are_named_by_row_and_column(
 ) -> None:
     with pytest.raises(cv.InputError, match=text):
         cv.from_table("placement", table, machines=MACHINES, columns=columns)
+
+
+MACHINE_FAULTS = [
+    ([{"gpus": 8, "count": 1e9}], r"count: row 0: 1000000000.0 is not a whole number .* and at most 100000"),
+    ([{"gpus": 8, "count": 1e30}], r"count: row 0: 1e\+30 is not a whole number"),
+    ([{"gpus": 8, "count": 60_000}] * 2, r"count: 120000 machines in all are more than 100000"),
+    ([{"gpus": 8}, {"gpus": None}], r"machines: gpus: row 1: nan is not a whole number"),
+]
+
+
+@pytest.mark.parametrize(("machines", "text"), MACHINE_FAULTS)
+def test_machines_that_cannot_be_are_refused(machines: list[dict[str, Any]], text: str) -> None:
+    with pytest.raises(cv.InputError, match=text):
+        cv.from_table("placement", {"submit": [0], "duration": [1], "gpus": [1]}, machines=machines)
+
+
+def test_an_exact_name_stands_before_a_usual_one() -> None:
+    table = {"time": [9, 9], "submit": [0, 5], "duration": [1, 1], "gpu": [3, 3], "gpus": [1, 1]}
+    rows = cv.from_table("placement", table, machines=MACHINES).to_dict()["jobs"]
+    assert [(row["submit"], row["gpus"]) for row in rows] == [(0, 1), (5, 1)]
+
+
+def test_typed_times_are_times() -> None:
+    """Whatever their resolution."""
+    stamps = pd.to_datetime(["2024-01-01T00:00:00", "2024-01-01T00:00:00.050"], format="ISO8601").as_unit(
+        "us"
+    )
+    took = pd.to_timedelta([1500, 20], unit="ms")
+    table = pd.DataFrame({"submit": stamps, "duration": took, "gpus": [1, 1]})
+    rows = cv.from_table("placement", table, machines=MACHINES).to_dict()["jobs"]
+    assert [(row["submit"], row["duration"]) for row in rows] == [(0, 1.5), (0.05, 0.02)]
+
+
+def test_rows_of_a_file_hold_what_their_heads_say(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.csv"
+    path.write_text("\ufeffsubmit,duration,gpus\n0,10,1,\n5,20,2,\n", encoding="utf-8")
+    rows = cv.from_table("placement", path, machines=MACHINES).to_dict()["jobs"]
+    assert [(row["submit"], row["duration"]) for row in rows] == [(0, 10), (5, 20)]
+    for text, wrong in (
+        ("submit,duration\n0,10,7\n", "no CSV table: "),
+        ("submit,duration,duration\n0,10,7\n", "column 'duration' is there twice"),
+    ):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(cv.InputError, match=wrong):
+            cv.from_table("placement", path, machines=MACHINES)
+
+
+def test_options_that_are_none_or_missing_are_named() -> None:
+    table = {"slot": [1], "chunks": [1], "minibatch_time": [1], "priority": [1], "worker_gpu": [2]}
+    machines = {"side": ["worker", "server"], "gpus": [4, 4]}
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({}, "horizon: has to be given for 'admission'"),
+        ({"horizon": 5, "resources": "gpus"}, "resources: 'gpus' is not a list of names"),
+        ({"horizon": 5, "resources": ["count"]}, "resources: 'count' is a column of the machines"),
+        ({"horizon": 5, "columns": "a=b"}, "columns: 'a=b' is not a mapping"),
+    ]
+    for options, text in wrong:
+        with pytest.raises(cv.InputError, match=text):
+            cv.from_table("admission", table, machines=machines, **options)
+    found = cv.from_table("admission", table, machines=machines, horizon=5, resources=["gpus"])
+    assert found.to_dict()["jobs"][0]["worker_demand"] == [2.0]
 
 
 def test_many_faults_are_counted() -> None:

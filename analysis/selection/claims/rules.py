@@ -54,7 +54,7 @@ def _chosen(policy: Any, arrivals: tuple[int, int], *shown: tuple[int, float]) -
 def _rules(_context: Context) -> Finding:
     seen = ((0, 1.0), (1, 0.75), (1, 0.25))  # averages 1 and 1/2 of one and of two uses
     wins = ((0, 1.0), (1, 0.0)) * 100
-    half = np.log(4.0) / 2.0  # of g(t) = ln(t + 1) in the third slot
+    half = np.log(5.0) / 2.0  # of g(t) = ln(t + 1) in the fourth slot
     one = np.ones(1)
     taught, jobs = _taught(Thompson(), *wins), Observation(200, np.ones(2, dtype=np.int64))
     thompson = [taught.decide(jobs) for _ in range(20)]
@@ -63,11 +63,11 @@ def _rules(_context: Context) -> Finding:
         [
             (
                 "averages and spread of ESCB",
-                _taught(Escb("log"), *seen).index(2),
+                _taught(Escb("log"), *seen).index(3),
                 ((1, 0.5), (half, half / 2)),
             ),
-            ("Upsilon and Sigma^2 of ESDP, xi = 2", _taught(Esdp(g="log"), *seen).index(2), ((2, 1), (3, 2))),
-            ("indices of CUCB", _taught(Cucb(), *seen).index(2)[0], (2.2837133, 1.4077224)),
+            ("Upsilon and Sigma^2 of ESDP, xi = 2", _taught(Esdp(g="log"), *seen).index(3), ((2, 1), (4, 2))),
+            ("indices of CUCB", _taught(Cucb(), *seen).index(3)[0], (2.4420269, 1.5196670)),
             ("HSWF after these", _chosen(Hswf(), (1, 1), *seen), (1, 0)),
             ("LWTF after these", _chosen(Lwtf(), (1, 1), *seen), (1, 0)),
             ("LCF, costs 0.2 and 0.1", _chosen(Lcf(), (1, 1)), (0, 1)),

@@ -36,7 +36,11 @@ if TYPE_CHECKING:
 )
 @click.option("--seed", type=SEED, default=0, show_default=True, help="The first of the seeds.")
 @click.option("--no-optimum", is_flag=True, help="Do not compute optima, and so no regret or ratio.")
-@click.option("--time-limit", type=float, help="Seconds for each optimum; without it its bound is used.")
+@click.option(
+    "--time-limit",
+    type=float,
+    help="Seconds for each optimum, whose bound is used; without it each is proved.",
+)
 @click.option("--out", "target", type=FILE, help="File for the table of all runs, .csv or .parquet.")
 @as_json
 def compare(
@@ -57,9 +61,12 @@ def compare(
     instances, with p values corrected for their number.
     """
     from ..comparing import compare as compare_all
+    from ..models.base import InputError
     from ..tables import check_table
 
     if target is not None:
+        if target.exists() and any(one.exists() and target.samefile(one) for one in files):
+            raise InputError(f"{target}: is an instance that is read")
         check_table(target)
         out.check_writable(target)
     with out.progress("compare") as report:
@@ -106,9 +113,15 @@ def _print(found: Comparison) -> None:
     for row in told.to_dict("records"):
         cells = [row["policy"], str(row["instances"]), out.number(row["total"])]
         if found.measure:
-            cells += [out.interval(row["low"], row["high"]), _between(row["from"], row["to"])]
+            known = not math.isnan(row["low"])
+            cells += [
+                out.interval(row["low"], row["high"]) if known else "",
+                _between(row["from"], row["to"]),
+            ]
         rows.append([*cells, f"{row['ms']:.3g}"])
     out.print_table(["policy", ">instances", f">total{unit}", *measured, ">ms/decision"], rows)
+    for row in told[told["infeasible"] > 0].to_dict("records"):
+        out.line(f"{row['policy']}: {row['infeasible']:,} infeasible decisions, so its total means nothing")
     if len(pairs) and not pairs["from"].isna().all():
         out.line()
         rows = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -50,11 +51,15 @@ def import_table(
     from ..models.base import InputError
 
     out.check_writable(target)
-    named = {}
-    for text in [part for one in columns for part in one.split(",")]:
+    if target.exists() and any(one.exists() and target.samefile(one) for one in (table, machines)):
+        raise InputError(f"{target}: is a table that is read")
+    named: dict[str, str] = {}
+    for text in [part for one in columns for part in re.split(r",(?=[\w.]+=)", one)]:
         field, equals, column = text.partition("=")
         if not (field and equals and column):
             raise InputError(f"--map: {text!r} is not FIELD=COLUMN")
+        if field in named:
+            raise InputError(f"--map: {field} is given twice")
         named[field] = column
     taken = {"table", "machines", "columns"}
     instance = api.from_table(
