@@ -31,7 +31,7 @@ from clairvoyant.online.play import play
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("NUMBA_DISABLE_JIT") == "1",
-    reason="some 100000 slots take hours where kernels run as plain Python",
+    reason="runs take minutes where kernels run as plain Python",
 )
 
 QUICK = Context("quick")

@@ -34,7 +34,7 @@ from clairvoyant.online.selection import Lcf
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("NUMBA_DISABLE_JIT") == "1",
-    reason="some 10000 slots take hours where kernels run as plain Python",
+    reason="runs take minutes where kernels run as plain Python",
 )
 
 BY_NAME: dict[str, Claim] = {claim.id.removeprefix("selection/"): claim for claim in CLAIMS}

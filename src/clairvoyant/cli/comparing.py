@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from . import output as out
-from .parts import DONE, FILE, SEED, Command, as_json, completes, policy_names
+from .parts import DONE, FILE, Command, as_json, first_seed, policy_specs, run_seeds
 
 if TYPE_CHECKING:
     from ..comparing import Comparison
@@ -22,19 +22,9 @@ if TYPE_CHECKING:
     example="compare day-*.json.gz --policy oasis --policy fifo --seeds 5 --out runs.csv",
 )
 @click.argument("files", metavar="FILE...", type=FILE, nargs=-1, required=True)
-@click.option(
-    "--policy",
-    "specs",
-    shell_complete=completes(policy_names),
-    metavar="NAME[:KEY=VALUE,...]",
-    multiple=True,
-    required=True,
-    help="A policy and its settings; may be given several times. See `clairvoyant policies`.",
-)
-@click.option(
-    "--seeds", type=click.IntRange(1, 10**6), default=1, show_default=True, help="Runs per randomised policy."
-)
-@click.option("--seed", type=SEED, default=0, show_default=True, help="The first of the seeds.")
+@policy_specs
+@run_seeds
+@first_seed
 @click.option("--no-optimum", is_flag=True, help="Do not compute optima, and so no regret or ratio.")
 @click.option(
     "--time-limit",

@@ -86,6 +86,19 @@ def read_value(text: str) -> Any:
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead.")
 of_problem = click.option("--problem", shell_complete=completes(problem_names), help="Only of this problem.")
 instance_file = click.argument("file", type=FILE)
+policy_specs = click.option(
+    "--policy",
+    "specs",
+    shell_complete=completes(policy_names),
+    metavar="NAME[:KEY=VALUE,...]",
+    multiple=True,
+    required=True,
+    help="A policy and its settings; may be given several times. See `clairvoyant policies`.",
+)
+run_seeds = click.option(
+    "--seeds", type=click.IntRange(1, 10**6), default=1, show_default=True, help="Runs per randomised policy."
+)
+first_seed = click.option("--seed", type=SEED, default=0, show_default=True, help="The first of the seeds.")
 
 
 def stopped(text: str, as_json: bool, **told: Any) -> int:

@@ -12,7 +12,20 @@ import click
 from . import output as out
 from . import rendering
 from .interrupt import INTERRUPTED
-from .parts import DONE, FILE, SEED, Command, as_json, completes, instance_file, interrupted, policy_names
+from .parts import (
+    DONE,
+    FILE,
+    SEED,
+    Command,
+    as_json,
+    completes,
+    first_seed,
+    instance_file,
+    interrupted,
+    policy_names,
+    policy_specs,
+    run_seeds,
+)
 
 if TYPE_CHECKING:
     from ..models.base import Instance
@@ -26,19 +39,9 @@ if TYPE_CHECKING:
     example="play instance.json.gz --policy ogasched --policy spreading:quota=0.5",
 )
 @instance_file
-@click.option(
-    "--policy",
-    "specs",
-    shell_complete=completes(policy_names),
-    metavar="NAME[:KEY=VALUE,...]",
-    multiple=True,
-    required=True,
-    help="A policy and its settings; may be given several times. See `clairvoyant policies`.",
-)
-@click.option(
-    "--seeds", type=click.IntRange(1, 10**6), default=1, show_default=True, help="Runs per randomised policy."
-)
-@click.option("--seed", type=SEED, default=0, show_default=True, help="The first of the seeds.")
+@policy_specs
+@run_seeds
+@first_seed
 @click.option("--no-optimum", is_flag=True, help="Do not compute the optimum, and so no regret or ratio.")
 @click.option("--time-limit", type=float, help="Seconds for the optimum; without it its bound is used.")
 @click.option("--isolated", is_flag=True, help="Play every policy in a separate process.")
