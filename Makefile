@@ -16,8 +16,10 @@ NO_GPU := CUDA_VISIBLE_DEVICES=
 BYTECODE := PYTHONDONTWRITEBYTECODE=
 TESTS := $(ONE_THREAD) $(NO_GPU) $(BYTECODE) $(BIN)/python -m pytest -n 2 --dist worksteal
 LOCK_COMMAND := uv pip compile pyproject.toml --config-file .ci/lock.toml --universal --python-version 3.11 \
-	--fork-strategy fewest --extra dev --extra environments --extra rl --extra cluster --extra notebooks --extra docs \
+	--fork-strategy fewest --extra dev --extra environments --extra rl --extra cluster --extra notebooks \
 	--no-annotate --no-header
+# What only the documentation needs, beside what is in the other lock.
+LOCK_DOCS := $(LOCK_COMMAND) --extra docs --constraint requirements.lock
 
 .PHONY: .venv help setup audit test fuzz mutants coverage lint bench notebooks picture networks docs lock clean
 .DEFAULT_GOAL := help
@@ -102,13 +104,19 @@ networks: setup  ## train the networks of the package by their plans and seeds (
 		$(NO_GPU) $(BIN)/clairvoyant train $(PRETRAINED)/$${name%-*}.toml --seed $${name##*-} --out reports/training/$$name && \
 		cp reports/training/$$name/best.pt $$file || exit 1; done
 
-docs: setup  ## write the reference into reports/docs
-	$(BIN)/pdoc --docformat numpy --math --output-directory reports/docs clairvoyant
+.venv/.docs: requirements-docs.lock $(STAMP)
+	$(BIN)/python -m pip install --quiet --no-deps -r requirements-docs.lock
+	@touch $@
 
-lock: setup  ## renew requirements.lock from pyproject.toml
+docs: setup .venv/.docs  ## write the documentation into reports/docs
+	$(BIN)/sphinx-build -W --keep-going -b html docs reports/docs
+
+lock: setup  ## renew requirements.lock and requirements-docs.lock from pyproject.toml
 	{ echo '# Made by `make lock`, that is:'; echo '# $(LOCK_COMMAND)'; $(BIN)/$(LOCK_COMMAND) --quiet; } \
 		> requirements.lock.new
 	mv requirements.lock.new requirements.lock
+	{ echo '# Made by `make lock`: what the extra docs needs beside requirements.lock.'; \
+		$(BIN)/$(LOCK_DOCS) --quiet | grep -vxFf requirements.lock; } > requirements-docs.lock
 
 clean:  ## remove everything that make built
 	rm -rf .venv .venv-* build dist reports src/*.egg-info .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis
