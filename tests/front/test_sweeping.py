@@ -708,7 +708,6 @@ def test_parquet_is_handed_columns_of_one_kind_each(
 
 
 def test_a_table_is_read_back_from_parquet(frame: pd.DataFrame, tmp_path: Path) -> None:
-    pytest.importorskip("pyarrow")
     mixed = frame.assign(**{"option.mixed": [1, "auto", [2]] * (len(frame) // 3)})
     write_table(mixed, tmp_path / "table.parquet")
     again = pd.read_parquet(tmp_path / "table.parquet")
