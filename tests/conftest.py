@@ -40,6 +40,12 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _store(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Keep what tests compare in a store of their own, which no other process writes."""
+    os.environ["CLAIRVOYANT_STORE"] = str(tmp_path_factory.mktemp("store") / "store.sqlite")
+
+
 @pytest.fixture
 def small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lump the tables of channels that take more than 2 MB, where 64 MB are usual: the same code, sooner."""

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from . import api, tables
-from .models.base import InputError, Instance, path_of
-from .models.draw import whole
+from .analysis.engine.cells import State, look_again
+from .analysis.engine.engine import Interrupted, Progress, run_cells
+from .analysis.engine.kept import believed
+from .analysis.engine.processes import Processes
+from .analysis.engine.store import open_store
+from .models.base import ClairvoyantError, InputError, Instance, path_of
+from .models.draw import real, whole
 from .online.base import Policy
 from .problems import find, rival
+from .sweeping import Block, Recipe, default_store, options_of, source_of_instances, told_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from pandas import DataFrame
-
-Report = Callable[[float, str], None]
 
 MEMBERS = ("name", "traits", "start", "decide")
 """What every policy has."""
@@ -157,9 +163,16 @@ def compare(
     seed: int = 0,
     time_limit: float | None = None,
     optimum: bool = True,
-    progress: Report | None = None,
+    workers: int | None = None,
+    store: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
 ) -> Comparison:
     """Play policies on instances, and set what they earn beside the optimum.
+
+    Processes compute the optima, and the runs of policies given by name. Each result is kept in a store, that
+    of sweeps and audits, as soon as it is there: a second call, or one after Ctrl-C, computes only what is
+    missing. A policy given as an object, whose class and state no other process may be able to import, is
+    played in this one, run after run, and its results are not kept.
 
     Parameters
     ----------
@@ -177,13 +190,22 @@ def compare(
         Seconds for each optimum; without it every optimum is proved. The certified bound counts either way.
     optimum
         Whether optima are computed.
+    workers
+        Processes; by default one per core.
+    store
+        The file in which results are kept; by default ``CLAIRVOYANT_STORE``, or one in the user's cache.
     progress
         Called with the fraction done and a text.
 
     Raises
     ------
     InputError
-        For instances of several problems, names given twice, or what :func:`play` and :func:`solve` refuse.
+        For instances of several problems, names given twice, what :func:`play` and :func:`solve` refuse, or a
+        store that cannot be used or that another process writes.
+    ClairvoyantError
+        If a run or an optimum fails; what has been found by then is kept.
+    Interrupted
+        After Ctrl-C; it says how much is kept.
     """
     import pandas as pd
 
@@ -192,44 +214,89 @@ def compare(
     players = _players(policies, problem.name)
     against = rival(problem.name) if optimum else None
     runs = range(whole("seed", seed, 0), seed + whole("seeds", seeds, 1))
-    report: Report = progress or (lambda _part, _text: None)
-    rows: list[dict[str, Any]] = []
-    best: dict[str, Any] | None = None
-    for done, (name, instance) in enumerate(stage.items()):
-        start = done / len(stage)
-        if against is not None:
-            report(start, f"{name}: optimum")
-
-            def step(part: float, note: str, name: str = name, start: float = start) -> None:
-                report(start + part / len(stage), f"{name}: {note}")
-
-            solved = api.solve(instance, against, time_limit=time_limit, progress=step)
-            best = {**solved.facts, "scale": solved.scale}
-        for label, player in players.items():
-            for one in runs if player.traits.randomised else runs[:1]:
-                report(start, f"{name}: {label}, seed {one}")
-                rows.append({"instance": name, "policy": label, **_row(problem, instance, player, one, best)})
+    limits = {} if time_limit is None else {"time_limit": real("time_limit", time_limit, 0.0)}
+    for one in stage.values():  # what an instance cannot show is refused before all work
+        for _, player in players.values():
+            one.episode(player.traits.sees)
+    specs = [spec for spec, _ in players.values() if spec is not None]
+    oracles = [] if against is None else [(against, options_of(problem.name, against, limits))]
+    kept = path_of("store", store or default_store())
+    told = _computed(stage, Block(problem.name, (), specs, runs, oracles), kept, workers, progress)
+    rows = []
+    for name, instance in stage.items():
+        best = told.get((name, against, None))
+        for label, (spec, player) in players.items():
+            for draw in runs if player.traits.randomised else runs[:1]:
+                if spec is None:
+                    run = _played_here(player, instance, draw, f"{label} on {name}", len(told), progress)
+                else:
+                    run = told[name, spec, draw if player.traits.randomised else 0]
+                told_of_it = {"instance": name, "policy": label, "digest": instance.digest(), "seed": draw}
+                rows.append(told_of_it | _row(problem.name, run, best))
     measure = "" if against is None else "ratio" if problem.has("ratio") else "regret"
     return Comparison(problem.name, measure, problem.part("instance").unit, pd.DataFrame(rows))
 
 
-def _row(
-    problem: Any, instance: Instance, player: Policy, seed: int, best: Mapping[str, Any] | None
-) -> dict[str, Any]:
-    """Return what one run is told by."""
-    measures = problem.part("measures") if problem.has("measures") else None
-    enforce = player.traits.feasible
-    run = api.play(player, instance, seed, keep_decisions=measures is not None, enforce=enforce)
-    told = {"digest": run.digest, "seed": seed, "total": run.total, "infeasible": run.infeasible}
+def _computed(
+    stage: Mapping[str, Instance], block: Block, store: Path, workers: int | None, progress: Progress | None
+) -> dict[tuple[str, str | None, int | None], Mapping[str, Any]]:
+    """Return what is known of optima, by instance and oracle, and of runs, by instance, name and seed."""
+    look_again()
+    source, sorts, cells = source_of_instances(block.problem), block.sorts, {}
+    if not sorts:
+        return {}
+    with TemporaryDirectory() as folder, Processes(workers) as processes, open_store(store) as kept:
+        for i, (name, instance) in enumerate(stage.items()):
+            file = Path(folder, f"{i}.json")
+            instance.save(file)
+            made = Recipe(block.problem, file=str(file)).cell("", source)
+            made = replace(made, name=name, arguments={**made.arguments, "instance": name})
+            cells |= {
+                (name, sort.name, sort.arguments.get("policy_seed")): sort.cell(made, instance.digest())
+                for sort in sorts
+            }
+        answers = run_cells(
+            [*cells.values()],
+            kept,
+            processes,
+            retry=(State.FAILED, State.TIMED_OUT),
+            progress=progress,
+            believe=believed,
+            what="runs and optima",
+        )
+    for cell in cells.values():
+        if answers[cell.key].state is not State.DONE:
+            kind, _, why = ["", *answers[cell.key].error.strip().splitlines()][-1].partition(": ")
+            raise (InputError if kind.endswith("InputError") else ClairvoyantError)(f"{cell.name}: {why}")
+    return {who: answers[cell.key].result for who, cell in cells.items()}
+
+
+def _played_here(
+    player: Policy, instance: Instance, seed: int, what: str, kept: int, progress: Progress | None
+) -> Mapping[str, Any]:
+    """Play an object in this process."""
+
+    def tell(part: float) -> None:
+        if progress is not None:
+            progress(part, f"{what}, seed {seed}, in this process")
+
+    try:
+        return told_of(player, instance, seed, tell)
+    except KeyboardInterrupt:
+        raise Interrupted(kept, kept, "runs and optima") from None
+
+
+def _row(problem: str, run: Mapping[str, Any], best: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return what one run is told by, beside the optimum."""
+    told = {"total": run["total"], "infeasible": run["infeasible"]}
     told |= dict.fromkeys(("optimum_value", "optimum_bound", "low", "high"), math.nan)
-    if best is not None and not run.infeasible:
-        beside = tables.compared(problem.name, run.total, best)
+    if best is not None and not run["infeasible"]:
+        beside = tables.compared(problem, run["total"], best)
         ends = [value for key, value in beside.items() if key.endswith(("_low", "_high"))]
         bound = math.nan if best["bound"] is None else best["bound"]
         told |= {"optimum_value": best["value"], "optimum_bound": bound, "low": ends[0], "high": ends[1]}
-    told |= {"events": len(run.rewards), "seconds": run.seconds}
-    found = {} if measures is None else measures(instance, run.decisions)
-    return told | {f"measure.{name}": value for name, value in found.items()}
+    told |= {"events": run["events"], "seconds": run["seconds"]}
+    return told | {f"measure.{name}": value for name, value in run["measures"].items()}
 
 
 def _instances(given: Any) -> dict[str, Instance]:
@@ -258,14 +325,14 @@ def _instances(given: Any) -> dict[str, Instance]:
     return found
 
 
-def _players(given: Any, problem: str) -> dict[str, Policy]:
-    """Return policies by label: their names, with settings."""
+def _players(given: Any, problem: str) -> dict[str, tuple[str | None, Policy]]:
+    """Return policies by label, each with the name and settings that it was given by; None for an object."""
     if isinstance(given, str):
         given = [given]
     if not isinstance(given, Iterable):
         raise InputError(f"policies: {type(given).__name__} is no policy, nor several of them")
     pairs = given.items() if isinstance(given, Mapping) else ((None, one) for one in given)
-    found: dict[str, Policy] = {}
+    found: dict[str, tuple[str | None, Policy]] = {}
     for label, one in pairs:
         player = api.make_policy(one, problem) if isinstance(one, str) else one
         if isinstance(player, type) or not all(hasattr(player, name) for name in MEMBERS):
@@ -273,7 +340,7 @@ def _players(given: Any, problem: str) -> dict[str, Policy]:
         name = str(player.name if label is None else label)
         if name in found:
             raise InputError(f"policies: {name!r} is given twice")
-        found[name] = player
+        found[name] = one if isinstance(one, str) else None, player
     if not found:
         raise InputError("policies: there is none")
     return found

@@ -31,6 +31,7 @@ from .analysis.engine.processes import Limits, Processes
 from .analysis.engine.store import Store, answer_of, open_store, place_of, read_rows
 from .models.base import InputError, Instance, need, path_of, read_text, refuse_unknown, regular
 from .models.draw import choose, choose_some, real, whole
+from .online.base import Policy
 from .problems import find, problems
 from .tables import SWEPT, Row, frame_of
 
@@ -115,25 +116,35 @@ def describe(arguments: Mapping[str, Any], _report: Callable[[float], None]) -> 
     return {"digest": instance.digest(), "facts": instance.facts()}
 
 
+def source_of_instances(problem: str) -> str:
+    """Return a hash of the source that makes instances of a problem."""
+    return identity.source_for(problem, describe, ("models",), find(problem).part("instance"))
+
+
 def played(arguments: Mapping[str, Any], report: Callable[[float], None]) -> dict[str, Any]:
     """Play a policy; return what :func:`told_of_run` tells, signed."""
     instance = _instance(arguments)
-    problem = find(instance.problem)
     policy = api.make_policy(arguments["policy"], instance.problem)
     if key_of(settings=identity.settings_of(policy)) != arguments["settings"]:
         raise InputError(f"policy: {policy.name}: a file that it names is not the one that the plan meant")
+    return signed(arguments["key"], told_of(policy, instance, arguments["policy_seed"], report))
+
+
+def told_of(policy: Policy, instance: Instance, seed: int, report: Callable[[float], None]) -> dict[str, Any]:
+    """Play a policy; return what :func:`told_of_run` tells."""
+    problem = find(instance.problem)
     events = getattr(instance.setting, "slots", getattr(instance.setting, "horizon", None))
     measures = problem.part("measures") if problem.has("measures") else None
     run = api.play(
         policy,
         instance,
-        arguments["policy_seed"],
+        seed,
         keep_decisions=measures is not None,
         enforce=policy.traits.feasible,
         progress=lambda event: report(event / events if events else 0.0),
     )
     measured = {} if measures is None else measures(instance, run.decisions)
-    return signed(arguments["key"], identity.told_of_run(run, measured))
+    return identity.told_of_run(run, measured)
 
 
 def solved(arguments: Mapping[str, Any], report: Callable[[float], None]) -> dict[str, Any]:
@@ -175,7 +186,7 @@ class Block:
             except InputError as error:
                 raise InputError(f"policies[{i}]: {error}") from error
         limits = {name: real(name, data[name], 0.0) for name in ("gap", "time_limit") if name in data}
-        oracles = [(name, _options(problem, name, limits)) for name in _names(data, "oracles")]
+        oracles = [(name, options_of(problem, name, limits)) for name in _names(data, "oracles")]
         if not policies and not oracles:
             raise InputError("policies: neither these nor oracles are given; there is nothing to compute")
         return cls(problem, _recipes(problem, data), policies, _seeds(data, "policy_seeds"), oracles)
@@ -242,7 +253,7 @@ def _seeds(data: Mapping[str, Any], field: str) -> list[int]:
     return list(range(whole(field, value, 1)))
 
 
-def _options(problem: str, spec: str, limits: Mapping[str, float]) -> dict[str, Any]:
+def options_of(problem: str, spec: str, limits: Mapping[str, float]) -> dict[str, Any]:
     """Return the options of an oracle that is called ``name`` or ``name:method``, given or by default."""
     name, colon, method = spec.partition(":")
     entry = api.list_oracles(problem)[choose(name, api.list_oracles(problem), "oracles")]
@@ -342,9 +353,7 @@ class Plan:
         contents = cache(_contents)
         found = []
         for block in self.blocks:
-            kind = find(block.problem).part("instance")
-            source = identity.source_for(block.problem, describe, ("models",), kind)
-            recipes = block.recipes
+            source, recipes = source_of_instances(block.problem), block.recipes
             found += [(block, one.cell(contents(one.file, one.trace), source)) for one in recipes]
         return found
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 import clairvoyant as cv
-from clairvoyant.models.base import InputError
+from clairvoyant import comparing
+from clairvoyant.analysis.engine import worker
+from clairvoyant.analysis.engine.cells import Answer, Cell, State
+from clairvoyant.analysis.engine.engine import Interrupted
+from clairvoyant.analysis.engine.processes import Processes
+from clairvoyant.models.base import ClairvoyantError, InputError
 
 Run = Callable[..., Any]  # of tests/front/conftest.py
 
@@ -25,6 +31,27 @@ def columns() -> int:
 @pytest.fixture(scope="module")
 def jobs() -> list[cv.Instance]:
     return [cv.generate("admission", "tiny", seed) for seed in range(3)]
+
+
+class Here(Processes):
+    """Runs cells in this process, and keeps their names."""
+
+    ran: ClassVar[list[str]] = []
+
+    def run(self, cells: Iterable[Cell]) -> Generator[list[tuple[Cell, Answer]], None, None]:
+        for cell in cells:
+            self.ran.append(cell.name)
+            said = worker.answer({"function": cell.function, "arguments": cell.arguments}, io.BytesIO())
+            state = State.FAILED if "error" in said else State.DONE
+            yield [(cell, Answer(state, said.get("result"), said.get("error", ""), said["seconds"]))]
+
+
+@pytest.fixture(autouse=True)
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Let comparisons be computed in this process, and return the names of what was."""
+    monkeypatch.setattr(Here, "ran", [])
+    monkeypatch.setattr(comparing, "Processes", Here)
+    return Here.ran
 
 
 class Nothing:
@@ -52,6 +79,71 @@ def test_every_run_is_that_of_play_beside_the_optimum(jobs: list[cv.Instance]) -
         assert row["low"] == pytest.approx(best.value / run.total)
         assert row["high"] == pytest.approx(best.bound / run.total)
     assert sorted(set(found["seed"])) == [5, 6]
+
+
+def test_processes_find_the_same_and_what_is_kept_is_not_computed_again(
+    jobs: list[cv.Instance], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ran: list[str]
+) -> None:
+    def compared(*policies: str, store: str) -> Any:
+        found = cv.compare(jobs[:2], policies, seeds=2, workers=1, store=tmp_path / store)
+        return found.to_frame().drop(columns="seconds")
+
+    here = compared("fifo", "drf", store="here.sqlite")
+    assert ran == [f"{what} on {name}" for name in "01" for what in ("offline", "fifo", "fifo", "drf")]
+    ran.clear()
+    who = ["instance", "policy", "seed"]
+    again = compared("drf", "fifo", store="here.sqlite").set_index(who).sort_index()
+    assert again.equals(here.set_index(who).sort_index())
+    assert ran == []
+    compared("fifo:workers=2", "drf", store="here.sqlite")
+    assert ran == [f"fifo:workers=2 on {name}" for name in "0011"]
+    monkeypatch.setattr(comparing, "Processes", Processes)
+    assert compared("fifo", "drf", store="there.sqlite").equals(here)
+
+
+def test_a_comparison_and_a_sweep_take_what_the_other_has_found(tmp_path: Path, ran: list[str]) -> None:
+    plan = {"problem": "selection", "size": "tiny", "policies": ["cucb"], "oracles": ["clairvoyant"]}
+    swept = cv.sweep({"sweep": [plan]}, store=tmp_path / "s", workers=1)
+    found = cv.compare(cv.generate("selection", "tiny", 0), "cucb", store=tmp_path / "s")
+    assert ran == []
+    (mine,) = found.to_frame().to_dict("records")
+    theirs = swept.dropna(subset="policy").iloc[0]
+    assert (mine["total"], mine["seconds"]) == (theirs["total"], theirs["seconds"])
+    assert (mine["low"], mine["high"]) == (theirs["regret_low"], theirs["regret_high"])
+
+
+@pytest.mark.parametrize("mine", [False, True])
+def test_an_interrupted_comparison_says_what_is_kept_and_goes_on(
+    mine: bool, jobs: list[cv.Instance], tmp_path: Path, ran: list[str]
+) -> None:
+    """Also where the interrupt comes while an object is played in this process."""
+    instance = cv.generate("allocation", "tiny", 1) if mine else jobs[0]
+    policies = {"mine": Nothing(), "drf": "drf"} if mine else {"fifo": "fifo", "drf": "drf"}
+
+    def stop(_part: float, text: str) -> None:
+        if ("in this process" in text) if mine else text.startswith("2 of 3"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted, match=r"saved: 2 of [23] runs and optima; the same command goes on"):
+        cv.compare(instance, policies, store=tmp_path / "s", progress=stop)
+    ran.clear()
+    assert len(cv.compare(instance, policies, store=tmp_path / "s").to_frame()) == 2
+    assert ran == ([] if mine else ["drf on 0"])
+
+
+def test_a_run_that_fails_is_told_in_one_line_and_tried_again(
+    jobs: list[cv.Instance], tmp_path: Path, ran: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_arguments: Any) -> None:
+        raise error
+
+    monkeypatch.setattr("clairvoyant.sweeping.told_of", broken)
+    for error in (InputError("jobs: too many"), ClairvoyantError("slot 3: no"), ZeroDivisionError("oops")):
+        kind = InputError if isinstance(error, InputError) else ClairvoyantError
+        with pytest.raises(ClairvoyantError, match=f"^drf on 0: {error}$") as caught:
+            cv.compare(jobs[0], ["drf"], store=tmp_path / "s")
+        assert type(caught.value) is kind
+    assert ran == ["offline on 0", "drf on 0", "drf on 0", "drf on 0"]
 
 
 def test_a_policy_that_draws_nothing_is_played_once(jobs: list[cv.Instance]) -> None:
@@ -198,3 +290,17 @@ def test_the_command_prints_and_keeps_the_same(run: Run, tmp_path: Path, jobs: l
     refused = run("compare", str(paths[0]), "--policy", "oasiss")
     assert refused.status == 2
     assert "did you mean 'oasis'" in refused.err
+
+
+def test_an_interrupted_command_says_what_is_kept(
+    run: Run, tmp_path: Path, jobs: list[cv.Instance], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*_arguments: Any, **_options: Any) -> None:
+        raise Interrupted(2, 3, "runs and optima")
+
+    monkeypatch.setattr(comparing, "run_cells", stopped)
+    jobs[0].save(tmp_path / "0.json")
+    words = ("compare", tmp_path / "0.json", "--policy", "drf", "--store", tmp_path / "s", "--workers", 2)
+    told = run(*words, "--json")
+    assert (told.status, told.json) == (130, {"interrupted": True, "saved": 2, "total": 3})
+    assert told.err == "interrupted: saved: 2 of 3 runs and optima; the same command goes on from there\n"

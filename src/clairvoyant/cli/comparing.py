@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from . import output as out
-from .parts import DONE, FILE, Command, as_json, first_seed, policy_specs, run_seeds
+from .parts import DONE, FILE, Command, as_json, first_seed, policy_specs, run_seeds, stopped, store_file
 
 if TYPE_CHECKING:
     from ..comparing import Comparison
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     type=float,
     help="Seconds for each optimum, whose bound is used; without it each is proved.",
 )
+@click.option("--workers", type=click.IntRange(min=1), help="Processes; by default one per core.")
+@store_file
 @click.option("--out", "target", type=FILE, help="File for the table of all runs, .csv or .parquet.")
 @as_json
 def compare(
@@ -40,6 +42,8 @@ def compare(
     seed: int,
     no_optimum: bool,
     time_limit: float | None,
+    workers: int | None,
+    store: Path | None,
     target: Path | None,
     as_json: bool,
 ) -> int:
@@ -49,7 +53,11 @@ def compare(
     two ends printed, whatever is not proved about the optimum; the interval beside them is for further
     instances of the kind, 95 % by Student's t. Below that, every two policies are compared on the same
     instances, with p values corrected for their number.
+
+    What the store holds is not computed again, and an interrupted comparison goes on where it stopped when
+    the same command is given again.
     """
+    from ..analysis.engine.engine import Interrupted
     from ..comparing import compare as compare_all
     from ..models.base import InputError
     from ..tables import check_table
@@ -60,15 +68,20 @@ def compare(
         check_table(target)
         out.check_writable(target)
     with out.progress("compare") as report:
-        found = compare_all(
-            files,
-            specs,
-            seeds,
-            seed=seed,
-            time_limit=time_limit,
-            optimum=not no_optimum,
-            progress=report,
-        )
+        try:
+            found = compare_all(
+                files,
+                specs,
+                seeds,
+                seed=seed,
+                time_limit=time_limit,
+                optimum=not no_optimum,
+                workers=workers,
+                store=store,
+                progress=report,
+            )
+        except Interrupted as error:
+            return stopped(f": {error}", as_json, saved=error.saved, total=error.total)
     if target is not None:
         found.save(target)
     if as_json:

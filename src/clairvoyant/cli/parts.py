@@ -99,6 +99,9 @@ run_seeds = click.option(
     "--seeds", type=click.IntRange(1, 10**6), default=1, show_default=True, help="Runs per randomised policy."
 )
 first_seed = click.option("--seed", type=SEED, default=0, show_default=True, help="The first of the seeds.")
+store_file = click.option(
+    "--store", type=FILE, help="File of results; by default CLAIRVOYANT_STORE, or one in the user's cache."
+)
 
 
 def stopped(text: str, as_json: bool, **told: Any) -> int:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import output as out
-from .parts import DONE, FAILED, FILE, Command, as_json, stopped
+from .parts import DONE, FAILED, FILE, Command, as_json, stopped, store_file
 
 if TYPE_CHECKING:
     from ..sweeping import Forecast, Plan
@@ -25,9 +25,6 @@ MOST_SHOWN = 10
 STATES = {"failed": "failed", "timed-out": "timed out"}
 """How the command line calls what a cell ended as, and what the store calls it."""
 
-store_file = click.option(
-    "--store", type=FILE, help="File of results; by default CLAIRVOYANT_STORE, or one in the user's cache."
-)
 table_file = click.option("--out", "table", type=FILE, help="File for the table: .csv or .parquet.")
 
 
