@@ -17,6 +17,9 @@ import numpy as np
 MOST_WHOLE = 2**53 - 1
 """The largest whole number that is read: up to here all of them are exact, in every program and format."""
 
+MOST_LISTED = 50
+"""Most names that a refusal lists."""
+
 SMALLEST = sys.float_info.min
 """The number nearest to 0 that is read, 2.2e-308: below it floats lose digits."""
 
@@ -101,7 +104,8 @@ def choose(name: Any, known: Iterable[str], field: str) -> str:
     """Return ``name`` if it is known, or raise an InputError that lists what is, the likest name last."""
     options = list(known)
     if not isinstance(name, str) or name not in options:
-        raise InputError(f"{field}: {name!r} is not one of {', '.join(options)}{did_you_mean(name, options)}")
+        there = ", ".join(options) if len(options) <= MOST_LISTED else f"the {len(options)} there are"
+        raise InputError(f"{field}: {name!r} is not one of {there}{did_you_mean(name, options)}")
     return name
 
 

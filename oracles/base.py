@@ -208,6 +208,12 @@ class Budget:
         return type(self)(self.gap, min(most, self.left * share))
 
 
+def so_far(value: float, bound: float | None) -> str:
+    """Return what the progress of a search tells first: its incumbent and its dual bound."""
+    known = bound is not None and math.isfinite(bound)
+    return f"incumbent {value:.6g}, dual bound {format(bound, '.6g') if known else 'none'}"
+
+
 class Report:
     """Reports progress from within a solver; an error raised by the callback waits until the solver ends."""
 
@@ -231,7 +237,8 @@ class Report:
         """Report value and bound, either possibly infinite, and as the fraction the less over the more."""
         low, high = sorted((value, bound))
         known = 0.0 < low <= high < math.inf
-        return self(low / high if known else 0.0, f"{text}value {value:.6g}, bound {bound:.6g}")
+        told = (format(end, ".6g") if math.isfinite(end) else "none" for end in (value, bound))
+        return self(low / high if known else 0.0, f"{text}solver at {', bound '.join(told)}")
 
     def finish(self) -> None:
         """Raise the error of the callback, if there was one."""
@@ -335,17 +342,25 @@ class Incumbent(ABC, Generic[Decision, Number]):
         return why_stopped(value, bound, self.budget, rounding=2.0 * self._rounding, otherwise=otherwise)
 
     def report(self, low: float, high: float) -> ProgressCallback | None:
-        """Return a progress callback for a part of the search, from ``low`` to ``high``."""
+        """Return a progress callback for a part of the search, from ``low`` to ``high``.
+
+        What it tells begins with the incumbent and the dual bound of the whole search.
+        """
         progress = self.progress
         if progress is None:
             return None
-        return lambda done, text: progress(low + (high - low) * min(1.0, max(0.0, done)), text)
+
+        def report(done: float, text: str) -> None:
+            where = so_far(self.value / self.unit, self.bound / self.unit)
+            progress(low + (high - low) * min(1.0, max(0.0, done)), f"{where}; {text}")
+
+        return report
 
     def optimum(self, otherwise: WhyStopped) -> Optimum:
         """Return the incumbent, and why the search stopped: ``otherwise`` unless gap or time say so."""
         why, value, bound = self._why(otherwise), self.value / self.unit, self.bound / self.unit
         if self.progress is not None:
-            self.progress(1.0, f"value {value:.6g}, bound {bound:.6g}")
+            self.progress(1.0, so_far(value, bound))
         bound = min(value, bound) if self.minimised else max(value, bound)  # rounding alone is between them
         seconds = self.budget.seconds
         return Optimum(

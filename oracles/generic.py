@@ -23,6 +23,7 @@ from .base import (
     ProgressCallback,
     WhyStopped,
     rounding,
+    so_far,
     why_stopped,
 )
 from .whole import WholeModel, whole_model
@@ -130,7 +131,7 @@ def declared(
     )
     bound = None if above is None else sign * above
     if progress is not None:
-        progress(1.0, f"value {value:.6g}, bound {'none' if bound is None else format(bound, '.6g')}")
+        progress(1.0, so_far(value, bound))
     method = (
         found.method if found.variables is not None else f"{found.method}; nothing found, all variables 0"
     )

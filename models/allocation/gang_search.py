@@ -64,13 +64,13 @@ def best_gang(
     *,
     gap: float = 1e-6,
     time_limit: float | None = None,
-    report: Callable[[int, float], None] | None = None,
+    report: Callable[[int, float, float], None] | None = None,
 ) -> BestGang:
     """Maximise sum_l N_l q_l(y) over the sound gang set.
 
     N is between 0 and 1e50. ``gap`` is the relative gap (bound - value) / max(scale, bound) to reach, as far
     as rounding lets it. A search that runs out of ``time_limit`` seconds returns its incumbent (at worst no
-    device) and its bound. ``report`` is called with the number of programs solved and the gap.
+    device) and its bound. ``report`` is called with the number of programs solved, the value and the bound.
     """
     end = math.inf if time_limit is None else stopwatch.now() + time_limit
     search = _Search(presolve(setting, weights), gap, end, report)
@@ -83,7 +83,7 @@ class _Search:
     """The tree, as lists with an entry per node, the incumbent, and a heap of open nodes."""
 
     def __init__(
-        self, reduced: Reduced, gap: float, end: float, report: Callable[[int, float], None] | None
+        self, reduced: Reduced, gap: float, end: float, report: Callable[[int, float, float], None] | None
     ) -> None:
         self.reduced = reduced
         self.gap = gap
@@ -266,8 +266,8 @@ class _Search:
     def _report_progress(self, node: int) -> None:
         self.solved += 1
         if self.report is not None:
-            bound, terms, _ = max(self.proven[at] for at in (node, *(other for _, other in self.open[:1])))
-            self.report(self.solved, max(0.0, bound - self.value) / (max(SCALE * terms, bound) or 1.0))
+            bound = max(self.proven[at].bound for at in (node, *(other for _, other in self.open[:1])))
+            self.report(self.solved, self.value, max(self.value, bound))
 
 
 def _settled(reduced: Reduced, on: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -131,11 +131,14 @@ class Solution(NamedTuple):
 
 
 def solve(
-    setting: Setting, weights: np.ndarray, budget: Budget, report: Callable[[int, float], None] | None = None
+    setting: Setting,
+    weights: np.ndarray,
+    budget: Budget,
+    report: Callable[[int, float, float], None] | None = None,
 ) -> Solution:
     """Maximise sum_l N_l q_l(y) over Y until the certified gap is small, the time is up, or nothing improves.
 
-    ``report`` is called after each iteration with its number and the certified relative gap.
+    ``report`` is called after each iteration with its number, the incumbent's value and the dual bound.
     """
     share = least_overhead(setting)
     rows, keep, ports, row_at = _presolve(setting, np.where(share.sum(axis=1) > 1.0, weights, 0.0))
@@ -219,7 +222,7 @@ class _Best(NamedTuple):
     iterations: int
 
 
-def _iterate(rows: Rows, budget: Budget, report: Callable[[int, float], None] | None) -> _Best:
+def _iterate(rows: Rows, budget: Budget, report: Callable[[int, float, float], None] | None) -> _Best:
     """Run the method on a program with at least one entry."""
     point = _start(rows)
     work = _room(rows)
@@ -238,7 +241,7 @@ def _iterate(rows: Rows, budget: Budget, report: Callable[[int, float], None] | 
         distance = best.bound - best.value
         gap = relative_gap(best.value, best.bound + ADDED * best.gross, CANCELLED * best.gross)
         if report is not None:
-            report(iteration, gap)
+            report(iteration, best.value, best.bound + ADDED * best.gross)
         if gap <= budget.gap:
             return best._replace(why=WhyStopped.GAP_REACHED)
         if budget.over:

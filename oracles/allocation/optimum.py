@@ -28,7 +28,9 @@ from ..base import (
     ProgressCallback,
     WhyStopped,
     concluded,
+    relative_gap,
     rounding,
+    so_far,
 )
 from ..slots import Patterns, SlotCertificate
 
@@ -205,15 +207,15 @@ def _by_interior_point(
     return _Found(found.y, found.price, found.w, found.why, "structured interior point method")
 
 
-def _gap_report(progress: ProgressCallback | None, goal: float) -> Callable[[int, float], None] | None:
+def _gap_report(progress: ProgressCallback | None, goal: float) -> Callable[[int, float, float], None] | None:
     """Turn a progress callback into one on gaps: half the digits, half the work."""
     if progress is None:
         return None
     digits = -math.log10(max(goal, 1e-16))
 
-    def report(iteration: int, gap: float) -> None:
-        done = -math.log10(max(gap, 1e-16)) / max(digits, 1e-9)
-        progress(min(1.0, max(0.0, done)), f"iteration {iteration}, gap {gap:.1e}")
+    def report(iteration: int, value: float, bound: float) -> None:
+        done = -math.log10(min(1.0, max(relative_gap(value, bound), 1e-16))) / max(digits, 1e-9)
+        progress(min(1.0, done), f"{so_far(value, bound)}; iteration {iteration}")
 
     return report
 

@@ -29,6 +29,7 @@ from ..base import (
     concluded,
     relative_gap,
     rounding,
+    so_far,
 )
 from ..slots import Patterns, SlotCertificate
 from .gang import ENTRY
@@ -521,7 +522,7 @@ def _index_by_highs(
             best, value = x, reached
         distance = relative_gap(value, bound)
         if progress is not None:
-            progress(float(distance <= budget.gap), f"round {number + 1}, gap {distance:.1e}")
+            progress(float(distance <= budget.gap), f"{so_far(value, bound)}; round {number + 1}")
         if distance <= budget.gap:
             break
     found = tuple(lam * unit for lam in lambdas)

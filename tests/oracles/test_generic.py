@@ -505,7 +505,7 @@ def test_without_time_nothing_is_done_and_nothing_is_claimed() -> None:
     assert (found.value, found.bound, found.gap) == (5.0, None, None)
     assert found.why_stopped is WhyStopped.TIME_LIMIT
     assert "all variables 0" in found.method
-    assert told == [(0.0, "declared: Shop"), (1.0, "value 5, bound none")]
+    assert told == [(0.0, "declared: Shop"), (1.0, "incumbent 5, dual bound none")]
     with pytest.raises(OracleError, match="all variables 0 are no decision"):
         declared(Cover(WORTH, WEIGHT, 15.0), time_limit=0.0)
 

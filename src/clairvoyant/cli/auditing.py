@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
 from . import output as out
 from . import rendering
-from .parts import DONE, FAILED, FILE, SEED, Command, as_json, completes, problem_names, stopped
-
-if TYPE_CHECKING:
-    from ..analysis.audit import Results
+from .parts import DONE, FAILED, FILE, SEED, Command, as_json, completes, problem_names, stopped, verbosely
 
 
 @click.command(
@@ -37,6 +33,7 @@ if TYPE_CHECKING:
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of everything random.")
 @click.option("--workers", type=click.IntRange(min=1), help="Processes; by default one per core.")
 @click.option("--store", type=FILE, help="File in which findings and runs are kept.")
+@verbosely
 @as_json
 def audit(
     problems: Sequence[str],
@@ -47,9 +44,14 @@ def audit(
     seed: int,
     workers: int | None,
     store: Path | None,
+    verbose: bool,
     as_json: bool,
 ) -> int:
-    """Check every claim of the papers, print the verdicts and write index.html into a folder.
+    """Check every claim of the papers, write index.html into a folder, and print what stands and what not.
+
+    Verdicts that are not as expected are printed first, then those against the papers that matter most: what
+    is refuted before what is not reproduced, theorems before tables and figures, ten in all, each paper in
+    its turn; with --verbose all. The end counts the verdicts on every paper.
 
     The exit status is 1 if a verdict differs from the expected one, or if the check of another distribution
     fails, which keeps no others from being checked. An interrupted audit goes on where it stopped when the
@@ -103,18 +105,14 @@ def audit(
             oracles=list_oracles(),
             failed=failed,
         )
-    return _tell(results, failed, {"mode": mode, "seed": seed, "report": str(page)}, as_json)
-
-
-def _tell(results: Results, failed: dict[str, str], described: dict[str, Any], as_json: bool) -> int:
-    """Print the verdicts, and last what has none."""
+    for name, why in failed.items():
+        out.log(f"failed: claim {name}: {why}")
     passed = not failed and all(claim.as_expected(finding) for claim, finding in results)
+    described = {"mode": mode, "seed": seed, "report": str(page)}
     if as_json:
         told = {"passed": passed} | described | {"claims": rendering.claim_facts(results)}
         out.print_json(told | ({"failed": failed} if failed else {}))
     else:
-        rendering.print_claims(results)
-        out.line(f"report: {described['report']}")
-    for name, why in failed.items():
-        out.log(f"failed: claim {name}: {why}")
+        rendering.print_claims(results, verbose)
+        out.line(f"report: {page}")
     return DONE if passed else FAILED

@@ -122,7 +122,7 @@ def _print(found: Comparison) -> None:
                 _between(row["from"], row["to"]),
             ]
         rows.append([*cells, f"{row['ms']:.3g}"])
-    out.print_table(["policy", ">instances", f">total{unit}", *measured, ">ms/decision"], rows)
+    out.print_table(["policy", ">instances", f">total{unit}", *measured, ">ms per decision"], rows)
     for row in told[told["infeasible"] > 0].to_dict("records"):
         out.line(f"{row['policy']}: {row['infeasible']:,} infeasible decisions, so its total means nothing")
     if len(pairs) and not pairs["from"].isna().all():

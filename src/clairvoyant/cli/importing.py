@@ -70,6 +70,7 @@ def import_table(
     if as_json:
         out.print_json(described)
         return DONE
-    rendering.print_instance(described)
     out.line(f"written to {target}")
+    out.line()
+    rendering.print_instance(described)
     return DONE

@@ -108,6 +108,8 @@ def generate(
     if as_json:
         out.print_json(described)
     else:
+        out.line(f"written to {target}")
+        out.line()
         rendering.print_instance(described)
     return DONE
 
@@ -131,9 +133,16 @@ def generate(
 @click.option("--method", help="Solver or method, where the oracle has several.")
 @click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="Any other option, by name.")
 @click.option("--out", "target", type=FILE, help="File to write the decision to, as JSON.")
+@parts.verbosely
 @as_json
 def solve(
-    file: Path, oracle: str | None, options: Sequence[str], target: Path | None, as_json: bool, **named: Any
+    file: Path,
+    oracle: str | None,
+    options: Sequence[str],
+    target: Path | None,
+    verbose: bool,
+    as_json: bool,
+    **named: Any,
 ) -> int:
     """Compute the offline optimum of the instance in FILE, with a certified bound."""
     from .. import api
@@ -157,9 +166,12 @@ def solve(
     if as_json:
         out.print_json(described)
     else:
-        rendering.print_instance(described)
         rendering.print_optimum(name, described, described["unit"])
         rendering.print_decision(found)
+        if target is not None:
+            out.line(f"the decision is in {target}")
+        out.line()
+        rendering.print_instance(described, verbose)
     return DONE
 
 

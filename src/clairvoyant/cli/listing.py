@@ -9,7 +9,7 @@ from click.shell_completion import get_completion_class
 
 from . import output as out
 from . import rendering
-from .parts import COMPLETE, DONE, Command, as_json, of_problem, stopped
+from .parts import COMPLETE, DONE, Choice, Command, as_json, of_problem, stopped
 
 
 @click.command(cls=Command, short_help="Compile all kernels in advance.", example="warmup")
@@ -45,21 +45,17 @@ def policies(problem: str | None, as_json: bool) -> int:
     if as_json:
         out.print_json({"policies": rows})
         return DONE
-    out.print_table(
-        ["policy", "problem", "sees before deciding", "settings and defaults", "guarantee"],
-        [
-            (
-                row.name,
-                row.problem,
-                ", ".join(row.sees) or "nothing",
-                rendering.settings_text(row.settings),
-                f"{row.guarantee} ({row.proven})" if row.proven else row.guarantee,
-            )
-            for row in rows
-        ],
-    )
-    out.line()
-    out.print_pairs({row.name: rendering.without_markup(row.summary) for row in rows})
+    for row in rows:
+        settings = rendering.settings_text(row.settings)
+        out.entry(
+            f"{row.name} ({row.problem})",
+            [
+                rendering.without_markup(row.summary),
+                f"sees before deciding: {', '.join(row.sees) or 'nothing'}",
+                f"settings: {settings}" if settings else "",
+                f"guarantee: {row.guarantee} ({row.proven})" if row.proven else "",
+            ],
+        )
     return DONE
 
 
@@ -85,21 +81,16 @@ def oracles(problem: str | None, as_json: bool) -> int:
         ]
         out.print_json({"oracles": rows})
         return DONE
-    out.print_table(
-        ["oracle", "problem", "what is optimised", "methods", "settings and defaults"],
-        [
-            (
-                name,
-                entry.problem,
+    for name, entry in entries.items():
+        out.entry(
+            f"{name} ({entry.problem})",
+            [
                 entry.description,
-                ", ".join(entry.methods),
-                rendering.settings_text(rendering.settings_of(entry.function)),
-            )
-            for name, entry in entries.items()
-        ],
-    )
-    out.line()
-    out.print_pairs({name: f"the bound: {entry.guarantee}" for name, entry in entries.items()})
+                f"methods: {', '.join(entry.methods)}" if entry.methods else "",
+                f"settings: {rendering.settings_text(rendering.settings_of(entry.function))}",
+                f"the bound: {entry.guarantee}",
+            ],
+        )
     return DONE
 
 
@@ -108,7 +99,7 @@ def oracles(problem: str | None, as_json: bool) -> int:
     short_help="Print the script for shell completion.",
     example='completion bash > ~/.clairvoyant && echo ". ~/.clairvoyant" >> ~/.bashrc',
 )
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.argument("shell", type=Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> int:
     """Print the script that teaches a SHELL to complete commands, options and names."""
     kind, whole = get_completion_class(shell), click.get_current_context().find_root().command

@@ -8,8 +8,10 @@ import json
 import math
 import os
 import re
+import shutil
 import sys
 import tempfile
+import textwrap
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,6 +24,9 @@ from .interrupt import OVER, ctrl_c
 
 PLAIN_WIDTH = 110
 """Columns of a table that is not printed on a terminal."""
+
+BETWEEN = 3
+"""Columns between two of a table."""
 
 LINE_EVERY = 5.0
 """Seconds between two lines of progress where there is no terminal to draw a bar on."""
@@ -85,9 +90,15 @@ def visible(text: str) -> str:
     return UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
-def line(text: str = "") -> None:
-    """Print a line of text."""
-    click.echo(visible(text))
+def line(text: str = "", indent: str = "") -> None:
+    """Print a line of text, on a terminal as several where it is too long, without breaking words."""
+    whole, room = indent + visible(text), width()
+    later = indent + "  "
+    parts = textwrap.wrap(
+        whole, room or len(whole) + 1, subsequent_indent=later, break_long_words=False, break_on_hyphens=False
+    )
+    for part in parts or [""]:
+        click.echo(part)
 
 
 def log(text: str) -> None:
@@ -115,30 +126,60 @@ def heading(text: str) -> None:
     """Print a line that stands out."""
     from rich.text import Text
 
-    _render(Text(visible(text), style="bold"), wrap=False)
+    _render(Text(visible(text), style="bold"), width() or max(1, len(text)))
+
+
+def entry(title: str, texts: Iterable[str]) -> None:
+    """Print a title that stands out, and below it texts, each on lines of its own."""
+    heading(title)
+    for text in filter(None, texts):
+        line(text, "  ")
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print a table; columns whose name begins with ``>`` hold numbers and are aligned to the right.
 
-    Where there is little room the heads of numbers wrap, the numbers and the first column do not.
+    Where there is little room heads wrap, and columns that are too many follow below, beside the first once
+    more. Cells never wrap, and nothing is cut.
     """
+    cells = [[visible(cell) for cell in row] for row in rows]
+    heads, room = [column.removeprefix(">") for column in columns], width() or PLAIN_WIDTH
+    least = [_widest(head.split(), cells, i) for i, head in enumerate(heads)]
+    end = 0
+    while end < len(columns):
+        begin, shown = end, [0, *range(max(end, 1), len(columns))]
+        while len(shown) > 2 and sum(least[i] + BETWEEN for i in shown) - BETWEEN > room:
+            shown.pop()
+        left = max(0, room - sum(least[i] + BETWEEN for i in shown) + BETWEEN)
+        if begin:
+            line()
+        _print_columns([columns[i] for i in shown], [[row[i] for i in shown] for row in cells], left)
+        end = shown[-1] + 1
+
+
+def _widest(words: Iterable[str], rows: Iterable[Sequence[str]], column: int) -> int:
+    """Return how many columns of a terminal words need, or what stands in a column of a table."""
+    from rich.cells import cell_len
+
+    return max(map(cell_len, [*words, *(row[column] for row in rows)]), default=0)
+
+
+def _print_columns(columns: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> None:
+    """Print a table whose heads may take so many columns of the terminal more than they need when wrapped."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    cells = [[visible(cell) for cell in row] for row in rows]
+    table, total = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False), -BETWEEN
     for i, column in enumerate(columns):
-        right = column.startswith(">")
-        table.add_column(
-            column.removeprefix(">"),
-            justify="right" if right else "left",
-            no_wrap=i == 0,
-            min_width=max((len(row[i]) for row in cells), default=None) if right else None,
-        )
-    for row in cells:
+        head = column.removeprefix(">")
+        least, full = (_widest(words, rows, i) for words in (head.split(), [head]))
+        wide = min(full, least + left)
+        left -= wide - least
+        total += wide + BETWEEN
+        table.add_column(head, justify="right" if head != column else "left", width=wide)
+    for row in rows:
         table.add_row(*row)
-    _render(table)
+    _render(table, max(1, total))
 
 
 def print_pairs(pairs: Mapping[str, str | Sequence[str]]) -> None:
@@ -150,18 +191,23 @@ def print_pairs(pairs: Mapping[str, str | Sequence[str]]) -> None:
     for name, value in pairs.items():
         for i, part in enumerate([value] if isinstance(value, str) else value):
             table.add_row("" if i else visible(name), visible(part))
-    _render(table)
+    _render(table, width() or PLAIN_WIDTH)
 
 
-def _render(renderable: Any, *, wrap: bool = True) -> None:
+def width() -> int | None:
+    """Return how many columns people read standard output in; None if it is no terminal."""
+    known = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return shutil.get_terminal_size().columns if known else None
+
+
+def _render(renderable: Any, columns: int) -> None:
     """Print what rich can render, text as it stands: ``[0]`` is an index, not markup."""
     from rich.console import Console
 
-    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else PLAIN_WIDTH
-    console = Console(width=width, markup=False, highlight=False, emoji=False)
+    console = Console(width=columns, markup=False, highlight=False, emoji=False)
     # Captured, so that rich neither pads lines nor ends the program when the reader goes away.
     with console.capture() as captured:
-        console.print(renderable, soft_wrap=not wrap)
+        console.print(renderable)
     for text in captured.get().splitlines():
         click.echo(text.rstrip())
 
@@ -221,12 +267,17 @@ def progress(what: str, *, every_note: bool = False) -> Iterator[Reporter]:
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+    from rich.table import Column
 
+    console = Console(stderr=True)
     columns = (
-        *(TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn()),
-        *(TimeElapsedColumn(), TextColumn("{task.fields[note]}", markup=False)),
+        TextColumn(
+            "{task.description}", markup=False, table_column=Column(min_width=len(what), no_wrap=True)
+        ),
+        *([BarColumn(10)] if console.width >= 80 else []),  # the note says more
+        *(TaskProgressColumn(), TimeElapsedColumn(), TextColumn("{task.fields[note]}", markup=False)),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(visible(what), total=1.0, note="")
         yield _Bar(lambda **fields: bar.update(task, **fields))
 

@@ -63,6 +63,19 @@ def oracle_names() -> Iterable[str]:
     return list_oracles()
 
 
+class Choice(click.Choice[str]):
+    """One of a few names; refuses any other with the likest of them."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name."""
+        from ..models.base import did_you_mean
+
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            self.fail(error.message.rstrip(".") + did_you_mean(value, map(str, self.choices)), param, ctx)
+
+
 FILE = click.Path(path_type=Path)
 SEED = click.IntRange(0, 2**53 - 1)  # up to here whole numbers are exact
 
@@ -84,6 +97,7 @@ def read_value(text: str) -> Any:
 
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead.")
+verbosely = click.option("-v", "--verbose", is_flag=True, help="Print all that there is to tell.")
 of_problem = click.option("--problem", shell_complete=completes(problem_names), help="Only of this problem.")
 instance_file = click.argument("file", type=FILE)
 policy_specs = click.option(

@@ -25,6 +25,7 @@ from .parts import (
     policy_names,
     policy_specs,
     run_seeds,
+    verbosely,
 )
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 @click.option("--no-optimum", is_flag=True, help="Do not compute the optimum, and so no regret or ratio.")
 @click.option("--time-limit", type=float, help="Seconds for the optimum; without it its bound is used.")
 @click.option("--isolated", is_flag=True, help="Play every policy in a separate process.")
+@verbosely
 @as_json
 def play(
     file: Path,
@@ -54,6 +56,7 @@ def play(
     no_optimum: bool,
     time_limit: float | None,
     isolated: bool,
+    verbose: bool,
     as_json: bool,
 ) -> int:
     """Play policies on the instance in FILE and compare them with the optimum.
@@ -120,8 +123,8 @@ def play(
     if as_json:
         out.print_json(described)
     else:
-        rendering.print_instance(described)
         rendering.print_scores(described, ratio is not None)
+        rendering.print_instance(described, verbose)
     return INTERRUPTED if interrupted else DONE
 
 
@@ -208,8 +211,11 @@ def _bounds(instance: Instance) -> dict[str, float] | None:
 )
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the policy and of the search.")
 @click.option("--out", "target", type=FILE, help="File to write the worst instance to.")
+@verbosely
 @as_json
-def worst_case(file: Path, spec: str, evaluations: int, seed: int, target: Path | None, as_json: bool) -> int:
+def worst_case(
+    file: Path, spec: str, evaluations: int, seed: int, target: Path | None, verbose: bool, as_json: bool
+) -> int:
     """Search for the arrivals on which a policy has the largest regret, for a problem that has such a search.
 
     The instance in FILE gives the setting and the length. All sequences of 0 and 1 are tried if there are no
@@ -247,11 +253,12 @@ def worst_case(file: Path, spec: str, evaluations: int, seed: int, target: Path 
     if as_json:
         out.print_json(described)
         return DONE
-    rendering.print_instance(described)
     tried = f"{worst.evaluations:,} {things(worst.evaluations, 'sequences')}"
     found = "the largest there is" if worst.exhaustive else "the largest found"
     out.line(f"{spec}: regret {out.number(worst.regret)}, {found} in {tried}")
     out.line(f"bound on the regret, theorem 1: {out.number(worst.bound)}")
     if target is not None:
         out.line(f"the instance with these arrivals is in {target}")
+    out.line()
+    rendering.print_instance(described, verbose)
     return DONE

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
@@ -19,8 +20,18 @@ if TYPE_CHECKING:
     from ..online.placement.learned.training import Progress
     from ..online.play import Run
     from ..oracles.base import Optimum
+    from ..problems import Problem
 
 Results = Sequence[tuple["Claim", "Finding"]]
+
+FOREMOST = 10
+"""Most verdicts that the end of an audit tells one by one."""
+
+AGAINST = ("refuted", "not reproduced")
+"""Verdicts that are against a statement, the stronger first."""
+
+WEIGHTS = ("Theorem|Lemma|Proposition|Corollary|Definition", "Algorithm", r"\(\d+\)", "Table", "Fig")
+"""What the place of a statement names, the weightiest first."""
 
 
 def instance_facts(file: Path, instance: Instance) -> dict[str, Any]:
@@ -42,8 +53,8 @@ def remarks(instance: Instance) -> None:
         out.log(f"note: {remark}")
 
 
-def print_instance(described: Mapping[str, Any]) -> None:
-    """Print the instance, its size and its origin."""
+def print_instance(described: Mapping[str, Any], full: bool = True) -> None:
+    """Print the instance, its size, its origin, and what is real and what is filled in, or how much."""
     from ..models.base import things
 
     out.heading(f"{described['problem']} {described['digest']} ({described['file']})")
@@ -54,9 +65,9 @@ def print_instance(described: Mapping[str, Any]) -> None:
     pairs: dict[str, str | list[str]] = {"size": numbers, "origin": origin["source"]}
     for key in ("real", "filled"):
         if origin[key]:
-            pairs[key] = origin[key]
+            many = len(origin[key])
+            pairs[key] = origin[key] if full else f"{many} {things(many, 'parts')}, listed with -v"
     out.print_pairs(pairs)
-    out.line()
 
 
 def decision_facts(instance: Instance, optimum: Optimum) -> dict[str, Any]:
@@ -79,7 +90,7 @@ def print_optimum(name: str, optimum: Mapping[str, Any], unit: str) -> None:
     if optimum["bound"] is not None:
         proven = f"nothing is better than {optimum['bound']:,.12g}{unit} (gap {optimum['gap']:.1e})"
     out.line(f"{name} optimum {optimum['value']:,.12g}{unit}; {proven}")
-    out.line(f"{optimum['method']}: {optimum['why_stopped']} after {optimum['seconds']:.3g} s")
+    out.line(f"{optimum['why_stopped']} after {optimum['seconds']:.3g} s; {optimum['method']}")
 
 
 def policy_scores(
@@ -153,25 +164,38 @@ def print_scores(described: Mapping[str, Any], by_ratio: bool) -> None:
         rows.append([*row, f"{scores['seconds']:.3g}"])
     if rows:
         out.print_table(columns, rows)
-        out.line()
     _print_measures(described["policies"])
     if optimum is not None:
+        out.line()
         print_optimum(optimum["oracle"], optimum, described["unit"])
+    notes = [*_bounds_told(described, by_ratio), *_remarked(described["policies"])]
+    for note in notes if optimum is not None else ["", *notes] if notes else ():
+        out.line(note)
+    out.line()
+
+
+def _bounds_told(described: Mapping[str, Any], by_ratio: bool) -> Iterator[str]:
+    """Yield what theorems bound the regret or the ratio by."""
+    optimum = described["optimum"]
     for name, bound in (described["bounds"] or {}).items():
         if by_ratio:
-            out.line(f"bound on {name}: {out.number(bound)}")
+            yield f"bound on {name}: {out.number(bound)}"
             continue
         more = optimum is not None and optimum["bound"] is not None and bound > optimum["bound"]
         remark = " (more than the optimum itself)" if more else ""
-        out.line(f"bound on the regret, {name}: {out.number(bound)}{remark}")
-    for spec, scores in described["policies"].items():
-        if scores["infeasible"]:
-            from ..models.base import things
+        yield f"bound on the regret, {name}: {out.number(bound)}{remark}"
 
+
+def _remarked(policies: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Yield which policies decided infeasibly, and what is guaranteed of which."""
+    from ..models.base import things
+
+    for spec, scores in policies.items():
+        if scores["infeasible"]:
             broken = f"{scores['infeasible']:,} {things(scores['infeasible'], 'infeasible decisions')}"
-            out.line(f"{spec}: {broken}, so its total means nothing")
+            yield f"{spec}: {broken}, so its total means nothing"
         if scores["guarantee"] != "none":
-            out.line(f"{spec}: {scores['guarantee']} ({scores['proven']})")
+            yield f"{spec}: {scores['guarantee']} ({scores['proven']})"
 
 
 def _print_measures(policies: Mapping[str, Mapping[str, Any]]) -> None:
@@ -180,8 +204,8 @@ def _print_measures(policies: Mapping[str, Mapping[str, Any]]) -> None:
     if any(measured.values()):
         names = next(iter(measured.values()))
         rows = [[spec, *(f"{value:,.4g}" for value in one.values())] for spec, one in measured.items()]
-        out.print_table(["policy", *(f">{name}" for name in names)], rows)
         out.line()
+        out.print_table(["policy", *(f">{name}" for name in names)], rows)
 
 
 MEASURED = {"jct": "JCT (min)", "fee": "fee ($)", "cost": "cost (s)"}
@@ -308,27 +332,70 @@ def claim_facts(results: Results) -> list[dict[str, Any]]:
     ]
 
 
-def print_claims(results: Results) -> None:
-    """Print one row per claim and how many there are of each verdict."""
+def print_claims(results: Results, verbose: bool) -> None:
+    """Print what is not as expected, the verdicts that matter most or all, and a line for each paper."""
+    from ..models.base import things
+    from ..problems import problems
+
+    wrong = [(claim, finding) for claim, finding in results if not claim.as_expected(finding)]
+    for claim, finding in wrong:
+        verdict = f"{finding.verdict.value}, expected: {claim.expected.value}"
+        texts = (finding.headline, finding.proof, finding.remark)
+        out.entry(f"{claim.id} ({claim.where}): {verdict}", texts)
+    usual = [one for one in results if one not in wrong]
+    shown = usual if verbose else foremost(usual)
+    if wrong and shown:
+        out.line()
+    for claim, finding in shown:
+        out.entry(f"{claim.id} ({claim.where}): {finding.verdict.value}", [finding.headline])
+    if wrong or shown:
+        out.line()
+    for name in dict.fromkeys(claim.problem for claim, _ in results):
+        out.line(_of_paper(name, [one for one in results if one[0].problem == name], problems()))
+    told = f"{len(results)} {things(len(results), 'claims')}: "
+    out.line(told + (f"{len(wrong)} NOT as expected" if wrong else "all as expected"))
+
+
+def foremost(results: Results) -> Results:
+    """Return the verdicts against statements of papers that matter most, :data:`FOREMOST` at most.
+
+    In each paper what is refuted comes before what is not reproduced, a counterexample before a proof, and of
+    these a theorem before an algorithm, an equation, a table, a figure and other text (:data:`WEIGHTS`, by
+    what the place of the statement names). Then papers follow each other in turn.
+    """
+    against = [one for one in results if not one[0].ours and one[1].verdict.value in AGAINST]
+    papers = dict.fromkeys(claim.problem for claim, _ in against)
+    ranked = [sorted((one for one in against if one[0].problem == paper), key=_rank) for paper in papers]
+    in_turn = [one for row in itertools.zip_longest(*ranked) for one in row if one is not None]
+    return in_turn[:FOREMOST]
+
+
+def _rank(one: tuple[Claim, Finding]) -> tuple[int, bool, int]:
+    claim, finding = one
+    kinds = (i for i, kind in enumerate(WEIGHTS) if re.search(kind, claim.where))
+    shown = finding.counterexample is not None
+    return AGAINST.index(finding.verdict.value), not shown, next(kinds, len(WEIGHTS))
+
+
+def _of_paper(name: str, results: Results, known: Mapping[str, Problem]) -> str:
+    """Return how many statements of a paper have which verdict, and of ours."""
+    paper = known[name].summary.rpartition("; ")[2] if name in known else ""
+    told = [
+        _counted([finding for claim, finding in results if claim.ours == ours], whose)
+        for ours, whose in ((False, "of the paper"), (True, "of our own"))
+    ]
+    return f"{name}{f' ({paper})' if paper else ''}: {'; '.join(filter(None, told))}"
+
+
+def _counted(findings: Sequence[Finding], whose: str) -> str:
+    from ..analysis.claim import Verdict
     from ..models.base import things
 
-    rows = []
-    for claim, finding in results:
-        verdict = finding.verdict.value
-        text = finding.headline
-        if not claim.as_expected(finding):
-            verdict += f", expected: {claim.expected.value}"
-            text = " ".join(filter(None, (text, finding.proof, finding.remark)))
-        rows.append((claim.id, verdict, text))
-    out.print_table(["claim", "verdict", "what decides"], rows)
-    out.line()
-    counts = Counter(finding.verdict.value for _, finding in results)
-    wrong = sum(not claim.as_expected(finding) for claim, finding in results)
-    verdicts = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
-    out.line(
-        f"{len(results)} {things(len(results), 'claims')}: {verdicts}; "
-        + (f"{wrong} NOT as expected" if wrong else "all as expected")
-    )
+    counts = Counter(finding.verdict for finding in findings)
+    held = counts.pop(Verdict.HOLDS, 0)
+    others = "".join(f", {counts[one]} {one.value.removeprefix('holds ')}" for one in Verdict if counts[one])
+    many = f"{len(findings)} {things(len(findings), f'statements {whose}')}"
+    return f"{held} of {many} {'holds' if len(findings) == 1 else 'hold'}{others}" if findings else ""
 
 
 def without_markup(text: str) -> str:

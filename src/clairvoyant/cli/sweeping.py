@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import output as out
-from .parts import DONE, FAILED, FILE, Command, as_json, stopped, store_file
+from .parts import DONE, FAILED, FILE, Choice, Command, as_json, stopped, store_file
 
 if TYPE_CHECKING:
     from ..sweeping import Forecast, Plan
@@ -54,7 +54,7 @@ class Size(click.ParamType[int]):
 @click.option("--dask", metavar="ADDRESS", help="A Dask cluster, in place of processes; or local:N workers.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
 @click.option(
-    "--retry", type=click.Choice([*STATES]), multiple=True, help="Compute anew what has failed or timed out."
+    "--retry", type=Choice([*STATES]), multiple=True, help="Compute anew what has failed or timed out."
 )
 @click.option(
     "--store-size",
@@ -170,8 +170,8 @@ def _print_sweep(described: dict[str, Any]) -> None:
             out.line(f"{row['policy']}: {broken}; such runs are not compared")
     failures = described["failures"]
     if failures:
-        shown = [[row["cell"], row["instance"], row["state"], row["why"]] for row in failures[:MOST_SHOWN]]
-        out.print_table(["not done", "instance", "state", "why"], shown)
+        for row in failures[:MOST_SHOWN]:
+            out.line(f"{row['state']}: {row['cell']} on {row['instance']}: {row['why']}")
         if len(failures) > MOST_SHOWN:
             out.line(f"and {len(failures) - MOST_SHOWN:,} more; --out TABLE.csv lists all")
         out.line("these are kept; --retry failed, or timed-out, computes them anew")
@@ -246,13 +246,11 @@ def _forecast(found: Forecast, store: Path, workers: int, as_json: bool) -> int:
 @click.option(
     "--shrink", type=Size(), help="Drop what was not used for longest, down to this size (500M, 2G)."
 )
-@click.option(
-    "--forget", type=click.Choice([*STATES, "all"]), help="Drop what has failed, timed out, or all."
-)
+@click.option("--forget", type=Choice([*STATES, "all"]), help="Drop what has failed, timed out, or all.")
 @table_file
 @click.option(
     "--versions",
-    type=click.Choice(["newest", "all"]),
+    type=Choice(["newest", "all"]),
     default="newest",
     show_default=True,
     help="What the table holds of cells that were computed by several versions of the source.",

@@ -1,0 +1,183 @@
+"""What people read: the result first, as wide as the terminal, nothing cut; and what searches tell."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import clairvoyant as cv
+from clairvoyant.cli import output
+from clairvoyant.cli.rendering import FOREMOST, foremost, print_claims
+from clairvoyant.problems import problems, rival
+
+Run = Callable[..., Any]  # of tests/front/conftest.py
+PROBLEMS = sorted(problems())
+WORDS = st.text("abcdefg", min_size=1, max_size=12)
+
+
+@pytest.fixture
+def columns() -> int:
+    """Return the width of a narrow terminal."""
+    return 60
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> tuple[list[str], list[list[str]]]:
+    """Heads of one or more words, of texts or numbers, and rows of cells that are one word each."""
+    heads = draw(st.lists(st.lists(WORDS, min_size=1, max_size=3).map(" ".join), min_size=1, max_size=9))
+    marked = [f"{draw(st.sampled_from(['', '>']))}{head}" for head in heads]
+    row = st.tuples(*(WORDS for _ in heads)).map(list)
+    return marked, draw(st.lists(row, min_size=1, max_size=4))
+
+
+@given(table=tables(), width=st.integers(20, 120))
+def test_a_table_is_never_cut_and_cells_never_wrap(
+    table: tuple[list[str], list[list[str]]], width: int
+) -> None:
+    columns, rows = table
+    said: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", str(width))
+        patch.setattr(output.click, "echo", said.append)
+        output.print_table(columns, rows)
+    longest = [
+        max(len(word) for word in [*head.strip(">").split(), *cells])
+        for head, *cells in zip(columns, *rows, strict=True)
+    ]
+    least = max(longest[0] + output.BETWEEN + one for one in longest[1:]) if longest[1:] else longest[0]
+    assert all(len(row) <= max(width, least) for row in said)
+    words = Counter(" ".join(said).split())
+    cells = Counter(cell for row in rows for cell in row)
+    heads = {word for head in columns for word in head.strip(">").split()}
+    assert words >= cells
+    assert words.keys() - cells.keys() - heads <= {"─" * len(one) for one in words}
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_the_result_comes_first_and_nothing_is_cut(
+    problem: str, run: Run, tmp_path: Path, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    policy = next(iter(cv.list_policies(problem)))
+    said = {
+        "generate": run("generate", problem, "--size", "tiny", "--seed", 1, "--out", "x.json").out,
+        "solve": run("solve", "x.json").out,
+        "play": run("play", "x.json", "--policy", policy).out,
+        "policies": run("policies", "--problem", problem).out,
+        "oracles": run("oracles", "--problem", problem).out,
+    }
+    digest = cv.load("x.json").digest()
+    first = {"generate": "written to x.json", "solve": f"{rival(problem)} optimum ", "play": "policy"}
+    for command, text in said.items():
+        assert "…" not in text, command
+        assert all(len(line) <= columns for line in text.splitlines()), command
+        if command in first:
+            assert first[command] in "".join(text.splitlines(keepends=True)[:3])
+            assert text.index(f"{problem} {digest} (x.json)") > text.index(first[command])
+    filled = cv.load("x.json").origin.filled
+    assert "listed with -v" in said["solve"]
+    assert "listed with -v" not in (told := run("solve", "x.json", "--verbose").out)
+    assert all(" ".join(one.split()) in " ".join(told.split()) for one in filled)
+
+
+def test_what_is_piped_is_a_line_each(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    output.line("word " * 60)
+    output.entry("title " * 60, ["text " * 60, ""])
+    assert [len(line.split()) for line in capfd.readouterr().out.splitlines()] == [60, 60, 60]
+
+
+# The end of an audit
+
+
+def judged(name: str, where: str, verdict: cv.Verdict, **more: Any) -> tuple[cv.Claim, cv.Finding]:
+    found = cv.Finding(verdict, f"What was found of {name}.", counterexample=more.pop("counterexample", None))
+    return cv.Claim(name, where, "It is so.", "By trying.", verdict, lambda _: found, **more), found
+
+
+THEIRS = "statements of the paper hold"
+AGAINST = [
+    judged("b/figure", "Fig. 2", cv.Verdict.REFUTED, counterexample=object()),
+    judged("b/theorem", "Theorem 9", cv.Verdict.NOT_REPRODUCED),
+    judged("a/open", "Theorem 1", cv.Verdict.UNDETERMINED),
+    judged("a/ours", "Theorem 2", cv.Verdict.REFUTED, ours=True, counterexample=object()),
+    judged("a/text", "Sec. 1", cv.Verdict.REFUTED, counterexample=object()),
+    judged("a/proof", "Theorem 3", cv.Verdict.REFUTED),
+    judged("a/table", "Table 2", cv.Verdict.REFUTED, counterexample=object()),
+    judged("a/lemma", "(12), Lemma 1", cv.Verdict.REFUTED, counterexample=object()),
+    judged("a/holds", "Theorem 4", cv.Verdict.HOLDS),
+]
+
+
+def test_the_weightiest_verdicts_of_each_paper_come_first_in_turn() -> None:
+    wanted = ["b/figure", "a/lemma", "b/theorem", "a/table", "a/text", "a/proof"]
+    assert [claim.id for claim, _ in foremost(AGAINST)] == wanted
+    many = [judged(f"a/{n}", "Table 1", cv.Verdict.REFUTED) for n in range(30)]
+    assert [claim.id for claim, _ in foremost(many)] == [f"a/{n}" for n in range(FOREMOST)]
+    assert foremost(AGAINST[2:4]) == []
+
+
+@pytest.mark.parametrize("verbose", [False, True])
+def test_an_audit_ends_with_a_line_for_each_paper(
+    verbose: bool, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    claim, _ = judged("allocation/wrong", "Table 9", cv.Verdict.HOLDS)
+    wrong = claim, cv.Finding(cv.Verdict.UNDETERMINED, "It is open.", remark="Nobody knows.")
+    held = judged("allocation/right", "Table 8", cv.Verdict.HOLDS_AMENDED)
+    print_claims([held, *AGAINST, wrong], verbose)
+    said = capfd.readouterr().out.splitlines()
+    assert said[0] == "allocation/wrong (Table 9): undetermined, expected: holds"
+    assert said[1:3] == ["  It is open.", "  Nobody knows."]
+    assert said[-4:] == [
+        f"allocation (OGASched): 0 of 2 {THEIRS}, 1 amended, 1 undetermined",
+        f"b: 0 of 2 {THEIRS}, 1 refuted, 1 not reproduced",
+        f"a: 1 of 6 {THEIRS}, 4 refuted, 1 undetermined; 0 of 1 statement of our own holds, 1 refuted",
+        "11 claims: 1 NOT as expected",
+    ]
+    assert ("  What was found of a/holds." in said) == verbose
+    assert "  What was found of a/lemma." in said
+
+
+# While an oracle searches
+
+
+@pytest.mark.parametrize("problem", ["allocation", "allocation-gang", "admission", "placement"])
+def test_a_search_tells_incumbent_and_dual_bound(problem: str) -> None:
+    told: list[str] = []
+    instance = cv.generate(problem, "tiny", 2)
+    found = cv.solve(instance, progress=lambda _done, text: told.append(text))
+    pairs = [re.match(r"incumbent (\S+), dual bound ([^\s;]+)", text) for text in told]
+    assert told
+    assert all(pairs)
+    sign = -1.0 if instance.minimised else 1.0
+    for pair in pairs:
+        assert pair is not None
+        assert sign * float(pair[1]) <= sign * found.value + 1e-5 * abs(found.value)
+        bound = math.inf if pair[2] == "none" else sign * float(pair[2])
+        assert bound >= sign * found.value - 1e-5 * abs(found.value)
+
+
+def test_progress_on_a_narrow_terminal_shows_both(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setattr(output, "DRAW_EVERY", 0.0)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    note = "incumbent 107132, dual bound 109.88"
+    for columns in ("60", "80"):
+        monkeypatch.setenv("COLUMNS", columns)
+        with output.progress("offline") as report:
+            report(0.5, f"{note}; search round 1200, value 105")
+        shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capfd.readouterr().err)
+        assert re.search(rf"offline .*50% 0:00:00 {note}", shown)
