@@ -270,14 +270,14 @@ def progress(what: str, *, every_note: bool = False) -> Iterator[Reporter]:
     from rich.table import Column
 
     console = Console(stderr=True)
+    rest = Column(ratio=1, no_wrap=True)  # what the others leave: its end alone is cut
     columns = (
-        TextColumn(
-            "{task.description}", markup=False, table_column=Column(min_width=len(what), no_wrap=True)
-        ),
+        TextColumn("{task.description}", markup=False),
         *([BarColumn(10)] if console.width >= 80 else []),  # the note says more
-        *(TaskProgressColumn(), TimeElapsedColumn(), TextColumn("{task.fields[note]}", markup=False)),
+        *(TaskProgressColumn(), TimeElapsedColumn()),
+        TextColumn("{task.fields[note]}", markup=False, table_column=rest),
     )
-    with Progress(*columns, console=console, transient=True) as bar:
+    with Progress(*columns, console=console, transient=True, expand=True) as bar:
         task = bar.add_task(visible(what), total=1.0, note="")
         yield _Bar(lambda **fields: bar.update(task, **fields))
 
