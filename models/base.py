@@ -32,6 +32,7 @@ from .checks import numbers as numbers
 from .checks import refuse_unknown as refuse_unknown
 from .checks import things as things
 from .fields import Field, Record, Text, complete
+from .shown import Shown, number
 
 if TYPE_CHECKING:  # where nothing is said of the setting or of decisions, they are anything
     from typing_extensions import TypeVar as WithDefault
@@ -149,7 +150,7 @@ class Episode(Protocol):
         ...
 
 
-class Instance(ABC, Generic[SettingType]):
+class Instance(Shown, ABC, Generic[SettingType]):
     """One problem to schedule: immutable, validated when made, equal by value.
 
     Subclasses set ``problem`` and provide the setting, the episode, the dictionary form and the content that
@@ -179,6 +180,16 @@ class Instance(ABC, Generic[SettingType]):
     def facts(self) -> dict[str, float]:
         """Return the numbers that say how large the instance is, by name: what its JSON form has lists of."""
         return {name: len(value) for name, value in self.to_dict().items() if isinstance(value, list)}
+
+    def told(self) -> tuple[str, dict[str, str]]:
+        """Return the problem and its size, and below them the unit of rewards, the origin and the digest."""
+        size = ", ".join(f"{number(value)} {things(value, name)}" for name, value in self.facts().items())
+        rewards = [self.unit and f"in {self.unit}", "less is better" if self.minimised else ""]
+        known = [(len(self.origin.real), "real"), (len(self.origin.filled), "filled in")]
+        origin = [self.origin.source, *(f"{count} {what}" for count, what in known if count)]
+        pairs = {"rewards": "; ".join(filter(None, rewards))} if any(rewards) else {}
+        pairs |= {"origin": "; ".join(origin), "digest": self.digest()}
+        return f"{self.problem}: {size}" if size else self.problem, pairs
 
     def remarks(self) -> list[str]:
         """Return what a reader should know of the instance before any result, one line each."""

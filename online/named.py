@@ -33,11 +33,15 @@ def make(
             choose(name, sorted(known), "policy")  # raises
         there = f"there are {', '.join(sorted(known))}{did_you_mean(name, known)}"
         raise InputError(f"policy: {name!r} {why}; {there}")
-    kind = known[name]
+    return made(known[name], name, rest if colon else None, text)
+
+
+def made(kind: type[Any], name: str, settings: str | None, text: str) -> Any:
+    """Make a policy of a class from settings as text, if any; the whole ``text`` becomes its name."""
     hints = get_type_hints(kind)
     allowed = {f.name: hints[f.name] for f in _settings(kind)}
     chosen: dict[str, Any] = {}
-    for part in rest.split(",") if colon else []:
+    for part in settings.split(",") if settings is not None else []:
         key, equals, value = part.partition("=")
         if key not in allowed:
             valid = ", ".join(allowed) or "none"
@@ -54,7 +58,8 @@ def make(
         policy = kind(**chosen)
     except InputError as error:
         raise InputError(f"policy {name}: {error}") from error
-    object.__setattr__(policy, "name", text)  # one that remembers nothing may be frozen
+    if not isinstance(getattr(kind, "name", None), property):
+        object.__setattr__(policy, "name", text)  # one that remembers nothing may be frozen
     return policy
 
 

@@ -13,15 +13,16 @@ from typing import Any, Generic
 import numpy as np
 
 from ..models import stopwatch
-from ..models.base import DecisionType, InputError, Instance
+from ..models.base import DecisionType, InputError, Instance, things
 from ..models.copying import copied
+from ..models.shown import Shown, amount
 from .base import Policy, Traits
 from .guard import Seal, caches_of, plain, refuse, watch
 from .isolated import Isolated
 
 
 @dataclass(frozen=True, eq=False)
-class Run(Generic[DecisionType]):
+class Run(Shown, Generic[DecisionType]):
     """One policy on one instance with one seed.
 
     Attributes
@@ -37,6 +38,8 @@ class Run(Generic[DecisionType]):
     seconds
         Wall-clock time of the whole loop, without loading libraries and compiling kernels; the only part that
         differs between two runs of the same seed on one machine.
+    problem, unit, minimised
+        The problem of the instance, the unit of rewards, and whether these are costs.
     """
 
     policy: str
@@ -46,11 +49,24 @@ class Run(Generic[DecisionType]):
     infeasible: int = 0
     decisions: tuple[DecisionType, ...] | None = None
     seconds: float = field(default=0.0, compare=False)
+    problem: str = ""
+    unit: str = ""
+    minimised: bool = False
 
     @property
     def total(self) -> float:
         """Sum of the rewards."""
         return float(self.rewards.sum())
+
+    def told(self) -> tuple[str, dict[str, str]]:
+        """Return the total, and below it what it is made of, the seed, the time and the instance."""
+        events, better = len(self.rewards), "; less is better" if self.minimised else ""
+        pairs = {"rewards": f"{events:,} {things(events, 'events')} of {self.problem}{better}"}
+        if self.infeasible:
+            pairs["infeasible"] = f"{self.infeasible:,} decisions, so the total means nothing"
+        each = f", {1e3 * self.seconds / events:.3g} ms per decision" if events else ""
+        pairs |= {"seed": str(self.seed), "time": f"{self.seconds:.3g} s{each}", "instance": self.digest}
+        return f"{self.policy}: total {amount(self.total, self.unit)}", pairs
 
     def __repr__(self) -> str:
         return (
@@ -163,6 +179,9 @@ def _play(
         infeasible=infeasible,
         decisions=tuple(decisions) if keep_decisions else None,
         seconds=stopwatch.now() - start,
+        problem=instance.problem,
+        unit=instance.unit,
+        minimised=instance.minimised,
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from ..models import stopwatch
 from ..models.base import ClairvoyantError, DecisionType, InputError
+from ..models.shown import Shown, amount
 
 ProgressCallback = Callable[[float, str], None]
 """Called with the fraction done (0 to 1) and a short text."""
@@ -48,7 +49,7 @@ class WhyStopped(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Optimum(Generic[DecisionType]):
+class Optimum(Shown, Generic[DecisionType]):
     """The result of an oracle: its incumbent and a certified bound.
 
     Attributes
@@ -68,6 +69,8 @@ class Optimum(Generic[DecisionType]):
     scale
         The instance's own least scale: where gains and charges cancel, :data:`CANCELLED` of what the bound is
         made of. 0 elsewhere.
+    problem, digest, oracle, unit
+        Of which instance it is, by which oracle, and in which unit; :func:`clairvoyant.solve` fills them in.
     """
 
     value: float
@@ -79,6 +82,10 @@ class Optimum(Generic[DecisionType]):
     certificate: Any = None
     minimised: bool = False
     scale: float = 0.0
+    problem: str = ""
+    digest: str = ""
+    oracle: str = ""
+    unit: str = ""
 
     @property
     def gap(self) -> float | None:
@@ -99,6 +106,16 @@ class Optimum(Generic[DecisionType]):
             "method": self.method,
             "seconds": self.seconds,
         }
+
+    def told(self) -> tuple[str, dict[str, str]]:
+        """Return value and unit, and below them the bound, how they came about, and the instance."""
+        pairs = {"bound": "nothing is proved about what is better"}
+        if self.bound is not None:
+            side = "below" if self.minimised else "above"
+            pairs["bound"] = f"nothing is {side} {amount(self.bound, self.unit)} (gap {self.gap:.1e})"
+        pairs["method"] = f"{self.method}: {self.why_stopped.value} after {self.seconds:.3g} s"
+        pairs |= {"oracle": f"{self.problem}/{self.oracle}", "instance": self.digest} if self.digest else {}
+        return f"optimum {amount(self.value, self.unit)}", pairs
 
     def __repr__(self) -> str:
         gap = "none proven" if self.gap is None else f"{self.gap:.2e}"

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .analysis.claim import Claim, Finding, Verdict
     from .api import __version__, from_table, list_oracles, list_policies, train
     from .comparing import Comparison, compare
+    from .intervals import Interval, ratio, regret
     from .models.admission.instance import AdmissionInstance
     from .models.allocation.gang import AllocationGangInstance
     from .models.allocation.instance import AllocationInstance
@@ -57,6 +58,7 @@ _HOMES = {
     "Run": "online.play",
     **dict.fromkeys(("Claim", "Finding", "Verdict"), "analysis.claim"),
     **dict.fromkeys(("Comparison", "compare"), "comparing"),
+    **dict.fromkeys(("Interval", "ratio", "regret"), "intervals"),
     **dict.fromkeys(("sweep", "results"), "sweeping"),
 }
 """Public name -> the module that holds it, and its name there if that is another."""
@@ -74,6 +76,7 @@ __all__ = [
     "Finding",
     "InputError",
     "Instance",
+    "Interval",
     "Optimum",
     "OracleError",
     "PlacementInstance",
@@ -100,6 +103,8 @@ __all__ = [
     "online",
     "oracles",
     "play",
+    "ratio",
+    "regret",
     "results",
     "solve",
     "sweep",

@@ -10,11 +10,12 @@ from dataclasses import replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from . import locating
 from .models.base import InputError, Instance, did_you_mean, path_of, read_object
 from .models.draw import choose, truth, whole
 from .online import named
 from .online.base import Policy
-from .online.play import Run
+from .online.play import Run, check_member
 from .online.play import play as play_policy
 from .oracles.base import Optimum
 from .problems import find, oracles, owner, policies, problems, read_instance
@@ -177,7 +178,9 @@ def solve(instance: Instance, oracle: str | None = None, **options: Any) -> Opti
     _known(entry.function, options, f"oracle {name!r}")
     if "method" in options:
         choose(options["method"], entry.methods, "method")
-    return entry.function(instance, **options)
+    found = entry.function(instance, **options)
+    whose = {"problem": instance.problem, "digest": instance.digest(), "unit": instance.unit}
+    return replace(found, oracle=name, **whose)
 
 
 def oracle_name(problem: str, oracle: str | None = None) -> str:
@@ -297,7 +300,9 @@ def read_plan(plan: str | os.PathLike[str] | Plan, seed: int | None = None) -> P
 def make_policy(text: str, problem: str | None = None) -> Any:
     """Make a policy from ``name`` or ``name:setting=value,setting=value``.
 
-    The policy's ``name`` becomes the text, so that two settings of one policy can be told apart in a table.
+    In the place of the name, ``module:Class`` or ``path/to/file.py:Class`` is a class of one's own; its
+    module is imported. The policy's ``name`` becomes the text, so that two settings of one policy can be told
+    apart in a table.
 
     Parameters
     ----------
@@ -310,9 +315,22 @@ def make_policy(text: str, problem: str | None = None) -> Any:
     Raises
     ------
     InputError
-        For an unknown policy, an unknown or doubled setting, or a value that does not fit, listing what does.
+        For an unknown policy, an unknown or doubled setting, or a value that does not fit, listing what does;
+        for a module or a class of one's own that cannot be used, saying where it fails.
     """
-    return named.make(text, policies(problem), problem, lambda: [*policies().values()])
+    wanted = locating.own(text) if isinstance(text, str) else None
+    known = {one.name for one in policies().values()}
+    if wanted is None or wanted.where in known:
+        return named.make(text, policies(problem), problem, lambda: [*policies().values()])
+    try:
+        policy = named.made(locating.class_of(wanted, sorted(known)), wanted.kind, wanted.settings, text)
+    except Exception as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"policy {wanted.kind}: {locating.fault(error) or error}") from error
+    if problem is not None:
+        check_member(policy, problem)
+    return policy
 
 
 def audit(*, catalogue: Sequence[Claim] | None = None, **options: Any) -> list[tuple[Claim, Finding]]:

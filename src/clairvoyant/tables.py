@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .analysis.engine.cells import Answer, State
 from .analysis.engine.store import printable
+from .intervals import interval_of
 from .models.base import InputError, write_whole
 from .oracles.base import Optimum, WhyStopped
 from .problems import find, rival
@@ -102,12 +103,9 @@ def compared(problem: str, total: float, best: Mapping[str, Any]) -> dict[str, A
         scale=best["scale"],
     )
     found = {"optimum_value": optimum.value, "optimum_bound": optimum.bound}
-    if record.has("ratio"):
-        low, high = (max(1.0, end) for end in record.part("ratio")(optimum, total))
-        return found | {"ratio_low": low, "ratio_high": max(low, high)}
-    sign = -1.0 if minimised else 1.0
-    end = math.inf if optimum.bound is None else sign * (optimum.bound - total)
-    return found | {"regret_low": sign * (optimum.value - total), "regret_high": end}
+    low, high = interval_of(problem, total, optimum)
+    measure = "ratio" if record.has("ratio") else "regret"
+    return found | {f"{measure}_low": low, f"{measure}_high": high}
 
 
 def summary(frame: DataFrame) -> dict[str, list[dict[str, Any]]]:

@@ -20,6 +20,7 @@ from typing import Any
 
 import click
 
+from ..models.shown import number as number
 from .interrupt import OVER, ctrl_c
 
 PLAIN_WIDTH = 110
@@ -59,18 +60,16 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
+def json_text(value: Mapping[str, Any]) -> str:
+    """Return one JSON object on one line."""
+    return json.dumps(plain(value), allow_nan=False).replace("\x7f", "\\u007f")  # DEL is left as it is
+
+
 def print_json(value: Mapping[str, Any]) -> None:
     """Print one JSON object on one line of standard output; a Ctrl-C from now on cannot cut it short."""
-    text = json.dumps(plain(value), allow_nan=False).replace("\x7f", "\\u007f")  # DEL is left as it is
+    text = json_text(value)
     ctrl_c.phase = OVER
     click.echo(text)
-
-
-def number(value: float) -> str:
-    """Return a number for people: thousands apart, and six significant digits or one after the point."""
-    if isinstance(value, int):
-        return f"{value:,}"
-    return f"{value:,.1f}" if 1e5 <= abs(value) < 1e15 else f"{value:,.6g}"
 
 
 def interval(low: float, high: float) -> str:
@@ -282,11 +281,13 @@ def progress(what: str, *, every_note: bool = False) -> Iterator[Reporter]:
         yield _Bar(lambda **fields: bar.update(task, **fields))
 
 
-def check_writable(path: Path) -> None:
-    """Raise before any work is done if a file could not be written in the end."""
+def check_writable(path: Path, *, read: Iterable[Path] = ()) -> None:
+    """Raise before any work is done if a file could not be written in the end, or is one that is read."""
     from ..models.base import InputError
 
     try:
+        if path.exists() and any(one.exists() and path.samefile(one) for one in read):
+            raise InputError(f"{path}: cannot be written: it is read")
         if path.exists() and not path.is_file():
             raise InputError(f"{path}: cannot be written: it is not a plain file")
         descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

@@ -107,7 +107,8 @@ policy_specs = click.option(
     metavar="NAME[:KEY=VALUE,...]",
     multiple=True,
     required=True,
-    help="A policy and its settings; may be given several times. See `clairvoyant policies`.",
+    help="A policy and its settings; may be given several times. See `clairvoyant policies`. "
+    "Your own is MODULE:CLASS or FILE.py:CLASS.",
 )
 run_seeds = click.option(
     "--seeds", type=click.IntRange(1, 10**6), default=1, show_default=True, help="Runs per randomised policy."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -47,6 +48,12 @@ if TYPE_CHECKING:
 @click.option("--time-limit", type=float, help="Seconds for the optimum; without it its bound is used.")
 @click.option("--isolated", is_flag=True, help="Play every policy in a separate process.")
 @verbosely
+@click.option(
+    "--out",
+    "target",
+    type=FILE,
+    help="File for the runs with the reward of every event: .json, .csv or .parquet.",
+)
 @as_json
 def play(
     file: Path,
@@ -57,6 +64,7 @@ def play(
     time_limit: float | None,
     isolated: bool,
     verbose: bool,
+    target: Path | None,
     as_json: bool,
 ) -> int:
     """Play policies on the instance in FILE and compare them with the optimum.
@@ -74,12 +82,15 @@ def play(
     for i, spec in enumerate(specs):
         if spec in specs[:i]:
             raise click.UsageError(f"--policy {spec} is given twice")
+    if target is not None:
+        _check_target(target, file)
     instance = api.load(file)
     players = {spec: api.make_policy(spec, instance.problem) for spec in specs}
     described = rendering.instance_facts(file, instance) | {"seeds": list(range(seed, seed + seeds))}
     rendering.remarks(instance)
     problem = find(instance.problem)
     rival = None if no_optimum else default_rival(problem.name)
+    by_ratio = problem.has("ratio")
 
     optimum: Optimum | None = None
     bounds: dict[str, float] | None = None
@@ -100,30 +111,29 @@ def play(
             _play_all(instance, players, described["seeds"], runs, measured, report, isolated)
         except KeyboardInterrupt:
             interrupted = True
-            finished = ", ".join(
-                f"{spec} ({len(done)} of {len(_needed(players[spec], described['seeds']))})"
-                for spec, done in runs.items()
-                if done
-            )
+            finished = _finished(runs, players, described["seeds"])
             out.log(f"interrupted: finished and printed are the runs of {finished or 'no policy'}")
     if optimum is not None and not problem.has("oracles"):  # what own oracles optimise may be less than all
         for spec in _beyond(runs, optimum):
             out.log(f"warning: {spec} is beyond the bound: the program is not that of the instance")
-    ratio = problem.part("ratio") if problem.has("ratio") else None
     described |= {
         "interrupted": interrupted,
         "optimum": None if optimum is None else {"oracle": rival} | optimum.facts,
         "bounds": bounds,
         "policies": {
-            spec: rendering.policy_scores(players[spec], finished, optimum, bounds, ratio, measured[spec])
+            spec: rendering.policy_scores(players[spec], finished, optimum, bounds, measured[spec])
             for spec, finished in runs.items()
             if finished
         },
     }
+    if target is not None:
+        _save(target, described, runs, measured, optimum)
     if as_json:
         out.print_json(described)
     else:
-        rendering.print_scores(described, ratio is not None)
+        rendering.print_scores(described, by_ratio)
+        if target is not None:
+            out.line(f"all rewards are in {target}")
         rendering.print_instance(described, verbose)
     return INTERRUPTED if interrupted else DONE
 
@@ -136,6 +146,72 @@ def _beyond(runs: Mapping[str, Sequence[Run]], optimum: Optimum) -> list[str]:
     slack = 1e-9 * abs(bound)
     done = {spec: [run.total for run in of if not run.infeasible] for spec, of in runs.items()}
     return [spec for spec, totals in done.items() if any(sign * (one - bound) > slack for one in totals)]
+
+
+def _check_target(target: Path, file: Path) -> None:
+    """Raise before any work is done if the runs could not be written to a file of this name."""
+    from ..models.base import InputError
+    from ..tables import check_table
+
+    if target.suffix not in {".json", ".csv", ".parquet"}:
+        raise InputError(f"{target}: cannot be written: runs end in .json, .csv or .parquet")
+    if target.suffix != ".json":
+        check_table(target)
+    out.check_writable(target, read=[file])
+
+
+def _save(
+    target: Path,
+    described: Mapping[str, Any],
+    runs: Mapping[str, Sequence[Run]],
+    measured: Mapping[str, Sequence[Mapping[str, float]]],
+    optimum: Optimum | None,
+) -> None:
+    """Write what is told of the runs, with all rewards: one object, or a table with one row per event.
+
+    Its columns are those of :meth:`clairvoyant.Comparison.to_frame`, with ``event`` and ``reward``.
+    """
+    from ..models.base import write_whole
+    from ..tables import write_table
+
+    if target.suffix == ".json":
+        policies = {
+            spec: scores | {"rewards": [run.rewards for run in runs[spec]]}
+            for spec, scores in described["policies"].items()
+        }
+        write_whole(target, f"{out.json_text({**described, 'policies': policies})}\n".encode())
+        return
+    import pandas as pd
+
+    parts = [
+        pd.DataFrame(
+            {"instance": described["file"], "policy": spec, **_told(run, optimum, found)}
+            | {"event": range(len(run.rewards)), "reward": run.rewards}
+        )
+        for spec, done in runs.items()
+        for run, found in zip(done, measured[spec] or [{}] * len(done), strict=False)
+    ]
+    write_table(pd.concat(parts) if parts else pd.DataFrame(), target)
+
+
+def _told(run: Run, optimum: Optimum | None, measured: Mapping[str, float]) -> dict[str, Any]:
+    """Return what the rows of a run's rewards have in common."""
+    from ..intervals import interval_of
+
+    told = {"digest": run.digest, "seed": run.seed, "total": run.total, "infeasible": run.infeasible}
+    told |= dict.fromkeys(("optimum_value", "optimum_bound", "low", "high"), math.nan)
+    if optimum is not None and not run.infeasible:
+        bound = math.nan if optimum.bound is None else optimum.bound
+        told |= {"optimum_value": optimum.value, "optimum_bound": bound}
+        told |= interval_of(run.problem, run.total, optimum)._asdict()
+    told |= {"events": len(run.rewards), "seconds": run.seconds}
+    return told | {f"measure.{name}": value for name, value in measured.items()}
+
+
+def _finished(runs: Mapping[str, Sequence[Run]], players: Mapping[str, Any], seeds: Sequence[int]) -> str:
+    """Say how many runs of which policies are finished."""
+    needed = {spec: len(_needed(player, seeds)) for spec, player in players.items()}
+    return ", ".join(f"{spec} ({len(done)} of {needed[spec]})" for spec, done in runs.items() if done)
 
 
 def _needed(player: Any, seeds: Sequence[int]) -> Sequence[int]:

@@ -98,14 +98,15 @@ def policy_scores(
     runs: list[Run],
     optimum: Optimum | None,
     bounds: dict[str, float] | None,
-    ratio: Callable[[Optimum, float], tuple[float, float]] | None,
     measured: Sequence[Mapping[str, float]] = (),
 ) -> dict[str, Any]:
     """Return the results of one policy; its total and its measurements are means over the seeds.
 
-    It is compared with the optimum by ``ratio``, which gives the interval of optimum / total (total / optimum
-    where less is better), or by regret.
+    It is compared with the optimum by ratio or by regret.
     """
+    from ..intervals import interval_of
+    from ..problems import find
+
     totals = [run.total for run in runs]
     total = fmean(totals)
     traits = player.traits
@@ -120,17 +121,10 @@ def policy_scores(
         "guarantee": traits.guarantee,
         "proven": traits.proven,
     }
-    if optimum is not None and ratio is not None:
-        low, high = ratio(optimum, total)
-        if not scores["infeasible"]:
-            low = max(low, 1.0)  # what the policy did was possible
-        scores |= {"optimum": optimum.value, "ratio": low, "ratio_at_most": max(low, high)}
-    elif optimum is not None:
-        scores |= {
-            "optimum": optimum.value,
-            "regret": optimum.value - total,
-            "regret_at_most": None if optimum.bound is None else optimum.bound - total,
-        }
+    if optimum is not None:
+        low, high = interval_of(optimum.problem, total, optimum, possible=not scores["infeasible"])
+        measure = "ratio" if find(optimum.problem).has("ratio") else "regret"
+        scores |= {"optimum": optimum.value, measure: low, f"{measure}_at_most": high}
     if bounds is not None:
         scores["bounds"] = bounds
     if measured:

@@ -1,0 +1,113 @@
+"""Regret and ratio of a run: the interval in which they lie, whatever is not proved about the optimum."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from .models.base import InputError
+from .online.play import Run
+from .oracles.base import Optimum
+from .problems import find, rival
+
+__all__ = ["Interval", "interval_of", "ratio", "regret"]
+
+
+class Interval(NamedTuple):
+    """The two ends between which a number certainly lies.
+
+    Attributes
+    ----------
+    low
+        The end by the incumbent of the optimum.
+    high
+        The end by its dual bound; infinite where no bound is proved.
+    """
+
+    low: float
+    high: float
+
+
+def regret(run: Run, optimum: Optimum) -> Interval:
+    """Return how far a run is from the optimum, as a difference, at least 0 if the optimum can do all.
+
+    It is the optimum less the total (the total less the optimum where less is better), in the unit of
+    rewards. It may be negative where the policy may do more than the optimum it is compared with, such as
+    the best fixed allocation.
+
+    Parameters
+    ----------
+    run
+        What :func:`clairvoyant.play` returned.
+    optimum
+        What :func:`clairvoyant.solve` returned for the same instance.
+
+    Raises
+    ------
+    InputError
+        If they are of different instances, if the optimum is by another oracle than the one that policies
+        of the problem are compared with, or if the run has infeasible decisions.
+    """
+    _refuse_apart(run, optimum)
+    return _regret(run.total, optimum)
+
+
+def ratio(run: Run, optimum: Optimum) -> Interval:
+    """Return how far a run is from the optimum, as a factor of at least 1.
+
+    It is the optimum over the total (the total over the optimum where less is better).
+
+    Parameters
+    ----------
+    run
+        What :func:`clairvoyant.play` returned.
+    optimum
+        What :func:`clairvoyant.solve` returned for the same instance.
+
+    Raises
+    ------
+    InputError
+        As for :func:`regret`; and for a problem whose policies are judged by regret alone.
+    """
+    _refuse_apart(run, optimum)
+    if not find(run.problem).has("ratio"):
+        raise InputError(f"run: {run.problem!r} has no ratio, but a regret: use clairvoyant.regret")
+    return interval_of(run.problem, run.total, optimum)
+
+
+def interval_of(problem: str, total: float, optimum: Optimum, *, possible: bool = True) -> Interval:
+    """Return the ratio of a total, or of a mean of totals, if the problem has one, else the regret.
+
+    A ratio is at least 1 if the total was ``possible``.
+    """
+    record = find(problem)
+    if not record.has("ratio"):
+        return _regret(total, optimum)
+    low, high = record.part("ratio")(optimum, total)
+    low = max(1.0, low) if possible else low
+    return Interval(low, max(low, high))
+
+
+def _regret(total: float, optimum: Optimum) -> Interval:
+    sign = -1.0 if optimum.minimised else 1.0
+    high = math.inf if optimum.bound is None else sign * (optimum.bound - total)
+    return Interval(sign * (optimum.value - total), high)
+
+
+def _refuse_apart(run: Run, optimum: Optimum) -> None:
+    """Raise an InputError for a run and an optimum that cannot be compared."""
+    if not isinstance(run, Run):
+        raise InputError(f"run: {type(run).__name__} is no run; see clairvoyant.play")
+    if not isinstance(optimum, Optimum):
+        raise InputError(f"optimum: {type(optimum).__name__} is no optimum; see clairvoyant.solve")
+    if not optimum.digest:
+        raise InputError("optimum: does not say of which instance it is; take it from clairvoyant.solve")
+    if run.digest != optimum.digest:
+        raise InputError(f"optimum: of the instance {optimum.digest}, but the run is on {run.digest}")
+    if optimum.oracle != (other := rival(run.problem)):
+        raise InputError(
+            f"optimum: by the oracle {optimum.oracle!r}, but policies of {run.problem!r} are compared with "
+            f"{other!r}"
+        )
+    if run.infeasible:
+        raise InputError(f"run: {run.infeasible} of its decisions are infeasible, so its total means nothing")

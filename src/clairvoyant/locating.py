@@ -1,0 +1,97 @@
+"""Classes of policies of one's own, by ``module:Class`` or ``file.py:Class``, and what goes wrong in them."""
+
+from __future__ import annotations
+
+import re
+import sys
+import traceback
+from collections.abc import Iterable
+from importlib import import_module, invalidate_caches
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+from .models.base import InputError, did_you_mean, path_of, regular
+
+_loaded: set[str] = set()
+"""The names of packages and files, without their ends, that were loaded from here."""
+
+
+class Own(NamedTuple):
+    """What a text asks for: a class in a module or a file, and its settings (None if there are none)."""
+
+    where: str
+    kind: str
+    settings: str | None
+
+
+def own(text: str) -> Own | None:
+    """Read ``module:Class`` or ``file.py:Class``, with ``:setting=value,...`` after it; None for a name."""
+    found = re.fullmatch(r"(.+?\.py|[A-Za-z_][\w.]*):([A-Za-z_]\w*)(?::(.*))?", text, re.DOTALL)
+    return None if found is None else Own(*found.groups())
+
+
+def class_of(wanted: Own, names: Iterable[str] = ()) -> type:
+    """Return the class, after its module is imported; the working directory is looked in as well.
+
+    ``names`` are those of policies, one of which may be meant where there is no such module.
+
+    Raises
+    ------
+    InputError
+        If there is no such module, file or class, or if the module raises an error, saying where.
+    """
+    where, name, _ = wanted
+    invalidate_caches()
+    module = _name_of_file(where) if where.endswith(".py") else where
+    _look_in(Path.cwd())
+    _loaded.add(module.partition(".")[0])
+    try:
+        found = import_module(module)
+    except (Exception, SystemExit) as error:
+        if (
+            isinstance(error, ModuleNotFoundError)
+            and error.name
+            and f"{module}.".startswith(f"{error.name}.")
+        ):
+            meant = did_you_mean(where, names)
+            raise InputError(f"policy: {where!r} is neither a policy nor a module{meant}") from error
+        raise InputError(f"policy: {where} cannot be imported: {fault(error) or error}") from error
+    kind = getattr(found, name, None)
+    if not isinstance(kind, type):
+        classes = [key for key, one in vars(found).items() if isinstance(one, type)]
+        raise InputError(f"policy: {where} has no class {name!r}{did_you_mean(name, classes)}")
+    return kind
+
+
+def _name_of_file(where: str) -> str:
+    """Return the name by which a file can be imported from now on, in processes of its own, too."""
+    path = regular(path_of("policy", where)).resolve()
+    _look_in(path.parent)
+    name = path.stem
+    spec = find_spec(name) if name.isidentifier() else None
+    if spec is None or spec.origin != str(path):
+        other = "no name of a module" if spec is None else f"also that of {spec.origin or 'another module'}"
+        raise InputError(f"policy: {where}: the name of the file is {other}; give it another one")
+    return name
+
+
+def _look_in(folder: Path) -> None:
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))  # the last one, so that it hides nothing
+
+
+def fault(error: BaseException) -> str | None:
+    """Return the last line of an error after its place in the code of such a class; None if it has none."""
+    place = place_of(error)
+    return None if place is None else f"{place}: {traceback.format_exception_only(error)[-1].strip()}"
+
+
+def place_of(error: BaseException) -> str | None:
+    """Return the last place in the code of such a class that an error went through, if there is one."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}, line {error.lineno}"
+    for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
+        if str(frame.f_globals.get("__name__")).partition(".")[0] in _loaded:
+            return f"{frame.f_code.co_filename}, line {line}, in {frame.f_code.co_name}"
+    return None

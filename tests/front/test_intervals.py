@@ -1,0 +1,89 @@
+"""Regret and ratio: the interval that holds them, whatever is not proved, and the same one everywhere."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import clairvoyant as cv
+from clairvoyant.intervals import interval_of
+from clairvoyant.oracles.allocation import ORACLES
+from clairvoyant.oracles.base import Optimum, WhyStopped
+from clairvoyant.problems import find
+
+MEASURES = {"allocation": "regret", "selection": "regret", "admission": "ratio", "placement": "ratio"}
+AMOUNTS = st.floats(0.125, 1e6)
+
+
+def optimum_of(value: float, bound: float | None, minimised: bool) -> Optimum[None]:
+    return Optimum(value, bound, None, WhyStopped.TIME_LIMIT, "made up", 0.0, minimised=minimised)
+
+
+@given(problem=st.sampled_from(sorted(MEASURES)), ends=st.tuples(AMOUNTS, AMOUNTS), data=st.data())
+def test_the_interval_holds_the_truth_wherever_the_optimum_lies(
+    problem: str, ends: tuple[float, float], data: st.DataObject
+) -> None:
+    minimised = find(problem).part("instance").minimised
+    low, high = sorted(ends)
+    best = data.draw(st.floats(low, high))
+    total = best * data.draw(st.floats(1.0, 9.0) if minimised else st.floats(0.125, 1.0))
+    value, bound = (high, low) if minimised else (low, high)
+    found = interval_of(problem, total, optimum_of(value, bound, minimised))
+    if MEASURES[problem] == "regret":
+        truth = total - best if minimised else best - total
+    else:
+        truth = total / best if minimised else best / total
+    slack = 1e-9 * max(abs(end) for end in found)
+    assert found.low - slack <= truth <= found.high + slack
+    open_ended = interval_of(problem, total, optimum_of(value, None, minimised))
+    assert open_ended == (pytest.approx(found.low), math.inf)
+
+
+@pytest.mark.parametrize(("problem", "policy"), [("allocation", "drf"), ("placement", "fifo-firstfit")])
+def test_play_compare_and_python_say_the_same(
+    problem: str, policy: str, run: Callable[..., Any], tmp_path: Path
+) -> None:
+    instance, path, out = cv.generate(problem, "tiny", 1), tmp_path / "x.json", tmp_path / "runs.csv"
+    instance.save(path)
+    played, optimum = cv.play(policy, instance), cv.solve(instance)
+    regret, measure = cv.regret(played, optimum), MEASURES[problem]
+    sign = -1.0 if instance.minimised else 1.0
+    assert regret.low == pytest.approx(sign * (optimum.value - played.total))
+    assert regret.low <= regret.high
+    wanted = regret if measure == "regret" else cv.ratio(played, optimum)
+    told = run("play", path, "--policy", policy, "--json", "--out", out).json["policies"][policy]
+    assert (told[measure], told[f"{measure}_at_most"]) == pytest.approx(wanted, rel=1e-6)
+    frame = cv.compare(instance, [policy]).to_frame()
+    assert (frame["low"][0], frame["high"][0]) == pytest.approx(wanted, rel=1e-6)
+    import pandas as pd
+
+    events = pd.read_csv(out)
+    assert set(frame) <= set(events)
+    np.testing.assert_allclose(events["reward"], played.rewards)
+    assert (events["low"][0], events["high"][0]) == pytest.approx(wanted, rel=1e-6)
+
+
+def test_what_cannot_be_compared_is_refused_by_name() -> None:
+    one, other = (cv.generate("allocation", "tiny", seed) for seed in (1, 2))
+    played, optimum = cv.play("drf", one), cv.solve(one)
+    untyped: Any = cv
+    for call, message in (
+        (lambda: untyped.regret(played.total, optimum), "^run: float is no run"),
+        (lambda: untyped.regret(played, optimum.value), "^optimum: float is no optimum"),
+        (lambda: cv.regret(played, ORACLES["stationary"].function(one)), "take it from clairvoyant.solve"),
+        (lambda: cv.regret(played, cv.solve(other)), f"{other.digest()}, but the run is on {one.digest()}"),
+        (lambda: cv.regret(played, cv.solve(one, "dynamic")), "'dynamic', but policies of 'allocation' are"),
+        (
+            lambda: cv.regret(replace(played, infeasible=2), optimum),
+            "^run: 2 of its decisions are infeasible",
+        ),
+        (lambda: cv.ratio(played, optimum), "^run: 'allocation' has no ratio, but a regret"),
+    ):
+        with pytest.raises(cv.InputError, match=message):
+            call()
