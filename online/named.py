@@ -58,7 +58,7 @@ def made(kind: type[Any], name: str, settings: str | None, text: str) -> Any:
         policy = kind(**chosen)
     except InputError as error:
         raise InputError(f"policy {name}: {error}") from error
-    if not isinstance(getattr(kind, "name", None), property):
+    if hasattr(policy, "name") and not isinstance(getattr(kind, "name", None), property):
         object.__setattr__(policy, "name", text)  # one that remembers nothing may be frozen
     return policy
 

@@ -106,6 +106,9 @@ class Problem:
         a function of an optimum and a total that returns the interval in which this lies.
     measures
         What else is told of a run: a function of an instance and its decisions that returns numbers by name.
+    template
+        The source of a policy to start from, for ``clairvoyant new-policy``: a text with ``$name`` for its
+        name and ``$kind`` for its class.
     worst_case
         A search for the instance on which a policy regrets most.
     kit
@@ -136,6 +139,7 @@ class Problem:
     bounds: Callable[[Any], dict[str, float]] | str | None = None
     ratio: Callable[[Any, float], tuple[float, float]] | str | None = None
     measures: Callable[[Any, Any], dict[str, float]] | str | None = None
+    template: str | None = None
     worst_case: Callable[..., Any] | str | None = None
     kit: Any = None
     target: Any = None
@@ -207,6 +211,7 @@ OURS = (
         oracles=".oracles.allocation:ORACLES",
         rival="stationary",
         policies=".online.allocation:POLICIES",
+        template=".online.allocation.template:TEMPLATE",
         claims=".analysis.allocation:CLAIMS",
         facts=".analysis.allocation:facts",
         bounds=".analysis.allocation.regret:bounds",
@@ -226,6 +231,7 @@ OURS = (
         oracles=".oracles.allocation:ORACLES",
         rival="gang",
         policies=".online.allocation:POLICIES",
+        template=".online.allocation.template:GANG_TEMPLATE",
         kit=".testing.allocation:GANG_KIT",
         target=".testing.allocation:GANG_TARGET",
     ),
@@ -243,6 +249,7 @@ OURS = (
         oracles=".oracles.selection:ORACLES",
         rival="clairvoyant",
         policies=".online.selection:POLICIES",
+        template=".online.selection.template:TEMPLATE",
         claims=".analysis.selection:CLAIMS",
         facts=".analysis.selection:facts",
         bounds=".analysis.selection.regret:bounds",
@@ -261,6 +268,7 @@ OURS = (
         oracles=".oracles.selection:ORACLES",
         rival="gang",
         policies=".online.selection:POLICIES",
+        template=".online.selection.template:GANG_TEMPLATE",
         kit=".testing.selection:GANG_KIT",
         target=".testing.selection:GANG_TARGET",
     ),
@@ -279,6 +287,7 @@ OURS = (
         oracles=".oracles.admission:ORACLES",
         rival="offline",
         policies=".online.admission:POLICIES",
+        template=".online.admission.template:TEMPLATE",
         claims=".analysis.admission:CLAIMS",
         facts=".analysis.admission:facts",
         bounds=".analysis.admission.competitive:bounds",
@@ -303,6 +312,7 @@ OURS = (
         oracles=".oracles.placement:ORACLES",
         rival="offline",
         policies=".online.placement:POLICIES",
+        template=".online.placement.template:TEMPLATE",
         claims=".analysis.placement:CLAIMS",
         facts=".analysis.placement:facts",
         ratio=".analysis.placement.measures:ratio",

@@ -85,6 +85,8 @@ def test_every_command_is_there() -> None:
         "import",
         "play",
         "compare",
+        "check",
+        "new-policy",
         "sweep",
         "store",
         "audit",

@@ -3,6 +3,7 @@
 A comment that an error is expected is itself an error where there is none.
 """
 
+from collections.abc import Callable
 from typing import assert_type
 
 import numpy as np
@@ -11,6 +12,7 @@ import clairvoyant as cv
 from clairvoyant.models.admission.schedule import Schedule as AdmissionSchedule
 from clairvoyant.models.placement import Setting as PlacementSetting
 from clairvoyant.models.selection import Feedback, Observation, Setting
+from clairvoyant.testing import parametrize_with_checks
 
 
 def instances_are_those_of_the_problem() -> None:
@@ -66,7 +68,18 @@ def instances_of_other_problems_have_other_oracles(theirs: Theirs) -> None:
 
 
 def plays_are_typed(instance: cv.Instance) -> None:
-    assert_type(cv.play("drf", instance).total, float)
+    run, optimum = cv.play("drf", instance), cv.solve(instance)
+    assert_type(run.total, float)
+    assert_type(cv.regret(run, optimum), cv.Interval)
+    assert_type(cv.ratio(run, optimum).high, float)
+    assert_type((run.summary(), optimum.summary(), instance.summary()), tuple[str, str, str])
+    cv.regret(run, optimum.value)  # type: ignore[arg-type]
+    cv.ratio("drf", optimum)  # type: ignore[arg-type]
+
+
+@parametrize_with_checks("a policy", seeds=(0,))
+def checks_are_typed(check: Callable[[], None]) -> None:
+    check()
 
 
 class Nothing:

@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 
-from . import auditing, comparing, importing, instances, listing, playing, sweeping, training
+from . import auditing, checking, comparing, importing, instances, listing, playing, sweeping, training
 from . import output as out
 from .interrupt import OVER, Interruptible, ctrl_c
 from .parts import BAD_INPUT, BUG, COMPLETE, DONE, FAILED, NO_READER, stopped
@@ -84,6 +84,8 @@ for _command in (
         importing.import_table,
         playing.play,
         comparing.compare,
+        checking.check,
+        checking.new_policy,
         playing.worst_case,
         auditing.audit,
         training.train,
@@ -137,6 +139,7 @@ def _interrupted_somewhere(as_json: bool) -> int:
 
 def _status_of(error: Exception) -> int:
     """Report an exception and return the exit status that belongs to it."""
+    from ..locating import fault
     from ..models.base import ClairvoyantError, InputError
 
     if isinstance(error, InputError):
@@ -145,6 +148,9 @@ def _status_of(error: Exception) -> int:
         return _refuse(f"not enough memory: {error}")
     if isinstance(error, ClairvoyantError):
         out.log(f"failed: {_one_line(str(error))}")
+        return FAILED
+    if (place := fault(error)) is not None:
+        out.log(f"failed: {_one_line(place)}")
         return FAILED
     out.log_lines("".join(traceback.format_exception(error)))
     out.log("error: this is a bug in clairvoyant, not in your input; please report the lines above")

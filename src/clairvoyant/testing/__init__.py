@@ -4,8 +4,8 @@
 >>> check_policy(Fairness)
 
 :func:`check_policy` is for policies what scikit-learn's ``check_estimator`` is for estimators. In a test
-suite use :func:`policy_checks`, which gives each check a name of its own. Hypothesis strategies for instances
-and decisions are in the module of each problem, e.g. :mod:`clairvoyant.testing.allocation`.
+suite use :func:`parametrize_with_checks`, which makes a test of each check. Hypothesis strategies for
+instances and decisions are in the module of each problem, e.g. :mod:`clairvoyant.testing.allocation`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from .checks import (
     check_policy,
     policy_checks,
 )
+from .decorator import parametrize_with_checks
 from .generic import generic_kit
 from .kit import Kit, register_kit
 
@@ -31,6 +32,7 @@ __all__ = [
     "UncheckedWarning",
     "check_policy",
     "generic_kit",
+    "parametrize_with_checks",
     "policy_checks",
     "register_kit",
 ]

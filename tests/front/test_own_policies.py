@@ -1,0 +1,296 @@
+"""Policies of one's own: found by module or file, played, checked, and made from a template."""
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import clairvoyant as cv
+from clairvoyant import locating, templates
+from clairvoyant.problems import OURS, Problem, find
+from clairvoyant.testing import CHECKS, check_policy
+
+Run = Callable[..., Any]  # of tests/front/conftest.py
+pytest_plugins = "pytester"
+
+MINE = """
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import clairvoyant as cv
+
+
+@dataclass
+class Mine:
+    share: float = 0.5
+    name: str = field(default="mine", init=False)
+    traits: ClassVar[cv.Traits] = cv.Traits(problem="allocation")
+
+    def start(self, setting, rng):
+        self.decision = self.share * setting.project(setting.edge_demand)
+
+    def decide(self, observation):
+        return self.decision
+
+
+class Fails(Mine):
+    def decide(self, observation):
+        return 1 / 0
+
+
+class Boasts(Mine):
+    traits = cv.Traits(problem="allocation", guarantee="the best there is")
+
+
+class Picky(Mine):
+    def __init__(self):
+        raise ValueError("not today")
+
+
+class Fixed(Mine):
+    name = property(lambda self: "fixed")
+
+
+class Nothing:
+    pass
+"""
+
+
+@pytest.fixture(autouse=True)
+def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder with files of policies, in which one works; what is imported from it is forgotten."""
+    known = set(sys.modules)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", sys.path.copy())
+    monkeypatch.setattr(locating, "_loaded", set())
+    (tmp_path / "mine_for_tests.py").write_text(MINE)
+    (tmp_path / "away").mkdir()
+    (tmp_path / "away" / "broken_one.py").write_text("import os\nvalue = undefined\n")
+    (tmp_path / "away" / "no_python.py").write_text("def f(:\n")
+    (tmp_path / "away" / "json.py").write_text(MINE)
+    (tmp_path / "away" / "lacks.py").write_text("import no_such_library\n")
+    cv.generate("allocation", "tiny", 1).save("x.json")
+    yield tmp_path
+    for name in {*sys.modules} - known:
+        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", None)):
+            del sys.modules[name]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("a.b:C", ("a.b", "C", None)),
+        ("a/b c.py:C", ("a/b c.py", "C", None)),
+        ("C:\\x\\a.py:D:e=1,f=a.py:b", ("C:\\x\\a.py", "D", "e=1,f=a.py:b")),
+        ("a:B:", ("a", "B", "")),
+        ("ogasched", None),
+        ("ogasched:step=decay", None),
+        ("placement/drf", None),
+    ],
+)
+def test_what_is_a_class_and_what_a_name(text: str, wanted: Any) -> None:
+    assert locating.own(text) == wanted
+
+
+def test_a_class_is_found_by_its_module_and_by_its_file(there: Path) -> None:
+    instance, total = cv.load("x.json"), {}
+    for text in (
+        "mine_for_tests:Mine",
+        "mine_for_tests.py:Mine",
+        f"{there}/mine_for_tests.py:Mine:share=0.25",
+    ):
+        policy = cv.make_policy(text, "allocation")
+        assert policy.name == text
+        total[text] = cv.play(policy, instance).total
+        assert cv.play(text, instance).total == total[text]
+    first, second, third = total.values()
+    assert first == second != third
+    assert cv.make_policy("mine_for_tests:Fixed").name == "fixed"
+    assert cv.make_policy("ogasched:eta0=5").eta0 == 5  # names come first
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("ogasch:Mine", "'ogasch' is neither a policy nor a module; did you mean 'ogasched'?"),
+        ("mine_for_tests:Mini", "mine_for_tests has no class 'Mini'; did you mean 'Mine'?"),
+        ("away/nowhere.py:Mine", "away/nowhere.py: cannot be read: No such file or directory"),
+        ("away/broken_one.py:Mine", "broken_one.py, line 2, in <module>: NameError: name 'undefined' is not"),
+        ("away/no_python.py:Mine", "no_python.py, line 1: SyntaxError: invalid syntax"),
+        (
+            "away/lacks.py:Mine",
+            "lacks.py, line 1, in <module>: ModuleNotFoundError: No module named 'no_such",
+        ),
+        ("away/json.py:Mine", "away/json.py: the name of the file is also that of "),
+        ("mine_for_tests:Mine:shore=1", "policy Mine: setting 'shore' is unknown; its settings are: share"),
+        ("mine_for_tests:Mine:share=x", "policy Mine: share: 'x' is not a number"),
+        ("mine_for_tests:Picky", "policy Picky: "),
+        ("mine_for_tests:Nothing", "policy: Nothing has no member 'name'"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_in_one_line(text: str, message: str, run: Run) -> None:
+    printed = run("play", "x.json", "--policy", text)
+    assert (printed.status, printed.out) == (2, "")
+    assert printed.err.startswith("error: ")
+    assert printed.err.count("\n") == 1
+    assert message in printed.err
+
+
+def test_an_error_of_the_policy_is_told_with_its_place_and_is_no_bug_of_ours(run: Run, there: Path) -> None:
+    printed = run("play", "x.json", "--policy", "mine_for_tests:Fails", "--no-optimum")
+    line = MINE.splitlines().index("        return 1 / 0") + 1
+    place = f"{there}/mine_for_tests.py, line {line}, in decide"
+    assert printed.status == 1
+    assert printed.err.splitlines() == [f"failed: {place}: ZeroDivisionError: division by zero"]
+    checks = run("check", "mine_for_tests:Fails", "--json").json["checks"]
+    (row,) = (one for one in checks if one["check"] == "reproducible")
+    assert not row["passed"]
+    assert f"start() or decide() does not expect such an instance ({place})" in row["reason"]
+
+
+def test_the_file_of_runs_holds_every_reward(run: Run) -> None:
+    arguments = ("play", "x.json", "--policy", "mine_for_tests:Mine", "--policy", "drf")
+    printed = run(*arguments, "--json", "--out", "runs.json").json
+    kept = json.loads(Path("runs.json").read_text())
+    for spec, scores in kept["policies"].items():
+        (rewards,) = scores.pop("rewards")
+        assert sum(rewards) == pytest.approx(scores["total"])
+        np.testing.assert_allclose(rewards, cv.play(spec, cv.load("x.json")).rewards)
+    assert kept == printed
+    for name, message in (("runs.txt", "runs end in .json, .csv or .parquet"), ("x.json", "it is read")):
+        refused = run(*arguments, "--out", name)
+        assert (refused.status, refused.out) == (2, "")
+        assert message in refused.err
+
+
+def test_check_prints_a_line_for_every_check(run: Run) -> None:
+    printed = run("check", "mine_for_tests:Boasts")
+    assert printed.status == 1
+    verdicts = [line.split()[:2] for line in printed.out.splitlines() if line[:1].isalpha()][:-1]
+    wanted = {check.__name__: "pass" for check in CHECKS} | {"declared_traits": "FAIL:"}
+    assert dict(verdicts) == wanted
+    assert "a guarantee without a place where it is proven" in " ".join(printed.out.split())
+    assert printed.out.endswith("mine_for_tests:Boasts: 1 of 12 checks failed\n")
+    printed = run("check", "mine_for_tests:Nothing")
+    assert printed.status == 1
+    assert printed.out.startswith("members  FAIL: Nothing has no traits.")
+    for arguments, message in (
+        (("mine_for_tests:Mine", "--problem", "placement"), "plays 'allocation', not 'placement'"),
+        (("mine_for_tests:Mini",), "has no class"),
+        (("drf",), "'drf' is allocation/drf or admission/drf"),
+    ):
+        refused = run("check", *arguments)
+        assert (refused.status, refused.out) == (2, "")
+        assert message in refused.err
+
+
+def test_the_tests_of_a_bad_policy_fail_where_it_is_bad(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        test_them=f"""{MINE}
+from clairvoyant.testing import parametrize_with_checks
+
+few = [cv.generate("allocation", "tiny", 1)]
+
+
+@parametrize_with_checks(Mine, Boasts, Picky, Fixed(), instances=few)
+def test_them(check):
+    check()
+"""
+    )
+    done = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:randomly", "-rA", "-q")
+    found = {
+        line.split("[")[1].split("]")[0]: line.split()[0]
+        for line in done.outlines
+        if line.startswith(("PASSED", "FAILED"))
+    }
+    names = [check.__name__ for check in CHECKS]
+    bad = {"Boasts-declared_traits", *(f"Picky-{name}" for name in names)}
+    assert list(found) == [] or set(found) == {
+        f"{who}-{name}" for who in ("Mine", "Boasts", "Picky", "fixed") for name in names
+    }
+    assert {name for name, verdict in found.items() if verdict == "FAILED"} == bad
+    done.assert_outcomes(passed=len(found) - len(bad), failed=len(bad))
+
+
+# Templates.
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, templates.NewPolicy]:
+    folder = tmp_path_factory.mktemp("new") / "policies"
+    return {one.name: templates.new_policy(one.name, f"own-{one.name}", folder) for one in OURS}
+
+
+@pytest.mark.parametrize("problem", [one.name for one in OURS])
+def test_a_new_policy_plays_and_keeps_its_contract(
+    problem: str, written: dict[str, templates.NewPolicy]
+) -> None:
+    new = written[problem]
+    text = f"{new.policy}:{new.kind}"
+    check_policy(lambda: cv.make_policy(text, problem), seeds=[0])
+    instance = cv.generate(problem, "tiny", 1)
+    run = cv.play(text, instance)
+    assert run.infeasible == 0
+    assert run.total > 0  # it does something
+    tree = ast.parse(new.test.read_text(encoding="utf-8"))
+    assert f"from {new.policy.stem} import {new.kind}" in map(ast.unparse, tree.body)
+
+
+def test_new_policies_please_ruff(written: dict[str, templates.NewPolicy]) -> None:
+    plain = ("--isolated", "--no-cache", "--line-length", "110")
+    rules = ("--select", "ANN,B,D,E,F,I,N,PERF,RUF,SIM,UP", "--config", "lint.pydocstyle.convention='numpy'")
+    for command in (("check", *plain, *rules, "."), ("format", *plain, "--check", ".")):
+        done = subprocess.run(
+            [sys.executable, "-m", "ruff", *command],
+            cwd=written["allocation"].policy.parent,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout
+
+
+def test_the_test_file_runs(run: Run) -> None:
+    printed = run("new-policy", "allocation", "MyPolicy", "--out", "policies")
+    assert printed.status == 0
+    assert "next: clairvoyant check policies/my_policy.py:MyPolicy" in printed.out
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "members", "policies"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "1 passed, 11 deselected" in done.stdout, done.stdout
+
+
+def test_nothing_is_overwritten_and_bad_names_are_refused(
+    run: Run, there: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (there / "test_taken.py").write_text("mine")
+    before = sorted(there.iterdir())
+    for problem, name, message in (
+        ("allocation", "taken", "test_taken.py: is there already"),
+        ("allocation", "my policy", "name: 'my policy' is not made of words"),
+        ("allocation", "../away", "is not made of words"),
+        ("allocation", "3rd", "is not made of words"),
+        ("allocation", "numpy", "is that of something in Python, in a package or in the template"),
+        ("allocation", "class", "is that of something"),
+        ("allocation", "setting", "is that of something"),
+        ("allocation", "Drf", "name: 'allocation' has a policy 'drf' already"),
+        ("allocatoin", "mine", "did you mean 'allocation'?"),
+    ):
+        refused = run("new-policy", problem, name)
+        assert (refused.status, refused.out) == (2, "")
+        assert message in refused.err
+    bare = Problem(name="allocation", instance=find("allocation").instance)
+    monkeypatch.setattr(templates, "find", lambda _: bare)
+    assert (
+        "'allocation' has no template: its record has to name" in run("new-policy", "allocation", "mine").err
+    )
+    assert sorted(there.iterdir()) == before
