@@ -487,6 +487,8 @@ def _check(problem: Any, taken: Mapping[str, Problem]) -> None:
     for name, option in problem.options.items():
         if not isinstance(option, Option) or name in TAKEN or not name.isidentifier():
             raise PluginError(f"options: {name!r} is taken, or no name of a clairvoyant.problems.Option")
+    if problem.has("template") and not isinstance(problem.part("template"), str):
+        raise PluginError("template: it is no text")
     for policy in problem.part("policies").values():
         _place_of_policy("", policy)
     for name, oracle in problem.part("oracles").items() if problem.has("oracles") else ():

@@ -35,16 +35,19 @@ def test_a_type_checker_finds_the_package_from_anywhere_and_likes_new_policies(t
         "import clairvoyant as cv\n"
         'reveal_type(cv.generate("allocation", slots=3).setting.capacity)\n'
         'cv.generate("alocation", sluts=3)\n'
+        "def untyped(x): return x\n"
     )
     new = [new_policy(problem.name, f"new-{problem.name}", tmp_path) for problem in OURS]
     strict = "\n".join(f"{option} = True" for option in STRICT)
-    (tmp_path / "mypy.ini").write_text(f"[mypy]\n[mypy-new_*,test_new_*]\n{strict}\n")
+    files = [script, *(path for one in new for path in (one.policy, one.test))]
+    modules = ",".join(f"mypy-{path.stem}" for path in files)
+    (tmp_path / "mypy.ini").write_text(f"[mypy]\n[{modules}]\n{strict}\n")
     cache = ROOT / ".mypy_cache" / "doors"  # stays, for all libraries have to be read the first time
-    files = [str(path) for one in new for path in (one.policy, one.test)]
-    command = [sys.executable, "-m", "mypy", "--cache-dir", str(cache), str(script), *files]
+    command = [sys.executable, "-m", "mypy", "--cache-dir", str(cache), *map(str, files)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     lines = done.stdout.splitlines()
     assert 'own.py:2: note: Revealed type is "numpy.ndarray[' in lines[0], done.stdout
     assert "own.py:3: error: No overload variant" in done.stdout
     assert 'Unexpected keyword argument "sluts"' in done.stdout
-    assert {line[:8] for line in lines[1:-1]} == {"own.py:3"}, done.stdout
+    assert "own.py:4: error: Function is missing a type annotation" in done.stdout  # it is strict
+    assert {line[:8] for line in lines[1:-1]} == {"own.py:3", "own.py:4"}, done.stdout

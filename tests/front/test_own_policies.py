@@ -2,6 +2,8 @@
 
 import ast
 import json
+import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -12,7 +14,7 @@ import numpy as np
 import pytest
 
 import clairvoyant as cv
-from clairvoyant import locating, templates
+from clairvoyant import api, locating, templates
 from clairvoyant.problems import OURS, Problem, find
 from clairvoyant.testing import CHECKS, check_policy
 
@@ -233,8 +235,8 @@ def test_a_new_policy_plays_and_keeps_its_contract(
 ) -> None:
     new = written[problem]
     text = f"{new.policy}:{new.kind}"
-    check_policy(lambda: cv.make_policy(text, problem), seeds=[0])
-    instance = cv.generate(problem, "tiny", 1)
+    instance = api.generate(problem, "tiny", 1)
+    check_policy(lambda: cv.make_policy(text, problem), instances=[instance], seeds=[0])
     run = cv.play(text, instance)
     assert run.infeasible == 0
     assert run.total > 0  # it does something
@@ -254,19 +256,6 @@ def test_new_policies_please_ruff(written: dict[str, templates.NewPolicy]) -> No
             check=False,
         )
         assert done.returncode == 0, done.stdout
-
-
-def test_the_test_file_runs(run: Run) -> None:
-    printed = run("new-policy", "allocation", "MyPolicy", "--out", "policies")
-    assert printed.status == 0
-    assert "next: clairvoyant check policies/my_policy.py:MyPolicy" in printed.out
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "members", "policies"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert "1 passed, 11 deselected" in done.stdout, done.stdout
 
 
 def test_nothing_is_overwritten_and_bad_names_are_refused(
@@ -294,3 +283,45 @@ def test_nothing_is_overwritten_and_bad_names_are_refused(
         "'allocation' has no template: its record has to name" in run("new-policy", "allocation", "mine").err
     )
     assert sorted(there.iterdir()) == before
+
+
+# The page.
+
+
+def test_the_page_runs_as_written(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-q -p no:cacheprovider -k members")  # the others were run by check
+    page = (Path(__file__).resolve().parents[2] / "docs" / "own-policy.md").read_text(encoding="utf-8")
+    commands = [line for block in blocks("sh", page) for line in block.splitlines()]
+    edited, decorated, script = blocks("python", page)
+    told = {}
+    for line in commands:
+        program, *words = shlex.split(line)
+        if program == "pytest":
+            command = [sys.executable, "-m", "pytest", *words]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            assert "1 passed" in done.stdout, done.stdout
+            continue
+        assert program == "clairvoyant"
+        printed = run(*words)
+        assert printed.status == 0, printed.err
+        told.setdefault(words[0], printed.out)
+        if words[0] == "new-policy":
+            before, begin, _ = Path("my_policy.py").read_text().partition("    def start")
+            assert begin
+            Path("my_policy.py").write_text(before + edited)
+    assert told["check"].endswith("none of 12 checks failed\n")
+    policies = ("my_policy.py:MyPolicy", "my_policy.py:MyPolicy:share=0.1", "drf")
+    assert [line.split()[0] for line in told["play"].splitlines() if line.startswith(("my_", "drf "))] == [
+        *policies
+    ]
+    assert "my_policy.py:MyPolicy" in told["compare"]
+    compile(decorated, "test_my_policy.py", "exec")
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    instance = cv.load("monday.json")
+    regret = cv.regret(cv.play(policies[0], instance), cv.solve(instance))
+    assert done.stdout.splitlines()[-1] == (f"the regret is between {regret.low:.3f} and {regret.high:.3f}")
+
+
+def blocks(language: str, page: str) -> list[str]:
+    """Code blocks of a page, in order."""
+    return re.findall(rf"^```{language}\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE)

@@ -14,6 +14,7 @@ import pytest
 import clairvoyant as cv
 from clairvoyant import api
 from clairvoyant import problems as module
+from clairvoyant import templates as templates
 from clairvoyant.analysis.claim import Claim, Context, Finding, Verdict
 from clairvoyant.cli.commands import main
 from clairvoyant.models.allocation.instance import AllocationInstance
@@ -63,6 +64,16 @@ class Lazy:
 
     def decide(self, observation: Any) -> Any:
         return self._nothing
+
+
+class Patient(Lazy):
+    """The same for the other problem; it holds nothing."""
+
+    name = "patient"
+    traits = Traits(problem="theirs")
+
+    def start(self, setting: Any, rng: Any) -> None:
+        self._nothing = 0.0 * setting.edge_demand
 
 
 GOOD = Problem(
@@ -145,6 +156,29 @@ def test_a_text_that_leads_nowhere_is_said_with_the_part() -> None:
             replace(GOOD, generate=text).part("generate")
 
 
+def test_runs_of_another_problem_have_a_regret_and_summaries(entries: dict[str, list[Entry]]) -> None:
+    entries["problems"] = [Entry("theirs", GOOD)]
+    entries["policies"] = [Entry("patient", Patient)]
+    instance = Theirs.from_dict(cv.generate("allocation", "tiny", 1).to_dict() | {"problem": "theirs"})
+    run, optimum = cv.play("patient", instance), cv.solve(instance)
+    assert cv.regret(run, optimum).low == pytest.approx(optimum.value - run.total)
+    for shown, head in ((instance, "theirs: "), (optimum, "optimum "), (run, "patient: total ")):
+        assert shown.summary().startswith(head)
+        assert shown.summary().endswith(instance.digest())
+        assert instance.digest() in shown._repr_html_()
+    assert "oracle: theirs/best" in optimum.summary()
+
+
+def test_a_problem_of_another_distribution_may_have_a_template(
+    entries: dict[str, list[Entry]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(templates, "TEMPLATE", 'class $kind:\n    name = "$name"\n', raising=False)
+    entries["problems"] = [Entry("theirs", replace(GOOD, template=f"{templates.__name__}:TEMPLATE"))]
+    new = templates.new_policy("theirs", "HTTPCache2", tmp_path)
+    assert new.policy.read_text() == 'class HttpCache2:\n    name = "http-cache-2"\n'
+    assert (new.policy.name, new.test.name) == ("http_cache_2.py", "test_http_cache_2.py")
+
+
 def test_a_problem_of_another_distribution_is_one_of_all(entries: dict[str, list[Entry]]) -> None:
     entries["problems"] = [Entry("theirs", GOOD)]
     assert list(module.problems())[-1] == "theirs"
@@ -172,6 +206,7 @@ def test_a_problem_of_another_distribution_is_one_of_all(entries: dict[str, list
             replace(GOOD, generate="nowhere:generate"),
             "'theirs': generate: 'nowhere:generate' cannot be",
         ),
+        (replace(GOOD, template="logging:INFO"), "template: it is no text"),
         (replace(GOOD, instance="logging:Logger"), "instance: .* is no subclass of clairvoyant.Instance"),
         (replace(GOOD, instance=AllocationInstance), "is of the problem 'allocation'"),
         (replace(GOOD, policies={"lazy": Dist}), "Dist.*is no policy: it lacks traits, start, decide"),

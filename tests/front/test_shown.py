@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import clairvoyant as cv
+from clairvoyant import api
 from clairvoyant.models.base import Origin
 from clairvoyant.problems import OURS
 
@@ -42,7 +43,7 @@ def check(shown: Any, digest: str) -> list[str]:
 
 @pytest.mark.parametrize("problem", [problem.name for problem in OURS])
 def test_every_problem_shows_the_result_first_and_the_digest_last(problem: str) -> None:
-    instance = cv.generate(problem, "tiny", 1)
+    instance = api.generate(problem, "tiny", 1)
     head, *_ = check(instance, instance.digest())
     assert head.startswith(f"{problem}: ")
     optimum = cv.solve(instance, time_limit=20)
