@@ -10,15 +10,19 @@ import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .base import InputError, did_you_mean, path_of, read_text
+from .base import InputError, did_you_mean, path_of, read_text, regular
+from .checks import real
 from .stopwatch import library
 
 if TYPE_CHECKING:
-    from pandas import DataFrame, Series
+    from narwhals import DataFrame
 
 SECONDS = {
     **dict.fromkeys(("ms", "msec", "millis", "milliseconds"), 1e-3),
@@ -36,8 +40,14 @@ GIGABYTES = {
 }
 """Units of memory, in GB; the 7 % between GB and GiB are not corrected."""
 
-UNITS = {"moment": SECONDS, "span": SECONDS, "memory": GIGABYTES, "whole": {}, "amount": {}}
-"""What columns may be: a point in time, a length of time, memory, a whole number, any number."""
+UNITS = {"moment": SECONDS, "span": SECONDS, "memory": GIGABYTES, "whole": {}, "amount": {}, "name": {}}
+"""What columns may be: a point in time, a length of time, memory, a whole number, any number, a name."""
+
+CALLED = {"moment": "a time", "whole": "a whole number", "name": "a name"}
+"""What a cell has to be, where that is not a number."""
+
+CLOCK = re.compile(r"(?:(\d+)(?:-| days? ))?(\d{1,6}):([0-5]\d):([0-5]\d(?:\.\d{1,9})?)")
+"""A length of time as clocks show it: hours, minutes and seconds, before them days."""
 
 MOST_SECONDS = 1e11
 """No time is as late as this in seconds: it would be milliseconds."""
@@ -50,6 +60,16 @@ MOST_MACHINES = 100_000
 
 MOST_FAULTS = 5
 """Faults that one error names."""
+
+LONGEST = 60
+"""Most characters of a cell that an error shows."""
+
+RESOURCES = {
+    "gpus": "gpu numgpu numgpus gpucount gpurequest cards",
+    "cpus": "cpu cores numcpu numcpus cpurequest vcpus",
+    "memory": "mem ram memoryrequest",
+}
+"""What machines have, where it is not said otherwise, and other usual names of it."""
 
 
 class Wanted(NamedTuple):
@@ -64,18 +84,21 @@ class Wanted(NamedTuple):
     usual
         What stands for a missing column; None: it has to be there.
     decimals
-        How many the format holds.
+        How many the format holds; None: all of them.
     low, high
         The least and the most that is allowed, in our unit.
+    hint
+        What else to say where it is missing and has to be there.
     """
 
     name: str
     names: str
     kind: str
-    usual: float | None = None
-    decimals: int = 0
+    usual: float | str | None = None
+    decimals: int | None = 0
     low: float = 0.0
     high: float = LARGEST
+    hint: str = ""
 
 
 @dataclass(frozen=True)
@@ -95,51 +118,75 @@ class Columns:
     filled: tuple[str, ...]
 
 
-def read_frame(table: Any, what: str) -> DataFrame:
-    """Return a table as a data frame: that of a CSV or Parquet file, or of pandas or polars.
+def read_frame(table: Any, what: str) -> DataFrame[Any]:
+    """Return a table as a data frame.
+
+    Parameters
+    ----------
+    table
+        The path of a CSV file (gzipped if it ends in ``.gz``) or a Parquet file, a frame of any library that
+        narwhals knows, such as pandas, polars or PyArrow, or a mapping or list that pandas makes one of.
+    what
+        Names the table in errors.
 
     Raises
     ------
     InputError
         For a file that cannot be read, or what is no table.
     """
-    pd = library("pandas")
+    nw, pd = library("narwhals"), library("pandas")
 
     if isinstance(table, str | os.PathLike):
-        return _of_file(path_of(what, table))
-    if not isinstance(table, pd.DataFrame):
-        if not isinstance(table, Mapping | list | tuple) and not hasattr(table, "to_pandas"):
-            raise InputError(f"{what}: {type(table).__name__} is no table, nor the path of one")
+        table = _of_file(path_of(what, table))
+    elif isinstance(table, Mapping | list | tuple):
         try:
-            table = table.to_pandas() if hasattr(table, "to_pandas") else pd.DataFrame(table)
-        except (ValueError, TypeError) as error:
-            raise InputError(f"{what}: no table: {error}") from error
-    twice = [str(name) for name in table.columns[table.columns.duplicated()]]
-    if twice:
-        raise InputError(f"{what}: column {twice[0]!r} is there twice")
-    return table
+            table = pd.DataFrame(table)
+        except (ArithmeticError, AttributeError, TypeError, ValueError) as error:
+            raise InputError(f"{what}: no table: {_one_line(error)}") from error
+    if isinstance(table, pd.DataFrame):
+        table = table.set_axis([str(name) for name in table.columns], axis=1)
+    try:
+        frame = nw.from_native(table)
+    except TypeError as error:
+        raise InputError(f"{what}: {type(table).__name__} is no table, nor the path of one") from error
+    except nw.exceptions.DuplicateError as error:
+        name = re.findall(r"'(.*?)' \d+ times", str(error))[0]
+        raise InputError(f"{what}: column {name!r} is there twice") from error
+    if not isinstance(frame, nw.LazyFrame):
+        return frame
+    try:
+        return frame.collect()
+    except Exception as error:  # whatever the library raises that computes the frame only now
+        raise InputError(f"{what}: no table: {_one_line(error)}") from error
 
 
-def _of_file(path: Any) -> DataFrame:
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:500]
+
+
+def _of_file(path: Any) -> Any:
     pd = library("pandas")
 
     if str(path).endswith(".parquet"):
         try:
-            return pd.read_parquet(path)
-        except (ImportError, OSError, ValueError) as error:
-            raise InputError(f"{path}: {error}") from error
+            return pd.read_parquet(regular(path))
+        except ImportError as error:
+            raise InputError(f'{path}: reading Parquet needs: pip install "clairvoyant[parquet]"') from error
+        except (ArithmeticError, LookupError, NotImplementedError, OSError, ValueError) as error:
+            raise InputError(f"{path}: no Parquet table: {_one_line(error)}") from error
     text = read_text(path).removeprefix("\ufeff")
-    heads = [name.strip() for name in next(csv.reader(io.StringIO(text)), [])]
+    wrong = pd.errors.ParserWarning  # of rows that have more cells than there are heads
+    try:
+        heads = [name.strip() for name in next(csv.reader(io.StringIO(text)), [])]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", wrong)
+            frame = pd.read_csv(io.StringIO(text), skipinitialspace=True, index_col=False, dtype=str)
+    except (ValueError, csv.Error, pd.errors.ParserError, wrong) as error:
+        raise InputError(f"{path}: no CSV table: {_one_line(error)}") from error
     twice = [name for i, name in enumerate(heads) if name in heads[:i]]
     if twice:
         raise InputError(f"{path}: column {twice[0]!r} is there twice")
-    wrong = pd.errors.ParserWarning  # of rows that have more cells than there are heads
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", wrong)
-            return pd.read_csv(io.StringIO(text), skipinitialspace=True, index_col=False)
-    except (ValueError, pd.errors.ParserError, wrong) as error:
-        raise InputError(f"{path}: no CSV table: {error}") from error
+    return frame
 
 
 def plain(name: object) -> str:
@@ -153,8 +200,20 @@ def unit_in(name: object, units: Mapping[str, float]) -> str:
     return words[-1] if len(words) > 1 and words[-1] in units else ""
 
 
+def by_table(columns: Mapping[str, str] | None, *tables: str) -> dict[str, dict[str, str]]:
+    """Return which column is which for each further table, and under "" for the first one.
+
+    Those of a further table begin with its name and a dot: ``{"machines.gpus": "cards"}``.
+    """
+    found: dict[str, dict[str, str]] = {name: {} for name in ("", *tables)}
+    for key, place in (columns or {}).items():
+        table, dot, field = str(key).partition(".")
+        found[table if dot and table in tables else ""][field if dot and table in tables else key] = place
+    return found
+
+
 def read_columns(
-    frame: DataFrame, wanted: Sequence[Wanted], given: Mapping[str, str], what: str, *, fill: bool = True
+    frame: DataFrame[Any], wanted: Sequence[Wanted], given: Mapping[str, str], what: str, *, fill: bool = True
 ) -> Columns:
     """Read the columns of a table.
 
@@ -187,28 +246,56 @@ def read_columns(
         if place is None:
             if one.usual is None:
                 raise InputError(
-                    f"{what}: no column for {one.name}; there are {', '.join(map(str, frame.columns))}. "
-                    f"Say which it is: {one.name}=COLUMN"
+                    f"{what}: no column for {one.name}; there are {', '.join(frame.columns)}. "
+                    f"Say which it is: {one.name}=COLUMN{one.hint}"
                 )
-            if not math.isnan(one.usual):
-                notes.append(f"{what}: {one.name}: {one.usual:g}")
-            values[one.name] = np.full(len(frame), one.usual)
+            if known(one.usual):
+                notes.append(f"{what}: {one.name}: {_told(one.usual)}")
+            values[one.name] = np.full(len(frame), one.usual, object if one.kind == "name" else np.float64)
             continue
-        column, usual = frame[place], one.usual
-        known = fill and usual is not None and not math.isnan(usual)
-        if known and usual is not None and (empty := int(column.isna().sum())):
-            column = column.astype(object).fillna(usual / UNITS[one.kind].get(unit, 1.0))
-            notes.append(f"{what}: {one.name}: {usual:g} in {empty} rows without")
-        values[one.name], note = _numbers(column, one, unit, f"{what}: {place}", faults)
+        cells = _cells(frame, place)
+        values[one.name], wrong, note = _read(cells, one, unit)
+        if fill and one.usual is not None and known(one.usual):
+            empty = np.array([cell is None for cell in cells], dtype=bool)
+            values[one.name][empty], wrong[empty] = one.usual, False
+            if empty.any():
+                notes.append(f"{what}: {one.name}: {_told(one.usual)} in {empty.sum()} rows without")
+        expected = CALLED.get(one.kind, "a number") + _limits(one, values[one.name], note)
+        where = f"{what}: {place}"
+        faults += [f"{where}: row {i}: {_shown(cells[i])} is not {expected}" for i in np.flatnonzero(wrong)]
         real.append(f"{what}: {one.name} from column {place!r}{note}")
-    if faults:
-        more = f"; and {len(faults) - MOST_FAULTS} more" if len(faults) > MOST_FAULTS else ""
-        raise InputError("; ".join(faults[:MOST_FAULTS]) + more)
+    refuse(faults)
     rounded = _round(values, wanted)
     return Columns(values, tuple(real), (*notes, *(f"{what}: {note}" for note in rounded)))
 
 
-def _place(frame: DataFrame, one: Wanted, given: Mapping[str, str], what: str) -> tuple[Any, str]:
+def refuse(faults: Sequence[str]) -> None:
+    """Raise one error for all faults, if there are any: the first are named, the others counted."""
+    if faults:
+        more = f"; and {len(faults) - MOST_FAULTS} more" if len(faults) > MOST_FAULTS else ""
+        raise InputError("; ".join(faults[:MOST_FAULTS]) + more)
+
+
+def known(usual: float | str) -> bool:
+    """Return whether something stands for what is missing: a text, or a number other than NaN."""
+    return isinstance(usual, str) or not math.isnan(usual)
+
+
+def _told(usual: float | str) -> str:
+    return usual if isinstance(usual, str) else f"{usual:g}"
+
+
+def _shown(cell: Any) -> str:
+    """Return a cell as an error shows it."""
+    if cell is None:
+        return "an empty cell"
+    if isinstance(cell, int) and cell.bit_length() > 2048:
+        return "a number so long"
+    text = repr(cell.item() if isinstance(cell, np.generic) else cell)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+
+
+def _place(frame: DataFrame[Any], one: Wanted, given: Mapping[str, str], what: str) -> tuple[str | None, str]:
     """Return the column of the table, None if there is none, and its unit as stated or by its name."""
     units = UNITS[one.kind]
     if one.name in given:
@@ -216,8 +303,7 @@ def _place(frame: DataFrame, one: Wanted, given: Mapping[str, str], what: str) -
         if place not in frame.columns:
             place, _, unit = place.partition(":")
         if place not in frame.columns:
-            there = [str(name) for name in frame.columns]
-            raise InputError(f"{what}: no column {place!r}{did_you_mean(place, there)}")
+            raise InputError(f"{what}: no column {place!r}{did_you_mean(place, frame.columns)}")
         if unit and unit not in units:
             raise InputError(f"columns: {one.name}: {unit!r} is not one of {', '.join(units)}")
         return place, unit or unit_in(place, units)
@@ -229,58 +315,150 @@ def _place(frame: DataFrame, one: Wanted, given: Mapping[str, str], what: str) -
         raise InputError(f"{what}: {one.name}: is it {alike[0]!r} or {alike[1]!r}? Say: {one.name}=COLUMN")
     if not alike:
         return None, ""
-    inside = re.findall(r"[(\[](.*?)[)\]]", str(alike[0]))
-    if inside and not found[alike[0]] and one.kind != "whole":
-        known = f"is not one of {', '.join(units)}" if units else "cannot be read"
-        raise InputError(f"{what}: {alike[0]}: the unit {inside[-1]!r} {known}; say: {one.name}=COLUMN")
+    inside = re.findall(r"[(\[](.*?)[)\]]", alike[0])
+    if inside and not found[alike[0]] and one.kind not in ("whole", "name"):
+        why = f"is not one of {', '.join(units)}" if units else "cannot be read"
+        raise InputError(f"{what}: {alike[0]}: the unit {inside[-1]!r} {why}; say: {one.name}=COLUMN")
     return alike[0], found[alike[0]]
 
 
-def _numbers(column: Series, one: Wanted, unit: str, where: str, faults: list[str]) -> tuple[np.ndarray, str]:
-    """Return a column as numbers in our unit, and its unit as text; append what is wrong."""
+def _cells(frame: DataFrame[Any], place: str) -> np.ndarray:
+    """Return a column as plain objects, with None in empty cells, whatever library holds it."""
     pd = library("pandas")
-    typed = getattr(column.dtype, "kind", "O")
-    if typed in "cb" or (typed == "M" and one.kind != "moment") or (typed == "m" and one.kind != "span"):
-        raise InputError(f"{where}: {column.dtype} is not read as {one.name}")
-    shown = column.astype(object)
-    if typed == "m":
-        column, unit = column.dt.total_seconds(), "s"
-    values = np.full(len(column), np.nan)
-    if typed != "M":
-        values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-    wrong = ~np.isfinite(values)
-    scale = UNITS[one.kind].get(unit, 1.0)
-    if one.kind == "moment" and len(column) and wrong.all():
-        dated = column.where(column.astype(str).str.match(r"\d"))  # "now" is no time of a table
-        moments = pd.to_datetime(dated, errors="coerce", utc=True, format="ISO8601")
-        since = pd.Timestamp(0, tz="UTC")
-        values = (moments - since).dt.total_seconds().to_numpy(dtype=np.float64)
-        wrong, scale, unit = ~np.isfinite(values), 1.0, "time stamps"
-    values = scale * values
-    kind = {"moment": "a time", "whole": "a whole number"}.get(one.kind, "a number")
-    limits = f" of at least {one.low:g}" + (f" and at most {one.high:g}" if one.high < LARGEST else "")
+
+    def empty(cell: Any) -> bool:
+        return cell is pd.NA or cell is pd.NaT or (isinstance(cell, float | np.floating) and np.isnan(cell))
+
+    found = (None if empty(cell) else cell for cell in frame[place].to_list())
+    return np.fromiter(found, dtype=object, count=len(frame))
+
+
+def _read(cells: np.ndarray, one: Wanted, unit: str) -> tuple[np.ndarray, np.ndarray, str]:
+    """Return a column in our unit, which of its cells are wrong, and its unit as text."""
+    if one.kind == "name":
+        names = np.fromiter((_name(cell) for cell in cells), dtype=object, count=len(cells))
+        return names, names == "", ""
+    values = np.fromiter((_number(cell) for cell in cells), dtype=np.float64, count=len(cells))
+    scaled = UNITS[one.kind].get(unit, 1.0) * values
+    note = f" ({unit})" if unit else ""
+    if one.kind == "span":
+        timed = np.fromiter((_span(cell) for cell in cells), dtype=np.float64, count=len(cells))
+        scaled = np.where(np.isnan(timed), scaled, timed)
+    if one.kind == "moment" and len(cells) and np.isnan(values).all():
+        scaled, note = _moments(cells), STAMPS
     with np.errstate(invalid="ignore"):
         if one.kind == "moment":
-            late = (np.abs(values) >= MOST_SECONDS) & (unit != "time stamps")
-            limits = " in seconds: state its unit, as in submit=COLUMN:ms" if late.any() else ""
-            wrong |= late
+            wrong = (np.abs(scaled) >= MOST_SECONDS) & (note != STAMPS)
         else:
-            wrong |= (values > one.high) | (values < one.low)
-        wrong |= (one.kind == "whole") & (values != np.floor(values))
-    faults += [f"{where}: row {i}: {shown.iloc[i]!r} is not {kind}{limits}" for i in np.flatnonzero(wrong)]
-    return values, f" ({unit})" if unit else ""
+            wrong = (scaled > one.high) | (scaled < one.low)
+        wrong |= (one.kind == "whole") & (scaled != np.floor(scaled))
+    return scaled, wrong | ~np.isfinite(scaled), note
+
+
+STAMPS = " (time stamps)"
+
+
+def _limits(one: Wanted, values: np.ndarray, note: str) -> str:
+    """Return what an error says of the numbers that are allowed."""
+    if one.kind == "name":
+        return ""
+    if one.kind == "moment":
+        late = note != STAMPS and (np.abs(values[np.isfinite(values)]) >= MOST_SECONDS).any()
+        return f" in seconds: state its unit, as in {one.name}=COLUMN:ms" if late else ""
+    return f" of at least {one.low:g}" + (f" and at most {one.high:g}" if one.high < LARGEST else "")
+
+
+def _number(cell: Any) -> float:
+    """Return a cell as a number, NaN if it is none."""
+    if isinstance(cell, bool | np.bool_) or not isinstance(cell, str | Real | Decimal):
+        return math.nan
+    try:
+        return math.nan if isinstance(cell, str) and "_" in cell else float(cell)
+    except (ValueError, OverflowError):
+        return math.nan
+
+
+def _span(cell: Any) -> float:
+    """Return a length of time that is typed or written as on a clock in seconds, NaN for anything else."""
+    if isinstance(cell, timedelta):
+        return cell.total_seconds()
+    parts = CLOCK.fullmatch(cell.strip()) if isinstance(cell, str) else None
+    if parts is None:
+        return math.nan
+    return sum(
+        float(part or 0) * size for part, size in zip(parts.groups(), (86400, 3600, 60, 1), strict=True)
+    )
+
+
+def _moments(cells: np.ndarray) -> np.ndarray:
+    """Return time stamps in seconds since 1970, those without a zone as in UTC; NaN where there is none."""
+    pd = library("pandas")
+
+    def dated(cell: Any) -> Any:  # "now" is no time of a table
+        return cell if isinstance(cell, date) or (isinstance(cell, str) and re.match(r"\d", cell)) else None
+
+    stamps = pd.to_datetime([dated(cell) for cell in cells], errors="coerce", utc=True, format="ISO8601")
+    since = (stamps - pd.Timestamp(0, tz="UTC")).total_seconds()
+    return np.array(since, dtype=np.float64)
+
+
+def _name(cell: Any) -> str:
+    """Return a cell as a name, "" if it is empty; a whole number is called the same whatever its type."""
+    if cell is None:
+        return ""
+    whole = isinstance(cell, float | np.floating) and float(cell).is_integer()
+    return str(int(cell) if whole else cell).strip()
 
 
 def _round(values: dict[str, np.ndarray], wanted: Sequence[Wanted]) -> list[str]:
     """Round to what the format holds, and say of how many values that changed more than their last bits."""
     notes = []
     for one in wanted:
+        if one.decimals is None or one.kind == "name":
+            continue
         rounded = np.round(values[one.name], one.decimals)
         moved = int((np.abs(rounded - values[one.name]) > 1e-9 * np.abs(rounded)).sum())
         if moved:
             notes.append(f"{one.name}: {moved} values rounded to {one.decimals} decimals")
         values[one.name] = rounded.astype(np.int64) if one.kind == "whole" else rounded
     return notes
+
+
+TIME = Wanted(
+    "time",
+    "timestamp datetime date submit submitted submittime arrival arrivaltime arrived created creationtime "
+    "requested requesttime",
+    "moment",
+    decimals=None,
+)
+"""When something arrives, where slots are made of it."""
+
+SLOT_HINT = ". Where there are times, give the length of a slot besides: slot=SECONDS"
+
+
+def slot_seconds(slot: Any) -> float:
+    """Return the length of a slot, which is a number of seconds or a text with a unit, such as "5min"."""
+    parts = re.fullmatch(r"\s*(\d+\.?\d*)\s*([a-z]*)\s*", slot.lower()) if isinstance(slot, str) else None
+    if parts is None:
+        return real("slot", slot, 1e-3, LARGEST)
+    number, unit = parts.groups()
+    if unit and unit not in SECONDS:
+        raise InputError(f"slot: {slot!r}: {unit!r} is not one of {', '.join(SECONDS)}")
+    return real("slot", float(number) * SECONDS[unit or "s"], 1e-3, LARGEST)
+
+
+def in_slots(read: Columns, name: str, length: float) -> tuple[np.ndarray, str]:
+    """Return the slot, from 0, of each entry of the first column of a table, and what slots are.
+
+    Times are in seconds; slot 0 begins at the last whole multiple of its length, counted from time 0 or from
+    1970-01-01 in UTC, before all of them. A column that is not of :data:`TIME` holds slots already.
+    """
+    at = read.values[name]
+    if name != TIME.name:
+        return at, "slot"
+    start = np.floor(at.min() / length) * length if len(at) else 0.0
+    since = f"{np.datetime64(int(start), 's')}Z" if STAMPS in read.real[0] else f"{start:.12g} s"
+    return np.floor((at - start) / length), f"slot of {length:g} s from {since}"
 
 
 COUNT = Wanted("count", "number machines", "whole", 1.0, high=MOST_MACHINES)
@@ -299,3 +477,25 @@ def counts(machines: Columns) -> list[int]:
     if sum(found) > MOST_MACHINES:
         raise InputError(f"machines: count: {sum(found)} machines in all are more than {MOST_MACHINES}")
     return found
+
+
+def resource_names(resources: Any, reserved: set[str]) -> list[str]:
+    """Return the names of resources, from a list or a text with commas; refuse those of other columns."""
+    names = resources.split(",") if isinstance(resources, str) else resources
+    if not isinstance(names, Sequence) or not names or not all(isinstance(n, str) and n for n in names):
+        raise InputError(f"resources: {resources!r} is not a list of names")
+    if taken := reserved & {*names}:
+        raise InputError(f"resources: {min(taken)!r} is a column of the machines")
+    for name in (one for i, one in enumerate(names) if one in names[:i]):
+        raise InputError(f"resources: {name!r} stands twice")
+    return list(names)
+
+
+def amounts(resources: Sequence[str], kind: str, decimals: int | None = None, **more: Any) -> list[Wanted]:
+    """Return the columns of so much of each resource; a missing one is 0."""
+    kinds = ["memory" if (name, kind) == ("memory", "amount") else kind for name in resources]
+    names = [RESOURCES.get(name, plain(name).removesuffix("s")) for name in resources]
+    return [
+        Wanted(name, usual, of, 0.0, decimals, **more)
+        for name, usual, of in zip(resources, names, kinds, strict=True)
+    ]

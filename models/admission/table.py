@@ -5,26 +5,48 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..base import InputError, Origin
-from ..frames import COUNT, Wanted, counts, plain, read_columns, read_frame
+import numpy as np
+
+from ..base import Origin
+from ..checks import choose, whole
+from ..frames import (
+    COUNT,
+    RESOURCES,
+    SLOT_HINT,
+    TIME,
+    Wanted,
+    amounts,
+    by_table,
+    counts,
+    in_slots,
+    plain,
+    read_columns,
+    read_frame,
+    refuse,
+    resource_names,
+    slot_seconds,
+)
 from .instance import AdmissionInstance
+from .jobs import LARGEST, MOST_CHUNKS
 
 JOBS = (
-    Wanted("arrival", "slot arrivalslot submit submitted start", "whole", low=1.0),
-    Wanted("epochs", "numepochs passes", "whole", 1.0, low=1.0),
-    Wanted("chunks", "numchunks maxworkers", "whole", low=1.0),
-    Wanted("minibatches", "numminibatches batches", "whole", 1.0, low=1.0),
-    Wanted("minibatch_time", "batchtime steptime", "amount", decimals=12),
-    Wanted("gradient_size", "gradients modelsize", "amount", 0.0, 12),
-    Wanted("worker_bandwidth", "bandwidth", "amount", 1.0, 12),
-    Wanted("server_bandwidth", "psbandwidth", "amount", 1.0, 12),
-    Wanted("priority", "weight value worth", "amount", decimals=12),
-    Wanted("decay", "urgency", "amount", 0.0, 12),
-    Wanted("target", "deadline due targetslots", "amount", 0.0, 12),
+    Wanted("epochs", "numepochs passes", "whole", 1.0, low=1.0, high=LARGEST),
+    Wanted("chunks", "numchunks maxworkers", "whole", low=1.0, high=MOST_CHUNKS),
+    Wanted("minibatches", "numminibatches batches", "whole", 1.0, low=1.0, high=LARGEST),
+    Wanted("minibatch_time", "batchtime steptime", "amount", decimals=None, high=LARGEST),
+    Wanted("gradient_size", "gradients modelsize", "amount", 0.0, None, high=LARGEST),
+    Wanted("worker_bandwidth", "bandwidth", "amount", 1.0, None, low=1 / LARGEST, high=LARGEST),
+    Wanted("server_bandwidth", "psbandwidth", "amount", 1.0, None, low=1 / LARGEST, high=LARGEST),
+    Wanted("priority", "weight value worth", "amount", decimals=None, high=LARGEST),
+    Wanted("decay", "urgency", "amount", 0.0, None, high=LARGEST),
+    Wanted("target", "deadline due targetslots", "amount", 0.0, None, high=LARGEST),
 )
-"""What a row of jobs says besides the demands; times are in slots."""
+"""What a row of jobs says besides its arrival and the demands; times are in slots."""
 
+ARRIVAL = Wanted("arrival", "slot arrivalslot submit submitted start", "whole", low=1.0, hint=SLOT_HINT)
 UTILITY = ("priority", "decay", "target")
+SIDES = ("worker", "server")
+SIDE = Wanted("side", "role", "name")
 
 
 def from_table(
@@ -33,7 +55,8 @@ def from_table(
     machines: Any,
     columns: Mapping[str, str] | None = None,
     horizon: int,
-    resources: Sequence[str] = ("gpus", "cpus", "memory"),
+    slot: float | str | None = None,
+    resources: Sequence[str] = tuple(RESOURCES),
 ) -> AdmissionInstance:
     """Make an instance from a table of jobs and one of machines.
 
@@ -51,6 +74,9 @@ def from_table(
         ``machines.``.
     horizon
         T, the number of slots.
+    slot
+        The length of a slot where jobs have a ``time`` and no slot: seconds, or a text with a unit such as
+        "1h". The first slot is that of the first job.
     resources
         Their names.
 
@@ -59,36 +85,37 @@ def from_table(
     InputError
         Naming the table, the row, the column and the value at fault.
     """
-    if isinstance(resources, str) or not all(isinstance(name, str) for name in resources):
-        raise InputError(f"resources: {resources!r} is not a list of names")
-    if reserved := {"side", "count"} & {*resources}:
-        raise InputError(f"resources: {min(reserved)!r} is a column of the machines")
-    given = dict(columns or {})
-    of_machines = {key.partition(".")[2]: given.pop(key) for key in [*given] if key.startswith("machines.")}
+    resources = resource_names(resources, {SIDE.name, COUNT.name})
+    given = by_table(columns, "machines")
     demands = [_demand(side, name) for side in SIDES for name in resources]
-    jobs = read_columns(read_frame(table, "jobs"), (*JOBS, *demands), given, "jobs")
-    frame, place = read_frame(machines, "machines"), of_machines.pop("side", "side")
-    if place not in frame.columns:
-        raise InputError(f"machines: no column {place}; there are {', '.join(map(str, frame.columns))}")
-    wanted = [Wanted(name, plain(name).removesuffix("s"), "amount", 0.0, 6) for name in resources]
-    kinds = read_columns(frame, (*wanted, COUNT), of_machines, "machines", fill=False)
+    arrival = ARRIVAL if slot is None else TIME
+    length = 1.0 if slot is None else slot_seconds(slot)
+    jobs = read_columns(read_frame(table, "jobs"), (arrival, *JOBS, *demands), given[""], "jobs")
+    at, what = in_slots(jobs, arrival.name, length)
+    jobs.values[ARRIVAL.name] = at.astype(np.int64) + (slot is not None)
+    T = whole("horizon", horizon, 1)
+    late = np.flatnonzero(jobs.values[ARRIVAL.name] > T)
+    refuse([f"jobs: row {i}: slot {jobs.values[ARRIVAL.name][i]} is after the horizon, {T}" for i in late])
+    wanted = (SIDE, *amounts(resources, "amount", 6), COUNT)
+    frame = read_frame(machines, "machines")
+    kinds = read_columns(frame, wanted, given["machines"], "machines", fill=False)
     stands: dict[str, list[list[float]]] = {side: [] for side in SIDES}
-    for i, (side, count) in enumerate(zip(frame[place].astype(str), counts(kinds), strict=True)):
-        if side not in stands:
-            raise InputError(f"machines: side: row {i}: {side!r} is not one of {', '.join(SIDES)}")
-        one = [float(kinds.values[name][i]) for name in resources]
+    for i, (side, count) in enumerate(zip(kinds.values[SIDE.name], counts(kinds), strict=True)):
+        choose(side, SIDES, f"machines: side: row {i}")
+        one = [kinds.values[name][i].item() for name in resources]
         stands[side] += [one] * count
     return AdmissionInstance(
         horizon=horizon,
         resources=list(resources),
         worker_servers=stands["worker"],
         parameter_servers=stands["server"],
-        jobs=[_job(jobs.values, i, resources) for i in range(len(jobs.values["arrival"]))],
-        origin=Origin("table", real=(*jobs.real, *kinds.real), filled=(*jobs.filled, *kinds.filled)),
+        jobs=[_job(jobs.values, i, resources) for i in range(len(at))],
+        origin=Origin(
+            "table",
+            real=(*jobs.real, *([] if slot is None else [f"jobs: arrival: {what}"]), *kinds.real),
+            filled=(*jobs.filled, *kinds.filled),
+        ),
     )
-
-
-SIDES = ("worker", "server")
 
 
 def _demand(side: str, resource: str) -> Wanted:
@@ -98,7 +125,7 @@ def _demand(side: str, resource: str) -> Wanted:
 
 def _job(values: Mapping[str, Any], i: int, resources: Sequence[str]) -> dict[str, Any]:
     """Return a job as an instance takes it."""
-    row: dict[str, Any] = {one.name: values[one.name][i].item() for one in JOBS}
+    row: dict[str, Any] = {one.name: values[one.name][i].item() for one in (ARRIVAL, *JOBS)}
     row["utility"] = {name: row.pop(name) for name in UTILITY}
     for side in SIDES:
         row[f"{side}_demand"] = [values[f"{side}_{name}"][i].item() for name in resources]

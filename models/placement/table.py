@@ -9,14 +9,20 @@ from typing import Any
 import numpy as np
 
 from ..base import InputError, Origin
-from ..frames import COUNT, Columns, Wanted, counts, read_columns, read_frame
+from ..frames import COUNT, Columns, Wanted, amounts, by_table, counts, read_columns, read_frame
 from .instance import PRICE, WINDOW, PlacementInstance
-from .jobs import RESOURCES
+from .jobs import LARGEST, LONGEST, RESOURCES, TICKS
 from .slowdown import NO_SLOWDOWN
 
 UNKNOWN = math.nan
 """For a column that may be missing, without a value in its place."""
 
+LASTS: dict[str, Any] = {"low": 1 / TICKS, "high": LONGEST}
+
+NEEDS = (
+    *amounts(["gpus"], "whole", 0, high=LARGEST),
+    *amounts(["cpus", "memory"], "amount", 3, high=LARGEST),
+)
 JOBS = (
     Wanted(
         "submit",
@@ -25,19 +31,19 @@ JOBS = (
         "moment",
         decimals=3,
     ),
-    Wanted("duration", "runtime runningtime elapsed servicetime length walltime", "span", UNKNOWN, 3),
+    Wanted(
+        "duration", "runtime runningtime elapsed servicetime length walltime", "span", UNKNOWN, 3, **LASTS
+    ),
     Wanted("start", "started starttime begin began", "moment", UNKNOWN, 3),
     Wanted("end", "ended endtime finish finished finishtime completed", "moment", UNKNOWN, 3),
-    Wanted("instances", "tasks workers pods numinstances nodes", "whole", 1.0, low=1.0),
-    Wanted("gpus", "gpu numgpu numgpus gpucount gpurequest cards", "whole", 0.0),
-    Wanted("cpus", "cpu cores numcpu numcpus cpurequest vcpus", "amount", 0.0, 3),
-    Wanted("memory", "mem ram memoryrequest", "memory", 0.0, 3),
-    Wanted("intensity", "contention", "amount", 1.0, 3),
-    Wanted("estimate", "estimated requestedtime timelimit expected", "span", UNKNOWN, 3),
+    Wanted("instances", "tasks workers pods numinstances nodes", "whole", 1.0, low=1.0, high=LARGEST),
+    *NEEDS,
+    Wanted("intensity", "contention", "amount", 1.0, 3, high=1.0),
+    Wanted("estimate", "estimated requestedtime timelimit expected", "span", UNKNOWN, 3, **LASTS),
 )
 """What a row of jobs says; time is in seconds, memory in GB."""
 
-MACHINES = (*JOBS[5:8], COUNT)
+MACHINES = (*NEEDS, COUNT)
 
 
 def from_table(
@@ -74,37 +80,43 @@ def from_table(
     InputError
         Naming the table, the row, the column and the value at fault.
     """
-    given = dict(columns or {})
-    of_machines = {key.partition(".")[2]: given.pop(key) for key in [*given] if key.startswith("machines.")}
-    jobs = read_columns(read_frame(table, "jobs"), JOBS, given, "jobs")
-    kinds = read_columns(read_frame(machines, "machines"), MACHINES, of_machines, "machines", fill=False)
-    values = jobs.values
-    duration, note = _durations(jobs)
-    submit = np.round(values["submit"] - values["submit"].min(initial=math.inf), 3)
-    names = ("instances", "gpus", "cpus", "memory", "intensity")
-    rows = [
-        {"submit": s, "duration": d, **dict(zip(names, needs, strict=True))}
-        for s, d, *needs in zip(
-            submit.tolist(), duration.tolist(), *(values[n].tolist() for n in names), strict=True
-        )
-    ]
-    if not np.isnan(values["estimate"]).any() and len(rows):
-        rows = [row | {"estimate": e} for row, e in zip(rows, values["estimate"].tolist(), strict=True)]
-    each = [
-        dict(zip(RESOURCES, needs, strict=True))
-        for needs in zip(*(kinds.values[n].tolist() for n in RESOURCES), strict=True)
-    ]
-    stands = [one for one, count in zip(each, counts(kinds), strict=True) for _ in range(count)]
+    given = by_table(columns, "machines")
+    jobs = read_columns(read_frame(table, "jobs"), JOBS, given[""], "jobs")
+    kinds = read_machines(machines, given["machines"])
+    values = dict(jobs.values)
+    values["duration"], note = _durations(jobs)
+    values["submit"] = np.round(values["submit"] - values["submit"].min(initial=math.inf), 3)
     origin = Origin("table", real=(*jobs.real, *kinds.real, *note), filled=(*jobs.filled, *kinds.filled))
     return PlacementInstance(
-        machines=stands,
-        jobs=rows,
+        machines=machine_rows(kinds),
+        jobs=job_rows(values),
         price=price,
         slowdown=slowdown,
         gpu_weight=gpu_weight,
         window=window,
         origin=origin,
     )
+
+
+def read_machines(machines: Any, columns: Mapping[str, str]) -> Columns:
+    """Read a row per machine, or per kind with a ``count``."""
+    return read_columns(read_frame(machines, "machines"), MACHINES, columns, "machines", fill=False)
+
+
+def job_rows(values: Mapping[str, np.ndarray]) -> list[dict[str, Any]]:
+    """Return jobs in their JSON form; estimates that are not numbers for all of them are left out."""
+    names = [one.name for one in JOBS if one.name in values and one.name not in ("start", "end")]
+    if np.isnan(values["estimate"]).any():
+        names.remove("estimate")
+    columns = (values[name].tolist() for name in names)
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def machine_rows(kinds: Columns) -> list[dict[str, Any]]:
+    """Return machines in their JSON form, one for each that a row stands for."""
+    columns = (kinds.values[name].tolist() for name in RESOURCES)
+    each = [dict(zip(RESOURCES, needs, strict=True)) for needs in zip(*columns, strict=True)]
+    return [one for one, count in zip(each, counts(kinds), strict=True) for _ in range(count)]
 
 
 def _durations(jobs: Columns) -> tuple[np.ndarray, tuple[str, ...]]:

@@ -115,40 +115,70 @@ def from_trace(problem: str, folder: str | os.PathLike[str], **options: Any) -> 
 
 
 def from_table(
-    problem: str, table: Any, *, machines: Any, columns: Mapping[str, str] | None = None, **options: Any
+    problem: str,
+    table: Any,
+    *,
+    machines: Any = None,
+    columns: Mapping[str, str] | None = None,
+    format: str | None = None,  # noqa: A002 - what everybody calls it
+    **options: Any,
 ) -> Instance:
-    """Return an instance made from a table of one's own, a row per job; its ``origin`` says what was read.
+    """Return an instance made from tables of one's own, or read from what others have published.
+
+    Its ``origin`` says what was read from where, and what was filled in.
 
     Parameters
     ----------
     problem
-        One whose jobs are rows: "admission" or "placement".
+        One whose jobs or requests are rows: "allocation", "selection", "admission" or "placement".
     table
-        A CSV or Parquet file, a data frame, or a mapping of columns.
+        A row per job or request: a CSV file (``.csv``, ``.csv.gz``) or a Parquet file, a data frame of
+        pandas, polars, PyArrow or another library that narwhals knows, or a mapping of columns. With
+        ``format``, the file or the folder of traces.
     machines
         The machines, likewise: a row for each, or for each kind with a ``count``.
     columns
         Which column of the table is which, where its name does not say: ``{"submit": "begin", "duration":
         "took:min"}``, with the unit after the colon. Columns of the machines begin with ``machines.``.
+    format
+        The name of a published format, which :data:`clairvoyant.models.formats.FORMATS` describes, such as
+        "philly" or "swf": its columns are known. Folders are read by :func:`from_trace`.
     **options
-        What the problem's reader takes; see ``from_table`` in ``clairvoyant.models.<problem>.table``.
+        What the problem's reader takes; see ``from_table`` in ``clairvoyant.models.<problem>.table``, and for
+        a format ``from_trace`` in ``clairvoyant.models.<problem>.trace`` or ``from_swf`` in
+        ``clairvoyant.models.placement.swf``.
 
     Raises
     ------
     InputError
         Naming the table, the rows and the columns at fault, with the values.
     """
+    if not isinstance(columns, Mapping | None):
+        raise InputError(f"columns: {columns!r} is not a mapping of fields to columns")
+    if machines is not None:
+        options = {"machines": machines, **options}
+    if format is not None:
+        return _of_format(problem, table, format, columns, options)
     readable = [name for name, one in problems().items() if one.has("from_table")]
     if find(problem).name not in readable:
         raise InputError(f"problem: {problem!r} is not read from tables, but {' and '.join(readable)} are")
     function = find(problem).part("from_table")
-    if not isinstance(columns, Mapping | None):
-        raise InputError(f"columns: {columns!r} is not a mapping of fields to columns")
     options = dict(_known(function, options, f"from_table {problem!r}"))
     for name, one in inspect.signature(function).parameters.items():
-        if one.kind is one.KEYWORD_ONLY and one.default is one.empty and name not in {*options, "machines"}:
+        if one.kind is one.KEYWORD_ONLY and one.default is one.empty and name not in options:
             raise InputError(f"{name}: has to be given for {problem!r}")
-    return function(table, machines=machines, columns=columns, **options)
+    return function(table, columns=columns, **options)
+
+
+def _of_format(problem: str, path: Any, name: str, columns: Any, options: Mapping[str, Any]) -> Instance:
+    """Read what others have published; see :func:`from_table`."""
+    function, preset = find(problem).reader(name)
+    if columns:
+        raise InputError(f"columns: those of the format {name!r} are known")
+    if preset and not isinstance(options.get("machines"), str | int | None):
+        raise InputError(f"machines: a table of machines is not taken with the format {name!r}")
+    found = {**preset, **_known(function, options, f"format {name!r}")}
+    return function(path_of("table", path), **found)
 
 
 def solve(instance: Instance, oracle: str | None = None, **options: Any) -> Optimum:

@@ -87,6 +87,9 @@ class Problem:
     generate, from_trace, from_table
         Functions of a size, a seed and options, of a folder of traces and options, and of a table of one's
         own, its machines, the columns and options, that return an instance.
+    formats
+        The published formats that are read, by their names in ``models/formats.py``: for each what
+        ``from_trace`` takes, or a function of a path and options that returns an instance.
     options
         What ``clairvoyant generate`` offers by name, beside ``--size`` and ``--seed``.
     oracles
@@ -130,6 +133,7 @@ class Problem:
     generate: Callable[..., Instance] | str | None = None
     from_trace: Callable[..., Instance] | str | None = None
     from_table: Callable[..., Instance] | str | None = None
+    formats: Mapping[str, Mapping[str, Any] | Callable[..., Instance] | str] = field(default_factory=dict)
     options: Mapping[str, Option] = field(default_factory=dict)
     oracles: Mapping[str, OracleEntry] | str | None = None
     rival: str | None = None
@@ -162,16 +166,25 @@ class Problem:
         if found is None:
             raise InputError(f"problem: {self.name!r} has no {part.replace('_', ' ')}")
         if isinstance(found, str) and part not in {"name", "summary", "rival"}:
-            module, _, name = found.partition(":")
-            try:
-                found = getattr(import_module(module, __package__), name)
-            except (ImportError, AttributeError, ValueError) as error:
-                raise PluginError(
-                    f"problem {self.name!r}: {part}: {found!r} cannot be loaded: {error}"
-                ) from error
+            found = self._load(part, found)
         if part in {"kit", "target"}:
             self._refuse_wrong(part, found)
         return found
+
+    def reader(self, name: Any) -> tuple[Callable[..., Instance], Mapping[str, Any]]:
+        """Return the function that reads a published format, and what it takes for that."""
+        found = self.formats[choose(name, self.formats, "format")]
+        if isinstance(found, Mapping):
+            return self.part("from_trace"), found
+        return (self._load("formats", found) if isinstance(found, str) else found), {}
+
+    def _load(self, part: str, text: str) -> Any:
+        """Return what a text ``package.module:name`` means."""
+        module, _, name = text.partition(":")
+        try:
+            return getattr(import_module(module, __package__), name)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise PluginError(f"problem {self.name!r}: {part}: {text!r} cannot be loaded: {error}") from error
 
     def _refuse_wrong(self, part: str, found: Any) -> None:
         """Raise an error for a kit or a target that is none; they are looked at when they are used."""
@@ -194,6 +207,12 @@ GRAPH = {
 }
 """Options of all that plays on ports and servers."""
 
+REQUESTS = {
+    "alibaba-2018": {"requests": "v2018"},
+    "alibaba-gpu-2023": {"requests": "gpu-2023", "machines": "gpu-2023"},
+}
+"""Published formats that hold requests and machines."""
+
 OF_ALLOCATION = GRAPH | {
     "density": Option("Mean number of ports per server.", float),
     "utility": Option("linear, log, reciprocal, poly or mix."),
@@ -207,6 +226,8 @@ OURS = (
         instance=".models.allocation.instance:AllocationInstance",
         generate=".models.allocation.generate:generate",
         from_trace=".models.allocation.trace:from_trace",
+        from_table=".models.allocation.table:from_table",
+        formats=REQUESTS,
         options=OF_ALLOCATION,
         oracles=".oracles.allocation:ORACLES",
         rival="stationary",
@@ -227,6 +248,7 @@ OURS = (
         instance=".models.allocation.gang:AllocationGangInstance",
         generate=".models.allocation.gang_generate:generate",
         from_trace=".models.allocation.gang_generate:from_trace",
+        formats=REQUESTS,
         options=OF_ALLOCATION,
         oracles=".oracles.allocation:ORACLES",
         rival="gang",
@@ -241,6 +263,8 @@ OURS = (
         instance=".models.selection.instance:SelectionInstance",
         generate=".models.selection.generate:generate",
         from_trace=".models.selection.trace:from_trace",
+        from_table=".models.selection.table:from_table",
+        formats=REQUESTS,
         options=GRAPH
         | {
             "density": Option("Probability that a channel joins a port and a server.", float),
@@ -264,6 +288,7 @@ OURS = (
         instance=".models.selection.gang:SelectionGangInstance",
         generate=".models.selection.gang_generate:generate",
         from_trace=".models.selection.gang_generate:from_trace",
+        formats=REQUESTS,
         options=GRAPH | {"capacity": Option("The fewest and the most devices on a server.", list)},
         oracles=".oracles.selection:ORACLES",
         rival="gang",
@@ -279,6 +304,10 @@ OURS = (
         generate=".models.admission.generate:generate",
         from_trace=".models.admission.trace:from_trace",
         from_table=".models.admission.table:from_table",
+        formats={
+            "alibaba-gpu-2020": {"arrivals": "pai-2020", "machines": "pai-2020"},
+            "google-2011": {"arrivals": "google-2011"},
+        },
         options={
             "jobs": Option("Number of jobs.", int),
             "horizon": Option("Number of slots.", int),
@@ -303,6 +332,12 @@ OURS = (
         generate=".models.placement.generate:generate",
         from_trace=".models.placement.trace:from_trace",
         from_table=".models.placement.table:from_table",
+        formats={
+            "alibaba-gpu-2020": {"source": "pai-2020"},
+            "alibaba-gpu-2023": {"source": "gpu-2023"},
+            "philly": {"source": "philly"},
+            "swf": ".models.placement.swf:from_swf",
+        },
         options={
             "jobs": Option("Number of jobs.", int),
             "contention": Option("eta of the slowdown.", float),

@@ -110,7 +110,7 @@ def test_empty_cells_hold_what_is_usual_and_that_is_said() -> None:
     assert [job["gpus"] for job in found.to_dict()["jobs"]] == [1, 0]
     assert "jobs: gpus: 0 in 1 rows without" in found.origin.filled
     table |= {"estimate": [None, 5]}
-    with pytest.raises(cv.InputError, match="estimate: row 0: nan is not a number"):
+    with pytest.raises(cv.InputError, match="estimate: row 0: an empty cell is not a number"):
         cv.from_table("placement", table, machines=MACHINES)
 
 
@@ -137,14 +137,14 @@ BAD = [
     ({"submit": [0], "took": [1]}, {"duration": "took:parsec"}, r"duration: 'parsec' is not one of ms, "),
     ({"submit": [0], "gpus": [1]}, {}, r"no column for duration, nor for start and end"),
     ({"submit": [0], "start": [5], "end": [5], "gpus": [1]}, {}, r"row 0: the end is not after the start"),
-    ({"submit": [0, float("nan")], "duration": [1, 1]}, {}, r"submit: row 1: nan is not a time"),
+    ({"submit": [0, float("nan")], "duration": [1, 1]}, {}, r"submit: row 1: an empty cell is not a time"),
     ({"submit": [17e11, 17e11 + 1], "duration": [1, 1]}, {}, r"row 0: .* is not a time in seconds: state"),
     ({"submit": ["12/01/2024 08:00"], "duration": [1]}, {}, r"row 0: '12/01/2024 08:00' is not a time"),
     ({"submit": ["now"], "duration": [1]}, {}, r"row 0: 'now' is not a time"),
     ({"submit": [0], "Run Time (us)": [1]}, {}, r"Run Time \(us\): the unit 'us' is not one of ms, "),
     ({"submit": [0], "RAM (KB)": [1], "duration": [1]}, {}, r"the unit 'KB' is not one of mb, "),
     ({"time": [0], "arrival": [0], "duration": [1]}, {}, r"submit: is it 'time' or 'arrival'\? Say"),
-    ({"submit": [0], "duration": [True]}, {}, r"duration: bool is not read as duration"),
+    ({"submit": [0], "duration": [True]}, {}, r"duration: row 0: True is not a number"),
     ({"submit": [0], "duration": [1], "gpus": [1e30]}, {}, r"gpus: row 0: 1e\+30 is not a whole number"),
     ({"submit": [0], "duration": [1, 2]}, {}, r"jobs: no table: "),
 ]
@@ -162,7 +162,7 @@ MACHINE_FAULTS = [
     ([{"gpus": 8, "count": 1e9}], r"count: row 0: 1000000000.0 is not a whole number .* and at most 100000"),
     ([{"gpus": 8, "count": 1e30}], r"count: row 0: 1e\+30 is not a whole number"),
     ([{"gpus": 8, "count": 60_000}] * 2, r"count: 120000 machines in all are more than 100000"),
-    ([{"gpus": 8}, {"gpus": None}], r"machines: gpus: row 1: nan is not a whole number"),
+    ([{"gpus": 8}, {"gpus": None}], r"machines: gpus: row 1: an empty cell is not a whole number"),
 ]
 
 
@@ -208,7 +208,8 @@ def test_options_that_are_none_or_missing_are_named() -> None:
     machines = {"side": ["worker", "server"], "gpus": [4, 4]}
     wrong: list[tuple[dict[str, Any], str]] = [
         ({}, "horizon: has to be given for 'admission'"),
-        ({"horizon": 5, "resources": "gpus"}, "resources: 'gpus' is not a list of names"),
+        ({"horizon": 5, "resources": [3]}, r"resources: \[3\] is not a list of names"),
+        ({"horizon": 5, "resources": "gpus,gpus"}, "resources: 'gpus' stands twice"),
         ({"horizon": 5, "resources": ["count"]}, "resources: 'count' is a column of the machines"),
         ({"horizon": 5, "columns": "a=b"}, "columns: 'a=b' is not a mapping"),
     ]
@@ -231,9 +232,9 @@ def test_what_is_no_table_is_refused(tmp_path: Path) -> None:
         with pytest.raises(cv.InputError, match=text):
             cv.from_table("placement", table, machines=MACHINES)
     with pytest.raises(
-        cv.InputError, match="'selection' is not read from tables, but admission and placement"
+        cv.InputError, match="'selection-gang' is not read from tables, but allocation and selection and"
     ):
-        cv.from_table("selection", {}, machines=MACHINES)
+        cv.from_table("selection-gang", {}, machines=MACHINES)
 
 
 def test_admission_reads_demands_by_resource() -> None:

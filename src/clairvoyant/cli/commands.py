@@ -90,7 +90,8 @@ for _command in (
         auditing.audit,
         training.train,
     ),
-    *(sweeping.sweep, sweeping.store, listing.warmup, listing.policies, listing.oracles, listing.completion),
+    *(sweeping.sweep, sweeping.store, listing.warmup, listing.policies, listing.oracles, importing.formats),
+    listing.completion,
 ):
     cli.add_command(_command)
 

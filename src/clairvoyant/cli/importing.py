@@ -1,47 +1,59 @@
-"""``clairvoyant import``."""
+"""``clairvoyant import`` and ``clairvoyant formats``."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
 from . import output as out
 from . import rendering
-from .parts import DONE, FILE, Command, as_json, chosen_options, completes, problem_names
+from .parts import DONE, FILE, Command, as_json, chosen_options, completes, format_names, problem_names
 
 
 @click.command(
     "import",
     cls=Command,
-    short_help="Make an instance from a table of your own.",
+    short_help="Make an instance from a table of your own, or from published traces.",
     example="import jobs.csv --machines machines.csv --map submit=begin,duration=took:min --out jobs.json.gz",
 )
 @click.argument("table", type=FILE)
-@click.option("--machines", type=FILE, required=True, help="Table of the machines, or of kinds with a count.")
+@click.option("--machines", type=FILE, help="Table of the machines, or of kinds with a count.")
+@click.option("--ports", type=FILE, help="Table of the ports (types of service), where requests are rows.")
+@click.option("--edges", type=FILE, help="Table of the pairs of a port and a server that it may use.")
+@click.option("--slot", help="Length of a slot, where requests have times: seconds, or 5min.")
 @click.option("--problem", shell_complete=completes(problem_names), default="placement", show_default=True)
+@click.option(
+    "--format",
+    "published",
+    metavar="NAME",
+    shell_complete=completes(format_names),
+    help="A published format; see `clairvoyant formats`. TABLE is then its file or folder.",
+)
 @click.option(
     "--map",
     "columns",
     multiple=True,
     metavar="FIELD=COLUMN[:UNIT]",
-    help="Which column is which; those of the machines are machines.FIELD.",
+    help="Which column is which; those of further tables are machines.FIELD, ports.FIELD or edges.FIELD.",
 )
 @click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="Any other option, by name.")
 @click.option("--out", "target", type=FILE, required=True, help="File to write; gzipped if it ends in .gz.")
 @as_json
 def import_table(
     table: Path,
-    machines: Path,
     problem: str,
+    published: str | None,
     columns: Sequence[str],
     options: Sequence[str],
     target: Path,
     as_json: bool,
+    **named: Any,
 ) -> int:
-    """Make an instance from a TABLE of jobs, CSV or Parquet, and write it to a file.
+    """Make an instance from a TABLE of jobs or requests, CSV or Parquet, and write it to a file.
 
     Columns are found by usual names, in any case and spelling: submit, arrival time, Run Time (min),
     num_gpus, ... Times are in seconds unless the name of a column or --map states another unit; time stamps
@@ -51,20 +63,11 @@ def import_table(
     from ..models.base import InputError
 
     out.check_writable(target)
-    if target.exists() and any(one.exists() and target.samefile(one) for one in (table, machines)):
+    tables = [table, *(one for one in named.values() if isinstance(one, Path))]
+    if target.exists() and any(one.exists() and target.samefile(one) for one in tables):
         raise InputError(f"{target}: is a table that is read")
-    named: dict[str, str] = {}
-    for text in [part for one in columns for part in re.split(r",(?=[\w.]+=)", one)]:
-        field, equals, column = text.partition("=")
-        if not (field and equals and column):
-            raise InputError(f"--map: {text!r} is not FIELD=COLUMN")
-        if field in named:
-            raise InputError(f"--map: {field} is given twice")
-        named[field] = column
-    taken = {"table", "machines", "columns"}
-    instance = api.from_table(
-        problem, table, machines=machines, columns=named, **chosen_options({}, options, taken)
-    )
+    chosen = chosen_options(named, options, {"table", "columns", "format"})
+    instance = api.from_table(problem, table, columns=_mapped(columns), format=published, **chosen)
     instance.save(target)
     described = rendering.instance_facts(target, instance)
     if as_json:
@@ -73,4 +76,58 @@ def import_table(
     out.line(f"written to {target}")
     out.line()
     rendering.print_instance(described)
+    return DONE
+
+
+def _mapped(columns: Sequence[str]) -> dict[str, str]:
+    """Return which column is which, from texts such as ``submit=begin,duration=took:min``."""
+    from ..models.base import InputError
+
+    named: dict[str, str] = {}
+    for text in [part for one in columns for part in re.split(r",(?=[\w.]+=)", one)]:
+        field, equals, column = text.partition("=")
+        if not (field and equals and column):
+            raise InputError(f"--map: {text!r} is not FIELD=COLUMN")
+        if field in named:
+            raise InputError(f"--map: {field} is given twice")
+        named[field] = column
+    return named
+
+
+@click.command(cls=Command, short_help="List the published formats.", example="formats")
+@as_json
+def formats(as_json: bool) -> int:
+    """List the published formats that `import --format` reads: what each is, and what is read of it."""
+    from ..models.formats import FORMATS
+    from ..problems import problems
+
+    rows = [
+        {
+            "format": name,
+            "problems": [key for key, one in problems().items() if name in one.formats],
+            "about": one.about,
+            "published by": one.where,
+            "files": [
+                {"file": file.file, "columns": file.columns, "terms": file.terms} for file in one.files
+            ],
+            "filled": one.filled,
+        }
+        for name, one in FORMATS.items()
+    ]
+    if as_json:
+        out.print_json({"formats": rows})
+        return DONE
+    for row, one in zip(rows, FORMATS.values(), strict=True):
+        out.heading(row["format"])
+        read = [f"{file.file or 'a file'} ({file.terms}): {', '.join(file.columns)}" for file in one.files]
+        out.print_pairs(
+            {
+                "what": one.about,
+                "published": one.where,
+                "read": read,
+                "filled in": one.filled,
+                "problems": ", ".join(row["problems"]),
+            }
+        )
+        out.line()
     return DONE

@@ -49,6 +49,13 @@ def problem_names() -> Iterable[str]:
     return problems()
 
 
+def format_names() -> Iterable[str]:
+    """Return the names of the published formats."""
+    from ..models.formats import FORMATS
+
+    return FORMATS
+
+
 def policy_names() -> Iterable[str]:
     """Return the names of all policies."""
     from ..problems import policies
