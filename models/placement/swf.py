@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..base import InputError, Origin, path_of, read_text
-from ..checks import choose, things, whole
+from ..checks import choose, whole
 from ..frames import MOST_MACHINES, refuse
 from .instance import PRICE, WINDOW, PlacementInstance
 from .jobs import LARGEST, LONGEST, RESOURCES, TICKS
@@ -81,10 +81,11 @@ def from_swf(
     else:
         stands, described = machine_rows(read_machines(machines, {})), f"machines: their {kind}"
     log, dropped = _kept(_lines(text, str(path)), sum(one[kind] for one in stands))
-    if start + (count or 0) > len(log["submit"]):
-        raise InputError(
-            f"jobs: {count} from number {start} on are more than the {len(log['submit'])} there are"
-        )
+    there = len(log["submit"])
+    if start > there:
+        raise InputError(f"first: number {start} is more than the {there} jobs there are")
+    if start + (count or 0) > there:
+        raise InputError(f"jobs: {count} from number {start} on are more than the {there} there are")
     mine = {name: values[start:][:count] for name, values in log.items()}
     found = len(mine["submit"])
     values = {
@@ -153,16 +154,22 @@ def _kept(log: dict[str, np.ndarray], most: float) -> tuple[dict[str, np.ndarray
         "estimate": np.where(log["requested time"] > 0, log["requested time"], math.nan),
     }
     reasons = (
-        ("parts of jobs of which another line tells the whole", np.isin(log["status"], PARTS)),
-        ("without a time of submission", found["submit"] < 0),
+        (
+            "that tell of a part of a job, of which another line tells the whole",
+            np.isin(log["status"], PARTS),
+        ),
+        ("that have no time of submission", found["submit"] < 0),
         ("that took no time, or whose run time is unknown", found["duration"] <= 0),
-        ("without a whole number of processors", (found["processors"] < 1) | (found["processors"] % 1 != 0)),
-        (f"of more than {most:g} processors", found["processors"] > min(most, LARGEST)),
+        (
+            "that have no whole number of processors",
+            (found["processors"] < 1) | (found["processors"] % 1 != 0),
+        ),
+        (f"that need more than {most:g} processors", found["processors"] > min(most, LARGEST)),
     )
     left, dropped = np.ones(len(found["submit"]), dtype=bool), []
     for why, those in reasons:
         if number := int((left & those).sum()):
-            dropped.append(f"{number:,} {things(number, why)}")
+            dropped.append(f"{number:,} {why}")
         left &= ~those
     return {name: values[left] for name, values in found.items()}, dropped
 

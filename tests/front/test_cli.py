@@ -83,6 +83,7 @@ def test_every_command_is_there() -> None:
         "generate",
         "solve",
         "import",
+        "formats",
         "play",
         "compare",
         "check",
