@@ -80,14 +80,14 @@ class Look(NamedTuple):
     place: int
 
 
-def _look(number: int) -> Look:
-    """Return one of all looks; those that follow each other differ in both parts."""
+def numbered_look(number: int) -> Look:
+    """Return one of all looks, such as that of a numbered job; those in a row differ in both parts."""
     many = len(PALETTE)
     return Look(PALETTE[number % many], (number + number // many) % many)
 
 
 _known = {
-    name: _look(place)
+    name: numbered_look(place)
     for together in POLICIES.split("\n\n")
     for place, names in enumerate(together.split())
     for name in names.split("=")
@@ -112,7 +112,7 @@ def candidates(label: str) -> list[Look]:
         if text.startswith(f"{name}-"):
             colour, place = _known[name]
             return [Look(colour, (place + 1 + (first + i) % (many - 1)) % many) for i in range(many - 1)]
-    return [_look((first + i) % many**2) for i in range(many**2)]
+    return [numbered_look((first + i) % many**2) for i in range(many**2)]
 
 
 def looks_of(labels: Iterable[str], shown: Mapping[str, Look]) -> dict[str, Look]:
@@ -286,12 +286,67 @@ def _filled(look: Look) -> dict[str, Any]:
     return {"facecolor": colour, "hatch": HATCHES[look.place], "edgecolor": INK}
 
 
-def plot_gantt(ax: Axes, rows: Sequence[str], counts: npt.ArrayLike, kinds: Sequence[str], unit: str) -> Axes:
+def stacked_rows(blocks: Mapping[str, Sequence[str]]) -> tuple[list[str], list[int]]:
+    """Return the names of all rows of blocks that stand below each other, and where each block begins.
+
+    Where there are several, a row with its label stands above each.
+
+    >>> stacked_rows({"FIFO": ["job 0"], "optimum": ["job 0"]})
+    (['FIFO', 'job 0', 'optimum', 'job 0'], [1, 3])
+    """
+    names: list[str] = []
+    tops = []
+    for label, rows in blocks.items():
+        names += [label] if len(blocks) > 1 else []
+        tops.append(len(names))
+        names += rows
+    return names, tops
+
+
+def name_rows(ax: Axes, names: Sequence[str], heads: Iterable[str]) -> None:
+    """Name rows from top to bottom, those of ``heads`` in bold."""
+    ax.set_yticks(np.arange(len(names)), names)
+    ax.set_ylim(max(1, len(names)) - 0.45, -0.55)
+    embolden(ax, heads)
+
+
+def embolden(ax: Axes, heads: Iterable[str]) -> None:
+    """Write these names of rows in bold."""
+    known = set(heads)
+    for text in ax.get_yticklabels():
+        text.set_fontweight("bold" if text.get_text() in known else "normal")
+
+
+def span_bound(ax: Axes, regret: float, bound: float) -> None:
+    """Make the y axis logarithmic above the largest regret where a bound is far above it."""
+    if not bound > 10.0 * regret > 0.0:
+        return
+    from matplotlib.ticker import FixedLocator, MaxNLocator
+
+    ax.set_yscale("symlog", linthresh=regret, linscale=3.0)
+    low = MaxNLocator(4).tick_values(0.0, regret)
+    powers = 10.0 ** np.arange(np.ceil(np.log10(2.0 * regret)), np.ceil(np.log10(bound)) + 1.0)
+    ticks = [*low[low <= regret].tolist(), *powers.tolist()]
+    ax.yaxis.set_major_locator(FixedLocator(ticks))
+    ax.yaxis.set_major_formatter(lambda value, _place: power_of_ten(value) if value else "0")
+
+
+def time_unit(seconds: float) -> tuple[str, int]:
+    """Return the unit of a time axis that ends there, and the seconds in it."""
+    for name, size in (("days", 86_400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 4 * size:
+            return name, size
+    return "s", 1
+
+
+def plot_gantt(
+    ax: Axes, rows: Sequence[str], counts: npt.ArrayLike, kinds: Sequence[str], unit: str, *, first: int = 1
+) -> Axes:
     """Draw when each row is busy and with how many: the bar of a slot is as high as its count.
 
-    Counts are >= 0, from slot 1 on, shape (rows, slots); rows stand from top to bottom, of which 0.17 inches
-    of height keep the names apart. Their kinds differ in colour and hatching. The counted quantity stands
-    above the panel, with the full height of a row.
+    Counts are >= 0, from a first slot on, shape (rows, slots); rows stand from top to bottom, of which 0.17
+    inches of height keep the names apart. Their kinds differ in colour and hatching; a row without a kind has
+    nothing but its name. The counted quantity stands above the panel, with the full height of a row.
     """
     from matplotlib.collections import PolyCollection
 
@@ -299,31 +354,52 @@ def plot_gantt(ax: Axes, rows: Sequence[str], counts: npt.ArrayLike, kinds: Sequ
     if table.ndim != 2 or not len(table) == len(rows) == len(kinds):
         raise InputError(f"counts: shape {table.shape} does not fit {len(rows)} rows, {len(kinds)} kinds")
     most = max(1.0, table.max(initial=0.0))
-    looks = _looks(ax, sorted(set(kinds)))
-    for kind in sorted(set(kinds)):
+    looks = _looks(ax, sorted({*kinds} - {""}))
+    for kind in sorted({*kinds} - {""}):
         outlines = [
             outline
             for row in np.flatnonzero(np.array(kinds) == kind).tolist()
-            for outline in _skylines(table[row] * 0.85 / most, row + 0.45)
+            for outline in _skylines(table[row] * 0.85 / most, row + 0.45, first - 0.5)
         ]
         ax.add_collection(PolyCollection(outlines, linewidth=0.4, label=kind, **_filled(looks[kind])))
-    ax.set_yticks(np.arange(len(rows)), rows)
-    ax.set_ylim(max(1, len(rows)) - 0.45, -0.55)
-    ax.set_xlim(0.5, table.shape[1] + 0.5)
+    name_rows(ax, rows, [row for row, kind in zip(rows, kinds, strict=True) if not kind])
+    ax.set_xlim(first - 0.5, table.shape[1] + first - 0.5)
     ax.set_xlabel("slot")
     ax.set_ylabel("job")
     ax.set_title(f"{unit}; full height: {most:g}", loc="left", fontsize=10.5)
-    if rows:
+    if len({*kinds} - {""}) > 1:
         ax.legend()
     return ax
 
 
-def _skylines(heights: np.ndarray, base: float) -> list[np.ndarray]:
+def plot_gantts(
+    tables: Mapping[str, npt.ArrayLike],
+    rows: Sequence[str],
+    kinds: Sequence[str],
+    unit: str,
+    ax: Axes | None = None,
+    *,
+    first: int = 1,
+) -> Axes:
+    """Draw :func:`plot_gantt` of several tables of the same rows, below each other in the same axes."""
+    names, tops = stacked_rows(dict.fromkeys(tables, rows))
+    shapes = {np.shape(table) for table in tables.values()}
+    if len(shapes) != 1:
+        raise InputError(f"tables: shapes {sorted(shapes)} have to be one")
+    stacked, of = np.zeros((len(names), shapes.pop()[1])), [""] * len(names)
+    for top, table in zip(tops, tables.values(), strict=True):
+        stacked[top : top + len(rows)], of[top : top + len(rows)] = table, kinds
+    axes = new_figure(height=1.2 + 0.17 * len(names))[1] if ax is None else ax
+    plot_gantt(axes, names, stacked, of, unit, first=first).set_ylabel("")
+    return axes
+
+
+def _skylines(heights: np.ndarray, base: float, left: float) -> list[np.ndarray]:
     """Return the outline of every unbroken stretch of bars above a base line; the y axis points down."""
     busy = np.concatenate([[False], heights > 0.0, [False]])
     outlines = []
     for first, last in np.flatnonzero(busy[1:] != busy[:-1]).reshape(-1, 2).tolist():
-        x = np.repeat(np.arange(first, last + 1) + 0.5, 2)
+        x = np.repeat(np.arange(first, last + 1) + left, 2)
         y = np.concatenate([[base], np.repeat(base - heights[first:last], 2), [base]])
         outlines.append(np.column_stack([x, y]))
     return outlines

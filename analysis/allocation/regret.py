@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,8 +12,9 @@ from ...models.allocation import geometry
 from ...models.allocation.instance import AllocationInstance
 from ...models.base import InputError
 from ...online.base import Policy
-from ...online.play import play
+from ...online.play import Run, play
 from ...oracles.allocation import optimum
+from ..plots import span_bound
 from ..statistics import mean_band
 
 if TYPE_CHECKING:
@@ -80,6 +81,10 @@ class RegretCurves:
     tightened: np.ndarray
 
 
+OWN = "ogasched"
+"""Whose regret the bounds are of."""
+
+
 def checkpoints(slots: int, count: int = 25) -> np.ndarray:
     """Return up to ``count`` numbers of slots from 1 to ``slots``, evenly spaced on a log scale."""
     return np.unique(np.geomspace(1, max(slots, 1), count).round().astype(np.int64))
@@ -117,6 +122,35 @@ def regret_curves(
     return RegretCurves(make_policy().name, points, np.array(stationary), upper, printed, tightened)
 
 
+def curves_of(instance: AllocationInstance, runs: Mapping[str, Sequence[Run]]) -> list[RegretCurves]:
+    """Return the stationary regret over time of runs of each policy, and the bounds of its own.
+
+    Runs stand in the place of instances; the bounds of all but OGASched are empty.
+    """
+    if not instance.setting.slots:
+        raise InputError("instance: it has no slots, over which there is no regret")
+    points = checkpoints(instance.setting.slots)
+    best = optimum.prefix_optima(instance, points)[1]
+    found = []
+    for label, some in runs.items():
+        regret = np.array([best - np.cumsum(run.rewards)[points - 1] for run in some])
+        proven = bounds(instance).values() if all(run.policy == OWN for run in some) else ((), ())
+        printed, tightened = (np.atleast_1d(np.array(one, dtype=np.float64)) for one in proven)
+        found.append(RegretCurves(label, points, regret, None, printed, tightened))
+    return found
+
+
+def plot_runs(
+    instance: AllocationInstance, runs: Mapping[str, Sequence[Run]], ax: Axes | None = None
+) -> Axes:
+    """Draw what :func:`plot_regret` does of runs on one instance, by label."""
+    curves = curves_of(instance, runs)
+    axes = plot_regret(curves, ax)
+    most = max((one.bound.max(initial=0.0) for one in curves), default=0.0)
+    span_bound(axes, max(one.stationary.max() for one in curves), most)
+    return axes
+
+
 def plot_regret(curves: Sequence[RegretCurves], ax: Axes | None = None) -> Axes:
     """Draw regret over time, 95 % bands over instances, and the bounds of Theorem 1 at the horizon."""
     from ..plots import PALETTE, name_axes, new_figure, plot_bands
@@ -128,7 +162,10 @@ def plot_regret(curves: Sequence[RegretCurves], ax: Axes | None = None) -> Axes:
         bands = {name: mean_band(values) for name, values in shown.items() if values is not None}
         if bands:
             plot_bands(axes, first.slots, bands)
-    marks = (("v", "Theorem 1", first.bound), ("^", "Theorem 1, tightened", first.tightened))
+    proven = next((one for one in curves if one.bound.size), None)
+    marks = (
+        (("v", "Theorem 1", proven.bound), ("^", "Theorem 1, tightened", proven.tightened)) if proven else ()
+    )
     for look, (mark, name, height) in enumerate(marks):
         colour = PALETTE[-1 - look]
         axes.plot(first.slots[-1:], [height.mean()], mark, color=colour, label=name, clip_on=False)

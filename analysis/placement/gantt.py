@@ -12,8 +12,8 @@ from ...models.base import InputError
 from ...models.placement.instance import PlacementInstance
 from ...models.placement.jobs import TICKS
 from ...models.placement.schedule import Schedule
-from ..plots import INK, PALETTE, house_style, new_figure
-from .measures import queue_length
+from ..plots import INK, PALETTE, embolden, house_style, new_figure, stacked_rows, time_unit
+from .measures import queue_length, schedule_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -136,74 +136,102 @@ def gantt_panels(instance: PlacementInstance, schedules: Mapping[str, Schedule])
     """
     machines = shown_machines(instance)
     charts = {title: chart(instance, schedule, machines) for title, schedule in schedules.items()}
-    last = max(int(schedule.finish.max(initial=0)) for schedule in schedules.values())
-    unit, ticks = _unit(last)
     rows = [len(laid.names) for laid in charts.values()]
-    heights = [part for n in rows for part in (0.55 + n * _row_height(n), 0.9)]
+    heights = [part for n in rows for part in (0.55 + n * row_height(n), 0.9)]
     figure, _ = new_figure(len(heights), height=heights)
-    end = last / ticks
+    time = _time(schedules)
     panels = iter(figure.axes)
     for title, schedule in schedules.items():
         ax, below = next(panels), next(panels)
         with house_style():
-            _draw(ax, charts[title], schedule, ticks)
-            _draw_queue(below, instance, schedule, ticks)
-        many = len(instance.setting.capacity)
-        cut = f" (machines 0 to {machines - 1} of {many})" if machines < many else ""
-        ax.set_title(title + cut, loc="left", fontsize=10.5)
+            _draw(ax, {title: charts[title]}, schedules, time)
+            _draw_queue(below, instance, schedule, time.ticks)
+        ax.set_title(title + _cut(instance), loc="left", fontsize=10.5)
         for panel in (ax, below):
-            panel.set_xlim(0.0, 1.015 * end or 1.0)
+            panel.set_xlim(0.0, time.end)
         ax.tick_params(labelbottom=False)
-        below.set_xlabel(f"time ({unit})")
+        below.set_xlabel(f"time ({time.unit})")
     return figure
 
 
-def _row_height(rows: int) -> float:
+def plot_schedules(instance: PlacementInstance, decided: Mapping[str, Any], ax: Axes | None = None) -> Axes:
+    """Draw schedules below each other in the same axes, with rows and bars as in :func:`gantt_panels`."""
+    schedules = {title: schedule_of(instance, one) for title, one in decided.items()}
+    machines = shown_machines(instance)
+    charts = {title: chart(instance, schedule, machines) for title, schedule in schedules.items()}
+    rows = sum(len(laid.names) + 1 for laid in charts.values())
+    axes = new_figure(height=0.8 + rows * row_height(rows))[1] if ax is None else ax
+    time = _time(schedules)
+    _draw(axes, charts, schedules, time)
+    axes.set_xlim(0.0, time.end)
+    axes.set_xlabel(f"time ({time.unit}){_cut(instance)}")
+    return axes
+
+
+class Time(NamedTuple):
+    """The time axis that schedules share: its unit, the ticks in it, and where it ends."""
+
+    unit: str
+    ticks: int
+    end: float
+
+
+def _time(schedules: Mapping[str, Schedule]) -> Time:
+    last = max(int(schedule.finish.max(initial=0)) for schedule in schedules.values())
+    unit, seconds = time_unit(last / TICKS)
+    return Time(unit, seconds * TICKS, 1.015 * last / (seconds * TICKS) or 1.0)
+
+
+def _cut(instance: PlacementInstance) -> str:
+    """Return what is said of machines that are not drawn."""
+    machines, many = shown_machines(instance), len(instance.setting.capacity)
+    return f" (machines 0 to {machines - 1} of {many})" if machines < many else ""
+
+
+def row_height(rows: int) -> float:
     """Return the inches of a row of a chart with so many."""
     return 0.19 if rows <= NAMED_ROWS else 0.1
 
 
-def _unit(ticks: int) -> tuple[str, int]:
-    """Return the unit of a time axis that ends at this tick, and the ticks in it."""
-    for name, size in (("days", 86_400 * TICKS), ("hours", 3600 * TICKS), ("minutes", 60 * TICKS)):
-        if ticks >= 4 * size:
-            return name, size
-    return "s", TICKS
-
-
-def _draw(ax: Axes, laid: Chart, schedule: Schedule, ticks: int) -> None:
+def _draw(ax: Axes, charts: Mapping[str, Chart], schedules: Mapping[str, Schedule], time: Time) -> None:
+    """Draw charts below each other; with several, each has its title in a row above it."""
     from matplotlib.collections import PolyCollection
 
-    boxes, colours = [], []
-    for job, first, last in laid.bars:
-        left, right = schedule.start[job] / ticks, schedule.finish[job] / ticks
-        boxes.append([(left, first - 0.5), (right, first - 0.5), (right, last + 0.5), (left, last + 0.5)])
-        colours.append(PALETTE[job % len(PALETTE)])
-    ax.add_collection(PolyCollection(boxes, facecolor=colours, edgecolor=INK, linewidth=0.6))
-    _write_jobs(ax, laid, schedule, ticks)
-    for top in laid.tops[1:-1]:
-        ax.axhline(top - 0.5, color=INK, linewidth=0.8)
-    rows = len(laid.names)
-    if rows <= NAMED_ROWS:
-        ax.set_yticks(np.arange(rows), laid.names)
+    names, tops = stacked_rows({title: laid.names for title, laid in charts.items()})
+    middles: dict[float, str] = {}
+    for top, (title, laid) in zip(tops, charts.items(), strict=True):
+        schedule, boxes, colours = schedules[title], [], []
+        for job, first, last in laid.bars:
+            left, right = schedule.start[job] / time.ticks, schedule.finish[job] / time.ticks
+            low, high = top + first - 0.5, top + last + 0.5
+            boxes.append([(left, low), (right, low), (right, high), (left, high)])
+            colours.append(PALETTE[job % len(PALETTE)])
+        ax.add_collection(PolyCollection(boxes, facecolor=colours, edgecolor=INK, linewidth=0.6))
+        _write_jobs(ax, laid, schedule, time, top, row_height(len(names)))
+        for line in laid.tops[1:-1]:
+            ax.axhline(top + line - 0.5, color=INK, linewidth=0.8)
+        middles |= {top - 1.0: title} if len(charts) > 1 else {}
+        ends = enumerate(zip(laid.tops[:-1], laid.tops[1:], strict=True))
+        middles |= {top + (a + b - 1) / 2: f"machine {k}" for k, (a, b) in ends}
+    if len(names) <= NAMED_ROWS:
+        ax.set_yticks(np.arange(len(names)), names)
     else:
-        middles = [(a + b - 1) / 2 for a, b in zip(laid.tops[:-1], laid.tops[1:], strict=True)]
-        ax.set_yticks(middles, [f"machine {k}" for k in range(len(middles))])
+        ax.set_yticks([*middles], [*middles.values()])
+    embolden(ax, charts if len(charts) > 1 else ())
     ax.tick_params(axis="y", length=0)
-    ax.set_ylim(max(1, rows) - 0.5, -0.5)
+    ax.set_ylim(max(1, len(names)) - 0.5, -0.5)
     ax.grid(visible=False, axis="y")
 
 
-def _write_jobs(ax: Axes, laid: Chart, schedule: Schedule, ticks: int) -> None:
-    """Write the number of its job into every bar where it fits."""
-    end = max(1, int(schedule.finish.max(initial=1)))
+def _write_jobs(ax: Axes, laid: Chart, schedule: Schedule, time: Time, top: int, row: float) -> None:
+    """Write the number of its job into every bar where it fits; rows are so many inches high."""
     style: dict[str, Any] = {"ha": "center", "va": "center_baseline", "fontsize": 9, "fontweight": "bold"}
     for job, first, last in laid.bars:
-        wide = 3.4 * float(schedule.finish[job] - schedule.start[job]) / end
-        high = _row_height(len(laid.names)) * (last - first + 1)
-        if wide > 0.085 * len(str(job)) + 0.03 and high > 0.13:
-            middle = (schedule.start[job] + schedule.finish[job]) / (2 * ticks)
-            ax.text(middle, (first + last) / 2, str(job), color="white", clip_on=True, **style)
+        left, right = schedule.start[job] / time.ticks, schedule.finish[job] / time.ticks
+        wide = 3.4 * float(right - left) / time.end
+        if wide > 0.085 * len(str(job)) + 0.03 and row * (last - first + 1) > 0.13:
+            at = ((left + right) / 2, top + (first + last) / 2)
+            ax.text(*at, str(job), color="white", clip_on=True, **style)
 
 
 def _draw_queue(ax: Axes, instance: PlacementInstance, schedule: Schedule, ticks: int) -> None:

@@ -8,10 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...models.base import InputError
 from ...models.placement.instance import PlacementInstance
-from ...models.placement.jobs import TICKS
+from ...models.placement.jobs import AMOUNTS, TICKS, UNITS
 from ...models.placement.schedule import Schedule
 from ...oracles.base import Optimum
+from ..holdings import Held, Holdings
 
 MINUTE, HOUR = 60 * TICKS, 3600 * TICKS
 
@@ -88,3 +90,35 @@ def queue_length(instance: PlacementInstance, schedule: Schedule) -> Steps:
     change = np.zeros(len(times), dtype=np.int64)
     np.add.at(change, place, np.repeat([1, -1], len(instance.jobs)))
     return Steps(times, np.cumsum(change))
+
+
+def schedule_of(instance: PlacementInstance, decided: Any) -> Schedule:
+    """Return what an oracle has decided for this instance, or the schedule of the decisions of a run."""
+    if not isinstance(decided, Schedule):
+        return instance.schedule_of(decided)
+    for broken in instance.violations(decided)[:1]:
+        raise InputError(f"decision: not for this instance: {broken}")
+    return decided
+
+
+def holdings(instance: PlacementInstance, decided: Any) -> Holdings:
+    """Return who holds what of which machine over time: jobs hold GPUs, cores and GB of memory."""
+    schedule = schedule_of(instance, decided)
+    job, count = schedule.rows[:, 0], schedule.rows[:, 2]
+    amounts = count[:, None] * instance.jobs.need[job] / UNITS
+    begin, end = schedule.start[job], schedule.finish[job]
+    times = np.unique(np.concatenate([instance.jobs.submit[:1], schedule.start, schedule.finish]))
+
+    def at(step: int) -> Held:
+        runs = (begin <= times[step]) & (times[step] < end)
+        return Held(schedule.rows[runs, 1], job[runs], amounts[runs])
+
+    return Holdings(
+        resources=AMOUNTS,
+        places=tuple(f"machine {k}" for k in range(len(instance.setting.capacity))),
+        holders=tuple(f"job {i}" for i in range(len(instance.jobs))),
+        capacity=instance.setting.capacity / UNITS,
+        times=(times if len(times) else np.zeros(1)) / TICKS,
+        unit="s",
+        at=at,
+    )

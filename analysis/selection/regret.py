@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
@@ -15,9 +15,10 @@ from ...models.base import InputError, numbers
 from ...models.selection.instance import SelectionInstance
 from ...models.selection.setting import Setting
 from ...online.base import Policy
-from ...online.play import play
+from ...online.play import Run, play
 from ...online.selection import statistics
 from ...online.selection.esdp import scaling
+from ..plots import span_bound
 from ..statistics import mean_band
 
 if TYPE_CHECKING:
@@ -271,6 +272,22 @@ def regret_curves(
     name = make_policy().name
     proven = {"CUCB, bound in expectation": cucb_curve(instances, points)} if name == "cucb" else {}
     return RegretCurves(name, points, np.array(found), proven)
+
+
+def plot_runs(instance: SelectionInstance, runs: Mapping[str, Sequence[Run]], ax: Axes | None = None) -> Axes:
+    """Draw what :func:`plot_regret` does of runs on one instance, by label; they stand for instances."""
+    if not instance.setting.slots:
+        raise InputError("instance: it has no slots, over which there is no regret")
+    points, curves = checkpoints(instance.setting.slots), []
+    for label, some in runs.items():
+        regret = np.array([over_time(instance, run.rewards)[points - 1] for run in some])
+        own = all(run.policy == "cucb" for run in some)
+        proven = {"CUCB, bound in expectation": cucb_curve([instance], points)} if own else {}
+        curves.append(RegretCurves(label, points, regret, proven))
+    axes = plot_regret(curves, ax)
+    most = max((bound.max() for one in curves for bound in one.bounds.values()), default=0.0)
+    span_bound(axes, max(one.regret.max() for one in curves), most)
+    return axes
 
 
 def cucb_curve(instances: Sequence[SelectionInstance], points: np.ndarray) -> np.ndarray:

@@ -34,6 +34,14 @@ if TYPE_CHECKING:
     from .online.isolated import PolicyError
     from .online.play import Run
     from .oracles.base import Optimum, OracleError, WhyStopped
+    from .plotting import (
+        explore,
+        plot_holdings,
+        plot_ratio,
+        plot_regret,
+        plot_schedule,
+        plot_utilization,
+    )
     from .sweeping import results, sweep
 
 _HOMES = {
@@ -60,6 +68,10 @@ _HOMES = {
     **dict.fromkeys(("Comparison", "compare"), "comparing"),
     **dict.fromkeys(("Interval", "ratio", "regret"), "intervals"),
     **dict.fromkeys(("sweep", "results"), "sweeping"),
+    **dict.fromkeys(
+        ("explore", "plot_holdings", "plot_ratio", "plot_regret", "plot_schedule", "plot_utilization"),
+        "plotting",
+    ),
 }
 """Public name -> the module that holds it, and its name there if that is another."""
 
@@ -92,6 +104,7 @@ __all__ = [
     "__version__",
     "analysis",
     "compare",
+    "explore",
     "from_table",
     "from_trace",
     "generate",
@@ -105,6 +118,11 @@ __all__ = [
     "play",
     "ratio",
     "regret",
+    "plot_holdings",
+    "plot_ratio",
+    "plot_regret",
+    "plot_schedule",
+    "plot_utilization",
     "results",
     "solve",
     "sweep",

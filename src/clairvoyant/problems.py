@@ -112,6 +112,15 @@ class Problem:
     template
         The source of a policy to start from, for ``clairvoyant new-policy``: a text with ``$name`` for its
         name and ``$kind`` for its class.
+    holdings
+        Who holds what over time: a function of an instance, and of the decisions of a run or that of an
+        oracle, that returns :class:`clairvoyant.analysis.holdings.Holdings`.
+    plot_schedules
+        A function of an instance, of such decisions by label, and of axes or None, that draws Gantt charts of
+        them and returns the axes.
+    plot_regret
+        A function of an instance, of lists of runs by label, and of axes or None, that draws the regret over
+        time and returns the axes.
     worst_case
         A search for the instance on which a policy regrets most.
     kit
@@ -144,6 +153,9 @@ class Problem:
     ratio: Callable[[Any, float], tuple[float, float]] | str | None = None
     measures: Callable[[Any, Any], dict[str, float]] | str | None = None
     template: str | None = None
+    holdings: Callable[[Any, Any], Any] | str | None = None
+    plot_schedules: Callable[[Any, Mapping[str, Any], Any], Any] | str | None = None
+    plot_regret: Callable[[Any, Mapping[str, Any], Any], Any] | str | None = None
     worst_case: Callable[..., Any] | str | None = None
     kit: Any = None
     target: Any = None
@@ -237,6 +249,8 @@ OURS = (
         facts=".analysis.allocation:facts",
         bounds=".analysis.allocation.regret:bounds",
         worst_case=".analysis.allocation.worst_case:worst_case",
+        holdings=".analysis.allocation.measures:holdings",
+        plot_regret=".analysis.allocation.regret:plot_runs",
         kit=".testing.allocation:KIT",
         target=".testing.allocation:TARGET",
         besides="._warmup:allocation",
@@ -254,6 +268,7 @@ OURS = (
         rival="gang",
         policies=".online.allocation:POLICIES",
         template=".online.allocation.template:GANG_TEMPLATE",
+        holdings=".analysis.allocation.measures:holdings",
         kit=".testing.allocation:GANG_KIT",
         target=".testing.allocation:GANG_TARGET",
     ),
@@ -277,6 +292,9 @@ OURS = (
         claims=".analysis.selection:CLAIMS",
         facts=".analysis.selection:facts",
         bounds=".analysis.selection.regret:bounds",
+        holdings=".analysis.selection.measures:holdings",
+        plot_schedules=".analysis.selection.measures:plot_schedules",
+        plot_regret=".analysis.selection.regret:plot_runs",
         kit=".testing.selection:KIT",
         target=".testing.selection:TARGET",
         besides="._warmup:selection",
@@ -294,6 +312,8 @@ OURS = (
         rival="gang",
         policies=".online.selection:POLICIES",
         template=".online.selection.template:GANG_TEMPLATE",
+        holdings=".analysis.selection.measures:holdings",
+        plot_schedules=".analysis.selection.measures:plot_schedules",
         kit=".testing.selection:GANG_KIT",
         target=".testing.selection:GANG_TARGET",
     ),
@@ -321,6 +341,8 @@ OURS = (
         facts=".analysis.admission:facts",
         bounds=".analysis.admission.competitive:bounds",
         ratio=".analysis.admission.competitive:ratio",
+        holdings=".analysis.admission.measures:holdings",
+        plot_schedules=".analysis.admission.measures:plot_schedules",
         kit=".testing.admission:KIT",
         target=".testing.admission:TARGET",
         benchmark="benchmarks.admission:measure",
@@ -352,6 +374,8 @@ OURS = (
         facts=".analysis.placement:facts",
         ratio=".analysis.placement.measures:ratio",
         measures=".analysis.placement.measures:measures",
+        holdings=".analysis.placement.measures:holdings",
+        plot_schedules=".analysis.placement.gantt:plot_schedules",
         kit=".testing.placement:KIT",
         target=".testing.placement:TARGET",
         small={"jobs": 3, "rho": 10.0, "contention": 0.0, "estimate_error": 0.5},
