@@ -16,35 +16,28 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...models.base import ClairvoyantError, InputError, numbers
-from ...models.compiled import njit
-from ...models.draw import choose, whole
+from ...models.base import InputError
+from ...models.draw import choose, truth, whole
 from ...models.placement import kernels
 from ...models.placement.instance import MOST_TICKS, PlacementInstance
-from ...models.placement.jobs import LARGEST, TICKS, UNITS, seconds
+from ...models.placement.jobs import LARGEST, seconds
 from ...models.placement.reward import Meter, refuse_free_jobs
 from ...models.placement.simulator import Simulator
+from ..views import Seen, draw, missing
+from ..views import scores as action_of
+from .view import AGENTS, HOUR, JOBS, arrays, parts, shape_of, starts
 
 try:
     import gymnasium
     from gymnasium import spaces
     from pettingzoo import ParallelEnv
 except ModuleNotFoundError as error:
-    raise ClairvoyantError(
-        f'the environments need the package {error.name}: pip install "clairvoyant[environments]"'
-    ) from error
-
-JOBS = 24
-"""N: how many of the oldest waiting jobs the agents see."""
+    raise missing(error) from error
 
 REWARDS = ("aligned", "printed")
-AGENTS = ("ordering", "placement")
-HOUR = 3600.0 * TICKS
 
 Source = PlacementInstance | Callable[[int], PlacementInstance]
 """An instance that every episode plays, or a function that makes one from a seed."""
-
-Seen = dict[str, np.ndarray]
 
 
 class Stage:
@@ -61,6 +54,9 @@ class Stage:
     reward
         "aligned", see :class:`.reward.Meter`, or "printed", reward (3) with dollars and minutes, where a job
         fails if it is in the window and does not start.
+    scaled
+        Whether all that is seen lies between 0 and 1, see :class:`.view.PlacementView`, and rewards between
+        -1 and 0: they are divided by ``scale``.
 
     Attributes
     ----------
@@ -70,17 +66,24 @@ class Stage:
         Whether no epoch is left.
     machines
         M.
+    scale
+        The seconds that a reward of 1 stands for: 1, or with ``scaled`` what no step of the instance costs
+        more than.
 
     Raises
     ------
     InputError
         For a source that is neither, an instance without jobs, one with another number of machines than
-        those before, or, with the printed reward, a job that pays nothing.
+        those before, or, with the printed reward, a job that pays nothing, or ``scaled``.
     """
 
-    def __init__(self, source: Source, window: int, reward: str) -> None:
+    def __init__(self, source: Source, window: int, reward: str, scaled: bool = False) -> None:
         self._window = whole("window", window, 1)
         self._reward = choose(reward, REWARDS, "reward")
+        self._scaled = truth("scaled", scaled)
+        if self._scaled and reward == "printed":
+            raise InputError("scaled: True, but the printed reward has no largest value to scale by")
+        self.scale = 1.0
         self._source = source
         self.instance: PlacementInstance | None = None
         self.simulator: Simulator | None = None
@@ -90,7 +93,7 @@ class Stage:
 
     def _draw(self, seed: int) -> PlacementInstance:
         """Return the instance of a seed, checked."""
-        made = self._source if isinstance(self._source, PlacementInstance) else self._made(seed)
+        made: PlacementInstance = draw(self._source, seed, PlacementInstance)
         if not len(made.jobs):
             raise InputError("jobs: none, so that there is nothing to decide")
         if self.machines and len(made.setting.capacity) != self.machines:
@@ -101,36 +104,25 @@ class Stage:
             refuse_free_jobs(made)
         return made
 
-    def _made(self, seed: int) -> PlacementInstance:
-        """Return the instance that the user's function makes of a seed."""
-        if not callable(self._source):
-            raise InputError(f"source: {self._source!r} is neither an instance nor a function of a seed")
-        made = self._source(seed)
-        if not isinstance(made, PlacementInstance):
-            raise InputError(f"source: it made {made!r} of seed {seed}, which is no PlacementInstance")
-        return made
-
     def reset(self, seed: int) -> Seen:
         """Begin an episode with the instance of this seed and return what is seen at its first epoch."""
         self.instance = instance = self._draw(seed)
         window = min(self._window, instance.setting.window)
         self.simulator = Simulator(instance.table, instance.setting.slowdown.contention, window)
         self._meter = Meter(instance, self.simulator)
+        self.scale = costliest_step(instance) if self._scaled else 1.0
         self.over = not self.simulator.advance()
         return self.observe()
 
     def observe(self) -> Seen:
         """Return the observation of now: "jobs", "machines" and "mask", new arrays."""
         simulator, _ = self._playing()
-        jobs = np.zeros((self._window, 5), dtype=np.float32)
-        machines = np.empty((self.machines, 4), dtype=np.float32)
-        mask = np.zeros(self._window, dtype=np.int8)
         state, table = simulator.state, simulator.table
-        count = min(simulator.window, int(state.clock[kernels.PENDING]))
-        waiting = state.pending[:count]
-        _look_at_jobs(waiting, table.instances, table.need, table.submit, simulator.now, jobs, mask)
-        _look_at_machines(state.free, table.capacity, machines)
-        return {"jobs": jobs, "machines": machines, "mask": mask}
+        waiting = state.pending[: min(simulator.window, int(state.clock[kernels.PENDING]))]
+        columns = table.instances, table.need, table.submit
+        return arrays(
+            waiting, columns, simulator.now, state.free, table.capacity, self._window, scaled=self._scaled
+        )
 
     def _playing(self) -> tuple[Simulator, PlacementInstance]:
         """Return the simulation and its instance."""
@@ -145,21 +137,16 @@ class Stage:
         """
         simulator, instance = self._playing()
         waiting = simulator.pending
-        w, free, capacity = len(waiting), simulator.state.free.copy(), simulator.table.capacity
         sizes, needs = instance.jobs.instances[waiting], instance.jobs.need[waiting]
-        order = np.arange(w) if priorities is None else np.argsort(-priorities[:w], kind="stable")
-        if affinities is None:
-            rule = kernels.CONSOLIDATE
-            rows = kernels.start_by_rule(capacity, free, waiting, sizes, needs, order, rule, strict=False)
-        else:
-            ranked = np.argsort(-affinities[:w], axis=1, kind="stable")
-            rows = kernels.start_by_rank(free, waiting, sizes, needs, order, ranked, strict=False)
+        rows = starts(
+            simulator.table.capacity, simulator.state.free, waiting, sizes, needs, priorities, affinities
+        )
         waited, used = simulator.waited, simulator.used
         simulator.start(rows)
         self.over = not simulator.advance()
         cost = instance.weighted(simulator.waited - waited, simulator.used - used)
         if self._reward == "aligned":
-            return self._meter.aligned(), cost
+            return self._meter.aligned() / self.scale, cost
         return self._meter.printed(np.setdiff1d(waiting, rows[:, 0])), cost
 
     def info(self, cost: float = 0.0) -> dict[str, float]:
@@ -171,6 +158,8 @@ class Stage:
         hours = float(np.ceil(MOST_TICKS / HOUR))
         job = np.array([LARGEST, LARGEST, LARGEST, LARGEST, hours], dtype=np.float32)
         machine = np.array([LARGEST, LARGEST, LARGEST, 1.0], dtype=np.float32)
+        if self._scaled:
+            job, machine = np.ones_like(job), np.ones_like(machine)
         return spaces.Dict(
             {
                 "jobs": spaces.Box(np.zeros((self._window, 5), np.float32), np.tile(job, (self._window, 1))),
@@ -183,46 +172,24 @@ class Stage:
 
     def shape(self, agent: str) -> tuple[int, ...]:
         """Return the shape of what an agent decides: (N,), (N, M), or both side by side."""
-        many = {"ordering": (), "placement": (self.machines,), "both": (1 + self.machines,)}
-        return (self._window, *many[agent])
+        return shape_of(agent, self._window, self.machines)
 
     def scores(self, given: Any, agent: str) -> np.ndarray:
         """Return an action as an array; refuse a wrong one, or any if no episode is under way."""
         if self.over:
             raise InputError("the episode is over, or there is none yet: the environment must be reset")
-        shape = self.shape(agent)
-        if (
-            isinstance(given, np.ndarray)
-            and given.dtype.kind == "f"
-            and given.shape == shape
-            and np.isfinite(given).all()
-        ):
-            return given
-        return numbers(given, f"action of {agent}", shape, low=-np.inf)
+        return action_of(given, f"action of {agent}", self.shape(agent))
 
 
-@njit(cache=True)
-def _look_at_jobs(waiting, instances, need, submit, now, jobs, mask):  # type: ignore[no-untyped-def]
-    """Write the features of the waiting jobs into ``jobs`` and 1 for each into ``mask``."""
-    for p in range(waiting.size):
-        job = waiting[p]
-        jobs[p, 0] = instances[job]
-        for r in range(3):
-            jobs[p, 1 + r] = need[job, r] / UNITS[r]
-        jobs[p, 4] = (now - submit[job]) / HOUR
-        mask[p] = 1
+def costliest_step(instance: PlacementInstance) -> float:
+    """Return seconds that no step of an instance costs more than, whatever is decided.
 
-
-@njit(cache=True)
-def _look_at_machines(free, capacity, machines):  # type: ignore[no-untyped-def]
-    """Write the features of the machines into ``machines``."""
-    for k in range(free.shape[0]):
-        used = 0.0
-        for r in range(3):
-            machines[k, r] = free[k, r] / UNITS[r]
-            if capacity[k, r] > 0:
-                used = max(used, 1.0 - free[k, r] / capacity[k, r])
-        machines[k, 3] = used
+    In a step each job is in the system no longer than the longest of all takes with the largest slowdown:
+    while nothing that waits fits something runs, and when that has ended the machines are empty.
+    """
+    longest = int(float(instance.jobs.duration.max()) * instance.setting.slowdown.worst) + 2
+    gpus = int(instance.setting.capacity[:, 0].sum())
+    return instance.weighted(len(instance.jobs) * longest, gpus * longest)
 
 
 def _action_space(shape: tuple[int, ...]) -> spaces.Box:
@@ -251,8 +218,10 @@ class ParallelEnvironment(ParallelEnv):  # type: ignore[misc]
 
     metadata: ClassVar[dict[str, Any]] = {"name": "clairvoyant_placement", "render_modes": []}
 
-    def __init__(self, source: Source, window: int = JOBS, reward: str = "aligned") -> None:
-        self.stage = Stage(source, window, reward)
+    def __init__(
+        self, source: Source, window: int = JOBS, reward: str = "aligned", scaled: bool = False
+    ) -> None:
+        self.stage = Stage(source, window, reward, scaled)
         self.possible_agents = list(AGENTS)
         self.agents: list[str] = []
         self.render_mode = None
@@ -322,7 +291,7 @@ class SingleEnvironment(gymnasium.Env[Any, np.ndarray]):
 
     Parameters
     ----------
-    source, window, reward
+    source, window, reward, scaled
         See :class:`Stage`.
     agent
         "both": the action has shape (N, 1 + M), priorities in the first column and affinities in the others.
@@ -336,10 +305,15 @@ class SingleEnvironment(gymnasium.Env[Any, np.ndarray]):
     """
 
     def __init__(
-        self, source: Source, window: int = JOBS, reward: str = "aligned", agent: str = "both"
+        self,
+        source: Source,
+        window: int = JOBS,
+        reward: str = "aligned",
+        agent: str = "both",
+        scaled: bool = False,
     ) -> None:
         self.agent = choose(agent, ("both", *AGENTS), "agent")
-        self.stage = Stage(source, window, reward)
+        self.stage = Stage(source, window, reward, scaled)
         self.observation_space = self.stage.seen_space()
         self.action_space = _action_space(self.stage.shape(self.agent))
 
@@ -359,12 +333,6 @@ class SingleEnvironment(gymnasium.Env[Any, np.ndarray]):
     def step(self, action: Any) -> tuple[Seen, float, bool, bool, dict[str, Any]]:
         """Carry out the scores and go on to the next epoch; refuse as :class:`ParallelEnvironment` does."""
         scores = self.stage.scores(action, self.agent)
-        priorities = affinities = None
-        if self.agent == "ordering":
-            priorities = scores
-        elif self.agent == "placement":
-            affinities = scores
-        else:
-            priorities, affinities = scores[:, 0], scores[:, 1:]
+        priorities, affinities = parts(scores, self.agent)
         reward, cost = self.stage.step(priorities, affinities)
         return self.stage.observe(), reward, self.stage.over, False, self.stage.info(cost)

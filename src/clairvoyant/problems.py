@@ -121,6 +121,11 @@ class Problem:
     plot_regret
         A function of an instance, of lists of runs by label, and of axes or None, that draws the regret over
         time and returns the axes.
+    view
+        What a trained model sees and does: a class that makes :class:`clairvoyant.online.views.View`.
+    environment
+        A function of a source and options that returns an environment of Gymnasium; by default that of the
+        view, where there is one.
     worst_case
         A search for the instance on which a policy regrets most.
     kit
@@ -156,6 +161,8 @@ class Problem:
     holdings: Callable[[Any, Any], Any] | str | None = None
     plot_schedules: Callable[[Any, Mapping[str, Any], Any], Any] | str | None = None
     plot_regret: Callable[[Any, Mapping[str, Any], Any], Any] | str | None = None
+    view: Callable[..., Any] | str | None = None
+    environment: Callable[..., Any] | str | None = None
     worst_case: Callable[..., Any] | str | None = None
     kit: Any = None
     target: Any = None
@@ -249,6 +256,7 @@ OURS = (
         facts=".analysis.allocation:facts",
         bounds=".analysis.allocation.regret:bounds",
         worst_case=".analysis.allocation.worst_case:worst_case",
+        view=".online.allocation.view:AllocationView",
         holdings=".analysis.allocation.measures:holdings",
         plot_regret=".analysis.allocation.regret:plot_runs",
         kit=".testing.allocation:KIT",
@@ -292,6 +300,7 @@ OURS = (
         claims=".analysis.selection:CLAIMS",
         facts=".analysis.selection:facts",
         bounds=".analysis.selection.regret:bounds",
+        view=".online.selection.view:SelectionView",
         holdings=".analysis.selection.measures:holdings",
         plot_schedules=".analysis.selection.measures:plot_schedules",
         plot_regret=".analysis.selection.regret:plot_runs",
@@ -341,6 +350,7 @@ OURS = (
         facts=".analysis.admission:facts",
         bounds=".analysis.admission.competitive:bounds",
         ratio=".analysis.admission.competitive:ratio",
+        view=".online.admission.view:AdmissionView",
         holdings=".analysis.admission.measures:holdings",
         plot_schedules=".analysis.admission.measures:plot_schedules",
         kit=".testing.admission:KIT",
@@ -374,6 +384,8 @@ OURS = (
         facts=".analysis.placement:facts",
         ratio=".analysis.placement.measures:ratio",
         measures=".analysis.placement.measures:measures",
+        view=".online.placement.view:PlacementView",
+        environment=".online.placement.environment:SingleEnvironment",
         holdings=".analysis.placement.measures:holdings",
         plot_schedules=".analysis.placement.gantt:plot_schedules",
         kit=".testing.placement:KIT",

@@ -1,0 +1,216 @@
+"""Environments of all problems: what they pay is what play pays, and what they show is within its bounds."""
+
+import importlib
+import sys
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from pettingzoo.test import api_test, parallel_api_test
+from pettingzoo.utils import parallel_to_aec
+
+import clairvoyant as cv
+from clairvoyant import environments
+from clairvoyant.models.placement.instance import PlacementInstance
+from clairvoyant.models.placement.reward import unavoidable
+from clairvoyant.online.environment import Environment
+from clairvoyant.online.placement.environment import AGENTS, ParallelEnvironment, SingleEnvironment
+from clairvoyant.online.placement.view import PlacementView
+from clairvoyant.testing import placement
+
+PROBLEMS = tuple(environments.NAMES.values())
+LEAST: dict[str, dict[str, Any]] = {
+    "allocation": {"min_slots": 1},
+    "selection": {"min_slots": 1},
+    "admission": {},
+    "placement": {"min_jobs": 1},
+}
+RARE = {"max_examples": 15, "deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+
+
+def answer(shape: tuple[int, ...]) -> Any:
+    """Return a model whose answer depends on all that it sees, and on nothing else."""
+
+    def model(seen: dict[str, np.ndarray]) -> np.ndarray:
+        total = sum(
+            float(seen[name].astype(np.float64).sum()) * (i + 1) for i, name in enumerate(sorted(seen))
+        )
+        rng = np.random.default_rng(np.array([total]).view(np.uint64))
+        return rng.integers(-2, 3, shape).astype(np.float32) / 2
+
+    return model
+
+
+def run(env: Any) -> tuple[list[float], list[dict[str, Any]], list[dict[str, np.ndarray]]]:
+    """Play an episode; return rewards, infos and what was seen before each step."""
+    model = answer(env.action_space.shape)
+    seen, _ = env.reset(seed=3)
+    rewards, infos, shown, over = [], [], [seen], False
+    while not over:
+        seen, reward, over, cut, info = env.step(model(seen))
+        assert not cut
+        rewards.append(reward)
+        infos.append(info)
+        shown.append(seen)
+    return rewards, infos, shown
+
+
+@pytest.mark.parametrize("name", environments.NAMES)
+def test_registered_environments_pass_the_tests_of_gymnasium(name: str) -> None:
+    env = gymnasium.make(f"clairvoyant.environments:{name}")
+    check_env(env.unwrapped, skip_render_check=True)
+    fixed = cv.generate(environments.NAMES[name], size="tiny", seed=7)
+    env = gymnasium.make(name, source=fixed)
+    check_env(env.unwrapped, skip_render_check=True)
+    assert env.unwrapped.instance == fixed
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+@settings(**RARE)
+@given(data=st.data())
+def test_an_environment_pays_what_play_pays(problem: str, data: st.DataObject) -> None:
+    room = importlib.import_module(f"clairvoyant.testing.{problem}")
+    instance = data.draw(room.instances(**LEAST[problem]))
+    env = environments.make(problem, instance)
+    rewards, _, shown = run(env)
+    for seen in shown:
+        assert env.observation_space.contains(seen)
+    policy = environments.trained(problem, answer(env.action_space.shape or ()))
+    if problem == "placement":  # the environment never shows more than its window
+        assume(len(instance.jobs) <= 24)
+        assert sum(rewards) - unavoidable(instance) == pytest.approx(-cv.play(policy, instance).total)
+    else:
+        assert rewards == cv.play(policy, instance).rewards.tolist()
+
+
+# Placement, scaled
+
+
+@settings(**RARE)
+@given(placement.instances(min_jobs=1), st.sampled_from(("both", *AGENTS)))
+def test_scaled_is_within_bounds_and_else_the_same(instance: PlacementInstance, agent: str) -> None:
+    plain, scaled = (SingleEnvironment(instance, 3, agent=agent, scaled=one) for one in (False, True))
+    assert plain.action_space == scaled.action_space
+    model, over = answer(plain.action_space.shape or ()), False
+    seen, small = plain.reset(seed=0)[0], scaled.reset(seed=0)[0]
+    costs = []
+    while not over:
+        assert scaled.observation_space.contains(small)
+        for name in ("jobs", "machines"):
+            assert scaled.observation_space[name].high.max() == 1.0
+            assert ((small[name] > 0) == (seen[name] > 0)).all() or name == "machines"
+        assert np.array_equal(small["mask"], seen["mask"])
+        action = model(seen)
+        seen, reward, over, _, info = plain.step(action)
+        small, part, ended, _, told = scaled.step(action)
+        assert (over, info) == (ended, told)
+        assert -1.0 <= part <= 1e-12
+        assert part * scaled.stage.scale == pytest.approx(reward, rel=1e-9, abs=1e-9)
+        costs.append(info["cost"])
+    narrow = PlacementInstance.from_dict({**instance.to_dict(), "window": min(3, instance.setting.window)})
+    view = {"window": 3, "agent": agent}
+    policy = environments.trained("placement", answer(plain.action_space.shape or ()), **view)
+    assert cv.play(policy, narrow).rewards.tolist() == costs
+
+
+def test_the_scaled_features_by_hand() -> None:
+    big = {"submit": 0, "duration": 7200, "instances": 2, "gpus": 3, "cpus": 1.5, "memory": 4}
+    small = {"submit": 3600, "duration": 1, "instances": 1, "gpus": 4, "cpus": 0, "memory": 0}
+    machines = [{"gpus": 4, "cpus": 8, "memory": 16}] * 2 + [{"gpus": 8, "cpus": 0, "memory": 4}]
+    env = SingleEnvironment(PlacementInstance(machines=machines, jobs=[big, big, small]), 2, scaled=True)
+    seen, _ = env.reset(seed=0)
+    assert seen["jobs"][0].tolist() == pytest.approx([0.2, 3 / 8, 1.5 / 8, 0.25, 0.0])
+    assert seen["machines"].tolist() == [[1.0, 1.0, 1.0, 0.0]] * 2 + [[1.0, 0.0, 1.0, 0.0]]
+    seen = env.step(np.zeros(env.action_space.shape or (), dtype=np.float32))[0]
+    assert seen["machines"][0].tolist() == pytest.approx([0.25, 6.5 / 8, 0.75, 0.75])
+    assert seen["jobs"][0].tolist() == pytest.approx([0.2, 3 / 8, 1.5 / 8, 0.25, 0.5])
+    assert seen["jobs"][1].tolist() == pytest.approx([1 / 9, 0.5, 0.0, 0.0, 0.0])
+    instance = cv.generate("placement", size="tiny", seed=0)
+    with pytest.raises(cv.InputError, match="scaled: True, but the printed reward"):
+        SingleEnvironment(instance, reward="printed", scaled=True)
+
+
+@pytest.mark.filterwarnings("ignore:Observation:UserWarning")  # it is a dictionary
+def test_two_agents_scaled_pass_the_tests_of_pettingzoo() -> None:
+    def tiny(seed: int) -> PlacementInstance:
+        return cv.generate("placement", size="tiny", seed=seed)
+
+    for scaled in (False, True):
+        parallel_api_test(ParallelEnvironment(tiny, 3, scaled=scaled), num_cycles=30)
+        api_test(parallel_to_aec(ParallelEnvironment(tiny, 3, scaled=scaled)), num_cycles=30)
+
+
+# Trained models
+
+
+def test_a_model_needs_no_gymnasium(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gymnasium", None)
+    instance = cv.generate("selection", size="tiny", seed=0)
+    shape = (instance.setting.ports, instance.setting.servers)
+    first = cv.play(environments.trained("selection", lambda _: np.ones(shape)), instance)
+    again = cv.compare(
+        instance, [environments.trained("selection", lambda _: np.ones(shape), "mine"), "cucb"]
+    )
+    assert again.to_frame()["total"][0] == first.total > 0
+    monkeypatch.delitem(sys.modules, "clairvoyant.online.environment")
+    with pytest.raises(cv.ClairvoyantError, match=r'pip install "clairvoyant\[environments\]"'):
+        environments.make("selection")
+
+
+def test_a_model_of_stable_baselines_is_trained_and_played() -> None:
+    ppo = pytest.importorskip("stable_baselines3", reason="Stable-Baselines3 is not installed").PPO
+    options = {"window": 4, "agent": "ordering", "scaled": True}
+    env = gymnasium.make("clairvoyant.environments:clairvoyant/Placement-v0", **options)
+    net = {"net_arch": [8]}
+    model = ppo(
+        "MultiInputPolicy", env, n_steps=32, batch_size=32, n_epochs=1, policy_kwargs=net, device="cpu"
+    )
+    model.learn(32)
+    instance = cv.generate("placement", size="tiny", seed=5)
+    policy = environments.trained("placement", model, "ppo", **options)
+    own = SingleEnvironment(instance, 4, agent="ordering", scaled=True)
+    seen, over, cost = own.reset(seed=0)[0], False, 0.0
+    while not over:
+        seen, _, over, _, info = own.step(model.predict(seen, deterministic=True)[0])
+        cost += info["cost"]
+    narrow = PlacementInstance.from_dict({**instance.to_dict(), "window": 4})
+    assert cv.play(policy, narrow).total == pytest.approx(cost)
+    found = cv.compare(instance, [policy, "fifo-consolidate"])
+    assert (found.to_frame()["low"] >= 1.0 - 1e-9).all()
+
+
+# Bad input
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    small, large = (cv.generate("allocation", size="tiny", seed=1, ports=n) for n in (2, 3))
+    env = environments.make("allocation", lambda seed: small if seed == 0 else large)
+    with pytest.raises(cv.InputError, match=r"instance: \(3, 3, 2\) ports, servers and kinds, expected \(2"):
+        env.reset(seed=1)
+    env.reset(seed=0)
+    with pytest.raises(cv.InputError, match="action"):
+        env.step(np.zeros(3))
+    for _ in range(small.setting.slots):
+        over = env.step(np.zeros(env.action_space.shape or ()))[2]
+    assert over
+    with pytest.raises(cv.InputError, match="must be reset"):
+        env.step(np.zeros(env.action_space.shape or ()))
+    with pytest.raises(cv.InputError, match="source: an instance of 'allocation', expected 'selection'"):
+        environments.make("selection", small)
+    with pytest.raises(cv.InputError, match="source: 3 is neither an instance nor a function"):
+        environments.make("selection", 3)  # type: ignore[arg-type]
+    with pytest.raises(cv.InputError, match="nothing happens in it"):
+        environments.make("allocation", cv.generate("allocation", size="tiny", slots=0)).reset(seed=0)
+    with pytest.raises(cv.InputError, match="'allocation-gang' has no view"):
+        environments.make("allocation-gang")
+    with pytest.raises(cv.InputError, match="agent: 'x' is not one of"):
+        PlacementView(agent="x")
+    view = PlacementView()
+    view.fit(cv.generate("placement", size="tiny", seed=1).setting)
+    with pytest.raises(cv.InputError, match="machines, expected"):
+        view.start(cv.generate("placement", size="default", seed=1, jobs=3).setting)
+    assert isinstance(environments.make("admission"), Environment)
