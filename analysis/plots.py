@@ -324,7 +324,7 @@ def span_bound(ax: Axes, regret: float, bound: float) -> None:
     from matplotlib.ticker import FixedLocator, MaxNLocator
 
     ax.set_yscale("symlog", linthresh=regret, linscale=3.0)
-    low = MaxNLocator(4).tick_values(0.0, regret)
+    low = np.asarray(MaxNLocator(4).tick_values(0.0, regret), dtype=np.float64)
     powers = 10.0 ** np.arange(np.ceil(np.log10(2.0 * regret)), np.ceil(np.log10(bound)) + 1.0)
     ticks = [*low[low <= regret].tolist(), *powers.tolist()]
     ax.yaxis.set_major_locator(FixedLocator(ticks))

@@ -136,6 +136,15 @@ class Comparison:
             look, level = looks[row["policy"]], [place, place]
             if not math.isnan(row["from"]):
                 axes.plot([row["from"], row["to"]], level, "-", color=look.colour, lw=1)
+            if math.isinf(high):  # nothing is proven: the interval has no end
+                axes.annotate(
+                    "",
+                    (1.0, place),
+                    (low, place),
+                    ("axes fraction", "data"),
+                    "data",
+                    arrowprops={"arrowstyle": "->", "color": look.colour},
+                )
             axes.plot([low, high], level, "-", color=look.colour, lw=5, solid_capstyle="butt")
             axes.plot([low], [place], MARKERS[look.place], color=look.colour, ms=6)
         axes.set_yticks(range(len(told)), told["policy"])

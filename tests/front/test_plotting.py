@@ -1,6 +1,7 @@
 """Public plots: what is drawn is what was computed, in the axes that were given."""
 
 import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -102,7 +103,7 @@ def spans(axes: Axes) -> list[tuple[float, float, float]]:
     return sorted((box.x0, box.x1, box.height) for box in boxes)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(instances(min_jobs=1, max_jobs=5))
 def test_bars_of_placement_are_the_schedule(instance: PlacementInstance) -> None:
     run = cv.play("fifo-firstfit", instance, keep_decisions=True)
@@ -222,6 +223,9 @@ def test_intervals_are_those_of_the_comparison() -> None:
     told = found.summary()
     thick = [line for line in axes.lines if line.get_linewidth() == 5]
     assert [tuple(line.get_xdata()) for line in thick] == list(zip(told["low"], told["high"], strict=True))  # type: ignore[arg-type]
+    endless = replace(found, frame=found.frame.assign(high=np.inf))
+    assert len(cv.plot_ratio(endless).texts) == len(told)  # an arrow for each
+    assert not axes.texts
     regret = cv.compare(cv.generate("selection", size="tiny", seed=1, slots=5), ["cucb"])
     with pytest.raises(
         cv.InputError, match=r"comparison: selection is compared by regret; plot\(\) draws that"

@@ -1,7 +1,9 @@
 """Environments of all problems: what they pay is what play pays, and what they show is within its bounds."""
 
 import importlib
+import re
 import sys
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -22,6 +24,7 @@ from clairvoyant.online.placement.environment import AGENTS, ParallelEnvironment
 from clairvoyant.online.placement.view import PlacementView
 from clairvoyant.testing import placement
 
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "environments.md"
 PROBLEMS = tuple(environments.NAMES.values())
 LEAST: dict[str, dict[str, Any]] = {
     "allocation": {"min_slots": 1},
@@ -29,7 +32,7 @@ LEAST: dict[str, dict[str, Any]] = {
     "admission": {},
     "placement": {"min_jobs": 1},
 }
-RARE = {"max_examples": 15, "deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+RARE = {"max_examples": 10, "deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 
 
 def answer(shape: tuple[int, ...]) -> Any:
@@ -134,7 +137,7 @@ def test_the_scaled_features_by_hand() -> None:
         SingleEnvironment(instance, reward="printed", scaled=True)
 
 
-@pytest.mark.filterwarnings("ignore:Observation:UserWarning")  # it is a dictionary
+@pytest.mark.filterwarnings("ignore::UserWarning")  # what it recommends for names and spaces
 def test_two_agents_scaled_pass_the_tests_of_pettingzoo() -> None:
     def tiny(seed: int) -> PlacementInstance:
         return cv.generate("placement", size="tiny", seed=seed)
@@ -161,26 +164,22 @@ def test_a_model_needs_no_gymnasium(monkeypatch: pytest.MonkeyPatch) -> None:
         environments.make("selection")
 
 
-def test_a_model_of_stable_baselines_is_trained_and_played() -> None:
-    ppo = pytest.importorskip("stable_baselines3", reason="Stable-Baselines3 is not installed").PPO
-    options = {"window": 4, "agent": "ordering", "scaled": True}
-    env = gymnasium.make("clairvoyant.environments:clairvoyant/Placement-v0", **options)
-    net = {"net_arch": [8]}
-    model = ppo(
-        "MultiInputPolicy", env, n_steps=32, batch_size=32, n_epochs=1, policy_kwargs=net, device="cpu"
-    )
-    model.learn(32)
-    instance = cv.generate("placement", size="tiny", seed=5)
-    policy = environments.trained("placement", model, "ppo", **options)
-    own = SingleEnvironment(instance, 4, agent="ordering", scaled=True)
-    seen, over, cost = own.reset(seed=0)[0], False, 0.0
+def test_the_page_trains_a_model_that_plays_as_it_acts() -> None:
+    pytest.importorskip("stable_baselines3", reason="Stable-Baselines3 is not installed")
+    text = PAGE.read_text("utf-8")
+    there: dict[str, Any] = {}
+    for block in re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+        quick = block.replace("n_steps=256", "n_steps=64, n_epochs=1").replace("learn(6000)", "learn(64)")
+        exec(quick.replace("range(30)", "range(2)"), there)  # noqa: S102 - our own page
+    model, options, instance = there["model"], there["options"], there["day"](3)
+    env = SingleEnvironment(instance, **options)
+    seen, over, cost = env.reset(seed=0)[0], False, 0.0
     while not over:
-        seen, _, over, _, info = own.step(model.predict(seen, deterministic=True)[0])
+        seen, _, over, _, info = env.step(model.predict(seen, deterministic=True)[0])
         cost += info["cost"]
-    narrow = PlacementInstance.from_dict({**instance.to_dict(), "window": 4})
-    assert cv.play(policy, narrow).total == pytest.approx(cost)
-    found = cv.compare(instance, [policy, "fifo-consolidate"])
-    assert (found.to_frame()["low"] >= 1.0 - 1e-9).all()
+    narrow = PlacementInstance.from_dict({**instance.to_dict(), "window": options["window"]})
+    assert cv.play(there["trained"], narrow).total == pytest.approx(cost)
+    assert set(re.findall(r"`(clairvoyant/\w+-v0)`", text)) == set(environments.NAMES)
 
 
 # Bad input
