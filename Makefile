@@ -88,8 +88,8 @@ lint: setup  ## ruff and strict mypy
 bench: setup  ## measure speed and memory of every problem beside named rivals
 	$(BIN)/python -m benchmarks
 
-notebooks: setup  ## execute every notebook into reports/notebooks, failing on an error
-	$(ONE_THREAD) $(BIN)/jupyter nbconvert --to html --execute --output-dir reports/notebooks notebooks/*.ipynb
+notebooks: setup  ## execute every notebook; fail on an error, or if other outputs stand in it
+	$(ONE_THREAD) $(NO_GPU) $(BIN)/python .ci/notebooks.py notebooks/*.ipynb
 
 picture: setup  ## draw docs/regret.svg, the picture of the README, anew
 	$(BIN)/clairvoyant audit --claim allocation/regret-over-time

@@ -1,0 +1,92 @@
+"""How Sphinx makes the documentation: ``make docs``. Nothing it writes needs a network, nor the making of it.
+
+What stands on a page as ``<!-- made: NAME ARGUMENT -->`` is written there by a function of ``made.py``.
+"""
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx.application import Sphinx
+from sphinx.util.math import get_node_equation_number
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import made
+
+import clairvoyant
+
+project, author, copyright = "Clairvoyant", "The Clairvoyant authors", "The Clairvoyant authors"  # noqa: A001
+version = release = clairvoyant.__version__
+
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+exclude_patterns = ["**.ipynb_checkpoints"]
+suppress_warnings = ["config.cache"]  # the functions below are part of the configuration
+
+# Pages whose code runs each time; the tutorials hold their outputs, which `make notebooks` compares.
+nb_execution_mode = "force"
+nb_execution_excludepatterns = ["tutorials/*"]
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
+nb_output_stderr = "remove"
+myst_enable_extensions = ["dollarmath", "amsmath", "deflist", "colon_fence"]
+myst_heading_anchors = 3
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented"
+napoleon_google_docstring = False
+
+html_theme = "pydata_sphinx_theme"
+html_title = "Clairvoyant"
+html_static_path = ["static"]
+html_css_files = ["pages.css"]
+html_show_sourcelink = False
+html_math_renderer = "mathml"
+html_theme_options = {
+    "header_links_before_dropdown": 6,
+    "show_nav_level": 2,
+    "navbar_end": ["theme-switcher"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "secondary_sidebar_items": ["page-toc"],
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}
+
+
+def show_math(writer: Any, node: nodes.math) -> None:
+    """Write a formula within a line in MathML, which browsers show by themselves."""
+    writer.body.append(tex2mathml(node.astext()))
+    raise nodes.SkipNode
+
+
+def show_equation(writer: Any, node: nodes.math_block) -> None:
+    """Write an equation of its own in MathML, with its number if it has one."""
+    writer.body.append(writer.starttag(node, "div", CLASS="math"))
+    if node["number"]:
+        writer.body.append(f'<span class="eqno">({get_node_equation_number(writer, node)})</span>')
+    writer.body.append(tex2mathml(node.astext(), as_block=True) + "</div>")
+    raise nodes.SkipNode
+
+
+def write_made(_app: Sphinx, _name: str, source: list[str]) -> None:
+    """Put on a page what is made for it."""
+    source[0] = made.fill(source[0])
+
+
+def write_bars(_app: Sphinx, _what: str, _name: str, _one: Any, _options: Any, lines: list[str]) -> None:
+    """Keep bars such as those of |L| in docstrings; reStructuredText takes them for substitutions."""
+    for i, line in enumerate(lines):
+        parts = line.split("``")
+        lines[i] = "``".join(part if n % 2 else re.sub(r"\|(?=\w|$)", r"\|", part) for n, part in enumerate(parts))
+
+
+def setup(app: Sphinx) -> None:
+    """Connect the functions above."""
+    app.add_html_math_renderer("mathml", (show_math, None), (show_equation, None))
+    app.connect("source-read", write_made)
+    app.connect("autodoc-process-docstring", write_bars)

@@ -1,0 +1,181 @@
+"""What pages show that is made, not written: errata from the audit's findings, tables from the registries, references.
+
+A page calls a function of :data:`MAKERS` by a line ``<!-- made: NAME ARGUMENT -->``.
+"""
+
+import inspect
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from drawings import picture
+
+import clairvoyant as cv
+from clairvoyant.api import policy_table
+from clairvoyant.problems import find
+
+HERE = Path(__file__).parent
+PERHAPS = re.compile(r"^\? (\S+)\n", re.MULTILINE)
+"""A line ``? NAME`` of a list of pages: only if there is such a page."""
+MARK = re.compile(r"^<!-- made: (\S+) (\S+) -->$", re.MULTILINE)
+NOTEBOOK = re.compile(r"\[([^\]]+)\]\((?:\.\./)+notebooks/([\w-]+)\.ipynb\)")
+
+DOUBTFUL = ("refuted", "not reproduced", "holds amended", "vacuous", "undetermined", "not checkable here")
+"""The verdicts other than "holds", in the order in which a reader wants to know them."""
+
+THEMES: dict[str, tuple[str, ...]] = {
+    "instances": ("generate", "load", "from_table", "from_trace", "Instance", "AllocationInstance")
+    + ("AllocationGangInstance", "SelectionInstance", "SelectionGangInstance", "AdmissionInstance")
+    + ("PlacementInstance",),
+    "optima": ("solve", "list_oracles", "Optimum", "WhyStopped"),
+    "policies": ("play", "Run", "make_policy", "list_policies", "Policy", "Traits", "train"),
+    "comparisons": ("compare", "Comparison", "sweep", "results"),
+    "claims": ("Claim", "Finding", "Verdict"),
+    "errors": ("ClairvoyantError", "InputError", "DecisionError", "OracleError", "PolicyError", "TamperError"),
+}
+"""Which public names stand together; what is new and has no place yet stands on the page of errors, at its end."""
+
+NOT_SHOWN = {"__version__", "analysis", "models", "online", "oracles", "testing"}
+
+
+def fill(text: str) -> str:
+    """Return the text of a page with all that is made for it, and with links to notebooks that lead to their pages."""
+    text = MARK.sub(lambda found: MAKERS[found[1]](found[2]), text)
+    text = NOTEBOOK.sub(r"{doc}`\1 </tutorials/\2>`", text)
+    return PERHAPS.sub(lambda found: found[1] + "\n" if (HERE / f"{found[1]}.md").exists() else "", text)
+
+
+def plain(text: Any) -> str:
+    """Return what Markdown shows as this very text."""
+    shown = f"{text:,.6g}" if isinstance(text, float) else str(text)
+    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", " ".join(shown.split()))
+
+
+def rows(heads: Iterable[str], lines: Iterable[Iterable[Any]]) -> str:
+    """Return a table; its cells are Markdown."""
+    heads = [*heads]
+    body = [heads, ["---"] * len(heads), *lines]
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in body) + "\n"
+
+
+def folded(summary: str, body: str) -> str:
+    """Return what a reader unfolds."""
+    return f"<details><summary>{summary}</summary>\n\n{body}\n</details>\n"
+
+
+def errata(problem: str) -> str:
+    """Return what the audit finds of the statements of a paper: those in doubt one by one, then the others."""
+    kept = json.loads((HERE / "findings" / f"{problem}.json").read_text(encoding="utf-8"))
+    papers = [one for one in kept["findings"] if not one["ours"]]
+    found = {verdict: [one for one in papers if one["verdict"] == verdict] for verdict in (*DOUBTFUL, "holds")}
+    text = [f"{len(papers)} statements were checked (mode {kept['mode']}, seed {kept['seed']}): "]
+    text[0] += ", ".join(f"{len(some)} {verdict}" for verdict, some in found.items() if some) + ".\n"
+    for verdict in DOUBTFUL:
+        if found[verdict]:
+            text += [f"## {verdict.capitalize()}\n", *(erratum(one) for one in found[verdict])]
+    text += ["## Holds\n", listed(found["holds"])]
+    if ours := [one for one in kept["findings"] if one["ours"]]:
+        text += ["## Our own statements\n", listed(ours)]
+    return "\n".join(text)
+
+
+def listed(findings: Iterable[Mapping[str, Any]]) -> str:
+    """Return a table of findings."""
+    lines = [[plain(one[key]) for key in ("where", "says", "headline", "verdict")] for one in findings]
+    return rows(("where", "statement", "found", "verdict"), lines)
+
+
+def erratum(one: Mapping[str, Any]) -> str:
+    """Return a statement, what was found of it, and all that shows it."""
+    name = one["claim"].partition("/")[2]
+    text = [f"### {plain(one['where'])}\n", f"> {plain(one['says'])}\n", f"**{plain(one['headline'])}**\n"]
+    for part, label in (("assumes", "Assumed. "), ("remark", "")):
+        text += [label + "\n\n".join(map(plain, one[part].split("\n\n"))) + "\n"] if one[part] else []
+    if one["choices"]:
+        text.append(f"Left open by the text, and varied: {plain(', '.join(one['choices']))}.\n")
+    if one["proof"]:
+        text.append(folded("Proof", "\n\n".join(map(plain, one["proof"].split("\n\n")))))
+    if one["counterexample"]:
+        text.append(folded("Counterexample", counterexample(one["counterexample"])))
+    if shown := [*evidence(one)]:
+        text.append(folded("Numbers", "\n".join(shown)))
+    return "\n".join([*text, f"`{one['command']}` ({plain(name)}) checks it again: {plain(one['how'])}\n"])
+
+
+def evidence(one: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the numbers and the tables of a finding."""
+    if one["numbers"]:
+        yield rows(("number", "value"), [map(plain, pair) for pair in one["numbers"].items()])
+    for table in one["tables"]:
+        yield f"{plain(table['title'])}\n"
+        yield rows(map(plain, table["columns"]), [map(plain, line) for line in table["rows"]])
+
+
+def counterexample(kept: Mapping[str, Any]) -> str:
+    """Return an instance as the text of its file, or what is to be known of one that is too large for a page."""
+    if "instance" not in kept:
+        return f"{plain(kept['facts'])}. The command below writes it to `reports/claims/{kept['file']}`.\n"
+    text = json.dumps(kept["instance"], ensure_ascii=False)
+    return f"The instance, as a file that `clairvoyant solve` and `clairvoyant play` read:\n\n```json\n{text}\n```\n"
+
+
+def policies(problem: str) -> str:
+    """Return what every policy of a problem sees before it decides, and what is proven of it."""
+    lines = []
+    for row in policy_table(problem):
+        proof = f"{row.guarantee} ({row.proven})" if row.proven else row.guarantee
+        drawn = "yes" if cv.list_policies(problem)[row.name].traits.randomised else "no"
+        lines.append(
+            [f"`{row.name}`", plain(row.summary), plain(", ".join(row.sees) or "nothing"), drawn, plain(proof)]
+        )
+    return rows(("policy", "what it does", "sees before it decides", "draws at random", "guarantee"), lines)
+
+
+def oracles(problem: str) -> str:
+    """Return what every oracle of a problem computes and what its bound rests on."""
+    lines = [
+        [f"`{name}`", plain(one.description), ", ".join(f"`{m}`" for m in one.methods) or "–", plain(one.guarantee)]
+        for name, one in cv.list_oracles(problem).items()
+    ]
+    return rows(("oracle", "what it computes", "methods", "what the bound rests on"), lines)
+
+
+def reference(theme: str) -> str:
+    """Return the reference of the public names of a theme."""
+    names = [*THEMES[theme]]
+    if theme == [*THEMES][-1]:
+        placed = {name for some in THEMES.values() for name in some} | NOT_SHOWN
+        names += [name for name in cv.__all__ if name not in placed]
+    return described("clairvoyant", names)
+
+
+def module(name: str) -> str:
+    """Return the reference of all names that a module exports and that have no other place."""
+    return described(name, [one for one in import_module(name).__all__ if one not in cv.__all__])
+
+
+def described(home: str, names: Iterable[str]) -> str:
+    """Return the reference of names in a module, for autodoc."""
+    lines = []
+    for name in names:
+        one = getattr(import_module(home), name)
+        kind = "class" if inspect.isclass(one) else "function" if callable(one) else "data"
+        kind = "exception" if kind == "class" and issubclass(one, BaseException) else kind
+        lines.append(f".. auto{kind}:: {home}.{name}")
+        lines += ["   :members:"] if kind == "class" else []
+        lines += ["", ""] if getattr(one, "__module__", home).startswith(home) else ["   :no-index:", ""]  # others export it, too
+    return "\n".join(["```{eval-rst}", *lines, "```"])
+
+
+def options(problem: str) -> str:
+    """Return what the generator of a problem takes, as its docstring has it."""
+    function = find(problem).part("generate")
+    return f"```{{eval-rst}}\n.. autofunction:: {function.__module__}.{function.__name__}\n```"
+
+
+MAKERS: dict[str, Callable[[str], str]] = {
+    one.__name__: one for one in (errata, policies, oracles, reference, module, options, picture)
+}
