@@ -1,8 +1,8 @@
 """Execute notebooks and compare what comes out with what they hold; with ``--write`` put it there instead.
 
-Compared are the texts that cells print and those in figures: word for word, numbers up to one unit of their last
-digit or a millionth. Of a cell tagged "varies" only how much comes out counts. What goes to standard error, such as
-warnings of kernels being compiled, is left out; a cell that raises ends everything.
+Compared are the texts that cells print and those in figures: word for word, numbers up to one unit of their
+last digit or a millionth. Of a cell tagged "varies" only how much comes out counts. What goes to standard error,
+such as that kernels are compiled, is left out; a cell that raises ends everything.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ def executed(path: Path) -> Any:
     """Return a notebook with what comes out of its cells, and nothing of the machine that ran it."""
     notebook = nbformat.read(path, as_version=4)
     extra = ["--InlineBackend.figure_format=svg", "--log-level=ERROR"]
-    runner = ExecutePreprocessor(timeout=1800, kernel_name="python3", extra_arguments=extra, coalesce_streams=True)
+    runner = ExecutePreprocessor(
+        timeout=1800, kernel_name="python3", extra_arguments=extra, coalesce_streams=True
+    )
     runner.preprocess(notebook, {"metadata": {"path": str(path.parent)}})
     notebook.metadata = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
     for cell in notebook.cells:

@@ -82,7 +82,9 @@ def write_bars(_app: Sphinx, _what: str, _name: str, _one: Any, _options: Any, l
     """Keep bars such as those of |L| in docstrings; reStructuredText takes them for substitutions."""
     for i, line in enumerate(lines):
         parts = line.split("``")
-        lines[i] = "``".join(part if n % 2 else re.sub(r"\|(?=\w|$)", r"\|", part) for n, part in enumerate(parts))
+        lines[i] = "``".join(
+            part if n % 2 else re.sub(r"\|(?=\w|$)", r"\|", part) for n, part in enumerate(parts)
+        )
 
 
 def setup(app: Sphinx) -> None:

@@ -24,20 +24,26 @@ def bare(ax: Axes, wide: float, high: float) -> Axes:
     return ax
 
 
-def box(ax: Axes, x: float, y: float, text: str, colour: str = INK, wide: float = 2.6, high: float = 0.9) -> None:
+def box(
+    ax: Axes, x: float, y: float, text: str, colour: str = INK, wide: float = 2.6, high: float = 0.9
+) -> None:
     """Draw a box around a text, with its middle at (x, y)."""
     ax.add_patch(Rectangle((x - wide / 2, y - high / 2), wide, high, fill=False, edgecolor=colour, lw=1.5))
     ax.text(x, y, text, ha="center", va="center", fontsize=9)
 
 
-def arrow(ax: Axes, start: tuple[float, float], end: tuple[float, float], text: str = "", lift: float = 0.25) -> None:
+def arrow(
+    ax: Axes, start: tuple[float, float], end: tuple[float, float], text: str = "", lift: float = 0.25
+) -> None:
     """Draw an arrow, with a text beside it."""
     ax.add_patch(FancyArrowPatch(start, end, arrowstyle="-|>", mutation_scale=12, color=INK, lw=1.2))
-    ax.text((start[0] + end[0]) / 2, (start[1] + end[1]) / 2 + lift, text, ha="center", va="center", fontsize=8)
+    ax.text(
+        (start[0] + end[0]) / 2, (start[1] + end[1]) / 2 + lift, text, ha="center", va="center", fontsize=8
+    )
 
 
 def instance() -> Any:
-    """Ports, servers and edges on the left, who arrives when on the right."""
+    """Draw ports, servers and edges, and below them who arrives when."""
     one = cv.generate("allocation", size="tiny", seed=1, slots=24)
     setting = one.setting
     figure, (left, right) = new_figure(2, height=2.2)
@@ -54,13 +60,15 @@ def instance() -> Any:
     left.set_title("the setting: who may use what")
     slot, port = np.nonzero(one.arrivals)
     right.plot(slot, port, "s", color=ORANGE, ms=6)
-    right.set(yticks=range(setting.ports), ylim=(-0.5, setting.ports - 0.5), title="what is revealed: who has a job")
+    right.set(
+        yticks=range(setting.ports), ylim=(-0.5, setting.ports - 0.5), title="what is revealed: who has a job"
+    )
     name_axes(right, "slot", "port")
     return figure
 
 
 def event() -> Any:
-    """Equal slots of one problem, and the events of another."""
+    """Draw equal slots of one problem, and the events of another."""
     one = cv.generate("placement", size="tiny", seed=1)
     run = cv.play("fifo-firstfit", one, keep_decisions=True)
     schedule = one.schedule_of(run.decisions)
@@ -82,13 +90,15 @@ def event() -> Any:
 
 
 def revealed() -> Any:
-    """What is known before slot 9 of a run."""
+    """Draw arrivals by slot: what is known now, and what is yet to come."""
     one = cv.generate("selection", size="tiny", seed=1)
     figure, ax = new_figure(height=1.9)
     now, ports = 8, one.setting.ports
     for slot, port in np.argwhere(one.arrivals):
         known = slot < now
-        ax.plot([slot], [port], "s", ms=9, color=BLUE if known else INK, fillstyle="full" if known else "none")
+        ax.plot(
+            [slot], [port], "s", ms=9, color=BLUE if known else INK, fillstyle="full" if known else "none"
+        )
     ax.axvline(now - 0.5, color=RED, lw=2)
     ax.text(now - 0.4, ports - 0.35, "now", color=RED, fontsize=9)
     ax.set(yticks=range(ports), ylim=(-0.6, ports), title="full: revealed; empty: yet to come")
@@ -97,7 +107,7 @@ def revealed() -> Any:
 
 
 def policy() -> Any:
-    """The loop."""
+    """Draw the loop: an instance shows observations, a policy decides, a copy checks and scores."""
     figure, ax = new_figure(height=2.3)
     bare(ax, 10, 4)
     box(ax, 1.5, 3.2, "instance", BLUE)
@@ -113,11 +123,11 @@ def policy() -> Any:
 
 
 def optimum() -> Any:
-    """Incumbent and dual bound as the gap that is asked for shrinks."""
+    """Draw incumbent and dual bound as the gap that is asked for shrinks."""
     one = cv.generate("allocation", size="default", seed=7, slots=200)
     gaps = [1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 1e-4]
     found = [cv.solve(one, gap=gap) for gap in gaps]
-    figure, ax = new_figure(height=2.4)
+    ax = new_figure(height=2.4)[1]
     values, bounds = (np.array([getattr(o, end) for o in found]) / 1e3 for end in ("value", "bound"))
     ax.fill_between(gaps, values, bounds, color=BLUE, alpha=0.25, lw=0)
     ax.plot(gaps, bounds, "v-", color=RED, label="dual bound: nothing is better")
@@ -128,11 +138,11 @@ def optimum() -> Any:
 
 
 def regret() -> Any:
-    """What the optimum has earned, what the policy has, and the difference."""
+    """Draw what the optimum has earned, what the policy has, and the difference."""
     one = cv.generate("selection", seed=1, slots=400, servers=20, capacity=6)
     run = cv.play("cucb", one)
     behind = over_time(one, run.rewards)
-    figure, ax = new_figure(height=2.4)
+    ax = new_figure(height=2.4)[1]
     slots, earned = np.arange(1, len(behind) + 1), np.cumsum(run.rewards)
     ax.plot(slots, earned + behind, "-", color=INK, label="the optimum")
     ax.plot(slots, earned, "--", color=BLUE, label="CUCB")
@@ -142,9 +152,9 @@ def regret() -> Any:
 
 
 def ratio() -> Any:
-    """Certified intervals of the ratio, where the optimum itself is not known."""
+    """Draw certified intervals of the ratio, where the optimum itself is not known."""
     days = [cv.generate("admission", size="tiny", seed=seed) for seed in (0, 1, 3)]
-    figure, ax = new_figure(height=1.9)
+    ax = new_figure(height=1.9)[1]
     names = ("oasis", "fifo", "drf")
     bounds = [cv.solve(day, method="lagrangian", gap=0.05) for day in days]
     for place, name in enumerate(names):
@@ -157,7 +167,7 @@ def ratio() -> Any:
 
 
 def replay() -> Any:
-    """The optimum's own decisions, played by the loop."""
+    """Draw when jobs run by the optimum and by a policy, both replayed."""
     one = cv.generate("placement", size="tiny", seed=1)
     best = cv.solve(one)
     run = cv.play("fifo-firstfit", one, keep_decisions=True)
@@ -169,16 +179,18 @@ def replay() -> Any:
             begin, end = (int(t[job]) / 60_000 for t in (schedule.start, schedule.finish))
             ax.barh([job], [end - begin], left=[begin], color=PALETTE[job % len(PALETTE)], height=0.7)
         minutes = sum(int(t) for t in one.completion_times(schedule)) / 60
-        ax.set(yticks=jobs, ylim=(len(jobs) - 0.5, -0.5), title=f"{name}: {minutes:.1f} job-minutes, replayed")
+        ax.set(
+            yticks=jobs, ylim=(len(jobs) - 0.5, -0.5), title=f"{name}: {minutes:.1f} job-minutes, replayed"
+        )
         name_axes(ax, "minutes", "job")
     return figure
 
 
 def verdict() -> Any:
-    """How many statements of each paper have which verdict."""
+    """Draw how many statements of each paper have which verdict."""
     colours = {"holds": GREEN, "holds amended": BLUE, "vacuous": PALETTE[6], "undetermined": PALETTE[5]}
     colours |= {"not checkable here": INK, "not reproduced": ORANGE, "refuted": RED}
-    figure, ax = new_figure(height=2.6)
+    ax = new_figure(height=2.6)[1]
     papers = {"OGASched": "allocation", "ESDP": "selection", "OASiS": "admission", "DAS": "placement"}
     for place, problem in enumerate(papers.values()):
         path = Path(__file__).parent / "findings" / f"{problem}.json"
@@ -193,29 +205,42 @@ def verdict() -> Any:
 
 
 def sweep() -> Any:
-    """A grid of cells, some of which a store knows."""
+    """Draw a grid of cells, some of which a store knows."""
     figure, ax = new_figure(height=2.2)
     bare(ax, 11, 5.6)
     for x in range(8):
         for y in range(4):
             known = x < 5 or (x == 5 and y > 1)
-            ax.add_patch(Rectangle((x + 2.2, y + 0.4), 0.9, 0.9, facecolor=TEAL if known else "none", edgecolor=TEAL))
+            ax.add_patch(
+                Rectangle((x + 2.2, y + 0.4), 0.9, 0.9, facecolor=TEAL if known else "none", edgecolor=TEAL)
+            )
     for y, name in enumerate(("oracle", "MOSA, seed 1", "MOSA, seed 0", "FIFO")):
         ax.text(2, y + 0.85, name, ha="right", va="center", fontsize=8)
     ax.text(6.2, 4.7, "instances", ha="center", fontsize=9)
-    ax.text(6.2, 0.05, "full: kept in the store; empty: still to be computed, on any process or machine", ha="center", fontsize=8)
+    ax.text(
+        6.2,
+        0.05,
+        "full: kept in the store; empty: still to be computed, on any process or machine",
+        ha="center",
+        fontsize=8,
+    )
     return figure
 
 
 PICTURES: dict[str, Callable[[], Any]] = {
-    one.__name__: one for one in (instance, event, revealed, policy, optimum, regret, ratio, replay, verdict, sweep)
+    one.__name__: one
+    for one in (instance, event, revealed, policy, optimum, regret, ratio, replay, verdict, sweep)
 }
 
 
 def picture(name: str) -> str:
-    """Return a picture as SVG that can stand in a page, named by the first line of what draws it."""
+    """Return a picture as SVG that can stand in a page, described by what draws it."""
     with house_style():
         svg = to_svg(PICTURES[name]())
-    label = " ".join((PICTURES[name].__doc__ or "").split())
-    lines = [line for line in svg.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1).splitlines() if line.strip()]
+    label = (PICTURES[name].__doc__ or "").removeprefix("Draw ")
+    lines = [
+        line
+        for line in svg.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1).splitlines()
+        if line.strip()
+    ]
     return '<div class="concepts">\n' + "\n".join(lines) + "\n</div>\n"

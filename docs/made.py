@@ -1,4 +1,4 @@
-"""What pages show that is made, not written: errata from the audit's findings, tables from the registries, references.
+"""What pages show that is made: errata of the audit's findings, tables of the registries, references.
 
 A page calls a function of :data:`MAKERS` by a line ``<!-- made: NAME ARGUMENT -->``.
 """
@@ -27,22 +27,31 @@ DOUBTFUL = ("refuted", "not reproduced", "holds amended", "vacuous", "undetermin
 """The verdicts other than "holds", in the order in which a reader wants to know them."""
 
 THEMES: dict[str, tuple[str, ...]] = {
-    "instances": ("generate", "load", "from_table", "from_trace", "Instance", "AllocationInstance")
-    + ("AllocationGangInstance", "SelectionInstance", "SelectionGangInstance", "AdmissionInstance")
-    + ("PlacementInstance",),
+    "instances": (
+        *("generate", "load", "from_table", "from_trace", "Instance", "AllocationInstance"),
+        *("AllocationGangInstance", "SelectionInstance", "SelectionGangInstance", "AdmissionInstance"),
+        "PlacementInstance",
+    ),
     "optima": ("solve", "list_oracles", "Optimum", "WhyStopped"),
     "policies": ("play", "Run", "make_policy", "list_policies", "Policy", "Traits", "train"),
     "comparisons": ("compare", "Comparison", "sweep", "results"),
     "claims": ("Claim", "Finding", "Verdict"),
-    "errors": ("ClairvoyantError", "InputError", "DecisionError", "OracleError", "PolicyError", "TamperError"),
+    "errors": (
+        "ClairvoyantError",
+        "InputError",
+        "DecisionError",
+        "OracleError",
+        "PolicyError",
+        "TamperError",
+    ),
 }
-"""Which public names stand together; what is new and has no place yet stands on the page of errors, at its end."""
+"""Which public names stand together; what is new and has no place yet stands after the last ones."""
 
 NOT_SHOWN = {"__version__", "analysis", "models", "online", "oracles", "testing"}
 
 
 def fill(text: str) -> str:
-    """Return the text of a page with all that is made for it, and with links to notebooks that lead to their pages."""
+    """Return the text of a page with all that is made for it, and links to notebooks that lead to pages."""
     text = MARK.sub(lambda found: MAKERS[found[1]](found[2]), text)
     text = NOTEBOOK.sub(r"{doc}`\1 </tutorials/\2>`", text)
     return PERHAPS.sub(lambda found: found[1] + "\n" if (HERE / f"{found[1]}.md").exists() else "", text)
@@ -67,10 +76,12 @@ def folded(summary: str, body: str) -> str:
 
 
 def errata(problem: str) -> str:
-    """Return what the audit finds of the statements of a paper: those in doubt one by one, then the others."""
+    """Return what the audit finds of a paper: the statements in doubt one by one, then the others."""
     kept = json.loads((HERE / "findings" / f"{problem}.json").read_text(encoding="utf-8"))
     papers = [one for one in kept["findings"] if not one["ours"]]
-    found = {verdict: [one for one in papers if one["verdict"] == verdict] for verdict in (*DOUBTFUL, "holds")}
+    found = {
+        verdict: [one for one in papers if one["verdict"] == verdict] for verdict in (*DOUBTFUL, "holds")
+    }
     text = [f"{len(papers)} statements were checked (mode {kept['mode']}, seed {kept['seed']}): "]
     text[0] += ", ".join(f"{len(some)} {verdict}" for verdict, some in found.items() if some) + ".\n"
     for verdict in DOUBTFUL:
@@ -115,11 +126,12 @@ def evidence(one: Mapping[str, Any]) -> Iterator[str]:
 
 
 def counterexample(kept: Mapping[str, Any]) -> str:
-    """Return an instance as the text of its file, or what is to be known of one that is too large for a page."""
+    """Return an instance as the text of its file, or the facts of one that is too large for a page."""
     if "instance" not in kept:
         return f"{plain(kept['facts'])}. The command below writes it to `reports/claims/{kept['file']}`.\n"
     text = json.dumps(kept["instance"], ensure_ascii=False)
-    return f"The instance, as a file that `clairvoyant solve` and `clairvoyant play` read:\n\n```json\n{text}\n```\n"
+    told = "The instance, as a file that `clairvoyant solve` and `clairvoyant play` read:"
+    return f"{told}\n\n```json\n{text}\n```\n"
 
 
 def policies(problem: str) -> str:
@@ -129,7 +141,13 @@ def policies(problem: str) -> str:
         proof = f"{row.guarantee} ({row.proven})" if row.proven else row.guarantee
         drawn = "yes" if cv.list_policies(problem)[row.name].traits.randomised else "no"
         lines.append(
-            [f"`{row.name}`", plain(row.summary), plain(", ".join(row.sees) or "nothing"), drawn, plain(proof)]
+            [
+                f"`{row.name}`",
+                plain(row.summary),
+                plain(", ".join(row.sees) or "nothing"),
+                drawn,
+                plain(proof),
+            ]
         )
     return rows(("policy", "what it does", "sees before it decides", "draws at random", "guarantee"), lines)
 
@@ -137,7 +155,12 @@ def policies(problem: str) -> str:
 def oracles(problem: str) -> str:
     """Return what every oracle of a problem computes and what its bound rests on."""
     lines = [
-        [f"`{name}`", plain(one.description), ", ".join(f"`{m}`" for m in one.methods) or "–", plain(one.guarantee)]
+        [
+            f"`{name}`",
+            plain(one.description),
+            ", ".join(f"`{m}`" for m in one.methods) or "–",
+            plain(one.guarantee),
+        ]
         for name, one in cv.list_oracles(problem).items()
     ]
     return rows(("oracle", "what it computes", "methods", "what the bound rests on"), lines)
@@ -166,7 +189,9 @@ def described(home: str, names: Iterable[str]) -> str:
         kind = "exception" if kind == "class" and issubclass(one, BaseException) else kind
         lines.append(f".. auto{kind}:: {home}.{name}")
         lines += ["   :members:"] if kind == "class" else []
-        lines += ["", ""] if getattr(one, "__module__", home).startswith(home) else ["   :no-index:", ""]  # others export it, too
+        lines += (
+            ["", ""] if getattr(one, "__module__", home).startswith(home) else ["   :no-index:", ""]
+        )  # others export it, too
     return "\n".join(["```{eval-rst}", *lines, "```"])
 
 

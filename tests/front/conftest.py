@@ -92,3 +92,15 @@ def benchmark(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
 def mutants() -> Any:
     """Return what plants faults."""
     return script("mutants")
+
+
+@pytest.fixture(scope="module")
+def notebooks() -> Any:
+    """Return what executes and compares notebooks."""
+    return script("notebooks")
+
+
+@pytest.fixture(scope="module")
+def keeper() -> Any:
+    """Return what keeps the findings of an audit for the documentation."""
+    return script("findings")
