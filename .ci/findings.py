@@ -1,6 +1,6 @@
 """Keep what an audit found as docs/findings/PROBLEM.json, of which the pages of errata are made.
 
-``python .ci/findings.py reports``, after ``make audit``: ``tests/front/test_docs.py`` says when it has to run.
+``python .ci/findings.py reports``, after ``make audit``. ``tests/front/test_docs.py`` says when.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Execute notebooks and compare what comes out with what they hold; with ``--write`` put it there instead.
 
 Compared are the texts that cells print and those in figures: word for word, numbers up to one unit of their
-last digit or a millionth. Of a cell tagged "varies" only how much comes out counts. What goes to standard error,
-such as that kernels are compiled, is left out; a cell that raises ends everything.
+last digit or a millionth. Of a cell tagged "varies" only how much comes out counts. What goes to standard
+error, such as that kernels are compiled, is left out; a cell that raises ends everything.
 """
 
 from __future__ import annotations

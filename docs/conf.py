@@ -46,8 +46,9 @@ html_static_path = ["static"]
 html_css_files = ["pages.css"]
 html_show_sourcelink = False
 html_math_renderer = "mathml"
+html_sidebars = {name: [] for name in ("start", "concepts", "choosing", "gallery", "faq", "changelog")}
 html_theme_options = {
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 8,
     "show_nav_level": 2,
     "navbar_end": ["theme-switcher"],
     "footer_start": ["copyright"],

@@ -101,7 +101,6 @@ def listed(findings: Iterable[Mapping[str, Any]]) -> str:
 
 def erratum(one: Mapping[str, Any]) -> str:
     """Return a statement, what was found of it, and all that shows it."""
-    name = one["claim"].partition("/")[2]
     text = [f"### {plain(one['where'])}\n", f"> {plain(one['says'])}\n", f"**{plain(one['headline'])}**\n"]
     for part, label in (("assumes", "Assumed. "), ("remark", "")):
         text += [label + "\n\n".join(map(plain, one[part].split("\n\n"))) + "\n"] if one[part] else []
@@ -113,7 +112,7 @@ def erratum(one: Mapping[str, Any]) -> str:
         text.append(folded("Counterexample", counterexample(one["counterexample"])))
     if shown := [*evidence(one)]:
         text.append(folded("Numbers", "\n".join(shown)))
-    return "\n".join([*text, f"`{one['command']}` ({plain(name)}) checks it again: {plain(one['how'])}\n"])
+    return "\n".join([*text, f"`{one['command']}` checks it again: {plain(one['how'])}\n"])
 
 
 def evidence(one: Mapping[str, Any]) -> Iterator[str]:
