@@ -28,6 +28,7 @@ suppress_warnings = ["config.cache"]  # the functions below are part of the conf
 
 # Pages whose code runs each time; the tutorials hold their outputs, which `make notebooks` compares.
 nb_execution_mode = "force"
+nb_execution_in_temp = True
 nb_execution_excludepatterns = ["tutorials/*"]
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300

@@ -83,7 +83,7 @@ def errata(problem: str) -> str:
         verdict: [one for one in papers if one["verdict"] == verdict] for verdict in (*DOUBTFUL, "holds")
     }
     text = [f"{len(papers)} statements were checked (mode {kept['mode']}, seed {kept['seed']}): "]
-    text[0] += ", ".join(f"{len(some)} {verdict}" for verdict, some in found.items() if some) + ".\n"
+    text[0] += ", ".join(f"{verdict} {len(some)}" for verdict, some in found.items() if some) + ".\n"
     for verdict in DOUBTFUL:
         if found[verdict]:
             text += [f"## {verdict.capitalize()}\n", *(erratum(one) for one in found[verdict])]
