@@ -150,7 +150,7 @@ def test_versions_agree() -> None:
     [
         ("concepts", ("<svg", "relative gap asked for")),
         ("tutorials/allocation", ("<math", "of stationary")),
-        ("errata/selection", ("<details>", "clairvoyant audit --claim selection/")),
+        ("errata/selection", ("<details>", "selection/algorithm-2")),
     ],
 )
 def test_a_browser_opens_the_pages(page: str, wanted: tuple[str, ...]) -> None:

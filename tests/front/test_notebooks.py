@@ -77,10 +77,8 @@ def test_numbers_may_differ_in_their_last_digit(notebooks: Any, one: str, other:
 
 
 def test_what_differs_is_said_by_cell(notebooks: Any) -> None:
-    import nbformat
-
     def read(*cells: dict[str, Any]) -> Any:
-        return nbformat.reads(notebook(*cells), as_version=4)
+        return notebooks.nbformat.reads(notebook(*cells), as_version=4)
 
     held = read(cell("", "a 1.00\n"), cell("", "b 2.00\n"), cell("", "c 3.00\n", ("varies",)))
     found = read(cell("", "a 1.01\n"), cell("", "b 2.50\n"), cell("", "c 9.00\n", ("varies",)))
