@@ -226,6 +226,34 @@ class Claim:
         return self.id.split("/", 1)[0]
 
 
+@dataclass(frozen=True)
+class Paper:
+    """The paper that claims of a problem are about, and which of them a reader asks for first.
+
+    Attributes
+    ----------
+    name
+        What the paper is called for short: its algorithm.
+    authors, title, venue, year
+        Its citation.
+    main
+        Names of claims, without the problem: what opens the page says of them what stands and what does not.
+    picture
+        The name of a claim: its first figure stands beside them.
+    number
+        The name of a claim, that of one of its numbers, and what this number is: how far from the optimum.
+    """
+
+    name: str
+    authors: str
+    title: str
+    venue: str
+    year: int
+    main: tuple[str, ...]
+    picture: str
+    number: tuple[str, str, str]
+
+
 class Register:
     """Collects the claims of a file, in the order in which their checks stand there.
 

@@ -28,13 +28,16 @@ def check_id(claim: Claim) -> None:
     """Refuse an id that cannot name files."""
     if not re.fullmatch(f"{NAME}/{NAME}", claim.id):
         raise InputError(f"claim: {claim.id!r} is not of the form problem/name")
+    if claim.problem.lower() == "index":
+        raise InputError(f"claim: {claim.id!r}: its page would be the first page of the report")
 
 
-def command(claim: Claim, context: Context) -> str:
-    """Return the command that regenerates the results of a claim."""
+def command(context: Context, claim: Claim | None = None) -> str:
+    """Return the command that regenerates the results of a claim, or of all."""
+    asked = f" --claim {claim.id}" if claim else ""
     mode = {"quick": " --quick", "default": "", "full": " --full"}[context.mode]
     seed = f" --seed {context.seed}" if context.seed else ""
-    return f"clairvoyant audit --claim {claim.id}{mode}{seed}"
+    return f"clairvoyant audit{asked}{mode}{seed}"
 
 
 def figure_file(figure: Figure) -> Path:
@@ -116,7 +119,7 @@ def _described(claim: Claim, finding: Finding, context: Context) -> dict[str, An
         "expected": claim.expected.value,
         "mode": context.mode,
         "seed": context.seed,
-        "command": command(claim, context),
+        "command": command(context, claim),
         **(to_dict(finding) | {"figures": figures, "counterexample": example}),
     }
 

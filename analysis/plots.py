@@ -504,6 +504,7 @@ _REPLACED = {
     r"\s*<metadata>.*?</metadata>": "",
     r"\s*<defs>\s*<style.*?</style>\s*</defs>": "",
     r"\s*<!--.*?-->": "",
+    r' transform="rotate\(-0 [^"]*"': "",
     "xlink:href": "href",
     r"font-family: [^;\"]*": "font-family: inherit",
     rf"({INK}|#000000)\b": "currentColor",
@@ -521,9 +522,15 @@ def _for_a_page(text: str) -> str:
     used = set(re.findall(r'(?:href="|url\()#([^")]+)', body))
     body = re.sub(r' id="([^"]+)"', lambda match: match[0] if match[1] in used else "", body)
     body = re.sub(r"\n\s*", "\n", body)
+    body = re.sub(r' (d|x|y|transform)="[^"]*"', _rounded, body)
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size[1]} {size[2]}" width="100%" '
     head += 'fill="currentColor" stroke-linejoin="round" font-family="system-ui, sans-serif">'
     return prefix_ids(head + body, "f" + hashlib.sha256(body.encode()).hexdigest()[:10])
+
+
+def _rounded(attribute: re.Match[str]) -> str:
+    """Return coordinates in hundredths of a pixel, which nobody sees."""
+    return re.sub(r"\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", attribute[0])
 
 
 def prefix_ids(svg: str, prefix: str) -> str:

@@ -3,10 +3,29 @@
 from __future__ import annotations
 
 from ...models.selection.generate import generate
-from ..claim import Table, instance_table
+from ..claim import Paper, Table, instance_table
 from .claims import CLAIMS
 
-__all__ = ["CLAIMS", "facts"]
+__all__ = ["CLAIMS", "PAPER", "facts"]
+
+PAPER = Paper(
+    name="ESDP",
+    authors="Hailiang Zhao, Shuiguang Deng, Feiyi Chen, Jianwei Yin, Schahram Dustdar and Albert Y. Zomaya",
+    title="Learning to Schedule Multi-Server Jobs with Fluctuated Processing Speeds",
+    venue="IEEE Transactions on Parallel and Distributed Systems 34(1), 234-245",
+    year=2023,
+    main=(
+        *("theorem-1", "theorem-2", "theorem-2-condition", "theorem-2-arrival-aware"),
+        *("recursion", "algorithm-2", "algorithm-2-complexity"),
+        *("improvements", "leading-position"),
+    ),
+    picture="figure-9",
+    number=(
+        "theorem-2",
+        "least regret per slot, default instances",
+        "net utility that Algorithm 1 loses to the optimum in every slot, at the least, however long it runs",
+    ),
+)
 
 
 def facts(mode: str, seed: int) -> list[Table]:

@@ -30,7 +30,7 @@ from .oracles.generic import oracles as generic_oracles
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-    from .analysis.claim import Claim, Table
+    from .analysis.claim import Claim, Paper, Table
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 """What a problem may be called: names become names of files."""
@@ -99,9 +99,10 @@ class Problem:
         The oracle that policies are compared with; the first one by default.
     policies
         Classes of policies by name; those that play another problem are left out.
-    claims, facts
-        What an audit checks, and a function of its mode and seed that returns tables of instances for the
-        report. Without claims, an audit checks what holds for any problem.
+    claims, facts, paper
+        What an audit checks, a function of its mode and seed that returns tables of instances for the
+        report, and the :class:`~clairvoyant.analysis.claim.Paper` that the claims are about. Without claims,
+        an audit checks what holds for any problem.
     bounds
         A function of an instance that returns, by name, what theorems bound the regret or the ratio by.
     ratio
@@ -154,6 +155,7 @@ class Problem:
     policies: Mapping[str, type[Any]] | str = field(default_factory=dict)
     claims: Sequence[Claim] | str = ()
     facts: Callable[[str, int], Sequence[Table]] | str | None = None
+    paper: Paper | str | None = None
     bounds: Callable[[Any], dict[str, float]] | str | None = None
     ratio: Callable[[Any, float], tuple[float, float]] | str | None = None
     measures: Callable[[Any, Any], dict[str, float]] | str | None = None
@@ -254,6 +256,7 @@ OURS = (
         template=".online.allocation.template:TEMPLATE",
         claims=".analysis.allocation:CLAIMS",
         facts=".analysis.allocation:facts",
+        paper=".analysis.allocation:PAPER",
         bounds=".analysis.allocation.regret:bounds",
         worst_case=".analysis.allocation.worst_case:worst_case",
         view=".online.allocation.view:AllocationView",
@@ -299,6 +302,7 @@ OURS = (
         template=".online.selection.template:TEMPLATE",
         claims=".analysis.selection:CLAIMS",
         facts=".analysis.selection:facts",
+        paper=".analysis.selection:PAPER",
         bounds=".analysis.selection.regret:bounds",
         view=".online.selection.view:SelectionView",
         holdings=".analysis.selection.measures:holdings",
@@ -348,6 +352,7 @@ OURS = (
         template=".online.admission.template:TEMPLATE",
         claims=".analysis.admission:CLAIMS",
         facts=".analysis.admission:facts",
+        paper=".analysis.admission:PAPER",
         bounds=".analysis.admission.competitive:bounds",
         ratio=".analysis.admission.competitive:ratio",
         view=".online.admission.view:AdmissionView",
@@ -382,6 +387,7 @@ OURS = (
         template=".online.placement.template:TEMPLATE",
         claims=".analysis.placement:CLAIMS",
         facts=".analysis.placement:facts",
+        paper=".analysis.placement:PAPER",
         ratio=".analysis.placement.measures:ratio",
         measures=".analysis.placement.measures:measures",
         view=".online.placement.view:PlacementView",
@@ -457,13 +463,18 @@ def owner(problem: str, what: str = "problems", name: str = "") -> str | None:
     return _added(what).owners.get((problem, name))
 
 
-def facts(findings: Iterable[tuple[Claim, Any]], mode: str, seed: int) -> list[Table]:
-    """Return the facts about the instances that claims were checked on, with their origin."""
-    checked, tables = {claim.problem for claim, _ in findings}, list[Any]()
+def papers() -> dict[str, Paper]:
+    """Return the papers that there are claims about, by problem."""
+    return {name: problem.part("paper") for name, problem in problems().items() if problem.has("paper")}
+
+
+def facts(findings: Iterable[tuple[Claim, Any]], mode: str, seed: int) -> dict[str, Sequence[Table]]:
+    """Return, by problem, the facts about the instances that claims were checked on, with their origin."""
+    checked, tables = {claim.problem for claim, _ in findings}, dict[str, Sequence[Any]]()
     for name, problem in problems().items():
         if name in checked and problem.has("facts"):
             try:
-                tables += problem.part("facts")(mode, seed)
+                tables[name] = [*problem.part("facts")(mode, seed)]
             except (Exception, SystemExit) as error:
                 if owner(name) is None:
                     raise

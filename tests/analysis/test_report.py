@@ -1,25 +1,33 @@
-"""The page: well-formed, self-contained, escaped; a text for every picture, a command for every claim."""
+"""The site: well-formed, self-contained, escaped; a text for every picture, a command for every claim."""
 
+import inspect
 import re
 from functools import partial
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from clairvoyant.analysis.claim import Claim, Context, Figure, Finding, Table, Verdict
-from clairvoyant.analysis.report import BADGES, cell, file_size, prose, write_report
+from clairvoyant.analysis.claim import Claim, Context, Figure, Finding, Paper, Table, Verdict
+from clairvoyant.analysis.findings import check_id
+from clairvoyant.analysis.report import BADGES, KINDS, OWN, kind_of, source_line, write_report
+from clairvoyant.analysis.report.tables import MOST_COLUMNS, MOST_ROWS, instance_tables
+from clairvoyant.analysis.report.text import cell, file_size, prose
 from clairvoyant.api import audit, policy_table
 from clairvoyant.models.allocation.generate import generate
-from clairvoyant.models.base import InputError
+from clairvoyant.models.base import InputError, Instance
 from clairvoyant.oracles.allocation.optimum import ORACLES
+from clairvoyant.problems import OURS, papers
 
 EVIL = "a <script>alert('&')</script> \"b\""
 SVG = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9" width="100%">'
     '<defs><path id="m" d="M 0 0"/></defs><use href="#m"/></svg>'
 )
-VOID = {"meta", "path", "use", "rect", "br"}
+VOID = {"meta", "path", "use", "rect", "br", "input"}
+PAGES = ("index", "allocation", "theirs")
+HEADINGS = ("h1", "h2", "h3", "h4")
 
 
 def check(n: int, _context: Context) -> Finding:
@@ -35,28 +43,50 @@ def check(n: int, _context: Context) -> Finding:
     )
 
 
+def theirs(_context: Context) -> Finding:
+    rows = tuple((i, EVIL) for i in range(40))
+    return Finding(Verdict.HOLDS, "Fine.", tables=(Table("Many. Of them", ("", "text"), rows),))
+
+
 CLAIMS = [
     Claim(f"allocation/claim-{n}", EVIL, EVIL, EVIL, Verdict.HOLDS if n == 1 else verdict, partial(check, n))
     for n, verdict in enumerate(Verdict)
 ]
-FACTS = [Table("Instances", ("instance", "origin"), (("default", "real: cpu; filled: TPU"),))]
+ALL = [*CLAIMS, Claim("theirs/own", "(1)", EVIL, EVIL, Verdict.HOLDS, theirs, ours=True)]
+FACTS = {"allocation": [Table("Instances", ("instance", "origin"), (("default", "real: cpu; filled: TPU"),))]}
+PAPER = Paper(EVIL, EVIL, EVIL, EVIL, 1999, ("claim-0", "claim-2"), "claim-3", ("claim-4", EVIL, EVIL))
 
 
-def write(out: Path, claims: list[Claim], mode: str = "default", seed: int = 0) -> Path:
+def write(
+    out: Path, claims: list[Claim], mode: str = "default", seed: int = 0, paper: Paper | None = None
+) -> Path:
     found = audit(catalogue=claims, out=out, workers=1, mode=mode, seed=seed)
+    known = {"allocation": paper} if paper else {}
     return write_report(
-        out, found, mode=mode, seed=seed, facts=FACTS, policies=policy_table(), oracles=ORACLES
+        out,
+        found,
+        mode=mode,
+        seed=seed,
+        facts=FACTS,
+        policies=policy_table(),
+        oracles=ORACLES,
+        papers=known,
     )
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write(tmp_path_factory.mktemp("report"), CLAIMS)
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("report"), ALL, paper=PAPER).parent
 
 
 @pytest.fixture(scope="module")
-def text(page: Path) -> str:
-    return page.read_text("utf-8")
+def index(folder: Path) -> str:
+    return (folder / "index.html").read_text("utf-8")
+
+
+@pytest.fixture(scope="module")
+def page(folder: Path) -> str:
+    return (folder / "allocation.html").read_text("utf-8")
 
 
 class Reader(HTMLParser):
@@ -89,67 +119,174 @@ class Reader(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def reader(text: str) -> Reader:
-    return Reader(text)
+def readers(folder: Path) -> dict[str, Reader]:
+    return {f"{name}.html": Reader((folder / f"{name}.html").read_text("utf-8")) for name in PAGES}
 
 
-def test_is_well_formed(text: str, reader: Reader) -> None:
-    assert text.startswith('<!DOCTYPE html>\n<html lang="en">')
-    assert reader.open == []
-    ids = [attrs["id"] for _, attrs in reader.tags if "id" in attrs]
-    assert len(ids) == len(set(ids))
+def ids(reader: Reader) -> list[str | None]:
+    return [attrs["id"] for _, attrs in reader.tags if "id" in attrs]
 
 
-def test_loads_nothing_from_elsewhere(text: str, reader: Reader, page: Path) -> None:
-    assert not re.search(r"(https?:)?//\w", text)
-    assert "@import" not in text
-    assert not {"script", "link", "img", "iframe", "object", "embed"} & {tag for tag, _ in reader.tags}
-    assert not [name for _, attrs in reader.tags for name in attrs if name.startswith("on") or name == "src"]
-    ids = {attrs.get("id") for _, attrs in reader.tags}
-    for _, attrs in reader.tags:
-        target = attrs.get("href")
-        if target is not None:
-            assert target[1:] in ids if target.startswith("#") else (page.parent / target).is_file()
+def test_all_pages_are_there_and_well_formed(folder: Path, readers: dict[str, Reader]) -> None:
+    assert {path.name for path in folder.glob("*.html")} == set(readers)
+    for name, reader in readers.items():
+        assert (folder / name).read_text("utf-8").startswith('<!DOCTYPE html>\n<html lang="en">')
+        assert reader.open == []
+        assert len(ids(reader)) == len(set(ids(reader)))
+        assert {tag for tag, _ in reader.tags} >= {"header", "main", "footer", "h1", "h2"}
+
+
+def test_they_load_nothing_from_elsewhere(folder: Path, readers: dict[str, Reader]) -> None:
+    for name, reader in readers.items():
+        text = (folder / name).read_text("utf-8")
+        assert not re.search(r"(https?:)?//\w|@import|url\((?!#)", text)
+        assert not {"link", "img", "iframe", "object", "embed"} & {tag for tag, _ in reader.tags}
+        assert [tag for tag, _ in reader.tags].count("script") == 1
+        assert not [n for _, attrs in reader.tags for n in attrs if n.startswith("on") or n == "src"]
+
+
+def test_links_lead_somewhere(folder: Path, readers: dict[str, Reader]) -> None:
+    for name, reader in readers.items():
+        for _, attrs in reader.tags:
+            if (target := attrs.get("href")) is not None:
+                file, _, part = target.partition("#")
+                assert (folder / (file or name)).is_file(), target
+                assert not part or part in ids(readers[file or name]), target
+
+
+def test_headings_nest_and_the_content_is_near(readers: dict[str, Reader]) -> None:
+    for reader in readers.values():
+        levels = [HEADINGS.index(tag) for tag, _ in reader.tags if tag in HEADINGS]
+        assert levels.count(0) == 1
+        assert levels[0] == 0
+        assert all(lower <= upper + 1 for upper, lower in pairwise(levels))
+        links = [attrs for tag, attrs in reader.tags if tag == "a"]
+        assert links[0] == {"class": "skip", "href": "#content"}
+        before = [tag for tag, _ in reader.tags][: [tag for tag, _ in reader.tags].index("main")]
+        assert before.count("a") + before.count("summary") <= 150
 
 
 def test_columns_have_the_room_that_they_need(tmp_path: Path) -> None:
     row = (1.5, "6 ± 1", "x" * 30, "x" * 100, "x" * 200)
     finding = Finding(Verdict.HOLDS, "fine", tables=(Table("t", tuple("abcde"), (row, (None,) * 5)),))
-    text = write(tmp_path, [Claim("a/x", "", "", "", Verdict.HOLDS, lambda _context: finding)]).read_text(
-        "utf-8"
-    )
+    write(tmp_path, [Claim("a/x", "", "", "", Verdict.HOLDS, lambda _context: finding)])
+    text = (tmp_path / "a.html").read_text("utf-8")
     heads = [f'<th scope="col"{style}>' for style in (' class="number"', ' class="short"', "")]
     heads += [f'<th scope="col" class="{name}">' for name in ("text", "long")]
     for head, name in zip(heads, "abcde", strict=True):
         assert f"{head}{name}</th>" in text
 
 
-def test_everything_is_escaped(text: str) -> None:
-    assert "<script" not in text
-    assert text.count("a &lt;script&gt;alert(&#39;&amp;&#39;)&lt;/script&gt; &#34;b&#34;") > 50
+def test_everything_is_escaped(index: str, page: str) -> None:
+    for text, least in ((index, 30), (page, 60)):
+        assert text.count("<script") == 1
+        assert text.count("a &lt;script&gt;alert(&#39;&amp;&#39;)&lt;/script&gt; &#34;b&#34;") > least
 
 
-def test_every_figure_has_a_text_and_ids_of_its_own(text: str, reader: Reader) -> None:
-    pictures = [attrs for tag, attrs in reader.tags if tag == "svg"]
+def test_every_figure_has_a_text_and_ids_of_its_own(page: str, readers: dict[str, Reader]) -> None:
+    pictures = [attrs for tag, attrs in readers["allocation.html"].tags if tag == "svg"]
     assert len(pictures) == 2 * len(CLAIMS) - 2
-    captions = dict(re.findall(r'<span id="(caption\d+)">(.*?)</span>', text))
+    captions = dict(re.findall(r'<span id="(caption\d+)">(.*?)</span>', page))
     for attrs in pictures:
         assert attrs["role"] == "img"
         assert "alert" in captions[str(attrs["aria-labelledby"])]
-    assert len(set(re.findall(r'href="#(figure\d+-m)"', text))) == 2 * len(CLAIMS) - 2
+    assert len(set(re.findall(r'href="#(figure\d+-m)"', page))) == 2 * len(CLAIMS) - 2
 
 
-def test_every_claim_has_its_verdict_and_its_command(reader: Reader, text: str) -> None:
-    commands = "".join(reader.inside["pre"])
-    assert commands.count("clairvoyant audit") == len(CLAIMS)
+def article(page: str, claim: Claim) -> str:
+    start = page.index(f'<article id="{claim.id.replace("/", "--")}"')
+    return page[start : page.index("</article>", start)]
+
+
+def test_every_claim_has_its_verdict_its_source_and_its_command(page: str) -> None:
+    source = f"test_report.py:{inspect.getsourcelines(check)[1]}"
     for claim, verdict in zip(CLAIMS, Verdict, strict=True):
-        assert f"clairvoyant audit --claim {claim.id}" in commands
-        section = text[text.index(f'<article id="{claim.id.replace("/", "--")}"') :]
+        section = article(page, claim)
+        assert f"clairvoyant audit --claim {claim.id}" in "".join(Reader(section).inside["pre"])
         sign, style, _ = BADGES[verdict]
-        assert (
-            f'<span class="badge {style}"><span aria-hidden="true">{sign}</span> {verdict.value}</span>'
-            in section
-        )
+        badge = f'<span class="badge {style}"><span aria-hidden="true">{sign}</span> {verdict.value}</span>'
+        assert badge in section
+        assert source in section
+
+
+def test_every_verdict_is_in_the_list_of_all(index: str, readers: dict[str, Reader]) -> None:
+    rows = index[index.index('<table class="verdicts"') :].split('<tr role="row"')[2:]
+    assert len(rows) == len(ALL)
+    for row, claim in zip(rows, ALL, strict=True):
+        assert f'href="{claim.problem}.html#{claim.id.replace("/", "--")}">{claim.id}</a>' in row
+        assert row.startswith(" data-ours") == claim.ours
+    forms = [attrs for tag, attrs in readers["index.html"].tags if tag == "form"]
+    assert len(forms) == 1
+    assert "hidden" in forms[0]  # without script nothing is shown that would not work
+
+
+def test_the_paper_opens_the_first_page(index: str) -> None:
+    opening = index[index.index('id="paper-allocation"') : index.index('id="paper-theirs"')]
+    assert opening.count(str(prose(EVIL))) >= 8  # citation, meaning of the number, findings, places
+    assert opening.index("What stands") < opening.index("What does not")
+    assert "What is open" not in opening  # of the main claims none is
+    assert opening.count("<li>") == 2 + len(CLAIMS)
+    assert "<b>1.5</b>" in opening
+    assert 'href="figures/picture-3-0.svg"' in opening
+
+
+def test_without_a_paper_the_first_claims_stand_for_the_problem(tmp_path: Path) -> None:
+    text = write(tmp_path, ALL).read_text("utf-8")
+    opening = text[text.index('id="paper-allocation"') : text.index('id="legend"')]
+    assert "What is open" in opening
+    assert "<svg" not in opening
+    assert 'class="number-line"' not in opening
+
+
+def test_a_part_of_the_claims_is_enough_for_a_paper(tmp_path: Path) -> None:
+    text = write(tmp_path, CLAIMS[1:2], paper=PAPER).read_text("utf-8")
+    opening = text[text.index('id="paper-allocation"') : text.index('id="legend"')]
+    assert "claim-1" in opening
+    assert "<svg" not in opening
+
+
+def test_records_of_papers_name_claims_and_numbers_that_are_there() -> None:
+    for problem, paper in papers().items():
+        (record,) = (one for one in OURS if one.name == problem)
+        known = {claim.id.partition("/")[2]: claim for claim in record.part("claims")}
+        assert {*paper.main, paper.picture, paper.number[0]} <= known.keys()
+        named = known[paper.number[0]].check
+        assert f'"{paper.number[1]}"' in inspect.getsource(inspect.unwrap(named))
+    assert len(papers()) == 4
+
+
+@pytest.mark.parametrize(
+    ("where", "kind"),
+    [
+        ("Proof of Theorem 1, (31), (32)", "Theorems and their proofs"),
+        ("Sec. 3.2, (23)-(27)", "Equations"),
+        ("(21), Algorithm 2, line 1", "Equations"),
+        ("Algorithm 1, lines 7 to 31", "Algorithms"),
+        ("Table 1, Fig. 2", "Tables"),
+        ("Captions of Fig. 2 and 5", "Figures"),
+        ("Abstract, Sec. 1", "Text"),
+        ("", "Text"),
+    ],
+)
+def test_kinds_of_statements(where: str, kind: str) -> None:
+    claim = Claim("a/b", where, "", "", Verdict.HOLDS, theirs)
+    assert kind_of(claim, theirs(Context())) == kind
+    assert kind in KINDS
+    ours = Claim("a/b", where, "", "", Verdict.HOLDS, theirs, ours=True)
+    assert kind_of(ours, theirs(Context())) == OWN
+
+
+def test_the_source_of_what_has_none_is_not_made_up() -> None:
+    class Callable:
+        def __call__(self, context: Context) -> Finding:
+            return theirs(context)
+
+    assert source_line(Callable()) == ""
+    by_rule = source_line(OURS[0].part("claims")[0].check)
+    file, _, line = by_rule.partition(":")
+    assert file == "clairvoyant/analysis/allocation/claims/projection.py"
+    lines = (Path(__file__).parents[2] / file.removeprefix("clairvoyant/")).read_text("utf-8").splitlines()
+    assert lines[int(line) - 1].startswith("@claim(")
 
 
 def test_the_signs_of_the_verdicts_differ_without_colour() -> None:
@@ -157,38 +294,73 @@ def test_the_signs_of_the_verdicts_differ_without_colour() -> None:
     assert len({sign for sign, _, _ in BADGES.values()}) == len(Verdict)
 
 
-def test_an_unexpected_verdict_stands_out(text: str, tmp_path: Path) -> None:
-    assert text.count("Not as expected") == 2  # above, and in the section of claim 1
-    assert "the expected verdict is “holds”" in text
+def test_an_unexpected_verdict_stands_out(index: str, page: str, tmp_path: Path) -> None:
+    assert index.count("Not as expected") == page.count("Not as expected") == 1
+    assert "the expected verdict is “holds”" in article(page, CLAIMS[1])
     expected = write(tmp_path, CLAIMS[:1]).read_text("utf-8")
     assert "Not as expected" not in expected
     assert "Every verdict is as expected." in expected
 
 
-def test_the_counterexample_can_be_had_with_its_size(text: str, page: Path) -> None:
-    path = page.parent / "counterexamples/allocation/claim-2.json"
-    link = (
-        'href="counterexamples/allocation/claim-2.json" download>counterexamples/allocation/claim-2.json</a>'
-    )
-    assert f"{link} ({file_size(path.stat().st_size)})" in text
+def test_the_counterexample_is_shown_solved_and_played(page: str, folder: Path) -> None:
+    section, name = article(page, CLAIMS[2]), "counterexamples/allocation/claim-2.json"
+    assert f'href="{name}" download>{name}</a> ({file_size((folder / name).stat().st_size)})' in section
+    lines = "".join(Reader(section).inside["pre"])
+    assert f"clairvoyant solve {name}" in lines
+    assert f"clairvoyant play {name} --policy ogasched" in lines
+    assert "utility.alpha" in section
+    assert "Counterexample" not in article(page, CLAIMS[1])
 
 
-def test_policies_oracles_and_facts_are_listed(reader: Reader) -> None:
-    cells = {text.strip() for tag in ("th", "td") for text in reader.inside[tag]}
-    assert {row.name for row in policy_table()} <= cells
-    assert set(ORACLES) <= cells
-    assert {"real: cpu; filled: TPU", "nothing", "arrivals"} <= cells
+@pytest.mark.parametrize("problem", [one.name for one in OURS])
+@pytest.mark.parametrize("size", ["tiny", "default"])
+def test_tables_of_an_instance_have_all_its_fields(problem: str, size: str) -> None:
+    (record,) = (one for one in OURS if one.name == problem)
+    instance: Instance = record.part("generate")(size, 0)
+    tables, meanings = instance_tables(instance)
+    told = {str(name) for one in tables for name in (*one.columns, *(row[0] for row in one.rows))}
+    fields = instance.to_dict().keys() - {"problem", "version", "origin"}
+    assert fields <= {name.partition(".")[0] for name in told}
+    assert meanings.keys() <= told
+    assert {name.partition(".")[0] for name in meanings} >= fields - {"names", "utility", "noise"}
+    for one in tables:
+        assert all(len(row) == len(one.columns) for row in one.rows)
+        assert len(one.rows) <= MOST_ROWS or one.columns[0] == "field"
+        assert len(one.columns) <= MOST_COLUMNS + 1
 
 
-def test_the_same_findings_have_the_same_bytes(page: Path, tmp_path: Path) -> None:
-    assert write(tmp_path / "elsewhere", CLAIMS).read_bytes() == page.read_bytes()
+def test_equal_entries_in_line_are_one_row() -> None:
+    instance = generate("tiny", 0)
+    data = instance.to_dict()
+    data["arrivals"] = [[1] * len(data["demand"])] * 30 + [[0] * len(data["demand"])]
+    (shown,) = (one for one in instance_tables(type(instance).from_dict(data))[0] if one.title == "arrivals")
+    assert [row[0] for row in shown.rows] == ["0 to 29", "30"]
+
+
+def test_the_page_of_a_problem_cannot_be_the_first_one() -> None:
+    with pytest.raises(InputError, match="first page"):
+        check_id(Claim("Index/x", "", "", "", Verdict.HOLDS, theirs))
+
+
+def test_policies_oracles_and_facts_are_listed(readers: dict[str, Reader]) -> None:
+    inside = readers["allocation.html"].inside
+    cells = {text.strip() for tag in ("th", "td") for text in inside[tag]}
+    mine = {row.name for row in policy_table() if row.problem.partition("-")[0] == "allocation"}
+    assert mine | set(ORACLES) | {"real: cpu; filled: TPU", "nothing", "arrivals"} <= cells
+    assert "esdp" not in cells
+
+
+def test_the_same_findings_have_the_same_bytes(folder: Path, tmp_path: Path) -> None:
+    write(tmp_path / "elsewhere", ALL, paper=PAPER)
+    for name in PAGES:
+        assert (tmp_path / f"elsewhere/{name}.html").read_bytes() == (folder / f"{name}.html").read_bytes()
 
 
 def test_the_commands_name_mode_and_seed(tmp_path: Path) -> None:
     text = write(tmp_path, CLAIMS[:1], mode="full", seed=4).read_text("utf-8")
-    commands = "".join(Reader(text).inside["pre"])
-    assert commands == "clairvoyant audit --claim allocation/claim-0 --full --seed 4"
     assert "<code>clairvoyant audit --full --seed 4</code>" in text
+    commands = "".join(Reader((tmp_path / "allocation.html").read_text("utf-8")).inside["pre"])
+    assert commands == "clairvoyant audit --claim allocation/claim-0 --full --seed 4"
 
 
 def test_a_page_that_cannot_be_written_is_refused(tmp_path: Path) -> None:

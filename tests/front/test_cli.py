@@ -434,7 +434,7 @@ def test_audit_fails_if_a_verdict_is_not_the_expected_one(
     assert ("1 NOT as expected" if status else "all as expected") in printed.out
     assert ("holds, expected: refuted" in printed.out) == bool(status)
     assert f"report: {tmp_path / 'index.html'}\n" in printed.out
-    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    page = (tmp_path / "allocation.html").read_text(encoding="utf-8")
     assert all(
         text in page for text in ("allocation/second", "ogasched", "stationary", "It was [tried], twice.")
     )

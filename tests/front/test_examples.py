@@ -206,7 +206,7 @@ def test_a_problem_without_claims_has_a_section_of_its_own(
     assert found == dict.fromkeys(
         ("mute-trading/oracles", "mute-trading/contract", "mute-trading/bound"), "holds"
     )
-    page = (stranger.folder / "report" / "index.html").read_text("utf-8")
+    page = (stranger.folder / "report" / "mute-trading.html").read_text("utf-8")
     assert 'id="mute-trading--bound"' in page
 
 

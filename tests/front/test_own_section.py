@@ -342,7 +342,7 @@ def test_the_command_shows_the_section(
     assert [claim["id"] for claim in done.json["claims"]] == [
         f"{NAME}/{name}" for name in ("oracles", "contract", "bound")
     ]
-    page = (tmp_path / "index.html").read_text("utf-8")
+    page = (tmp_path / f"{NAME}.html").read_text("utf-8")
     assert page.count(f'id="{NAME}--') >= 3
     assert "Mean ratio" in page
     read = json.loads((tmp_path / "findings" / NAME / "bound.json").read_text("utf-8"))

@@ -244,7 +244,7 @@ def test_audit_takes_the_problem(run: Run, tmp_path: Path, monkeypatch: pytest.M
     data = run("audit", "--problem", "selection", "--quick", "--out", tmp_path, "--json").json
     assert asked["problems"] == ("selection",)
     assert data["passed"] is True
-    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    page = (tmp_path / "selection.html").read_text(encoding="utf-8")
     assert "Generated selection instances" in page
     assert "esdp-printed" in page
 

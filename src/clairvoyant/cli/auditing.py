@@ -47,7 +47,7 @@ def audit(
     verbose: bool,
     as_json: bool,
 ) -> int:
-    """Check every claim of the papers, write index.html into a folder, and print what stands and what not.
+    """Check every claim of the papers, write a report into a folder, and print what stands and what not.
 
     Verdicts that are not as expected are printed first, then those against the papers that matter most: what
     is refuted before what is not reproduced, theorems before tables and figures, ten in all, each paper in
@@ -103,6 +103,7 @@ def audit(
             facts=known.facts(results, mode, seed),
             policies=policy_table(),
             oracles=list_oracles(),
+            papers=known.papers(),
             failed=failed,
         )
     for name, why in failed.items():

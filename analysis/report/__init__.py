@@ -1,0 +1,211 @@
+"""The report: a small site with every verdict and its evidence. Same findings, same bytes.
+
+The first page says what stands of each paper and lists all verdicts; a page per problem has the evidence.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from importlib.metadata import version
+from itertools import count
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+import jinja2
+
+from ...models.base import make_folder, write_whole
+from ..claim import Claim, Context, Finding, Paper, Table, Verdict
+from ..findings import command, counterexample_file, figure_file
+from .tables import instance_tables, oracle_table, policy_table
+from .text import cell, file_size, inline, prose, style
+
+if TYPE_CHECKING:
+    from ...online.named import PolicyRow
+    from ...oracles.base import OracleEntry
+
+Results = Sequence[tuple[Claim, Finding]]
+
+PAGE = "index.html"
+
+BADGES = {
+    Verdict.HOLDS: ("✓", "holds", "The statement holds as printed."),
+    Verdict.HOLDS_AMENDED: ("≈", "amended", "It holds with the amendment that its section states."),
+    Verdict.REFUTED: ("✗", "refuted", "A counterexample or a proof is against it, as the paper assumes."),
+    Verdict.NOT_REPRODUCED: ("≠", "contrary", "Runs are against it in all that its text leaves open."),
+    Verdict.UNDETERMINED: ("~", "unknown", "What its text leaves open decides, or samples do not decide."),
+    Verdict.VACUOUS: ("∅", "vacuous", "It is true, but implies nothing at the sizes it is used for."),
+    Verdict.NOT_CHECKABLE: ("?", "unknown", "It needs something missing: data, hardware or an extra."),
+}
+"""For each verdict: a sign that needs no colour, a class of the style sheet, and what the verdict means."""
+
+GROUPS = {
+    "What stands": (Verdict.HOLDS, Verdict.HOLDS_AMENDED),
+    "What does not": (Verdict.REFUTED, Verdict.NOT_REPRODUCED),
+    "What is open, or says nothing": (Verdict.UNDETERMINED, Verdict.VACUOUS, Verdict.NOT_CHECKABLE),
+}
+"""How the first page sorts the main statements of a paper."""
+
+KINDS = {
+    "Theorems and their proofs": "Theorem|Lemma|Proposition|Definition",
+    "Algorithms": "Algorithm",
+    "Equations": r"\(\d+\)",
+    "Figures": "Fig",
+    "Tables": "Table",
+    "Text": "$",
+}
+"""The sections of a page, with what stands first in the place of a statement there."""
+
+OWN = "Our own statements"
+
+MOST = 6
+"""Most statements that stand for a paper which does not say which are its main ones."""
+
+LONG = 12
+"""Most rows of a table that is shown at once."""
+
+MODES = {
+    "quick": "a smoke test at small sizes",
+    "default": "sizes that take minutes",
+    "full": "the paper's sizes",
+}
+
+
+def section(name: str, paper: Paper | None, results: Results) -> dict[str, Any]:
+    """Return what the first page shows of a problem, and how its own page is divided."""
+    found = {claim.id.partition("/")[2]: (claim, finding) for claim, finding in results}
+    main = [found[one] for one in paper.main if one in found] if paper else []
+    shown = found.get(paper.picture) if paper else None
+    claim, finding = found.get(paper.number[0], (None, None)) if paper else (None, None)
+    value = finding.numbers.get(paper.number[1]) if paper and finding else None
+    return {
+        "problem": name,
+        "name": paper.name if paper else name,
+        "paper": paper,
+        "page": f"{name}.html",
+        "results": results,
+        "kinds": _sorted(results, {kind: [kind] for kind in (*KINDS, OWN)}, kind_of),
+        "groups": _sorted(main or results[:MOST], GROUPS, lambda _, finding: finding.verdict),
+        "counts": {ours: Counter(f.verdict for c, f in results if c.ours == ours) for ours in (False, True)},
+        "picture": shown[1].figures[0] if shown and shown[1].figures else None,
+        "number": float(f"{value:.3g}") if isinstance(value, float) else value,
+        "numbered": claim,
+    }
+
+
+def _sorted(
+    results: Results, groups: Mapping[str, Sequence[Any]], key: Callable[[Claim, Finding], Any]
+) -> dict[str, Results]:
+    """Return results by the group that their key is in, without groups that are empty."""
+    found = {name: [one for one in results if key(*one) in keys] for name, keys in groups.items()}
+    return {name: some for name, some in found.items() if some}
+
+
+def kind_of(claim: Claim, _finding: Finding) -> str:
+    """Return the section of a claim: our own, or what its place in the paper names first."""
+    if claim.ours:
+        return OWN
+    found = re.search("|".join(f"({pattern})" for pattern in KINDS.values()), claim.where)
+    return list(KINDS)[found.lastindex - 1 if found and found.lastindex else -1]
+
+
+def write_report(
+    out: Path,
+    findings: Results,
+    *,
+    mode: str,
+    seed: int,
+    facts: Mapping[str, Sequence[Table]],
+    policies: Sequence[PolicyRow],
+    oracles: Mapping[str, OracleEntry],
+    papers: Mapping[str, Paper],
+    failed: Mapping[str, str] | None = None,
+) -> Path:
+    """Write ``index.html`` and a page per problem into the folder of an audit; return the first one's path.
+
+    The pages link to the figures and counterexamples that the audit of this mode and seed wrote there. Facts
+    about the instances and papers are by problem; ``failed`` says why claims have no finding.
+    """
+    make_folder(out)
+    problems = list(dict.fromkeys(claim.problem for claim, _ in findings))
+    sections = [
+        section(name, papers.get(name), [one for one in findings if one[0].problem == name])
+        for name in problems
+    ]
+    environment = _environment()
+    environment.globals.update(
+        mode=mode,
+        mode_text=MODES[mode],
+        seed=seed,
+        command=partial(command, Context(mode, seed)),
+        size=lambda claim: file_size((out / counterexample_file(claim)).stat().st_size),
+        players=policies,
+    )
+    for one in sections:
+        here = partial(_on_page, one["problem"], problems)
+        page = environment.get_template("problem.html").render(
+            section=one,
+            facts=facts.get(one["problem"], ()),
+            policies=policy_table(row for row in policies if here(row.problem)),
+            oracles=oracle_table({key: entry for key, entry in oracles.items() if here(entry.problem)}),
+            fresh=partial(next, count(1)),
+        )
+        write_whole(out / one["page"], page.encode())
+    surprises = [claim for claim, finding in findings if not claim.as_expected(finding)]
+    page = environment.get_template("index.html").render(
+        sections=sections, surprises=surprises, failed=failed or {}, findings=findings
+    )
+    write_whole(out / PAGE, page.encode())
+    return out / PAGE
+
+
+def _on_page(page: str, pages: Sequence[str], problem: str) -> bool:
+    """Tell whether a problem belongs to a page: its own, or that of the problem which it is a variant of."""
+    return problem == page or (problem not in pages and problem.partition("-")[0] == page)
+
+
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader(__package__),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(cell=cell, prose=prose, anchor=anchor, inline=inline, style=style, slug=slug)
+    environment.globals.update(
+        version=version("clairvoyant"),
+        badges=BADGES,
+        own=OWN,
+        long=LONG,
+        figure_file=lambda figure: figure_file(figure).as_posix(),
+        counterexample_file=lambda claim: counterexample_file(claim).as_posix(),
+        source=source_line,
+        instance_tables=instance_tables,
+    )
+    return environment
+
+
+def anchor(claim: Claim) -> str:
+    """Return the id of a claim's section."""
+    return claim.id.replace("/", "--")
+
+
+def slug(text: str) -> str:
+    """Return the id of a heading."""
+    return re.sub(r"\W+", "-", text.lower())
+
+
+def source_line(check: Callable[..., Any]) -> str:
+    """Return file and line of a check, from the package's folder on; an empty text if it has no source."""
+    while isinstance(check, partial):
+        check = check.func
+    function = inspect.unwrap(check)
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return ""
+    package = str(function.__globals__.get("__package__") or "").replace(".", "/")
+    return f"{PurePosixPath(package, Path(code.co_filename).name)}:{code.co_firstlineno}"
