@@ -19,6 +19,7 @@ import hashlib
 import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -68,6 +69,9 @@ The place in a paragraph is the look; "=" joins names of one policy."""
 
 WIDTH = 4.9
 """Inches; on a phone of 360 pixels the text is then about 10 pixels high."""
+
+LONGEST_NAME = 30
+"""Characters in a line of the name of a group, beside which its bars have about half of the width."""
 
 LEGEND_LINE = 0.19
 """Inches."""
@@ -273,7 +277,7 @@ def plot_bars(
             )
     if barred is not None:
         barred.set_label(band)  # the last one, so that it ends the legend
-    ax.set_yticks(places, groups)
+    ax.set_yticks(places, [fill(group, LONGEST_NAME, break_long_words=False) for group in groups])
     ax.set_ylim(len(groups) - 0.5, -0.5)
     ax.grid(visible=False, axis="y")
     ax.legend()

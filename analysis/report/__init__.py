@@ -34,9 +34,9 @@ PAGE = "index.html"
 BADGES = {
     Verdict.HOLDS: ("✓", "holds", "The statement holds as printed."),
     Verdict.HOLDS_AMENDED: ("≈", "amended", "It holds with the amendment that its section states."),
-    Verdict.REFUTED: ("✗", "refuted", "A counterexample or a proof is against it, as the paper assumes."),
-    Verdict.NOT_REPRODUCED: ("≠", "contrary", "Runs are against it in all that its text leaves open."),
-    Verdict.UNDETERMINED: ("~", "unknown", "What its text leaves open decides, or samples do not decide."),
+    Verdict.REFUTED: ("✗", "refuted", "A counterexample or proof is against it under the paper's terms."),
+    Verdict.NOT_REPRODUCED: ("≠", "contrary", "Runs are against it, whatever the text leaves open."),
+    Verdict.UNDETERMINED: ("~", "unknown", "The text leaves it open, or the samples do not decide."),
     Verdict.VACUOUS: ("∅", "vacuous", "It is true, but implies nothing at the sizes it is used for."),
     Verdict.NOT_CHECKABLE: ("?", "unknown", "It needs something missing: data, hardware or an extra."),
 }

@@ -333,3 +333,12 @@ def test_figures_of_experiments_know_what_is_possible() -> None:
         partial(bar_figure, "f", "c", ["x", "y"], {"a": samples}, "use (%)", problem="p", note="n"),
     ):
         assert draw().svg == draw(possible=(-np.inf, np.inf)).svg != draw(possible=(0, 100)).svg
+
+
+def test_long_names_leave_bars_half_of_the_width() -> None:
+    figure, ax = new_figure()
+    name = "ln(t+1) + 4 ln(ln(t+1)+1) m, rho = 0.4, ports with jobs"
+    plot_bars(ax, [name], {"ESDP": ([1.0], [0.5], [1.5])})
+    to_svg(figure)
+    assert ax.get_position().width >= 0.5
+    assert ax.get_yticklabels()[0].get_text().split() == name.split()

@@ -76,8 +76,9 @@ def results() -> list[tuple[Claim, Finding]]:
     wide = Table("Wide. " + "At some length. " * 20, tuple(f"a head {i} (%)" for i in range(9)), numbers)
     texts = Table("Texts", ("", *"abcde"), (("x", *("some words in a cell " * 5,) * 5),))
     bars = {"OASiS": ([1.0], [0.5], [1.5]), "FIFO": ([2.0], [1.5], [2.5])}
-    ax = plot_bars(new_figure()[1], ["long name of a group, as printed"], bars)
-    svg = to_svg(name_axes(ax, "regret per slot", "").figure)
+    figure, ax = new_figure()
+    name_axes(plot_bars(ax, ["the long name of a group, as printed, rho = 0.4"], bars), "regret per slot", "")
+    svg = to_svg(figure)
     found = []
     for record in OURS:
         for n, verdict in enumerate(Verdict):
