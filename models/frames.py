@@ -46,6 +46,9 @@ UNITS = {"moment": SECONDS, "span": SECONDS, "memory": GIGABYTES, "whole": {}, "
 CALLED = {"moment": "a time", "whole": "a whole number", "name": "a name"}
 """What a cell has to be, where that is not a number."""
 
+OURS = {"span": " s", "memory": " GB"}
+"""Our units, as errors tell limits in them."""
+
 CLOCK = re.compile(r"(?:(\d+)(?:-| days? ))?(\d{1,6}):([0-5]\d):([0-5]\d(?:\.\d{1,9})?)")
 """A length of time as clocks show it: hours, minutes and seconds, before them days."""
 
@@ -365,7 +368,9 @@ def _limits(one: Wanted, values: np.ndarray, note: str) -> str:
     if one.kind == "moment":
         late = note != STAMPS and (np.abs(values[np.isfinite(values)]) >= MOST_SECONDS).any()
         return f" in seconds: state its unit, as in {one.name}=COLUMN:ms" if late else ""
-    return f" of at least {one.low:g}" + (f" and at most {one.high:g}" if one.high < LARGEST else "")
+    unit = OURS.get(one.kind, "")
+    most = f" and at most {one.high:g}{unit}" if one.high < LARGEST else ""
+    return f" of at least {one.low:g}{unit}{most}"
 
 
 def _number(cell: Any) -> float:

@@ -98,7 +98,7 @@ def read_requests(
     if T * len(ports) > MOST_ARRIVALS:
         raise InputError(f"requests: {T} slots of {len(ports)} ports are more than {MOST_ARRIVALS} in all")
     x = np.zeros((T, len(ports)), dtype=np.int64)
-    port = [place[name] for name in read.values[PORT.name]]
+    port = np.array([place[name] for name in read.values[PORT.name]], dtype=np.int64)
     np.add.at(x, (at.astype(np.int64), port), read.values[REQUESTS.name])
     return Requests(x, (*read.real, f"requests: counted by port and {what}"), read.filled)
 

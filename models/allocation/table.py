@@ -70,7 +70,7 @@ def from_table(
     kinds, given = resource_names(resources, own), by_table(columns, "machines", "ports", "edges")
     usual = choose(utility, KINDS, "utility")
     scale = real("alpha", alpha, 0.0, LARGEST)
-    sizes = {"high": LARGEST}
+    sizes: dict[str, Any] = {"high": LARGEST}
     shapes = [Wanted(f"utility_{name}", f"kind{plain(name)}", "name", usual) for name in kinds]
     scales = [
         Wanted(f"alpha_{name}", f"scale{plain(name)}", "amount", scale, None, **sizes) for name in kinds
@@ -83,14 +83,16 @@ def from_table(
     for one in shapes:
         for i, family in enumerate(servers.columns.values[one.name]):
             choose(family, KINDS, f"machines: {one.name}: row {i}")
+    real_edges: tuple[str, ...] = ()
+    filled: tuple[str, ...] = ("edges: all of them",)
     if edges is None:
-        pairs, real_edges, filled = all_edges(len(names), len(servers.row)), (), ("edges: all of them",)
+        pairs = all_edges(len(names), len(servers.row))
     else:
         joined, _ = read_edges(edges, (), given["edges"], names, servers)
         pairs, real_edges, filled = joined.pairs, joined.columns.real, joined.columns.filled
     requests = read_requests(table, names, given[""], slot, slots)
-    beta = overhead if isinstance(overhead, Sequence | np.ndarray) else [overhead] * len(kinds)
-    beta = numbers(beta, "overhead", (len(kinds),), high=1.0)
+    each = overhead if isinstance(overhead, Sequence | np.ndarray) else [overhead] * len(kinds)
+    beta = numbers(each, "overhead", (len(kinds),), high=1.0)
 
     def of_servers(prefix: str) -> np.ndarray:
         found = [servers.columns.values[f"{prefix}{name}"][servers.row] for name in kinds]

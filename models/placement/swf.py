@@ -179,8 +179,8 @@ def _of_header(text: str, kind: str, where: str) -> list[dict[str, Any]]:
     said = dict(re.findall(r"^;\s*(MaxNodes|MaxProcs):\s*(\d{1,9})\b", text, re.MULTILINE))
     if not said:
         raise InputError(f"{where}: the header has neither MaxNodes nor MaxProcs: give a table of machines")
-    procs = int(said.get("MaxProcs", said.get("MaxNodes")))
-    nodes = int(said.get("MaxNodes", procs))
+    nodes = int(said.get("MaxNodes", said.get("MaxProcs", 0)))
+    procs = int(said.get("MaxProcs", nodes))
     if not 1 <= nodes <= MOST_MACHINES:
         raise InputError(f"{where}: MaxNodes: {nodes} is not a number of machines from 1 to {MOST_MACHINES}")
     if procs % nodes:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import clairvoyant as cv
+from clairvoyant import api
 from clairvoyant.cli import commands
 from clairvoyant.models.formats import FORMATS
 from clairvoyant.models.sources import Source
@@ -47,7 +48,7 @@ def test_the_files_of_a_format_are_those_that_are_read(name: str, monkeypatch: p
         options = SMALL.get(problem, {"size": "tiny"})
         found = cv.from_table(problem, REAL, format=name, **options)
         preset: Any = problems()[problem].formats[name]
-        assert found == cv.from_trace(problem, REAL, **preset, **options)
+        assert found == api.from_trace(problem, REAL, **preset, **options)
         assert "trace (" in found.origin.source
     assert opened == {*FORMATS[name].files}
 
@@ -122,7 +123,7 @@ def test_requests_are_imported_from_the_command_line(
         status, out, err = run(capfd, *words, "--problem", problem, *more)
         assert (status, err) == (0, "")
         assert "slot of 300 s from 2024-01-01T10:00:00Z" in " ".join(out.split())
-        found: Any = cv.load(tmp_path / "x.json", problem)
+        found: Any = api.load(tmp_path / "x.json", problem)
         assert found.arrivals.tolist() == [[1, 0], [1, 1]]
     status, _, err = run(capfd, *words)
     assert (status, err.partition(";")[0]) == (2, "error: slot: from_table 'placement' takes no such option")

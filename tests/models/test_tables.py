@@ -108,7 +108,9 @@ def of_placement(instance: cv.PlacementInstance) -> Tables:
     if jobs and "estimate" in jobs[0]:
         table["estimate"] = [job["estimate"] for job in jobs]
     machines = {name: [machine[name] for machine in data["machines"]] for name in RESOURCES}
-    options = {name: data[name] for name in ("price", "slowdown", "gpu_weight", "window") if name in data}
+    options: dict[str, Any] = {
+        name: data[name] for name in ("price", "slowdown", "gpu_weight", "window") if name in data
+    }
     return Tables(table, {"machines": machines}, options)
 
 
@@ -188,7 +190,7 @@ def log() -> Table:
     }
 
 
-TYPED = {
+TYPED: dict[str, Callable[[], Any]] = {
     "category": lambda: pd.DataFrame(log()).astype({"service": "category", "ticket": "Int64"}),
     "zone": lambda: pd.DataFrame(log()).assign(
         Requested=pd.to_datetime(log()["Requested"]).tz_convert("America/New_York")
@@ -211,7 +213,7 @@ TYPED = {
 @pytest.mark.parametrize("form", [*FORMS, *TYPED])
 def test_whatever_holds_a_request_log_the_instance_is_the_same(form: str, tmp_path: Path) -> None:
     """Zones, categories, decimals, empty cells: three requests in slots of an hour from midnight in UTC."""
-    table = TYPED[form]() if form in TYPED else holder(form, tmp_path)(log(), "log")
+    table: Any = TYPED[form]() if form in TYPED else holder(form, tmp_path)(log(), "log")
     ports = {"type": ["01", "NA-1"], "cores": [2, 0.5], "RAM (MB)": [0, 500]}
     machines = {"name": ["small", "large"], "cores": [4, 8], "memory": [8, 64], "count": [2, 1]}
     found = cv.from_table(

@@ -101,7 +101,7 @@ def formats(as_json: bool) -> int:
     from ..models.formats import FORMATS
     from ..problems import problems
 
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "format": name,
             "problems": [key for key, one in problems().items() if name in one.formats],
@@ -117,8 +117,8 @@ def formats(as_json: bool) -> int:
     if as_json:
         out.print_json({"formats": rows})
         return DONE
-    for row, one in zip(rows, FORMATS.values(), strict=True):
-        out.heading(row["format"])
+    for (name, one), row in zip(FORMATS.items(), rows, strict=True):
+        out.heading(name)
         read = [f"{file.file or 'a file'} ({file.terms}): {', '.join(file.columns)}" for file in one.files]
         out.print_pairs(
             {
