@@ -387,18 +387,16 @@ def plays(folder: Path) -> int:
 
 
 def test_an_audit_of_edited_analyses_takes_all_runs_from_the_store(apart: Path) -> None:
-    found = []
-    for store in ("s.sqlite", "s.jsonl"):
-        found.append(finished(begin(apart, store)))
-        assert plays(apart) == 6
-        with (apart / "kept_claims.py").open("a") as claims:
-            claims.write("# a comment\n")
-        found.append(finished(begin(apart, store)))
-        assert plays(apart) == 0
-        rows = read_rows(apart / store)
-        assert [row["function"].partition(":")[2] for row in rows].count("check_apart") == 4
-        assert not (apart / "out" / auditing.PARTIAL).exists()
-    assert found == found[:1] * 4
+    store = "s.jsonl"  # the audit that is killed below has one of the other kind
+    found = finished(begin(apart, store))
+    assert plays(apart) == 6
+    with (apart / "kept_claims.py").open("a") as claims:
+        claims.write("# a comment\n")
+    assert finished(begin(apart, store)) == found
+    assert plays(apart) == 0
+    rows = read_rows(apart / store)
+    assert [row["function"].partition(":")[2] for row in rows].count("check_apart") == 4
+    assert not (apart / "out" / auditing.PARTIAL).exists()
 
 
 def test_a_killed_audit_goes_on_with_its_runs(apart: Path) -> None:

@@ -268,7 +268,9 @@ def test_the_lists_hold_what_plays_and_solves_the_problem(run: Run) -> None:
     (oracle,) = run("oracles", "--problem", "placement", "--json").json["oracles"]
     assert (oracle["name"], oracle["problem"]) == ("offline", "placement")
     printed = run("policies", "--problem", "placement")
-    assert re.search(r"^sjf-consolidate \(placement\)\n.*\n  sees before deciding: durations$", printed.out, re.MULTILINE)
+    assert re.search(
+        r"^sjf-consolidate \(placement\)\n.*\n  sees before deciding: durations$", printed.out, re.MULTILINE
+    )
     assert run("oracles", "--problem", "placement").status == 0
 
 

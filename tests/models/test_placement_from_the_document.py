@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ Rows = Sequence[Sequence[int]]
 # --- What stands in the document -------------------------------------------------------------------------
 
 
+@cache
 def ticks(seconds: float) -> int:
     """Return a number with three decimals, as it stands in the file, in thousandths."""
     return int(Fraction(repr(seconds)) * 1000)

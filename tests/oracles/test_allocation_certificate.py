@@ -21,6 +21,7 @@ from clairvoyant.testing.allocation import degenerate, instances, ordinary
 KNOWN = {**ordinary(), **degenerate()}
 
 
+@st.composite
 def proof(draw: st.DrawFn, instance: AllocationInstance) -> Certificate:
     """Draw any certificate, good or bad, of normal numbers."""
     s = instance.setting
@@ -93,7 +94,7 @@ def in_rationals(setting: Setting, proof: Certificate) -> Fraction:
 @given(st.data(), instances(max_jobs=3))
 def test_any_certificate_is_above_any_allocation(data: st.DataObject, instance: AllocationInstance) -> None:
     s = instance.setting
-    given_proof = data.draw(st.composite(proof)(instance))
+    given_proof = data.draw(proof(instance))
     point = data.draw(arrays(float, s.shape, elements=st.floats(-2.0, 12.0)))
     value = float(given_proof.weights @ s.port_rewards(s.project(point)))
     bound = certificate_bound(s, given_proof.weights, given_proof.w, given_proof.price)
@@ -104,7 +105,7 @@ def test_any_certificate_is_above_any_allocation(data: st.DataObject, instance: 
 @settings(max_examples=60, deadline=None)
 @given(st.data(), instances(max_jobs=3))
 def test_the_closed_forms_agree_with_a_search(data: st.DataObject, instance: AllocationInstance) -> None:
-    given_proof = data.draw(st.composite(proof)(instance))
+    given_proof = data.draw(proof(instance))
     bound = certificate_bound(instance.setting, given_proof.weights, given_proof.w, given_proof.price)
     assert bound == pytest.approx(by_hand(instance.setting, given_proof), rel=1e-9, abs=1e-9)
 
@@ -112,7 +113,7 @@ def test_the_closed_forms_agree_with_a_search(data: st.DataObject, instance: All
 @settings(max_examples=60, deadline=None)
 @given(st.data(), instances(max_jobs=3, families=["linear"]))
 def test_rounding_never_lowers_the_bound(data: st.DataObject, instance: AllocationInstance) -> None:
-    given_proof = data.draw(st.composite(proof)(instance))
+    given_proof = data.draw(proof(instance))
     bound = certificate_bound(instance.setting, given_proof.weights, given_proof.w, given_proof.price)
     exact = in_rationals(instance.setting, given_proof)
     assert Fraction(bound) >= exact
@@ -127,7 +128,7 @@ def test_products_that_underflow_never_lower_the_bound(
     least: float, size: float, data: st.DataObject, instance: AllocationInstance
 ) -> None:
     """Nothing is gained, and prices of next to nothing are paid for small capacities."""
-    sampled = data.draw(st.composite(proof)(instance))
+    sampled = data.draw(proof(instance))
     price = np.ceil(sampled.price) * least
     s = instance.setting
     setting = replace(s, alpha=np.zeros(s.alpha.shape), demand=s.demand * size, capacity=s.capacity * size)
