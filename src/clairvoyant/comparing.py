@@ -19,6 +19,7 @@ from .analysis.engine.processes import Processes
 from .analysis.engine.store import open_store
 from .models.base import ClairvoyantError, InputError, Instance, path_of
 from .models.draw import real, whole
+from .models.shown import html_table
 from .online.base import Policy
 from .problems import find, rival
 from .sweeping import Block, Recipe, default_store, options_of, source_of_instances, told_of
@@ -156,8 +157,10 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         """Return the summary as a table for a notebook."""
-        html: str = self.summary().to_html(index=False, float_format=lambda v: f"{v:,.4g}", border=0)
-        return f"<p>{self.problem}: {self.measure or 'total'} ({self.unit})</p>{html}"
+        told = self.summary()
+        rows = [[f"{v:,.4g}" if isinstance(v, float) else str(v) for v in row] for row in told.to_numpy()]
+        unit = f" ({self.unit})" if self.unit else ""
+        return html_table(f"{self.problem}: {self.measure or 'total'}{unit}", rows, list(told))
 
     def __repr__(self) -> str:
         text = self.summary().to_string(index=False)

@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,9 @@ import numpy as np
 import pytest
 
 import clairvoyant as cv
-from clairvoyant import api, locating, templates
+from clairvoyant import api, locating, templates, testing
 from clairvoyant.problems import OURS, Problem, find
-from clairvoyant.testing import CHECKS, check_policy
+from clairvoyant.testing import CHECKS, UncheckedWarning, check_policy
 
 Run = Callable[..., Any]  # of tests/front/conftest.py
 pytest_plugins = "pytester"
@@ -112,6 +113,7 @@ def test_a_class_is_found_by_its_module_and_by_its_file(there: Path) -> None:
         total[text] = cv.play(policy, instance).total
         assert cv.play(text, instance).total == total[text]
     first, second, third = total.values()
+    assert cv.play("mine_for_tests.py:Mine", instance, isolated=True).total == second
     assert first == second != third
     assert cv.make_policy("mine_for_tests:Fixed").name == "fixed"
     assert cv.make_policy("ogasched:eta0=5").eta0 == 5  # names come first
@@ -190,6 +192,24 @@ def test_check_prints_a_line_for_every_check(run: Run) -> None:
         refused = run("check", *arguments)
         assert (refused.status, refused.out) == (2, "")
         assert message in refused.err
+
+
+def test_what_is_checked_in_part_or_interrupted_is_said(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def in_part() -> None:
+        warnings.warn("no_peeking does not check all", UncheckedWarning, stacklevel=2)
+
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    for check, status in ((in_part, 0), (interrupted, 130)):
+        monkeypatch.setattr(testing, "policy_checks", lambda _, check=check: [("no_peeking", check)])
+        printed = run("check", "mine_for_tests:Mine")
+        assert printed.status == status
+        if status == 0:
+            assert printed.out.startswith("no_peeking  pass in part: no_peeking does not check all")
+        else:
+            assert printed.out == ""
+            assert "interrupted at 0% (no_peeking): nothing was saved" in printed.err
 
 
 def test_the_tests_of_a_bad_policy_fail_where_it_is_bad(pytester: pytest.Pytester) -> None:
@@ -293,7 +313,7 @@ def test_the_page_runs_as_written(run: Run, monkeypatch: pytest.MonkeyPatch) -> 
     page = (Path(__file__).resolve().parents[2] / "docs" / "own-policy.md").read_text(encoding="utf-8")
     commands = [line for block in blocks("sh", page) for line in block.splitlines()]
     edited, decorated, script = blocks("python", page)
-    told = {}
+    told: dict[str, str] = {}
     for line in commands:
         program, *words = shlex.split(line)
         if program == "pytest":
