@@ -26,17 +26,23 @@ class Shown:
 def html_table(caption: str, rows: Iterable[Sequence[str]], columns: Sequence[str] = ()) -> str:
     """Return a table in HTML, all text escaped; the first cell of a row is its head.
 
-    It sets no colours, so that it looks right on a light page and on a dark one.
+    With columns the other cells hold numbers. It sets no colours, so that it looks right on a light page and
+    on a dark one.
     """
     from html import escape
 
-    left = 'style="text-align: left"'
-    heads = "".join(f'<th scope="col" {left}>{escape(name)}</th>' for name in columns)
-    lines = [f"<thead><tr>{heads}</tr></thead>"] if columns else []
-    for first, *others in rows:
-        cells = "".join(f"<td {left}>{escape(text)}</td>" for text in others)
-        lines.append(f'<tr><th scope="row" {left}>{escape(first)}</th>{cells}</tr>')
-    return f"<table><caption {left}>{escape(caption)}</caption>{''.join(lines)}</table>"
+    def cells(kind: str, texts: Sequence[str]) -> str:
+        sides = ["left", *["right" if columns else "left"] * len(texts)]
+        kinds = [f'th scope="{kind}"', *['th scope="col"' if kind == "col" else "td"] * len(texts)]
+        return "".join(
+            f'<{one} style="text-align: {side}">{escape(text)}</{one[:2]}>'
+            for one, side, text in zip(kinds, sides, texts, strict=False)
+        )
+
+    head = f"<thead><tr>{cells('col', columns)}</tr></thead>" if columns else ""
+    body = "".join(f"<tr>{cells('row', row)}</tr>" for row in rows)
+    title = f'<caption style="text-align: left">{escape(caption)}</caption>'
+    return f'<table style="color: inherit">{title}{head}<tbody>{body}</tbody></table>'
 
 
 def number(value: float) -> str:

@@ -159,7 +159,7 @@ class Comparison:
         """Return the summary as a table for a notebook."""
         told = self.summary()
         rows = [[f"{v:,.4g}" if isinstance(v, float) else str(v) for v in row] for row in told.to_numpy()]
-        unit = f" ({self.unit})" if self.unit else ""
+        unit = f"; totals in {self.unit}" if self.unit else ""
         return html_table(f"{self.problem}: {self.measure or 'total'}{unit}", rows, list(told))
 
     def __repr__(self) -> str:
