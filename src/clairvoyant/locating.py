@@ -89,7 +89,7 @@ def fault(error: BaseException) -> str | None:
 
 def place_of(error: BaseException) -> str | None:
     """Return the last place in the code of such a class that an error went through, if there is one."""
-    if isinstance(error, SyntaxError) and error.filename:
+    if isinstance(error, SyntaxError) and error.filename and _loaded:
         return f"{error.filename}, line {error.lineno}"
     for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
         if str(frame.f_globals.get("__name__")).partition(".")[0] in _loaded:

@@ -16,6 +16,7 @@ import pytest
 
 import clairvoyant as cv
 from clairvoyant import api, locating, templates, testing
+from clairvoyant.analysis.engine import identity
 from clairvoyant.problems import OURS, Problem, find
 from clairvoyant.testing import CHECKS, UncheckedWarning, check_policy
 
@@ -117,6 +118,17 @@ def test_a_class_is_found_by_its_module_and_by_its_file(there: Path) -> None:
     assert first == second != third
     assert cv.make_policy("mine_for_tests:Fixed").name == "fixed"
     assert cv.make_policy("ogasched:eta0=5").eta0 == 5  # names come first
+
+
+def test_a_run_is_known_by_the_file_of_its_policy(there: Path) -> None:
+    def source() -> object:
+        policy = cv.make_policy("mine_for_tests.py:Mine", "allocation")
+        return identity.parts_of_run(policy, 0, cv.AllocationInstance)["source"]
+
+    before = source()
+    assert source() == before
+    (there / "mine_for_tests.py").write_text(f"{MINE}\n# changed\n")
+    assert source() != before
 
 
 @pytest.mark.parametrize(
