@@ -128,8 +128,17 @@ def plot_held(ax: Axes, found: Mapping[str, Holdings], time: float, resource: st
     for holder, parts in sorted(bars.items()):
         at, left_ends, widths = zip(*parts, strict=True)
         look = numbered_look(holder)
-        style = {"color": look.colour, "hatch": HATCHES[look.place], "edgecolor": INK, "linewidth": 0.5}
-        ax.barh(at, widths, 0.8, left_ends, label=first.holders[holder], **style)
+        ax.barh(
+            at,
+            widths,
+            0.8,
+            left_ends,
+            label=first.holders[holder],
+            color=look.colour,
+            hatch=HATCHES[look.place],
+            edgecolor=INK,
+            linewidth=0.5,
+        )
     name_rows(ax, rows, found if len(found) > 1 else ())
     ax.set_xlim(0.0, max([1.0, *(left + width for parts in bars.values() for _, left, width in parts)]))
     ax.grid(visible=False, axis="y")

@@ -63,7 +63,7 @@ class View(Protocol):
         ...
 
 
-def draw(source: Any, seed: int, kind: type[Instance]) -> Any:
+def draw(source: Any, seed: int, kind: type[Any]) -> Any:
     """Return the instance of a seed; an InputError for a source that makes none of this kind."""
     if isinstance(source, kind):
         return source

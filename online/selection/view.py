@@ -6,6 +6,7 @@ import numpy as np
 
 from ...models.base import InputError
 from ...models.selection.setting import Feedback, Observation, Setting
+from ..base import shown_arrivals
 from ..views import Seen
 
 
@@ -54,7 +55,7 @@ class SelectionView:
     def look(self, observation: Observation) -> Seen:
         """Return what is seen; see the class."""
         s = self._setting
-        self._open = s.open(observation.arrivals)
+        self._open = s.open(shown_arrivals(observation))
         columns = {
             "edges": np.ones(s.channels),
             "demand": self._share,

@@ -135,7 +135,12 @@ def plot_holdings(
     InputError
         As :func:`plot_utilization`.
     """
-    return _draw_held(_holdings(instance, results), time, ax, resource)
+    from .analysis.holdings import plot_held
+    from .analysis.plots import new_figure
+
+    held = _holdings(instance, results)
+    axes = new_figure(height=_height(held, resource))[1] if ax is None else ax
+    return plot_held(axes, held, time, resource)
 
 
 def plot_ratio(comparison: Comparison, ax: Axes | None = None) -> Axes:
@@ -180,7 +185,8 @@ def explore(instance: Instance, results: Results, *, resource: str | None = None
     except ModuleNotFoundError as error:
         message = f'explore needs the package {error.name}: pip install "clairvoyant[notebooks]"'
         raise ClairvoyantError(message) from error
-    from .analysis.plots import to_svg
+    from .analysis.holdings import plot_held
+    from .analysis.plots import new_figure, to_svg
 
     held = _holdings(instance, results)
     begins = np.unique(np.concatenate([one.times[:-1] for one in held.values()]))
@@ -199,20 +205,20 @@ def explore(instance: Instance, results: Results, *, resource: str | None = None
 
     def draw(_change: object = None) -> None:
         time = float(slider.value if slots else begins[slider.value])
-        picture.value = to_svg(_draw_held(held, time, None, resource).figure)
+        figure, axes = new_figure(height=_height(held, resource))
+        plot_held(axes, held, time, resource)
+        picture.value = to_svg(figure)
 
     slider.observe(draw, "value")
     draw()
     return ipywidgets.VBox([slider, picture])
 
 
-def _draw_held(held: Mapping[str, Holdings], time: float, ax: Axes | None, resource: str | None) -> Axes:
-    """Draw what is held at a time, in a figure that is as high as it takes if there are no axes."""
-    from .analysis.holdings import bars_of, plot_held
-    from .analysis.plots import new_figure
+def _height(held: Mapping[str, Holdings], resource: str | None) -> float:
+    """Return the inches that a picture of who holds what takes."""
+    from .analysis.holdings import bars_of
 
-    rows = len(held) * (len(bars_of(next(iter(held.values())), resource)) + 1)
-    return plot_held(new_figure(height=0.9 + 0.2 * rows)[1] if ax is None else ax, held, time, resource)
+    return 0.9 + 0.2 * len(held) * (1 + len(bars_of(next(iter(held.values())), resource)))
 
 
 def _part(instance: Instance, part: str, lacks: str) -> Any:

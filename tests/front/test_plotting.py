@@ -1,6 +1,7 @@
 """Public plots: what is drawn is what was computed, in the axes that were given."""
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,8 +13,10 @@ from matplotlib.figure import Figure
 
 import clairvoyant as cv
 from clairvoyant.analysis.admission.measures import utilisation
+from clairvoyant.analysis.allocation import regret as allocation
 from clairvoyant.analysis.placement.measures import measures
 from clairvoyant.analysis.plots import MARKERS, candidates, to_svg
+from clairvoyant.analysis.selection import regret as selection
 from clairvoyant.analysis.statistics import mean_band
 from clairvoyant.models.admission.schedule import Schedule
 from clairvoyant.models.placement.instance import PlacementInstance
@@ -36,7 +39,8 @@ def blank() -> Axes:
 def tiny(problem: str) -> tuple[Any, Any, Any]:
     """Return an instance, a run that has kept its decisions, and the optimum."""
     shorter: dict[str, Any] = {} if problem in ("admission", "placement") else {"slots": 12}
-    instance = cv.generate(problem, size="tiny", seed=1, **shorter)
+    generate: Any = cv.generate  # of any problem
+    instance = generate(problem, size="tiny", seed=1, **shorter)
     name = next(iter(cv.list_policies(problem))) if "gang" in problem else FIRST[problem]
     return instance, cv.play(name, instance, keep_decisions=True), cv.solve(instance)
 
@@ -63,7 +67,7 @@ def test_lines_are_the_regret_and_only_the_bounds_of_the_policies_are_drawn() ->
     for run in runs:
         regret = drawn(axes)[f"{run.policy}, stationary regret"]
         assert regret[-1] == pytest.approx(best - run.total, abs=1e-4 * best)
-    bounds = cv.analysis.allocation.regret.bounds(instance)
+    bounds = allocation.bounds(instance)
     assert drawn(axes)["Theorem 1"].tolist() == [bounds["theorem 1"]]
     assert "Theorem 1" not in drawn(cv.plot_regret(instance, runs[1:]))
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("slots t", "regret after t slots (reward)")
@@ -73,13 +77,13 @@ def test_bands_are_over_seeds_and_a_bound_far_above_stays_in_sight() -> None:
     instance = cv.generate("selection", size="tiny", seed=1, slots=60)
     runs, cucb = [cv.play("thompson", instance, seed) for seed in range(3)], cv.play("cucb", instance)
     best = np.cumsum(instance.rewards(cv.solve(instance).decision))
-    axes = cv.plot_regret(instance, {"mine": runs, "cucb": cucb})
+    axes = cv.plot_regret(instance, {"mine": runs, "cucb": [cucb]})
     points = np.asarray(axes.lines[0].get_xdata(), dtype=int)
     expected = mean_band(np.array([best - np.cumsum(run.rewards) for run in runs])[:, points - 1])
     assert drawn(axes)["mine"] == pytest.approx(expected.mean, abs=1e-9)
     box = axes.collections[0].get_paths()[0].get_extents()
     assert (box.y0, box.y1) == pytest.approx((expected.low.min(), expected.high.max()), abs=1e-9)
-    bound = cv.analysis.selection.regret.cucb_bound(instance)
+    bound = selection.cucb_bound(instance)
     assert drawn(axes)["CUCB, bound in expectation"][-1] == pytest.approx(bound)
     assert bound > 10 * drawn(axes)["cucb"].max()
     assert axes.get_yscale() == "symlog"
@@ -99,7 +103,7 @@ def test_a_policy_looks_the_same_in_every_plot(played: dict[str, tuple[Any, Any,
 
 def spans(axes: Axes) -> list[tuple[float, float, float]]:
     """Return left end, right end and height of every bar of a Gantt chart."""
-    boxes = [path.get_extents() for one in axes.collections for path in one.get_paths()]  # type: ignore[attr-defined]
+    boxes = [path.get_extents() for one in axes.collections for path in one.get_paths()]
     return sorted((box.x0, box.x1, box.height) for box in boxes)
 
 
@@ -132,7 +136,7 @@ def test_bars_of_admission_hold_the_workers(played: dict[str, tuple[Any, Any, An
     schedules = [Schedule.of_deployments(run.decisions), best.decision]
     axes = cv.plot_schedule(instance, [run, best])
     most = max(np.bincount(s.workers[:, 0] * 99 + s.workers[:, 1], s.workers[:, 3]).max() for s in schedules)
-    area = sum(abs(_area(path.vertices)) for one in axes.collections for path in one.get_paths())  # type: ignore[attr-defined]
+    area = sum(abs(_area(path.vertices)) for one in axes.collections for path in one.get_paths())
     assert area * most / 0.85 == pytest.approx(sum(s.workers[:, 3].sum() for s in schedules))
     labels = [text.get_text() for text in axes.get_yticklabels()]
     assert labels == ["oasis", *(f"job {i}" for i in range(4)), "optimum", *(f"job {i}" for i in range(4))]
@@ -191,7 +195,7 @@ def test_bars_are_the_shares_of_the_servers(played: dict[str, tuple[Any, Any, An
 def test_the_slider_shows_what_is_held(problem: str, played: dict[str, tuple[Any, Any, Any]]) -> None:
     pytest.importorskip("ipywidgets", reason="the extra notebooks is not installed")
     instance, run, best = played[problem]
-    slider, picture = cv.explore(instance, [run, best]).children  # type: ignore[attr-defined]
+    slider, picture = cv.explore(instance, [run, best]).children
     assert slider.description == ("slot" if problem == "selection" else "event")
     for value in (slider.max, (slider.min + slider.max) // 2):
         slider.value = value
@@ -254,7 +258,7 @@ def test_bad_input_is_refused(played: dict[str, tuple[Any, Any, Any]]) -> None:
     other, theirs, _ = played["admission"]
     slotted = played["selection"][0]
     bare = cv.play("fifo-firstfit", instance)
-    for call, message in (
+    calls: list[tuple[Callable[[], object], str]] = [
         (
             lambda: cv.plot_regret(instance, run),
             "'placement' has no regret over slots; these have: allocation",
@@ -271,8 +275,9 @@ def test_bad_input_is_refused(played: dict[str, tuple[Any, Any, Any]]) -> None:
             "not for this instance",
         ),
         (lambda: cv.plot_utilization(instance, run, resource="GPU"), "resource: 'GPU' is not one of"),
-        (lambda: cv.plot_ratio(run), "comparison: Run is none"),  # type: ignore[arg-type]
-    ):
+        (lambda: cv.plot_ratio(run), "comparison: Run is none"),
+    ]
+    for call, message in calls:
         with pytest.raises(cv.InputError, match=message):
             call()
     assert other.digest() == theirs.digest

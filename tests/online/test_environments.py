@@ -20,8 +20,8 @@ from clairvoyant import environments
 from clairvoyant.models.placement.instance import PlacementInstance
 from clairvoyant.models.placement.reward import unavoidable
 from clairvoyant.online.environment import Environment
-from clairvoyant.online.placement.environment import AGENTS, ParallelEnvironment, SingleEnvironment
-from clairvoyant.online.placement.view import PlacementView
+from clairvoyant.online.placement.environment import ParallelEnvironment, SingleEnvironment
+from clairvoyant.online.placement.view import AGENTS, PlacementView
 from clairvoyant.testing import placement
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "environments.md"
@@ -32,7 +32,8 @@ LEAST: dict[str, dict[str, Any]] = {
     "admission": {},
     "placement": {"min_jobs": 1},
 }
-RARE = {"max_examples": 10, "deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+rare = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+generate: Any = cv.generate  # of any problem
 
 
 def answer(shape: tuple[int, ...]) -> Any:
@@ -66,14 +67,15 @@ def run(env: Any) -> tuple[list[float], list[dict[str, Any]], list[dict[str, np.
 def test_registered_environments_pass_the_tests_of_gymnasium(name: str) -> None:
     env = gymnasium.make(f"clairvoyant.environments:{name}")
     check_env(env.unwrapped, skip_render_check=True)
-    fixed = cv.generate(environments.NAMES[name], size="tiny", seed=7)
+    fixed = generate(environments.NAMES[name], size="tiny", seed=7)
     env = gymnasium.make(name, source=fixed)
     check_env(env.unwrapped, skip_render_check=True)
-    assert env.unwrapped.instance == fixed
+    inner: Any = env.unwrapped
+    assert inner.instance == fixed
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
-@settings(**RARE)
+@rare
 @given(data=st.data())
 def test_an_environment_pays_what_play_pays(problem: str, data: st.DataObject) -> None:
     room = importlib.import_module(f"clairvoyant.testing.{problem}")
@@ -93,18 +95,19 @@ def test_an_environment_pays_what_play_pays(problem: str, data: st.DataObject) -
 # Placement, scaled
 
 
-@settings(**RARE)
+@rare
 @given(placement.instances(min_jobs=1), st.sampled_from(("both", *AGENTS)))
 def test_scaled_is_within_bounds_and_else_the_same(instance: PlacementInstance, agent: str) -> None:
     plain, scaled = (SingleEnvironment(instance, 3, agent=agent, scaled=one) for one in (False, True))
     assert plain.action_space == scaled.action_space
     model, over = answer(plain.action_space.shape or ()), False
     seen, small = plain.reset(seed=0)[0], scaled.reset(seed=0)[0]
-    costs = []
+    costs: list[float] = []
+    spaces: Any = scaled.stage.seen_space()
     while not over:
         assert scaled.observation_space.contains(small)
         for name in ("jobs", "machines"):
-            assert scaled.observation_space[name].high.max() == 1.0
+            assert spaces[name].high.max() == 1.0
             assert ((small[name] > 0) == (seen[name] > 0)).all() or name == "machines"
         assert np.array_equal(small["mask"], seen["mask"])
         action = model(seen)
@@ -115,8 +118,8 @@ def test_scaled_is_within_bounds_and_else_the_same(instance: PlacementInstance, 
         assert part * scaled.stage.scale == pytest.approx(reward, rel=1e-9, abs=1e-9)
         costs.append(info["cost"])
     narrow = PlacementInstance.from_dict({**instance.to_dict(), "window": min(3, instance.setting.window)})
-    view = {"window": 3, "agent": agent}
-    policy = environments.trained("placement", answer(plain.action_space.shape or ()), **view)
+    model = answer(plain.action_space.shape or ())
+    policy = environments.trained("placement", model, window=3, agent=agent)
     assert cv.play(policy, narrow).rewards.tolist() == costs
 
 
@@ -169,7 +172,7 @@ def test_the_page_trains_a_model_that_plays_as_it_acts() -> None:
     text = PAGE.read_text("utf-8")
     there: dict[str, Any] = {}
     for block in re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
-        quick = block.replace("n_steps=256", "n_steps=64, n_epochs=1").replace("learn(6000)", "learn(64)")
+        quick = block.replace("n_steps=512", "n_steps=64, n_epochs=1").replace("learn(6000)", "learn(64)")
         exec(quick.replace("range(30)", "range(2)"), there)  # noqa: S102 - our own page
     model, options, instance = there["model"], there["options"], there["day"](3)
     env = SingleEnvironment(instance, **options)

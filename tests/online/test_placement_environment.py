@@ -27,7 +27,8 @@ from clairvoyant.models.placement.reward import (
 from clairvoyant.models.placement.schedule import Schedule
 from clairvoyant.models.placement.setting import Observation
 from clairvoyant.online.base import Traits
-from clairvoyant.online.placement.environment import AGENTS, ParallelEnvironment, SingleEnvironment
+from clairvoyant.online.placement.environment import ParallelEnvironment, SingleEnvironment
+from clairvoyant.online.placement.view import AGENTS
 from clairvoyant.online.play import play
 from clairvoyant.testing.placement import instances, schedules
 
