@@ -19,6 +19,7 @@ import hashlib
 import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -183,17 +184,27 @@ def new_figure(panels: int = 1, *, height: float | Sequence[float] = 3.1) -> tup
 
     The height is in inches, of each panel or of all alike.
     """
-    from matplotlib.figure import Figure
-
     if panels < 1:
         raise InputError(f"panels: {panels} is not at least 1")
     heights = [height] * panels if isinstance(height, int | float) else list(height)
     if len(heights) != panels:
         raise InputError(f"height: {len(heights)} of them do not fit {panels} panels")
     with house_style():
-        figure = Figure(figsize=(WIDTH, sum(heights)), layout="constrained")
+        figure = _figure_class()(figsize=(WIDTH, sum(heights)), layout="constrained")
         axes = figure.subplots(panels, 1, squeeze=False, height_ratios=heights)[:, 0]
     return figure, axes[0] if panels == 1 else tuple(axes)
+
+
+@cache
+def _figure_class() -> type[Figure]:
+    """Return the class of our figures, which notebooks show as SVG even if pyplot is never imported."""
+    from matplotlib.figure import Figure
+
+    class ShownFigure(Figure):
+        def _repr_svg_(self) -> str:
+            return to_svg(self).replace('width="100%"', f'width="{96 * self.get_figwidth():g}"', 1)
+
+    return ShownFigure
 
 
 def plot_bands(

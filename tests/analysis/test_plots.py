@@ -65,6 +65,15 @@ def test_the_same_figure_has_the_same_bytes() -> None:
     assert bands() == bands()
 
 
+def test_a_notebook_shows_our_figures_as_svg_of_their_width() -> None:
+    formatters = pytest.importorskip("IPython.core.formatters", reason="the extra notebooks is missing")
+
+    figure, ax = new_figure()
+    plot_bands(ax, X, {"a": mean_band(SAMPLES)})
+    shown = formatters.SVGFormatter()(figure)
+    assert shown.replace(f'width="{96 * figure.get_figwidth():g}"', 'width="100%"') == to_svg(figure)
+
+
 @pytest.fixture(params=[bands, bars], scope="module")
 def svg(request: pytest.FixtureRequest) -> str:
     return str(request.param())
