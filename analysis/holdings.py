@@ -109,7 +109,7 @@ def plot_held(ax: Axes, found: Mapping[str, Holdings], time: float, resource: st
     """Draw who holds what at a time: a bar per place and resource, stacked by holder.
 
     Of several they stand below each other, under their labels. Of more than :data:`MOST_BARS` bars the first
-    places are drawn, and the title says so.
+    places are drawn, and the axis says so.
     """
     first = next(iter(found.values()))
     pools = bars_of(first, resource)

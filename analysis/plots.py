@@ -378,7 +378,7 @@ def plot_gantt(
         ]
         ax.add_collection(PolyCollection(outlines, linewidth=0.4, label=kind, **_filled(looks[kind])))
     name_rows(ax, rows, [row for row, kind in zip(rows, kinds, strict=True) if not kind])
-    ax.set_xlim(first - 0.5, table.shape[1] + first - 0.5)
+    ax.set_xlim(first - 0.5, max(1, table.shape[1]) + first - 0.5)
     ax.set_xlabel("slot")
     ax.set_ylabel("job")
     ax.set_title(f"{unit}; full height: {most:g}", loc="left", fontsize=10.5)

@@ -253,6 +253,22 @@ def test_nothing_is_left_in_pyplot(played: dict[str, tuple[Any, Any, Any]]) -> N
     assert plt.get_fignums() == before
 
 
+def test_nothing_is_drawn_of_an_instance_in_which_nothing_happens() -> None:
+    slots = cv.generate("selection", size="tiny", slots=0)
+    cluster = PlacementInstance(machines=[{"gpus": 1, "cpus": 1, "memory": 1}], jobs=[])
+    for instance, name in ((slots, "cucb"), (cluster, "fifo-firstfit")):
+        results = [cv.play(name, instance, keep_decisions=True), cv.solve(instance)]
+        for axes in (cv.plot_schedule(instance, results), cv.plot_holdings(instance, results, 0)):
+            assert spans(axes) == []
+            assert not axes.patches
+        assert not any(len(line.get_xydata()) for line in cv.plot_utilization(instance, results).lines)  # type: ignore[arg-type]
+        pytest.importorskip("ipywidgets", reason="the extra notebooks is not installed")
+        with pytest.raises(cv.InputError, match="instance: nothing happens in it"):
+            cv.explore(instance, results)
+    with pytest.raises(cv.InputError, match="instance: it has no slots, over which there is no regret"):
+        cv.plot_regret(slots, cv.play("cucb", slots))
+
+
 def test_bad_input_is_refused(played: dict[str, tuple[Any, Any, Any]]) -> None:
     instance, run, best = played["placement"]
     other, theirs, _ = played["admission"]
