@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from importlib.metadata import version
 from itertools import count
@@ -21,7 +21,7 @@ from ...models.base import make_folder, write_whole
 from ..claim import Claim, Context, Finding, Paper, Table, Verdict
 from ..findings import command, counterexample_file, figure_file
 from .tables import instance_tables, oracle_table, policy_table
-from .text import cell, file_size, inline, prose, style
+from .text import cell, inline, prose, style
 
 if TYPE_CHECKING:
     from ...online.named import PolicyRow
@@ -64,15 +64,6 @@ OWN = "Our own statements"
 MOST = 6
 """Most statements that stand for a paper which does not say which are its main ones."""
 
-LONG = 12
-"""Most rows of a table that is shown at once."""
-
-MODES = {
-    "quick": "a smoke test at small sizes",
-    "default": "sizes that take minutes",
-    "full": "the paper's sizes",
-}
-
 
 def section(name: str, paper: Paper | None, results: Results) -> dict[str, Any]:
     """Return what the first page shows of a problem, and how its own page is divided."""
@@ -96,9 +87,7 @@ def section(name: str, paper: Paper | None, results: Results) -> dict[str, Any]:
     }
 
 
-def _sorted(
-    results: Results, groups: Mapping[str, Sequence[Any]], key: Callable[[Claim, Finding], Any]
-) -> dict[str, Results]:
+def _sorted(results: Results, groups: Mapping[str, Any], key: Callable[..., Any]) -> dict[str, Results]:
     """Return results by the group that their key is in, without groups that are empty."""
     found = {name: [one for one in results if key(*one) in keys] for name, keys in groups.items()}
     return {name: some for name, some in found.items() if some}
@@ -130,22 +119,20 @@ def write_report(
     about the instances and papers are by problem; ``failed`` says why claims have no finding.
     """
     make_folder(out)
-    problems = list(dict.fromkeys(claim.problem for claim, _ in findings))
-    sections = [
-        section(name, papers.get(name), [one for one in findings if one[0].problem == name])
-        for name in problems
-    ]
+    results: dict[str, list[tuple[Claim, Finding]]] = {}
+    for claim, finding in findings:
+        results.setdefault(claim.problem, []).append((claim, finding))
+    sections = [section(name, papers.get(name), some) for name, some in results.items()]
     environment = _environment()
     environment.globals.update(
         mode=mode,
-        mode_text=MODES[mode],
         seed=seed,
         command=partial(command, Context(mode, seed)),
-        size=lambda claim: file_size((out / counterexample_file(claim)).stat().st_size),
+        size=lambda claim: (out / counterexample_file(claim)).stat().st_size,
         players=policies,
     )
     for one in sections:
-        here = partial(_on_page, one["problem"], problems)
+        here = partial(_on_page, one["problem"], results)
         page = environment.get_template("problem.html").render(
             section=one,
             facts=facts.get(one["problem"], ()),
@@ -162,7 +149,7 @@ def write_report(
     return out / PAGE
 
 
-def _on_page(page: str, pages: Sequence[str], problem: str) -> bool:
+def _on_page(page: str, pages: Collection[str], problem: str) -> bool:
     """Tell whether a problem belongs to a page: its own, or that of the problem which it is a variant of."""
     return problem == page or (problem not in pages and problem.partition("-")[0] == page)
 
@@ -175,12 +162,11 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(cell=cell, prose=prose, anchor=anchor, inline=inline, style=style, slug=slug)
+    environment.filters.update(cell=cell, prose=prose, anchor=anchor, inline=inline, style=style)
     environment.globals.update(
         version=version("clairvoyant"),
         badges=BADGES,
         own=OWN,
-        long=LONG,
         figure_file=lambda figure: figure_file(figure).as_posix(),
         counterexample_file=lambda claim: counterexample_file(claim).as_posix(),
         source=source_line,
@@ -192,11 +178,6 @@ def _environment() -> jinja2.Environment:
 def anchor(claim: Claim) -> str:
     """Return the id of a claim's section."""
     return claim.id.replace("/", "--")
-
-
-def slug(text: str) -> str:
-    """Return the id of a heading."""
-    return re.sub(r"\W+", "-", text.lower())
 
 
 def source_line(check: Callable[..., Any]) -> str:

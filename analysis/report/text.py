@@ -59,14 +59,3 @@ def _short(value: float) -> str:
         return "∞" if value > 0 else "−∞"
     mantissa, _, exponent = f"{value:.6g}".replace("-", "−").partition("e")
     return f"{mantissa}×10{superscript(int(exponent.replace('−', '-')))}" if exponent else mantissa
-
-
-def file_size(size: int) -> str:
-    """Return a number of bytes as people read it.
-
-    >>> file_size(999), file_size(12345)
-    ('999 bytes', '12.3 kB')
-    """
-    if size < 1000:
-        return f"{size} bytes"
-    return f"{size / 1000:.1f} kB" if size < 1_000_000 else f"{size / 1_000_000:.1f} MB"

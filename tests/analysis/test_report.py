@@ -13,7 +13,7 @@ from clairvoyant.analysis.claim import Claim, Context, Figure, Finding, Paper, T
 from clairvoyant.analysis.findings import check_id
 from clairvoyant.analysis.report import BADGES, KINDS, OWN, kind_of, source_line, write_report
 from clairvoyant.analysis.report.tables import MOST_COLUMNS, MOST_ROWS, instance_tables
-from clairvoyant.analysis.report.text import cell, file_size, prose
+from clairvoyant.analysis.report.text import cell, prose
 from clairvoyant.api import audit, policy_table
 from clairvoyant.models.allocation.generate import generate
 from clairvoyant.models.base import InputError, Instance
@@ -304,7 +304,7 @@ def test_an_unexpected_verdict_stands_out(index: str, page: str, tmp_path: Path)
 
 def test_the_counterexample_is_shown_solved_and_played(page: str, folder: Path) -> None:
     section, name = article(page, CLAIMS[2]), "counterexamples/allocation/claim-2.json"
-    assert f'href="{name}" download>{name}</a> ({file_size((folder / name).stat().st_size)})' in section
+    assert f'href="{name}" download>{name}</a> ({(folder / name).stat().st_size / 1000:.1f} kB)' in section
     lines = "".join(Reader(section).inside["pre"])
     assert f"clairvoyant solve {name}" in lines
     assert f"clairvoyant play {name} --policy ogasched" in lines
@@ -391,8 +391,3 @@ def test_cells_of_tables(value: object, shown: str) -> None:
 
 def test_code_in_texts() -> None:
     assert prose("``y <= a`` and :math:`x`") == "<code>y &lt;= a</code> and <code>x</code>"
-
-
-@pytest.mark.parametrize(("size", "text"), [(999, "999 bytes"), (12345, "12.3 kB"), (2_500_000, "2.5 MB")])
-def test_sizes_of_files(size: int, text: str) -> None:
-    assert file_size(size) == text
