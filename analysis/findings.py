@@ -32,7 +32,7 @@ def check_id(claim: Claim) -> None:
         raise InputError(f"claim: {claim.id!r}: its page would be the first page of the report")
 
 
-def command(context: Context, claim: Claim | None = None) -> str:
+def command(claim: Claim | None, context: Context) -> str:
     """Return the command that regenerates the results of a claim, or of all."""
     asked = f" --claim {claim.id}" if claim else ""
     mode = {"quick": " --quick", "default": "", "full": " --full"}[context.mode]
@@ -119,7 +119,7 @@ def _described(claim: Claim, finding: Finding, context: Context) -> dict[str, An
         "expected": claim.expected.value,
         "mode": context.mode,
         "seed": context.seed,
-        "command": command(context, claim),
+        "command": command(claim, context),
         **(to_dict(finding) | {"figures": figures, "counterexample": example}),
     }
 

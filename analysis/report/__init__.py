@@ -127,7 +127,7 @@ def write_report(
     environment.globals.update(
         mode=mode,
         seed=seed,
-        command=partial(command, Context(mode, seed)),
+        command=partial(command, context=Context(mode, seed)),
         size=lambda claim: (out / counterexample_file(claim)).stat().st_size,
         players=policies,
     )

@@ -88,8 +88,8 @@ def earned(who: Contender, case: Case, sampled: Sequence[int]) -> np.ndarray:
     return np.array([ex.outcome(case.version(who), case.place, seed).total for seed in sampled])
 
 
-LAB = Lab("admission", f"{ex.NOTE}.", earned, None, "total utility")
-LAB_TESTBED = replace(LAB, note=f"{ex.NOTE_TESTBED}.")
+LAB = Lab("admission", ex.NOTE, earned, None, "total utility")
+LAB_TESTBED = replace(LAB, note=ex.NOTE_TESTBED)
 
 
 def ahead(study: Study, others: Sequence[Contender]) -> list[Statement]:
