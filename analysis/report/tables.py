@@ -143,4 +143,4 @@ def _text(value: Any) -> str:
     if isinstance(value, list):
         nested = any(isinstance(entry, list) for entry in value)
         return ("; " if nested else ", ").join(map(_text, value)) or "none"
-    return value if isinstance(value, str) else str(cell(value))
+    return str(cell(value)) if value is None or isinstance(value, (int, float)) else str(value)

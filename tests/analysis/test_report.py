@@ -6,6 +6,7 @@ from functools import partial
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,9 +17,9 @@ from clairvoyant.analysis.report.tables import MOST_COLUMNS, MOST_ROWS, instance
 from clairvoyant.analysis.report.text import cell, prose
 from clairvoyant.api import audit, policy_table
 from clairvoyant.models.allocation.generate import generate
-from clairvoyant.models.base import InputError, Instance
+from clairvoyant.models.base import InputError, Instance, Origin
 from clairvoyant.oracles.allocation.optimum import ORACLES
-from clairvoyant.problems import OURS, papers
+from clairvoyant.problems import OURS, papers, problems
 
 EVIL = "a <script>alert('&')</script> \"b\""
 SVG = (
@@ -336,6 +337,63 @@ def test_equal_entries_in_line_are_one_row() -> None:
     data["arrivals"] = [[1] * len(data["demand"])] * 30 + [[0] * len(data["demand"])]
     (shown,) = (one for one in instance_tables(type(instance).from_dict(data))[0] if one.title == "arrivals")
     assert [row[0] for row in shown.rows] == ["0 to 29", "30"]
+
+
+class Foreign(Instance[None]):
+    """An instance of others, whose fields nothing declares."""
+
+    problem = "theirs"
+    origin = Origin("by hand")
+    setting = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "problem": "theirs",
+            "version": 1,
+            "rate": {"low": -0.5, "high": {"of": None}},
+            "empty": [],
+            "jobs": [{"size": 1, "kind": {"name": EVIL}}, {"size": 2, "late": True}],
+            "mixed": [1, {"a": EVIL}],
+            "wide": [{f"field {i}": i for i in range(20)}] * 2 + [{"field 0": 1e-9}],
+        }
+
+    def episode(self, sees: frozenset[str]) -> Any:
+        raise NotImplementedError
+
+    def violations(self, decision: Any) -> list[Any]:
+        raise NotImplementedError
+
+    @classmethod
+    def from_dict(cls, data: Any) -> "Foreign":
+        raise NotImplementedError
+
+
+def test_an_instance_whose_fields_nobody_declares_is_shown_too() -> None:
+    tables, meanings = instance_tables(Foreign())
+    assert meanings == {}
+    shown = {one.title: one for one in tables}
+    assert list(shown) == ["Values", "jobs", "mixed", "wide"]
+    assert shown["Values"].rows == (("rate.low", "−0.5"), ("rate.high.of", "–"), ("empty", "none"))
+    assert shown["jobs"].columns == ("index", "jobs.size", "jobs.kind.name", "jobs.late")
+    assert shown["jobs"].rows == (("0", "1", EVIL, "–"), ("1", "2", "–", "yes"))
+    assert shown["mixed"].rows[1] == ("1", str({"a": EVIL}))
+    assert shown["wide"].columns == ("index", "0 to 1", "2")  # many fields are rows
+    assert shown["wide"].rows[:2] == (("wide.field 0", "0", "1×10⁻⁹"), ("wide.field 1", "1", "–"))
+
+
+def test_the_first_page_is_small(tmp_path: Path) -> None:
+    known = papers()
+    catalogue = [claim for name in known for claim in problems()[name].part("claims")]
+    pictures = {f"{name}/{paper.picture}" for name, paper in known.items()}
+    drawn = (Figure("picture", "caption " * 30, SVG.replace("M 0 0", "L 0.12 3.45 " * 2500)),)
+    found = [
+        (claim, Finding(claim.expected, "It was found. " * 8, figures=drawn if claim.id in pictures else ()))
+        for claim in catalogue
+    ]
+    path = write_report(tmp_path, found, mode="full", seed=0, facts={}, policies=(), oracles={}, papers=known)
+    assert len(found) > 200
+    assert path.read_text("utf-8").count("<svg") == 4
+    assert path.stat().st_size < 300_000
 
 
 def test_the_page_of_a_problem_cannot_be_the_first_one() -> None:
