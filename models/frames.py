@@ -8,16 +8,16 @@ import math
 import os
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from numbers import Real
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from .base import InputError, did_you_mean, path_of, read_text, regular
+from .base import InputError, Origin, did_you_mean, path_of, read_text, regular
 from .checks import real
 from .stopwatch import library
 
@@ -127,8 +127,9 @@ def read_frame(table: Any, what: str) -> DataFrame[Any]:
     Parameters
     ----------
     table
-        The path of a CSV file (gzipped if it ends in ``.gz``) or a Parquet file, a frame of any library that
-        narwhals knows, such as pandas, polars or PyArrow, or a mapping or list that pandas makes one of.
+        The path of a CSV file (divided by commas, semicolons or tabs; gzipped if it ends in ``.gz``) or of a
+        Parquet file, a frame of any library that narwhals knows, such as pandas, polars or PyArrow, or a
+        mapping or list that pandas makes one of.
     what
         Names the table in errors.
 
@@ -178,12 +179,15 @@ def _of_file(path: Any) -> Any:
         except (ArithmeticError, LookupError, NotImplementedError, OSError, ValueError) as error:
             raise InputError(f"{path}: no Parquet table: {_one_line(error)}") from error
     text = read_text(path).removeprefix("\ufeff")
+    divider = max(",;\t", key=text.partition("\n")[0].count)
     wrong = pd.errors.ParserWarning  # of rows that have more cells than there are heads
     try:
-        heads = [name.strip() for name in next(csv.reader(io.StringIO(text)), [])]
+        heads = [name.strip() for name in next(csv.reader(io.StringIO(text), delimiter=divider), [])]
         with warnings.catch_warnings():
             warnings.simplefilter("error", wrong)
-            frame = pd.read_csv(io.StringIO(text), skipinitialspace=True, index_col=False, dtype=str)
+            frame = pd.read_csv(
+                io.StringIO(text), sep=divider, skipinitialspace=True, index_col=False, dtype=str
+            )
     except (ValueError, csv.Error, pd.errors.ParserError, wrong) as error:
         raise InputError(f"{path}: no CSV table: {_one_line(error)}") from error
     twice = [name for i, name in enumerate(heads) if name in heads[:i]]
@@ -270,6 +274,29 @@ def read_columns(
     refuse(faults)
     rounded = _round(values, wanted)
     return Columns(values, tuple(real), (*notes, *(f"{what}: {note}" for note in rounded)))
+
+
+class Told(Protocol):
+    """What was read of a table, and has something to say of it."""
+
+    @property
+    def real(self) -> tuple[str, ...]:
+        """What came from the table."""
+        ...
+
+    @property
+    def filled(self) -> tuple[str, ...]:
+        """What was put in."""
+        ...
+
+
+def origin_of(*tables: Told, real: Iterable[str] = (), filled: Iterable[str] = ()) -> Origin:
+    """Return the origin of an instance made from tables, and of what there is to say besides."""
+    return Origin(
+        "table",
+        (*(text for one in tables for text in one.real), *real),
+        (*(text for one in tables for text in one.filled), *filled),
+    )
 
 
 def refuse(faults: Sequence[str]) -> None:

@@ -54,6 +54,10 @@ class Servers(NamedTuple):
     columns: Columns
     row: np.ndarray
 
+    def each(self, column: str, names: Sequence[str]) -> np.ndarray:
+        """Return the columns of these resources, one value for each server, shape (R, K)."""
+        return np.stack([self.columns.values[column.format(name)][self.row] for name in names], axis=1)
+
     def named(self) -> dict[str, list[int]]:
         """Return the servers by their name, or by the number of their row where the table has no names."""
         found: dict[str, list[int]] = {}

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ..base import Origin
 from ..checks import choose, whole
 from ..frames import (
     COUNT,
@@ -19,6 +18,7 @@ from ..frames import (
     by_table,
     counts,
     in_slots,
+    origin_of,
     plain,
     read_columns,
     read_frame,
@@ -110,11 +110,7 @@ def from_table(
         worker_servers=stands["worker"],
         parameter_servers=stands["server"],
         jobs=[_job(jobs.values, i, resources) for i in range(len(at))],
-        origin=Origin(
-            "table",
-            real=(*jobs.real, *([] if slot is None else [f"jobs: arrival: {what}"]), *kinds.real),
-            filled=(*jobs.filled, *kinds.filled),
-        ),
+        origin=origin_of(jobs, kinds, real=[] if slot is None else [f"jobs: arrival: {what}"]),
     )
 
 

@@ -7,13 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from ..base import Origin
 from ..checks import choose, numbers, real
-from ..frames import COUNT, RESOURCES, Wanted, amounts, by_table, plain, resource_names
-from ..port_tables import PORT, SERVER, all_edges, read_edges, read_ports, read_requests, read_servers
+from ..frames import COUNT, RESOURCES, Told, Wanted, amounts, by_table, origin_of, plain, resource_names
+from ..port_tables import (
+    PORT,
+    SERVER,
+    Servers,
+    all_edges,
+    read_edges,
+    read_ports,
+    read_requests,
+    read_servers,
+)
 from .instance import LARGEST, AllocationInstance
 from .setting import Names
 from .utility import KINDS
+
+UTILITY, ALPHA = "utility_{}", "alpha_{}"
+"""The columns of the utility of a resource on a server, and of its scale."""
 
 
 def from_table(
@@ -68,49 +79,44 @@ def from_table(
     """
     own = {one.name for one in (PORT, SERVER, COUNT)}
     kinds, given = resource_names(resources, own), by_table(columns, "machines", "ports", "edges")
-    usual = choose(utility, KINDS, "utility")
-    scale = real("alpha", alpha, 0.0, LARGEST)
-    sizes: dict[str, Any] = {"high": LARGEST}
-    shapes = [Wanted(f"utility_{name}", f"kind{plain(name)}", "name", usual) for name in kinds]
-    scales = [
-        Wanted(f"alpha_{name}", f"scale{plain(name)}", "amount", scale, None, **sizes) for name in kinds
-    ]
-    jobs = read_ports(ports, amounts(kinds, "amount", **sizes), given["ports"])
-    names = jobs.values[PORT.name].tolist()
-    servers = read_servers(
-        machines, (*amounts(kinds, "amount", **sizes), *shapes, *scales), given["machines"]
-    )
-    for one in shapes:
-        for i, family in enumerate(servers.columns.values[one.name]):
-            choose(family, KINDS, f"machines: {one.name}: row {i}")
-    real_edges: tuple[str, ...] = ()
-    filled: tuple[str, ...] = ("edges: all of them",)
-    if edges is None:
-        pairs = all_edges(len(names), len(servers.row))
-    else:
-        joined, _ = read_edges(edges, (), given["edges"], names, servers)
-        pairs, real_edges, filled = joined.pairs, joined.columns.real, joined.columns.filled
-    requests = read_requests(table, names, given[""], slot, slots)
     each = overhead if isinstance(overhead, Sequence | np.ndarray) else [overhead] * len(kinds)
     beta = numbers(each, "overhead", (len(kinds),), high=1.0)
-
-    def of_servers(prefix: str) -> np.ndarray:
-        found = [servers.columns.values[f"{prefix}{name}"][servers.row] for name in kinds]
-        return np.stack(found, axis=1)
-
-    stated = f"overhead: {', '.join(f'{value:g}' for value in beta)}"
+    usual = choose(utility, KINDS, "utility"), real("alpha", alpha, 0.0, LARGEST)
+    jobs = read_ports(ports, amounts(kinds, "amount", high=LARGEST), given["ports"])
+    names = jobs.values[PORT.name].tolist()
+    servers = _servers(machines, kinds, given["machines"], *usual)
+    requests = read_requests(table, names, given[""], slot, slots)
+    told: list[Told] = [requests, jobs, servers.columns]
+    notes = [f"overhead: {', '.join(f'{value:g}' for value in beta)}"]
+    if edges is None:
+        pairs = all_edges(len(names), len(servers.row))
+        notes.append("edges: all of them")
+    else:
+        joined, _ = read_edges(edges, (), given["edges"], names, servers)
+        pairs = joined.pairs
+        told.append(joined.columns)
     return AllocationInstance(
         edges=pairs,
         demand=np.stack([jobs.values[name] for name in kinds], axis=1),
-        capacity=of_servers(""),
+        capacity=servers.each("{}", kinds),
         overhead=beta,
-        utility_kind=of_servers("utility_"),
-        alpha=of_servers("alpha_"),
+        utility_kind=servers.each(UTILITY, kinds),
+        alpha=servers.each(ALPHA, kinds),
         arrivals=requests.arrivals,
         names=Names(tuple(names), (), tuple(kinds)),
-        origin=Origin(
-            "table",
-            real=(*requests.real, *jobs.real, *servers.columns.real, *real_edges),
-            filled=(*requests.filled, *jobs.filled, *servers.columns.filled, *filled, stated),
-        ),
+        origin=origin_of(*told, filled=notes),
     )
+
+
+def _servers(
+    table: Any, kinds: Sequence[str], columns: Mapping[str, str], utility: str, alpha: float
+) -> Servers:
+    """Read capacities, utilities and their scales; a family that is none is refused by row."""
+    families = [Wanted(UTILITY.format(n), f"kind{plain(n)}", "name", utility) for n in kinds]
+    scales = [Wanted(ALPHA.format(n), f"scale{plain(n)}", "amount", alpha, None, high=LARGEST) for n in kinds]
+    capacities = amounts(kinds, "amount", high=LARGEST)
+    servers = read_servers(table, (*capacities, *families, *scales), columns)
+    for one in families:
+        for i, family in enumerate(servers.columns.values[one.name]):
+            choose(family, KINDS, f"machines: {one.name}: row {i}")
+    return servers

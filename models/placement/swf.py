@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..base import InputError, Origin, path_of, read_text
-from ..checks import choose, whole
+from ..checks import choose, things, whole
 from ..frames import MOST_MACHINES, refuse
 from .instance import PRICE, WINDOW, PlacementInstance
 from .jobs import LARGEST, LONGEST, RESOURCES, TICKS
@@ -75,27 +75,23 @@ def from_swf(
     """
     kind = choose(processors, ("cpus", "gpus"), "processors")
     start, count = whole("first", first, 0), None if jobs is None else whole("jobs", jobs, 0)
-    text = read_text(path_of("path", path))
+    text, where = read_text(path_of("path", path)), str(path)
+    real: tuple[str, ...]
     if machines is None:
-        stands, described = _of_header(text, kind, str(path)), "machines: MaxNodes and MaxProcs of the header"
+        stands, real = _of_header(text, kind, where), ("machines: MaxNodes and MaxProcs of the header",)
     else:
-        stands, described = machine_rows(read_machines(machines, {})), f"machines: their {kind}"
-    log, dropped = _kept(_lines(text, str(path)), sum(one[kind] for one in stands))
+        kinds = read_machines(machines, {})
+        stands, real = machine_rows(kinds), kinds.real
+    log, dropped = _kept(_lines(text, where), sum(int(one[kind]) for one in stands))
     there = len(log["submit"])
     if start > there:
         raise InputError(f"first: number {start} is more than the {there} jobs there are")
     if start + (count or 0) > there:
         raise InputError(f"jobs: {count} from number {start} on are more than the {there} there are")
-    mine = {name: values[start:][:count] for name, values in log.items()}
-    found = len(mine["submit"])
-    values = {
-        "submit": np.round(mine["submit"] - mine["submit"].min(initial=math.inf), 3),
-        "duration": np.clip(np.round(mine["duration"], 3), 1 / TICKS, None),
-        "instances": mine["processors"].astype(np.int64),
-        **{name: np.full(found, int(name == kind)) for name in RESOURCES},
-        "intensity": np.ones(found),
-        "estimate": np.round(mine["estimate"], 3),
-    }
+    values = {name: column[start:][:count] for name, column in log.items()}
+    found = len(values["submit"])
+    values["submit"] = np.round(values["submit"] - values["submit"].min(initial=math.inf), 3)
+    values |= {name: np.full(found, int(name == kind)) for name in RESOURCES}
     known = not np.isnan(values["estimate"]).any()
     return PlacementInstance(
         machines=stands,
@@ -105,11 +101,8 @@ def from_swf(
         gpu_weight=gpu_weight,
         window=window,
         origin=Origin(
-            f"Standard Workload Format (jobs {start} to {start + found - 1})" if found else "no jobs",
-            real=(
-                described,
-                f"jobs: submission, run time, processors{' and requested time' if known else ''}",
-            ),
+            f"Standard Workload Format ({found} {things(found, 'jobs')} from number {start} on)",
+            real=(*real, f"jobs: submission, run time, processors{' and requested time' if known else ''}"),
             filled=(
                 f"jobs: each processor is an instance with 1 of {kind}, and nothing else",
                 *(f"jobs left out: {text}" for text in dropped),
@@ -150,7 +143,7 @@ def _kept(log: dict[str, np.ndarray], most: float) -> tuple[dict[str, np.ndarray
     found = {
         "submit": log["submit time"],
         "duration": log["run time"],
-        "processors": np.where(given > 0, given, asked),
+        "instances": np.where(given > 0, given, asked),
         "estimate": np.where(log["requested time"] > 0, log["requested time"], math.nan),
     }
     reasons = (
@@ -162,25 +155,27 @@ def _kept(log: dict[str, np.ndarray], most: float) -> tuple[dict[str, np.ndarray
         ("that took no time, or whose run time is unknown", found["duration"] <= 0),
         (
             "that have no whole number of processors",
-            (found["processors"] < 1) | (found["processors"] % 1 != 0),
+            (found["instances"] < 1) | (found["instances"] % 1 != 0),
         ),
-        (f"that need more than {most:g} processors", found["processors"] > min(most, LARGEST)),
+        (f"that need more than {most:g} processors", found["instances"] > min(most, LARGEST)),
     )
     left, dropped = np.ones(len(found["submit"]), dtype=bool), []
     for why, those in reasons:
         if number := int((left & those).sum()):
             dropped.append(f"{number:,} {why}")
         left &= ~those
-    return {name: values[left] for name, values in found.items()}, dropped
+    kept = {name: values[left] for name, values in found.items()}
+    kept |= {name: np.maximum(np.round(kept[name], 3), 1 / TICKS) for name in ("duration", "estimate")}
+    return kept | {"instances": kept["instances"].astype(np.int64)}, dropped
 
 
 def _of_header(text: str, kind: str, where: str) -> list[dict[str, Any]]:
     """Return the machines that the comments at the beginning of a log tell of."""
-    said = dict(re.findall(r"^;\s*(MaxNodes|MaxProcs):\s*(\d{1,9})\b", text, re.MULTILINE))
+    said: dict[str, str] = dict(re.findall(r"^;\s*(MaxNodes|MaxProcs):\s*(\d{1,9})\b", text, re.MULTILINE))
     if not said:
         raise InputError(f"{where}: the header has neither MaxNodes nor MaxProcs: give a table of machines")
-    nodes = int(said.get("MaxNodes", said.get("MaxProcs", 0)))
-    procs = int(said.get("MaxProcs", nodes))
+    nodes = int(said.get("MaxNodes") or said.get("MaxProcs") or 0)
+    procs = int(said.get("MaxProcs") or nodes)
     if not 1 <= nodes <= MOST_MACHINES:
         raise InputError(f"{where}: MaxNodes: {nodes} is not a number of machines from 1 to {MOST_MACHINES}")
     if procs % nodes:

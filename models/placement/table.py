@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..base import InputError, Origin
-from ..frames import COUNT, Columns, Wanted, amounts, by_table, counts, read_columns, read_frame
+from ..base import InputError
+from ..frames import COUNT, Columns, Wanted, amounts, by_table, counts, origin_of, read_columns, read_frame
 from .instance import PRICE, WINDOW, PlacementInstance
 from .jobs import LARGEST, LONGEST, RESOURCES, TICKS
 from .slowdown import NO_SLOWDOWN
@@ -86,7 +86,6 @@ def from_table(
     values = dict(jobs.values)
     values["duration"], note = _durations(jobs)
     values["submit"] = np.round(values["submit"] - values["submit"].min(initial=math.inf), 3)
-    origin = Origin("table", real=(*jobs.real, *kinds.real, *note), filled=(*jobs.filled, *kinds.filled))
     return PlacementInstance(
         machines=machine_rows(kinds),
         jobs=job_rows(values),
@@ -94,7 +93,7 @@ def from_table(
         slowdown=slowdown,
         gpu_weight=gpu_weight,
         window=window,
-        origin=origin,
+        origin=origin_of(jobs, kinds, real=note),
     )
 
 

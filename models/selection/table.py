@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base import Origin
-from ..frames import COUNT, RESOURCES, Wanted, amounts, by_table, resource_names
+from ..frames import COUNT, RESOURCES, Told, Wanted, amounts, by_table, origin_of, resource_names
 from ..port_tables import PORT, SERVER, read_edges, read_ports, read_requests, read_servers
 from .channels import LARGEST
 from .instance import SelectionInstance
@@ -78,14 +77,14 @@ def from_table(
     channels, names = read_edges(edges, (*CHANNELS, *devices), given["edges"], listed, servers)
     requests = read_requests(table, names, given[""], slot, slots)
     values = {name: column[channels.row] for name, column in channels.columns.values.items()}
-    several = int((requests.arrivals > 1).sum())
-    notes = (
-        [f"arrivals: {several} times more than one at a port in a slot, counted as one"] if several else []
-    )
+    notes = [f"noise: {noise}"]
+    if several := int((requests.arrivals > 1).sum()):
+        notes.append(f"arrivals: {several} times more than one at a port in a slot, counted as one")
+    tables: list[Told] = [requests, channels.columns, servers.columns, *([] if known is None else [known])]
     return SelectionInstance(
         edges=channels.pairs,
         demand=np.stack([values[name] for name in kinds], axis=1),
-        capacity=[int(servers.columns.values[name][servers.row].sum()) for name in kinds],
+        capacity=servers.each("{}", kinds).sum(axis=0),
         mean=values["mean"],
         cost=values["cost"],
         noise=noise,
@@ -93,17 +92,5 @@ def from_table(
         arrivals=np.minimum(requests.arrivals, 1),
         seed=seed,
         ports=len(names),
-        origin=Origin(
-            "table",
-            real=(
-                *(*requests.real, *channels.columns.real, *servers.columns.real),
-                *(known.real if known else ()),
-                "capacity: the sum of all servers",
-            ),
-            filled=(
-                *(*requests.filled, *channels.columns.filled, *servers.columns.filled),
-                *notes,
-                f"noise: {noise}",
-            ),
-        ),
+        origin=origin_of(*tables, real=["capacity: the sum of all servers"], filled=notes),
     )

@@ -136,7 +136,7 @@ def test_a_log_is_imported_from_the_command_line(tmp_path: Path, capfd: pytest.C
     log.write_text("; MaxProcs: 4\n1 0 5 10 2 -1 -1 2 20 -1 1 1 1 1 1 1 -1 -1\n", encoding="utf-8")
     words = ("import", log, "--format", "swf", "--out", tmp_path / "x.json")
     status, out, _ = run(capfd, *words, "--option", "processors=gpus")
-    assert (status, "Standard Workload Format (jobs 0 to 0)" in out) == (0, True)
+    assert (status, "Standard Workload Format (1 job from number 0 on)" in out) == (0, True)
     assert cv.load(tmp_path / "x.json").to_dict()["machines"] == [{"gpus": 1, "cpus": 0.0, "memory": 0.0}] * 4
     status, _, err = run(capfd, "import", log, "--out", log)
     assert (status, err) == (2, f"error: {log}: is a table that is read\n")

@@ -13,6 +13,7 @@ import clairvoyant as cv
 from clairvoyant.cli import commands
 from clairvoyant.models import port_tables
 from clairvoyant.models.admission import table as admission
+from clairvoyant.models.frames import TIME
 from clairvoyant.models.placement import table as placement
 from clairvoyant.models.selection import table as selection
 from clairvoyant.problems import problems
@@ -59,10 +60,10 @@ def test_the_fault_that_the_page_shows_is_told(tmp_path: Path) -> None:
 
 def test_the_tables_of_the_page_name_all_columns_and_formats() -> None:
     rows = dict(re.findall(r"^\| `([\w-]+)` \|(.*)$", PAGE, flags=re.MULTILINE))
-    graph = (port_tables.PORT, port_tables.SERVER, port_tables.SLOT, port_tables.TIME, port_tables.REQUESTS)
+    graph = (port_tables.PORT, port_tables.SERVER, port_tables.SLOT, TIME, port_tables.REQUESTS)
     wanted = {
         "placement": placement.JOBS,
-        "admission": (*admission.JOBS, admission.ARRIVAL, admission.SIDE, admission.TIME),
+        "admission": (*admission.JOBS, admission.ARRIVAL, admission.SIDE, TIME),
         "allocation": graph,
         "selection": (*selection.CHANNELS, *graph[:2]),
     }

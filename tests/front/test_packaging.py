@@ -148,6 +148,7 @@ def test_the_source_archive_holds_the_layers_the_tests_and_the_licence(dist: Pat
             "docs/policies.md",
             "docs/own-policy.md",
             "docs/clusters.md",
+            "docs/own-table.md",
             "docs/sweeps.md",
             "docs/sweeps/placement-load.svg",
             "docs/sweeps/placement-load.toml",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import clairvoyant as cv
-from clairvoyant.models.frames import MOST_FAULTS, SECONDS, plain, unit_in
-from clairvoyant.models.placement.table import JOBS
+from clairvoyant.models import port_tables
+from clairvoyant.models.admission import table as admission
+from clairvoyant.models.frames import (
+    COUNT,
+    MOST_FAULTS,
+    RESOURCES,
+    SECONDS,
+    TIME,
+    Wanted,
+    amounts,
+    plain,
+    unit_in,
+)
+from clairvoyant.models.placement import table as placement
+from clairvoyant.models.selection import table as selection
 
 NAMES = {
     "submit": ("submit", "Submit Time", "ARRIVAL", "created_at"[:7], "timestamp"),
@@ -194,6 +208,10 @@ def test_rows_of_a_file_hold_what_their_heads_say(tmp_path: Path) -> None:
     path.write_text("\ufeffsubmit,duration,gpus\n0,10,1,\n5,20,2,\n", encoding="utf-8")
     rows = cv.from_table("placement", path, machines=MACHINES).to_dict()["jobs"]
     assert [(row["submit"], row["duration"]) for row in rows] == [(0, 10), (5, 20)]
+    for text in ("submit;duration;gpus\n0;10;1\n", "submit\tduration\tgpus\n0\t10\t1\n"):
+        path.write_text(text, encoding="utf-8")
+        (job,) = cv.from_table("placement", path, machines=MACHINES).to_dict()["jobs"]
+        assert (job["submit"], job["duration"], job["gpus"]) == (0, 10, 1)
     for text, wrong in (
         ("submit,duration\n0,10,7\n", "no CSV table: "),
         ("submit,duration,duration\n0,10,7\n", "column 'duration' is there twice"),
@@ -270,7 +288,24 @@ def test_units_are_seen_in_names(name: str, unit: str, bare: str) -> None:
     assert plain(name) == bare
 
 
-def test_no_two_columns_are_looked_for_by_one_name() -> None:
-    names = [name for one in JOBS for name in (plain(one.name), *one.names.split())]
+NEEDS = amounts(tuple(RESOURCES), "amount")
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        placement.JOBS,
+        placement.MACHINES,
+        (admission.ARRIVAL, *admission.JOBS),
+        (TIME, *admission.JOBS),
+        (admission.SIDE, *NEEDS, COUNT),
+        (port_tables.SLOT, port_tables.PORT, port_tables.REQUESTS),
+        (TIME, port_tables.PORT, port_tables.REQUESTS),
+        (port_tables.SERVER, *NEEDS, COUNT),
+        (port_tables.PORT, port_tables.SERVER, *selection.CHANNELS, *NEEDS),
+    ],
+)
+def test_no_two_columns_are_looked_for_by_one_name(wanted: Sequence[Wanted]) -> None:
+    names = [name for one in wanted for name in (plain(one.name), *one.names.split())]
     assert len(names) == len(set(names))
     assert all(name == plain(name) for name in names)
