@@ -256,6 +256,20 @@ def test_a_name_of_several_servers_stands_for_each_of_them() -> None:
     assert by_row == found
 
 
+def test_names_that_are_numbers_are_the_same_whatever_their_type() -> None:
+    given: dict[str, Any] = {"machines": {"server": ["7"], "gpus": [1]}, "resources": ["gpus"]}
+    found = [
+        cv.from_table(
+            "selection",
+            pd.DataFrame({"slot": [0, 1], "port": of_type([2, 1])}),
+            edges={"port": ["1", "2"], "server": of_type([7, 7]), "mean": [0.5, 1]},
+            **given,
+        )
+        for of_type in (np.int64, np.float64, np.array, lambda names: [str(name) for name in names])
+    ]
+    assert [one.to_dict()["arrivals"] for one in found] == [[[0, 1], [1, 0]]] * 4
+
+
 GRAPH_FAULTS: list[tuple[dict[str, Any], str]] = [
     (
         {"table": REQUESTS | {"port": ["a", "bb", "b"]}},
