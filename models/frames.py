@@ -307,8 +307,8 @@ def refuse(faults: Sequence[str]) -> None:
 
 
 def known(usual: float | str) -> bool:
-    """Return whether something stands for what is missing: a text, or a number other than NaN."""
-    return isinstance(usual, str) or not math.isnan(usual)
+    """Return whether something stands for what is missing: a text that says it, or a number but NaN."""
+    return usual != "" if isinstance(usual, str) else not math.isnan(usual)
 
 
 def _told(usual: float | str) -> str:

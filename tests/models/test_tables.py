@@ -254,6 +254,7 @@ def test_a_name_of_several_servers_stands_for_each_of_them() -> None:
         "selection", REQUESTS, machines=unnamed, edges=EDGES | {"server": [0, 1]}, resources="gpus"
     )
     assert by_row == found
+    assert not any(text.startswith("machines:") for text in by_row.origin.filled)
 
 
 def test_names_that_are_numbers_are_the_same_whatever_their_type() -> None:
