@@ -262,11 +262,11 @@ def test_names_that_are_numbers_are_the_same_whatever_their_type() -> None:
     found = [
         cv.from_table(
             "selection",
-            pd.DataFrame({"slot": [0, 1], "port": of_type([2, 1])}),
-            edges={"port": ["1", "2"], "server": of_type([7, 7]), "mean": [0.5, 1]},
+            pd.DataFrame({"slot": [0, 1], "port": np.array([2, 1]).astype(dtype)}),
+            edges={"port": ["1", "2"], "server": np.array([7, 7]).astype(dtype), "mean": [0.5, 1]},
             **given,
         )
-        for of_type in (np.int64, np.float64, np.array, lambda names: [str(name) for name in names])
+        for dtype in ("int64", "float64", "object", "str")
     ]
     assert [one.to_dict()["arrivals"] for one in found] == [[[0, 1], [1, 0]]] * 4
 
