@@ -139,6 +139,14 @@ def table(path: Path) -> object:
     return read_table(path.parent, path.name, ["a"])
 
 
+def imported(path: Path) -> object:
+    return cv.from_table("placement", path, machines={"gpus": [1]})
+
+
+def logged(path: Path) -> object:
+    return cv.from_table("placement", path, format="swf")
+
+
 def plan(path: Path) -> object:
     return Plan.load(path)
 
@@ -155,7 +163,7 @@ def audited(path: Path) -> object:
     return audit(claims=["allocation/equation-9"], mode="quick", out=path.parent, workers=1)
 
 
-READERS = [instance, table, plan, trained, policy]
+READERS = [instance, table, imported, logged, plan, trained, policy]
 
 
 @pytest.mark.parametrize("reader", READERS)
