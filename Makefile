@@ -109,7 +109,7 @@ networks: setup  ## train the networks of the package by their plans and seeds (
 	@touch $@
 
 docs: setup .venv/.docs  ## write the documentation into reports/docs
-	$(BIN)/sphinx-build -W --keep-going -b html docs reports/docs
+	$(BIN)/sphinx-build -E -W --keep-going -b html docs reports/docs
 
 lock: setup  ## renew requirements.lock and requirements-docs.lock from pyproject.toml
 	{ echo '# Made by `make lock`, that is:'; echo '# $(LOCK_COMMAND)'; $(BIN)/$(LOCK_COMMAND) --quiet; } \

@@ -10,6 +10,7 @@ from typing import Any
 
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
+from pygments.lexers.special import TextLexer
 from sphinx.application import Sphinx
 from sphinx.util.math import get_node_equation_number
 
@@ -52,6 +53,7 @@ html_theme_options = {
     "header_links_before_dropdown": 8,
     "show_nav_level": 2,
     "navbar_end": ["theme-switcher"],
+    "navbar_persistent": ["search-button"],
     "footer_start": ["copyright"],
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
@@ -92,5 +94,7 @@ def write_bars(_app: Sphinx, _what: str, _name: str, _one: Any, _options: Any, l
 def setup(app: Sphinx) -> None:
     """Connect the functions above."""
     app.add_html_math_renderer("mathml", (show_math, None), (show_equation, None))
+    for table in ("csv", "swf"):
+        app.add_lexer(table, TextLexer)
     app.connect("source-read", write_made)
     app.connect("autodoc-process-docstring", write_bars)

@@ -45,7 +45,9 @@ THEMES: dict[str, tuple[str, ...]] = {
         "TamperError",
     ),
 }
-"""Which public names stand together; what is new and has no place yet stands after the last ones."""
+"""Which public names stand together; what is named nowhere stands with :data:`OTHERS`."""
+
+OTHERS = "comparisons"
 
 NOT_SHOWN = {"__version__", "analysis", "models", "online", "oracles", "testing"}
 
@@ -128,7 +130,8 @@ def counterexample(kept: Mapping[str, Any]) -> str:
     """Return an instance as the text of its file, or the facts of one that is too large for a page."""
     if "instance" not in kept:
         return f"{plain(kept['facts'])}. The command below writes it to `reports/claims/{kept['file']}`.\n"
-    text = json.dumps(kept["instance"], ensure_ascii=False)
+    fields = (f"{json.dumps(name)}: {json.dumps(value)}" for name, value in kept["instance"].items())
+    text = "{" + ",\n ".join(fields) + "}"
     told = "The instance, as a file that `clairvoyant solve` and `clairvoyant play` read:"
     return f"{told}\n\n```json\n{text}\n```\n"
 
@@ -168,7 +171,7 @@ def oracles(problem: str) -> str:
 def reference(theme: str) -> str:
     """Return the reference of the public names of a theme."""
     names = [*THEMES[theme]]
-    if theme == [*THEMES][-1]:
+    if theme == OTHERS:
         placed = {name for some in THEMES.values() for name in some} | NOT_SHOWN
         names += [name for name in cv.__all__ if name not in placed]
     return described("clairvoyant", names)

@@ -66,7 +66,7 @@ def test_a_counterexample_on_a_page_is_an_instance(made: Any) -> None:
     for data in shown:
         again = next(p for p in OURS if p.name == data["problem"]).part("instance").from_dict(data)
         assert again.to_dict() == data
-        (text,) = re.findall(r"```json\n(.*)\n```", made.counterexample({"instance": data, "file": ""}))
+        (text,) = re.findall(r"```json\n(.*)\n```", made.counterexample({"instance": data}), re.DOTALL)
         assert json.loads(text) == data
 
 
@@ -120,7 +120,7 @@ def test_the_first_page_runs_as_written(
 ) -> None:
     text = (DOCS / "start.md").read_text("utf-8")
     monkeypatch.chdir(tmp_path)
-    tables = re.findall(r"as `(\w+\.csv)`:\n\n```text\n(.*?)```", text, re.DOTALL)
+    tables = re.findall(r"as `(\w+\.csv)`:\n\n```csv\n(.*?)```", text, re.DOTALL)
     assert [name for name, _ in tables] == ["jobs.csv", "machines.csv"]
     for name, table in tables:
         Path(name).write_text(table)
