@@ -3,8 +3,10 @@
 What stands on a page as ``<!-- made: NAME ARGUMENT -->`` is written there by a function of ``made.py``.
 """
 
+import os
 import re
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,13 @@ version = release = clairvoyant.__version__
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["**.ipynb_checkpoints"]
 suppress_warnings = ["config.cache"]  # the functions below are part of the configuration
+
+# Figures of the cells are SVG, also where nobody has imported pyplot.
+kernels = tempfile.TemporaryDirectory()
+os.environ["IPYTHONDIR"] = kernels.name
+settings = Path(kernels.name, "profile_default", "ipython_kernel_config.py")
+settings.parent.mkdir()
+settings.write_text("c.IPKernelApp.matplotlib = 'inline'\nc.InlineBackend.figure_formats = {'svg'}\n")
 
 # Pages whose code runs each time; the tutorials hold their outputs, which `make notebooks` compares.
 nb_execution_mode = "force"
@@ -50,7 +59,7 @@ html_show_sourcelink = False
 html_math_renderer = "mathml"
 html_sidebars = {name: [] for name in ("start", "concepts", "choosing", "gallery", "faq", "changelog")}
 html_theme_options = {
-    "header_links_before_dropdown": 8,
+    "header_links_before_dropdown": 10,
     "show_nav_level": 2,
     "navbar_end": ["theme-switcher"],
     "navbar_persistent": ["search-button"],

@@ -18,8 +18,8 @@ from clairvoyant.api import policy_table
 from clairvoyant.problems import find
 
 HERE = Path(__file__).parent
-PERHAPS = re.compile(r"^\? (\S+)\n", re.MULTILINE)
-"""A line ``? NAME`` of a list of pages: only if there is such a page."""
+PERHAPS = re.compile(r"^\? ((?:.* <)?([\w-]+)>?\n)", re.MULTILINE)
+"""A line of a list of pages after ``?``: only if there is such a page."""
 MARK = re.compile(r"^<!-- made: (\S+) (\S+) -->$", re.MULTILINE)
 NOTEBOOK = re.compile(r"\[([^\]]+)\]\((?:\.\./)+notebooks/([\w-]+)\.ipynb\)")
 
@@ -56,7 +56,7 @@ def fill(text: str) -> str:
     """Return the text of a page with all that is made for it, and links to notebooks that lead to pages."""
     text = MARK.sub(lambda found: MAKERS[found[1]](found[2]), text)
     text = NOTEBOOK.sub(r"{doc}`\1 </tutorials/\2>`", text)
-    return PERHAPS.sub(lambda found: found[1] + "\n" if (HERE / f"{found[1]}.md").exists() else "", text)
+    return PERHAPS.sub(lambda found: found[1] if (HERE / f"{found[2]}.md").exists() else "", text)
 
 
 def plain(text: Any) -> str:
