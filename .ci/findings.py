@@ -1,6 +1,7 @@
 """Keep what an audit found as docs/findings/PROBLEM.json, of which the pages of errata are made.
 
-``python .ci/findings.py reports``, after ``make audit``. ``tests/front/test_docs.py`` says when.
+``python .ci/findings.py reports``, after ``make audit``. ``tests/front/test_docs.py`` says when. What was kept of
+claims that the audit did not check stays: after ``clairvoyant audit --claim ID`` the folder is ``reports/claims``.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from clairvoyant.analysis.claim import Claim
 from clairvoyant.problems import OURS, read_instance
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "findings"
+MODE = {"mode": "default", "seed": 0}
 SMALL, ROWS = 2000, 16
 """The most characters of an instance and rows of a table that a page shows."""
 
@@ -21,6 +23,8 @@ SMALL, ROWS = 2000, 16
 def kept(claim: Claim, audit: Path) -> dict[str, Any]:
     """Return what is kept of the finding of a claim in the folder of an audit: no figures, nothing large."""
     found: dict[str, Any] = json.loads((audit / "findings" / f"{claim.id}.json").read_text("utf-8"))
+    if {key: found.pop(key) for key in MODE} != MODE:
+        raise SystemExit(f"{claim.id}: found otherwise than with {MODE}")
     del found["figures"], found["expected"], found["small"]
     found["tables"] = [one for one in found["tables"] if len(one["rows"]) <= ROWS]
     if found["counterexample"]:
@@ -34,20 +38,21 @@ def kept(claim: Claim, audit: Path) -> dict[str, Any]:
     return found
 
 
-def page(problem: str, claims: list[Claim], audit: Path) -> str:
-    """Return the text of a problem's file."""
-    findings = [kept(claim, audit) for claim in claims]
-    common = {key: findings[0][key] for key in ("mode", "seed")}
-    for one in findings:
-        if {key: one.pop(key) for key in common} != common:
-            raise SystemExit(f"{one['claim']}: found in another mode or with another seed than {common}")
-    lines = ",\n".join(json.dumps(one, ensure_ascii=False) for one in findings)
-    return f'{{"problem": "{problem}", {json.dumps(common)[1:-1]}, "findings": [\n{lines}\n]}}\n'
+def page(problem: str, claims: list[Claim], audit: Path, before: str) -> str:
+    """Return the text of a problem's file, whose text was another one before."""
+    old = {one["claim"]: one for one in json.loads(before)["findings"]}
+    lines = []
+    for claim in claims:
+        checked = (audit / "findings" / f"{claim.id}.json").exists()
+        found = kept(claim, audit) if checked else old[claim.id]
+        lines.append(json.dumps(found, ensure_ascii=False))
+    common = json.dumps({"problem": problem, **MODE})[:-1]
+    return f'{common}, "findings": [\n' + ",\n".join(lines) + "\n]}\n"
 
 
 if __name__ == "__main__":
-    FOLDER.mkdir(exist_ok=True)
     for problem in OURS:
         if claims := [*problem.part("claims")]:
-            text = page(problem.name, claims, Path(sys.argv[1]))
-            (FOLDER / f"{problem.name}.json").write_text(text, encoding="utf-8")
+            path = FOLDER / f"{problem.name}.json"
+            text = page(problem.name, claims, Path(sys.argv[1]), path.read_text(encoding="utf-8"))
+            path.write_text(text, encoding="utf-8")

@@ -74,12 +74,17 @@ def test_findings_are_kept_from_the_folder_of_an_audit(keeper: Any, tmp_path: Pa
     name = "allocation/equation-13"
     (claim,) = [one for one in OURS[0].part("claims") if one.id == name]
     write_files(tmp_path, claim, claim.find(Context()), Context())
-    (again,) = json.loads(keeper.page("allocation", [claim], tmp_path))["findings"]
+    before = (DOCS / "findings" / "allocation.json").read_text("utf-8")
+    assert keeper.page("allocation", [*OURS[0].part("claims")], tmp_path / "nothing", before) == before
+    (again,) = json.loads(keeper.page("allocation", [claim], tmp_path, '{"findings": []}'))["findings"]
     (held,) = [one for one in kept("allocation")["findings"] if one["claim"] == name]
     numbers = "largest difference from the multiplier there"  # made of roundings
     again["numbers"].pop(numbers)
     held["numbers"].pop(numbers)
     assert again == held
+    write_files(tmp_path, claim, claim.find(Context("quick")), Context("quick"))
+    with pytest.raises(SystemExit, match="found otherwise"):
+        keeper.kept(claim, tmp_path)
 
 
 @pytest.mark.parametrize("problem", CLAIMED, ids=lambda problem: problem.name)
