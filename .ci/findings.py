@@ -1,7 +1,7 @@
 """Keep what an audit found as docs/findings/PROBLEM.json, of which the pages of errata are made.
 
-``python .ci/findings.py reports``, after ``make audit``. ``tests/front/test_docs.py`` says when. What was kept of
-claims that the audit did not check stays: after ``clairvoyant audit --claim ID`` the folder is ``reports/claims``.
+``python .ci/findings.py reports``, after ``make audit``. ``tests/front/test_docs.py`` says when. What was
+kept of claims that the audit did not check stays; that of a single one is in ``reports/claims``.
 """
 
 from __future__ import annotations

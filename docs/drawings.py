@@ -29,7 +29,7 @@ def box(
 ) -> None:
     """Draw a box around a text, with its middle at (x, y)."""
     ax.add_patch(Rectangle((x - wide / 2, y - high / 2), wide, high, fill=False, edgecolor=colour, lw=1.5))
-    ax.text(x, y, text, ha="center", va="center", fontsize=9)
+    ax.text(x, y, text, ha="center", va="center", fontsize=10)
 
 
 def arrow(
@@ -38,7 +38,7 @@ def arrow(
     """Draw an arrow, with a text beside it."""
     ax.add_patch(FancyArrowPatch(start, end, arrowstyle="-|>", mutation_scale=12, color=INK, lw=1.2))
     ax.text(
-        (start[0] + end[0]) / 2, (start[1] + end[1]) / 2 + lift, text, ha="center", va="center", fontsize=8
+        (start[0] + end[0]) / 2, (start[1] + end[1]) / 2 + lift, text, ha="center", va="center", fontsize=9.5
     )
 
 
@@ -55,7 +55,7 @@ def instance() -> Any:
         left.plot([x, u], [y, v], "-", color=BLUE, lw=1.5)
     for (side, i), (x, y) in at.items():
         left.plot([x], [y], "o" if side == "port" else "s", color=BLUE, ms=9)
-        left.text(x + (-0.2 if side == "port" else 0.2), y, f"{side} {i}", va="center", fontsize=8)
+        left.text(x + (-0.2 if side == "port" else 0.2), y, f"{side} {i}", va="center", fontsize=9.5)
         left.texts[-1].set_ha("right" if side == "port" else "left")
     left.set_title("the setting: who may use what")
     slot, port = np.nonzero(one.arrivals)
@@ -100,7 +100,7 @@ def revealed() -> Any:
             [slot], [port], "s", ms=9, color=BLUE if known else INK, fillstyle="full" if known else "none"
         )
     ax.axvline(now - 0.5, color=RED, lw=2)
-    ax.text(now - 0.4, ports - 0.35, "now", color=RED, fontsize=9)
+    ax.text(now - 0.4, ports - 0.35, "now", color=RED, fontsize=10)
     ax.set(yticks=range(ports), ylim=(-0.6, ports), title="full: revealed; empty: yet to come")
     name_axes(ax, "slot", "port")
     return figure
@@ -115,9 +115,9 @@ def policy() -> Any:
     box(ax, 1.5, 0.7, "check and score,\non a copy", BLUE, high=1.2)
     arrow(ax, (2.9, 3.2), (7.1, 3.2), "setting, then\none observation at a time", 0.45)
     arrow(ax, (7.9, 2.7), (2.9, 0.9))
-    ax.text(4.4, 1.95, "decision", ha="right", fontsize=8)
+    ax.text(4.4, 1.95, "decision", ha="right", fontsize=9.5)
     arrow(ax, (2.9, 0.4), (8.9, 2.7))
-    ax.text(7.1, 1.6, "feedback", ha="left", fontsize=8)
+    ax.text(7.1, 1.6, "feedback", ha="left", fontsize=9.5)
     arrow(ax, (1.5, 1.35), (1.5, 2.7))
     return figure
 
@@ -139,7 +139,7 @@ def optimum() -> Any:
 
 def regret() -> Any:
     """Draw what the optimum has earned, what the policy has, and the difference."""
-    one = cv.generate("selection", seed=1, slots=400, servers=20, capacity=6)
+    one = cv.generate("selection", seed=1, slots=100, servers=20, capacity=6)
     run = cv.play("cucb", one)
     behind = over_time(one, run.rewards)
     ax = new_figure(height=2.4)[1]
@@ -182,7 +182,7 @@ def replay() -> Any:
         ax.set(
             yticks=jobs, ylim=(len(jobs) - 0.5, -0.5), title=f"{name}: {minutes:.1f} job-minutes, replayed"
         )
-        name_axes(ax, "minutes", "job")
+        name_axes(ax, "minutes", "job").set_xlim(0, 70)
     return figure
 
 
@@ -215,14 +215,14 @@ def sweep() -> Any:
                 Rectangle((x + 2.2, y + 0.4), 0.9, 0.9, facecolor=TEAL if known else "none", edgecolor=TEAL)
             )
     for y, name in enumerate(("oracle", "MOSA, seed 1", "MOSA, seed 0", "FIFO")):
-        ax.text(2, y + 0.85, name, ha="right", va="center", fontsize=8)
-    ax.text(6.2, 4.7, "instances", ha="center", fontsize=9)
+        ax.text(2, y + 0.85, name, ha="right", va="center", fontsize=9.5)
+    ax.text(6.2, 4.7, "instances", ha="center", fontsize=10)
     ax.text(
         6.2,
         0.05,
-        "full: kept in the store; empty: still to be computed, on any process or machine",
+        "full: kept in the store; empty: still to be computed",
         ha="center",
-        fontsize=8,
+        fontsize=9.5,
     )
     return figure
 
