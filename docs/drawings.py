@@ -1,4 +1,4 @@
-"""The ten pictures of the page of concepts, drawn of what the toolkit finds, in the colour of the page."""
+"""The ten pictures of the page of concepts, drawn of what the toolkit finds, in the color of the page."""
 
 import json
 from collections import Counter
