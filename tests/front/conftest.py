@@ -89,6 +89,12 @@ def benchmark(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
 
 
 @pytest.fixture(scope="module")
+def builder() -> Any:
+    """Return what builds the archives."""
+    return script("build")
+
+
+@pytest.fixture(scope="module")
 def mutants() -> Any:
     """Return what plants faults."""
     return script("mutants")

@@ -294,7 +294,7 @@ def test_the_lists_hold_what_plays_and_solves_the_problem(run: Run) -> None:
     assert (oracle["name"], oracle["problem"]) == ("offline", "admission")
     printed = run("policies", "--problem", "admission")
     assert re.search(
-        r"^oasis \(admission\)\n.*\n  sees before deciding: announced$", printed.out, re.MULTILINE
+        r"^oasis \(admission\)\n.*\n  sees before deciding: announced\n", printed.out, re.MULTILINE
     )
     assert run("oracles", "--problem", "admission").status == 0
 

@@ -1,5 +1,6 @@
 """The wheel, the source archive, the editable install and the lock, each tested as a user meets it."""
 
+import io
 import os
 import re
 import shutil
@@ -10,6 +11,7 @@ import tomllib
 import zipfile
 from importlib.metadata import requires
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
@@ -24,6 +26,12 @@ PACKAGES: list[str] = PROJECT["tool"]["setuptools"]["packages"]
 LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
 DOCS_LOCK = (ROOT / "requirements-docs.lock").read_text(encoding="utf-8")
 CUDA = re.compile(r"(cuda|nvidia|triton|pytorch-triton)\b")
+PRIVATELY = """
+import os, runpy, sys
+os.umask(0o077)
+del sys.argv[0]
+runpy.run_path(sys.argv[0], None, "__main__")
+"""
 LARGEST_WHEEL = 5_000_000
 """In bytes; the trained weights are the larger part."""
 
@@ -76,7 +84,7 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the source archive, and the wheel from that archive."""
     base = tmp_path_factory.mktemp("dist")
     tree = copy_of_the_tree(base / "tree", links=True)
-    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", base / "out", cwd=tree)
+    run(sys.executable, ROOT / ".ci" / "build.py", base / "out", tree, cwd=base)
     return base / "out"
 
 
@@ -164,11 +172,36 @@ def test_the_source_archive_holds_the_layers_the_tests_and_the_licence(dist: Pat
     assert wanted - names == set()
 
 
-def test_a_tree_without_links_gives_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
+def test_another_folder_time_and_user_give_the_same_bytes_also_without_links(
+    dist: Path, tmp_path: Path
+) -> None:
     tree = copy_of_the_tree(tmp_path / "tree", links=False)
-    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", tmp_path, cwd=tree)
-    (without_links,) = tmp_path.glob("*.whl")
-    assert files_in(without_links) == files_in(wheel)
+    for path in tree.rglob("*"):
+        os.utime(path, (10**9, 10**9), follow_symlinks=False)
+    (tree / "src" / "clairvoyant.egg-info").mkdir()
+    (tree / "src" / "clairvoyant.egg-info" / "SOURCES.txt").write_text("Makefile\n.ci/old.py\n")
+    run(sys.executable, "-c", PRIVATELY, ROOT / ".ci" / "build.py", tmp_path / "out", tree, cwd=tmp_path)
+    first = {path.name: path.read_bytes() for path in dist.iterdir()}
+    assert len(first) == 2
+    assert first == {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+
+
+def test_what_makes_bytes_equal_keeps_names_contents_and_what_can_be_run(dist: Path, builder: Any) -> None:
+    for path in dist.iterdir():
+        normal = builder.wheel if path.suffix == ".whl" else builder.source_archive
+        assert normal(path.read_bytes()) == path.read_bytes()
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        for name, text, mode in (("b", b"two", 0o700), ("a", b"one", 0o600)):
+            member = tarfile.TarInfo(name)
+            member.size, member.mode, member.uname = len(text), mode, "somebody"
+            archive.addfile(member, io.BytesIO(text))
+    with tarfile.open(fileobj=io.BytesIO(builder.source_archive(packed.getvalue()))) as archive:
+        held = [(one.name, one.mode, one.uname, archive.extractfile(one)) for one in archive]
+        assert [(*one, content.read()) for *one, content in held if content is not None] == [
+            ("a", 0o644, "", b"one"),
+            ("b", 0o755, "", b"two"),
+        ]
 
 
 def test_the_running_environment_is_the_editable_install() -> None:
