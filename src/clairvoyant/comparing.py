@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from . import api, tables
-from .analysis.engine.cells import State, look_again
+from .analysis.engine.cells import Cell, State, look_again
 from .analysis.engine.engine import Interrupted, Progress, run_cells
 from .analysis.engine.kept import believed
 from .analysis.engine.processes import Processes
@@ -254,7 +254,8 @@ def _computed(
 ) -> dict[tuple[str, str | None, int | None], Mapping[str, Any]]:
     """Return what is known of optima, by instance and oracle, and of runs, by instance, name and seed."""
     look_again()
-    source, sorts, cells = source_of_instances(block.problem), block.sorts, {}
+    source, sorts = source_of_instances(block.problem), block.sorts
+    cells: dict[tuple[str, str | None, int | None], Cell] = {}
     if not sorts:
         return {}
     with TemporaryDirectory() as folder, Processes(workers) as processes, open_store(store) as kept:

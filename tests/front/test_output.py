@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import clairvoyant as cv
+from clairvoyant import api
 from clairvoyant.cli import output
 from clairvoyant.cli.rendering import FOREMOST, foremost, print_claims
 from clairvoyant.problems import problems, rival
@@ -46,7 +47,7 @@ def test_a_table_is_never_cut_and_cells_never_wrap(
     said: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", str(width))
-        patch.setattr(output.click, "echo", said.append)
+        patch.setattr("clairvoyant.cli.output.click.echo", said.append)
         output.print_table(columns, rows)
     longest = [
         max(len(word) for word in [*head.strip(">").split(), *cells])
@@ -155,7 +156,7 @@ def test_an_audit_ends_with_a_line_for_each_paper(
 @pytest.mark.parametrize("problem", ["allocation", "allocation-gang", "admission", "placement"])
 def test_a_search_tells_incumbent_and_dual_bound(problem: str) -> None:
     told: list[str] = []
-    instance = cv.generate(problem, "tiny", 2)
+    instance = api.generate(problem, "tiny", 2)
     found = cv.solve(instance, progress=lambda _done, text: told.append(text))
     pairs = [re.match(r"incumbent (\S+), dual bound ([^\s;]+)", text) for text in told]
     assert told
