@@ -72,7 +72,7 @@ def test_names_and_origins_are_written_out(
 ) -> None:
     origin = {"source": EVIL, "real": [EVIL, "b"], "filled": [EVIL]}
     path = write(tmp_path / "\x1b[31mx.json", form | {"origin": origin})
-    status, out, _ = run(capfd, "play", path, "--policy", "fifo", "--no-optimum")
+    status, out, _ = run(capfd, "play", path, "--policy", "fifo", "--no-optimum", "-v")
     assert status == 0
     assert out.count(SEEN) == 3
     assert r"/\x1b[31mx.json)" in out
