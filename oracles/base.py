@@ -227,8 +227,13 @@ class Budget:
 
 def so_far(value: float, bound: float | None) -> str:
     """Return what the progress of a search tells first: its incumbent and its dual bound."""
-    known = bound is not None and math.isfinite(bound)
-    return f"incumbent {value:.6g}, dual bound {format(bound, '.6g') if known else 'none'}"
+    return f"incumbent {_told(value)}, dual bound {_told(bound)}"
+
+
+def _told(value: float | None) -> str:
+    if value is None or not math.isfinite(value):
+        return "none"
+    return f"{value:,.0f}" if 1e6 <= abs(value) < 1e15 else f"{value:,.6g}"
 
 
 class Report:
@@ -254,8 +259,7 @@ class Report:
         """Report value and bound, either possibly infinite, and as the fraction the less over the more."""
         low, high = sorted((value, bound))
         known = 0.0 < low <= high < math.inf
-        told = (format(end, ".6g") if math.isfinite(end) else "none" for end in (value, bound))
-        return self(low / high if known else 0.0, f"{text}solver at {', bound '.join(told)}")
+        return self(low / high if known else 0.0, f"{text}solver at {_told(value)}, bound {_told(bound)}")
 
     def finish(self) -> None:
         """Raise the error of the callback, if there was one."""

@@ -164,8 +164,8 @@ def test_a_search_tells_incumbent_and_dual_bound(problem: str) -> None:
     sign = -1.0 if instance.minimised else 1.0
     for pair in pairs:
         assert pair is not None
-        assert sign * float(pair[1]) <= sign * found.value + 1e-5 * abs(found.value)
-        bound = math.inf if pair[2] == "none" else sign * float(pair[2])
+        assert sign * float(pair[1].replace(",", "")) <= sign * found.value + 1e-5 * abs(found.value)
+        bound = math.inf if pair[2] == "none" else sign * float(pair[2].replace(",", ""))
         assert bound >= sign * found.value - 1e-5 * abs(found.value)
 
 
