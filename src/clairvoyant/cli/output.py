@@ -26,8 +26,11 @@ from .interrupt import OVER, ctrl_c
 PLAIN_WIDTH = 110
 """Columns of a table that is not printed on a terminal."""
 
+UNLIMITED = 10**6
+"""Columns of other text there."""
+
 BETWEEN = 3
-"""Columns between two of a table."""
+"""Columns of the terminal between two of a table."""
 
 LINE_EVERY = 5.0
 """Seconds between two lines of progress where there is no terminal to draw a bar on."""
@@ -91,12 +94,14 @@ def visible(text: str) -> str:
 
 def line(text: str = "", indent: str = "") -> None:
     """Print a line of text, on a terminal as several where it is too long, without breaking words."""
-    whole, room = indent + visible(text), width()
-    later = indent + "  "
-    parts = textwrap.wrap(
-        whole, room or len(whole) + 1, subsequent_indent=later, break_long_words=False, break_on_hyphens=False
+    wrapper = textwrap.TextWrapper(
+        width() or UNLIMITED,
+        initial_indent=indent,
+        subsequent_indent=indent + "  ",
+        break_long_words=False,
+        break_on_hyphens=False,
     )
-    for part in parts or [""]:
+    for part in wrapper.wrap(visible(text)) or [""]:
         click.echo(part)
 
 
@@ -125,7 +130,7 @@ def heading(text: str) -> None:
     """Print a line that stands out."""
     from rich.text import Text
 
-    _render(Text(visible(text), style="bold"), width() or max(1, len(text)))
+    _render(Text(visible(text), style="bold"), width() or UNLIMITED)
 
 
 def entry(title: str, texts: Iterable[str]) -> None:
@@ -141,44 +146,32 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     Where there is little room heads wrap, and columns that are too many follow below, beside the first once
     more. Cells never wrap, and nothing is cut.
     """
-    cells = [[visible(cell) for cell in row] for row in rows]
-    heads, room = [column.removeprefix(">") for column in columns], width() or PLAIN_WIDTH
-    least = [_widest(head.split(), cells, i) for i, head in enumerate(heads)]
-    end = 0
-    while end < len(columns):
-        begin, shown = end, [0, *range(max(end, 1), len(columns))]
-        while len(shown) > 2 and sum(least[i] + BETWEEN for i in shown) - BETWEEN > room:
-            shown.pop()
-        left = max(0, room - sum(least[i] + BETWEEN for i in shown) + BETWEEN)
-        if begin:
-            line()
-        _print_columns([columns[i] for i in shown], [[row[i] for i in shown] for row in cells], left)
-        end = shown[-1] + 1
-
-
-def _widest(words: Iterable[str], rows: Iterable[Sequence[str]], column: int) -> int:
-    """Return how many columns of a terminal words need, or what stands in a column of a table."""
-    from rich.cells import cell_len
-
-    return max(map(cell_len, [*words, *(row[column] for row in rows)]), default=0)
-
-
-def _print_columns(columns: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> None:
-    """Print a table whose heads may take so many columns of the terminal more than they need when wrapped."""
     from rich.box import SIMPLE_HEAD
+    from rich.cells import cell_len
     from rich.table import Table
 
-    table, total = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False), -BETWEEN
-    for i, column in enumerate(columns):
-        head = column.removeprefix(">")
-        least, full = (_widest(words, rows, i) for words in (head.split(), [head]))
-        wide = min(full, least + left)
-        left -= wide - least
-        total += wide + BETWEEN
-        table.add_column(head, justify="right" if head != column else "left", width=wide)
-    for row in rows:
-        table.add_row(*row)
-    _render(table, max(1, total))
+    heads = [column.removeprefix(">") for column in columns]
+    cells = [[visible(cell) for cell in row] for row in rows]
+    least, full = (
+        [max(map(cell_len, [*texts, *(row[i] for row in cells)]), default=0) for i, texts in enumerate(parts)]
+        for parts in ([head.split() for head in heads], [[head] for head in heads])
+    )
+    room, end = width() or PLAIN_WIDTH, 0
+    while end < len(columns):
+        shown = [0, *range(max(end, 1), len(columns))]
+        while (left := room + BETWEEN - sum(least[i] + BETWEEN for i in shown)) < 0 and len(shown) > 2:
+            shown.pop()
+        table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+        for i in shown:
+            wide = min(full[i], least[i] + max(0, left))
+            left -= wide - least[i]
+            table.add_column(heads[i], justify="left" if columns[i] == heads[i] else "right", width=wide)
+        for row in cells:
+            table.add_row(*(row[i] for i in shown))
+        if end:
+            line()
+        _render(table, UNLIMITED)
+        end = shown[-1] + 1
 
 
 def print_pairs(pairs: Mapping[str, str | Sequence[str]]) -> None:

@@ -159,11 +159,12 @@ def print_scores(described: Mapping[str, Any], by_ratio: bool) -> None:
     if rows:
         out.print_table(columns, rows)
     _print_measures(described["policies"])
-    if optimum is not None:
-        out.line()
-        print_optimum(optimum["oracle"], optimum, described["unit"])
     notes = [*_bounds_told(described, by_ratio), *_remarked(described["policies"])]
-    for note in notes if optimum is not None else ["", *notes] if notes else ():
+    if optimum is not None or notes:
+        out.line()
+    if optimum is not None:
+        print_optimum(optimum["oracle"], optimum, described["unit"])
+    for note in notes:
         out.line(note)
     out.line()
 
@@ -336,7 +337,7 @@ def print_claims(results: Results, verbose: bool) -> None:
         verdict = f"{finding.verdict.value}, expected: {claim.expected.value}"
         texts = (finding.headline, finding.proof, finding.remark)
         out.entry(f"{claim.id} ({claim.where}): {verdict}", texts)
-    usual = [one for one in results if one not in wrong]
+    usual = [(claim, finding) for claim, finding in results if claim.as_expected(finding)]
     shown = usual if verbose else foremost(usual)
     if wrong and shown:
         out.line()
