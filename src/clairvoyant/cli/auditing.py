@@ -62,7 +62,6 @@ def audit(
     from .. import problems as known
     from ..analysis.audit import AuditInterrupted, ForeignCheckError, choose
     from ..analysis.report import write_report
-    from ..api import list_oracles, policy_table
 
     if quick and full:
         raise click.UsageError("--quick and --full exclude each other")
@@ -71,8 +70,7 @@ def audit(
         known.find(name)
     choose(problems, claims, catalogue)  # refuses names before a folder is made
     mode = "quick" if quick else "full" if full else "default"
-    if folder is None:
-        folder = Path("reports/claims" if claims else "reports")
+    folder = folder or Path("reports/claims" if claims else "reports")
     out.check_folder(folder)
     failed: dict[str, str] = {}
     with out.progress("audit", every_note=True) as report:
@@ -101,8 +99,8 @@ def audit(
             mode=mode,
             seed=seed,
             facts=known.facts(results, mode, seed),
-            policies=policy_table(),
-            oracles=list_oracles(),
+            policies=api.policy_table(),
+            oracles=api.list_oracles(),
             papers=known.papers(),
             failed=failed,
         )

@@ -79,9 +79,8 @@ def play(
     from ..problems import find
     from ..problems import rival as default_rival
 
-    for i, spec in enumerate(specs):
-        if spec in specs[:i]:
-            raise click.UsageError(f"--policy {spec} is given twice")
+    if twice := [spec for i, spec in enumerate(specs) if spec in specs[:i]]:
+        raise click.UsageError(f"--policy {twice[0]} is given twice")
     if target is not None:
         _check_target(target, file)
     instance = api.load(file)
