@@ -173,7 +173,8 @@ def _lock(path: Path) -> int:
             raise BlockingIOError
     except (BlockingIOError, FileNotFoundError) as error:
         os.close(descriptor)
-        raise InputError(f"{path.with_suffix('')}: another process is writing this store") from error
+        message = "another process is writing this store; wait for it, or name another store"
+        raise InputError(f"{path.with_suffix('')}: {message}") from error
     except OSError as error:
         os.close(descriptor)
         raise NoLocksError(str(error)) from error

@@ -232,7 +232,8 @@ def test_two_sweeps_do_not_write_one_store(plan: Path, store: Path, run: Run) ->
         for words in (["sweep", plan], ["store", "--forget", "all"]):
             printed = run(*words)
             assert printed.status == 2
-            assert printed.err == f"error: {store}: another process is writing this store\n"
+            why = "another process is writing this store; wait for it, or name another store"
+            assert printed.err == f"error: {store}: {why}\n"
         assert run("store").status == 0
 
 

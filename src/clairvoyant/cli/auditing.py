@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -104,14 +105,24 @@ def audit(
             papers=known.papers(),
             failed=failed,
         )
+    return _tell(results, failed, {"mode": mode, "seed": seed, "report": str(page)}, verbose, as_json)
+
+
+def _tell(
+    results: rendering.Results,
+    failed: dict[str, str],
+    described: dict[str, Any],
+    verbose: bool,
+    as_json: bool,
+) -> int:
+    """Print first what has no verdict, and then the verdicts."""
     for name, why in failed.items():
         out.log(f"failed: claim {name}: {why}")
     passed = not failed and all(claim.as_expected(finding) for claim, finding in results)
-    described = {"mode": mode, "seed": seed, "report": str(page)}
     if as_json:
         told = {"passed": passed} | described | {"claims": rendering.claim_facts(results)}
         out.print_json(told | ({"failed": failed} if failed else {}))
     else:
         rendering.print_claims(results, verbose)
-        out.line(f"report: {page}")
+        out.line(f"report: {described['report']}")
     return DONE if passed else FAILED
