@@ -53,8 +53,8 @@ KINDS = {
     "Theorems and their proofs": "Theorem|Lemma|Proposition|Definition",
     "Algorithms": "Algorithm",
     "Equations": r"\(\d+\)",
-    "Figures": "Fig",
     "Tables": "Table",
+    "Figures": "Fig",
     "Text": "$",
 }
 """The sections of a page, with what stands first in the place of a statement there."""

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from ..online.placement.learned.training import Progress
     from ..online.play import Run
     from ..oracles.base import Optimum
-    from ..problems import Problem
 
 Results = Sequence[tuple["Claim", "Finding"]]
 
@@ -29,9 +28,6 @@ FOREMOST = 10
 
 AGAINST = ("refuted", "not reproduced")
 """Verdicts that are against a statement, the stronger first."""
-
-WEIGHTS = ("Theorem|Lemma|Proposition|Corollary|Definition", "Algorithm", r"\(\d+\)", "Table", "Fig")
-"""What the place of a statement names, the weightiest first."""
 
 
 def instance_facts(file: Path, instance: Instance) -> dict[str, Any]:
@@ -330,7 +326,7 @@ def claim_facts(results: Results) -> list[dict[str, Any]]:
 def print_claims(results: Results, verbose: bool) -> None:
     """Print what is not as expected, the verdicts that matter most or all, and a line for each paper."""
     from ..models.base import things
-    from ..problems import problems
+    from ..problems import papers
 
     wrong = [(claim, finding) for claim, finding in results if not claim.as_expected(finding)]
     for claim, finding in wrong:
@@ -345,8 +341,10 @@ def print_claims(results: Results, verbose: bool) -> None:
         out.entry(f"{claim.id} ({claim.where}): {finding.verdict.value}", [finding.headline])
     if wrong or shown:
         out.line()
+    known = papers()
     for name in dict.fromkeys(claim.problem for claim, _ in results):
-        out.line(_of_paper(name, [one for one in results if one[0].problem == name], problems()))
+        paper = f" ({known[name].name})" if name in known else ""
+        out.line(f"{name}{paper}: {_statements([one for one in results if one[0].problem == name])}")
     told = f"{len(results)} {things(len(results), 'claims')}: "
     out.line(told + (f"{len(wrong)} NOT as expected" if wrong else "all as expected"))
 
@@ -355,8 +353,8 @@ def foremost(results: Results) -> Results:
     """Return the verdicts against statements of papers that matter most, :data:`FOREMOST` at most.
 
     In each paper what is refuted comes before what is not reproduced, a counterexample before a proof, and of
-    these a theorem before an algorithm, an equation, a table, a figure and other text (:data:`WEIGHTS`, by
-    what the place of the statement names). Then papers follow each other in turn.
+    these a theorem before an algorithm, an equation, a table, a figure and other text: the sections of the
+    report. Then papers follow each other in turn.
     """
     against = [one for one in results if not one[0].ours and one[1].verdict.value in AGAINST]
     papers = dict.fromkeys(claim.problem for claim, _ in against)
@@ -366,20 +364,20 @@ def foremost(results: Results) -> Results:
 
 
 def _rank(one: tuple[Claim, Finding]) -> tuple[int, bool, int]:
-    claim, finding = one
-    kinds = (i for i, kind in enumerate(WEIGHTS) if re.search(kind, claim.where))
+    from ..analysis.report import KINDS, kind_of
+
+    _, finding = one
     shown = finding.counterexample is not None
-    return AGAINST.index(finding.verdict.value), not shown, next(kinds, len(WEIGHTS))
+    return AGAINST.index(finding.verdict.value), not shown, [*KINDS].index(kind_of(*one))
 
 
-def _of_paper(name: str, results: Results, known: Mapping[str, Problem]) -> str:
+def _statements(results: Results) -> str:
     """Return how many statements of a paper have which verdict, and of ours."""
-    paper = known[name].summary.rpartition("; ")[2] if name in known else ""
     told = [
         _counted([finding for claim, finding in results if claim.ours == ours], whose)
         for ours, whose in ((False, "of the paper"), (True, "of our own"))
     ]
-    return f"{name}{f' ({paper})' if paper else ''}: {'; '.join(filter(None, told))}"
+    return "; ".join(filter(None, told))
 
 
 def _counted(findings: Sequence[Finding], whose: str) -> str:
