@@ -37,6 +37,22 @@ class Verdict(enum.Enum):
     """It needs what is not here: data, hardware, an extra."""
 
 
+class Why(enum.Enum):
+    """Why a finding is undetermined."""
+
+    DEPENDS = "depends"
+    """A statement holds in one reading of what the text leaves open, and does not in another; both are sure."""
+    SAMPLES = "samples"
+    """No statement does: runs do not decide them all."""
+    LACKING = "lacking"
+    """No statement was judged: what would decide is not here, or not in the text."""
+
+
+def in_words(verdict: Verdict, why: Why | None) -> str:
+    """Return a verdict as text, with the reason of one that is undetermined."""
+    return f"{verdict.value} ({why.value})" if why else verdict.value
+
+
 def holds_if(condition: bool, otherwise: Verdict = Verdict.REFUTED) -> Verdict:
     """Return "holds", or what it is otherwise."""
     return Verdict.HOLDS if condition else otherwise
@@ -88,6 +104,9 @@ class Finding:
         The assumptions that the verdict rests on: those of the paper, and what we had to choose.
     proof
         Why the statement cannot hold, step by step, where no instance shows it.
+    signs
+        Whether each judged statement holds in each reading of what the text leaves open (None: undecided), by
+        statement and reading.
     remark
         What else a reader should know. Like ``assumes`` and ``proof`` it consists of paragraphs of at most
         :data:`PARAGRAPH` words, with an empty line between them.
@@ -103,6 +122,15 @@ class Finding:
     assumes: str = ""
     proof: str = ""
     remark: str = ""
+    signs: Mapping[str, Mapping[str, bool | None]] = field(default_factory=dict)
+
+    @property
+    def why(self) -> Why | None:
+        """Why it is undetermined, if it is."""
+        if self.verdict is not Verdict.UNDETERMINED:
+            return None
+        depends = any({True, False} <= {*by_reading.values()} for by_reading in self.signs.values())
+        return Why.DEPENDS if depends else Why.SAMPLES if self.signs else Why.LACKING
 
     @property
     def faults(self) -> list[str]:
@@ -182,6 +210,10 @@ class Claim:
         Whether it is a statement of our own.
     choices
         What the text leaves open and the check runs over, such as "units of CPU and MEM".
+    because
+        Why it is undetermined, where that is expected and said.
+    turns
+        Two readings: where "depends" is expected, some statement holds in the first and not in the second.
     """
 
     id: str
@@ -193,6 +225,8 @@ class Claim:
     extra: str = ""
     ours: bool = False
     choices: tuple[str, ...] = ()
+    because: Why | None = None
+    turns: tuple[str, ...] = ()
 
     @property
     def lacks_extra(self) -> bool:
@@ -213,12 +247,18 @@ class Claim:
     def as_expected(self, finding: Finding) -> bool:
         """Return whether a finding is the one we stand for.
 
-        Where the extra is missing, or samples are too small, it may as well be open.
+        Where the extra is missing, or samples are too small, it may as well be open; else what is expected to
+        be open has to be so for the same reason, and to turn between the same readings.
         """
         if self.lacks_extra:
             return finding.verdict in (self.expected, Verdict.NOT_CHECKABLE)
-        open_ = (Verdict.UNDETERMINED, Verdict.NOT_CHECKABLE) if finding.small else ()
-        return finding.verdict in (self.expected, *open_)
+        if finding.small:
+            return finding.verdict in (self.expected, Verdict.UNDETERMINED, Verdict.NOT_CHECKABLE)
+        turned = not self.turns or any(
+            [by_reading.get(name) for name in self.turns] == [True, False]
+            for by_reading in finding.signs.values()
+        )
+        return finding.verdict is self.expected and self.because in (None, finding.why) and turned
 
     @property
     def problem(self) -> str:
@@ -281,12 +321,19 @@ class Register:
         extra: str = "",
         ours: bool = False,
         choices: Sequence[str] = (),
+        because: Why | None = None,
+        turns: Sequence[str] = (),
     ) -> Callable[[Check], Check]:
-        """Return what makes a function the check of a claim; see :class:`Claim`."""
+        """Return what makes a function the check of a claim; see :class:`Claim`.
+
+        What turns depends.
+        """
+        reason = Why.DEPENDS if turns else because
 
         def add(check: Check) -> Check:
             full = f"{self.problem}/{name}"
-            self.claims.append(Claim(full, where, says, how, expected, check, extra, ours, tuple(choices)))
+            rest = (extra, ours, tuple(choices), reason, tuple(turns))
+            self.claims.append(Claim(full, where, says, how, expected, check, *rest))
             return check
 
         return add

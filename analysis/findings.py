@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..models.base import InputError, Instance, make_folder, write_whole
-from .claim import Claim, Context, Figure, Finding, Table, Verdict
+from .claim import Claim, Context, Figure, Finding, Table, Verdict, in_words
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 """What a problem, a claim and a figure may be called: these names become file names."""
@@ -67,6 +67,7 @@ def to_dict(finding: Finding) -> dict[str, Any]:
         "figures": [vars(figure) for figure in finding.figures],
         "counterexample": None if finding.counterexample is None else finding.counterexample.to_dict(),
         "small": finding.small,
+        "signs": {says: dict(by_reading) for says, by_reading in finding.signs.items()},
     }
 
 
@@ -88,6 +89,7 @@ def from_dict(data: Mapping[str, Any], read: ReadInstance) -> Finding:
         tuple(Figure(**figure) for figure in data["figures"]),
         None if example is None else read(example),
         data["small"],
+        signs=data["signs"],
         **{name: data[name] for name in TEXTS},
     )
 
@@ -116,10 +118,11 @@ def _described(claim: Claim, finding: Finding, context: Context) -> dict[str, An
     return {
         "claim": claim.id,
         **{name: getattr(claim, name) for name in ("where", "says", "how", "ours", "choices")},
-        "expected": claim.expected.value,
+        "expected": in_words(claim.expected, claim.because),
         "mode": context.mode,
         "seed": context.seed,
         "command": command(claim, context),
+        "found": in_words(finding.verdict, finding.why),
         **(to_dict(finding) | {"figures": figures, "counterexample": example}),
     }
 

@@ -353,8 +353,18 @@ def conclude(
     judged = judge(said, names)
     verdict = verdict or settled
     final = verdict if isinstance(verdict, Verdict) else verdict(judged)
-    numbers = {**(numbers or {}), **counted(judged)}
+    numbers, more["signs"] = {**(numbers or {}), **counted(judged)}, signs_of(judged, names)
     return finding(final, headline, numbers, statements(judged, names, note), *shown, **more)
+
+
+def signs_of(judged: Iterable[Judged], scenarios: Iterable[str] = ("",)) -> dict[str, dict[str, bool | None]]:
+    """Return the signs of judged statements, which differ in what they say, by statement and scenario."""
+    names, signs = list(scenarios), dict[str, dict[str, bool | None]]()
+    for one in judged:
+        if one.says in signs:
+            raise ValueError(f"two statements say {one.says!r}")
+        signs[one.says] = dict(zip(names, one.signs, strict=True))
+    return signs
 
 
 def counted(judged: Sequence[Judged]) -> dict[str, int]:

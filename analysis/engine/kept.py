@@ -186,8 +186,21 @@ def _hand(key: str, what: str, instance: Instance, data: Data, seconds: float) -
 
 
 def signed(key: str, result: Mapping[str, Any]) -> Data:
-    """Return a result with a hash of its key and of all that is in it."""
+    """Return a result with a hash of its key and of all that is in it, where all names are texts."""
+    _check_names(result, "result")
     return {**result, CHECK: key_of(key=key, result=result)}
+
+
+def _check_names(data: Any, where: str) -> None:
+    """Refuse what JSON would give another name: 1 would come back as "1", and in another order."""
+    if isinstance(data, Mapping):
+        for name, value in data.items():
+            if not isinstance(name, str):
+                raise InputError(f"{where}: the name {name!r} is not a text")
+            _check_names(value, f"{where}[{name!r}]")
+    elif isinstance(data, (list, tuple)):
+        for index, value in enumerate(data):
+            _check_names(value, f"{where}[{index}]")
 
 
 def intact(key: str, result: Any) -> bool:

@@ -26,7 +26,7 @@ from . import api
 from .analysis.engine import identity
 from .analysis.engine.cells import Answer, Cell, State, hash_of, key_of, look_again
 from .analysis.engine.engine import Executor, Progress, run_cells, stands
-from .analysis.engine.kept import CHECK, intact, signed
+from .analysis.engine.kept import intact, signed
 from .analysis.engine.processes import Limits, Processes
 from .analysis.engine.store import Store, answer_of, open_store, place_of, read_rows
 from .models.base import InputError, Instance, need, path_of, read_text, refuse_unknown, regular
@@ -80,7 +80,7 @@ class Recipe:
         """
         recipe = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         key = key_of(problem=self.problem, options=self.options, contents=contents, source=source)
-        told = {"recipe": recipe, "instance": self.name, "version": source[:8]}
+        told = {"recipe": recipe, "instance": self.name, "version": source[:8], "key": key}
         return Cell(key, self.name, f"{SWEPT}describe", told)
 
 
@@ -111,9 +111,9 @@ def _instance(arguments: Mapping[str, Any]) -> Instance:
 
 
 def describe(arguments: Mapping[str, Any], _report: Callable[[float], None]) -> dict[str, Any]:
-    """Make an instance; return its digest and its facts."""
+    """Make an instance; return its digest and its facts, signed."""
     instance = Recipe(**arguments["recipe"]).make()
-    return {"digest": instance.digest(), "facts": instance.facts()}
+    return signed(arguments["key"], {"digest": instance.digest(), "facts": instance.facts()})
 
 
 def source_of_instances(problem: str) -> str:
@@ -461,6 +461,7 @@ def _run(
         executor,
         retry=retry,
         progress=lambda fraction, text: tell(share * fraction, text),
+        believe=_believed,
         what="instances",
     )
     cells = _cells(made, described)
@@ -551,8 +552,8 @@ def _answers(rows: Iterable[Mapping[str, Any]]) -> dict[str, Answer]:
 
 
 def _believed(key: str, answer: Answer) -> bool:
-    """Return whether an answer is whole, if it is signed; say so if it is not."""
-    if not isinstance(answer.result, dict) or CHECK not in answer.result or intact(key, answer.result):
+    """Return whether an answer holds no result, or one that is whole and of this key; say so if it does not."""
+    if answer.state is not State.DONE or intact(key, answer.result):
         return True
     log.warning("what is kept as %s is damaged, or of something else: it is left out", key)
     return False

@@ -270,6 +270,23 @@ def test_what_is_damaged_is_computed_anew(damage: str, caplog: pytest.LogCapture
     assert names(memory, call) == []
 
 
+@given(st.dictionaries(st.text(), st.integers() | st.floats() | st.none(), max_size=4))
+@pytest.mark.hypothesis
+def test_what_is_signed_is_intact_after_json(found: dict[str, Any]) -> None:
+    signed = kept.signed("key", {"deep": [found], "plain": found})
+    assert kept.intact("key", json.loads(json.dumps(signed)))
+    assert not kept.intact("another", signed)
+
+
+@pytest.mark.parametrize("name", [1, 2.5, None, True, ("a", "b")])
+def test_names_that_json_would_change_are_refused(name: Any) -> None:
+    """10 comes before 9 as a text: the hash would be another one as soon as the result is read back."""
+    for result, where in (({name: 1}, "result"), ({"by": [{name: 1}]}, "result['by'][0]")):
+        with pytest.raises(InputError, match="the name .* is not a text") as told:
+            kept.signed("key", result)
+        assert str(told.value) == f"{where}: the name {name!r} is not a text"
+
+
 def test_the_result_of_another_run_is_not_believed() -> None:
     calls = [
         partial(allocation.rewards.__wrapped__, allocation.DRF, allocation.Setup("tiny"), seed)

@@ -27,7 +27,7 @@ from clairvoyant.analysis.allocation import experiments as allocation
 from clairvoyant.analysis.engine import identity, worker
 from clairvoyant.analysis.engine.cells import Answer, Cell, State, source_of
 from clairvoyant.analysis.engine.identity import settings_of
-from clairvoyant.analysis.engine.kept import keeping
+from clairvoyant.analysis.engine.kept import CHECK, keeping
 from clairvoyant.analysis.engine.processes import Limits
 from clairvoyant.analysis.engine.store import open_store
 from clairvoyant.analysis.placement import experiments as placement
@@ -496,13 +496,26 @@ def test_an_audit_takes_what_a_sweep_has_found_where_that_is_enough(
     assert cv.results(store).equals(frame)
 
 
-def test_what_is_damaged_in_a_store_is_computed_anew(store: Path, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    ("name", "change", "left"),
+    [
+        ("total", {"total": 1e9}, 1),
+        ("total", {CHECK: None}, 1),
+        ("facts", {"facts": {}}, 2),
+        ("facts", {CHECK: None}, 2),
+    ],
+)
+def test_what_is_damaged_in_a_store_is_computed_anew(
+    name: str, change: dict[str, Any], left: int, store: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A result with other numbers, or without its hash, which ``None`` takes away."""
     frame, _ = swept(store, SMALL)
     with open_store(store) as opened:
-        row = next(row for row in opened.rows() if "total" in row["result"])
-        wrong = Answer(State.DONE, row["result"] | {"total": 1e9})
+        row = next(row for row in opened.rows() if name in row["result"])
+        kept = {of: value for of, value in (row["result"] | change).items() if value is not None}
+        wrong = Answer(State.DONE, kept)
         opened.add([(Cell(row["key"], row["name"], row["function"], row["arguments"]), wrong)])
-    assert len(cv.results(store)) == 1
+    assert len(cv.results(store)) == left
     assert f"what is kept as {row['key']} is damaged" in caplog.text
     again, ran = swept(store, SMALL)
     assert ran == [row["name"]]

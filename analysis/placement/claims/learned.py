@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...claim import Context, Finding, Register, Verdict, table
+from ...claim import Context, Finding, Register, Verdict, Why, table
 from ...experiments import spread
 from ..experiments import CLUSTERS, FIFO_LB, HEURISTICS, NOTE, SJF_C, Contender, Setup, instance
 from . import trained
@@ -26,7 +26,7 @@ claim = Register("placement")
 
 def by_networks(name: str, where: str, networks: Iterable[str], how: str, **more: Any) -> Any:
     """Register a check that is handed the networks of these names."""
-    add = claim(name, where, Verdict.UNDETERMINED, how=UNSEEN + how, extra=RL, **more)
+    add = claim(name, where, Verdict.UNDETERMINED, because=Why.LACKING, how=UNSEEN + how, extra=RL, **more)
     return lambda check: add(with_networks(*networks)(check))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ....models.placement.instance import PlacementInstance
 from ....online.play import play
-from ...claim import Context, Finding, Register, Verdict, finding, holds_if, table
+from ...claim import Context, Finding, Register, Verdict, Why, finding, holds_if, table
 from ...experiments import policy_seed, seeds, spread, track
 from ...study import Fact, conclude
 from .. import experiments as runs
@@ -33,6 +33,7 @@ claim = partial(register, extra=RL)
     "figure-5-history",
     "Figure 5(c, d), Sec. 5.4",
     Verdict.UNDETERMINED,
+    because=Why.LACKING,
     says="JCT and fee are the least with a history of tau = 8.",
     how="The trained networks of DAS with other lengths of the history at play.",
     choices=("tau at play: 1, 4, 6, 8, 10",),
@@ -120,6 +121,7 @@ def _leads(who: Contender) -> list[float]:
     "case-priority",
     "Sec. 5.5, Figure 6(a)",
     Verdict.UNDETERMINED,
+    because=Why.LACKING,
     says="That the job which fits gets the highest priority shows that messages from the machines reach the "
     "ordering agent.",
     how="The case as told, in both orders of submission, and on an empty cluster, where the other job fits "
@@ -180,6 +182,7 @@ def case_6b(cores: float) -> tuple[PlacementInstance, list[list[tuple[int, int, 
     "case-affinity",
     "Sec. 5.5, Figure 6(b)",
     Verdict.UNDETERMINED,
+    because=Why.LACKING,
     says="The process detects contention: the machine of the contending job has the least affinity.",
     how="The case as told, with a job that takes more cores than the others, and with one that takes the "
     "same: it holds if networks tell that machine from the others there, too.",

@@ -19,7 +19,7 @@ from ....oracles.base import Budget, WhyStopped
 from ....oracles.placement.exact import by_branch_and_bound
 from ...claim import Context, Finding, Register, Verdict, amended_if, finding, holds_if, table
 from ...experiments import seeds, spread, track
-from ...study import Statement, judge, settled, statements
+from ...study import Statement, judge, settled, signs_of, statements
 from ..measures import measures_of
 from .theory import EAGER, HEURISTICS, MINUTE, by_keys, cluster, moves, schedule_by, schedules
 
@@ -292,6 +292,7 @@ def mean_time(submit: Sequence[float], takes: Sequence[float], cost: float | Non
     "preemption",
     "Sec. 3",
     Verdict.UNDETERMINED,
+    turns=("600 min", "0 min"),
     says="Jobs run to their end, as a scheduler that preempts them may bring extra overhead.",
     how="Shortest first, to the end, against shortest remaining time, where interruptions cost minutes.",
     choices=("what an interruption costs: nothing to ten hours",),
@@ -314,6 +315,7 @@ def preemption(context: Context) -> Finding:
         f"the paper gives no overhead.",
         {"instances": len(sampled)},
         statements(judged, samples, ""),
+        signs=signs_of(judged, samples),
         small=context.quick,
         assumes="Every job needs the whole cluster; durations are known to both, and who preempts heeds no "
         "cost. The load is 0.8.",

@@ -390,6 +390,7 @@ def rows_back(seen: list[list[int]], lag: int) -> np.ndarray:
     "history-rows",
     "(9), (10)",
     Verdict.UNDETERMINED,
+    turns=("what is known of a job", "a place in the list"),
     says="Past affinities, N x M, are values of the function whose values for the pending jobs are wanted.",
     how="Which jobs the rows of the window hold epochs later, under FIFO-Consolidate.",
     choices=("whether a row is a place in the pending list, or what is known of the job in it",),
@@ -408,12 +409,14 @@ def history_rows(context: Context) -> Finding:
             total, *parts = np.sum([rows_back(seen, lag) for seen in played], axis=0).tolist()
             rows.append((name, lag, total, *(100.0 * part / total for part in parts)))
     heads = "workload | epochs before | rows | same job in the row (%) | job in any row (%)"
+    same = {"a place in the list": min(row[3] for row in rows) == 100.0, "what is known of a job": True}
     return finding(
-        holds_if(min(row[3] for row in rows) == 100.0, Verdict.UNDETERMINED),
+        holds_if(all(same.values()), Verdict.UNDETERMINED),
         "Rows of the window are other jobs an epoch later: jobs that start leave, and those behind move up.",
         None,
         table("Rows of the window and their past", heads, rows),
         counterexample=two,
+        signs={"a row is of one job": same},
         assumes=f"The rows are those of the pending list, in its order; N = {PENDING}.",
     )
 

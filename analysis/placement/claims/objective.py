@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...claim import Context, Finding, Register, Verdict, amended_if, finding, holds_if, table
+from ...claim import Context, Finding, Register, Verdict, Why, amended_if, finding, holds_if, table
 from ...experiments import track
 from ..formulas import clipped, log_density, printed_clipped, printed_log_density
 from .network import HIDDEN, PENDING
@@ -61,6 +61,7 @@ def first_probability(ahead: float, variance: float, jobs: int) -> float:
     "priority-probability",
     "(7), (8), Sec. 5.5, Figure 6(a)",
     Verdict.UNDETERMINED,
+    because=Why.DEPENDS,
     says="The priority 0.69 is the probability of being scheduled first.",
     how="Exact probabilities for normal scores, by the number of jobs and the variance, to two digits.",
     choices=("the number of jobs: 2 to 24", "the variance, from (0, 1) by (8)", "means of the other jobs: 0"),
@@ -69,12 +70,17 @@ def priority_probability(_context: Context) -> Finding:
     variances = (0.1, 0.5, 0.99)
     rows = [(n, *(first_probability(0.69, v, n) for v in variances)) for n in (2, 5, 10, PENDING)]
     heads = " | ".join(["jobs", *(f"Sigma = {v:g}" for v in variances)])
-    agree = [abs(p - 0.69) < 0.005 for row in rows for p in row[1:]]
+    agree = {
+        f"{n} jobs, Sigma = {v:g}": abs(p - 0.69) < 0.005
+        for n, *found in rows
+        for v, p in zip(variances, found, strict=True)
+    }
     return finding(
-        holds_if(all(agree), Verdict.UNDETERMINED if any(agree) else Verdict.REFUTED),
-        f"In {sum(agree)} of {len(agree)} readings it is: that depends on the jobs and on their variance.",
+        holds_if(all(agree.values()), Verdict.UNDETERMINED if any(agree.values()) else Verdict.REFUTED),
+        f"In {sum(agree.values())} of {len(agree)} readings it is: that depends on the jobs and on their variance.",
         None,
         table("Probability that a score with mean 0.69 is the largest, others with 0", heads, rows),
+        signs={"0.69 is the probability": agree},
         assumes="Scores are independent and normal, with the means and variances of (8).",
         proof="By (7) and (8) the score is any number, and nothing makes scores add up to 1: see the table.",
     )
@@ -225,6 +231,7 @@ def _heads(theta: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     "copy-interval",
     "(17), Algorithm 1, Appendix D",
     Verdict.UNDETERMINED,
+    because=Why.LACKING,
     says="With updates at every step and copies at every second one, clipping bounds the policy.",
     how="The output layer (8) on random features: it holds if ratios are clipped at all.",
     choices=("learning rate: the least, a middle and the largest of Appendix D",),

@@ -9,7 +9,7 @@ import numpy as np
 
 from ....models.placement.generate import gang_law
 from ....models.placement.instance import PRICE
-from ...claim import Context, Finding, Register, Table, Verdict, amended_if, finding, holds_if, table
+from ...claim import Context, Finding, Register, Table, Verdict, Why, amended_if, finding, holds_if, table
 from ...statistics import holm
 
 claim = Register("placement")
@@ -365,6 +365,7 @@ def more_than_300_minutes(_context: Context) -> Finding:
     "inapplicable",
     "Sec. 5.2, Appendix F",
     Verdict.UNDETERMINED,
+    because=Why.LACKING,
     says="About 50 times slower than DAS, metaheuristics are inapplicable in production clusters.",
     how="The printed times against the printed rate of jobs: it holds if a decision takes longer than passes "
     "between two jobs on average.",
@@ -388,6 +389,7 @@ def inapplicable(_context: Context) -> Finding:
     "table-1-trade-off",
     "Remark in Sec. 3, Appendix A, Table 1",
     Verdict.UNDETERMINED,
+    because=Why.SAMPLES,
     says="Table 1 shows that JCT and fee are in a trade-off.",
     how="Rank correlation of JCT and fee over the baselines, and who is beaten in both by none: shown if the "
     "correlation is clearly negative in every column.",
@@ -402,12 +404,14 @@ def table_1_trade_off(_context: Context) -> Finding:
         front = [b for b in BASELINES if not any(jct[o] < jct[b] and fee[o] < fee[b] for o in BASELINES)]
         lines.append((name, float(rank.statistic), float(rank.pvalue), len(front), ", ".join(front)))
     heads = "cluster | rank correlation | p | beaten by none in both | who"
+    signs = {name: rank < 0.0 if p < 0.05 else None for name, rank, p, *_ in lines}
     return finding(
-        holds_if(all(line[1] < 0.0 and line[2] < 0.05 for line in lines), Verdict.UNDETERMINED),
+        holds_if(all(signs.values()), Verdict.UNDETERMINED),
         f"No baseline is best in both, in {sum(line[3] > 1 for line in lines)} of {len(lines)} columns; but "
         f"those with less JCT have, if anything, less fee.",
         {},
         table("JCT and fee of the nine baselines in Table 1", heads, lines),
+        signs={"JCT and fee are in a trade-off": signs},
         assumes="A trade-off is a negative correlation. Nine baselines are few, and the last column is the "
         "mean of the others.",
     )

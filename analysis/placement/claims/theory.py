@@ -22,7 +22,7 @@ from ....online.base import Policy
 from ....online.placement import POLICIES, FifoConsolidate, FifoFirstFit, FifoLoadBalance
 from ...claim import Context, Finding, Register, Verdict, amended_if, finding, holds_if, table
 from ...experiments import lead, seeds, track
-from ...study import Judged, Statement, conclude, judge, settled, statements
+from ...study import Judged, Statement, conclude, judge, settled, signs_of, statements
 from ..measures import gpu_ticks
 
 claim = Register("placement")
@@ -476,6 +476,7 @@ def high_value_first(context: Context) -> Finding:
         f"fee is surely lower in {judged[0].signs.count(True)} of {len(slowed)} cases.",
         {},
         statements(judged, slowed, note),
+        signs=signs_of(judged, slowed),
         small=context.quick,
         assumes="kappa and eta are our assumptions. Without them no order changes the fee.",
     )
