@@ -41,7 +41,7 @@ class Why(enum.Enum):
     """Why a finding is undetermined."""
 
     DEPENDS = "depends"
-    """A statement holds in one reading of what the text leaves open, and does not in another; both are sure."""
+    """A statement surely holds in one reading of what the text leaves open, and surely not in another."""
     SAMPLES = "samples"
     """No statement does: runs do not decide them all."""
     LACKING = "lacking"

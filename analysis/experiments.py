@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from .claim import Context, Figure
-from .plots import ANY, Range, name_axes, new_figure, plot_bands, plot_bars, to_svg
+from .plots import ANY, Curve, Range, name_axes, new_figure, plot_bands, plot_bars, to_svg
 from .statistics import mean_band, mean_interval
 
 T = TypeVar("T")
@@ -83,8 +83,24 @@ def bars(
     possible: Range = ANY,
 ) -> Figure:
     """Return a figure of bars with intervals over seeds; ``series[label]`` has shape (seeds, groups)."""
+    known = {who: mean_band(samples) for who, samples in series.items()}
+    return bars_of(name, caption, groups, known, axis, problem=problem, note=note, possible=possible)
+
+
+def bars_of(
+    name: str,
+    caption: str,
+    groups: Sequence[str],
+    series: Mapping[str, Curve],
+    axis: str,
+    *,
+    problem: str,
+    note: str,
+    **more: Any,
+) -> Figure:
+    """Return a figure of bars whose ends are known; ``more`` are options of :func:`.plots.plot_bars`."""
     figure, ax = new_figure(height=max(3.3, 0.16 * len(groups) * (len(series) + 1)))
-    plot_bars(ax, groups, {who: mean_band(samples) for who, samples in series.items()}, possible=possible)
+    plot_bars(ax, groups, series, **more)
     ax.set_xlabel(axis)
     return Figure(f"{problem}-{name}", f"{caption} {note}.", to_svg(figure))
 

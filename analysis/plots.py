@@ -41,6 +41,10 @@ Curve = tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]
 
 Range = tuple[float, float]
 ANY: Range = (-np.inf, np.inf)
+POSITIVE: Range = (0.0, np.inf)
+"""Of what is never below 0: sizes, shares, what jobs that get done are worth, regret per slot."""
+AT_MOST_ALL: Range = (-np.inf, 100.0)
+"""Of what is saved, in per cent of a cost."""
 
 INK = "#010203"
 """Stands for the colour of the text around the figure; becomes ``currentColor``."""

@@ -11,7 +11,7 @@ into paired samples. Statements about these samples are judged together, by :fun
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -226,6 +226,8 @@ class Study:
     """The names of the settings."""
     seeds: Sequence[int]
     """Of the instances."""
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+    """What else the numbers of its findings say of all runs, such as their slots."""
 
     @classmethod
     def run(
@@ -236,8 +238,12 @@ class Study:
         settings: Mapping[str, Any],
         seeds: Sequence[int],
         scenarios: Scenarios = AS_IS,
+        **numbers: Any,
     ) -> Study:
-        """Play all contenders, each of which has a ``label``, in all setups of all scenarios."""
+        """Play all contenders, each of which has a ``label``, in all setups of all scenarios.
+
+        Other keywords are the study's ``numbers``.
+        """
         players = list(who)
         found: dict[str, dict[str, list[np.ndarray]]] = {name: {} for name in scenarios}
         for name, setup in track(context, [(n, s) for n in scenarios for s in settings.values()]):
@@ -247,7 +253,7 @@ class Study:
             for one in players:
                 there.setdefault(one.label, []).append(lab.averages(one, setup, seeds))
         stacked = {n: {k: np.stack(v, axis=1) for k, v in there.items()} for n, there in found.items()}
-        return cls(lab, stacked, list(settings), seeds)
+        return cls(lab, stacked, list(settings), seeds, numbers)
 
     def samples(self, of: Callable[[Mapping[str, np.ndarray]], np.ndarray]) -> dict[str, np.ndarray]:
         """Return a function of what was found, in each scenario."""
@@ -329,7 +335,7 @@ class Study:
     ) -> Finding:
         """Return what :func:`conclude` does, and who earned what, under a title or the unit of the lab."""
         more |= {"scenarios": self.found, "note": self.lab.note}
-        numbers = {"instances": len(self.seeds), **(numbers or {})}
+        numbers = {"instances": len(self.seeds), **self.numbers, **(numbers or {})}
         return conclude(headline, said, *shown, *self.grid(title or self.lab.unit), numbers=numbers, **more)
 
 

@@ -153,15 +153,15 @@ def plot_runs(
 
 def plot_regret(curves: Sequence[RegretCurves], ax: Axes | None = None) -> Axes:
     """Draw regret over time, 95 % bands over instances, and the bounds of Theorem 1 at the horizon."""
-    from ..plots import PALETTE, name_axes, new_figure, plot_bands
+    from ..plots import ANY, PALETTE, POSITIVE, name_axes, new_figure, plot_bands
 
     axes = new_figure()[1] if ax is None else ax
     first = curves[0]
     for kind in ("stationary", "dynamic"):
         shown = {f"{c.policy}, {kind} regret": getattr(c, kind) for c in curves}
         bands = {name: mean_band(values) for name, values in shown.items() if values is not None}
-        if bands:
-            plot_bands(axes, first.slots, bands)
+        if bands:  # only the best decision of each slot cannot be beaten
+            plot_bands(axes, first.slots, bands, possible=POSITIVE if kind == "dynamic" else ANY)
     proven = next((one for one in curves if one.bound.size), None)
     marks = (
         (("v", "Theorem 1", proven.bound), ("^", "Theorem 1, tightened", proven.tightened)) if proven else ()

@@ -297,11 +297,11 @@ def cucb_curve(instances: Sequence[SelectionInstance], points: np.ndarray) -> np
 
 def plot_regret(curves: Sequence[RegretCurves], ax: Axes | None = None) -> Axes:
     """Draw regret over time with 95 % bands over instances, and the mean of what bounds it."""
-    from ..plots import name_axes, new_figure, plot_bands
+    from ..plots import POSITIVE, name_axes, new_figure, plot_bands
 
     axes = new_figure()[1] if ax is None else ax
     for curve in curves:
-        plot_bands(axes, curve.slots, {curve.policy: mean_band(curve.regret)})
+        plot_bands(axes, curve.slots, {curve.policy: mean_band(curve.regret)}, possible=POSITIVE)
         for name, bound in curve.bounds.items():
             none = np.full(curve.slots.shape, np.nan)
             plot_bands(axes, curve.slots, {name: (bound.mean(axis=0), none, none)})

@@ -552,7 +552,7 @@ def _answers(rows: Iterable[Mapping[str, Any]]) -> dict[str, Answer]:
 
 
 def _believed(key: str, answer: Answer) -> bool:
-    """Return whether an answer holds no result, or one that is whole and of this key; say so if it does not."""
+    """Return whether an answer has no result, or one that is whole and of its key; say so if it has not."""
     if answer.state is not State.DONE or intact(key, answer.result):
         return True
     log.warning("what is kept as %s is damaged, or of something else: it is left out", key)

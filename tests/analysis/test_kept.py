@@ -282,7 +282,7 @@ def test_what_is_signed_is_intact_after_json(found: dict[str, Any]) -> None:
 def test_names_that_json_would_change_are_refused(name: Any) -> None:
     """10 comes before 9 as a text: the hash would be another one as soon as the result is read back."""
     for result, where in (({name: 1}, "result"), ({"by": [{name: 1}]}, "result['by'][0]")):
-        with pytest.raises(InputError, match="the name .* is not a text") as told:
+        with pytest.raises(InputError, match=r"the name .* is not a text") as told:
             kept.signed("key", result)
         assert str(told.value) == f"{where}: the name {name!r} is not a text"
 

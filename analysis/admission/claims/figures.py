@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
@@ -10,8 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ....models.admission.jobs import CRITICAL, SENSITIVE
-from ...claim import Context, Finding, Register, Table, Verdict, table
-from ...experiments import lead, seeds, track
+from ...claim import Context, Figure, Finding, Register, Table, Verdict, Why, table
+from ...experiments import bars_of, lead, seeds, track
+from ...plots import POSITIVE
 from ...statistics import mean_interval, p_of_mean
 from ...study import Lab, Statement, Study, Test, conclude
 from .. import experiments as ex
@@ -131,6 +132,7 @@ def grows(study: Study, per_cent: bool = False) -> list[Statement]:
     "figure-3",
     "Fig. 3, Sec. V.A",
     Verdict.UNDETERMINED,
+    turns=("one worker each", "L as printed"),
     says="OASiS has the largest total utility of all, by more the more jobs there are.",
     how="Total utility of all but Dorm by the number of jobs, on paired instances, in every reading.",
     choices=OPEN,
@@ -156,7 +158,7 @@ def figure_3(context: Context) -> Finding:
     return study.finding(
         "With many jobs RRH overtakes OASiS unless RRH has few workers; the text names no numbers of jobs.",
         [*ahead(study, QUICK_BASELINES), *grows(study)],
-        study.figure("figure-3", "Total utility by number of jobs.", "jobs", levels),
+        study.figure("figure-3", "Total utility by number of jobs.", "jobs", levels, possible=POSITIVE),
         Table(
             f"Certified bound on the optimum, mean over {len(limits)} of the instances. {ex.NOTE}",
             tuple(study.heads),
@@ -184,6 +186,7 @@ ON_TESTBED = {
     "figure-8",
     "Fig. 8, Sec. V.B",
     Verdict.UNDETERMINED,
+    turns=("one worker each", "as ours"),
     says="On the testbed OASiS has the largest total utility of all.",
     how="A simulation with the testbed's machines and jobs like its own, in every reading.",
     choices=OPEN_ON_TESTBED,
@@ -196,7 +199,9 @@ def figure_8(context: Context) -> Finding:
         "OASiS earns more than FIFO, DRF and Dorm; against RRH it depends on how many workers RRH gives a "
         "job.",
         ahead(study, others),
-        study.figure("figure-8", "Total utility at the size of the testbed, in simulation.", ""),
+        study.figure(
+            "figure-8", "Total utility at the size of the testbed, in simulation.", "", possible=POSITIVE
+        ),
         small=context.quick,
         title="Total utility at the size of the testbed, in simulation",
         assumes="The testbed itself is not at hand; jobs alone in it run for 2 to 6 slots, as printed.",
@@ -207,6 +212,7 @@ def figure_8(context: Context) -> Finding:
     "large-testbed",
     "Sec. V.B, last paragraph",
     Verdict.UNDETERMINED,
+    because=Why.SAMPLES,
     says="The advantage of OASiS is more obvious on a larger testbed.",
     how="Machines and jobs of the simulated testbed several times; leads in per cent of what OASiS earns.",
     choices=OPEN_ON_TESTBED,
@@ -263,8 +269,33 @@ class Delay(Statement):
         return super().found(scenario) if len(self.samples[scenario]) > 1 else "too few jobs done"
 
 
+def punctual(
+    name: str,
+    late: Mapping[tuple[str, str, str], Sequence[np.ndarray]],
+    readings: Iterable[str],
+    who: Sequence[str],
+    note: str,
+) -> Figure:
+    """Return bars of the mean delay of all jobs with one standard deviation, in these readings."""
+    at = [(reading, kind) for reading in readings for kind in KINDS]
+    series = {}
+    for label in who:
+        jobs = [np.concatenate(late[reading, label, kind]) for reading, kind in at]
+        mean, spread = (
+            np.array([of(j) if len(j) > 1 else np.nan for j in jobs]) for of in (np.mean, _deviation)
+        )
+        series[label] = (mean, mean - spread, mean + spread)
+    groups = [f"time-{kind} jobs, {reading}" for reading, kind in at]
+    text = "Completion less arrival less target; mean and standard deviation over the jobs of all instances."
+    axis = "completion - arrival - target (slots)"
+    return bars_of(
+        name, text, groups, series, axis, problem="admission", note=note, band="one standard deviation"
+    )
+
+
 def timely(
     context: Context,
+    name: str,
     headline: str,
     case: Case,
     sampled: Sequence[int],
@@ -309,6 +340,7 @@ def timely(
             "reading |  | jobs | mean | standard deviation | counted",
             rows,
         ),
+        punctual(name, late, first(readings, 2), [OASIS.label, *(who.label for who in others)], note),
         scenarios=readings,
         note=note,
         numbers={"instances": len(sampled)},
@@ -322,6 +354,7 @@ def timely(
     "figure-4",
     "Fig. 4, Sec. V.A",
     Verdict.UNDETERMINED,
+    because=Why.SAMPLES,
     says="Completion less target time is closest to zero with OASiS, for time-sensitive and for "
     "time-critical jobs, with the smallest variance; RRH uses the machines less.",
     how="Means and deviations of the delays on each instance, and the use of the machines, in every reading.",
@@ -346,6 +379,7 @@ def figure_4(context: Context) -> Finding:
     }
     return timely(
         context,
+        "figure-4",
         "Few comparisons of delays are decided, and none in every reading; OASiS gets few time-critical jobs "
         "done.",
         case,
@@ -367,6 +401,7 @@ def _used(who: Contender, case: Case, seed: int) -> float:
     "figure-9",
     "Fig. 9, Sec. V.B",
     Verdict.UNDETERMINED,
+    turns=("done", "one worker each, all"),
     says="On the testbed completion less target time is closest to zero with OASiS, with the smallest "
     "variance.",
     how="A simulation with the testbed's machines and jobs like its own; judged like Fig. 4; with Dorm in "
@@ -376,6 +411,7 @@ def _used(who: Contender, case: Case, seed: int) -> float:
 def figure_9(context: Context) -> Finding:
     return timely(
         context,
+        "figure-9",
         "With twelve jobs the order of the policies by delay depends on how jobs that are never done count.",
         Case(ex.Enlarged()),
         seeds(context, 4, 60, 200),
@@ -465,6 +501,7 @@ class Trend(Statement):
     "figure-5",
     "Fig. 5, Sec. V.A",
     Verdict.UNDETERMINED,
+    because=Why.SAMPLES,
     says="For 10 jobs the optimum is 1.1 to 1.5 times what OASiS earns, without a clear trend in the number "
     "of servers or in U / L.",
     how="The best schedule found and a certified bound over OASiS, in geometric means; a clear trend is a "
@@ -511,6 +548,7 @@ def figure_5(context: Context) -> Finding:
         for what, (least, last) in ends.items()
         if least != last
     ]
+    logs = [[mean_interval(known(found[key][name])[:, 0]) for key in found] for name in readings]
     every = np.exp(known(np.concatenate([ends for by_name in found.values() for ends in by_name.values()])))
     cells = (known(ends)[:, 0] for by_name in found.values() for ends in by_name.values())
     means = [float(np.exp(cell.mean())) for cell in cells if len(cell)]
@@ -519,6 +557,16 @@ def figure_5(context: Context) -> Finding:
         f"The best schedule found is {min(means):.1f} to {max(means):.1f} times what OASiS earns in "
         "geometric mean, depending on jobs and machines.",
         said,
+        bars_of(
+            "figure-5",
+            "Best schedule found over OASiS, geometric mean.",
+            [f"{n} servers, priorities up to {high:g}" for n, high in found],
+            {name: np.exp(logs_of).T for name, logs_of in zip(readings, logs, strict=True)},
+            "ratio",
+            problem="admission",
+            note=ex.NOTE,
+            possible=(1.0, np.inf),
+        ),
         scenarios=readings,
         note=f"Ratio of the best schedule found to that of a certified bound. {ex.NOTE}.",
         numbers={
@@ -581,6 +629,7 @@ def estimated(percent: float) -> Contender:
     "figure-6",
     "Fig. 6, Sec. V.A",
     Verdict.UNDETERMINED,
+    because=Why.SAMPLES,
     says="When resources are scarce an underestimated U / L leads to a higher total utility than an "
     "overestimated one.",
     how="OASiS with U / L scaled down and up by the same factor, with more jobs than fit, in every reading.",
@@ -612,7 +661,7 @@ def figure_6(context: Context) -> Finding:
         "Runs do not decide whether U / L scaled down earns more than scaled up; far off, means differ by "
         "tens of per cent.",
         said,
-        study.figure("figure-6", "Total utility of OASiS with inaccurate U / L.", ""),
+        study.figure("figure-6", "Total utility of OASiS with inaccurate U / L.", "", possible=POSITIVE),
         small=context.quick,
         title=f"Total utility of OASiS with U / L at a percentage of its value, T = {T}, {machines} + "
         f"{machines} machines",

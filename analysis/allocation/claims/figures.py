@@ -10,6 +10,7 @@ import numpy as np
 
 from ...claim import Context, Figure, Finding, Register, Verdict
 from ...experiments import lead, seeds, track
+from ...plots import POSITIVE
 from ...statistics import growth_exponent
 from ...study import ORACLE, Said, Scenarios, Statement, Study
 from .. import experiments as runs
@@ -37,7 +38,7 @@ def _over_time(
         name: {one.label: until(one, turn(setup)) for one in who}
         for name, turn in track(context, scenarios.items())
     }
-    return Study(LAB, found, [str(p) for p in points], sampled)
+    return Study(LAB, found, [str(p) for p in points], sampled, {"slots": slots})
 
 
 def _over_slots(name: str, study: Study) -> Figure:
@@ -49,13 +50,14 @@ def _over_slots(name: str, study: Study) -> Figure:
 def _at(study: Study, columns: Sequence[int]) -> Study:
     """Return the study with these settings only."""
     found = {n: {who: v[:, list(columns)] for who, v in f.items()} for n, f in study.found.items()}
-    return Study(study.lab, found, [study.heads[c] for c in columns], study.seeds)
+    return replace(study, found=found, heads=[study.heads[c] for c in columns])
 
 
 @claim(
     "figure-2",
     "Fig. 2, Sec. 4.1",
     Verdict.UNDETERMINED,
+    turns=("1 core, 1 GB; OGASched (Table 1)", "8 cores, 64 GB; OGASched (Table 1)"),
     says="OGASched starts behind DRF and FAIRNESS, overtakes them, still gains later, and leads all four.",
     how="Average reward over time in the setting of Fig. 2, over readings.",
     choices=CHOICES,
@@ -139,7 +141,7 @@ def _sweep(
     """Return who earns what at each level of one argument of the generator."""
     setups = {f"{of} {level:g}": usual(context, **{of: level}) for level in levels}
     lab = replace(LAB, optima=runs.optima) if optima else LAB
-    return Study.run(context, lab, who, setups, sampled or sample(context), units(context))
+    return readings.played(context, who, setups, sampled or (), lab)
 
 
 @claim(
@@ -183,7 +185,6 @@ def _figure_3(context: Context) -> Finding:
         title=f"Average reward per slot over contention, {slots} slots",
         assumes="When |L| grows, the density stays.",
         numbers={
-            "slots": slots,
             "instances, OGASched alone over contention": len(more.seeds),
             "stationary optimum never falls with contention beyond 1": never,
         },
@@ -257,7 +258,7 @@ def _figure_6(context: Context) -> Finding:
             ]
             gain, penalty = np.moveaxis(np.array(both), 0, -1)
             found[name] |= {f"{one.label}, gain": gain, f"{one.label}, penalty": penalty}
-    study = Study(LAB, found, [f"contention {level:g}" for level in levels], sampled)
+    study = Study(LAB, found, [f"contention {level:g}" for level in levels], sampled, {"slots": slots})
     said = [
         ours(
             study,
@@ -276,7 +277,7 @@ def _figure_6(context: Context) -> Finding:
         study,
         "OGASched's overhead penalty rises with contention, far less than in proportion, in every reading.",
         said,
-        panels("figure-6", "Gain and penalty by contention level.", "contention level", levels, study),
+        panels("figure-6", "Gain and penalty by contention level.", "contention", levels, study, POSITIVE),
         title="Gain and penalty per slot by contention level",
         small=context.quick,
     )
@@ -300,8 +301,8 @@ FAMILIES = ("linear", "log", "reciprocal", "poly")
 )
 def _figure_7(context: Context) -> Finding:
     setups = {family: usual(context, utility=family) for family in FAMILIES}
-    everyone, slots = (*OGASCHED, *BASELINES), usual(context).slots
-    study = Study.run(context, LAB, everyone, setups, sample(context), units(context))
+    everyone = (*OGASCHED, *BASELINES)
+    study = readings.played(context, everyone, setups)
     said = [
         ours(
             study,
@@ -321,7 +322,7 @@ def _figure_7(context: Context) -> Finding:
         "Linear utilities give most, as printed, but with them OGASched trails all four in every reading.",
         said,
         runs.bars("figure-7", "Reward by utility family and units.", groups, shown, "reward per slot"),
-        title=f"Average reward per slot by utility family, {slots} slots",
+        title="Average reward per slot by utility family",
         small=context.quick,
     )
 

@@ -12,6 +12,7 @@ import numpy as np
 from ....online.play import play
 from ...claim import Context, Figure, Finding, Table, table
 from ...experiments import lead, seeds, spread, track
+from ...plots import ANY, Range
 from ...study import Lab, Said, Scenarios, Statement, Study, conclude
 from .. import experiments as runs
 from ..experiments import BASELINES, FAIRNESS, OGASCHED, WHO_SEES, Contender, Setup, curves
@@ -83,6 +84,18 @@ def fig_2(context: Context) -> Setup:
     return Setup(slots=context.pick(100, 200, 8000), overhead=(0.4, 0.6), contention=11.0)
 
 
+def played(
+    context: Context,
+    who: Sequence[Contender],
+    settings: Mapping[str, Setup],
+    sampled: Sequence[int] = (),
+    lab: Lab = LAB,
+) -> Study:
+    """Return the study of settings with the usual slots, by default on the usual instances."""
+    slots = usual(context).slots
+    return Study.run(context, lab, who, settings, sampled or sample(context), units(context), slots=slots)
+
+
 def over_horizons(context: Context, who: Sequence[Contender]) -> Study:
     """Return average rewards over the horizons of Table 2."""
     lengths, sampled = horizons(context), sample(context)
@@ -148,7 +161,8 @@ def finding(
     Besides, it shows tables and figures, and takes what :func:`conclude` takes.
     """
     names = readings(study)
-    numbers = {"instances": len(study.seeds), "readings": len(names), **more.pop("numbers", {})}
+    sizes = {"instances": len(study.seeds), "readings": len(names)}
+    numbers = {**sizes, **study.numbers, **more.pop("numbers", {})}
     shown = (*shown, earnings(study, title))
     return conclude(headline, said, *shown, scenarios=names, note=f"{WHO_SEES}.", numbers=numbers, **more)
 
@@ -170,10 +184,10 @@ def earnings(study: Study, title: str) -> Table:
     return table(text, " | ".join(("units", "algorithm", *study.heads)), rows)
 
 
-def panels(name: str, caption: str, axis: str, x: Any, study: Study, unit: str = "reward per slot") -> Figure:
+def panels(name: str, caption: str, axis: str, x: Any, study: Study, possible: Range = ANY) -> Figure:
     """Return a figure with a panel per scenario, of curves over the settings on a log scale."""
-    shown = {f"{unit}\n{scenario}": found for scenario, found in study.found.items()}
-    return curves(name, caption, x, shown, axis, "x")
+    shown = {f"{study.lab.unit}\n{scenario}": found for scenario, found in study.found.items()}
+    return curves(name, caption, x, shown, axis, "x", possible=possible)
 
 
 def parts(who: Contender, setup: Setup, sampled: Sequence[int]) -> np.ndarray:

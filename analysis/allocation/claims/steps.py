@@ -11,8 +11,9 @@ import numpy as np
 from ....models.allocation import geometry
 from ....online.allocation import Ogasched
 from ....online.play import play
-from ...claim import Context, Figure, Finding, Register, Verdict, table
+from ...claim import Context, Figure, Finding, Register, Verdict, Why, table
 from ...experiments import lead, policy_seed, seeds, spread, track
+from ...plots import POSITIVE
 from ...study import Said, Statement, Study, conclude, judge
 from .. import experiments
 from ..experiments import CONSTANT, FAIRNESS, OGASCHED, TABLE_1, Contender, Setup, instance, rewards
@@ -51,6 +52,7 @@ def constant_step(setup: Setup, seed: int) -> float:
     "eta0",
     "Table 1, Sec. 4",
     Verdict.UNDETERMINED,
+    turns=("1 % of a core, 1 GB", "8 cores, 64 GB"),
     says="eta0 = 25 and decay 0.9999 tune the step around the value (26), and this serves the reward.",
     how="Whether (26) in a run and the steps of Table 1 overlap; rewards of both and of D/(G sqrt T).",
     choices=(*OPEN, "and 1 % of a core, as the traces count"),
@@ -100,6 +102,7 @@ def _eta0(context: Context) -> Finding:
     "step-26-grows",
     "Sec. 4.1, on (26)",
     Verdict.UNDETERMINED,
+    turns=("8 cores, 64 GB; y(1) zero", "1 core, 1 GB; y(1) fair"),
     says="(26) makes the step larger and larger as time goes on.",
     how="The mean of (26) in the last tenth of a run against the first, over readings of the setting; each "
     "value as for the same number of edges with jobs, which takes out the luck of the arrivals.",
@@ -121,7 +124,9 @@ def _step_26_grows(context: Context) -> Finding:
         "In (26) the horizon is a constant; only the gradient's norm can move it, and whether it shrinks "
         "depends on units and start.",
         [Statement("(26) is larger in the last tenth than in the first", changes, "%")],
-        experiments.curves("step-26", f"The step (26) by {axis}.", np.arange(1, 11), shown, axis),
+        experiments.curves(
+            "step-26", f"The step (26) by {axis}.", np.arange(1, 11), shown, axis, possible=POSITIVE
+        ),
         scenarios=changes,
         note=BEFORE,
         numbers={"instances": len(sampled), "slots": slots},
@@ -135,6 +140,7 @@ def _step_26_grows(context: Context) -> Finding:
     "increasing-T",
     "Sec. 4.1 and 4.2, first finding",
     Verdict.UNDETERMINED,
+    because=Why.SAMPLES,
     says="OGASched's performance rises with the horizon.",
     how="Average reward over nested horizons, alone and against FAIRNESS on the same slots.",
     choices=CHOICES,
@@ -182,6 +188,7 @@ def _wobble(who: Contender, setup: Setup, sampled: Iterable[int]) -> np.ndarray:
     "oscillation",
     "Sec. 4.1, on Fig. 2",
     Verdict.UNDETERMINED,
+    because=Why.SAMPLES,
     says="The average reward oscillates at the beginning, a leading cause being the good initial decision.",
     how="How much the average until slot t goes back and forth in the second and in the last twentieth of "
     "the slots, from the fair share and from nothing.",
@@ -228,6 +235,7 @@ INSIDE = tuple(d for d in DECAYS if 0.995 <= d <= 0.9999)
     "figure-4",
     "Fig. 4, Sec. 4.1",
     Verdict.UNDETERMINED,
+    because=Why.SAMPLES,
     says="Wrong steps make many rewards negative; decays 0.995 to 0.9999 are best, 0.9999 beats 1.0001.",
     how="Rewards over a grid of eta0 and decay; the best decay of the range against the best outside.",
     choices=(*OPEN, "utilities: mixed, or all reciprocal", "how many slots are many"),
@@ -241,7 +249,9 @@ def _figure_4(context: Context) -> Finding:
     label = {decay: _stepped(ETA0, decay).label for decay in DECAYS}
     inside, outside = ([label[d] for d in DECAYS if (d in INSIDE) is side] for side in (True, False))
     negative = {
-        name: np.maximum(*(_negative(by_start[-1], turn(replace(setup, utility=of)), sampled) for of in FAMILIES))
+        name: np.maximum(
+            *(_negative(by_start[-1], turn(replace(setup, utility=of)), sampled) for of in FAMILIES)
+        )
         for name, turn in units(context).items()
     }
     below = {f"{n:g} %": judge([_many(negative, n)], negative)[0].word for n in (MANY / 10.0, 3.0 * MANY)}

@@ -13,7 +13,7 @@ from ....models.allocation.setting import Feedback, Observation
 from ....online.allocation.ogasched import Ogasched, fair_share
 from ....online.play import play
 from ....oracles.allocation.optimum import stationary
-from ...claim import Context, Figure, Finding, Register, Verdict, amended_if, finding, holds_if, table
+from ...claim import Context, Figure, Finding, Register, Verdict, Why, amended_if, finding, holds_if, table
 from ...experiments import SEEDS_APART, seeds, spread, track
 from ...plots import new_figure, to_svg
 from ...statistics import growth_exponent
@@ -543,6 +543,7 @@ def _several_arrivals(context: Context) -> Finding:
     "theorem-1-looseness",
     "Theorem 1 at the sizes of Sec. 4",
     Verdict.UNDETERMINED,
+    because=Why.SAMPLES,
     says="The bound says something at the paper's default size: it is below the stationary optimum.",
     how="The bound beside the stationary optimum of default instances.",
     ours=True,

@@ -20,7 +20,7 @@ from ....models.placement.setting import Observation
 from ....models.placement.simulator import Simulator
 from ....online.base import Policy
 from ....online.placement import POLICIES, FifoConsolidate, FifoFirstFit, FifoLoadBalance
-from ...claim import Context, Finding, Register, Verdict, amended_if, finding, holds_if, table
+from ...claim import Context, Finding, Register, Verdict, Why, amended_if, finding, holds_if, table
 from ...experiments import lead, seeds, track
 from ...study import Judged, Statement, conclude, judge, settled, signs_of, statements
 from ..measures import gpu_ticks
@@ -454,6 +454,7 @@ def by_keys(
     "high-value-first",
     "Sec. 5.2, Sec. 5.4",
     Verdict.UNDETERMINED,
+    because=Why.SAMPLES,
     says="Large and long jobs first gives a lower fee, at the price of a higher JCT.",
     how="The same placing with most GPU-hours first, and first in first out, on generated workloads.",
     choices=("kappa and eta, what communication and contention cost",),

@@ -12,12 +12,12 @@ import numpy.typing as npt
 
 from ....models.base import Origin
 from ....models.selection.instance import SelectionInstance
-from ....online.play import play
 from ....models.selection.setting import Setting
+from ....online.play import play
 from ....online.selection import Esdp, EsdpPrinted, statistics
 from ....online.selection.esdp import scaled, scaling
 from ....online.selection.printed import algorithm_2, algorithm_2_repaired, select
-from ...claim import Context, Finding, Register, Table, Verdict, amended_if, finding, holds_if
+from ...claim import Context, Figure, Finding, Register, Table, Verdict, amended_if, finding, holds_if
 from ...experiments import track
 from ..regret import TIE
 
@@ -26,7 +26,12 @@ HOLDS, REFUTED = Verdict.HOLDS, Verdict.REFUTED
 
 
 def found_if(
-    kept: bool, headline: str, numbers: dict[str, Any], *shown: Table, verdict: Verdict = HOLDS, **more: Any
+    kept: bool,
+    headline: str,
+    numbers: dict[str, Any],
+    *shown: Table | Figure,
+    verdict: Verdict = HOLDS,
+    **more: Any,
 ) -> Finding:
     """Return this verdict, or "refuted" by what numbers and tables show."""
     proof = "" if kept else "The numbers and tables."

@@ -169,4 +169,5 @@ def sweep(
     base = Game(Setup(slots=context.pick(*slots)))
     games = {head: base.but(**more) for head, more in settings.items()}
     sampled, scenarios = seeds(context, *instances), readings(*names[: 2 if context.quick else None])
-    return Study.run(context, LAB, [Who(w) for w in who], games, sampled, scenarios)
+    players = [Who(w) for w in who]
+    return Study.run(context, LAB, players, games, sampled, scenarios, slots=base.setup.slots)
