@@ -12,14 +12,17 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgba
 
-from clairvoyant.analysis import admission, allocation, placement, selection
+from clairvoyant.analysis import admission, allocation, experiments, placement, selection
+from clairvoyant.analysis.claim import Context
 from clairvoyant.analysis.experiments import bars as bar_figure
 from clairvoyant.analysis.experiments import curves
 from clairvoyant.analysis.plots import (
+    AT_MOST_ALL,
     HATCHES,
     INK,
     MARKERS,
     PALETTE,
+    POSITIVE,
     candidates,
     looks_of,
     name_axes,
@@ -32,7 +35,7 @@ from clairvoyant.analysis.plots import (
 )
 from clairvoyant.analysis.statistics import mean_band
 from clairvoyant.models.base import InputError
-from clairvoyant.problems import OURS, Problem
+from clairvoyant.problems import OURS, Problem, find
 
 X = np.arange(1, 60)
 SAMPLES = np.random.default_rng(0).normal(5.0, 1.0, size=(5, X.size))
@@ -333,6 +336,38 @@ def test_bands_end_where_values_do() -> None:
     ends = [segment[:, 0].tolist() for segment in bars.lines[2][0].get_segments()]
     assert ends == [[0, 100], [90, 100]]
     assert to_svg(figure)
+
+
+@pytest.mark.parametrize(
+    ("claim", "possible"),
+    [
+        ("allocation/step-26-grows", POSITIVE),
+        ("admission/figure-5", (1.0, np.inf)),
+        ("admission/figure-8", POSITIVE),
+        ("placement/figure-7", AT_MOST_ALL),
+    ],
+)
+def test_figures_of_what_is_bounded_say_so(
+    claim: str, possible: tuple[float, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No mean lies beyond what is said to be possible, and every panel is told."""
+    told: list[tuple[float, float]] = []
+
+    def seen(draw: Any) -> Any:
+        def drawn(ax: Any, x: Any, series: Any, *, possible: Any, **more: Any) -> Any:
+            told.append(possible)
+            means = np.concatenate([np.asarray(mean) for mean, *_ in series.values()])
+            assert (means >= possible[0] - 1e-9).all()
+            assert (means <= possible[1] + 1e-9).all()
+            return draw(ax, x, series, possible=possible, **more)
+
+        return drawn
+
+    for name in ("plot_bands", "plot_bars"):
+        monkeypatch.setattr(experiments, name, seen(getattr(experiments, name)))
+    (checked,) = [one for one in find(claim.split("/")[0]).part("claims") if one.id == claim]
+    assert len(checked.check(Context("quick")).figures) == 1
+    assert set(told) == {possible}
 
 
 def test_figures_of_experiments_know_what_is_possible() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -12,7 +14,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from clairvoyant.analysis.claim import HEADLINE, PARAGRAPH, Context, Finding, Register, Verdict
+from clairvoyant.analysis.claim import (
+    HEADLINE,
+    PARAGRAPH,
+    Claim,
+    Context,
+    Finding,
+    Register,
+    Verdict,
+    Why,
+    in_words,
+)
+from clairvoyant.analysis.findings import from_dict, to_dict
 from clairvoyant.analysis.statistics import (
     holm,
     mean_interval,
@@ -171,6 +184,8 @@ def test_a_study_finds_what_was_put_in() -> None:
     said = [*made.leads("good", ["bad"]), made.rises("bad"), made.rises("bad", falls=True)]
     assert [one.word for one in judge(said)] == ["holds", "holds", "against"]
     assert said[1].samples[""].mean() == pytest.approx(100.0, abs=5.0)
+    sized = replace(made, numbers={"slots": 7})
+    assert sized.finding("Good leads.", said[:1]).numbers["slots"] == 7
     finding = made.finding("Good leads.", said[:2], made.figure("f", "Rewards.", "load", (1, 2)))
     assert (finding.verdict, finding.faults) == (Verdict.HOLDS, [])
     assert finding.numbers == {"instances": 5, "statements": 2, "statements, holds": 2}
@@ -229,6 +244,63 @@ def test_a_finding_needs_evidence_and_short_texts() -> None:
     two = " ".join(["word"] * PARAGRAPH) + "\n\n" + " ".join(["word"] * (PARAGRAPH + 1))
     (fault,) = Finding(Verdict.HOLDS, "Yes.", remark=two).faults
     assert fault == f"remark: {PARAGRAPH + 1} words in a paragraph, more than {PARAGRAPH}"
+
+
+SIGNS_OF = st.dictionaries(
+    st.sampled_from("abc"),
+    st.fixed_dictionaries({name: st.sampled_from([True, False, None]) for name in ("one", "other")}),
+    max_size=3,
+)
+
+
+def expecting(**more: Any) -> Claim:
+    """Return a claim that expects to be undetermined."""
+    register = Register("allocation")
+    register("c", "Sec. 2", Verdict.UNDETERMINED, says="s", how="h", **more)(lambda _context: Finding())
+    return register.claims[0]
+
+
+@given(SIGNS_OF)
+@pytest.mark.hypothesis
+def test_what_is_undetermined_says_why(signs: dict[str, dict[str, bool | None]]) -> None:
+    """It depends where a statement has both signs; two readings that a claim names are in this order."""
+    finding = Finding(Verdict.UNDETERMINED, "Open.", signs=signs)
+    values = [(by["one"], by["other"]) for by in signs.values()]
+    turned = (True, False) in values or (False, True) in values
+    assert finding.why is (Why.DEPENDS if turned else Why.SAMPLES if signs else Why.LACKING)
+    assert expecting().as_expected(finding)
+    assert [expecting(because=why).as_expected(finding) for why in Why] == [why is finding.why for why in Why]
+    for turns in (("one", "other"), ("other", "one")):
+        wanted = any((by[turns[0]], by[turns[1]]) == (True, False) for by in signs.values())
+        claim = expecting(turns=turns)
+        assert claim.because is Why.DEPENDS
+        assert claim.as_expected(finding) is wanted
+        assert claim.as_expected(replace(finding, small=True))
+        assert not claim.as_expected(replace(finding, verdict=Verdict.HOLDS))
+    assert not expecting(turns=("one", "missing")).as_expected(finding)
+    assert all(Finding(verdict, "").why is None for verdict in Verdict if verdict is not Verdict.UNDETERMINED)
+
+
+def test_a_finding_of_statements_keeps_their_signs() -> None:
+    """By statement and scenario, also as a file; two that say the same would hide one another."""
+    made = study(as_is=1.0, turned=-1.0)
+    finding = made.finding("It depends.", [*made.leads("good", ["bad"]), Fact("f", "seen", agrees=True)])
+    leads = "good is ahead of bad (everywhere)"
+    assert finding.signs == {
+        leads: {"as_is": True, "turned": False},
+        "f": dict.fromkeys(("as_is", "turned"), True),
+    }
+    assert expecting(turns=("as_is", "turned")).as_expected(finding)
+    assert not expecting(turns=("turned", "as_is")).as_expected(finding)
+    data = json.loads(json.dumps(to_dict(finding)))
+    again = from_dict(data, lambda _data: generate("tiny"))
+    assert (again.signs, again.why, in_words(again.verdict, again.why)) == (
+        finding.signs,
+        Why.DEPENDS,
+        "undetermined (depends)",
+    )
+    with pytest.raises(ValueError, match="two statements say"):
+        made.finding("Twice.", 2 * made.leads("good", ["bad"]))
 
 
 def test_claims_stand_on_their_checks() -> None:

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from clairvoyant.analysis.claim import Verdict, in_words
 from clairvoyant.problems import find, problems
 
 PAGE = Path(__file__).parents[2] / "docs" / "verdicts.md"
@@ -19,4 +20,7 @@ def test_the_page_names_every_claim_with_its_verdict() -> None:
             if name != "claim":
                 shown[f"{problem}/{name}"] = verdict
     claims = [claim for name in problems() for claim in find(name).part("claims")]
-    assert shown == {claim.id: claim.expected.value for claim in claims}
+    assert shown == {claim.id: in_words(claim.expected, claim.because) for claim in claims}
+    for claim in claims:
+        assert (claim.because is not None) == (claim.expected is Verdict.UNDETERMINED), claim.id
+        assert len(claim.turns) in (0, 2), claim.id

@@ -354,14 +354,14 @@ def timely(
     "figure-4",
     "Fig. 4, Sec. V.A",
     Verdict.UNDETERMINED,
-    because=Why.SAMPLES,
+    turns=("short jobs, all", "workers on C4, done"),
     says="Completion less target time is closest to zero with OASiS, for time-sensitive and for "
     "time-critical jobs, with the smallest variance; RRH uses the machines less.",
     how="Means and deviations of the delays on each instance, and the use of the machines, in every reading.",
     choices=(OPEN_DELAYS, *OPEN),
 )
 def figure_4(context: Context) -> Finding:
-    sampled = seeds(context, 3, 6, 10)
+    sampled = seeds(context, 3, 10, 10)
     jobs, T, machines = context.pick((60, 50, 15), (60, 60, 15), (200, 100, 50))
     case = Case(Setup(jobs, T, machines, machines, "short", classes=(0.0, 0.5, 0.5)))
     every = {

@@ -98,11 +98,25 @@ def _eta0(context: Context) -> Finding:
     )
 
 
+def _above(says: str, shares: Mapping[str, np.ndarray], least: float) -> Statement:
+    """Say that a share (%) is above a threshold, which ``says`` has a place for."""
+    return Statement(says.format(least), {name: of - least for name, of in shares.items()}, "points more")
+
+
+def _around(what: str, says: str, shares: Mapping[str, np.ndarray], least: float) -> dict[str, str]:
+    """Return what the same comes to with a third and with three times the threshold, for the numbers."""
+    others = (round(least / 3.0, 1), 3.0 * least)
+    return {f"{what} {n:g} %": judge([_above(says, shares, n)], shares)[0].word for n in others}
+
+
+GROWN, LARGER = "(26) is by more than {:g} % larger in the last tenth than in the first", 1.0
+
+
 @claim(
     "step-26-grows",
     "Sec. 4.1, on (26)",
     Verdict.UNDETERMINED,
-    turns=("8 cores, 64 GB; y(1) zero", "1 core, 1 GB; y(1) fair"),
+    turns=("8 cores, 64 GB; y(1) zero", "public code; y(1) fair"),
     says="(26) makes the step larger and larger as time goes on.",
     how="The mean of (26) in the last tenth of a run against the first, over readings of the setting; each "
     "value as for the same number of edges with jobs, which takes out the luck of the arrivals.",
@@ -123,14 +137,19 @@ def _step_26_grows(context: Context) -> Finding:
     return conclude(
         "In (26) the horizon is a constant; only the gradient's norm can move it, and whether it shrinks "
         "depends on units and start.",
-        [Statement("(26) is larger in the last tenth than in the first", changes, "%")],
+        [_above(GROWN, changes, LARGER)],
         experiments.curves(
             "step-26", f"The step (26) by {axis}.", np.arange(1, 11), shown, axis, possible=POSITIVE
         ),
         scenarios=changes,
         note=BEFORE,
-        numbers={"instances": len(sampled), "slots": slots},
+        numbers={
+            "instances": len(sampled),
+            "slots": slots,
+            **_around("larger by more than", GROWN, changes, LARGER),
+        },
         small=context.quick,
+        assumes=f"Larger is by more than {LARGER:g} %, a threshold of ours.",
         remark="With linear utilities the norm hardly depends on the decision, and the step does not grow. "
         "D/(G sqrt T), for which Theorem 1 is proven, is constant by definition.",
     )
@@ -226,7 +245,7 @@ def _oscillation(context: Context) -> Finding:
 
 DECAYS = (0.9, 0.99, 0.995, 0.999, 0.9999, 1.0001)
 FAMILIES = ("mix", "reciprocal")
-MANY = 10.0
+NEGATIVE, MANY = "with eta0 = 100 the reward is negative in more than {:g} % of the slots", 10.0
 """Per cent of the slots that are many: a threshold of ours."""
 INSIDE = tuple(d for d in DECAYS if 0.995 <= d <= 0.9999)
 
@@ -254,9 +273,8 @@ def _figure_4(context: Context) -> Finding:
         )
         for name, turn in units(context).items()
     }
-    below = {f"{n:g} %": judge([_many(negative, n)], negative)[0].word for n in (MANY / 10.0, 3.0 * MANY)}
     said: list[Said] = [
-        _many(negative, MANY),
+        _above(NEGATIVE, negative, MANY),
         Statement(
             "decay 0.9999 is better than 1.0001 (eta0 = 25)",
             study.samples(lambda f: lead(f[label[0.9999]], f[label[1.0001]])[:, 0]),
@@ -281,7 +299,7 @@ def _figure_4(context: Context) -> Finding:
         numbers={
             "instances": len(sampled),
             "slots": setup.slots,
-            **{f"negative rewards, many being above {n}": word for n, word in below.items()},
+            **_around("many, if more than", NEGATIVE, negative, MANY),
         },
         small=context.quick,
         assumes=f"Many slots are more than {MANY:g} % of them, a threshold of ours; the wrong step is the "
@@ -302,13 +320,6 @@ def _best(found: Found, among: list[str]) -> np.ndarray:
 def _negative(who: Contender, setup: Setup, sampled: Iterable[int]) -> np.ndarray:
     """Return the share of slots (%) in which a contender's reward is negative, on each instance."""
     return np.array([100.0 * (rewards(who, setup, seed) < 0.0).mean() for seed in sampled])
-
-
-def _many(negative: Mapping[str, np.ndarray], least: float) -> Statement:
-    """Say that such a share is above a threshold."""
-    samples = {name: share - least for name, share in negative.items()}
-    says = f"with eta0 = 100 the reward is negative in more than {least:g} % of the slots"
-    return Statement(says, samples, "points more")
 
 
 def _accumulated(

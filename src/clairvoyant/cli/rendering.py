@@ -314,7 +314,9 @@ def claim_facts(results: Results) -> list[dict[str, Any]]:
             "where": claim.where,
             "says": claim.says,
             "verdict": finding.verdict,
+            "why": finding.why,
             "expected": claim.expected,
+            "because": claim.because,
             "as_expected": claim.as_expected(finding),
             "headline": finding.headline,
             "numbers": finding.numbers,
@@ -325,20 +327,22 @@ def claim_facts(results: Results) -> list[dict[str, Any]]:
 
 def print_claims(results: Results, verbose: bool) -> None:
     """Print what is not as expected, the verdicts that matter most or all, and a line for each paper."""
+    from ..analysis.claim import in_words
     from ..models.base import things
     from ..problems import papers
 
     wrong = [(claim, finding) for claim, finding in results if not claim.as_expected(finding)]
     for claim, finding in wrong:
-        verdict = f"{finding.verdict.value}, expected: {claim.expected.value}"
+        found, expected = in_words(finding.verdict, finding.why), in_words(claim.expected, claim.because)
         texts = (finding.headline, finding.proof, finding.remark)
-        out.entry(f"{claim.id} ({claim.where}): {verdict}", texts)
+        out.entry(f"{claim.id} ({claim.where}): {found}, expected: {expected}", texts)
     usual = [(claim, finding) for claim, finding in results if claim.as_expected(finding)]
     shown = usual if verbose else foremost(usual)
     if wrong and shown:
         out.line()
     for claim, finding in shown:
-        out.entry(f"{claim.id} ({claim.where}): {finding.verdict.value}", [finding.headline])
+        verdict = in_words(finding.verdict, finding.why)
+        out.entry(f"{claim.id} ({claim.where}): {verdict}", [finding.headline])
     if wrong or shown:
         out.line()
     known = papers()
