@@ -58,7 +58,7 @@ class TestClaims:
         texts = [found.headline, *map(str, found.numbers.items()), *map(str, found.tables)]
         assert not [text for text in texts if re.search(r"\binf\b|\bnan\b", text)]
         for figure in found.figures:
-            assert figure.name.startswith("admission-")
+            assert figure.name == f"admission-{name}"
             assert figure.svg.startswith("<svg")
             assert (NOTE_TESTBED if name in ON_TESTBED else NOTE) in figure.caption
         json.dumps(found.numbers)

@@ -295,7 +295,7 @@ def punctual(
 
 def timely(
     context: Context,
-    name: str,
+    figure: str,
     headline: str,
     case: Case,
     sampled: Sequence[int],
@@ -340,7 +340,7 @@ def timely(
             "reading |  | jobs | mean | standard deviation | counted",
             rows,
         ),
-        punctual(name, late, first(readings, 2), [OASIS.label, *(who.label for who in others)], note),
+        punctual(figure, late, first(readings, 2), [OASIS.label, *(who.label for who in others)], note),
         scenarios=readings,
         note=note,
         numbers={"instances": len(sampled)},
