@@ -61,6 +61,7 @@ class TestClaims:
             assert figure.name == f"admission-{name}"
             assert figure.svg.startswith("<svg")
             assert (NOTE_TESTBED if name in ON_TESTBED else NOTE) in figure.caption
+            assert not figure.caption.endswith("..")
         json.dumps(found.numbers)
 
     def test_what_is_open_is_named_where_readings_are_swept(self, name: str) -> None:
