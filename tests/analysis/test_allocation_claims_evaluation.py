@@ -24,6 +24,7 @@ from clairvoyant.analysis.allocation.experiments import (
     Setup,
 )
 from clairvoyant.analysis.claim import Context, Finding, Verdict
+from clairvoyant.analysis.study import judge
 from clairvoyant.models.allocation.generate import generate
 from clairvoyant.models.allocation.instance import AllocationInstance
 from clairvoyant.online.allocation import Drf, Fairness, Ogasched
@@ -89,6 +90,15 @@ def test_ids_are_unique_and_figures_have_their_own_names() -> None:
 def test_the_same_seed_gives_the_same_finding_and_another_seed_another(name: str) -> None:
     assert repr(CLAIMS[name].check(QUICK)) == repr(finding(name))
     assert repr(CLAIMS[name].check(replace(QUICK, seed=1))) != repr(finding(name))
+
+
+def test_a_threshold_is_shown_from_both_sides() -> None:
+    """Shares around 10 %: more than 3.3 % for sure, less than 30 % for sure, and 10 % is not decided."""
+    shares = {"one": np.array([9.0, 11.0, 10.0, 10.5]), "other": np.array([9.5, 10.5, 10.0, 10.0])}
+    (judged,) = judge([steps._above("more than {:g} %", shares, 10.0)], shares)
+    assert (judged.says, judged.word) == ("more than 10 %", "undecided")
+    sides = steps._around("if", "more than {:g} %", shares, 10.0)
+    assert sides == {"if 3.3 %": "holds", "if 30 %": "against"}
 
 
 def test_table_2_is_complete() -> None:

@@ -209,7 +209,8 @@ def test_curves_of_instances_that_cannot_be_compared_are_refused() -> None:
 
 def test_the_band_of_regret_ends_at_0() -> None:
     found = regret.RegretCurves("esdp", np.array([1, 2]), np.array([[0.0, 1.0], [100.0, 90.0]]), {})
-    assert regret.plot_regret([found]).collections[0].get_paths()[0].vertices[:, 1].min() == 0.0
+    band = regret.plot_regret([found]).collections[0].get_paths()[0]
+    assert np.array(band.vertices)[:, 1].min() == 0.0
 
 
 def test_plot_regret_labels_its_axes_and_every_curve() -> None:

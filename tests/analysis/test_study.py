@@ -256,7 +256,9 @@ SIGNS_OF = st.dictionaries(
 def expecting(**more: Any) -> Claim:
     """Return a claim that expects to be undetermined."""
     register = Register("allocation")
-    register("c", "Sec. 2", Verdict.UNDETERMINED, says="s", how="h", **more)(lambda _context: Finding())
+    register("c", "Sec. 2", Verdict.UNDETERMINED, says="s", how="h", **more)(
+        lambda _context: Finding(Verdict.HOLDS, "")
+    )
     return register.claims[0]
 
 

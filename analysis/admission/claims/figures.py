@@ -13,7 +13,7 @@ from ....models.admission.jobs import CRITICAL, SENSITIVE
 from ...claim import Context, Figure, Finding, Register, Table, Verdict, Why, table
 from ...experiments import bars_of, lead, seeds, track
 from ...plots import POSITIVE
-from ...statistics import mean_interval, p_of_mean
+from ...statistics import Band, mean_interval, p_of_mean
 from ...study import Lab, Statement, Study, Test, conclude
 from .. import experiments as ex
 from ..experiments import OASIS, QUICK_BASELINES, Contender, Setup
@@ -548,7 +548,7 @@ def figure_5(context: Context) -> Finding:
         for what, (least, last) in ends.items()
         if least != last
     ]
-    logs = [[mean_interval(known(found[key][name])[:, 0]) for key in found] for name in readings]
+    logs = {name: [mean_interval(known(by[name])[:, 0]) for by in found.values()] for name in readings}
     every = np.exp(known(np.concatenate([ends for by_name in found.values() for ends in by_name.values()])))
     cells = (known(ends)[:, 0] for by_name in found.values() for ends in by_name.values())
     means = [float(np.exp(cell.mean())) for cell in cells if len(cell)]
@@ -561,7 +561,7 @@ def figure_5(context: Context) -> Finding:
             "figure-5",
             "Best schedule found over OASiS, geometric mean.",
             [f"{n} servers, priorities up to {high:g}" for n, high in found],
-            {name: np.exp(logs_of).T for name, logs_of in zip(readings, logs, strict=True)},
+            {name: Band(*np.exp(by_place).T) for name, by_place in logs.items()},
             "ratio",
             problem="admission",
             note=ex.NOTE,
