@@ -184,8 +184,10 @@ def test_a_study_finds_what_was_put_in() -> None:
     said = [*made.leads("good", ["bad"]), made.rises("bad"), made.rises("bad", falls=True)]
     assert [one.word for one in judge(said)] == ["holds", "holds", "against"]
     assert said[1].samples[""].mean() == pytest.approx(100.0, abs=5.0)
-    sized = replace(made, numbers={"slots": 7})
-    assert sized.finding("Good leads.", said[:1]).numbers["slots"] == 7
+    quick = Study.run(Context("quick"), LAB, [Who("good", 2.0)], {"load 1": 1.0}, range(5), slots=7)
+    for ran, small in ((made, False), (quick, True)):
+        assert ran.finding("Good earns more.", []).small is small
+    assert quick.finding("Good earns more.", []).numbers["slots"] == 7
     finding = made.finding("Good leads.", said[:2], made.figure("f", "Rewards.", "load", (1, 2)))
     assert (finding.verdict, finding.faults) == (Verdict.HOLDS, [])
     assert finding.numbers == {"instances": 5, "statements": 2, "statements, holds": 2}

@@ -164,7 +164,6 @@ def figure_3(context: Context) -> Finding:
             tuple(study.heads),
             (tuple(np.mean(limits, axis=0).round(1).tolist()),),
         ),
-        small=context.quick,
         title=f"Total utility, T = {T}, {machines} + {machines} machines",
         assumes="Jobs that are not done by T earn nothing, as in (1).",
         remark="Without Dorm, whose integer programs take too long with this many jobs; see "
@@ -202,7 +201,6 @@ def figure_8(context: Context) -> Finding:
         study.figure(
             "figure-8", "Total utility at the size of the testbed, in simulation.", "", possible=POSITIVE
         ),
-        small=context.quick,
         title="Total utility at the size of the testbed, in simulation",
         assumes="The testbed itself is not at hand; jobs alone in it run for 2 to 6 slots, as printed.",
     )
@@ -225,7 +223,6 @@ def large_testbed(context: Context) -> Finding:
         "With a larger testbed the lead over FIFO seems to grow and that over RRH does not; the samples do "
         "not decide.",
         grows(study, per_cent=True),
-        small=context.quick,
         title="Total utility in simulation",
         assumes="Machines and jobs grow alike, so that the load stays the same.",
     )
@@ -662,7 +659,6 @@ def figure_6(context: Context) -> Finding:
         "tens of per cent.",
         said,
         study.figure("figure-6", "Total utility of OASiS with inaccurate U / L.", "", possible=POSITIVE),
-        small=context.quick,
         title=f"Total utility of OASiS with U / L at a percentage of its value, T = {T}, {machines} + "
         f"{machines} machines",
         remark="f(T - a) of time-critical jobs makes U / L as printed so large that factors of it hardly "

@@ -38,7 +38,7 @@ def _over_time(
         name: {one.label: until(one, turn(setup)) for one in who}
         for name, turn in track(context, scenarios.items())
     }
-    return Study(LAB, found, [str(p) for p in points], sampled, {"slots": slots})
+    return Study(LAB, found, [str(p) for p in points], sampled, context.quick, {"slots": slots})
 
 
 def _over_slots(name: str, study: Study) -> Figure:
@@ -79,7 +79,6 @@ def _figure_2(context: Context) -> Finding:
         said,
         _over_slots("figure-2", study),
         title="Average reward until slot t",
-        small=context.quick,
     )
 
 
@@ -123,7 +122,6 @@ def _figure_5(context: Context) -> Finding:
         _over_slots("figure-5", study),
         title=f"Average reward per slot after {setup.slots} slots",
         numbers={"largest lead of the stationary optimum over FAIRNESS (%)": most},
-        small=context.quick,
     )
 
 
@@ -189,7 +187,6 @@ def _figure_3(context: Context) -> Finding:
             "stationary optimum never falls with contention beyond 1": never,
         },
         remark="A larger demand only loosens (3), so the stationary optimum cannot fall.",
-        small=context.quick,
     )
 
 
@@ -258,7 +255,8 @@ def _figure_6(context: Context) -> Finding:
             ]
             gain, penalty = np.moveaxis(np.array(both), 0, -1)
             found[name] |= {f"{one.label}, gain": gain, f"{one.label}, penalty": penalty}
-    study = Study(LAB, found, [f"contention {level:g}" for level in levels], sampled, {"slots": slots})
+    heads = [f"contention {level:g}" for level in levels]
+    study = Study(LAB, found, heads, sampled, context.quick, {"slots": slots})
     said = [
         ours(
             study,
@@ -279,7 +277,6 @@ def _figure_6(context: Context) -> Finding:
         said,
         panels("figure-6", "Gain and penalty by contention level.", "contention", levels, study, POSITIVE),
         title="Gain and penalty per slot by contention level",
-        small=context.quick,
     )
 
 
@@ -323,7 +320,6 @@ def _figure_7(context: Context) -> Finding:
         said,
         runs.bars("figure-7", "Reward by utility family and units.", groups, shown, "reward per slot"),
         title="Average reward per slot by utility family",
-        small=context.quick,
     )
 
 

@@ -103,7 +103,7 @@ def over_horizons(context: Context, who: Sequence[Contender]) -> Study:
         name: {one.label: runs.by_horizon(one, turn(Setup()), sampled, lengths) for one in who}
         for name, turn in track(context, units(context).items())
     }
-    return Study(LAB, found, [f"T = {n}" for n in lengths], sampled)
+    return Study(LAB, found, [f"T = {n}" for n in lengths], sampled, context.quick)
 
 
 def readings(study: Study) -> list[str]:
@@ -163,7 +163,7 @@ def finding(
     names = readings(study)
     sizes = {"instances": len(study.seeds), "readings": len(names)}
     numbers = {**sizes, **study.numbers, **more.pop("numbers", {})}
-    shown = (*shown, earnings(study, title))
+    shown, more["small"] = (*shown, earnings(study, title)), study.small
     return conclude(headline, said, *shown, scenarios=names, note=f"{WHO_SEES}.", numbers=numbers, **more)
 
 

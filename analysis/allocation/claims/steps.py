@@ -176,7 +176,6 @@ def _increasing_horizon(context: Context) -> Finding:
         "elsewhere no gain is visible.",
         said,
         title="Average reward per slot",
-        small=context.quick,
     )
 
 

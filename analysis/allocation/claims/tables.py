@@ -125,7 +125,7 @@ def _columns(context: Context) -> Study:
         name: {label: np.hstack([values, rest.found[name][label]]) for label, values in there.items()}
         for name, there in first.found.items()
     }
-    return Study(LAB, found, HEADS, first.seeds)
+    return replace(first, found=found, heads=HEADS)
 
 
 @claim(
@@ -155,7 +155,6 @@ def _table_2(context: Context) -> Finding:
         said,
         table("Table 2 as printed", " | ".join(("column", *PRINTED)), printed),
         title="Average reward per slot in the columns of Table 2",
-        small=context.quick,
     )
 
 
@@ -225,7 +224,6 @@ def _rho_monotone(context: Context) -> Finding:
         },
         remark="Every port's reward at the stationary optimum is at least zero, so more arrivals only add "
         "to it. Table 2 itself has a smaller reward for the same setting in another column.",
-        small=context.quick,
     )
 
 
@@ -253,7 +251,6 @@ def _rho_and_density(context: Context) -> Finding:
         ],
         readings.earnings(arrivals, title),
         title=title,
-        small=context.quick,
     )
 
 
@@ -295,7 +292,6 @@ def _always_best(context: Context) -> Finding:
         counterexample=turns,
         remark="As a statement about the model, and not about the settings of Sec. 4, it is false: with two "
         "ports that take turns at one device a heuristic sees who is there, and OGASched must choose before.",
-        small=context.quick,
     )
 
 
@@ -408,7 +404,6 @@ def _abstract_improvement(context: Context) -> Finding:
         "leads lie between.",
         [*leads(study), *printed],
         title=f"Average reward per slot in the setting of Fig. 2, {setup.slots} slots",
-        small=context.quick,
     )
 
 

@@ -111,7 +111,6 @@ def _improvements(context: Context) -> Finding:
         [*study.leads(ESDP, OTHERS), *numbers],
         assumes="Table 3 has capacities of 1 to 2 in an undefined unit; which baseline each number belongs "
         "to, and what 'up to' ranges over, is not said.",
-        small=context.quick,
     )
 
 
@@ -144,7 +143,6 @@ def _figure_2(context: Context) -> Finding:
         "Who leads at the end, and whether HSWF is ahead at first, depends on how many jobs arrive.",
         said,
         study.figure("figure-2", "Average AOU until slot t.", "slots", times, log="x"),
-        small=context.quick,
     )
 
 
@@ -167,7 +165,6 @@ def _figure_3(context: Context) -> Finding:
         "The longer it runs, the more ESDP earns relative to each baseline.",
         [ratio(other) for other in OTHERS],
         study.figure("figure-3", "Average AOU until slot t.", "slots", slots_of(study), log="x"),
-        small=context.quick,
     )
 
 
@@ -204,7 +201,6 @@ def _figure_4(context: Context) -> Finding:
         said,
         study.figure("figure-4", "Average AOU until slot t.", "slots", slots_of(study)),
         remark="That ESDP converges to the oracle is a claim of its own.",
-        small=context.quick,
     )
 
 
@@ -315,7 +311,6 @@ def _figure_7(context: Context) -> Finding:
             "change of |S(T)| (%)": round(float(work.mean()), 1),
             **{f"change of AOU, {n} (%)": round(float(v.mean()), 2) for n, v in effect.items()},
         },
-        small=context.quick,
     )
 
 
@@ -361,7 +356,6 @@ def _figure_8(context: Context) -> Finding:
         "The smallest g earns most and exploits most.",
         said,
         study.figure("figure-8", "Average AOU with each g.", "g"),
-        small=context.quick,
     )
 
 
@@ -393,7 +387,6 @@ def _figure_6(context: Context) -> Finding:
         by_c.figure("figure-6a", "Average AOU by capacity.", "capacity c of each kind", (2, 6, 16)),
         by_a.figure("figure-6b", "Average AOU by demand.", "least demand", (3, 2, 1)),
         remark="The x axis is the norm of A^-1 x, which is not defined: A is not square.",
-        small=context.quick,
     )
 
 
@@ -458,7 +451,6 @@ def _figure_10(context: Context) -> Finding:
         "The more channels, the more ESDP misses of the optimum in the same time.",
         said,
         study.figure("figure-10", "Average AOU by density.", "density", (0.05, 0.15)),
-        small=context.quick,
     )
 
 
@@ -479,7 +471,6 @@ def _figure_11(context: Context) -> Finding:
         [study.rises(ESDP, 0, 1), study.rises(ESDP, 0, 2), *study.leads(ESDP, OTHERS, [0, 1])],
         study.figure("figure-11", "Average AOU by ports and servers.", "setting"),
         assumes="'Similar' is taken to mean that more ports raise AOU as more servers do.",
-        small=context.quick,
     )
 
 
@@ -500,7 +491,6 @@ def _figure_12(context: Context) -> Finding:
         [*(study.rises(who) for who in (ESDP, *OTHERS)), *study.leads(ESDP, OTHERS)],
         study.figure("figure-12", "Average AOU by servers.", "servers", (20, 60, 80)),
         remark="Servers bring channels, not devices: the capacities of (2) belong to the cluster.",
-        small=context.quick,
     )
 
 
@@ -522,7 +512,6 @@ def _leading_position(context: Context) -> Finding:
         verdict=UNDETERMINED if (True, True) in zip(*signs, strict=True) else REFUTED,
         proof="Sec. 4.3 has ESDP in the lead at every number of servers, and HAUF above it from 60 to 80 of "
         "them: both cannot be true of the same runs. The list of baselines calls HSWF by the name HAUF.",
-        small=context.quick,
     )
 
 
@@ -558,7 +547,6 @@ def _figure_13(context: Context) -> Finding:
         counterexample=small,
         assumes="'Whatever the parameter settings' is taken at its word.",
         numbers={f"two ports, {who}": total for who, total in totals.items()},
-        small=context.quick,
     )
 
 

@@ -139,7 +139,6 @@ def _arrival_aware(context: Context) -> Finding:
     return study.finding(
         "Planning for the ports with jobs earns more than planning for all of them.",
         [Statement("ports with jobs earn more", gain, "%")],
-        small=context.quick,
     )
 
 
