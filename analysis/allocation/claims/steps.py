@@ -224,7 +224,8 @@ def _oscillation(context: Context) -> Finding:
             decays[key], caused[key] = fair[:, 0] - fair[:, 1], fair[:, 0] - zero[:, 0]
             rows.append((name, who.label, *(spread(c, 2) for c in fair.T), spread(zero[:, 0], 2)))
     return conclude(
-        "At first the average oscillates with any policy; the initial decision is no cause everywhere.",
+        "At first the average oscillates with any policy; the initial decision is surely a cause in some "
+        "readings, in others runs do not decide.",
         [
             Statement("the average goes back and forth more at the beginning", decays, "% of it", 2),
             Statement("and more from the fair share than from nothing", caused, "% of it", 2),
