@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 
 from ...models.base import make_folder, write_whole
-from ..claim import Claim, Context, Finding, Paper, Table, Verdict
+from ..claim import Claim, Context, Finding, Paper, Table, Verdict, in_words
 from ..findings import command, counterexample_file, figure_file
 from .tables import instance_tables, oracle_table, policy_table
 from .text import cell, inline, prose, style
@@ -167,6 +167,7 @@ def _environment() -> jinja2.Environment:
         version=version("clairvoyant"),
         badges=BADGES,
         own=OWN,
+        in_words=in_words,
         figure_file=lambda figure: figure_file(figure).as_posix(),
         counterexample_file=lambda claim: counterexample_file(claim).as_posix(),
         source=source_line,
