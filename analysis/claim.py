@@ -42,9 +42,9 @@ class Why(enum.Enum):
 
     DEPENDS = "depends"
     """A statement surely holds in one reading of what the text leaves open, and surely not in another."""
-    SAMPLES = "samples"
+    SAMPLES = "too few samples"
     """No statement does: runs do not decide them all."""
-    LACKING = "lacking"
+    LACKING = "nothing to judge"
     """No statement was judged: what would decide is not here, or not in the text."""
 
 

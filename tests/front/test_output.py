@@ -140,7 +140,7 @@ def test_an_audit_ends_with_a_line_for_each_paper(
     held = judged("allocation/right", "Table 8", cv.Verdict.HOLDS_AMENDED)
     print_claims([held, *AGAINST, wrong], verbose)
     said = capfd.readouterr().out.splitlines()
-    assert said[0] == "allocation/wrong (Table 9): undetermined, expected: holds"
+    assert said[0] == "allocation/wrong (Table 9): undetermined (nothing to judge), expected: holds"
     assert said[1:3] == ["  It is open.", "  Nobody knows."]
     assert said[-4:] == [
         f"allocation (OGASched): 0 of 2 {THEIRS}, 1 amended, 1 undetermined",
