@@ -191,6 +191,8 @@ def described(home: str, names: Iterable[str]) -> str:
         kind = "exception" if kind == "class" and issubclass(one, BaseException) else kind
         lines.append(f".. auto{kind}:: {home}.{name}")
         lines += ["   :members:"] if kind == "class" else []
+        if fields := getattr(one, "_fields", ()):  # of a named tuple, which its docstring describes
+            lines.append(f"   :exclude-members: {', '.join(fields)}")
         lines += (
             ["", ""] if getattr(one, "__module__", home).startswith(home) else ["   :no-index:", ""]
         )  # others export it, too
