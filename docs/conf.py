@@ -71,9 +71,22 @@ html_theme_options = {
 }
 
 
+ACCENTED = re.compile(
+    r'<munderover>\s*(<mi>[^<]*</mi>)\s*(.*?)\s*<mo stretchy="false">([^<]*)</mo>\s*</munderover>', re.DOTALL
+)
+"""An accented letter with an index, as docutils has it: the index below the letter."""
+
+
+def mathml(tex: str, block: bool = False) -> str:
+    """Return a formula in MathML, the index of an accented letter beside it."""
+    beside = r'<msub><mover accent="true">\1<mo stretchy="false">\3</mo></mover>\2</msub>'
+    written: str = ACCENTED.sub(beside, tex2mathml(tex, as_block=block))
+    return written
+
+
 def show_math(writer: Any, node: nodes.math) -> None:
     """Write a formula within a line in MathML, which browsers show by themselves."""
-    writer.body.append(tex2mathml(node.astext()))
+    writer.body.append(mathml(node.astext()))
     raise nodes.SkipNode
 
 
@@ -82,7 +95,7 @@ def show_equation(writer: Any, node: nodes.math_block) -> None:
     writer.body.append(writer.starttag(node, "div", CLASS="math"))
     if node["number"]:
         writer.body.append(f'<span class="eqno">({get_node_equation_number(writer, node)})</span>')
-    writer.body.append(tex2mathml(node.astext(), as_block=True) + "</div>")
+    writer.body.append(mathml(node.astext(), block=True) + "</div>")
     raise nodes.SkipNode
 
 

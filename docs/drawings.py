@@ -74,7 +74,7 @@ def event() -> Any:
     schedule = one.schedule_of(run.decisions)
     figure, (above, below) = new_figure(2, height=1.1)
     for t in range(13):
-        above.axvline(t, color=BLUE, lw=1.5)
+        above.axvline(t, color=INK, lw=1.5)
     above.set(xlim=(-0.3, 12.3), yticks=[], title="slots: a decision in each")
     name_axes(above, "slot", "")
     minutes = 60_000.0
