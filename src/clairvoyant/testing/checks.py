@@ -367,21 +367,23 @@ _numbers = count(10**6)
 
 
 def start_resets(subject: Subject) -> None:
-    """Forget everything in start(): after another instance, the first one goes as it did at first.
+    """Forget everything in start(): an object that has played others goes as a new one does.
 
-    Some of the instances have never been played before, so that what is remembered for all objects of a
-    class, and under whatever key, shows as well.
+    One object plays all instances, and then again in another order. Some of them have never been played
+    before, so that what is remembered for all objects of a class, and under whatever key, shows as well.
     """
-    every = [*subject.generated(next(_numbers) for _ in range(5)).items(), *subject.instances().items()]
-    for (where, instance), (_, other) in zip(every, every[1:] + every[:1], strict=True):
-        policy = subject.make()
-        first = subject.play(policy, instance, where)
-        subject.play(policy, other, "another")
+    unseen = subject.generated(next(_numbers) for _ in range(5))
+    every = [*unseen.items(), *subject.instances().items()]
+    policy, first = subject.make(), dict[str, Run]()
+    for where, instance in (*every, *every[-2::-1], *every[-1:]):
+        run = subject.play(policy, instance, where)
+        if where not in first:
+            first[where] = run if where in unseen else subject.usual(instance, where)
         _same(
             (subject, instance),
-            first,
-            subject.play(policy, instance, where),
-            f"one policy object, played on instance {where!r}, on another and on {where!r} again, differs",
+            first[where],
+            run,
+            f"one policy object, played on instance {where!r} after others, differs",
             "start() leaves something over from the run before, in the object or in its class",
         )
 
