@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import enum
 import hashlib
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -180,12 +182,45 @@ def hash_of(files: Iterable[Path], root: Path) -> str:
 
 
 def source_of_module(name: str) -> str:
-    """Return a hash of the source of the package that a loaded module is in, or of its own file.
+    """Return one hash of what :func:`sources_of_module` tells."""
+    return joined(sources_of_module(name))
 
-    What was typed in, and lies in no file, is known by nothing: it is another one each time.
+
+def sources_of_module(name: str) -> dict[str, str]:
+    """Return hashes of the package, or else the file, of a loaded module, and of those that it imports.
+
+    What is installed does not count among these. What was typed in, and lies in no file, is known by nothing:
+    it is another one each time.
     """
-    package = Path(getattr(sys.modules.get(name.partition(".")[0]), "__file__", None) or "")
-    if package.name == "__init__.py":
-        return joined(hashes(package.resolve().parent))
-    place = Path(getattr(sys.modules[name], "__file__", None) or "")
-    return hash_of([place], place.parent) if place.is_file() else uuid4().hex
+    top = name.partition(".")[0]
+    root = Path(getattr(sys.modules.get(top), "__file__", None) or "")
+    if root.name != "__init__.py":
+        root = Path(getattr(sys.modules[name], "__file__", None) or "")
+    if not root.is_file():
+        return {top: uuid4().hex}
+    found, waiting = {}, {top: root.resolve()}
+    while waiting:
+        top, root = waiting.popitem()
+        place = root.parent if root.name == "__init__.py" else root
+        found[top] = joined(hashes(place))
+        if top != PACKAGE.name:
+            files = sorted(place.rglob("*.py")) if place.is_dir() else [place]
+            waiting |= {one: at for file in files for one, at in _imported(file) if one not in found}
+    return found
+
+
+def _imported(file: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the packages and modules of one's own that a file imports, and where they begin."""
+    try:
+        nodes = [*ast.walk(ast.parse(file.read_bytes()))]
+    except SyntaxError:  # it can be imported by nobody
+        return
+    names = {one.name for node in nodes if isinstance(node, ast.Import) for one in node.names}
+    names |= {
+        node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module and not node.level
+    }
+    for top in sorted({name.partition(".")[0] for name in names} - {PACKAGE.name, "__main__"}):
+        spec = None if top in sys.stdlib_module_names else find_spec(top)
+        place = Path(spec.origin) if spec is not None and spec.has_location and spec.origin else Path()
+        if place.suffix == ".py" and not {"site-packages", "dist-packages"} & {*place.parts}:
+            yield top, place.resolve()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -101,11 +102,28 @@ def settings_of(policy: Any) -> list[Any]:
     return found
 
 
-def _told(value: Any) -> Any:
-    """Return a value if JSON can hold it as it is, else how it is written; of an array all of it."""
+def _told(value: Any, within: tuple[int, ...] = ()) -> Any:
+    """Return what tells a value in any process: all of an array, what collections and plain objects hold.
+
+    Anything else is told by how it is written.
+    """
     if isinstance(value, np.ndarray):
         return [value.dtype.str, list(value.shape), sha256(np.ascontiguousarray(value).tobytes()).hexdigest()]
-    return value if isinstance(value, int | float | str | None) else repr(value)
+    if isinstance(value, int | float | str | None):
+        return value
+    kind, inside = type(value), (*within, id(value))
+    name = [kind.__module__, kind.__qualname__]
+    if id(value) in within:
+        return name
+    if isinstance(value, set | frozenset):
+        return [*name, sorted(json.dumps(_told(one, inside)) for one in value)]
+    if isinstance(value, list | tuple):
+        return [*name, *(_told(one, inside) for one in value)]
+    if isinstance(value, dict):
+        return [*name, *([_told(one, inside) for one in pair] for pair in value.items())]
+    if kind.__repr__ is object.__repr__ and hasattr(value, "__dict__"):
+        return [*name, _told(vars(value), inside)]
+    return repr(value)
 
 
 def source_for(problem: str, function: Callable[..., Any], layers: tuple[str, ...], *others: Any) -> str:

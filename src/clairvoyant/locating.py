@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 import sys
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib import import_module, invalidate_caches
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
+from .analysis.engine.cells import sources_of_module
 from .models.base import InputError, did_you_mean, path_of, regular
 
-_loaded: set[str] = set()
-"""The names of packages and files, without their ends, that were loaded from here."""
+_loaded: dict[str, dict[str, str]] = {}
+"""The names of packages and files, without their ends, that were loaded from here, and their source."""
 
 
 class Own(NamedTuple):
@@ -45,7 +46,8 @@ def class_of(wanted: Own, names: Iterable[str] = ()) -> type:
     invalidate_caches()
     module = _name_of_file(where) if where.endswith(".py") else where
     _look_in(Path.cwd())
-    _loaded.add(module.partition(".")[0])
+    top = module.partition(".")[0]
+    _forget_if_changed(module, _loaded.setdefault(top, {}))
     try:
         found = import_module(module)
     except (Exception, SystemExit) as error:
@@ -57,11 +59,19 @@ def class_of(wanted: Own, names: Iterable[str] = ()) -> type:
             meant = did_you_mean(where, names)
             raise InputError(f"policy: {where!r} is neither a policy nor a module{meant}") from error
         raise InputError(f"policy: {where} cannot be imported: {fault(error) or error}") from error
+    _loaded[top] = sources_of_module(module)
     kind = getattr(found, name, None)
     if not isinstance(kind, type):
         classes = [key for key, one in vars(found).items() if isinstance(one, type)]
         raise InputError(f"policy: {where} has no class {name!r}{did_you_mean(name, classes)}")
     return kind
+
+
+def _forget_if_changed(module: str, sources: Mapping[str, str]) -> None:
+    """Have a module imported anew, with what it imports of one's own, if its source is another by now."""
+    if module in sys.modules and sources and sources_of_module(module) != sources:
+        for name in [name for name in sys.modules if name.partition(".")[0] in sources]:
+            del sys.modules[name]
 
 
 def _name_of_file(where: str) -> str:

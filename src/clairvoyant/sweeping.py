@@ -126,7 +126,9 @@ def played(arguments: Mapping[str, Any], report: Callable[[float], None]) -> dic
     instance = _instance(arguments)
     policy = api.make_policy(arguments["policy"], instance.problem)
     if key_of(settings=identity.settings_of(policy)) != arguments["settings"]:
-        raise InputError(f"policy: {policy.name}: a file that it names is not the one that the plan meant")
+        raise InputError(
+            f"policy: {policy.name}: what it holds, or a file that it names, is not what was meant"
+        )
     return signed(arguments["key"], told_of(policy, instance, arguments["policy_seed"], report))
 
 

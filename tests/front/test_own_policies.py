@@ -2,6 +2,7 @@
 
 import ast
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -74,7 +75,7 @@ def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     known = set(sys.modules)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", sys.path.copy())
-    monkeypatch.setattr(locating, "_loaded", set())
+    monkeypatch.setattr(locating, "_loaded", {})
     (tmp_path / "mine_for_tests.py").write_text(MINE)
     (tmp_path / "away").mkdir()
     (tmp_path / "away" / "broken_one.py").write_text("import os\nvalue = undefined\n")
@@ -122,15 +123,69 @@ def test_a_class_is_found_by_its_module_and_by_its_file(there: Path) -> None:
     assert cv.make_policy("ogasched:eta0=5").eta0 == 5  # names come first
 
 
-def test_a_run_is_known_by_the_file_of_its_policy(there: Path) -> None:
+def test_a_run_is_known_by_the_source_of_its_policy_and_of_what_that_imports(there: Path) -> None:
     def source() -> object:
         policy = cv.make_policy("mine_for_tests.py:Mine", "allocation")
         return identity.parts_of_run(policy, 0, cv.AllocationInstance)["source"]
 
-    before = source()
-    assert source() == before
-    (there / "mine_for_tests.py").write_text(f"{MINE}\n# changed\n")
-    assert source() != before
+    def write(rate: str, more: str = "") -> object:
+        (there / "rate_for_tests.py").write_text(f"RATE = {rate}\n")
+        (there / "mine_for_tests.py").write_text(f"import rate_for_tests\nimport numpy\n{MINE}\n{more}")
+        return source()
+
+    found = [write("0.5"), write("0.5"), write("0.25"), write("0.25", "# changed\n")]
+    assert found[0] == found[1]
+    assert len({*found}) == 3
+
+
+def test_what_has_changed_since_it_was_loaded_is_played_as_it_is_now(there: Path) -> None:
+    (there / "rate_for_tests.py").write_text("RATE = 0.5\n")
+    text = MINE.replace("= 0.5", "= RATE")
+    (there / "mine_for_tests.py").write_text(f"from rate_for_tests import RATE\n{text}")
+    assert cv.make_policy("mine_for_tests.py:Mine").share == 0.5
+    kind = type(cv.make_policy("mine_for_tests.py:Mine"))
+    assert type(cv.make_policy("mine_for_tests.py:Mine")) is kind  # nothing has changed
+    (there / "rate_for_tests.py").write_text("RATE = 0.125\n")
+    assert cv.make_policy("mine_for_tests.py:Mine").share == 0.125
+
+
+def test_what_a_class_of_ones_own_holds_is_told_alike_by_every_process(there: Path) -> None:
+    """Neither where objects lie nor the order of sets, which differ from one process to another, is told."""
+    (there / "holder_for_tests.py").write_text(HOLDER)
+    command = [sys.executable, "-c", "import holder_for_tests as h; print(h.told(3), h.told(4))"]
+    folders = os.pathsep.join([str(there), *sys.path])
+    found = [
+        subprocess.run(
+            command,
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": folders},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()
+        for seed in ("1", "2")
+    ]
+    assert found[0] == found[1]
+    assert found[0][0] != found[0][1]
+
+
+HOLDER = """
+from clairvoyant.analysis.engine.cells import key_of
+from clairvoyant.analysis.engine.identity import settings_of
+
+
+class Inside:
+    def __init__(self, many):
+        self.many, self.of, self.self = many, {"names": {"a", "b", "c", "d", "e"}}, [self]
+
+
+class Mine:
+    def __init__(self, many):
+        self.inside = Inside(many)
+
+
+def told(many):
+    return key_of(settings=settings_of(Mine(many)))
+"""
 
 
 @pytest.mark.parametrize(
