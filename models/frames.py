@@ -385,7 +385,7 @@ def _read(cells: np.ndarray, one: Wanted, unit: str) -> tuple[np.ndarray, np.nda
     return scaled, wrong | ~np.isfinite(scaled), note
 
 
-STAMPS = " (time stamps)"
+STAMPS = " (time stamps, in UTC where they name no zone)"
 
 
 def _limits(one: Wanted, values: np.ndarray, note: str) -> str:
@@ -449,7 +449,7 @@ def _round(values: dict[str, np.ndarray], wanted: Sequence[Wanted]) -> list[str]
         if one.decimals is None or one.kind == "name":
             continue
         rounded = np.round(values[one.name], one.decimals)
-        moved = int((np.abs(rounded - values[one.name]) > 1e-9 * np.abs(rounded)).sum())
+        moved = int((np.abs(rounded - values[one.name]) > 8.0 * np.spacing(np.abs(rounded))).sum())
         if moved:
             notes.append(f"{one.name}: {moved} values rounded to {one.decimals} decimals")
         values[one.name] = rounded.astype(np.int64) if one.kind == "whole" else rounded

@@ -37,7 +37,7 @@ JOBS = (
     Wanted("gradient_size", "gradients modelsize", "amount", 0.0, None, high=LARGEST),
     Wanted("worker_bandwidth", "bandwidth", "amount", 1.0, None, low=1 / LARGEST, high=LARGEST),
     Wanted("server_bandwidth", "psbandwidth", "amount", 1.0, None, low=1 / LARGEST, high=LARGEST),
-    Wanted("priority", "weight value worth", "amount", decimals=None, high=LARGEST),
+    Wanted("priority", "weight value worth", "amount", decimals=None, low=1 / LARGEST, high=LARGEST),
     Wanted("decay", "urgency", "amount", 0.0, None, high=LARGEST),
     Wanted("target", "deadline due targetslots", "amount", 0.0, None, high=LARGEST),
 )

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..base import InputError, Origin, path_of, read_text
 from ..checks import choose, things, whole
-from ..frames import MOST_MACHINES, refuse
+from ..frames import MOST_MACHINES, MOST_SECONDS, refuse
 from .instance import PRICE, WINDOW, PlacementInstance
 from .jobs import LARGEST, LONGEST, RESOURCES, TICKS
 from .slowdown import NO_SLOWDOWN
@@ -128,9 +128,10 @@ def _lines(text: str, where: str) -> dict[str, np.ndarray]:
                 row.append(float(fields[place]))
             except ValueError:
                 row.append(math.nan)
-            if not -1.0 <= row[-1] <= LONGEST:
+            most = MOST_SECONDS if name == "submit time" else LONGEST  # a log may be longer than an instance
+            if not -1.0 <= row[-1] <= most:
                 faults.append(
-                    f"{where}: line {i}: {name}: {fields[place]!r} is not a number of -1 to {LONGEST:g}"
+                    f"{where}: line {i}: {name}: {fields[place]!r} is not a number of -1 to {most:g}"
                 )
         rows.append(row)
     refuse(faults)

@@ -122,9 +122,10 @@ def _durations(jobs: Columns) -> tuple[np.ndarray, tuple[str, ...]]:
     """Return durations: those of the table, or from begin to end, and what there is to say of them."""
     values = jobs.values
     duration = values["duration"]
-    if not len(duration) or not np.isnan(duration).all():
-        return duration, ()
     taken = values["end"] - values["start"]
+    if not len(duration) or not np.isnan(duration).all():
+        beside = "jobs: start and end are not used, since there is a duration"
+        return duration, () if np.isnan(taken).all() else (beside,)
     if np.isnan(taken).all():
         raise InputError(
             "jobs: no column for duration, nor for start and end. Say which it is: duration=COLUMN"

@@ -119,6 +119,13 @@ def test_ranges_of_jobs_are_chosen_and_estimates_are_of_all_or_none(tmp_path: Pa
         read(path, first=5)
 
 
+def test_of_a_log_of_many_years_a_part_is_read(tmp_path: Path) -> None:
+    path = write(tmp_path / "log.swf", line(1), line(2, 200_000_000), line(3, 200_000_005))
+    assert [job["submit"] for job in read(path, first=1)["jobs"]] == [0, 5]
+    with pytest.raises(cv.InputError, match="submit"):
+        read(path)
+
+
 def test_faults_are_named_by_line_and_field(tmp_path: Path) -> None:
     path = write(tmp_path / "log.swf", line(1), line(2, run="long"), "1 2 3", line(3, submit=1e12))
     with pytest.raises(cv.InputError) as error:

@@ -463,3 +463,35 @@ def test_frames_that_are_none_are_refused() -> None:
     ):
         with pytest.raises(cv.InputError, match=text):
             cv.from_table("placement", table, machines={"gpus": [8]})
+
+
+@pytest.mark.parametrize(
+    ("submit", "moved"),
+    [
+        (["2024-05-01T10:00:00.000400Z", "2024-05-01T10:00:01Z"], 1),
+        (["2024-05-01T10:00:00.123", "2024-05-01T10:00:01.999"], 0),
+        ([1714557600.001, 1714557610.999], 0),
+        ([1714557600.001, 1714557610.0014], 1),
+    ],
+)
+def test_rounding_of_late_times_is_said(submit: list[Any], moved: int) -> None:
+    found = cv.from_table(
+        "placement", {"submit": submit, "duration": [1, 2], "gpus": [1, 1]}, machines={"gpus": [1]}
+    )
+    told = [text for text in found.origin.filled if "rounded" in text]
+    assert told == [f"jobs: submit: {moved} values rounded to 3 decimals"] * (moved > 0)
+
+
+def test_the_origin_says_what_zone_and_which_columns_count() -> None:
+    table = {"submit": ["2024-05-01T10:00:00"], "duration": [1], "start": [0], "end": [9], "gpus": [1]}
+    found = cv.from_table("placement", table, machines={"gpus": [1]})
+    assert found.to_dict()["jobs"][0]["duration"] == 1
+    assert any("in UTC where they name no zone" in text for text in found.origin.real)
+    assert "jobs: start and end are not used, since there is a duration" in found.origin.real
+
+
+def test_a_priority_of_nothing_is_refused_by_row() -> None:
+    jobs = {"arrival": [1, 2], "chunks": [1, 1], "minibatch_time": [1.0, 1.0], "priority": [1.0, 0.0]}
+    machines = {"gpus": [1, 1], "side": ["worker", "server"]}
+    with pytest.raises(cv.InputError, match=r"jobs: priority: row 1: 0\.0 is not a number of at least 1e-09"):
+        cv.from_table("admission", jobs, machines=machines, horizon=3)
