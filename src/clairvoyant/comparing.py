@@ -21,15 +21,13 @@ from .models.base import ClairvoyantError, InputError, Instance, path_of
 from .models.draw import real, whole
 from .models.shown import html_table
 from .online.base import Policy
+from .online.play import check_member
 from .problems import find, rival
 from .sweeping import Block, Recipe, default_store, options_of, source_of_instances, told_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from pandas import DataFrame
-
-MEMBERS = ("name", "traits", "start", "decide")
-"""What every policy has."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,7 +242,7 @@ def compare(
                 else:
                     run = told[name, spec, draw if player.traits.randomised else 0]
                 told_of_it = {"instance": name, "policy": label, "digest": instance.digest(), "seed": draw}
-                rows.append(told_of_it | _row(problem.name, run, best))
+                rows.append(told_of_it | row_of(problem.name, run, best))
     measure = "" if against is None else "ratio" if problem.has("ratio") else "regret"
     return Comparison(problem.name, measure, problem.part("instance").unit, pd.DataFrame(rows))
 
@@ -299,15 +297,14 @@ def _played_here(
         raise Interrupted(kept, kept, "runs and optima") from None
 
 
-def _row(problem: str, run: Mapping[str, Any], best: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return what one run is told by, beside the optimum."""
+def row_of(problem: str, run: Mapping[str, Any], best: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return what a row tells of a run, as ``told_of_run`` does, beside the optimum, if one is known."""
     told = {"total": run["total"], "infeasible": run["infeasible"]}
     told |= dict.fromkeys(("optimum_value", "optimum_bound", "low", "high"), math.nan)
     if best is not None and not run["infeasible"]:
-        beside = tables.compared(problem, run["total"], best)
-        ends = [value for key, value in beside.items() if key.endswith(("_low", "_high"))]
-        bound = math.nan if best["bound"] is None else best["bound"]
-        told |= {"optimum_value": best["value"], "optimum_bound": bound, "low": ends[0], "high": ends[1]}
+        value, bound, low, high = tables.compared(problem, run["total"], best).values()
+        bound = math.nan if bound is None else bound
+        told |= {"optimum_value": value, "optimum_bound": bound, "low": low, "high": high}
     told |= {"events": run["events"], "seconds": run["seconds"]}
     return told | {f"measure.{name}": value for name, value in run["measures"].items()}
 
@@ -348,8 +345,9 @@ def _players(given: Any, problem: str) -> dict[str, tuple[str | None, Policy]]:
     found: dict[str, tuple[str | None, Policy]] = {}
     for label, one in pairs:
         player = api.make_policy(one, problem) if isinstance(one, str) else one
-        if isinstance(player, type) or not all(hasattr(player, name) for name in MEMBERS):
-            raise InputError(f"policies: {player!r} has not all of {', '.join(MEMBERS)}")
+        if isinstance(player, type):
+            raise InputError(f"policies: {player.__name__} is a class: give an object of it")
+        check_member(player, problem)
         name = str(player.name if label is None else label)
         if name in found:
             raise InputError(f"policies: {name!r} is given twice")

@@ -248,13 +248,20 @@ def test_one_instance_is_not_two_samples(jobs: list[cv.Instance]) -> None:
 
 @pytest.mark.parametrize(
     ("instances", "policies", "text"),
-    [(5, ["oasis"], "int is no instance"), (None, 5, "int is no policy"), (None, [5], "5 has not all of")],
+    [
+        (5, ["oasis"], "int is no instance"),
+        (None, 5, "int is no policy"),
+        (None, [5], "int has no member 'name'"),
+        (None, [Nothing], "Nothing is a class: give an object"),
+        (None, [Nothing()], "nothing plays 'allocation', the instance is 'admission'"),
+    ],
 )
 def test_what_is_no_instance_and_no_policy_is_refused(
-    jobs: list[cv.Instance], instances: Any, policies: Any, text: str
+    jobs: list[cv.Instance], ran: list[str], instances: Any, policies: Any, text: str
 ) -> None:
     with pytest.raises(InputError, match=text):
         cv.compare(jobs if instances is None else instances, policies)
+    assert not ran
 
 
 def test_what_was_not_possible_is_compared_with_nobody(run: Run, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -182,29 +181,20 @@ def _save(
         return
     import pandas as pd
 
+    from ..analysis.engine.identity import told_of_optimum, told_of_run
+    from ..comparing import row_of
+
+    best = None if optimum is None else told_of_optimum(optimum)
     parts = [
         pd.DataFrame(
-            {"instance": described["file"], "policy": spec, **_told(run, optimum, found)}
+            {"instance": described["file"], "policy": spec, "digest": run.digest, "seed": run.seed}
+            | row_of(run.problem, told_of_run(run, found), best)
             | {"event": range(len(run.rewards)), "reward": run.rewards}
         )
         for spec, done in runs.items()
         for run, found in zip(done, measured[spec] or [{}] * len(done), strict=False)
     ]
     write_table(pd.concat(parts) if parts else pd.DataFrame(), target)
-
-
-def _told(run: Run, optimum: Optimum | None, measured: Mapping[str, float]) -> dict[str, Any]:
-    """Return what the rows of a run's rewards have in common."""
-    from ..intervals import interval_of
-
-    told = {"digest": run.digest, "seed": run.seed, "total": run.total, "infeasible": run.infeasible}
-    told |= dict.fromkeys(("optimum_value", "optimum_bound", "low", "high"), math.nan)
-    if optimum is not None and not run.infeasible:
-        bound = math.nan if optimum.bound is None else optimum.bound
-        told |= {"optimum_value": optimum.value, "optimum_bound": bound}
-        told |= interval_of(run.problem, run.total, optimum)._asdict()
-    told |= {"events": len(run.rewards), "seconds": run.seconds}
-    return told | {f"measure.{name}": value for name, value in measured.items()}
 
 
 def _finished(runs: Mapping[str, Sequence[Run]], players: Mapping[str, Any], seeds: Sequence[int]) -> str:
