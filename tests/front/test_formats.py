@@ -139,4 +139,4 @@ def test_a_log_is_imported_from_the_command_line(tmp_path: Path, capfd: pytest.C
     assert (status, "Standard Workload Format (1 job from number 0 on)" in out) == (0, True)
     assert cv.load(tmp_path / "x.json").to_dict()["machines"] == [{"gpus": 1, "cpus": 0.0, "memory": 0.0}] * 4
     status, _, err = run(capfd, "import", log, "--out", log)
-    assert (status, err) == (2, f"error: {log}: is a table that is read\n")
+    assert (status, err) == (2, f"error: {log}: cannot be written: it is read\n")

@@ -60,12 +60,8 @@ def import_table(
     are read as such. What was read from where, and what was filled in, is stored in the file and printed.
     """
     from .. import api
-    from ..models.base import InputError
 
-    out.check_writable(target)
-    tables = [table, *(one for one in named.values() if isinstance(one, Path))]
-    if target.exists() and any(one.exists() and target.samefile(one) for one in tables):
-        raise InputError(f"{target}: is a table that is read")
+    out.check_writable(target, read=[table, *(one for one in named.values() if isinstance(one, Path))])
     chosen = chosen_options(named, options, {"table", "columns", "format"})
     instance = api.from_table(problem, table, columns=_mapped(columns), format=published, **chosen)
     instance.save(target)
