@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from .base import InputError, did_you_mean
 from .checks import whole
 from .frames import (
     COUNT,
+    MOST_FAULTS,
     SLOT_HINT,
     TIME,
     Columns,
@@ -91,11 +92,7 @@ def read_requests(
     read = read_columns(read_frame(table, "requests"), (wanted, PORT, REQUESTS), columns, "requests")
     at, what = in_slots(read, wanted.name, length)
     place = {name: i for i, name in enumerate(ports)}
-    faults = [
-        f"requests: port: row {i}: {name!r} is not one of the ports{did_you_mean(name, place)}"
-        for i, name in enumerate(read.values[PORT.name])
-        if name not in place
-    ]
+    faults = _unknown("requests: port", read.values[PORT.name], place)
     T = int(at.max(initial=-1)) + 1 if most is None else most
     faults += [f"requests: row {i}: slot {at[i]:.0f} is not below {T}" for i in np.flatnonzero(at >= T)]
     refuse(faults)
@@ -148,11 +145,9 @@ def read_edges(
     place = {name: i for i, name in enumerate(order)}
     pairs: list[tuple[int, int]] = []
     rows: list[int] = []
-    faults, seen = [], set()
+    faults = _unknown("edges: port", joined, place) + _unknown("edges: server", read.values[SERVER.name], of)
+    seen = set()
     for i, (port, server) in enumerate(zip(joined, read.values[SERVER.name].tolist(), strict=True)):
-        for side, name, known in (("port", port, place), ("server", server, of)):
-            if name not in known:
-                faults.append(f"edges: {side}: row {i}: {name!r} is unknown{did_you_mean(name, known)}")
         if (port, server) in seen:
             faults.append(f"edges: row {i}: {port!r} and {server!r} stand twice")
         seen.add((port, server))
@@ -163,6 +158,16 @@ def read_edges(
             raise InputError(f"edges: row {i}: there are more than {MOST_EDGES} pairs of ports and servers")
     refuse(faults)
     return Edges(np.array(pairs, dtype=np.int64).reshape(-1, 2), np.array(rows, dtype=np.int64), read), order
+
+
+def _unknown(where: str, names: Sequence[str], known: Collection[str]) -> list[str]:
+    """Return a fault for every row with a name that is unknown; those that are told say what may be meant."""
+    faults: list[str] = []
+    for i, name in enumerate(names):
+        if name not in known:
+            meant = did_you_mean(name, known) if len(faults) < MOST_FAULTS else ""
+            faults.append(f"{where}: row {i}: {name!r} is unknown{meant}")
+    return faults
 
 
 def all_edges(ports: int, servers: int) -> np.ndarray:

@@ -42,6 +42,7 @@ def test_the_interval_holds_the_truth_wherever_the_optimum_lies(
         truth = total / best if minimised else best / total
     slack = 1e-9 * max(abs(end) for end in found)
     assert found.low - slack <= truth <= found.high + slack
+    assert MEASURES[problem] == "regret" or 1.0 <= found.low <= found.high
     open_ended = interval_of(problem, total, optimum_of(value, None, minimised))
     assert open_ended.low == pytest.approx(found.low)
     assert open_ended.high == math.inf

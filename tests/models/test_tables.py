@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import clairvoyant as cv
+from clairvoyant.models import port_tables
 from clairvoyant.models.placement.jobs import RESOURCES
 from clairvoyant.testing import admission, allocation, placement, selection
 
@@ -274,7 +275,7 @@ def test_names_that_are_numbers_are_the_same_whatever_their_type() -> None:
 GRAPH_FAULTS: list[tuple[dict[str, Any], str]] = [
     (
         {"table": REQUESTS | {"port": ["a", "bb", "b"]}},
-        r"requests: port: row 1: 'bb' is not one of the ports; did",
+        r"requests: port: row 1: 'bb' is unknown; did",
     ),
     ({"table": REQUESTS | {"port": ["a", None, "b"]}}, r"requests: port: row 1: an empty cell is not a name"),
     ({"slots": 1}, r"^requests: row 1: slot 1 is not below 1; requests: row 2: slot 1 is not below 1$"),
@@ -495,3 +496,19 @@ def test_a_priority_of_nothing_is_refused_by_row() -> None:
     machines = {"gpus": [1, 1], "side": ["worker", "server"]}
     with pytest.raises(cv.InputError, match=r"jobs: priority: row 1: 0\.0 is not a number of at least 1e-09"):
         cv.from_table("admission", jobs, machines=machines, horizon=3)
+
+
+def test_only_of_faults_that_are_told_it_is_asked_what_was_meant(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wrong column makes every row a fault, and the likest name takes long to find."""
+    asked: list[str] = []
+    monkeypatch.setattr(port_tables, "did_you_mean", lambda name, _known: asked.append(name) or "")
+    wrong = [f"typo {i}" for i in range(50)]
+    ports, machines = {"port": ["a"], "gpus": [1]}, {"server": ["x"], "gpus": [1]}
+    for table, edges, kinds in (
+        ({"slot": [0] * 50, "port": wrong}, None, 1),
+        ({"slot": [0], "port": ["a"]}, {"port": wrong, "server": wrong}, 2),
+    ):
+        asked.clear()
+        with pytest.raises(cv.InputError, match=f"row 0: 'typo 0' is unknown.*; and {50 * kinds - 5} more"):
+            cv.from_table("allocation", table, machines=machines, ports=ports, edges=edges)
+        assert len(asked) == 5 * kinds

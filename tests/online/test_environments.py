@@ -92,6 +92,56 @@ def test_an_environment_pays_what_play_pays(problem: str, data: st.DataObject) -
         assert rewards == cv.play(policy, instance).rewards.tolist()
 
 
+def watched(problem: str, instance: Any) -> tuple[list[dict[str, np.ndarray]], list[Any]]:
+    """Return what a model sees before each decision, and what is decided."""
+    env, shown = environments.make(problem, instance), list[dict[str, np.ndarray]]()
+    model = answer(env.action_space.shape or ())
+    policy = environments.trained(problem, lambda seen: (shown.append(seen), model(seen))[1])
+    return shown, [*(cv.play(policy, instance, keep_decisions=True).decisions or ())]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_seen_is_what_decisions_and_nature_have_made_so_far(seed: int) -> None:
+    allocation = generate("allocation", size="tiny", seed=seed)
+    shown, _ = watched("allocation", allocation)
+    before = np.vstack([0 * allocation.arrivals[:1], allocation.arrivals[:-1]])
+    assert np.array([seen["arrivals"] for seen in shown]) == pytest.approx(before / (1.0 + before))
+
+    selection = generate("selection", size="tiny", seed=seed, noise="none")
+    shown, decisions = watched("selection", selection)
+    assert np.array_equal([seen["arrivals"] for seen in shown], selection.arrivals)
+    on = np.cumsum([np.zeros(selection.setting.channels), *decisions], axis=0)[:-1]
+    port, server = selection.setting.edges.T
+    for seen, count in zip(shown, on, strict=True):
+        assert seen["count"][port, server] == pytest.approx(count / (1.0 + count))
+        assert seen["mean"][port, server] == pytest.approx(np.where(count > 0, selection.mean, 0.0))
+    assert on[-1].any()
+
+    admission = generate("admission", size="tiny", seed=seed)
+    shown, decisions = watched("admission", admission)
+    left = {job.index: job.work for job in admission.jobs if admission.setting.why_never(job) is None}
+    done = 0
+    for slot, (seen, decided) in enumerate(zip(shown, decisions, strict=True), 1):
+        there = [job for job in admission.jobs if job.arrival <= slot and left.get(job.index)]
+        assert seen["mask"].sum() == len(there)
+        for job, row in zip(there, seen["jobs"], strict=False):
+            part = left[job.index] / job.work, (slot - job.arrival) / len(shown)
+            assert (row[0], row[3]) == pytest.approx(part)
+        for job, _, workers in decided.workers:
+            left[job] -= workers
+            done += workers
+    assert done
+    assert min(left.values()) >= 0
+
+
+def test_costs_are_negative_rewards() -> None:
+    instance = generate("placement", size="tiny", seed=1)
+    env = Environment(instance, PlacementView())
+    total = sum(run(env)[0])
+    model = answer(env.action_space.shape or ())
+    assert total == pytest.approx(-cv.play(environments.trained("placement", model), instance).total) != 0
+
+
 # Placement, scaled
 
 
