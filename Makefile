@@ -12,9 +12,11 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 EDITABLE := --config-settings editable_mode=compat --editable
 # On a GPU sums are not always taken in the same order.
 NO_GPU := CUDA_VISIBLE_DEVICES=
-# Where an environment keeps Python from writing bytecode, every process would compile all modules and tests anew.
-BYTECODE := PYTHONDONTWRITEBYTECODE=
-TESTS := $(ONE_THREAD) $(NO_GPU) $(BYTECODE) $(BIN)/python -m pytest -n 2 --dist worksteal
+# Where an environment keeps Python from writing bytecode, every process would compile all modules and tests anew. Most
+# modules of libraries are never imported: what is gets compiled then, and not when it is installed.
+export PYTHONDONTWRITEBYTECODE :=
+PIP := $(BIN)/python -m pip install --quiet --no-compile
+TESTS := $(ONE_THREAD) $(NO_GPU) $(BIN)/python -m pytest -n 2 --dist worksteal
 LOCK_COMMAND := uv pip compile pyproject.toml --config-file .ci/lock.toml --universal --python-version 3.11 \
 	--fork-strategy fewest --extra dev --extra environments --extra rl --extra cluster --extra notebooks \
 	--no-annotate --no-header
@@ -33,9 +35,9 @@ setup: $(WARM)  ## build .venv from requirements.lock, compile all kernels (noth
 $(STAMP): requirements.lock pyproject.toml
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(MAKE) --no-print-directory .venv
 	@echo 'Installing into .venv what requirements.lock names: a few minutes ...'
-	$(BIN)/python -m pip install --quiet --no-deps -r requirements.lock
-	$(BIN)/python -m pip install --quiet --constraint requirements.lock "$$(grep '^torch==' requirements.lock)"
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation $(EDITABLE) .
+	$(PIP) --no-deps -r requirements.lock
+	$(PIP) --constraint requirements.lock "$$(grep '^torch==' requirements.lock)"
+	$(PIP) --no-deps --no-build-isolation $(EDITABLE) .
 	@touch $@
 
 $(WARM): $(STAMP) $(KERNELS)
@@ -105,7 +107,7 @@ networks: setup  ## train the networks of the package by their plans and seeds (
 		cp reports/training/$$name/best.pt $$file || exit 1; done
 
 .venv/.docs: requirements-docs.lock $(STAMP)
-	$(BIN)/python -m pip install --quiet --no-deps -r requirements-docs.lock
+	$(PIP) --no-deps -r requirements-docs.lock
 	@touch $@
 
 docs: setup .venv/.docs  ## write the documentation into reports/docs
