@@ -68,8 +68,12 @@ def test_whatever_is_printed_is_one_line_of_harmless_characters(text: str) -> No
 
 
 def test_names_and_origins_are_written_out(
-    form: dict[str, Any], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    form: dict[str, Any],
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
     origin = {"source": EVIL, "real": [EVIL, "b"], "filled": [EVIL]}
     path = write(tmp_path / "\x1b[31mx.json", form | {"origin": origin})
     status, out, _ = run(capfd, "play", path, "--policy", "fifo", "--no-optimum", "-v")
