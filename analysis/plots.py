@@ -245,7 +245,7 @@ def plot_bands(
             shaded = True
     if shaded:
         _explain_bands(ax, band)
-    ax.legend()
+    legend_above(ax)
     return ax
 
 
@@ -257,6 +257,19 @@ def _interval(name: str, parts: Curve, shape: tuple[int, ...], possible: Range) 
             f"{name}: shapes {', '.join(str(a.shape) for a in (mean, *ends))} are not all {shape}"
         )
     return [mean, *(np.clip(end, *possible) for end in ends)]
+
+
+def legend_above(ax: Axes) -> None:
+    """Put a legend above the axes and their title, where it covers nothing."""
+    names = ax.get_legend_handles_labels()[1]
+    away = 2.1 if ax.get_title("left") else 0.2  # in heights of a letter
+    with house_style():
+        ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=away, ncols=_columns(names))
+
+
+def _columns(names: Sequence[str]) -> int:
+    longest = max(map(len, names), default=0)
+    return 3 if longest <= 12 else 2 if longest <= 23 else 1
 
 
 def _explain_bands(ax: Axes, text: str) -> None:
@@ -295,7 +308,7 @@ def plot_bars(
     ax.set_yticks(places, [fill(group, LONGEST_NAME, break_long_words=False) for group in groups])
     ax.set_ylim(len(groups) - 0.5, -0.5)
     ax.grid(visible=False, axis="y")
-    ax.legend()
+    legend_above(ax)
     return ax
 
 
@@ -387,7 +400,7 @@ def plot_gantt(
     ax.set_ylabel("job")
     ax.set_title(f"{unit}; full height: {most:g}", loc="left", fontsize=10.5)
     if len({*kinds} - {""}) > 1:
-        ax.legend()
+        legend_above(ax)
     return ax
 
 
@@ -478,8 +491,7 @@ def _one_legend(figure: Figure) -> int:
         old.remove()
     if len(entries) < 2:
         return 0
-    longest = max(map(len, entries))
-    columns = 3 if longest <= 12 else 2 if longest <= 23 else 1
+    columns = _columns([*entries])
     figure.legend(entries.values(), entries.keys(), loc="outside upper left", ncols=columns)
     return -(-len(entries) // columns)
 

@@ -153,7 +153,7 @@ def plot_runs(
 
 def plot_regret(curves: Sequence[RegretCurves], ax: Axes | None = None) -> Axes:
     """Draw regret over time, 95 % bands over instances, and the bounds of Theorem 1 at the horizon."""
-    from ..plots import ANY, PALETTE, POSITIVE, name_axes, new_figure, plot_bands
+    from ..plots import ANY, PALETTE, POSITIVE, legend_above, name_axes, new_figure, plot_bands
 
     axes = new_figure()[1] if ax is None else ax
     first = curves[0]
@@ -170,5 +170,5 @@ def plot_regret(curves: Sequence[RegretCurves], ax: Axes | None = None) -> Axes:
         colour = PALETTE[-1 - look]
         axes.plot(first.slots[-1:], [height.mean()], mark, color=colour, label=name, clip_on=False)
     name_axes(axes, "slots t", "regret after t slots (reward)")
-    axes.legend()
+    legend_above(axes)
     return axes

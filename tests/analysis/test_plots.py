@@ -11,6 +11,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgba
+from matplotlib.text import Text
 
 from clairvoyant.analysis import admission, allocation, experiments, placement, selection
 from clairvoyant.analysis.claim import Context
@@ -29,6 +30,7 @@ from clairvoyant.analysis.plots import (
     new_figure,
     plot_bands,
     plot_bars,
+    plot_gantt,
     power_of_ten,
     prefix_ids,
     to_svg,
@@ -196,6 +198,22 @@ def test_panels_share_one_legend_above_them() -> None:
     found = texts(to_svg(figure))
     assert found.count("a") == 1
     assert found.count("b") == 1
+
+
+@pytest.mark.parametrize("kinds", [("a", "b"), ("one with a long name", "b", "c", "d")])
+def test_a_legend_covers_neither_the_curves_nor_the_title(kinds: tuple[str, ...]) -> None:
+    figure, (upper, lower) = new_figure(2)
+    plot_bands(upper, X, {kind: mean_band(SAMPLES) for kind in kinds})
+    plot_gantt(lower, [f"job {kind}" for kind in kinds], np.ones((len(kinds), 3)), kinds, "workers")
+    figure.draw_without_rendering()
+    for ax in (upper, lower):
+        legend, title = ax.get_legend(), ax.get_title("left")
+        assert legend is not None
+        below = ax.get_window_extent().y1
+        if title:
+            (drawn,) = (text for text in ax.findobj(Text) if text.get_text() == title)
+            below = drawn.get_window_extent().y1
+        assert legend.get_window_extent().y0 >= below
 
 
 def test_a_single_name_needs_no_legend() -> None:
