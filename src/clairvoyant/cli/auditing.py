@@ -74,7 +74,7 @@ def audit(
     folder = folder or Path("reports/claims" if claims else "reports")
     out.check_folder(folder)
     failed: dict[str, str] = {}
-    with out.progress("audit", every_note=True) as report:
+    with out.progress("audit") as report:
         try:
             results = api.audit(
                 problems=problems or None,

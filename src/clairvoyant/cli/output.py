@@ -205,11 +205,10 @@ def _render(renderable: Any, columns: int) -> None:
 
 
 class Reporter:
-    """Takes notes of how far a long job is; prints every new one, or one in five seconds, as a line."""
+    """Takes notes of how far a long job is; prints one in five seconds as a line."""
 
-    def __init__(self, every_note: bool = False) -> None:
+    def __init__(self) -> None:
         self.fraction, self.note = 0.0, ""
-        self._every_note = every_note
         self._next = time.monotonic() + LINE_EVERY
 
     def __call__(self, fraction: float, note: str) -> None:
@@ -223,8 +222,7 @@ class Reporter:
         self.fraction, self.note = fraction, note
 
     def _show(self, fraction: float, note: str) -> None:
-        new = self._every_note and note != self.note
-        if new or (time.monotonic() >= self._next and not self._every_note):
+        if time.monotonic() >= self._next:
             self._next = time.monotonic() + LINE_EVERY
             log(f"{fraction:4.0%} {note}")
 
@@ -251,11 +249,10 @@ class _Bar(Reporter):
 
 
 @contextmanager
-def progress(what: str, *, every_note: bool = False) -> Iterator[Reporter]:
+def progress(what: str) -> Iterator[Reporter]:
     """Show on standard error how far a job is, while it runs: a bar on a terminal, else lines."""
     if not sys.stderr.isatty():
-        report = Reporter(every_note)
-        yield report
+        yield Reporter()
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
