@@ -112,7 +112,7 @@ class Optimum(Shown, Generic[DecisionType]):
         pairs = {"bound": "nothing is proved about what is better"}
         if self.bound is not None:
             side = "below" if self.minimised else "above"
-            pairs["bound"] = f"nothing is {side} {amount(self.bound, self.unit)} (gap {self.gap:.1e})"
+            pairs["bound"] = f"nothing is {side} {amount(self.bound, self.unit)} (gap {self.gap:.2g})"
         pairs["method"] = f"{self.method}: {self.why_stopped.value} after {self.seconds:.3g} s"
         pairs |= {"oracle": f"{self.problem}/{self.oracle}", "instance": self.digest} if self.digest else {}
         return f"optimum {amount(self.value, self.unit)}", pairs

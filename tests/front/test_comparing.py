@@ -273,7 +273,10 @@ def test_what_was_not_possible_is_compared_with_nobody(run: Run, tmp_path: Path)
     assert len(found.pairs()) == 0
     instance.save(tmp_path / "i.json")
     words = ["compare", str(tmp_path / "i.json"), "--policy", "ogasched-printed"]
-    assert "so its total means nothing" in run(*words).out
+    shown = run(*words).out
+    assert "so its total means nothing" in shown
+    assert "nan" not in shown
+    assert "\noptimum " in run(*words, "--policy", "drf").out
     refused = run(*words, "--out", str(tmp_path / "i.json"))
     assert (refused.status, "is an instance that is read" in refused.err) == (2, True)
 
@@ -294,6 +297,12 @@ def test_the_command_prints_and_keeps_the_same(run: Run, tmp_path: Path, jobs: l
     shown = run(*words)
     assert all(len(line) <= 80 for line in shown.out.splitlines())
     assert "p (Holm)" in shown.out
+    best = found.to_frame().drop_duplicates("instance")["optimum_value"].mean()
+    assert f"mean optimum {best:,.6g}; nothing is better than" in shown.out
+    alone = run("compare", str(paths[0]), "--policy", "oasis").out
+    assert "further instances" in shown.out
+    assert "further" not in alone  # no empty column
+    assert alone.splitlines()[3].startswith("optimum ")
     refused = run("compare", str(paths[0]), "--policy", "oasiss")
     assert refused.status == 2
     assert "did you mean 'oasis'" in refused.err

@@ -111,18 +111,19 @@ def _print(found: Comparison) -> None:
     """Print one row per policy, and one per two of them."""
     told, pairs = found.summary(), found.pairs()
     unit = f" ({found.unit})" if found.unit else ""
-    measured = [f">{found.measure}", ">further instances"] if found.measure else []
+    several = not told["to"].isna().all()
+    measured = [f">{found.measure}", *([">further instances"] if several else [])] if found.measure else []
     rows = []
     for row in told.to_dict("records"):
         cells = [row["policy"], str(row["instances"]), out.number(row["total"])]
         if found.measure:
             known = not math.isnan(row["low"])
-            cells += [
-                out.interval(row["low"], row["high"]) if known else "",
-                _between(row["from"], row["to"]),
-            ]
+            cells.append(out.interval(row["low"], row["high"]) if known else "")
+            cells += [_between(row["from"], row["to"])] if several else []
         rows.append([*cells, f"{row['ms']:.3g}"])
     out.print_table(["policy", ">instances", f">total{unit}", *measured, ">ms per decision"], rows)
+    if found.measure and told["low"].notna().any():
+        out.line(_optimum(found))
     for row in told[told["infeasible"] > 0].to_dict("records"):
         out.line(f"{row['policy']}: {row['infeasible']:,} infeasible decisions, so its total means nothing")
     if len(pairs) and not pairs["from"].isna().all():
@@ -138,6 +139,17 @@ def _print(found: Comparison) -> None:
             for row in pairs.to_dict("records")
         ]
         out.print_table(["policy", "less", f">total{unit}", ">95 %", ">p (Holm)"], rows)
+
+
+def _optimum(found: Comparison) -> str:
+    """Say what was possible, in the mean over the instances."""
+    each = found.frame.groupby("instance")[["optimum_value", "optimum_bound"]].first()
+    value, bound = each.mean(skipna=False)
+    mean, unit = "mean " if len(each) > 1 else "", found.unit and f" {found.unit}"
+    proven = "nothing is proven about what is better"
+    if math.isfinite(bound):
+        proven = f"nothing is better than {out.number(bound)}{unit}"
+    return f"{mean}optimum {out.number(value)}{unit}; {proven}"
 
 
 def _between(low: float, high: float) -> str:

@@ -84,7 +84,7 @@ def print_optimum(name: str, optimum: Mapping[str, Any], unit: str) -> None:
     """Print value, bound and how they came about."""
     proven, unit = "nothing is proven about what is better", unit and f" {unit}"
     if optimum["bound"] is not None:
-        proven = f"nothing is better than {optimum['bound']:,.12g}{unit} (gap {optimum['gap']:.1e})"
+        proven = f"nothing is better than {optimum['bound']:,.12g}{unit} (gap {optimum['gap']:.2g})"
     out.line(f"{name} optimum {optimum['value']:,.12g}{unit}; {proven}")
     out.line(f"{optimum['why_stopped']} after {optimum['seconds']:.3g} s; {optimum['method']}")
 
