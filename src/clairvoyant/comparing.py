@@ -67,7 +67,7 @@ class Comparison:
         ``total`` is the mean over instances, of which each counts with the mean over its seeds. The mean
         regret or ratio lies between ``low`` and ``high``: certified, on these instances. ``from`` and ``to``
         are the ends of an interval for further instances of the kind, 95 % by Student's t, with the certified
-        ends; NaN for one instance. ``ms`` is the mean time per decision.
+        ends; NaN for one instance. ``ms`` is the mean time per decision, NaN without any.
         """
         import pandas as pd
 
@@ -85,7 +85,8 @@ class Comparison:
             row |= {"from": max(least, ends[0].low) if ends and len(each) > 1 else math.nan}
             row |= {"to": ends[1].high if ends else math.nan}
             row["infeasible"] = int(part["infeasible"].sum())
-            rows.append(row | {"ms": 1e3 * part["seconds"].sum() / max(1, part["events"].sum())})
+            events = part["events"].sum()
+            rows.append(row | {"ms": 1e3 * part["seconds"].sum() / events if events else math.nan})
         return pd.DataFrame(rows)
 
     def pairs(self) -> DataFrame:

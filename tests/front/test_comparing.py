@@ -177,6 +177,11 @@ def test_one_instance_says_nothing_of_others(jobs: list[cv.Instance]) -> None:
     assert not found.summary()[["low", "high"]].isna().any(axis=None)
 
 
+def test_without_decisions_there_is_no_time_of_one() -> None:
+    found = cv.compare(cv.generate("allocation", "tiny", 1, slots=0), ["drf"])
+    assert found.summary()["ms"].isna().all()
+
+
 def test_ones_own_policy_stands_beside_ours() -> None:
     instance = cv.generate("allocation", "tiny", 1)
     found = cv.compare(instance, {"mine": Nothing(), "theirs": "drf"})
@@ -278,7 +283,7 @@ def test_what_was_not_possible_is_compared_with_nobody(run: Run, tmp_path: Path)
     assert "nan" not in shown
     assert "\noptimum " in run(*words, "--policy", "drf").out
     refused = run(*words, "--out", str(tmp_path / "i.json"))
-    assert (refused.status, "is an instance that is read" in refused.err) == (2, True)
+    assert (refused.status, "cannot be written: it is read" in refused.err) == (2, True)
 
 
 def test_the_command_prints_and_keeps_the_same(run: Run, tmp_path: Path, jobs: list[cv.Instance]) -> None:

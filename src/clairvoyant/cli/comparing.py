@@ -59,14 +59,11 @@ def compare(
     """
     from ..analysis.engine.engine import Interrupted
     from ..comparing import compare as compare_all
-    from ..models.base import InputError
     from ..tables import check_table
 
     if target is not None:
-        if target.exists() and any(one.exists() and target.samefile(one) for one in files):
-            raise InputError(f"{target}: is an instance that is read")
+        out.check_writable(target, read=files)
         check_table(target)
-        out.check_writable(target)
     with out.progress("compare") as report:
         try:
             found = compare_all(
@@ -94,17 +91,10 @@ def compare(
 
 
 def _facts(found: Comparison) -> dict[str, object]:
-    """Return everything, with None for what is not known or has no end."""
+    """Return everything."""
     frames = {"policies": found.summary(), "pairs": found.pairs(), "runs": found.to_frame()}
-    rows = {
-        name: [{k: _known(v) for k, v in row.items()} for row in frame.to_dict("records")]
-        for name, frame in frames.items()
-    }
+    rows = {name: frame.to_dict("records") for name, frame in frames.items()}
     return {"problem": found.problem, "measure": found.measure or None, "unit": found.unit, **rows}
-
-
-def _known(value: object) -> object:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _print(found: Comparison) -> None:
@@ -120,7 +110,7 @@ def _print(found: Comparison) -> None:
             known = not math.isnan(row["low"])
             cells.append(out.interval(row["low"], row["high"]) if known else "")
             cells += [_between(row["from"], row["to"])] if several else []
-        rows.append([*cells, f"{row['ms']:.3g}"])
+        rows.append([*cells, "" if math.isnan(row["ms"]) else f"{row['ms']:.3g}"])
     out.print_table(["policy", ">instances", f">total{unit}", *measured, ">ms per decision"], rows)
     if found.measure and told["low"].notna().any():
         out.line(_optimum(found))
