@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,7 +17,8 @@ from hypothesis import strategies as st
 import clairvoyant as cv
 from clairvoyant import api
 from clairvoyant.cli import output
-from clairvoyant.cli.rendering import FOREMOST, foremost, print_claims
+from clairvoyant.cli.rendering import FOREMOST, foremost, policy_scores, print_claims, print_scores
+from clairvoyant.oracles.base import Optimum, WhyStopped
 from clairvoyant.problems import problems, rival
 
 Run = Callable[..., Any]  # of tests/front/conftest.py
@@ -98,6 +100,22 @@ def test_what_is_piped_is_a_line_each(
     output.line("word " * 60)
     output.entry("title " * 60, ["text " * 60, ""])
     assert [len(line.split()) for line in capfd.readouterr().out.splitlines()] == [60, 60, 60]
+
+
+@pytest.mark.parametrize(
+    ("bound", "said"), [(100.0005, "20"), (110.0, "20 to 30"), (None, "20 or more"), (100.0, "20")]
+)
+def test_a_regret_is_told_with_what_is_not_proved(
+    bound: float | None, said: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    optimum = Optimum(100.0, bound, None, WhyStopped.TIME_LIMIT, "made up", 0.0, problem="allocation")
+    played = cv.Run("drf", 0, "x", np.full(4, 20.0), problem="allocation")
+    policy = api.make_policy("drf", "allocation")
+    scores = {"drf": policy_scores(policy, [played], optimum, None)}
+    told = {"optimum": {"oracle": "stationary"} | optimum.facts, "bounds": None, "policies": scores}
+    print_scores({"minimised": False, "unit": "", **told}, by_ratio=False)
+    cells = re.split(r"\s{2,}", capfd.readouterr().out.splitlines()[2].strip())
+    assert cells[2:4] == ["80", said]
 
 
 # The end of an audit

@@ -150,7 +150,9 @@ def print_scores(described: Mapping[str, Any], by_ratio: bool) -> None:
             row.append(out.interval(scores["ratio"], scores["ratio_at_most"]))
         elif optimum is not None:
             part = f"{scores['total'] / optimum['value']:.2%}" if optimum["value"] > 0 else ""
-            row += [out.number(scores["regret"]), part]
+            ends = scores["regret"], scores["regret_at_most"]
+            known = ends[1] - ends[0] <= 1e-5 * abs(optimum["value"])
+            row += [out.number(ends[0]) if known else out.interval(*ends), part]
         rows.append([*row, f"{scores['seconds']:.3g}"])
     if rows:
         out.print_table(columns, rows)
