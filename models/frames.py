@@ -231,7 +231,8 @@ def read_columns(
     wanted
         The columns.
     given
-        Which column of the table is which, by the names of those wanted; ``NAME:UNIT`` states its unit.
+        Which column of the table is which, by the names of those wanted; ``NAME:UNIT`` states its unit. A
+        number that is the name of no column stands for all rows.
     what
         Names the table in errors.
     fill
@@ -260,7 +261,8 @@ def read_columns(
                 notes.append(f"{what}: {one.name}: {_told(one.usual)}")
             values[one.name] = np.full(len(frame), one.usual, object if one.kind == "name" else np.float64)
             continue
-        cells = _cells(frame, place)
+        constant = place not in frame.columns
+        cells = np.full(len(frame), place, dtype=object) if constant else _cells(frame, place)
         values[one.name], wrong, note = _read(cells, one, unit)
         if fill and one.usual is not None and known(one.usual):
             empty = np.array([cell is None for cell in cells], dtype=bool)
@@ -268,9 +270,12 @@ def read_columns(
             if empty.any():
                 notes.append(f"{what}: {one.name}: {_told(one.usual)} in {empty.sum()} rows without")
         expected = CALLED.get(one.kind, "a number") + _limits(one, values[one.name], note)
-        where = f"{what}: {place}"
+        where = f"{what}: {one.name if constant else place}"
         faults += [f"{where}: row {i}: {_shown(cells[i])} is not {expected}" for i in np.flatnonzero(wrong)]
-        real.append(f"{what}: {one.name} from column {place!r}{note}")
+        if constant:
+            notes.append(f"{what}: {one.name}: {place}{note} in all rows")
+        else:
+            real.append(f"{what}: {one.name} from column {place!r}{note}")
     refuse(faults)
     rounded = _round(values, wanted)
     return Columns(values, tuple(real), (*notes, *(f"{what}: {note}" for note in rounded)))
@@ -326,13 +331,14 @@ def _shown(cell: Any) -> str:
 
 
 def _place(frame: DataFrame[Any], one: Wanted, given: Mapping[str, str], what: str) -> tuple[str | None, str]:
-    """Return the column of the table, None if there is none, and its unit as stated or by its name."""
+    """Return the column of the table or the number for all rows, None if there is none, and its unit."""
     units = UNITS[one.kind]
     if one.name in given:
         place, unit = str(given[one.name]), ""
         if place not in frame.columns:
             place, _, unit = place.partition(":")
-        if place not in frame.columns:
+        number = one.kind != "name" and math.isfinite(_number(place))
+        if place not in frame.columns and not number:
             raise InputError(f"{what}: no column {place!r}{did_you_mean(place, frame.columns)}")
         if unit and unit not in units:
             raise InputError(f"columns: {one.name}: {unit!r} is not one of {', '.join(units)}")

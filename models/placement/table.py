@@ -71,7 +71,8 @@ def from_table(
         A row per machine, or per kind with a ``count``, likewise.
     columns
         Which column is which, where that is not to be guessed: ``{"submit": "begin", "duration":
-        "took:min"}``; after the colon stands the unit. Those of the machines begin with ``machines.``.
+        "took:min"}``; after the colon stands the unit. A number stands for all rows: ``{"gpus": "1"}``. Those
+        of the machines begin with ``machines.``.
     price, slowdown, gpu_weight, window
         Those of :class:`.instance.PlacementInstance`.
 
@@ -84,6 +85,8 @@ def from_table(
     jobs = read_columns(read_frame(table, "jobs"), JOBS, given[""], "jobs")
     kinds = read_machines(machines, given["machines"])
     values = dict(jobs.values)
+    if not any(values[name].any() for name in RESOURCES):
+        raise InputError("jobs: gpus, cpus and memory are 0 in all rows. Say: gpus=COLUMN, or gpus=1 for all")
     values["duration"], note = _durations(jobs)
     values["submit"] = np.round(values["submit"] - values["submit"].min(initial=math.inf), 3)
     return PlacementInstance(

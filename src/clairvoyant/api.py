@@ -139,7 +139,8 @@ def from_table(
         The machines, likewise: a row for each, or for each kind with a ``count``.
     columns
         Which column of the table is which, where its name does not say: ``{"submit": "begin", "duration":
-        "took:min"}``, with the unit after the colon. Columns of the machines begin with ``machines.``.
+        "took:min"}``, with the unit after the colon. A number stands for all rows: ``{"gpus": "1"}``. Columns
+        of the machines begin with ``machines.``.
     format
         The name of a published format, which :data:`clairvoyant.models.formats.FORMATS` describes, such as
         "philly" or "swf": its columns are known. Folders are read by :func:`from_trace`.

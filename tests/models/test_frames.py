@@ -128,6 +128,22 @@ def test_empty_cells_hold_what_is_usual_and_that_is_said() -> None:
         cv.from_table("placement", table, machines=MACHINES)
 
 
+def test_a_number_stands_for_all_rows() -> None:
+    table = {"submit": [0, 1], "gpus": [2, 2]}
+    columns = {"duration": "1.5:min", "cpus": "4", "machines.cpus": "32"}
+    found = cv.from_table("placement", table, machines=MACHINES, columns=columns)
+    assert [(job["duration"], job["gpus"], job["cpus"]) for job in found.to_dict()["jobs"]] == [
+        (90, 2, 4)
+    ] * 2
+    assert {machine["cpus"] for machine in found.to_dict()["machines"]} == {32}
+    told = {"jobs: duration: 1.5 (min) in all rows", "jobs: cpus: 4 in all rows"}
+    assert told | {"machines: cpus: 32 in all rows"} <= {*found.origin.filled}
+    assert not any("cpus" in text or "duration" in text for text in found.origin.real)
+    column = table | {"4": [7, 8], "duration": [1, 1]}  # a column of that name stands before the number
+    found = cv.from_table("placement", column, machines=MACHINES, columns={"cpus": "4"})
+    assert [job["cpus"] for job in found.to_dict()["jobs"]] == [7, 8]
+
+
 BAD = [
     ({"submit": ["x", 1], "duration": [1, 1]}, {}, r"^jobs: submit: row 0: 'x' is not a time$"),
     (
@@ -161,6 +177,9 @@ BAD = [
     ({"submit": [0], "duration": [True]}, {}, r"duration: row 0: True is not a number"),
     ({"submit": [0], "duration": [1], "gpus": [1e30]}, {}, r"gpus: row 0: 1e\+30 is not a whole number"),
     ({"submit": [0], "duration": [1, 2]}, {}, r"jobs: no table: "),
+    ({"submit": [0], "duration": [1]}, {"gpus": "0.5"}, r"^jobs: gpus: row 0: '0\.5' is not a whole number"),
+    ({"submit": [0], "duration": [1]}, {"gpus": "inf"}, r"^jobs: no column 'inf'"),
+    ({"submit": [0], "duration": [1]}, {}, r"^jobs: gpus, cpus and memory are 0 in all rows\. Say: "),
 ]
 
 

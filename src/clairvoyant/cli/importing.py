@@ -38,7 +38,8 @@ from .parts import DONE, FILE, Command, as_json, chosen_options, completes, form
     "columns",
     multiple=True,
     metavar="FIELD=COLUMN[:UNIT]",
-    help="Which column is which; those of further tables are machines.FIELD, ports.FIELD or edges.FIELD.",
+    help="Which column is which, or a number for all rows; those of further tables are machines.FIELD, "
+    "ports.FIELD or edges.FIELD.",
 )
 @click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="Any other option, by name.")
 @click.option("--out", "target", type=FILE, required=True, help="File to write; gzipped if it ends in .gz.")
