@@ -1,8 +1,8 @@
 """Execute notebooks and compare what comes out with what they hold; with ``--write`` put it there instead.
 
-Compared are the texts that cells print and those in figures: word for word, numbers up to one unit of their
-last digit or a millionth. Of a cell tagged "varies" only how much comes out counts. What goes to standard
-error, such as that kernels are compiled, is left out; a cell that raises ends everything.
+Compared are the texts that cells print and those in figures: word for word, whole numbers exactly, others up
+to one unit of their last digit or a millionth. Of a cell tagged "varies" only how much comes out counts. What
+goes to standard error, such as that kernels are compiled, is left out; a cell that raises ends everything.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import nbformat
 from nbconvert.preprocessors import ExecutePreprocessor
 
 NUMBER = re.compile(r"[-+]?\d[\d,]*\.?\d*(?:e[-+]?\d+)?")
+WHOLE = re.compile(r"[-+]?[\d,]+\.?")  # the end of a sentence included
 TEXT = re.compile(r"<text [^>]*>(.*?)</text>", re.DOTALL)
 KEPT = ("image/svg+xml", "text/html", "text/plain")
 """The forms of an output that are kept, and of which the first one there is compared."""
@@ -55,7 +56,9 @@ def told(cell: Any) -> list[str]:
 
 
 def close(one: str, other: str) -> bool:
-    """Tell whether two numbers are equal up to one unit of their last digit, or a millionth."""
+    """Tell whether two numbers are equal: whole ones exactly, others up to a last digit or a millionth."""
+    if any(WHOLE.fullmatch(text) for text in (one, other)):
+        return one == other
     a, b = (float(text.replace(",", "")) for text in (one, other))
     digits = re.match(r"[-+]?[\d,]*\.?(\d*)(?:e([-+]?\d+))?", one)
     assert digits is not None  # noqa: S101 - NUMBER matched
