@@ -5,7 +5,7 @@ Without axes there is a figure of its own: ``axes.figure`` is what a notebook sh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from .analysis.holdings import Holdings
 
 Result = Run | Optimum
-Results = Result | Iterable[Result] | Mapping[str, Result]
+Results = Result | Sequence[Result] | Mapping[str, Result]
+"""A sequence, not any iterable: so type checkers see what a dictionary of both kinds is."""
 
 
 def plot_regret(
