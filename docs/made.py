@@ -18,8 +18,6 @@ from clairvoyant.api import policy_table
 from clairvoyant.problems import find
 
 HERE = Path(__file__).parent
-PERHAPS = re.compile(r"^\? ((?:.* <)?([\w-]+)>?\n)", re.MULTILINE)
-"""A line of a list of pages after ``?``: only if there is such a page."""
 MARK = re.compile(r"^<!-- made: (\S+) (\S+) -->$", re.MULTILINE)
 NOTEBOOK = re.compile(r"\[([^\]]+)\]\((?:\.\./)+notebooks/([\w-]+)\.ipynb\)")
 
@@ -34,7 +32,10 @@ THEMES: dict[str, tuple[str, ...]] = {
     ),
     "optima": ("solve", "list_oracles", "Optimum", "WhyStopped"),
     "policies": ("play", "Run", "make_policy", "list_policies", "Policy", "Traits", "train"),
-    "comparisons": ("compare", "Comparison", "sweep", "results"),
+    "comparisons": ("compare", "Comparison", "regret", "ratio", "Interval", "sweep", "results"),
+    "plots": (
+        *("plot_regret", "plot_schedule", "plot_utilization", "plot_holdings", "plot_ratio", "explore"),
+    ),
     "claims": ("Claim", "Finding", "Verdict"),
     "errors": (
         "ClairvoyantError",
@@ -45,9 +46,7 @@ THEMES: dict[str, tuple[str, ...]] = {
         "TamperError",
     ),
 }
-"""Which public names stand together; what is named nowhere stands with :data:`OTHERS`."""
-
-OTHERS = "comparisons"
+"""Which public names stand together: each of them in one place."""
 
 NOT_SHOWN = {"__version__", "analysis", "models", "online", "oracles", "testing"}
 
@@ -55,8 +54,7 @@ NOT_SHOWN = {"__version__", "analysis", "models", "online", "oracles", "testing"
 def fill(text: str) -> str:
     """Return the text of a page with all that is made for it, and links to notebooks that lead to pages."""
     text = MARK.sub(lambda found: MAKERS[found[1]](found[2]), text)
-    text = NOTEBOOK.sub(r"{doc}`\1 </tutorials/\2>`", text)
-    return PERHAPS.sub(lambda found: found[1] if (HERE / f"{found[2]}.md").exists() else "", text)
+    return NOTEBOOK.sub(r"{doc}`\1 </tutorials/\2>`", text)
 
 
 def plain(text: Any) -> str:
@@ -170,11 +168,7 @@ def oracles(problem: str) -> str:
 
 def reference(theme: str) -> str:
     """Return the reference of the public names of a theme."""
-    names = [*THEMES[theme]]
-    if theme == OTHERS:
-        placed = {name for some in THEMES.values() for name in some} | NOT_SHOWN
-        names += [name for name in cv.__all__ if name not in placed]
-    return described("clairvoyant", names)
+    return described("clairvoyant", THEMES[theme])
 
 
 def module(name: str) -> str:

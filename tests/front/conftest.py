@@ -1,6 +1,8 @@
-"""What the tests of the command line and of the benchmarks share: one way to run each in this process."""
+"""What tests of the command line, pages and benchmarks share: one way to run each in this process."""
 
 import json
+import re
+import shlex
 from collections.abc import Callable
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
@@ -29,6 +31,31 @@ class Printed:
         assert isinstance(data, dict)
         assert self.out.count("\n") == 1
         return data
+
+
+class Page:
+    """A page and the code on it."""
+
+    def __init__(self, path: Path) -> None:
+        self.text = path.read_text(encoding="utf-8")
+
+    def named(self, language: str) -> list[tuple[str, str]]:
+        """Return the blocks in a language, in order: what stands behind its name, and the text."""
+        return re.findall(rf"^```{language}(?: (.*))?\n((?s:.*?))^```", self.text, flags=re.MULTILINE)
+
+    def blocks(self, language: str) -> list[str]:
+        """Return the texts of the blocks in a language, in order."""
+        return [text for _, text in self.named(language)]
+
+    def commands(self) -> list[list[str]]:
+        """Return the words of every line of its shell."""
+        return [shlex.split(line) for block in self.blocks("sh") for line in block.splitlines()]
+
+
+@pytest.fixture(scope="session")
+def page() -> Callable[[str], Page]:
+    """Return what reads a page by its path in the source."""
+    return lambda name: Page(Path(__file__).parents[2] / name)
 
 
 def script(name: str) -> Any:

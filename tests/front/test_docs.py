@@ -5,7 +5,7 @@
 
 import json
 import re
-import shlex
+import runpy
 import shutil
 import subprocess
 import sys
@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from importlib import import_module
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from clairvoyant.analysis.claim import Context
 from clairvoyant.analysis.findings import write_files
 from clairvoyant.problems import OURS
 
+Run = Callable[..., Any]  # of tests/front/conftest.py
 ROOT = Path(__file__).resolve().parents[2]
 DOCS, BUILT = ROOT / "docs", ROOT / "reports" / "docs"
 CLAIMED = [problem for problem in OURS if len(problem.part("claims"))]
@@ -121,23 +123,78 @@ def test_the_reference_has_every_public_name_once(made: Any) -> None:
 
 
 def test_the_first_page_runs_as_written(
-    run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any
+    run: Run, page: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any
 ) -> None:
-    text = (DOCS / "start.md").read_text("utf-8")
+    start = page("docs/start.md")
     monkeypatch.chdir(tmp_path)
-    tables = re.findall(r"as `(\w+\.csv)`:\n\n```csv\n(.*?)```", text, re.DOTALL)
-    assert [name for name, _ in tables] == ["jobs.csv", "machines.csv"]
-    for name, table in tables:
+    for name, table in zip(("jobs.csv", "machines.csv"), start.blocks("csv"), strict=True):
+        assert f"as `{name}`" in start.text
         Path(name).write_text(table)
-    commands = re.findall(r"^clairvoyant (.*)$", text, re.MULTILINE)
+    commands = [words for program, *words in start.commands() if program == "clairvoyant"]
     assert len(commands) == 5
-    for command in commands:
-        assert run(*shlex.split(command)).status == 0, command
-    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    for words in commands:
+        assert run(*words).status == 0, words
+    (code,) = start.blocks("python")
     exec(code, {})  # noqa: S102 - as it stands there
     printed = capfd.readouterr().out
     value, bound = re.findall(r"(\d+\.\d) job-minutes; nothing takes less than (\d+\.\d)", printed)[0]
     assert value == bound == "314.0"
+
+
+def rows(printed: str) -> dict[str, tuple[float, float, float]]:
+    """Return the total and both ends of the ratio by policy, from what `compare` prints."""
+    found = re.findall(r"^(\S+) +1 +([\d,]+) +([\d.]+) to ([\d.]+)", printed, re.MULTILINE)
+    return {
+        name: (float(total.replace(",", "")), float(low), float(high)) for name, total, low, high in found
+    }
+
+
+def test_the_first_hour_is_as_told(
+    run: Run, page: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any
+) -> None:
+    """With shorter limits: what is proved is less, and contains what the page tells."""
+    hour, folder = page("docs/first-hour.md"), ROOT / "examples" / "first_hour"
+    script = (folder / "first_hour.py").read_text("utf-8")
+    picture, policy, calls = hour.blocks("python")
+    assert policy in script
+    assert indent(calls, "    ") in script
+    told = "\n".join(hour.blocks("text"))
+    assert (folder / "jobs.csv").read_text("utf-8").startswith(hour.blocks("text")[0])
+    monkeypatch.chdir(tmp_path)
+    for table in folder.glob("*.csv"):
+        shutil.copy(table, tmp_path)
+    refused = run("import", "jobs.csv", "--machines", "machines.csv", "--out", "jobs.json")
+    assert refused.status == 2
+    assert refused.err in told
+    printed = {}
+    for program, *words in hour.commands():
+        assert program == "clairvoyant"
+        quick = {"compare": ("--workers", "1"), "audit": ("--quick", "--workers", "1")}.get(words[0], ())
+        done = run(*("0.3" if word == "10" else word for word in words), *quick)
+        assert done.status == 0, done.err
+        printed[words[0]] = done.out
+        if words[0] == "new-policy":
+            own = Path("short_first.py")
+            own.write_text(own.read_text().partition("@dataclass")[0] + policy)
+    for line in ("jobs: gpus: 1 in all rows", "jobs: duration from column 'runtime_min' (min)"):
+        assert line in printed["import"]
+        assert line in told
+    assert printed["check"].splitlines()[-1] in told
+    assert "placement/eager-jct (Appendix A): refuted" in printed["audit"]
+    quick_rows = rows(printed["compare"])
+    assert rows(hour.blocks("text")[-2]).keys() == quick_rows.keys()
+    for name, (total, low, high) in rows(told).items():
+        assert total == quick_rows[name][0]
+        assert quick_rows[name][1] <= low <= high <= quick_rows[name][2]
+    (value, bound) = re.findall(r"optimum ([\d,]+) s; nothing is better than ([\d,.]+) s", told)[0]
+    exec(picture, {})  # noqa: S102 - as it stands there
+    assert Path("schedules.svg").exists()
+    Path("first_hour.py").write_text(script.replace("time_limit=10", "time_limit=0.3"))
+    runpy.run_path("first_hour.py", run_name="__main__")
+    found = re.findall(r"^optimum ([\d,]+) s\n  bound: nothing is below ([\d,.]+) s", capfd.readouterr().out)
+    ours, proved = (float(text.replace(",", "")) for text in found[0])
+    assert proved <= float(bound.replace(",", "")) <= float(value.replace(",", "")) <= ours
+    assert Path("first_hour.svg").exists()
 
 
 def test_versions_agree() -> None:

@@ -2,11 +2,10 @@
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -238,31 +237,27 @@ def test_their_own_tests_pass_and_what_is_not_checked_is_said(stranger: Stranger
 
 # The tutorial that builds the second one.
 
-TUTORIAL = ROOT / "docs" / "your-own-problem.md"
+TUTORIAL = "docs/your-own-problem.md"
+Pages = Callable[[str], Any]  # of tests/front/conftest.py
 
 
-def blocks(language: str) -> list[str]:
-    """The code of the tutorial in one language."""
-    text = TUTORIAL.read_text(encoding="utf-8")
-    return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
-
-
-def test_the_tutorial_shows_the_whole_example() -> None:
+def test_the_tutorial_shows_the_whole_example(page: Pages) -> None:
+    tutorial = page(TUTORIAL)
     example = ROOT / "examples" / "one_way_trading"
     module = "".join((example / "one_way_trading.py").read_text("utf-8").split())
-    shown = ["".join(block.split()) for block in blocks("python")]  # methods stand there without indentation
+    shown = [
+        "".join(block.split()) for block in tutorial.blocks("python")
+    ]  # methods stand there without indentation
     assert [block for block in shown if module.count(block) != 1] == []
     assert sum(map(len, shown)) == len(module)
-    assert blocks("toml") == [(example / "pyproject.toml").read_text("utf-8")]
+    assert tutorial.blocks("toml") == [(example / "pyproject.toml").read_text("utf-8")]
 
 
 @pytest.mark.usefixtures("audited")
-def test_the_commands_of_the_tutorial_run(stranger: Stranger) -> None:
-    (commands,) = blocks("sh")
-    install, *others = commands.splitlines()
-    assert (ROOT / install.split()[-1] / "pyproject.toml").exists()
-    for command in others:
-        program, *words = command.split()
+def test_the_commands_of_the_tutorial_run(page: Pages, stranger: Stranger) -> None:
+    install, *others = page(TUTORIAL).commands()
+    assert (ROOT / install[-1] / "pyproject.toml").exists()
+    for program, *words in others:
         assert program == "clairvoyant"
         kept = ("--store", STORE) if words[0] == "audit" else ()  # what is known need not be found anew
         assert "one-way-trading" in stranger.print(*words, *kept)

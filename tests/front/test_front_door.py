@@ -23,6 +23,7 @@ from clairvoyant.models.placement.generate import generate
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
+Pages = Callable[[str], Any]  # of tests/front/conftest.py
 UNTYPED: Any = cv
 """For calls that a type checker refuses as well."""
 
@@ -357,22 +358,15 @@ def test_a_file_of_an_unknown_problem_is_refused(problem: Any, tmp_path: Path) -
         cv.load(path)
 
 
-def blocks(language: str, path: Path) -> list[str]:
-    """Code blocks of a document, in order."""
-    return re.findall(
-        rf"^```{language}\n(.*?)^```", path.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE
-    )
-
-
 @pytest.fixture
 def example(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    page: Pages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[[int], str]:
     """Return what runs an example of the README as a script, in this process, and returns what it prints."""
 
     def run(number: int) -> str:
         script = tmp_path / "example.py"
-        script.write_text(blocks("python", README)[number], encoding="utf-8")
+        script.write_text(page("README.md").blocks("python")[number], encoding="utf-8")
         monkeypatch.chdir(tmp_path)
         runpy.run_path(str(script), run_name="__main__")
         return capsys.readouterr().out
@@ -380,8 +374,8 @@ def example(
     return run
 
 
-def test_the_first_example_of_the_readme_runs_and_has_ten_lines(tmp_path: Path) -> None:
-    example = blocks("python", README)[0]
+def test_the_first_example_of_the_readme_runs_and_has_ten_lines(page: Pages, tmp_path: Path) -> None:
+    example = page("README.md").blocks("python")[0]
     assert len([row for row in example.splitlines() if row]) <= 10
     printed = python(example, tmp_path)
     numbers = re.findall(r"-?\d+\.\d+", printed)
@@ -445,10 +439,11 @@ def test_the_learned_schedulers_of_the_readme_play(example: Callable[[int], str]
     assert all(float(minutes) >= alone - 0.1 for _, minutes in found)
 
 
-def test_the_instance_files_of_the_documents_are_valid(tmp_path: Path) -> None:
-    found = [json.loads(text)["problem"] for text in blocks("json", ROOT / "docs" / "instance-files.md")]
+def test_the_instance_files_of_the_documents_are_valid(page: Pages, tmp_path: Path) -> None:
+    texts = page("docs/instance-files.md").blocks("json")
+    found = [json.loads(text)["problem"] for text in texts]
     assert found == [problem.name for problem in problems.OURS]
-    for i, text in enumerate(blocks("json", ROOT / "docs" / "instance-files.md")):
+    for i, text in enumerate(texts):
         path = tmp_path / f"{i}.json"
         path.write_text(text, encoding="utf-8")
         assert cv.load(path).problem == json.loads(text)["problem"]

@@ -3,8 +3,6 @@
 import ast
 import json
 import os
-import re
-import shlex
 import subprocess
 import sys
 import warnings
@@ -377,14 +375,12 @@ def test_nothing_is_overwritten_and_bad_names_are_refused(
 # The page.
 
 
-def test_the_page_runs_as_written(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_runs_as_written(run: Run, page: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTEST_ADDOPTS", "-q -p no:cacheprovider -k members")  # the others were run by check
-    page = (Path(__file__).resolve().parents[2] / "docs" / "own-policy.md").read_text(encoding="utf-8")
-    commands = [line for block in blocks("sh", page) for line in block.splitlines()]
-    edited, decorated, script = blocks("python", page)
+    own = page("docs/own-policy.md")
+    edited, decorated, script = own.blocks("python")
     told: dict[str, str] = {}
-    for line in commands:
-        program, *words = shlex.split(line)
+    for program, *words in own.commands():
         if program == "pytest":
             command = [sys.executable, "-m", "pytest", *words]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -411,8 +407,3 @@ def test_the_page_runs_as_written(run: Run, monkeypatch: pytest.MonkeyPatch) -> 
     low, high = cv.regret(cv.play(policies[0], instance), cv.solve(instance))
     wanted = f"the regret is between {low:.3f} and {high:.3f}"
     assert printed_by_script.getvalue().splitlines()[-1] == wanted
-
-
-def blocks(language: str, page: str) -> list[str]:
-    """Code blocks of a page, in order."""
-    return re.findall(rf"^```{language}\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import runpy
-import shlex
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import clairvoyant as cv
-from clairvoyant.cli import commands
 from clairvoyant.models import port_tables
 from clairvoyant.models.admission import table as admission
 from clairvoyant.models.frames import TIME
@@ -18,48 +18,48 @@ from clairvoyant.models.placement import table as placement
 from clairvoyant.models.selection import table as selection
 from clairvoyant.problems import problems
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "own-table.md").read_text(encoding="utf-8")
-
-
-def blocks(language: str) -> list[tuple[str, str]]:
-    """The blocks in one language: what stands behind it, and the text."""
-    return re.findall(rf"^```{language} ?(.*)\n((?s:.*?))^```", PAGE, flags=re.MULTILINE)
+Pages = Callable[[str], Any]  # of tests/front/conftest.py
+NAME = "docs/own-table.md"
 
 
 def test_the_page_runs_as_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    run: Callable[..., Any],
+    page: Pages,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for name, text in (*blocks("csv"), *blocks("swf")):
+    for name, text in (*page(NAME).named("csv"), *page(NAME).named("swf")):
         (tmp_path / name).write_text(text, encoding="utf-8")
     printed = []
-    for line in "".join(text for _, text in blocks("sh")).splitlines():
-        program, *words = shlex.split(line)
+    for program, *words in page(NAME).commands():
         assert program == "clairvoyant"
-        assert commands.main(words) == 0
-        printed.append(capsys.readouterr().out)
+        done = run(*words)
+        assert done.status == 0, done.err
+        printed.append(done.out)
     assert "duration from column 'runtime_min' (min)" in printed[0]
     assert "nothing is better than 9,510 s (gap 0.0e+00)" in " ".join(printed[1].split())
     assert "sjf-consolidate" in printed[2]
     log = cv.load("log.json", "allocation")
     assert log.arrivals.tolist() == [[2, 1], [1, 0], [1, 1]]
     assert len(cv.load("night.json").to_dict()["jobs"]) == 3
-    ((_, script),) = blocks("python")
+    (script,) = page(NAME).blocks("python")
     Path("script.py").write_text(script, encoding="utf-8")
     runpy.run_path("script.py", run_name="__main__")
-    assert "duration from column 'runtime_min' (min)" in capsys.readouterr().out
+    assert "duration from column 'runtime_min' (min)" in capfd.readouterr().out
 
 
-def test_the_fault_that_the_page_shows_is_told(tmp_path: Path) -> None:
-    text = dict(blocks("csv"))["jobs.csv"].replace(",15,4,", ",-15,4,")
+def test_the_fault_that_the_page_shows_is_told(page: Pages, tmp_path: Path) -> None:
+    text = dict(page(NAME).named("csv"))["jobs.csv"].replace(",15,4,", ",-15,4,")
     (tmp_path / "jobs.csv").write_text(text, encoding="utf-8")
     with pytest.raises(cv.InputError) as error:
         cv.from_table("placement", tmp_path / "jobs.csv", machines={"gpus": [8]})
-    assert f"`{error.value}`" in PAGE
+    assert f"`{error.value}`" in page(NAME).text
 
 
-def test_the_tables_of_the_page_name_all_columns_and_formats() -> None:
-    rows = dict(re.findall(r"^\| `([\w-]+)` \|(.*)$", PAGE, flags=re.MULTILINE))
+def test_the_tables_of_the_page_name_all_columns_and_formats(page: Pages) -> None:
+    rows = dict(re.findall(r"^\| `([\w-]+)` \|(.*)$", page(NAME).text, flags=re.MULTILINE))
     graph = (port_tables.PORT, port_tables.SERVER, port_tables.SLOT, TIME, port_tables.REQUESTS)
     wanted = {
         "placement": placement.JOBS,
