@@ -37,7 +37,7 @@ def check(n: int, _context: Context) -> Finding:
     return Finding(
         list(Verdict)[n],
         f"{EVIL} with ``code``",
-        {EVIL: 1.5, "count (jobs)": 3, "note": EVIL},
+        {"count (jobs)": 3, EVIL: 1.5, "note": EVIL},
         (Table(EVIL, ("name", EVIL), ((EVIL, 1.5), ("x", None))),),
         tuple(Figure(f"picture-{n}-{i}", f"{EVIL} {i}", SVG) for i in range(2)),
         generate("tiny", n) if n == 2 else None,
@@ -227,6 +227,10 @@ def test_the_paper_opens_the_first_page(index: str) -> None:
     assert opening.index("What stands") < opening.index("What does not")
     assert "What is open" not in opening  # of the main claims none is
     assert opening.count("<li>") == 2 + len(CLAIMS)
+    own = index[index.index('id="paper-theirs"') : index.index('id="legend"')]
+    assert f"Statements of the paper: <b>{len(CLAIMS)}</b>" in opening
+    assert "Our own: <b>1</b>" in own
+    assert ("Our own" in opening, "Statements" in own) == (False, False)
     assert "<b>1.5</b>" in opening
     assert 'href="figures/picture-3-0.svg"' in opening
 

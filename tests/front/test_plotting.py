@@ -20,6 +20,7 @@ from clairvoyant.analysis.selection import regret as selection
 from clairvoyant.analysis.statistics import mean_band
 from clairvoyant.models.admission.schedule import Schedule
 from clairvoyant.models.placement.instance import PlacementInstance
+from clairvoyant.problems import find
 from clairvoyant.testing.placement import instances
 
 FIRST = {
@@ -155,6 +156,21 @@ def test_utilization_of_admission_is_what_is_measured(played: dict[str, tuple[An
             line = cv.plot_utilization(instance, run, resource=f"{name} of {side}").lines[0]
             drawn = np.asarray(line.get_ydata(), dtype=float)[::2]
             assert drawn == pytest.approx(np.nan_to_num(shares[:, r]))
+
+
+@pytest.mark.parametrize("problem", FIRST)
+def test_the_share_of_all_is_the_mean_of_those_that_there_are(
+    problem: str, played: dict[str, tuple[Any, Any, Any]]
+) -> None:
+    instance, run, _ = played[problem]
+    held = find(problem).part("holdings")(instance, run.decisions)
+    (line,) = cv.plot_utilization(instance, run).lines
+    total = held.capacity.sum(axis=0)
+    used = [
+        [held.at(n).amount[:, r].sum() for n in range(len(held.times) - 1)] for r in np.flatnonzero(total)
+    ]
+    expected = np.mean(np.array(used) / total[total > 0][:, None], axis=0)
+    assert np.asarray(line.get_ydata(), dtype=float)[::2] == pytest.approx(expected)
 
 
 def test_allocation_has_no_schedule(played: dict[str, tuple[Any, Any, Any]]) -> None:
