@@ -206,7 +206,7 @@ def test_a_time_limit_leaves_the_certified_bound(jobs: list[cv.Instance]) -> Non
     (proved,) = cv.compare(jobs[1], ["drf"]).to_frame().to_dict("records")
     (stopped,) = cv.compare(jobs[1], ["drf"], time_limit=0.0).to_frame().to_dict("records")
     assert stopped["low"] <= proved["low"] * (1 + 1e-9)
-    assert stopped["high"] >= proved["high"] * (1 - 1e-9)
+    assert stopped["high"] > 1.01 * proved["high"]  # nothing but what is there at once
 
 
 def test_what_people_see(jobs: list[cv.Instance], tmp_path: Path) -> None:

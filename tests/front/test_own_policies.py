@@ -104,7 +104,7 @@ def test_what_is_a_class_and_what_a_name(text: str, wanted: Any) -> None:
 
 
 def test_a_class_is_found_by_its_module_and_by_its_file(there: Path) -> None:
-    instance, total = cv.load("x.json"), {}
+    instance, total, path = cv.load("x.json"), {}, sys.path.copy()
     for text in (
         "mine_for_tests:Mine",
         "mine_for_tests.py:Mine",
@@ -114,6 +114,7 @@ def test_a_class_is_found_by_its_module_and_by_its_file(there: Path) -> None:
         assert policy.name == text
         total[text] = cv.play(policy, instance).total
         assert cv.play(text, instance).total == total[text]
+    assert sys.path[: len(path)] == path  # what is looked in besides hides nothing
     first, second, third = total.values()
     assert cv.play("mine_for_tests.py:Mine", instance, isolated=True).total == second
     assert first == second != third
