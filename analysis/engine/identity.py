@@ -121,9 +121,12 @@ def _told(value: Any, within: tuple[int, ...] = ()) -> Any:
         return [*name, *(_told(one, inside) for one in value)]
     if isinstance(value, dict):
         return [*name, *([_told(one, inside) for one in pair] for pair in value.items())]
-    if kind.__repr__ is object.__repr__ and hasattr(value, "__dict__"):
-        return [*name, _told(vars(value), inside)]
-    return repr(value)
+    if isinstance(value, FunctionType):  # what it does is source
+        held = [cell.cell_contents for cell in value.__closure__ or ()]
+        return [value.__module__, value.__qualname__, _told(held, inside)]
+    written = repr(value)
+    unsaid = written == object.__repr__(value) or dataclasses.is_dataclass(kind)
+    return [*name, _told(vars(value), inside)] if unsaid and hasattr(value, "__dict__") else written
 
 
 def source_for(problem: str, function: Callable[..., Any], layers: tuple[str, ...], *others: Any) -> str:

@@ -168,18 +168,26 @@ def test_what_a_class_of_ones_own_holds_is_told_alike_by_every_process(there: Pa
 
 
 HOLDER = """
+from dataclasses import dataclass
+
 from clairvoyant.analysis.engine.cells import key_of
 from clairvoyant.analysis.engine.identity import settings_of
 
 
 class Inside:
     def __init__(self, many):
-        self.many, self.of, self.self = many, {"names": {"a", "b", "c", "d", "e"}}, [self]
+        self.of, self.self = {"names": {"a", "b", "c", "d", "e"}}, [self]
+        self.add = lambda more: more + many
+
+
+@dataclass
+class Pair:
+    inside: Inside
 
 
 class Mine:
     def __init__(self, many):
-        self.inside = Inside(many)
+        self.pair = Pair(Inside(many))
 
 
 def told(many):
