@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -160,7 +160,7 @@ def read_edges(
     return Edges(np.array(pairs, dtype=np.int64).reshape(-1, 2), np.array(rows, dtype=np.int64), read), order
 
 
-def _unknown(where: str, names: Sequence[str], known: Collection[str]) -> list[str]:
+def _unknown(where: str, names: Iterable[str], known: Collection[str]) -> list[str]:
     """Return a fault for every row with a name that is unknown; those that are told say what may be meant."""
     faults: list[str] = []
     for i, name in enumerate(names):

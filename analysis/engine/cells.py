@@ -8,6 +8,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
@@ -220,7 +221,10 @@ def _imported(file: Path) -> Iterator[tuple[str, Path]]:
         node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module and not node.level
     }
     for top in sorted({name.partition(".")[0] for name in names} - {PACKAGE.name, "__main__"}):
-        spec = None if top in sys.stdlib_module_names else find_spec(top)
+        spec = None
+        if top not in sys.stdlib_module_names:
+            with suppress(ValueError):  # one that was made by hand lies in no file
+                spec = find_spec(top)
         place = Path(spec.origin) if spec is not None and spec.has_location and spec.origin else Path()
         if place.suffix == ".py" and not {"site-packages", "dist-packages"} & {*place.parts}:
             yield top, place.resolve()

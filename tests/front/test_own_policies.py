@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import types
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
@@ -122,14 +123,20 @@ def test_a_class_is_found_by_its_module_and_by_its_file(there: Path) -> None:
     assert cv.make_policy("ogasched:eta0=5").eta0 == 5  # names come first
 
 
-def test_a_run_is_known_by_the_source_of_its_policy_and_of_what_that_imports(there: Path) -> None:
+def test_a_run_is_known_by_the_source_of_its_policy_and_of_what_that_imports(
+    there: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def source() -> object:
         policy = cv.make_policy("mine_for_tests.py:Mine", "allocation")
         return identity.parts_of_run(policy, 0, cv.AllocationInstance)["source"]
 
+    monkeypatch.setitem(sys.modules, "by_hand_for_tests", types.ModuleType("by_hand_for_tests"))
+
     def write(rate: str, more: str = "") -> object:
         (there / "rate_for_tests.py").write_text(f"RATE = {rate}\n")
-        (there / "mine_for_tests.py").write_text(f"import rate_for_tests\nimport numpy\n{MINE}\n{more}")
+        (there / "mine_for_tests.py").write_text(
+            f"import rate_for_tests, by_hand_for_tests, numpy\n{MINE}\n{more}"
+        )
         return source()
 
     found = [write("0.5"), write("0.5"), write("0.25"), write("0.25", "# changed\n")]
