@@ -501,7 +501,12 @@ def test_a_priority_of_nothing_is_refused_by_row() -> None:
 def test_only_of_faults_that_are_told_it_is_asked_what_was_meant(monkeypatch: pytest.MonkeyPatch) -> None:
     """A wrong column makes every row a fault, and the likest name takes long to find."""
     asked: list[str] = []
-    monkeypatch.setattr(port_tables, "did_you_mean", lambda name, _known: asked.append(name) or "")
+
+    def meant(name: str, _known: object) -> str:
+        asked.append(name)
+        return ""
+
+    monkeypatch.setattr(port_tables, "did_you_mean", meant)
     wrong = [f"typo {i}" for i in range(50)]
     ports, machines = {"port": ["a"], "gpus": [1]}, {"server": ["x"], "gpus": [1]}
     for table, edges, kinds in (

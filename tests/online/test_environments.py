@@ -96,7 +96,12 @@ def watched(problem: str, instance: Any) -> tuple[list[dict[str, np.ndarray]], l
     """Return what a model sees before each decision, and what is decided."""
     env, shown = environments.make(problem, instance), list[dict[str, np.ndarray]]()
     model = answer(env.action_space.shape or ())
-    policy = environments.trained(problem, lambda seen: (shown.append(seen), model(seen))[1])
+
+    def noting(seen: dict[str, np.ndarray]) -> Any:
+        shown.append(seen)
+        return model(seen)
+
+    policy = environments.trained(problem, noting)
     return shown, [*(cv.play(policy, instance, keep_decisions=True).decisions or ())]
 
 
