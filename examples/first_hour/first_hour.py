@@ -47,7 +47,7 @@ if __name__ == "__main__":
     fifo = cv.play("fifo-firstfit", instance, keep_decisions=True)
     low, high = cv.ratio(fifo, optimum)
     print(f"FIFO takes {low:.3f} to {high:.3f} times as long as it has to")
-    figure, (above, below) = plt.subplots(2, figsize=(8, 9), height_ratios=(1, 3))
+    figure, (above, below) = plt.subplots(2, figsize=(8, 7), height_ratios=(1, 3), layout="constrained")
     cv.plot_ratio(found, ax=above)
     cv.plot_schedule(instance, {"FIFO": fifo, "the best found": optimum}, ax=below)
     figure.savefig("first_hour.svg")

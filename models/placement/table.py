@@ -86,7 +86,7 @@ def from_table(
     kinds = read_machines(machines, given["machines"])
     values = dict(jobs.values)
     if not any(values[name].any() for name in RESOURCES):
-        raise InputError("jobs: gpus, cpus and memory are 0 in all rows. Say: gpus=COLUMN, or gpus=1 for all")
+        raise InputError("jobs: gpus, cpus and memory are all 0. Say: gpus=COLUMN, or gpus=1 for all rows")
     values["duration"], note = _durations(jobs)
     values["submit"] = np.round(values["submit"] - values["submit"].min(initial=math.inf), 3)
     return PlacementInstance(

@@ -179,7 +179,7 @@ BAD = [
     ({"submit": [0], "duration": [1, 2]}, {}, r"jobs: no table: "),
     ({"submit": [0], "duration": [1]}, {"gpus": "0.5"}, r"^jobs: gpus: row 0: '0\.5' is not a whole number"),
     ({"submit": [0], "duration": [1]}, {"gpus": "inf"}, r"^jobs: no column 'inf'"),
-    ({"submit": [0], "duration": [1]}, {}, r"^jobs: gpus, cpus and memory are 0 in all rows\. Say: "),
+    ({"submit": [0], "duration": [1]}, {}, r"^jobs: gpus, cpus and memory are all 0\. Say: "),
 ]
 
 
