@@ -170,7 +170,7 @@ def test_the_first_hour_is_as_told(
     for program, *words in hour.commands():
         assert program == "clairvoyant"
         quick = {"compare": ("--workers", "1"), "audit": ("--quick", "--workers", "1")}.get(words[0], ())
-        done = run(*("0.3" if word == "10" else word for word in words), *quick)
+        done = run(*("0.1" if word == "10" else word for word in words), *quick)
         assert done.status == 0, done.err
         printed[words[0]] = done.out
         if words[0] == "new-policy":
@@ -189,7 +189,7 @@ def test_the_first_hour_is_as_told(
     (value, bound) = re.findall(r"optimum ([\d,]+) s; nothing is better than ([\d,.]+) s", told)[0]
     exec(picture, {})  # noqa: S102 - as it stands there
     assert Path("schedules.svg").exists()
-    Path("first_hour.py").write_text(script.replace("time_limit=10", "time_limit=0.3"))
+    Path("first_hour.py").write_text(script.replace("time_limit=10", "time_limit=0.1"))
     runpy.run_path("first_hour.py", run_name="__main__")
     found = re.findall(r"^optimum ([\d,]+) s\n  bound: nothing is below ([\d,.]+) s", capfd.readouterr().out)
     ours, proved = (float(text.replace(",", "")) for text in found[0])
