@@ -33,9 +33,16 @@ class InputError(ClairvoyantError, ValueError):
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
-    """Return what ends the refusal of an unknown name: the known one that is most like it, if any is."""
-    close = difflib.get_close_matches(name, list(known), 1) if isinstance(name, str) else []
-    return f"; did you mean {close[0]!r}?" if close else ""
+    """Return what ends the refusal of an unknown name: the known one that is most like it, if any is.
+
+    Those that begin with it come first; if they all go on for long, up to three are named.
+    """
+    if not isinstance(name, str) or not name:
+        return ""
+    options = list(known)
+    begun = [one for one in options if one.startswith(name)]
+    close = difflib.get_close_matches(name, begun or options, 1) or begun[:3]
+    return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 
 def things(number: float, names: str) -> str:

@@ -19,6 +19,7 @@ import clairvoyant as cv
 from clairvoyant import api, problems
 from clairvoyant.analysis.audit import choose as choose_claims
 from clairvoyant.models.base import numbers as checked_numbers
+from clairvoyant.models.checks import choose
 from clairvoyant.models.placement.generate import generate
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -276,6 +277,18 @@ def test_bad_arguments_are_refused_by_name(call: Any, message: str, instance: cv
 def test_a_misspelt_name_is_told_what_is_like_it(call: Any, meant: str, instance: cv.Instance) -> None:
     with pytest.raises(cv.InputError, match=rf"; did you mean {meant!r}\?"):
         call(instance)
+
+
+@pytest.mark.parametrize(
+    ("begun", "meant"),
+    [
+        ("drf", "'drf-firstfit' or 'drf-loadbalance'"),
+        ("fifo", "'fifo-consolidate' or 'fifo-firstfit' or 'fifo-loadbalance'"),
+    ],
+)
+def test_a_name_that_is_begun_is_told_how_it_may_go_on(begun: str, meant: str) -> None:
+    with pytest.raises(cv.InputError, match=f"; did you mean {re.escape(meant)}\\?"):
+        choose(begun, sorted(cv.list_policies("placement")), "policy")
 
 
 def test_nothing_is_suggested_for_what_is_like_nothing(instance: cv.Instance) -> None:
