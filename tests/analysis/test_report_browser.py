@@ -45,7 +45,7 @@ addEventListener("load", async () => {
     told.filtered = [
       set("kind", ""), set("kind", "ours"), set("paper", "selection"), set("kind", ""),
       set("verdict", "refuted"), set("text", "nowhere"), set("verdict", ""), set("paper", ""),
-      set("text", "CLAIM-3"), set("text", ""),
+      set("text", "Finding CLAIM-3"), set("text", ""),
     ];
   }
   const beyond = one => one.getBoundingClientRect().right > innerWidth && !one.closest(".box");
