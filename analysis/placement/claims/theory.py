@@ -521,8 +521,8 @@ def reward_misaligned(_context: Context) -> Finding:
     heads = " | JCT 1 (min) | JCT 2 (min) | JCT 3 (min) | fees ($) | sum of reward (3)"
     return finding(
         holds_if(not wrong),
-        f"Of the orders of three jobs on one GPU {wrong} pairs are ranked wrongly: less JCT at the same fee "
-        "has less reward.",
+        f"Of the orders of three jobs on one GPU {wrong} {'pair is' if wrong == 1 else 'pairs are'} ranked "
+        "wrongly: less JCT at the same fee has less reward.",
         {},
         table("Orders of three jobs on one GPU", "sum of JCT (s) | fees ($) | sum of reward (3)", cases),
         table("Two schedules of three jobs, one of which is no worse for any", heads, two),
