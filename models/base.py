@@ -32,7 +32,7 @@ from .checks import numbers as numbers
 from .checks import refuse_unknown as refuse_unknown
 from .checks import things as things
 from .fields import Field, Record, Text, complete
-from .shown import Shown, number
+from .shown import Shown, sizes
 
 if TYPE_CHECKING:  # where nothing is said of the setting or of decisions, they are anything
     from typing_extensions import TypeVar as WithDefault
@@ -183,7 +183,7 @@ class Instance(Shown, ABC, Generic[SettingType]):
 
     def told(self) -> tuple[str, dict[str, str]]:
         """Return the problem and its size, and below them the unit of rewards, the origin and the digest."""
-        size = ", ".join(f"{number(value)} {things(value, name)}" for name, value in self.facts().items())
+        size = sizes(self.facts())
         rewards = [self.unit and f"in {self.unit}", "less is better" if self.minimised else ""]
         known = [(len(self.origin.real), "real"), (len(self.origin.filled), "filled in")]
         origin = [self.origin.source, *(f"{count} {what}" for count, what in known if count)]

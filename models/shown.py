@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
+
+from .checks import things
 
 
 class Shown:
@@ -50,6 +53,14 @@ def number(value: float) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return f"{value:,.1f}" if 1e5 <= abs(value) < 1e15 else f"{value:,.6g}"
+
+
+def sizes(facts: Mapping[str, float]) -> str:
+    """Return facts on one line: things counted as "6 jobs", anything else as "largest gang 4"."""
+    return ", ".join(
+        f"{number(value)} {things(value, name)}" if re.search(r"s\b", name) else f"{name} {number(value)}"
+        for name, value in facts.items()
+    )
 
 
 def amount(value: float, unit: str) -> str:

@@ -104,7 +104,8 @@ def test_generate_says_how_large_it_is_and_where_it_comes_from(run: Run, tmp_pat
     printed = run("generate", "placement", "--size", "tiny", "--out", tmp_path / "x.json")
     words = " ".join(printed.out.split())
     assert "6 jobs, 2 machines, 8 GPUs, " in words
-    assert "3 load (rho)" in words
+    assert re.search(r", largest gang \d, ", words)
+    assert "load (rho) 3" in words
     assert "synthetic (tiny, seed 0)" in words
     assert all(" ".join(column.split()) in words for column in load(tmp_path / "x.json").origin.filled)
     assert printed.err == ""

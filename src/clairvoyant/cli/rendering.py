@@ -52,13 +52,11 @@ def remarks(instance: Instance) -> None:
 def print_instance(described: Mapping[str, Any], full: bool = True) -> None:
     """Print the instance, its size, its origin, and what is real and what is filled in, or how much."""
     from ..models.base import things
+    from ..models.shown import sizes
 
     out.heading(f"{described['problem']} {described['digest']} ({described['file']})")
     origin = described["origin"]
-    numbers = ", ".join(
-        f"{out.number(value)} {things(value, name)}" for name, value in described["facts"].items()
-    )
-    pairs: dict[str, str | list[str]] = {"size": numbers, "origin": origin["source"]}
+    pairs: dict[str, str | list[str]] = {"size": sizes(described["facts"]), "origin": origin["source"]}
     for key in ("real", "filled"):
         if origin[key]:
             many = len(origin[key])
