@@ -139,8 +139,8 @@ def grows(study: Study, per_cent: bool = False) -> list[Statement]:
 )
 def figure_3(context: Context) -> Finding:
     sampled = seeds(context, 3, 8, 10)
-    levels = context.pick((10, 60), (10, 80), (20, 50, 100, 200, 300, 400))
-    T, machines = context.pick((50, 12), (100, 25), (300, 50))
+    levels = context.pick((10, 40), (10, 80), (20, 50, 100, 200, 300, 400))
+    T, machines = context.pick((30, 8), (100, 25), (300, 50))
     settings = {f"{n} jobs": Case(Setup(n, T, machines, machines, "short")) for n in levels}
     readings = {
         "short jobs": AS_OURS,
@@ -359,7 +359,7 @@ def timely(
 )
 def figure_4(context: Context) -> Finding:
     sampled = seeds(context, 3, 10, 10)
-    jobs, T, machines = context.pick((60, 50, 15), (60, 60, 15), (200, 100, 50))
+    jobs, T, machines = context.pick((40, 40, 10), (60, 60, 15), (200, 100, 50))
     case = Case(Setup(jobs, T, machines, machines, "short", classes=(0.0, 0.5, 0.5)))
     every = {
         "short jobs, done": AS_OURS,

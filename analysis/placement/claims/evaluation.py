@@ -41,7 +41,7 @@ Places = Mapping[str, runs.Setup]
 
 def places(context: Context) -> dict[str, runs.Setup]:
     """Return the setups of what the paper leaves open: loads and slowdown."""
-    jobs = context.pick(120, 120, 4000)
+    jobs = context.pick(60, 120, 4000)
     known = {
         "rho 0.8": runs.Setup(jobs),
         "rho 2": runs.Setup(jobs, rho=2.0),
@@ -169,7 +169,7 @@ AS_PRINTED, WITHOUT_SEARCH = searches(" as printed", 100, 50), searches(" withou
     ),
 )
 def table_1_metaheuristics(context: Context) -> Finding:
-    sampled, jobs = seeds(context, 4, 6, 20), context.pick(20, 40, 1000)
+    sampled, jobs = seeds(context, 4, 6, 20), context.pick(12, 40, 1000)
     low, high = runs.Setup(jobs), runs.Setup(jobs, rho=2.0)
     where = {
         "rho 0.8": (low, BUDGETS),
@@ -544,7 +544,7 @@ RATES = {"Low": 0.5, "Normal": 1.0, "High": 2.0}
     choices=("load at the Normal rate", "who stands for the better scheduler"),
 )
 def figure_7(context: Context) -> Finding:
-    sampled, jobs = seeds(context, 5, 20, 20), context.pick(120, 120, 4000)
+    sampled, jobs = seeds(context, 5, 20, 20), context.pick(60, 120, 4000)
     levels = {
         f"rho {rho:g} at Normal": [runs.Setup(jobs, rho=rho * rate) for rate in RATES.values()]
         for rho in context.pick((2.0,), (0.8, 2.0), (0.8, 2.0))
@@ -657,7 +657,7 @@ def rejections(setup: runs.Setup, sampled: Sequence[int], count: int) -> np.ndar
     choices=(LOADS, "what is paired: jobs of one trace under two schedulers is our reading"),
 )
 def test_over_jobs(context: Context) -> Finding:
-    sampled, jobs = seeds(context, 10, 20, 30), context.pick(100, 120, 1000)
+    sampled, jobs = seeds(context, 10, 20, 30), context.pick(50, 120, 1000)
     where = {f"rho {rho:g}": runs.Setup(jobs, rho=rho) for rho in (2.0, 4.0)}
     played = context.pick(3, 3, 5)
     rates = {name: rejections(setup, sampled, played) for name, setup in track(context, where.items())}
