@@ -4,14 +4,17 @@
 """
 
 import gc
+import io
 import os
 import signal
+from collections.abc import Generator, Iterable
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
+from clairvoyant.analysis.engine.cells import Answer, Cell, State
 from clairvoyant.oracles.base import Budget
 
 settings.register_profile(
@@ -69,3 +72,22 @@ def ticking() -> type[Budget]:
             return Ticking.now - self._begun
 
     return Ticking
+
+
+@pytest.fixture
+def compared_here(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Let comparisons be computed in this process, and return the names of what was."""
+    from clairvoyant.analysis.engine import processes, worker
+
+    ran: list[str] = []
+
+    class Here(processes.Processes):
+        def run(self, cells: Iterable[Cell]) -> Generator[list[tuple[Cell, Answer]], None, None]:
+            for cell in cells:
+                ran.append(cell.name)
+                said = worker.answer({"function": cell.function, "arguments": cell.arguments}, io.BytesIO())
+                state = State.FAILED if "error" in said else State.DONE
+                yield [(cell, Answer(state, said.get("result"), said.get("error", ""), said["seconds"]))]
+
+    monkeypatch.setattr("clairvoyant.comparing.Processes", Here)
+    return ran

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import math
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
 
 import clairvoyant as cv
 from clairvoyant import comparing
-from clairvoyant.analysis.engine import worker
-from clairvoyant.analysis.engine.cells import Answer, Cell, State
 from clairvoyant.analysis.engine.engine import Interrupted
 from clairvoyant.analysis.engine.processes import Processes
 from clairvoyant.models.base import ClairvoyantError, InputError
@@ -33,25 +30,10 @@ def jobs() -> list[cv.Instance]:
     return [cv.generate("admission", "tiny", seed) for seed in range(3)]
 
 
-class Here(Processes):
-    """Runs cells in this process, and keeps their names."""
-
-    ran: ClassVar[list[str]] = []
-
-    def run(self, cells: Iterable[Cell]) -> Generator[list[tuple[Cell, Answer]], None, None]:
-        for cell in cells:
-            self.ran.append(cell.name)
-            said = worker.answer({"function": cell.function, "arguments": cell.arguments}, io.BytesIO())
-            state = State.FAILED if "error" in said else State.DONE
-            yield [(cell, Answer(state, said.get("result"), said.get("error", ""), said["seconds"]))]
-
-
 @pytest.fixture(autouse=True)
-def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Let comparisons be computed in this process, and return the names of what was."""
-    monkeypatch.setattr(Here, "ran", [])
-    monkeypatch.setattr(comparing, "Processes", Here)
-    return Here.ran
+def ran(compared_here: list[str]) -> list[str]:
+    """Return the names of what was computed."""
+    return compared_here
 
 
 class Nothing:

@@ -122,6 +122,7 @@ def test_the_reference_has_every_public_name_once(made: Any) -> None:
         assert f"<!-- made: reference {theme} -->" in (DOCS / "reference" / f"{theme}.md").read_text("utf-8")
 
 
+@pytest.mark.usefixtures("compared_here")
 def test_the_first_page_runs_as_written(
     run: Run, page: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any
 ) -> None:

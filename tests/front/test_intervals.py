@@ -48,6 +48,7 @@ def test_the_interval_holds_the_truth_wherever_the_optimum_lies(
     assert open_ended.high == math.inf
 
 
+@pytest.mark.usefixtures("compared_here")
 @pytest.mark.parametrize(("problem", "policy"), [("allocation", "drf"), ("placement", "fifo-firstfit")])
 def test_play_compare_and_python_say_the_same(
     problem: str, policy: str, run: Callable[..., Any], tmp_path: Path

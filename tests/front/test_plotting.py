@@ -236,6 +236,7 @@ def test_without_the_extra_the_slider_names_it(
 # Ratios
 
 
+@pytest.mark.usefixtures("compared_here")
 def test_intervals_are_those_of_the_comparison() -> None:
     found = cv.compare([cv.generate("admission", size="tiny", seed=n) for n in range(2)], ["oasis", "fifo"])
     axes = blank()

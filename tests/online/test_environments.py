@@ -208,6 +208,7 @@ def test_two_agents_scaled_pass_the_tests_of_pettingzoo() -> None:
 # Trained models
 
 
+@pytest.mark.usefixtures("compared_here")
 def test_a_model_needs_no_gymnasium(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gymnasium", None)
     instance = cv.generate("selection", size="tiny", seed=0)
@@ -222,6 +223,7 @@ def test_a_model_needs_no_gymnasium(monkeypatch: pytest.MonkeyPatch) -> None:
         environments.make("selection")
 
 
+@pytest.mark.usefixtures("compared_here")
 def test_the_page_trains_a_model_that_plays_as_it_acts() -> None:
     pytest.importorskip("stable_baselines3", reason="Stable-Baselines3 is not installed")
     text = PAGE.read_text("utf-8")
