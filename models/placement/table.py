@@ -85,7 +85,7 @@ def from_table(
     jobs = read_columns(read_frame(table, "jobs"), JOBS, given[""], "jobs")
     kinds = read_machines(machines, given["machines"])
     values = dict(jobs.values)
-    if not any(values[name].any() for name in RESOURCES):
+    if len(values["submit"]) and not any(values[name].any() for name in RESOURCES):
         raise InputError("jobs: gpus, cpus and memory are all 0. Say: gpus=COLUMN, or gpus=1 for all rows")
     values["duration"], note = _durations(jobs)
     values["submit"] = np.round(values["submit"] - values["submit"].min(initial=math.inf), 3)

@@ -780,7 +780,7 @@ def test_ctrl_c_prints_the_runs_that_were_finished(json_too: bool, gangs: Path) 
 def test_ctrl_c_during_an_audit_says_what_is_saved_and_the_same_command_goes_on(tmp_path: Path) -> None:
     arguments = ("audit", "--quick", "--out", tmp_path, "--workers", 1, "--json")
     with started(*arguments) as process:
-        read_until(process, "  ")  # the first line of progress
+        read_until(process, " ")  # the first line of progress
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=600)
     assert process.returncode == 130, err
