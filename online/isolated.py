@@ -56,7 +56,7 @@ class Isolated:
         path = [os.fspath(folder) for folder in sys.path]  # some programs put a Path there
         code = f"import sys; sys.path[:] = {path!r}; from {__name__} import serve; serve()"
         self._process = subprocess.Popen(  # a session of its own: Ctrl-C is for us, and we end it then
-            [sys.executable, "-c", code],
+            [sys.executable, "-u", "-c", code],  # killed in the end, it must not hold back what it prints
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,

@@ -56,6 +56,8 @@ def plot_regret(
     found: dict[str, list[Run]] = {}
     for label, given in runs.items() if isinstance(runs, Mapping) else (("", one) for one in _several(runs)):
         for run in _several(given):
+            if not isinstance(run, Run):
+                raise InputError(f"results: {type(run).__name__} is no run")
             _refuse_other(instance, run)
             if run.infeasible:
                 raise InputError(f"runs: {run.policy} has infeasible decisions, {run.infeasible} of them")
@@ -242,12 +244,18 @@ def _several(given: Any) -> Iterable[Any]:
     return given
 
 
-def _refuse_other(instance: Instance, run: Any) -> None:
-    if not isinstance(run, Run):
-        raise InputError(f"results: {type(run).__name__} is no run")
-    if run.digest != instance.digest():
-        here = instance.digest()
-        raise InputError(f"results: {run.policy} was played on {run.digest}, not on this instance, {here}")
+def _refuse_other(instance: Instance, result: Any) -> None:
+    """Raise an InputError for a result of another instance; an optimum may not say of which it is."""
+    if not isinstance(result, Run | Optimum):
+        raise InputError(f"results: {type(result).__name__} is no run and no optimum")
+    here = instance.digest()
+    if result.digest not in (here, "" if isinstance(result, Optimum) else here):
+        told, of = (
+            (f"{result.policy} was played", "on")
+            if isinstance(result, Run)
+            else ("the optimum is that", "of")
+        )
+        raise InputError(f"results: {told} {of} {result.digest}, not {of} this instance, {here}")
 
 
 def _decisions(instance: Instance, results: Any) -> dict[str, Any]:
@@ -260,10 +268,10 @@ def _decisions(instance: Instance, results: Any) -> dict[str, Any]:
     for label, one in labelled:
         if label in found:
             raise InputError(f"results: two are {label!r}; give them as a mapping, with labels that differ")
+        _refuse_other(instance, one)
         if isinstance(one, Optimum):
             found[label] = one.decision
             continue
-        _refuse_other(instance, one)
         if one.decisions is None:
             raise InputError(f"results: {label} has kept no decisions; play it with keep_decisions=True")
         found[label] = one.decisions

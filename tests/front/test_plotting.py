@@ -306,6 +306,10 @@ def test_bad_input_is_refused(played: dict[str, tuple[Any, Any, Any]]) -> None:
         (lambda: cv.plot_schedule("x", run), "instance: str is no instance"),  # type: ignore[arg-type]
         (
             lambda: cv.plot_schedule(cv.generate("placement", size="tiny", seed=2), best),
+            "results: the optimum is that of .*, not of this instance",
+        ),
+        (
+            lambda: cv.plot_schedule(cv.generate("placement", size="tiny", seed=2), replace(best, digest="")),
             "not for this instance",
         ),
         (lambda: cv.plot_utilization(instance, run, resource="GPU"), "resource: 'GPU' is not one of"),
