@@ -2,6 +2,8 @@
 
 ``python .ci/findings.py reports``, after ``make audit``. ``tests/front/test_docs.py`` says when. What was
 kept of claims that the audit did not check stays; that of a single one is in ``reports/claims``.
+``python .ci/findings.py FOLDER full``, after an audit with ``--full``, keeps verdicts, headlines and numbers
+in docs/findings/full/.
 """
 
 from __future__ import annotations
@@ -15,16 +17,19 @@ from clairvoyant.analysis.claim import Claim
 from clairvoyant.problems import OURS, read_instance
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "findings"
-MODE = {"mode": "default", "seed": 0}
+SHORT = ("claim", "says", "found", "headline", "numbers")
+"""What is kept of an audit with ``--full``."""
 SMALL, ROWS = 2000, 16
 """The most characters of an instance and rows of a table that a page shows."""
 
 
-def kept(claim: Claim, audit: Path) -> dict[str, Any]:
+def kept(claim: Claim, audit: Path, mode: str = "default") -> dict[str, Any]:
     """Return what is kept of the finding of a claim in the folder of an audit: no figures, nothing large."""
     found: dict[str, Any] = json.loads((audit / "findings" / f"{claim.id}.json").read_text("utf-8"))
-    if {key: found.pop(key) for key in MODE} != MODE:
-        raise SystemExit(f"{claim.id}: found otherwise than with {MODE}")
+    if (found.pop("mode"), found.pop("seed")) != (mode, 0):
+        raise SystemExit(f"{claim.id}: found otherwise than in the mode {mode} with seed 0")
+    if mode == "full":
+        return {name: found[name] for name in SHORT}
     del found["figures"], found["expected"], found["small"]
     found["tables"] = [one for one in found["tables"] if len(one["rows"]) <= ROWS]
     if found["counterexample"]:
@@ -38,21 +43,26 @@ def kept(claim: Claim, audit: Path) -> dict[str, Any]:
     return found
 
 
-def page(problem: str, claims: list[Claim], audit: Path, before: str) -> str:
+def page(problem: str, claims: list[Claim], audit: Path, before: str, mode: str = "default") -> str:
     """Return the text of a problem's file, whose text was another one before."""
     old = {one["claim"]: one for one in json.loads(before)["findings"]}
-    lines = []
     for claim in claims:
-        checked = (audit / "findings" / f"{claim.id}.json").exists()
-        found = kept(claim, audit) if checked else old[claim.id]
-        lines.append(json.dumps(found, ensure_ascii=False))
-    common = json.dumps({"problem": problem, **MODE})[:-1]
+        if (audit / "findings" / f"{claim.id}.json").exists():
+            old[claim.id] = kept(claim, audit, mode)
+    lines = [json.dumps(old[claim.id], ensure_ascii=False) for claim in claims if claim.id in old]
+    common = json.dumps({"problem": problem, "mode": mode, "seed": 0})[:-1]
     return f'{common}, "findings": [\n' + ",\n".join(lines) + "\n]}\n"
 
 
-if __name__ == "__main__":
+def main(audit: Path, mode: str) -> None:
+    """Write the files of all problems."""
+    folder = FOLDER if mode == "default" else FOLDER / mode
     for problem in OURS:
         if claims := [*problem.part("claims")]:
-            path = FOLDER / f"{problem.name}.json"
-            text = page(problem.name, claims, Path(sys.argv[1]), path.read_text(encoding="utf-8"))
-            path.write_text(text, encoding="utf-8")
+            path = folder / f"{problem.name}.json"
+            before = path.read_text(encoding="utf-8") if path.exists() else '{"findings": []}'
+            path.write_text(page(problem.name, claims, audit, before, mode), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), *(sys.argv[2:] or ["default"]))

@@ -90,7 +90,29 @@ def errata(problem: str) -> str:
     text += ["## Holds\n", listed(found["holds"])]
     if ours := [one for one in kept["findings"] if one["ours"]]:
         text += ["## Our own statements\n", listed(ours)]
+    path = HERE / "findings" / "full" / f"{problem}.json"
+    if path.exists():
+        text += at_full_size(kept["findings"], json.loads(path.read_text(encoding="utf-8"))["findings"])
     return "\n".join(text)
+
+
+def at_full_size(findings: Iterable[Mapping[str, Any]], full: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return what an audit at the sizes of the papers found, where that is not the same in every word."""
+    known = {one["claim"]: one for one in findings}
+    checked = [(known[one["claim"]], one) for one in full]
+    other = [(a, b) for a, b in checked if any(a[key] != b[key] for key in ("found", "headline", "numbers"))]
+    told = f"{len(checked)} of {len(known)} statements were checked once with `--full`, at the sizes of the "
+    cells = [(a["where"], a["claim"], a["found"], b["found"], b["headline"]) for a, b in other]
+    numbers = [folded(plain(b["claim"]), "\n".join(evidence(b | {"tables": []}))) for _, b in other]
+    return [
+        "## At the sizes of the paper\n",
+        f"{told}paper. Of {len(other)} this gives other numbers; the others are the same in every word.\n",
+        rows(
+            ("where", "claim", "found above", "found with --full", "headline"),
+            [map(plain, line) for line in cells],
+        ),
+        *numbers,
+    ]
 
 
 def listed(findings: Iterable[Mapping[str, Any]]) -> str:

@@ -87,6 +87,24 @@ def test_findings_are_kept_from_the_folder_of_an_audit(keeper: Any, tmp_path: Pa
     write_files(tmp_path, claim, claim.find(Context("quick")), Context("quick"))
     with pytest.raises(SystemExit, match="found otherwise"):
         keeper.kept(claim, tmp_path)
+    write_files(tmp_path, claim, claim.find(Context("full")), Context("full"))
+    (full,) = json.loads(keeper.page("allocation", [claim], tmp_path, '{"findings": []}', "full"))["findings"]
+    assert full == {key: again[key] for key in ("claim", "says", "found", "headline")} | {
+        "numbers": full["numbers"]
+    }
+
+
+@pytest.mark.parametrize("problem", CLAIMED, ids=lambda problem: problem.name)
+def test_what_was_found_at_full_size_is_of_statements_that_are_there(made: Any, problem: Any) -> None:
+    path = DOCS / "findings" / "full" / f"{problem.name}.json"
+    full = json.loads(path.read_text("utf-8"))
+    assert (full["problem"], full["mode"], full["seed"]) == (problem.name, "full", 0)
+    says = {claim.id: claim.says for claim in problem.part("claims")}
+    assert full["findings"]
+    for one in full["findings"]:
+        assert one["says"] == says[one["claim"]]
+    text = made.errata(problem.name)
+    assert f"{len(full['findings'])} of {len(says)} statements were checked once with `--full`" in text
 
 
 @pytest.mark.parametrize("problem", CLAIMED, ids=lambda problem: problem.name)
