@@ -59,7 +59,7 @@ html_show_sourcelink = False
 html_math_renderer = "mathml"
 html_sidebars = {name: [] for name in ("start", "concepts", "choosing", "gallery", "faq", "changelog")}
 html_theme_options = {
-    "header_links_before_dropdown": 10,
+    "header_links_before_dropdown": 7,
     "show_nav_level": 2,
     "navbar_end": ["theme-switcher"],
     "navbar_persistent": ["search-button"],
