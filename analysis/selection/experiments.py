@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from ...models.base import frozen_copy
 from ...models.selection.generate import generate
 from ...models.selection.instance import SelectionInstance
 from ...online.base import Policy
-from ...online.play import Run
+from ...online.play import Run, play
 from ...online.selection import Esdp, EsdpPrinted, Hswf, Lcf, Lwtf, Thompson
 from ...oracles.base import Optimum
 from ..engine.kept import optimum_of, run_of
@@ -63,6 +64,11 @@ def instance(setup: Setup, seed: int) -> SelectionInstance:
     return generate(seed=seed, **asdict(setup))
 
 
+def decided(policy: Policy, here: SelectionInstance, seed: int = 0) -> np.ndarray:
+    """Return what a policy decides on an instance of our own, x[slot, channel]."""
+    return np.array(play(policy, here, seed, keep_decisions=True).decisions, dtype=bool)
+
+
 def _sets(_instance: SelectionInstance, run: Run[Any]) -> dict[str, Any]:
     return {"x": np.array(run.decisions, dtype=bool)}
 
@@ -70,17 +76,13 @@ def _sets(_instance: SelectionInstance, run: Run[Any]) -> dict[str, Any]:
 @cache
 def played(who: Contender, setup: Setup, seed: int) -> np.ndarray:
     """Return the decisions x[slot, channel] of a contender; made or looked up once per process."""
-    x: np.ndarray = run_of(who.make(), instance(setup, seed), policy_seed(seed), _sets)["x"]
-    x.setflags(write=False)
-    return x
+    return frozen_copy(run_of(who.make(), instance(setup, seed), policy_seed(seed), _sets)["x"])
 
 
 @cache
 def rewards(who: Contender, setup: Setup, seed: int) -> np.ndarray:
     """Return the expected net utility of every slot, shape (T,)."""
-    result = instance(setup, seed).rewards(played(who, setup, seed))
-    result.setflags(write=False)
-    return result
+    return frozen_copy(instance(setup, seed).rewards(played(who, setup, seed)))
 
 
 def _slots(_instance: SelectionInstance, found: Optimum[np.ndarray]) -> dict[str, Any]:
@@ -93,6 +95,4 @@ def optimum(setup: Setup, seed: int) -> np.ndarray:
     from ...oracles.selection.optimum import ORACLES
 
     name, sampled = "clairvoyant", instance(setup, seed)
-    result: np.ndarray = optimum_of(name, ORACLES[name], sampled, {}, _slots)["per_slot"]
-    result.setflags(write=False)
-    return result
+    return frozen_copy(optimum_of(name, ORACLES[name], sampled, {}, _slots)["per_slot"])

@@ -264,30 +264,31 @@ def regret_curves(
     lengths = {i.setting.slots for i in instances}
     if len(lengths) != 1 or 0 in lengths:
         raise InputError(f"instances: lengths {sorted(lengths)} must be equal and positive")
-    points = checkpoints(lengths.pop())
-    found = []
+    runs = []
     for n, instance in enumerate(instances):
-        found.append(over_time(instance, play(make_policy(), instance, seed).rewards)[points - 1])
+        runs.append(play(make_policy(), instance, seed))
         progress((n + 1) / len(instances))
-    name = make_policy().name
-    proven = {"CUCB, bound in expectation": cucb_curve(instances, points)} if name == "cucb" else {}
-    return RegretCurves(name, points, np.array(found), proven)
+    return _curves(runs[0].policy, instances, runs)
 
 
 def plot_runs(instance: SelectionInstance, runs: Mapping[str, Sequence[Run]], ax: Axes | None = None) -> Axes:
     """Draw what :func:`plot_regret` does of runs on one instance, by label; they stand for instances."""
     if not instance.setting.slots:
         raise InputError("instance: it has no slots, over which there is no regret")
-    points, curves = checkpoints(instance.setting.slots), []
-    for label, some in runs.items():
-        regret = np.array([over_time(instance, run.rewards)[points - 1] for run in some])
-        own = all(run.policy == "cucb" for run in some)
-        proven = {"CUCB, bound in expectation": cucb_curve([instance], points)} if own else {}
-        curves.append(RegretCurves(label, points, regret, proven))
+    curves = [_curves(label, [instance] * len(some), some) for label, some in runs.items()]
     axes = plot_regret(curves, ax)
     most = max((bound.max() for one in curves for bound in one.bounds.values()), default=0.0)
     span_bound(axes, max(one.regret.max() for one in curves), most)
     return axes
+
+
+def _curves(label: str, instances: Sequence[SelectionInstance], runs: Sequence[Run]) -> RegretCurves:
+    """Return the regret of one run on each instance, and what bounds it if all runs are of CUCB."""
+    points = checkpoints(instances[0].setting.slots)
+    regret = [over_time(i, run.rewards)[points - 1] for i, run in zip(instances, runs, strict=True)]
+    own = all(run.policy == "cucb" for run in runs)
+    bounds = {"CUCB, bound in expectation": cucb_curve(instances, points)} if own else {}
+    return RegretCurves(label, points, np.array(regret), bounds)
 
 
 def cucb_curve(instances: Sequence[SelectionInstance], points: np.ndarray) -> np.ndarray:

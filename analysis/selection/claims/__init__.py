@@ -5,12 +5,5 @@ from __future__ import annotations
 from ...claim import Claim
 from . import algorithm, figures, gangs, ours, rules, tables, theory
 
-CLAIMS: list[Claim] = [
-    *algorithm.CLAIMS,
-    *theory.CLAIMS,
-    *gangs.CLAIMS,
-    *tables.CLAIMS,
-    *figures.CLAIMS,
-    *ours.CLAIMS,
-    *rules.CLAIMS,
-]
+PARTS = (algorithm, theory, gangs, tables, figures, ours, rules)
+CLAIMS: list[Claim] = [claim for part in PARTS for claim in part.CLAIMS]

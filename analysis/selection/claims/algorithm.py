@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ....models.base import Origin
 from ....models.selection.instance import SelectionInstance
-from ....models.selection.setting import Setting
+from ....models.selection.setting import Observation, Setting
 from ....online.play import play
 from ....online.selection import Esdp, EsdpPrinted, statistics
 from ....online.selection.esdp import scaled, scaling
 from ....online.selection.printed import algorithm_2, algorithm_2_repaired, select
-from ...claim import Context, Figure, Finding, Register, Table, Verdict, amended_if, finding, holds_if
+from ...claim import Context, Finding, Register, Table, Verdict, amended_if, finding, holds_if
 from ...experiments import track
+from ..experiments import decided
 from ..regret import TIE
 
 claim = Register("selection")
@@ -26,37 +27,37 @@ HOLDS, REFUTED = Verdict.HOLDS, Verdict.REFUTED
 
 
 def found_if(
-    kept: bool,
-    headline: str,
-    numbers: dict[str, Any],
-    *shown: Table | Figure,
-    verdict: Verdict = HOLDS,
-    **more: Any,
+    kept: bool, headline: str, numbers: dict[str, Any], *shown: Table, verdict: Verdict = HOLDS, **more: Any
 ) -> Finding:
     """Return this verdict, or "refuted" by what numbers and tables show."""
     proof = "" if kept else "The numbers and tables."
     return finding(verdict if kept else REFUTED, headline, numbers, *shown, proof=proof, **more)
 
 
-def one_device(
-    edges: list[tuple[int, int]],
-    mean: list[float],
-    arrivals: npt.ArrayLike,
-    note: str,
-    capacity: int = 1,
-    **more: Any,
-) -> SelectionInstance:
-    """Return channels that take a device each; whole ``arrivals`` are slots in which all ports have jobs."""
-    ports = 1 + max(port for port, _ in edges)
+def one_device(edges: Any, mean: Any, arrivals: Any, note: str, **more: Any) -> SelectionInstance:
+    """Return channels that take one device each, of one; whole ``arrivals`` are slots with jobs at all ports.
+
+    Other keywords are further fields of the instance, or replace these.
+    """
+    if isinstance(arrivals, int):
+        arrivals = np.ones((arrivals, 1 + max(port for port, _ in edges)))
+    devices = {"demand": np.ones((len(edges), 1)), "capacity": [1]}
     return SelectionInstance(
-        edges=edges,
-        demand=np.ones((len(edges), 1)),
-        capacity=[capacity],
-        mean=mean,
-        arrivals=np.ones((arrivals, ports)) if isinstance(arrivals, int) else arrivals,
-        origin=Origin(note),
-        **more,
+        edges=edges, mean=mean, arrivals=arrivals, origin=Origin(note), **{**devices, **more}
     )
+
+
+def feasible_sets(demand: np.ndarray, capacity: np.ndarray) -> np.ndarray:
+    """Return all sets of channels that keep the capacities, shape (N, E)."""
+    sets = np.array(list(product((0, 1), repeat=len(demand))), dtype=np.int64)
+    kept: np.ndarray = sets[(sets @ demand <= capacity).all(axis=1)]
+    return kept
+
+
+def indices(sets: np.ndarray, values: np.ndarray, spread: np.ndarray) -> np.ndarray:
+    """Return values.x + sqrt(spread.x) of each set x."""
+    result: np.ndarray = sets @ values + np.sqrt(sets @ spread)
+    return result
 
 
 class Case(NamedTuple):
@@ -70,26 +71,30 @@ class Case(NamedTuple):
 
     def instance(self, note: str) -> SelectionInstance:
         """Return an instance of one slot with these demands and capacities; its origin tells the rest."""
-        count = len(self.upsilon)
         upsilon, sigma2 = tuple(self.upsilon.tolist()), tuple(self.sigma2.tolist())
-        return SelectionInstance(
-            edges=[(0, e) for e in range(count)],
-            demand=self.demand,
-            capacity=self.capacity,
-            mean=np.full(count, 0.5),
-            arrivals=[[1]],
-            origin=Origin(f"Upsilon = {upsilon}, Sigma^2 = {sigma2}, S = 0..{self.s_max}: {note}"),
-        )
+        told = f"Upsilon = {upsilon}, Sigma^2 = {sigma2}, S = 0..{self.s_max}: {note}"
+        edges = [(0, e) for e in range(len(upsilon))]
+        return one_device(edges, [0.5] * len(edges), 1, told, demand=self.demand, capacity=self.capacity)
 
-    def sums(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return all feasible sets, and Upsilon.x and Sigma^2.x of each."""
-        sets = feasible_sets(self)
-        return sets, sets @ self.upsilon, sets @ self.sigma2
+    @property
+    def sets(self) -> np.ndarray:
+        """All feasible sets, shape (N, E)."""
+        return feasible_sets(self.demand, self.capacity)
+
+    def exact_values(self) -> np.ndarray:
+        """Return V(s) for s = 0..s_max by enumeration, minus infinity where no set reaches s."""
+        sets, s = self.sets, np.arange(self.s_max + 1)[:, None]
+        result: np.ndarray = np.where(sets @ self.upsilon >= s, sets @ self.sigma2, -np.inf).max(axis=1)
+        return result
+
+    def indices(self) -> np.ndarray:
+        """Return Upsilon.x + sqrt(Sigma^2.x) of all feasible sets."""
+        return indices(self.sets, self.upsilon, self.sigma2)
 
 
 def case(upsilon: Any, sigma2: Any, demand: Any, capacity: Any, s_max: int = 0) -> Case:
     """Return a case from lists."""
-    return Case(np.asarray(upsilon), np.asarray(sigma2), np.asarray(demand), np.asarray(capacity), s_max)
+    return Case(*map(np.asarray, (upsilon, sigma2, demand, capacity)), s_max)
 
 
 NOT_HANDED_ON = case([1, 1], [5, 10], [[1], [1]], [1])
@@ -105,11 +110,6 @@ class Known(NamedTuple):
     delta: float
     m: float
 
-    def indices(self, sets: np.ndarray) -> np.ndarray:
-        """Return v-hat.x + sqrt(sigma-hat^2.x) of some sets."""
-        result: np.ndarray = sets @ self.mean + np.sqrt(sets @ self.spread)
-        return result
-
 
 def occurring(rng: np.random.Generator, alpha: float | None = None) -> tuple[Case, Known]:
     """Return Upsilon, Sigma^2 and S as they occur after some slots of feasible decisions on a small instance.
@@ -118,7 +118,7 @@ def occurring(rng: np.random.Generator, alpha: float | None = None) -> tuple[Cas
     """
     channels, kinds = int(rng.integers(3, 6)), int(rng.integers(1, 3))
     demand, capacity = rng.integers(1, 3, (channels, kinds)), rng.integers(2, 5, kinds)
-    sets = feasible_sets(case(np.zeros(channels), np.zeros(channels), demand, capacity))
+    sets = feasible_sets(demand, capacity)
     t = int(rng.integers(50, 300))
     count = np.ones(channels, int) + rng.multinomial(t, rng.dirichlet(np.full(len(sets), 0.3))) @ sets
     m = float(sets.sum(axis=1).max()) if alpha is None else alpha * channels
@@ -134,38 +134,16 @@ def random_cases(rng: np.random.Generator, count: int) -> Iterator[Case]:
     """Yield small cases in which capacity may bind; S ends at the largest Upsilon.x or a little above."""
     for _ in range(count):
         channels, kinds = int(rng.integers(2, 7)), int(rng.integers(1, 3))
-        demand = rng.integers(1, 3, (channels, kinds))
-        capacity = rng.integers(1, 5, kinds)
-        upsilon = rng.integers(0, 5, channels)
-        found = Case(upsilon, rng.integers(1, 7, channels), demand, capacity, 0)
-        yield found._replace(s_max=int(found.sums()[1].max()) + int(rng.integers(0, 4)))
-
-
-def feasible_sets(given: Case) -> np.ndarray:
-    """Return all sets that keep the capacities, shape (N, E)."""
-    sets = np.array(list(product((0, 1), repeat=len(given.upsilon))), dtype=np.int64)
-    kept: np.ndarray = sets[(sets @ given.demand <= given.capacity).all(axis=1)]
-    return kept
-
-
-def exact_values(given: Case) -> np.ndarray:
-    """Return V(s) for s = 0..s_max by enumeration, minus infinity where no set reaches s."""
-    _, reach, variance = given.sums()
-    s = np.arange(given.s_max + 1)[:, None]
-    result: np.ndarray = np.where(reach >= s, variance, -np.inf).max(axis=1)
-    return result
-
-
-def largest_index(given: Case) -> float:
-    """Return max Upsilon.x + sqrt(Sigma^2.x) by enumeration."""
-    _, reach, variance = given.sums()
-    return float((reach + np.sqrt(variance)).max())
+        demand, capacity = rng.integers(1, 3, (channels, kinds)), rng.integers(1, 5, kinds)
+        upsilon, sigma2 = rng.integers(0, 5, channels), rng.integers(1, 7, channels)
+        most = int((feasible_sets(demand, capacity) @ upsilon).max())
+        yield Case(upsilon, sigma2, demand, capacity, most + int(rng.integers(0, 4)))
 
 
 def right(given: Case, solve: Callable[..., tuple[np.ndarray, np.ndarray]]) -> tuple[bool, bool]:
     """Return whether all V(s) are right, and all x(s) that are attainable: feasible and worth the optimum."""
     x, values = solve(*given)
-    exact = exact_values(given)
+    exact = given.exact_values()
     feasible = (x.astype(np.int64) @ given.demand <= given.capacity).all(axis=1)
     enough = x @ given.upsilon >= np.arange(len(x))
     solved = feasible & enough & (x @ given.sigma2 == exact)
@@ -181,17 +159,16 @@ def right(given: Case, solve: Callable[..., tuple[np.ndarray, np.ndarray]]) -> t
 )
 def _algorithm_2_sets(context: Context) -> Finding:
     count = context.pick(100, 300, 10000)
-    given = track(context, random_cases(context.rng(), count))
-    rows = [(*right(one, algorithm_2), all(right(one, algorithm_2_repaired))) for one in given]
-    names = ("values V(s)", "sets x(s)", "both, with x handed on")
-    share = 100.0 * np.mean(rows, axis=0)
+    rows = [right(one, algorithm_2) for one in track(context, random_cases(context.rng(), count))]
+    values_right, sets_right = (100.0 * np.mean(rows, axis=0)).tolist()
     x, values = algorithm_2(*NOT_HANDED_ON)
     return finding(
-        holds_if(right(NOT_HANDED_ON, algorithm_2)[1] and share[1] == 100.0),
+        holds_if(right(NOT_HANDED_ON, algorithm_2)[1] and sets_right == 100.0),
         "Algorithm 2 finds the right values but often returns sets that they do not belong to.",
         {
             "random cases": count,
-            **{f"all {k} right (%)": float(v) for k, v in zip(names, share, strict=True)},
+            "all values V(s) right (%)": values_right,
+            "all sets x(s) right (%)": sets_right,
             "V(0) of the counterexample": float(values[0]),
         },
         counterexample=NOT_HANDED_ON.instance(f"for s = 0 Algorithm 2 returns x = {tuple(map(int, x[0]))}"),
@@ -223,23 +200,20 @@ def _recursion(context: Context) -> Finding:
     )
 
 
-def literal_run(here: SelectionInstance, form: str) -> int:
-    """Play Algorithm 2 and (21), with the sets handed on; return in how many slots a channel was chosen."""
-    s, known = here.setting, statistics.Statistics(here.setting.channels)
-    t = np.arange(1.0, s.slots + 1)
-    m = s.most_channels
-    xi, width = scaling(statistics.delta("loglog", t), m), 0.5 * statistics.g("full", t, m)
-    used = 0
-    for slot in range(s.slots):
-        x = np.ones(s.channels, dtype=bool)  # untried channels come first
-        if not known.untried.any():
-            up, sq = scaled(known.mean, known.spread(width[slot]), xi[slot])
-            sets, values = algorithm_2_repaired(up, sq, s.demand, s.capacity, int(xi[slot] * m))
-            x = select(sets, values, sq, form)[1]
-        known.count += x
-        known.total += np.where(x, here.path[slot], 0.0)
-        used += bool(x.any())
-    return used
+@dataclass
+class ByProgrammes(Esdp):
+    """ESDP by Algorithm 2, with the sets handed on, and (21) in a form of :func:`select`; ties: smaller s."""
+
+    form: str = "printed"
+
+    def decide(self, observation: Observation) -> np.ndarray:
+        """Return the decision; untried channels, which have to fit together, come first."""
+        if self._statistics.untried.any():
+            return self._statistics.untried
+        s, (upsilon, sigma2) = self._setting, self.index(observation.slot)
+        s_max = int(self._xi[observation.slot] * s.most_channels)
+        sets, values = algorithm_2_repaired(upsilon, sigma2, s.demand, s.capacity, s_max)
+        return select(sets, values, sigma2, self.form)[1]
 
 
 @claim(
@@ -252,7 +226,7 @@ def literal_run(here: SelectionInstance, form: str) -> int:
 def _unattainable_s(_context: Context) -> Finding:
     note = "with x(s) = 0 for s that no set reaches, the only channel is no more chosen"
     small = one_device([(0, 0)], [0.25], 60, note)
-    used = {form: literal_run(small, form) for form in ("printed", "dropped")}
+    used = {form: int(decided(ByProgrammes(form=form), small).sum()) for form in ("printed", "dropped")}
     return finding(
         holds_if(not used["printed"] < used["dropped"] == 60),
         "An s that no set reaches can win, and then nothing is switched on, for ever.",
@@ -265,7 +239,7 @@ def _unattainable_s(_context: Context) -> Finding:
 def six_channels(slots: int) -> SelectionInstance:
     """Return six channels of which five fit, one of them worthless, and always a job; alpha |E| is 3."""
     note = "alpha |E| = 3 is below m = 5: every set of five counts the same in S(t)"
-    return one_device([(0, e) for e in range(6)], [1.0, 1.0, 1.0, 1.0, 1.0, 0.0], slots, note, 5)
+    return one_device([(0, e) for e in range(6)], [1.0] * 5 + [0.0], slots, note, capacity=[5])
 
 
 class ShortSets(EsdpPrinted):
@@ -299,37 +273,29 @@ def _truncated_s(context: Context) -> Finding:
     )
 
 
-_Cell = tuple[int, tuple[int, ...], int]
-
-
-def literal_table(given: Case) -> tuple[dict[_Cell, float], dict[_Cell, np.ndarray]]:
-    """Fill the tables V and x of Algorithm 2 cell by cell, line by line as printed; keys are (s, c', i).
+def literal_table(given: Case) -> dict[tuple[int, tuple[int, ...], int], tuple[float, np.ndarray]]:
+    """Fill the table of Algorithm 2 cell by cell, line by line as printed: V and x by (s, c', i).
 
     Sigma^2 may be infinite: this is plain floating point.
     """
     count = len(given.sigma2)
+    nothing, cells = np.zeros(count), {}
     states = product(*(range(int(c) + 1) for c in given.capacity))
-    V: dict[_Cell, float] = {}
-    X: dict[_Cell, np.ndarray] = {}
     for state, s in product(states, range(given.s_max + 1)):
-        V[s, state, count] = 0.0 if s == 0 else -math.inf
-        X[s, state, count] = np.zeros(count)
+        cells[s, state, count] = 0.0 if s == 0 else -math.inf, nothing
         for i in range(count - 1, -1, -1):
-            kept = V[s, state, i + 1]
-            V[s, state, i], X[s, state, i] = kept, np.zeros(count)
+            kept, handed_on = cells[s, state, i + 1]
+            cells[s, state, i] = kept, nothing
             if not any(state):
                 continue
             rest = tuple(max(c - int(a), 0) for c, a in zip(state, given.demand[i], strict=True))
-            before = (max(s - int(given.upsilon[i]), 0), rest, i + 1)
-            value = max(V[before] + float(given.sigma2[i]), kept)  # keeps the first where one is no number
+            before, x = cells[max(s - int(given.upsilon[i]), 0), rest, i + 1]
+            value = max(before + float(given.sigma2[i]), kept)  # keeps the first where one is no number
             if value != kept:
-                x = X[before].copy()
-                x[i] = 1.0
-                if (x @ given.demand <= state).all():
-                    V[s, state, i], X[s, state, i] = value, x
-                else:
-                    X[s, state, i] = X[s, state, i + 1]
-    return V, X
+                x = x + np.eye(count)[i]
+                fits = (x @ given.demand <= state).all()
+                cells[s, state, i] = (value, x) if fits else (kept, handed_on)
+    return cells
 
 
 def earned_slots(here: SelectionInstance, last: bool) -> int:
@@ -338,7 +304,7 @@ def earned_slots(here: SelectionInstance, last: bool) -> int:
     Of sets with equal index the first counts, or the last.
     """
     s = here.setting
-    sets = feasible_sets(case(np.zeros(s.channels), np.zeros(s.channels), s.demand, s.capacity)) > 0
+    sets = feasible_sets(s.demand, s.capacity) > 0
     tried, earned = np.zeros(s.channels), 0
     for arrivals in here.arrivals:
         width = np.where(tried > 0, 1.0 / np.maximum(tried, 1.0), math.inf)
@@ -362,8 +328,8 @@ def _infinite_sigma(context: Context) -> Finding:
     small = one_device([(0, 0), (1, 0)], [0.5, 0.5], np.tile([0, 1], (slots, 1)), note)
     earned = {tie: earned_slots(small, tie == "last") for tie in ("first", "last")}
     s_max = int(scaling(statistics.delta("loglog", 1.0), 1.0))
-    V, _ = literal_table(case([0, 0], [math.inf, math.inf], [[1], [1]], [1], s_max))
-    missing = [s for s in range(s_max + 1) if math.isnan(V[s, (1,), 0])]
+    filled = literal_table(case([0, 0], [math.inf, math.inf], [[1], [1]], [1], s_max))
+    missing = [s for s in range(s_max + 1) if math.isnan(filled[s, (1,), 0][0])]
     return finding(
         holds_if(max(earned.values()) >= slots - 1),
         "A port that never has a job keeps an infinite index, and ESDP plans for it in every slot.",
@@ -376,13 +342,7 @@ def _infinite_sigma(context: Context) -> Finding:
         counterexample=small,
         assumes="A port may have rho = 0, or no job for as long as one likes: Sec. 1 assumes nothing about "
         "how jobs arrive.",
-        remark="Untried channels need a rule of their own.",
     )
-
-
-def cells(given: Case) -> int:
-    """Count the table cells that Algorithm 2 fills, by running it."""
-    return len(literal_table(given)[0])
 
 
 @claim(
@@ -398,7 +358,7 @@ def _complexity(context: Context) -> Finding:
     for kinds in track(context, most):
         for bits in range(1, most[kinds] + 1):
             c = 2**bits - 1
-            filled = cells(case([1] * 4, [1] * 4, [[1] * kinds] * 4, [c] * kinds, 4))
+            filled = len(literal_table(case([1] * 4, [1] * 4, [[1] * kinds] * 4, [c] * kinds, 4)))
             lines.append((kinds, filled, 5 * 5 * 2**kinds * c**kinds))
     bounded = all(filled <= most_filled for _, filled, most_filled in lines)
     doubling = all(b[1] == 2 ** a[0] * a[1] for a, b in pairwise(lines) if a[0] == b[0])
@@ -443,13 +403,12 @@ def _chain_32(context: Context) -> Finding:
     rng, slack = context.rng(), []
     for _ in track(context, range(context.pick(60, 200, 2000))):
         given, known = occurring(rng)
-        sets = feasible_sets(given)
+        sets, values = given.sets, given.exact_values()
         omega = sets[(sets[:, rng.random(sets.shape[1]) < 0.3] == 0).all(axis=1)]
-        rounded = float((omega @ given.upsilon + np.sqrt(omega @ given.sigma2)).max())
-        values = exact_values(given)
+        rounded = indices(omega, given.upsilon, given.sigma2).max()
         reached = np.flatnonzero(np.isfinite(values))
-        p4 = float((reached + np.sqrt(values[reached])).max())
-        slack.append((rounded / known.xi - float(known.indices(omega).max()), p4 - rounded))
+        p4 = (reached + np.sqrt(values[reached])).max()
+        slack.append((rounded / known.xi - indices(omega, known.mean, known.spread).max(), p4 - rounded))
     first, second = np.transpose(slack)
     return found_if(
         min(first.min(), second.min()) >= -TIE,
@@ -478,7 +437,7 @@ def _p3_np_hard(context: Context) -> Finding:
         sizes = rng.integers(5, 60, int(rng.integers(3, 8)))
         target = int(rng.integers(sizes.min(), sizes.sum()))
         given = case(sizes, sizes, sizes[:, None], [target])
-        hit = bool((given.sums()[1] == target).any())
+        hit = bool((given.sets @ sizes == target).any())
         unit, spread = 1.0 / sizes.max(), 0.25 / sizes.max() ** 2 / len(sizes)
         knapsack = given.instance("a subset sum").setting.knapsack
         found = knapsack.best(sizes * unit, np.full(len(sizes), spread))

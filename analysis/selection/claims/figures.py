@@ -6,7 +6,7 @@ at the first channel that does not fit; the readings of :mod:`.readings` change 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -17,11 +17,11 @@ from ....online.play import play
 from ....online.selection import statistics
 from ....online.selection.esdp import scaling
 from ...claim import Context, Finding, Register, Verdict, finding, table
-from ...experiments import curves, lead, track
+from ...experiments import lead, track
 from ...study import ORACLE, Fact, Printed, Said, Statement, Study, conclude, judge, settled
 from ..experiments import ESDP as AWARE
 from ..experiments import PRINTED, Setup, instance, played, rewards
-from ..regret import blind_slope
+from ..regret import History, blind_slope
 from . import algorithm
 from .readings import ESDP, LAB, NOTE, OPEN, OTHERS, PLANS, SINGLE, Game, player, readings, sweep
 from .theory import RHO, stays, two_ports, two_ports_gap
@@ -46,22 +46,18 @@ SLOTS = (60, 200, 8000)
 """Of the runs over time, which four claims share."""
 
 Found = Mapping[str, np.ndarray]
+"""Shape (seeds, settings) each, by contender or by reading."""
 
 
-def over_time(context: Context) -> Study:
-    """Return averages until these shares of the horizon."""
+def over_time(context: Context) -> tuple[Study, list[int]]:
+    """Return averages until some shares of the horizon, and these numbers of slots."""
     times = [round(share * context.pick(*SLOTS)) for share in (0.05, 0.1, 0.25, 0.5, 1.0)]
-    return sweep(context, {f"t = {t}": {"until": t} for t in times}, SLOTS, (3, 24, 24))
+    return sweep(context, {f"t = {t}": {"until": t} for t in times}, SLOTS, (3, 24, 24)), times
 
 
-def slots_of(study: Study) -> list[int]:
-    """Return the numbers of slots of :func:`over_time`."""
-    return [int(head.removeprefix("t = ")) for head in study.heads]
-
-
-def grows(study: Study, says: str, of: Callable[[Found], np.ndarray], first: int = 0) -> Statement:
-    """Say that something is larger at the last place than at another one."""
-    return Statement(says, study.samples(lambda f: of(f)[:, -1] - of(f)[:, first]), digits=2)
+def grows(says: str, samples: Found, first: int = 0) -> Statement:
+    """Say that something is larger in the last setting than in another one."""
+    return Statement(says, {name: v[:, -1] - v[:, first] for name, v in samples.items()}, digits=2)
 
 
 def paired_ratio(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
@@ -74,14 +70,8 @@ def paired_ratio(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
 
 def outgrows(study: Study) -> list[Statement]:
     """Say of each baseline that the AOU of ESDP grows by more."""
-
-    def than(other: str) -> Statement:
-        return grows(study, f"ESDP grows by more than {other}", lambda f: f[ESDP] - f[other])
-
-    return [than(other) for other in OTHERS]
-
-
-# --- Over time -------------------------------------------------------------------------------------------
+    ahead = {other: {name: f[ESDP] - f[other] for name, f in study.found.items()} for other in OTHERS}
+    return [grows(f"ESDP grows by more than {other}", by_reading) for other, by_reading in ahead.items()]
 
 
 @claim(
@@ -96,19 +86,14 @@ def outgrows(study: Study) -> list[Statement]:
 def _improvements(context: Context) -> Finding:
     study = sweep(context, {"T": {}}, names=SINGLE)
     ordered = study.samples(lambda f: np.sort([lead(f[ESDP], f[o])[:, 0] for o in OTHERS], axis=0)[::-1].T)
-    numbers = [
-        Printed(
-            f"the {nth} lead of a run is {number} %",
-            {name: values[:, i] for name, values in ordered.items()},
-            "%",
-            number=float(number),
-        )
-        for i, (nth, number) in enumerate((("largest", 73), ("second", 36), ("least", 28)))
-    ]
+    said: list[Said] = [*study.leads(ESDP, OTHERS)]
+    for i, (nth, number) in enumerate((("largest", 73.0), ("second", 36.0), ("least", 28.0))):
+        says, leads = f"the {nth} lead of a run is {number:g} %", {k: v[:, i] for k, v in ordered.items()}
+        said.append(Printed(says, leads, "%", number=number))
     return study.finding(
         "Whether ESDP is ahead of the baselines depends on the capacities, the arrivals and the costs, "
         "which the text leaves open.",
-        [*study.leads(ESDP, OTHERS), *numbers],
+        said,
         assumes="Table 3 has capacities of 1 to 2 in an undefined unit; which baseline each number belongs "
         "to, and what 'up to' ranges over, is not said.",
     )
@@ -124,24 +109,17 @@ def _improvements(context: Context) -> Finding:
     choices=(*PLANNED, "what 'in the beginning' is"),
 )
 def _figure_2(context: Context) -> Finding:
-    study = over_time(context)
-    times = slots_of(study)
-
-    def begun(f: Found) -> np.ndarray:
-        ahead = lead(f["HSWF"], f[ESDP])[:, :3]
-        best: np.ndarray = ahead[:, int(np.argmax(ahead.mean(axis=0)))]
-        return best
-
-    said = [
-        *study.leads(ESDP, OTHERS, [4]),
-        Statement("HSWF is ahead of ESDP in the beginning", study.samples(begun), "%"),
-        grows(
-            study, f"the gap widens after slot {times[2]}", lambda f: f[ESDP] * times - f["HSWF"] * times, 2
-        ),
-    ]
+    study, times = over_time(context)
+    early = study.samples(lambda f: lead(f["HSWF"], f[ESDP])[:, :3])
+    begun = {name: ahead[:, int(np.argmax(ahead.mean(axis=0)))] for name, ahead in early.items()}
+    gap = study.samples(lambda f: f[ESDP] * times - f["HSWF"] * times)
     return study.finding(
         "Who leads at the end, and whether HSWF is ahead at first, depends on how many jobs arrive.",
-        said,
+        [
+            *study.leads(ESDP, OTHERS, [4]),
+            Statement("HSWF is ahead of ESDP in the beginning", begun, "%"),
+            grows(f"the gap widens after slot {times[2]}", gap, 2),
+        ],
         study.figure("figure-2", "Average AOU until slot t.", "slots", times, log="x"),
     )
 
@@ -155,17 +133,12 @@ def _figure_2(context: Context) -> Finding:
     choices=PLANNED,
 )
 def _figure_3(context: Context) -> Finding:
-    study = over_time(context)
-
-    def ratio(other: str) -> Statement:
-        says = f"the ratio to {other} grows from {study.heads[1]} to {study.heads[-1]}"
-        return grows(study, says, lambda f: paired_ratio(f[ESDP], f[other]), 1)
-
-    return study.finding(
-        "The longer it runs, the more ESDP earns relative to each baseline.",
-        [ratio(other) for other in OTHERS],
-        study.figure("figure-3", "Average AOU until slot t.", "slots", slots_of(study), log="x"),
-    )
+    study, times = over_time(context)
+    said = []
+    for other in OTHERS:
+        ratio = {name: paired_ratio(f[ESDP], f[other]) for name, f in study.found.items()}
+        said.append(grows(f"the ratio to {other} grows from t = {times[1]} to t = {times[-1]}", ratio, 1))
+    return study.finding("The longer it runs, the more ESDP earns relative to each baseline.", said)
 
 
 def turns(path: np.ndarray) -> float:
@@ -184,9 +157,9 @@ def turns(path: np.ndarray) -> float:
     choices=PLANNED,
 )
 def _figure_4(context: Context) -> Finding:
-    study = over_time(context)
+    study, times = over_time(context)
     turned = {}
-    for name, game in games(study, context.pick(*SLOTS)).items():
+    for name, game in games(study).items():
         paths = [rewards(player(ESDP, game), game.setup, seed)[:20] for seed in study.seeds]
         turned[name] = np.array([turns(path) - 1.0 for path in paths])
     flattens = study.samples(lambda f: 2.0 * f[ESDP][:, 3] - f[ESDP][:, 0] - f[ESDP][:, -1])
@@ -199,14 +172,14 @@ def _figure_4(context: Context) -> Finding:
     return study.finding(
         "ESDP's average AOU oscillates, rises by more than that of the baselines, and flattens.",
         said,
-        study.figure("figure-4", "Average AOU until slot t.", "slots", slots_of(study)),
-        remark="That ESDP converges to the oracle is a claim of its own.",
+        study.figure("figure-4", "Average AOU until slot t.", "slots", times),
     )
 
 
-def games(study: Study, slots: int) -> dict[str, Game]:
-    """Return the game of each scenario."""
-    return {name: change(Game(Setup(slots=slots))) for name, change in readings(*study.found).items()}
+def games(study: Study) -> dict[str, Game]:
+    """Return the game of each reading."""
+    base = Game(Setup(slots=study.numbers["slots"]))
+    return {name: change(base) for name, change in readings(*study.found).items()}
 
 
 @claim(
@@ -235,9 +208,6 @@ def _figure_4_oracle(context: Context) -> Finding:
     )
 
 
-# --- Work, delta and g -----------------------------------------------------------------------------------
-
-
 @claim(
     "figure-5",
     "Fig. 5, Sec. 4.1",
@@ -249,7 +219,7 @@ def _figure_5(context: Context) -> Finding:
     rows, delta = [], float(statistics.delta("loglog", 100.0))
     for n in track(context, range(2, context.pick(8, 12, 16), 2)):
         last = int(programmes("loglog", 100.0, n)) - 1
-        filled = algorithm.cells(algorithm.case([1] * n, [1] * n, [[1]] * n, [2], last))
+        filled = len(algorithm.literal_table(algorithm.case([1] * n, [1] * n, [[1]] * n, [2], last)))
         m = 0.5 * n
         rows.append((n, filled, round((n + 1) * 3 * (m * (m / delta + 1.0) + 1.0))))
     return algorithm.found_if(
@@ -261,22 +231,6 @@ def _figure_5(context: Context) -> Finding:
             "channels | cells filled | at most, a cubic polynomial",
             rows,
         ),
-        curves(
-            "figure-5",
-            "Cells of Algorithm 2 by the number of channels, counted, and the cubic polynomial above them.",
-            [row[0] for row in rows],
-            {
-                "cells": {
-                    "filled": np.array([[r[1] for r in rows]]),
-                    "at most": np.array([[r[2] for r in rows]]),
-                }
-            },
-            "channels",
-            "xy",
-            problem="selection",
-            note="c = 2, one kind, t = 100, alpha = 0.5",
-        ),
-        remark="The text gives no numbers for Fig. 5. Wall-clock times are in the benchmarks.",
     )
 
 
@@ -297,7 +251,7 @@ def programmes(delta: str, slot: float, channels: int) -> float:
 def _figure_7(context: Context) -> Finding:
     settings = {text: {"delta": name} for text, name in DELTA.items()}
     study = sweep(context, settings, (30, 60, 8000), (3, 4, 10), (*PLANS, "c = 2"), (ESDP,))
-    last = context.pick(30, 60, 8000)
+    last = study.numbers["slots"]
     count = [instance(Setup(slots=last), seed).setting.channels for seed in study.seeds]
     many = np.array([[programmes(name, last, n) for name in DELTA.values()] for n in count])
     work = 100.0 * np.ptp(many, axis=1) / many.mean(axis=1)
@@ -318,10 +272,9 @@ def greed(game: Game, seed: int, slots: Sequence[int]) -> float:
     """Return what the decisions in these slots are worth by the averages known then, over the best so (%)."""
     sampled = instance(game.setup, seed)
     decisions = played(player(ESDP, game), game.setup, seed).astype(np.float64)
-    shares = []
+    shares, past = [], History.of(sampled, decisions)
     for slot in slots:
-        count = decisions[:slot].sum(axis=0)
-        known = (decisions[:slot] * sampled.path[:slot]).sum(axis=0) / np.maximum(count, 1.0)
+        known = past.mean[slot]
         best = sampled.setting.knapsack.best(known, open=sampled.setting.open(sampled.arrivals[slot])).value
         if best > 0.0:
             shares.append(known @ decisions[slot] / best)
@@ -337,12 +290,13 @@ def greed(game: Game, seed: int, slots: Sequence[int]) -> float:
     choices=(*PLANNED, "how much is overwhelming"),
 )
 def _figure_8(context: Context) -> Finding:
-    slots = (60, 100, 8000)
-    study = sweep(context, {text: {"g": g} for text, g in G.items()}, slots, (3, 8, 10), who=(ESDP,))
-    last = context.pick(*slots)
+    study = sweep(
+        context, {text: {"g": g} for text, g in G.items()}, (60, 100, 8000), (3, 8, 10), who=(ESDP,)
+    )
+    last = study.numbers["slots"]
     at = np.linspace(last // 5, min(last, 1000) - 1, 15).astype(int).tolist()
     exploits = {}
-    for name, game in games(study, last).items():
+    for name, game in games(study).items():
         each = [game.but(plan="ports with jobs", g=g) for g in G.values()]
         worth = np.array([[greed(one, seed, at) for one in each] for seed in study.seeds])
         exploits[name] = worth[:, 2:] - worth[:, :2]
@@ -357,9 +311,6 @@ def _figure_8(context: Context) -> Finding:
         said,
         study.figure("figure-8", "Average AOU with each g.", "g"),
     )
-
-
-# --- Sweeps ----------------------------------------------------------------------------------------------
 
 
 @claim(
@@ -402,8 +353,8 @@ def _figure_9(context: Context) -> Finding:
     levels = {f"rho = {rho:g}": {"arrival_probability": rho} for rho in (0.2, 0.8, 1.0)}
     studies = [sweep(context, levels, instances=(3, 10, 10), names=("as printed", PLANS[2], "c = 2"))]
     if not context.quick:
-        names, low = ("c = 2, ports with jobs, T = 1000",), dict(list(levels.items())[:2])
-        studies.append(sweep(context, low, instances=(3, 6, 6), names=names, who=OTHERS))
+        names = ("c = 2, ports with jobs, T = 1000",)
+        studies.append(sweep(context, levels, instances=(3, 6, 6), names=names, who=OTHERS))
         studies.append(sweep(context, levels, instances=(3, 20, 20), names=names, who=(ESDP,)))
     found = dict[str, Found]()
     for one in studies:
@@ -435,21 +386,15 @@ def _figure_9(context: Context) -> Finding:
 def _figure_10(context: Context) -> Finding:
     levels = {f"density {d:g}": {"density": d} for d in (0.05, 0.15)}
     study = sweep(context, levels, instances=(3, 10, 10), who=(ESDP,))
-
-    def missing(f: Found) -> np.ndarray:
-        return f[ORACLE] - f[ESDP]
-
-    def share(f: Found) -> np.ndarray:
-        return 100.0 * (1.0 - paired_ratio(f[ESDP], f[ORACLE]))
-
-    said = [
-        study.rises(ORACLE),
-        grows(study, "more AOU is missing", missing),
-        grows(study, "more per cent are missing", share),
-    ]
+    missing = study.samples(lambda f: f[ORACLE] - f[ESDP])
+    share = study.samples(lambda f: 100.0 * (1.0 - paired_ratio(f[ESDP], f[ORACLE])))
     return study.finding(
         "The more channels, the more ESDP misses of the optimum in the same time.",
-        said,
+        [
+            study.rises(ORACLE),
+            grows("more AOU is missing", missing),
+            grows("more per cent are missing", share),
+        ],
         study.figure("figure-10", "Average AOU by density.", "density", (0.05, 0.15)),
     )
 
@@ -530,7 +475,7 @@ def first_is_best(slots: int) -> SelectionInstance:
     choices=PLANNED,
 )
 def _figure_13(context: Context) -> Finding:
-    small, study = first_is_best(8), over_time(context)
+    small, (study, times) = first_is_best(8), over_time(context)
     plans = {"all ports": ESDP, "ports with jobs": ESDP, "HSWF": "HSWF"}
     totals = {plan: play(player(who, Game(plan=plan)).make(), small).total for plan, who in plans.items()}
     behind = max(totals["all ports"], totals["ports with jobs"]) < totals["HSWF"]
@@ -542,7 +487,7 @@ def _figure_13(context: Context) -> Finding:
     return study.finding(
         "On two ports of which the first is the better one, HSWF is ahead of ESDP at every horizon.",
         said,
-        study.figure("figure-13", "Average AOU by T.", "horizon T (slots)", slots_of(study)),
+        study.figure("figure-13", "Average AOU by T.", "horizon T (slots)", times),
         verdict=REFUTED if behind else settled,
         counterexample=small,
         assumes="'Whatever the parameter settings' is taken at its word.",

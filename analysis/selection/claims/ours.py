@@ -13,11 +13,11 @@ from ....online.selection import Cucb, Esdp
 from ...claim import Context, Finding, Register, Verdict
 from ...experiments import SEEDS_APART, lead, seeds, track
 from ...study import Statement
-from ..experiments import ESDP, ESDP_LN, instance, played
+from ..experiments import ESDP, ESDP_LN, decided, instance, rewards
 from ..regret import TIE, certificate, checkpoints, cucb_curve, over_time
 from . import readings
-from .algorithm import found_if, largest_index, random_cases
-from .theory import runs
+from .algorithm import found_if, random_cases
+from .theory import certificate_of, runs
 
 claim = Register("selection")
 HOLDS = Verdict.HOLDS
@@ -39,7 +39,7 @@ def _identity(context: Context) -> Finding:
     for given in track(context, random_cases(rng, context.pick(60, 200, 4000))):
         setting = given.instance("random").setting
         by_s = select(p4_optima(setting, given.upsilon, given.sigma2, s_max=given.s_max)).score
-        by_x, exact = setting.knapsack.best(given.upsilon, given.sigma2).value, largest_index(given)
+        by_x, exact = setting.knapsack.best(given.upsilon, given.sigma2).value, given.indices().max()
         worst = max(worst, abs(by_s - exact), abs(by_x - exact))
     for seed in seeds(context, 2, 3, 20):
         setting = generate("default", seed, slots=0).setting
@@ -52,13 +52,6 @@ def _identity(context: Context) -> Finding:
         {"largest difference": worst, "largest difference, default size": at_scale},
         remark="Every x is feasible for s = Upsilon.x, and no optimum of P4(s) has s above Upsilon.x.",
     )
-
-
-def excess(here: SelectionInstance, x: np.ndarray, g: str) -> tuple[float, float, float]:
-    """Return the largest excess of regret over certificates after any slot; and certificate and regret."""
-    found, regret = certificate(here, x, g=g), over_time(here, here.rewards(x))
-    most = max(float((regret - np.cumsum(one)).max()) for one in (found.per_slot, found.strict_per_slot))
-    return most, found.total, float(regret[-1])
 
 
 @claim(
@@ -74,14 +67,15 @@ def _certificates(context: Context) -> Finding:
     setup, sampled = runs(context)
     found = []
     for who, seed in track(context, list(product((ESDP, ESDP_LN), sampled))):
-        g = "log" if who == ESDP_LN else "full"
-        found.append(excess(instance(setup, seed), played(who, setup, seed), g))
-    loose = float(np.mean([total / regret for _, total, regret in found]))
+        regret = over_time(instance(setup, seed), rewards(who, setup, seed))
+        found.append((certificate_of(who, setup, seed), regret))
+    loose = float(np.mean([proven.total / regret[-1] for proven, regret in found]))
     for n in range(context.pick(10, 30, 400)):
         here = generate("tiny", SEEDS_APART * context.seed + n, slots=80, noise="bernoulli")
-        x = np.array(play(Esdp(g="log"), here, keep_decisions=True).decisions)
-        found.append(excess(here, x, "log"))
-    most = max(one[0] for one in found)
+        x = decided(Esdp(g="log"), here)
+        found.append((certificate(here, x, g="log"), over_time(here, here.rewards(x))))
+    forms = [(one, regret) for proven, regret in found for one in (proven.per_slot, proven.strict_per_slot)]
+    most = max(float((regret - np.cumsum(one)).max()) for one, regret in forms)
     return found_if(
         most <= TIE * int(setup.slots or 0),
         "No run had more regret than its certificate after any slot.",

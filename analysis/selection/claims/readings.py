@@ -147,11 +147,7 @@ OPEN = (
 
 def readings(*names: str) -> Scenarios:
     """Return these readings of :data:`CHANGES`."""
-
-    def reading(name: str) -> Callable[[Game], Game]:
-        return lambda game: game.but(**CHANGES[name])
-
-    return {name: reading(name) for name in names}
+    return {name: partial(Game.but, **CHANGES[name]) for name in names}
 
 
 def sweep(

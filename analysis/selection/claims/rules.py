@@ -12,20 +12,14 @@ from ....online.selection import Cucb, Escb, Esdp, EsdpPrinted, Hswf, Lcf, Lwtf,
 from ...by_hand import by_hand
 from ...claim import Context, Finding, Register, Verdict
 from ..regret import RunCertificate, cucb_bound, over_time
+from .algorithm import one_device
 
 claim = Register("selection")
 
 
 def _two(slots: int) -> SelectionInstance:
     """Return two ports that always have a job for one device, the first worth 0.8 and the second 0.5."""
-    return SelectionInstance(
-        edges=[(0, 0), (1, 0)],
-        demand=[[1], [1]],
-        capacity=[1],
-        mean=[0.8, 0.5],
-        cost=[0.2, 0.1],
-        arrivals=np.ones((slots, 2)),
-    )
+    return one_device([(0, 0), (1, 0)], [0.8, 0.5], slots, "worked out by hand", cost=[0.2, 0.1])
 
 
 def _taught(policy: Any, *shown: tuple[int, float]) -> Any:
@@ -59,13 +53,10 @@ def _rules(_context: Context) -> Finding:
     taught, jobs = _taught(Thompson(), *wins), Observation(200, np.ones(2, dtype=np.int64))
     thompson = [taught.decide(jobs) for _ in range(20)]
     certified = RunCertificate(one, 0.2 * one, 0.3 * one, one < 0, one < 0)
+    escb = _taught(Escb("log"), *seen).index(3)
     return by_hand(
         [
-            (
-                "averages and spread of ESCB",
-                _taught(Escb("log"), *seen).index(3),
-                ((1, 0.5), (half, half / 2)),
-            ),
+            ("averages and spread of ESCB", escb, ((1, 0.5), (half, half / 2))),
             ("Upsilon and Sigma^2 of ESDP, xi = 2", _taught(Esdp(g="log"), *seen).index(3), ((2, 1), (4, 2))),
             ("indices of CUCB", _taught(Cucb(), *seen).index(3)[0], (2.4420269, 1.5196670)),
             ("HSWF after these", _chosen(Hswf(), (1, 1), *seen), (1, 0)),

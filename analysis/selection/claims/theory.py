@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -16,9 +17,9 @@ from ...claim import Context, Finding, Register, Verdict, Why, amended_if, findi
 from ...experiments import seeds, track
 from ...statistics import Interval, fit_growth, growth_exponent, mean_interval
 from .. import regret
-from ..experiments import ESDP, ESDP_LN, PRINTED, Contender, Setup, instance, played, rewards
+from ..experiments import ESDP, ESDP_LN, PRINTED, Contender, Setup, decided, instance, played, rewards
 from ..regret import TIE, History, blind_slope
-from .algorithm import case, feasible_sets, found_if, largest_index, occurring, one_device
+from .algorithm import feasible_sets, found_if, indices, occurring, one_device
 
 claim = Register("selection")
 HOLDS, REFUTED, AMENDED = Verdict.HOLDS, Verdict.REFUTED, Verdict.HOLDS_AMENDED
@@ -27,11 +28,10 @@ RHO = 0.9
 """The probability of a job in a slot (Table 3)."""
 
 
-def channel(slots: int, path: list[float] | None = None) -> SelectionInstance:
-    """Return one channel worth 1/2 that always has a job, with a path or with fair coins."""
-    steps = None if path is None else [[z] for z in path]
+def channel(slots: int, **more: Any) -> SelectionInstance:
+    """Return one channel worth 1/2, a fair coin, that always has a job; ``more`` are further fields."""
     note = "one channel that always has a job and earns 0 or 1"
-    return one_device([(0, 0)], [0.5], slots, note, noise="bernoulli", path=steps)
+    return one_device([(0, 0)], [0.5], slots, note, noise="bernoulli", **more)
 
 
 def runs(context: Context) -> tuple[Setup, range]:
@@ -57,7 +57,7 @@ def certificate_of(who: Contender, setup: Setup, seed: int) -> regret.RunCertifi
 )
 def _expectation_5(context: Context) -> Finding:
     slots = context.pick(2000, 20000, 200000)
-    here = SelectionInstance.from_dict(channel(slots).to_dict() | {"seed": context.seed})
+    here = channel(slots, seed=context.seed)
     left, right = here.rewards(np.ones((slots, 1))), here.path[:, 0]
     off = abs(float(right.mean() - left.mean()))
     near = off <= math.sqrt(math.log(2.0 / 1e-9) / (2.0 * slots))  # Hoeffding: wrong once in 1e9
@@ -73,7 +73,7 @@ def _expectation_5(context: Context) -> Finding:
 def all_schedules(here: SelectionInstance) -> np.ndarray:
     """Return all feasible schedules of a tiny instance, shape (N, T, E)."""
     s = here.setting
-    sets = feasible_sets(case(np.zeros(s.channels), np.zeros(s.channels), s.demand, s.capacity))
+    sets = feasible_sets(s.demand, s.capacity)
     per_slot = [sets[(sets[:, ~s.open(a)] == 0).all(axis=1)] for a in here.arrivals]
     return np.array([np.stack(rows) for rows in product(*per_slot)])
 
@@ -161,7 +161,6 @@ def _footnote_1(context: Context) -> Finding:
         off <= TIE,
         "A copy of the port for every job gives the same optimum.",
         {"slots compared": len(found), "largest difference": off},
-        remark="The copies of a channel share one mean, which ESDP as printed would learn for each anew.",
     )
 
 
@@ -173,7 +172,7 @@ def _footnote_1(context: Context) -> Finding:
     how="The product as printed against (9) on one channel, and with the last n for each slot's.",
 )
 def _matrix_13(_context: Context) -> Finding:
-    small = channel(2, [1.0, 0.0])
+    small = channel(2, path=[[1.0], [0.0]])
     printed, exact, last = (float(one[0]) for one in estimates(small.path, np.ones((2, 1))))
     return finding(
         holds_if(printed == exact),
@@ -204,7 +203,7 @@ def _unbiased(context: Context) -> Finding:
         found = []
         for bits in product((0.0, 1.0), repeat=2 * slots):
             here = two_tosses(np.reshape(bits, (slots, 2)))
-            x = np.array(play(Esdp(g=g), here, keep_decisions=True).decisions)
+            x = decided(Esdp(g=g), here)
             found.append((x * here.path).sum(axis=0) / np.maximum(x.sum(axis=0), 1))
         for e, v in enumerate(np.mean(found, axis=0) - 0.5):
             bias[f"mean of v-hat less 0.5 after {slots} slots, g {g}, channel {e}"] = float(v)
@@ -327,10 +326,9 @@ def _theorem_1(context: Context) -> Finding:
     slots = context.pick(1000, 1000, 20000)
     p, p_one, exact = printed_probability(2, RHO), printed_probability(1, 0.5), 1.0 - RHO * (1.0 - RHO)
     small = two_ports(slots, context.seed, 1.0)
-    x = np.array(play(PRINTED.make(), small, keep_decisions=True).decisions, dtype=bool)
-    _, error, delta = index_errors(small, x)
+    _, error, delta = index_errors(small, decided(PRINTED.make(), small))
     share = mean_interval((error <= delta + TIE).astype(float), 0.9999)
-    always = float(np.array(play(PRINTED.make(), channel(1), keep_decisions=True).decisions)[0, 0])
+    always = float(decided(PRINTED.make(), channel(1))[0, 0])
     at_least, at_most = share.high >= p, always <= p_one
     sure = share.low <= exact <= share.high
     return finding(
@@ -427,7 +425,7 @@ def two_servers(slots: int) -> SelectionInstance:
 )
 def _index_error_of_esdp(context: Context) -> Finding:
     rng, smallest, (setup, sampled) = context.rng(), two_servers(100), runs(context)
-    run = np.array(play(Esdp(), smallest, keep_decisions=True).decisions, dtype=bool)
+    run = decided(Esdp(), smallest)
     at, errors, deltas = index_errors(smallest, run)
     beyond, found = np.flatnonzero(errors > deltas + TIE), []
     played_there = [(instance(setup, seed), played(ESDP, setup, seed)) for seed in sampled[:2]]
@@ -436,9 +434,8 @@ def _index_error_of_esdp(context: Context) -> Finding:
         found.append(float((lost / (slack + math.sqrt(m) / scaling(slack, m))).max()))
     for _ in track(context, range(context.pick(200, 1000, 20000))):
         given, known = occurring(rng)
-        sets, reach, variance = given.sums()
-        index = known.indices(sets)
-        error = index.max() - index[reach + np.sqrt(variance) >= largest_index(given) - TIE].min()
+        index, rounded = indices(given.sets, known.mean, known.spread), given.indices()
+        error = index.max() - index[rounded >= rounded.max() - TIE].min()
         found.append(float(error) / (known.delta + math.sqrt(known.m) / known.xi))
     numbers: dict[str, float] = {"largest error / (delta + sqrt(m)/xi)": max(found)}
     if len(beyond):
