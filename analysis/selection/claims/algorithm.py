@@ -94,7 +94,7 @@ class Case(NamedTuple):
 
 def case(upsilon: Any, sigma2: Any, demand: Any, capacity: Any, s_max: int = 0) -> Case:
     """Return a case from lists."""
-    return Case(*map(np.asarray, (upsilon, sigma2, demand, capacity)), s_max)
+    return Case(np.asarray(upsilon), np.asarray(sigma2), np.asarray(demand), np.asarray(capacity), s_max)
 
 
 NOT_HANDED_ON = case([1, 1], [5, 10], [[1], [1]], [1])
