@@ -152,6 +152,12 @@ class TestReadings:
         with pytest.raises(TypeError, match="colour"):
             game.but(colour="red")
 
+    def test_a_reading_is_what_it_changes(self) -> None:
+        base = readings.Game(SMALL)
+        made = {name: change(base) for name, change in readings.readings(*readings.CHANGES).items()}
+        assert made == {name: base.but(**more) for name, more in readings.CHANGES.items()}
+        assert len(set(made.values())) == len(readings.CHANGES)
+
     def test_until_counts_the_first_slots(self) -> None:
         game = readings.Game(SMALL, until=5)
         expected = experiments.rewards(readings.player("HSWF", game), SMALL, 0)[:5].mean()
