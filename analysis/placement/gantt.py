@@ -26,37 +26,26 @@ NAMED_ROWS = 24
 """With more rows than these only machines have names."""
 
 
-class Lanes(NamedTuple):
-    """Who has which lane of a machine: rows (job, machine, lane), for as long as the job runs.
+def lanes(instance: PlacementInstance, schedule: Schedule) -> np.ndarray:
+    """Return rows (job, machine, lane), sorted: who has which lane of a machine for as long as the job runs.
 
-    ``gpus`` has one per GPU of a job; ``others``, of jobs without GPUs, one per machine that they run on.
+    The first lanes of a machine are its GPUs. At its start a job takes the lowest ones that are free on each
+    of its machines; a job without GPUs takes one of those behind, which have no end. More GPUs in use than
+    there are is an InputError.
     """
-
-    gpus: np.ndarray
-    others: np.ndarray
-
-
-def lanes(instance: PlacementInstance, schedule: Schedule) -> Lanes:
-    """Return which GPUs each job has: at its start the lowest ones that are free on each of its machines.
-
-    Jobs without GPUs take the lowest free lane of a list of its own for each machine, which has no end. More
-    GPUs in use than there are is an InputError.
-    """
-    machines = len(instance.setting.capacity)
     free = [list(range(int(gpus))) for gpus in instance.setting.capacity[:, 0]]
-    spare: list[list[int]] = [[] for _ in range(machines)]
-    opened = [0] * machines
+    behind: list[list[int]] = [[] for _ in free]
+    opened = list(map(len, free))
     in_use: dict[int, list[tuple[list[int], int]]] = {}
-    gpus: list[tuple[int, int, int]] = []
-    others: list[tuple[int, int, int]] = []
+    rows: list[tuple[int, int, int]] = []
     n = len(schedule.start)
     starts = np.repeat([False, True], n)
     times = np.concatenate([schedule.finish, schedule.start])
     for event in np.lexsort((np.tile(np.arange(n), 2), starts, times)).tolist():  # ends come first
         job = event % n
         if event < n:
-            for heap, number in in_use.pop(job):
-                heapq.heappush(heap, number)
+            for heap, lane in in_use.pop(job):
+                heapq.heappush(heap, lane)
             continue
         in_use[job] = []
         for k, count in schedule.of_job(job).tolist():
@@ -65,14 +54,14 @@ def lanes(instance: PlacementInstance, schedule: Schedule) -> Lanes:
                 raise InputError(
                     f"schedule: job {job} takes {wanted} GPUs of machine {k}, {len(free[k])} are free"
                 )
-            if not wanted and not spare[k]:
-                spare[k].append(opened[k])
+            if not wanted and not behind[k]:
+                behind[k].append(opened[k])
                 opened[k] += 1
-            heap, into = (free[k], gpus) if wanted else (spare[k], others)
+            heap = free[k] if wanted else behind[k]
             taken = [heapq.heappop(heap) for _ in range(max(1, wanted))]
-            in_use[job] += [(heap, number) for number in taken]
-            into += [(job, k, number) for number in taken]
-    return Lanes(*(np.array(rows, dtype=np.int64).reshape(-1, 3) for rows in (gpus, others)))
+            in_use[job] += [(heap, lane) for lane in taken]
+            rows += [(job, k, lane) for lane in taken]
+    return np.array(sorted(rows), dtype=np.int64).reshape(-1, 3)
 
 
 class Bar(NamedTuple):
@@ -93,32 +82,19 @@ class Chart(NamedTuple):
 
 def chart(instance: PlacementInstance, schedule: Schedule, machines: int) -> Chart:
     """Lay out the first machines: a row per GPU, and below them the lanes of jobs without GPUs."""
-    numbered = lanes(instance, schedule)
-    capacity = instance.setting.capacity[:, 0].tolist()
-    names: list[str] = []
-    tops = [0]
-    bars: list[Bar] = []
-    for k in range(machines):
-        gpus = numbered.gpus[numbered.gpus[:, 1] == k]
-        others = numbered.others[numbered.others[:, 1] == k]
-        extra = int(others[:, 2].max(initial=-1)) + 1
-        names += [f"machine {k}, GPU {g}" for g in range(capacity[k])] + [f"machine {k}, no GPU"] * extra
-        bars += _bars(gpus, tops[-1]) + _bars(others, tops[-1] + capacity[k])
+    laid, names, tops, bars = lanes(instance, schedule), list[str](), [0], list[Bar]()
+    for k, gpus in enumerate(instance.setting.capacity[:machines, 0].tolist()):
+        here = laid[laid[:, 1] == k]
+        for job, _, lane in here.tolist():
+            row = tops[-1] + lane
+            if lane and bars and (bars[-1].job, bars[-1].last) == (job, row - 1):
+                bars[-1] = bars[-1]._replace(last=row)
+            else:
+                bars.append(Bar(job, row, row))
+        more = max(0, int(here[:, 2].max(initial=-1)) + 1 - gpus)
+        names += [f"machine {k}, GPU {g}" for g in range(gpus)] + [f"machine {k}, no GPU"] * more
         tops.append(len(names))
     return Chart(names, tops, bars)
-
-
-def _bars(rows: np.ndarray, top: int) -> list[Bar]:
-    """Join the neighbouring rows of each job."""
-    ordered = rows[np.lexsort((rows[:, 2], rows[:, 0]))]
-    new = np.ones(len(ordered), dtype=bool)
-    new[1:] = (np.diff(ordered[:, 0]) != 0) | (np.diff(ordered[:, 2]) != 1)
-    start = np.flatnonzero(new)
-    end = np.append(start[1:], len(ordered))[: len(start)]
-    return [
-        Bar(int(ordered[a, 0]), top + int(ordered[a, 2]), top + int(ordered[b - 1, 2]))
-        for a, b in zip(start, end, strict=True)
-    ]
 
 
 def shown_machines(instance: PlacementInstance) -> int:
@@ -199,6 +175,7 @@ def _draw(ax: Axes, charts: Mapping[str, Chart], schedules: Mapping[str, Schedul
 
     names, tops = stacked_rows({title: laid.names for title, laid in charts.items()})
     middles: dict[float, str] = {}
+    style: dict[str, Any] = {"ha": "center", "va": "center_baseline", "fontsize": 9, "fontweight": "bold"}
     for top, (title, laid) in zip(tops, charts.items(), strict=True):
         schedule, boxes, colours = schedules[title], [], []
         for job, first, last in laid.bars:
@@ -206,8 +183,10 @@ def _draw(ax: Axes, charts: Mapping[str, Chart], schedules: Mapping[str, Schedul
             low, high = top + first - 0.5, top + last + 0.5
             boxes.append([(left, low), (right, low), (right, high), (left, high)])
             colours.append(PALETTE[job % len(PALETTE)])
+            wide, number = 3.4 * float(right - left) / time.end, str(job)
+            if wide > 0.085 * len(number) + 0.03 and row_height(len(names)) * (high - low) > 0.13:
+                ax.text((left + right) / 2, (low + high) / 2, number, color="white", clip_on=True, **style)
         ax.add_collection(PolyCollection(boxes, facecolor=colours, edgecolor=INK, linewidth=0.6))
-        _write_jobs(ax, laid, schedule, time, top, row_height(len(names)))
         for line in laid.tops[1:-1]:
             ax.axhline(top + line - 0.5, color=INK, linewidth=0.8)
         middles |= {top - 1.0: title} if len(charts) > 1 else {}
@@ -221,17 +200,6 @@ def _draw(ax: Axes, charts: Mapping[str, Chart], schedules: Mapping[str, Schedul
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(max(1, len(names)) - 0.5, -0.5)
     ax.grid(visible=False, axis="y")
-
-
-def _write_jobs(ax: Axes, laid: Chart, schedule: Schedule, time: Time, top: int, row: float) -> None:
-    """Write the number of its job into every bar where it fits; rows are so many inches high."""
-    style: dict[str, Any] = {"ha": "center", "va": "center_baseline", "fontsize": 9, "fontweight": "bold"}
-    for job, first, last in laid.bars:
-        left, right = schedule.start[job] / time.ticks, schedule.finish[job] / time.ticks
-        wide = 3.4 * float(right - left) / time.end
-        if wide > 0.085 * len(str(job)) + 0.03 and row * (last - first + 1) > 0.13:
-            at = ((left + right) / 2, top + (first + last) / 2)
-            ax.text(*at, str(job), color="white", clip_on=True, **style)
 
 
 def _draw_queue(ax: Axes, instance: PlacementInstance, schedule: Schedule, ticks: int) -> None:

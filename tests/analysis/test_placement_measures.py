@@ -147,8 +147,7 @@ def test_distance_above_a_bound() -> None:
 
 
 def test_lanes_counted_by_hand() -> None:
-    numbered = gantt.lanes(*by_hand())
-    assert sorted(numbered.gpus.tolist()) == [
+    assert gantt.lanes(*by_hand()).tolist() == [
         [0, 0, 0],
         [0, 0, 1],
         [1, 1, 0],
@@ -157,27 +156,27 @@ def test_lanes_counted_by_hand() -> None:
         [3, 0, 0],
         [3, 0, 1],
     ]
-    assert numbered.others.shape == (0, 3)
 
 
 @settings(max_examples=100, deadline=None)
 @given(scheduled(max_jobs=8))
 def test_lanes_never_overlap_and_every_job_has_its_gpus(given: tuple[PlacementInstance, Schedule]) -> None:
     instance, schedule = given
-    numbered = gantt.lanes(instance, schedule)
-    for lanes in numbered:
-        for k, lane in np.unique(lanes[:, 1:], axis=0).tolist():
-            here = lanes[(lanes[:, 1] == k) & (lanes[:, 2] == lane), 0]
-            here = here[np.argsort(schedule.start[here])]
-            assert (schedule.finish[here[:-1]] <= schedule.start[here[1:]]).all()
+    laid = gantt.lanes(instance, schedule)
+    for k, lane in np.unique(laid[:, 1:], axis=0).tolist():
+        here = laid[(laid[:, 1] == k) & (laid[:, 2] == lane), 0]
+        here = here[np.argsort(schedule.start[here])]
+        assert (schedule.finish[here[:-1]] <= schedule.start[here[1:]]).all()
     got: dict[tuple[int, int], int] = {}
-    for i, k, gpu in numbered.gpus.tolist():
-        assert 0 <= gpu < instance.setting.capacity[k, 0]
-        got[i, k] = got.get((i, k), 0) + 1
+    idle = []
+    for i, k, lane in laid.tolist():
+        if lane < instance.setting.capacity[k, 0]:
+            got[i, k] = got.get((i, k), 0) + 1
+        else:
+            idle.append((i, k))
     asked = {(i, k): count * int(instance.jobs.need[i, 0]) for i, k, count in schedule.rows.tolist()}
     assert got == {place: gpus for place, gpus in asked.items() if gpus}
-    idle = sorted([i, k] for (i, k), gpus in asked.items() if not gpus)
-    assert sorted(numbered.others[:, :2].tolist()) == idle
+    assert sorted(idle) == sorted(place for place, gpus in asked.items() if not gpus)
 
 
 def test_lanes_refuse_more_gpus_than_there_are() -> None:
@@ -194,18 +193,26 @@ def test_lanes_refuse_more_gpus_than_there_are() -> None:
 def test_bars_cover_the_lanes_once(given: tuple[PlacementInstance, Schedule]) -> None:
     instance, schedule = given
     laid = gantt.chart(instance, schedule, len(instance.setting.capacity))
-    numbered = gantt.lanes(instance, schedule)
-    extra = dict.fromkeys(range(len(instance.setting.capacity)), 0)
-    for _, k, lane in numbered.others.tolist():
-        extra[k] = max(extra[k], lane + 1)
-    assert len(laid.names) == instance.setting.capacity[:, 0].sum() + sum(extra.values()) == laid.tops[-1]
-    sampled = sorted((bar.job, row) for bar in laid.bars for row in range(bar.first, bar.last + 1))
-    expected = [(i, laid.tops[k] + gpu) for i, k, gpu in numbered.gpus.tolist()]
-    expected += [
-        (i, laid.tops[k] + int(instance.setting.capacity[k, 0]) + lane)
-        for i, k, lane in numbered.others.tolist()
-    ]
-    assert sampled == sorted(expected)
+    gpus, lanes = instance.setting.capacity[:, 0].tolist(), gantt.lanes(instance, schedule)
+    rows = list(gpus)
+    for _, k, lane in lanes.tolist():
+        rows[k] = max(rows[k], lane + 1)
+    assert np.diff(laid.tops).tolist() == rows
+    assert len(laid.names) == laid.tops[-1]
+    drawn = sorted((bar.job, row) for bar in laid.bars for row in range(bar.first, bar.last + 1))
+    assert drawn == sorted((i, laid.tops[k] + lane) for i, k, lane in lanes.tolist())
+    machine = np.repeat(range(len(rows)), rows)
+    assert all(machine[bar.first] == machine[bar.last] for bar in laid.bars)
+    together = {(bar.job, bar.last + 1) for bar in laid.bars} & {(bar.job, bar.first) for bar in laid.bars}
+    assert all(row in laid.tops for _, row in together)  # what could be joined is
+
+
+def test_a_job_on_neighbouring_machines_has_a_bar_on_each() -> None:
+    instance = PlacementInstance(
+        machines=[{"gpus": 1, "cpus": 4, "memory": 4}] * 2, jobs=[job(0, 60, 1, 2)], price=1.0
+    )
+    schedule = Schedule(np.array([0]), np.array([60_000]), np.array([[0, 0, 1], [0, 1, 1]]))
+    assert gantt.chart(instance, schedule, 2).bars == [(0, 0, 0), (0, 1, 1)]
 
 
 def test_figure_names_jobs_rows_and_unit() -> None:

@@ -3,26 +3,8 @@
 from __future__ import annotations
 
 from ...claim import Claim
-from . import (
-    evaluation,
-    learned,
-    learned_cases,
-    model,
-    network,
-    objective,
-    rules,
-    table_1,
-    theory,
-)
+from . import evaluation, learned, learned_cases, model, network, objective, rules, table_1, theory
 
-CLAIMS: list[Claim] = [
-    *model.CLAIMS,
-    *table_1.CLAIMS,
-    *theory.CLAIMS,
-    *network.CLAIMS,
-    *objective.CLAIMS,
-    *evaluation.CLAIMS,
-    *learned.CLAIMS,
-    *learned_cases.CLAIMS,
-    *rules.CLAIMS,
-]
+_FILES = (model, table_1, theory, network, objective, evaluation, learned, learned_cases, rules)
+
+CLAIMS: list[Claim] = [claim for file in _FILES for claim in file.CLAIMS]

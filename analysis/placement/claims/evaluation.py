@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations, pairwise, product
 from typing import Any
 
@@ -18,8 +19,9 @@ from ....online.base import Policy, Traits
 from ....online.play import play, policy_stream
 from ....oracles.base import Optimum
 from ...claim import Context, Figure, Finding, Register, Verdict, Why, table
-from ...experiments import bars, curves, policy_seed, seeds, track
+from ...experiments import curves, policy_seed, seeds, track
 from ...plots import AT_MOST_ALL, to_svg
+from ...statistics import paired
 from ...study import Fact, Printed, Said, Statement, conclude, judge, settled
 from .. import experiments as runs
 from ..experiments import CLUSTERS, FEE, FIFO_C, FIFO_FF, FIFO_LB, HEURISTICS, JCT, NOTE, OURS, SJF_C, outcome
@@ -35,53 +37,55 @@ MODEL = (
     "Jobs are fitted to public traces; kappa and eta are assumptions, as the paper gives none, nor the rate."
 )
 
-Places = Mapping[str, runs.Setup]
-"""Setups by what is left open."""
-
 
 def places(context: Context) -> dict[str, runs.Setup]:
     """Return the setups of what the paper leaves open: loads and slowdown."""
-    jobs = context.pick(60, 120, 4000)
+    base = runs.Setup(context.pick(60, 120, 4000))
+    busy = replace(base, rho=2.0)
     known = {
-        "rho 0.8": runs.Setup(jobs),
-        "rho 2": runs.Setup(jobs, rho=2.0),
-        "rho 8": runs.Setup(jobs, rho=8.0),
-        "rho 2, no slowdown": runs.Setup(jobs, rho=2.0, communication=0.0, contention=0.0),
-        "rho 2, eta 1": runs.Setup(jobs, rho=2.0, contention=1.0),
+        "rho 2": busy,
+        "rho 8": replace(base, rho=8.0),
+        "rho 2, no slowdown": replace(busy, communication=0.0, contention=0.0),
     }
-    return {name: known[name] for name in list(known)[1:4]} if context.quick else known
+    return (
+        known if context.quick else {"rho 0.8": base, **known, "rho 2, eta 1": replace(busy, contention=1.0)}
+    )
 
 
-def ahead(
-    ours: runs.Contender, other: runs.Contender, where: Places, sampled: Sequence[int], measure: str = JCT
-) -> dict[str, np.ndarray]:
-    """Return by how many per cent another one is above ours, instance by instance, in each setup."""
-    return {
-        name: runs.excess(*(runs.samples(who, setup, sampled, measure) for who in (other, ours)))
-        for name, setup in where.items()
-    }
+@dataclass(frozen=True)
+class Trial:
+    """Instances of the same seeds in setups of what the text leaves open, by name."""
+
+    context: Context
+    sampled: range
+    where: Mapping[str, runs.Setup]
+
+    def play(self, players: Iterable[runs.Contender]) -> None:
+        """Make all runs first, so that progress is reported."""
+        runs.play_all(self.context, product(players, self.where.values()), self.sampled)
+
+    def samples(self, who: runs.Contender, measure: str = JCT) -> dict[str, np.ndarray]:
+        """Return a measure on each instance, in each setup."""
+        return {name: runs.samples(who, setup, self.sampled, measure) for name, setup in self.where.items()}
+
+    def ahead(self, ours: runs.Contender, other: runs.Contender, measure: str = JCT) -> dict[str, np.ndarray]:
+        """Return by how many per cent another one is above ours, instance by instance, in each setup."""
+        both = self.samples(other, measure), self.samples(ours, measure)
+        return {name: runs.excess(*(found[name] for found in both)) for name in self.where}
+
+    def on(self, cluster: str) -> Trial:
+        """Return the same jobs on another cluster."""
+        return replace(self, where={name: setup.on(cluster) for name, setup in self.where.items()})
+
+    def finding(self, headline: str, said: Sequence[Said], *shown: Any, **more: Any) -> Finding:
+        """Return the finding on statements about these instances."""
+        more = {"assumes": MODEL, "scenarios": self.where, "note": NOTE, "small": self.context.quick, **more}
+        return conclude(headline, said, *shown, numbers={"instances": len(self.sampled)}, **more)
 
 
-def words(said: Sequence[Said], where: Sequence[str] | Places = ("",)) -> list[str]:
+def words(said: Sequence[Said], where: Iterable[str] = ("",)) -> list[str]:
     """Return what each statement comes to, for the headline."""
     return [one.word for one in judge(said, where)]
-
-
-def found(
-    context: Context,
-    headline: str,
-    said: Sequence[Said],
-    sampled: Sequence[int],
-    *shown: Any,
-    assumes: str = MODEL,
-    **more: Any,
-) -> Finding:
-    """Return the finding on statements over these instances."""
-    more |= {"numbers": {"instances": len(sampled)}, "small": context.quick, "assumes": assumes}
-    return conclude(headline, said, *shown, note=NOTE, **more)
-
-
-# --- Table 1 -----------------------------------------------------------------------------------------------
 
 
 def printed_lead(who: str, cluster: int, measure: str) -> float:
@@ -101,41 +105,24 @@ def printed_lead(who: str, cluster: int, measure: str) -> float:
     choices=(LOADS, SLOWDOWN),
 )
 def table_1_heuristics(context: Context) -> Finding:
-    sampled, where = seeds(context, 6, 6, 20), places(context)
+    where, clusters = places(context), CLUSTERS[:1] if context.quick else CLUSTERS
     if not context.quick:
-        where["rho 64"] = runs.Setup(where["rho 2"].jobs, rho=64.0)  # jobs wait on Large, too
-    clusters = CLUSTERS[:1] if context.quick else CLUSTERS
-    cells = product(HEURISTICS, (s.on(c) for s in where.values() for c in clusters))
-    runs.play_all(context, cells, sampled)
+        where["rho 64"] = replace(where["rho 2"], rho=64.0)  # jobs wait on Large, too
+    trial = Trial(context, seeds(context, 6, 6, 20), where)
+    trials = [trial.on(cluster) for cluster in clusters]
+    every = (setup for one in trials for setup in one.where.values())
+    runs.play_all(context, product(HEURISTICS, every), trial.sampled)
     said = []
     for (at, cluster), measure, who in product(enumerate(clusters), (JCT, FEE), HEURISTICS[1:]):
         number = printed_lead(who.label, at, measure)
         what = f"{cluster.capitalize()}, {measure.split()[0]}: {who.label} is {number:+.1f} %"
-        on = {name: setup.on(cluster) for name, setup in where.items()}
-        more = ahead(FIFO_FF, who, on, sampled, measure)
+        more = trials[at].ahead(FIFO_FF, who, measure)
         said.append(Printed(f"{what} from FIFO-FirstFit", more, "%", number=number))
-    counts, usual = words(said, where), where["rho 2"]
-    more = {
-        who.label: np.column_stack([-ahead(FIFO_FF, who, {c: usual.on(c)}, sampled)[c] for c in clusters])
-        for who in HEURISTICS[1:]
-    }
-    return found(
-        context,
+    counts = words(said, where)
+    return trial.finding(
         f"{counts.count('holds')} of {len(said)} printed differences are within reach of one run of ours at "
         f"every load and slowdown, {counts.count('depends')} at some, {counts.count('against')} at none.",
         said,
-        sampled,
-        bars(
-            "table-1",
-            f"JCT, less than that of FIFO-FirstFit; {usual.jobs} jobs, rho 2 on Small.",
-            clusters,
-            more,
-            "JCT below that of FIFO-FirstFit (%)",
-            problem="placement",
-            note=NOTE,
-            possible=AT_MOST_ALL,
-        ),
-        scenarios=where,
         assumes=f"{MODEL} Our runs have fewer jobs than the paper's 4,000, so that intervals are wider.",
         remark="Absolute numbers cannot be checked: neither the rate of the trace nor the slowdown is given.",
     )
@@ -169,19 +156,17 @@ AS_PRINTED, WITHOUT_SEARCH = searches(" as printed", 100, 50), searches(" withou
     ),
 )
 def table_1_metaheuristics(context: Context) -> Finding:
-    sampled, jobs = seeds(context, 4, 6, 20), context.pick(12, 40, 1000)
-    low, high = runs.Setup(jobs), runs.Setup(jobs, rho=2.0)
-    where = {
-        "rho 0.8": (low, BUDGETS),
-        "rho 2": (high, BUDGETS),
-        "rho 2, rows as printed": (high, AS_PRINTED),
-    }
-    cells = [(who, s) for s, both in where.values() for who in (*HEURISTICS, *both, *WITHOUT_SEARCH)]
-    runs.play_all(context, cells, sampled)
+    low = runs.Setup(context.pick(12, 40, 1000))
+    high, last = replace(low, rho=2.0), "rho 2, rows as printed"
+    trial = Trial(context, seeds(context, 4, 6, 20), {"rho 0.8": low, "rho 2": high, last: high})
+    both = {name: AS_PRINTED if name == last else BUDGETS for name in trial.where}
+    cells = [(w, s) for n, s in trial.where.items() for w in (*HEURISTICS, *both[n], *WITHOUT_SEARCH)]
+    runs.play_all(context, cells, trial.sampled)
 
     def less(at: int, other: runs.Contender, says: str) -> Statement:
-        gaps = {name: ahead(both[at], other, {"": s}, sampled)[""] for name, (s, both) in where.items()}
-        return Statement(says, gaps, "%")
+        ours = {n: runs.samples(both[n][at], s, trial.sampled, JCT) for n, s in trial.where.items()}
+        theirs = trial.samples(other)
+        return Statement(says, {name: runs.excess(theirs[name], ours[name]) for name in ours}, "%")
 
     names = [(at, who.label) for at, who in enumerate(BUDGETS)]
     said = [
@@ -190,22 +175,17 @@ def table_1_metaheuristics(context: Context) -> Finding:
     ]
     beside = len(said)
     said += [less(at, WITHOUT_SEARCH[at], f"its search lowers the JCT of {name}") for at, name in names]
-    counts = words(said, list(where))
-    return found(
-        context,
+    counts = words(said, trial.where)
+    return trial.finding(
         f"In {counts[:beside].count('holds')} of {beside} comparisons with heuristics MOSA and MALO surely "
         f"lead, in {counts[:beside].count('against')} they surely do not; search surely helps "
         f"{counts[beside:].count('holds')} of 2.",
         said,
-        sampled,
-        scenarios=where,
         verdict=lambda judged: settled(judged[:beside]),
         remark="Both begin with FIFO and shortest estimate first on as few machines as possible. They "
         "estimate durations and foresee no arrivals.",
     )
 
-
-# --- The price of search -----------------------------------------------------------------------------------
 
 MUCH = 10.0
 """How many times slower is "much less efficient" (a threshold of ours)."""
@@ -233,33 +213,29 @@ def seconds_of_decisions(policy: Policy, sampled: PlacementInstance, seed: int) 
     f"much.",
 )
 def search_cost(context: Context) -> Finding:
-    sampled, setup = seeds(context, 2, 3, 10), runs.Setup(context.pick(20, 30, 300), rho=2.0)
-    took = {}
+    setup = runs.Setup(context.pick(20, 30, 300), rho=2.0)
+    trial, took = Trial(context, seeds(context, 2, 3, 10), {"": setup}), {}
     for who in track(context, (FIFO_FF, *BUDGETS)):
         play(who.make(), generate("tiny", 0, jobs=4))  # compiles
-        made = ((runs.instance(setup, seed), policy_seed(seed)) for seed in sampled)
+        made = ((runs.instance(setup, seed), policy_seed(seed)) for seed in trial.sampled)
         took[who] = np.array([seconds_of_decisions(who.make(), *one).mean() for one in made])
-    often = {who: took[who] >= MUCH * took[FIFO_FF] for who in BUDGETS}
+    often = {who.label: took[who] >= MUCH * took[FIFO_FF] for who in BUDGETS}
+    of = f"of {len(trial.sampled)} instances"
     said = [
         Fact(
-            f"a decision takes {who.label} at least {MUCH:g} times as long as FIFO-FirstFit",
-            f"on {times.sum()} of {len(sampled)} instances",
+            f"a decision takes {name} at least {MUCH:g} times as long as FIFO-FirstFit",
+            f"on {times.sum()} {of}",
             bool(times.all()),
         )
-        for who, times in often.items()
+        for name, times in often.items()
     ]
-    return found(
-        context,
+    return trial.finding(
         f"A decision of MOSA and MALO takes at least {MUCH:g} times as long as one of FIFO-FirstFit on "
-        f"{min(int(times.sum()) for times in often.values())} of {len(sampled)} instances.",
+        f"{min(int(times.sum()) for times in often.values())} {of}.",
         said,
-        sampled,
         assumes=f"{MUCH:g} times is a threshold of ours.",
         remark='That they are "about 50 times slower than DAS" needs DAS. Times are not stored.',
     )
-
-
-# --- Sec. 2.1: how far heuristics are from the optimum -----------------------------------------------------
 
 
 def _gantt(setup: runs.Setup, seed: int, best: Optimum) -> Figure:
@@ -283,41 +259,30 @@ def _gantt(setup: runs.Setup, seed: int, best: Optimum) -> Figure:
     "some of them against a bound on larger ones.)",
 )
 def sub_optimal(context: Context) -> Finding:
-    sampled, players = seeds(context, 8, 20, 30), (*HEURISTICS, *OURS)
     tiny = runs.Setup(context.pick(6, 6, 8), None, 3.0, size="tiny")
-    best = [runs.optimum(tiny, seed) for seed in track(context, sampled)]
-    known = list(zip(sampled, best, strict=True))
-    found_by = {
-        who: np.array([ratio(one, outcome(who, tiny, seed).cost) for seed, one in known]) for who in players
-    }
-    said = [
-        Statement(
-            f"{who.label} is above the optimum more often than not",
-            {"": 100.0 * (found_by[who][:, 0] > 1.0 + 1e-9) - 50.0},
-            "points above 50 %",
-        )
-        for who in HEURISTICS
-    ]
-    worst = int(np.argmax(found_by[FIFO_FF][:, 0]))
-    title = f"{tiny.jobs} jobs on 2 x 4 GPUs, {sum(o.gap == 0.0 for o in best)} of {len(best)} optima proved"
-    rows = []
-    for who, (low, high) in ((who, of.T) for who, of in found_by.items()):
-        best_on = int((high <= 1.0 + 1e-9).sum())
-        rows.append((who.label, round(float(low.mean()), 3), round(float(low.max()), 3), best_on))
-    return found(
-        context,
+    trial = Trial(context, seeds(context, 8, 20, 30), {"": tiny})
+    best = {seed: runs.optimum(tiny, seed) for seed in track(context, trial.sampled)}
+    said, rows = [], []
+    for who in (*HEURISTICS, *OURS):
+        times = np.array([ratio(one, outcome(who, tiny, seed).cost) for seed, one in best.items()])
+        low, high = times.T
+        rows.append((who.label, round(low.mean(), 3), round(low.max(), 3), int((high <= 1.0 + 1e-9).sum())))
+        if who in HEURISTICS:
+            missed = {"": 100.0 * (low > 1.0 + 1e-9) - 50.0}
+            says = f"{who.label} is above the optimum more often than not"
+            said.append(Statement(says, missed, "points above 50 %"))
+    proved = sum(one.gap == 0.0 for one in best.values())
+    title = f"{tiny.jobs} jobs on 2 x 4 GPUs, {proved} of {len(best)} optima proved"
+    worst = max(trial.sampled, key=lambda seed: ratio(best[seed], outcome(FIFO_FF, tiny, seed).cost)[0])
+    return trial.finding(
         f"{words(said).count('holds')} of {len(said)} heuristics of the paper surely miss the optimum of "
         f"small instances more often than not.",
         said,
-        sampled,
         table(f"Cost over optimum. {title}. {NOTE}", "policy | mean | most | optimal on", rows),
-        _gantt(tiny, sampled[worst], best[worst]),
+        _gantt(tiny, worst, best[worst]),
         remark="The optimum knows all jobs and durations beforehand, so the gap is in part the price of "
         "not knowing.",
     )
-
-
-# --- Sec. 5.2: the size of the cluster, JCT and fee --------------------------------------------------------
 
 
 @claim(
@@ -330,47 +295,31 @@ def sub_optimal(context: Context) -> Finding:
     choices=(LOADS, SLOWDOWN),
 )
 def cluster_size(context: Context) -> Finding:
-    sampled, where = seeds(context, 3, 8, 20), places(context)
-    pairs = {
-        "order of jobs (DRF or FIFO)": (runs.DRF_FF, FIFO_FF),
-        "placing (LoadBalance or FirstFit)": (FIFO_LB, FIFO_FF),
-    }
-    cells = product((FIFO_FF, FIFO_LB, runs.DRF_FF), (s.on(c) for s in where.values() for c in CLUSTERS))
-    runs.play_all(context, cells, sampled)
-
-    def apart(a: runs.Contender, b: runs.Contender, setup: runs.Setup) -> np.ndarray:
-        """Return by how many per cent the JCT of two contenders differ, seed by seed."""
-        return abs(runs.excess(*(runs.samples(who, setup, sampled, JCT) for who in (a, b))))
-
-    jct = {
-        cluster: {name: runs.samples(FIFO_FF, s.on(cluster), sampled, JCT) for name, s in where.items()}
-        for cluster in CLUSTERS
-    }
+    trial = Trial(context, seeds(context, 3, 8, 20), places(context))
+    on = {cluster: trial.on(cluster) for cluster in CLUSTERS}
+    players = (FIFO_FF, FIFO_LB, runs.DRF_FF)
+    cells = product(players, (setup for one in on.values() for setup in one.where.values()))
+    runs.play_all(context, cells, trial.sampled)
+    jct = {cluster: one.samples(FIFO_FF) for cluster, one in on.items()}
     said = [
         Statement(
             f"the JCT of the same jobs is smaller on {large.capitalize()} than on {small.capitalize()}",
-            {name: runs.excess(jct[small][name], jct[large][name]) for name in where},
+            {name: runs.excess(jct[small][name], jct[large][name]) for name in trial.where},
             "%",
         )
         for small, large in pairwise(CLUSTERS)
     ]
-    said += [
-        Statement(
-            f"the {what} matters less on Large than on Small",
-            {name: apart(*pair, s.on("small")) - apart(*pair, s.on("large")) for name, s in where.items()},
-            "points",
-        )
-        for what, pair in pairs.items()
-    ]
-    order, placing = (one.signs for one in judge(said, where)[-2:])
-    return found(
-        context,
-        f"In {len(where)} cases of load and slowdown order surely matters less on Large in "
+    decisions = {"order of jobs (DRF or FIFO)": runs.DRF_FF, "placing (LoadBalance or FirstFit)": FIFO_LB}
+    for what, other in decisions.items():
+        small, large = (on[cluster].ahead(FIFO_FF, other) for cluster in ("small", "large"))
+        less = {name: abs(small[name]) - abs(large[name]) for name in trial.where}
+        said.append(Statement(f"the {what} matters less on Large than on Small", less, "points"))
+    order, placing = (one.signs for one in judge(said, trial.where)[-2:])
+    return trial.finding(
+        f"In {len(order)} cases of load and slowdown order surely matters less on Large in "
         f"{order.count(True)}, placing in {placing.count(True)}, and placing surely more in "
         f"{placing.count(False)}.",
         said,
-        sampled,
-        scenarios=where,
     )
 
 
@@ -385,21 +334,19 @@ def cluster_size(context: Context) -> Finding:
     choices=(LOADS, SLOWDOWN),
 )
 def stronger_baselines(context: Context) -> Finding:
-    sampled = seeds(context, 10, 40, 40)  # at rho 8 the lead is 4.6 % and its spread 6 %: t is about 5
     where = {name: setup for name, setup in places(context).items() if setup.contention}
-    runs.play_all(context, product((FIFO_FF, *OURS), where.values()), sampled)
+    # at rho 8 the lead is 4.6 % and its spread 6 %: t is about 5
+    trial = Trial(context, seeds(context, 10, 40, 40), where)
+    trial.play((FIFO_FF, *OURS))
     said = [
-        Statement(f"{who.label} has less JCT than FIFO-FirstFit", ahead(who, FIFO_FF, where, sampled), "%")
+        Statement(f"{who.label} has less JCT than FIFO-FirstFit", trial.ahead(who, FIFO_FF), "%")
         for who in OURS
     ]
-    sure = [one.signs.count(True) for one in judge(said, where)]
-    return found(
-        context,
-        f"FIFO on as few machines as possible is surely ahead of FIFO-FirstFit at {sure[0]} of {len(where)} "
-        f"loads and slowdowns, shortest job first at {sure[1]}.",
+    fifo, shortest = (one.signs.count(True) for one in judge(said, where))
+    return trial.finding(
+        f"FIFO on as few machines as possible is surely ahead of FIFO-FirstFit at {fifo} of {len(where)} "
+        f"loads and slowdowns, shortest job first at {shortest}.",
         said,
-        sampled,
-        scenarios=where,
         remark="SJF-Consolidate knows the durations, so it says what they would be worth.",
     )
 
@@ -416,14 +363,13 @@ def stronger_baselines(context: Context) -> Finding:
 def jct_and_fee(context: Context) -> Finding:
     from scipy.stats import kendalltau
 
-    sampled = seeds(context, 10, 20, 40)
     where = {name: s for name, s in places(context).items() if s.contention}  # else there is one fee
-    players = (*HEURISTICS, *OURS)
-    runs.play_all(context, product(players, where.values()), sampled)
+    trial, players = Trial(context, seeds(context, 10, 20, 40), where), (*HEURISTICS, *OURS)
+    trial.play(players)
 
     def turned(setup: runs.Setup, who: Sequence[runs.Contender]) -> np.ndarray:
         """Return Kendall's rank correlation on each instance, its sign turned."""
-        jct, fee = (np.array([runs.samples(one, setup, sampled, m) for one in who]) for m in (JCT, FEE))
+        jct, fee = (np.array([runs.samples(w, setup, trial.sampled, m) for w in who]) for m in (JCT, FEE))
         return -np.array([kendalltau(*both).statistic for both in zip(jct.T, fee.T, strict=True)])
 
     said = [
@@ -436,21 +382,15 @@ def jct_and_fee(context: Context) -> Finding:
         for who, of in ((HEURISTICS, "the five heuristics"), (players, "these and our two"))
     ]
     taus = [-float(found.mean()) for found in said[0].samples.values()]
-    return found(
-        context,
+    return trial.finding(
         f"JCT and fee of the heuristics have a rank correlation of {min(taus):.2f} to {max(taus):.2f}, by "
         f"load and slowdown; a trade-off needs a negative one.",
         said,
-        sampled,
-        scenarios=where,
         verdict=lambda judged: settled(judged[:1]),
         assumes=MODEL + " Without slowdown all fees are equal.",
         remark="What is placed on fewer machines runs shorter, costs less and frees its GPUs sooner. Five "
         "baselines are few, and learned ones are not among them.",
     )
-
-
-# --- Figure 4: the jobs ------------------------------------------------------------------------------------
 
 
 @claim(
@@ -461,9 +401,9 @@ def jct_and_fee(context: Context) -> Finding:
     how="The jobs that our generator makes. It says whether they are like those of the paper, no more.",
 )
 def figure_4(context: Context) -> Finding:
-    sampled, setup = seeds(context, 4, 10, 20), runs.Setup(context.pick(500, 1000, 4000))
-    parts = []
-    for seed in track(context, sampled):
+    setup = runs.Setup(context.pick(500, 1000, 4000))
+    trial, parts = Trial(context, seeds(context, 4, 10, 20), {"": setup}), []
+    for seed in track(context, trial.sampled):
         jobs = runs.instance(setup, seed).jobs
         parts.append([jobs.gpus <= 4, jobs.gpus > 32, jobs.duration < jobs.duration.mean()])
     few, big, short = 100.0 * np.mean(parts, axis=2).T
@@ -473,12 +413,10 @@ def figure_4(context: Context) -> Finding:
         Statement("fewer do than need few", {"": few - big}, "points"),
         Statement("most are shorter than the mean", {"": short - 50.0}, "points above 50 %"),
     ]
-    return found(
-        context,
+    return trial.finding(
         f"Of the generated jobs {few.mean():.0f} % need at most 4 GPUs, {big.mean():.1f} % more than "
         f"32, and most are short.",
         said,
-        sampled,
         assumes="The laws are fitted to public traces of the same clusters; the paper's own list of jobs is "
         "not published.",
     )
@@ -508,25 +446,22 @@ def by_hours(submit: np.ndarray) -> float:
     f"{HOURS} quietest, and against what the sub-sample has.",
 )
 def figure_4_hours(context: Context) -> Finding:
-    sampled, setup = seeds(context, 6, 10, 20), runs.Setup(context.pick(1000, 1000, 4000))
-    more = np.array([by_hours(runs.instance(setup, seed).jobs.submit) for seed in track(context, sampled)])
-    known = busy_over_quiet(np.asarray(HOURLY))
+    setup = runs.Setup(context.pick(1000, 1000, 4000))
+    trial = Trial(context, seeds(context, 6, 10, 20), {"": setup})
+    submitted = (runs.instance(setup, seed).jobs.submit for seed in track(context, trial.sampled))
+    more, known = np.array([by_hours(submit) for submit in submitted]), busy_over_quiet(np.asarray(HOURLY))
     said = [
         Statement("more jobs come in the busy hours", {"": more}, "% more"),
         Printed(f"in the sub-sample {known:.0f} % more do", {"": more}, "% more", number=known),
     ]
-    return found(
-        context,
+    return trial.finding(
         f"In the {HOURS} busiest hours {more.mean():.0f} % more generated jobs are submitted than in the "
         f"{HOURS} quietest; {known:.0f} % in the public sub-sample.",
         said,
-        sampled,
         assumes="Hours are those of the public sub-sample (UTC+8). The numbers of Figure 4(b) are not "
         "printed.",
     )
 
-
-# --- Figure 7: the arrival rate ----------------------------------------------------------------------------
 
 RATES = {"Low": 0.5, "Normal": 1.0, "High": 2.0}
 """Levels of Figure 7 and how much faster jobs arrive."""
@@ -544,67 +479,58 @@ RATES = {"Low": 0.5, "Normal": 1.0, "High": 2.0}
     choices=("load at the Normal rate", "who stands for the better scheduler"),
 )
 def figure_7(context: Context) -> Finding:
-    sampled, jobs = seeds(context, 5, 20, 20), context.pick(60, 120, 4000)
-    levels = {
-        f"rho {rho:g} at Normal": [runs.Setup(jobs, rho=rho * rate) for rate in RATES.values()]
-        for rho in context.pick((2.0,), (0.8, 2.0), (0.8, 2.0))
-    }
-    players = (FIFO_FF, FIFO_LB, FIFO_C, SJF_C)
-    runs.play_all(context, product(players, (s for three in levels.values() for s in three)), sampled)
-
-    def change(says: str, pair: Sequence[runs.Contender], measure: str, high: int, low: int) -> Statement:
-        def gain(setup: runs.Setup) -> np.ndarray:
-            return -runs.excess(*(runs.samples(who, setup, sampled, measure) for who in pair))
-
-        more = {name: gain(three[high]) - gain(three[low]) for name, three in levels.items()}
-        return Statement(says, more, "points")
-
-    def grows(who: runs.Contender) -> Statement:
-        jct = {name: [runs.samples(who, s, sampled, JCT) for s in three] for name, three in levels.items()}
-        found = {name: runs.excess(high, low) for name, (low, _, high) in jct.items()}
-        return Statement(f"the JCT of {who.label} is larger at High than at Low", found, "%")
-
-    order, rule, what = (SJF_C, FIFO_C), (FIFO_C, FIFO_FF), "the gain in JCT of {} is larger at High than Low"
-    said = [
-        *map(grows, players[:3]),
-        change(what.format("a better order (SJF- over FIFO-Consolidate)"), order, JCT, 2, 0),
-        change(what.format("better placing (FIFO-Consolidate over -FirstFit)"), rule, JCT, 2, 0),
-        change("the fee saved by better placing is larger at Normal than Low", rule, FEE, 1, 0),
-        change("... and smaller at High than Normal", rule, FEE, 1, 2),
+    jobs, rhos = context.pick(60, 120, 4000), context.pick((2.0,), (0.8, 2.0), (0.8, 2.0))
+    low, normal, high = trials = [
+        Trial(
+            context,
+            seeds(context, 5, 20, 20),
+            {f"rho {rho:g} at Normal": runs.Setup(jobs, rho=rho * rate) for rho in rhos},
+        )
+        for rate in RATES.values()
     ]
-    sure = [word == "holds" for word in words(said, list(levels))]
+    players = (FIFO_FF, FIFO_LB, FIFO_C, SJF_C)
+    cells = product(players, (setup for one in trials for setup in one.where.values()))
+    runs.play_all(context, cells, normal.sampled)
+
+    def gain(says: str, better: runs.Contender, worse: runs.Contender, measure: str, *at: Trial) -> Statement:
+        more, less = (one.ahead(worse, better, measure) for one in at)
+        return Statement(says, {name: less[name] - more[name] for name in normal.where}, "points")
+
+    said = []
+    for who in players[:3]:
+        most, least = high.samples(who), low.samples(who)
+        grows = {name: runs.excess(most[name], least[name]) for name in normal.where}
+        said.append(Statement(f"the JCT of {who.label} is larger at High than at Low", grows, "%"))
+    what = "the gain in JCT of {} is larger at High than Low"
+    order, rule = (SJF_C, FIFO_C), (FIFO_C, FIFO_FF)
+    said += [
+        gain(what.format("a better order (SJF- over FIFO-Consolidate)"), *order, JCT, high, low),
+        gain(what.format("better placing (FIFO-Consolidate over -FirstFit)"), *rule, JCT, high, low),
+        gain("the fee saved by better placing is larger at Normal than Low", *rule, FEE, normal, low),
+        gain("... and smaller at High than Normal", *rule, FEE, normal, high),
+    ]
+    sure, name = [word == "holds" for word in words(said, normal.where)], list(normal.where)[-1]
 
     def saved(who: runs.Contender, measure: str) -> np.ndarray:
-        return np.column_stack([-ahead(FIFO_FF, who, {"": s}, sampled, measure)[""] for s in three])
+        return np.column_stack([-one.ahead(FIFO_FF, who, measure)[name] for one in trials])
 
-    name, three = list(levels.items())[-1]
     panels = {
         f"{measure.split()[0]} below FIFO-FirstFit (%)": {w.label: saved(w, measure) for w in players[1:]}
         for measure in (JCT, FEE)
     }
-    return found(
-        context,
+    caption, axis = (
+        f"JCT and fee by the arrival rate; {name}, {jobs} jobs.",
+        "arrival rate, relative to Normal",
+    )
+    more: Any = {"problem": "placement", "note": NOTE, "possible": AT_MOST_ALL}
+    return normal.finding(
         f"With the arrival rate JCT surely grows for {sum(sure[:3])} of 3 heuristics, its improvement "
         f"in {sum(sure[3:5])} of 2, fees as said in {sum(sure[5:])} of 2.",
         said,
-        sampled,
-        curves(
-            "figure-7",
-            f"JCT and fee by the arrival rate; {name}, {jobs} jobs.",
-            list(RATES.values()),
-            panels,
-            "arrival rate, relative to Normal",
-            problem="placement",
-            note=NOTE,
-            possible=AT_MOST_ALL,
-        ),
-        scenarios=levels,
+        curves("figure-7", caption, list(RATES.values()), panels, axis, **more),
         remark="Figure 7 is about DAS and RIFLING; here heuristics stand for better ordering and better "
         "placing, and the order is clairvoyant.",
     )
-
-
-# --- Appendix G: what a test over jobs says ----------------------------------------------------------------
 
 
 class RandomFit:
@@ -628,11 +554,7 @@ LEVEL = 0.05
 
 def differ(one: np.ndarray, other: np.ndarray) -> bool:
     """Return whether a two-sided Wilcoxon signed-rank test over the jobs finds a difference."""
-    from scipy import stats
-
-    difference = one - other
-    difference = difference[difference != 0.0]
-    return bool(len(difference)) and bool(stats.wilcoxon(difference).pvalue < LEVEL)
+    return paired(one, other).p < LEVEL
 
 
 def rejections(setup: runs.Setup, sampled: Sequence[int], count: int) -> np.ndarray:
@@ -657,10 +579,10 @@ def rejections(setup: runs.Setup, sampled: Sequence[int], count: int) -> np.ndar
     choices=(LOADS, "what is paired: jobs of one trace under two schedulers is our reading"),
 )
 def test_over_jobs(context: Context) -> Finding:
-    sampled, jobs = seeds(context, 10, 20, 30), context.pick(50, 120, 1000)
+    jobs, played = context.pick((50, 3), (120, 3), (1000, 5))
     where = {f"rho {rho:g}": runs.Setup(jobs, rho=rho) for rho in (2.0, 4.0)}
-    played = context.pick(3, 3, 5)
-    rates = {name: rejections(setup, sampled, played) for name, setup in track(context, where.items())}
+    trial = Trial(context, seeds(context, 10, 20, 30), where)
+    rates = {name: rejections(where[name], trial.sampled, played) for name in track(context, where)}
     said = [
         Statement(
             f"equal policies differ with p < {LEVEL:g} in at most {100 * LEVEL:g} % of the pairs ({of})",
@@ -670,13 +592,10 @@ def test_over_jobs(context: Context) -> Finding:
         for at, of in enumerate(("JCT", "fee"))
     ]
     often = [float(of.mean()) for rate in rates.values() for of in rate]
-    return found(
-        context,
+    return trial.finding(
         f"Over the jobs of a trace the test tells a policy from itself in {min(often):.0f} to "
         f"{max(often):.0f} % of cases, its level being {100 * LEVEL:g} %.",
         said,
-        sampled,
-        scenarios=where,
         assumes="The jobs of one trace are not independent: a delay of one passes on to those behind it.",
         remark="FIFO with two random orders of the machines is the same policy. What is compared must be "
         "paired over traces.",

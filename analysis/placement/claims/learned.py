@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import combinations, product
 from typing import Any
 
@@ -16,18 +17,39 @@ import numpy as np
 
 from ...claim import Context, Finding, Register, Verdict, Why, table
 from ...experiments import spread
-from ..experiments import CLUSTERS, FIFO_LB, HEURISTICS, NOTE, SJF_C, Contender, Setup, instance
+from ..experiments import CLUSTERS, FIFO_C, FIFO_LB, HEURISTICS, NOTE, SJF_C, Contender, Setup, instance
 from . import trained
 from .evaluation import BUDGETS, LEVEL, RATES, differ
-from .trained import FIFO, OTHER_SETTINGS, PAPER, RL, UNSEEN, Group, alone, base_setup, contest, with_networks
+from .trained import RL, SJF_E, Group, base_setup, contest, outcomes
 
-claim = Register("placement")
+register = Register("placement")
+claim = partial(register, expected=Verdict.UNDETERMINED, because=Why.LACKING, extra=RL)
+
+UNSEEN = "Jobs of seeds that no training has seen; all trainings that come with the package. "
+OTHER_SETTINGS = (
+    "Settings unlike those of Appendix D: DAS and its ablations have 32 hidden units (64 in print, as DL2 "
+    "and RIFLING have), gamma is 0.5 (0.98), the weight of the entropy 0 (0.03), the learning rate 0.01 (at "
+    "most 0.0001), an episode has 200 jobs (1,000). placement/ladder has DA+MC with the printed ones."
+)
+"""Where our trainings differ from what is printed."""
+
+FIFO, HEURISTIC = FIFO_C.label, [who.label for who in HEURISTICS]
 
 
-def by_networks(name: str, where: str, networks: Iterable[str], how: str, **more: Any) -> Any:
-    """Register a check that is handed the networks of these names."""
-    add = claim(name, where, Verdict.UNDETERMINED, because=Why.LACKING, how=UNSEEN + how, extra=RL, **more)
-    return lambda check: add(with_networks(*networks)(check))
+def against(ours: Iterable[str], others: Iterable[str]) -> list[str]:
+    """Return the pairs of each of ours with each of the others."""
+    return [f"{a} - {b}" for a, b in product(ours, others)]
+
+
+def unseen(context: Context, **options: Any) -> Finding:
+    """Compare pairs of policies on instances by which no networks were chosen."""
+    return contest(trained.held_out(context), **options)
+
+
+def compared(name: str, where: str, what: str, pairs: Sequence[str], *, how: str, **more: Any) -> None:
+    """Claim something of pairs of policies."""
+    options = {key: more.pop(key) for key in ("places", "shown", "remark") if key in more}
+    claim(name, where, how=UNSEEN + how, **more)(partial(unseen, what=what, pairs=pairs, **options))
 
 
 def clusters(context: Context) -> dict[str, Setup]:
@@ -35,111 +57,89 @@ def clusters(context: Context) -> dict[str, Setup]:
     return {cluster.capitalize(): base_setup(context).on(cluster) for cluster in CLUSTERS}
 
 
-# --- The paper's designs -----------------------------------------------------------------------------------
+def by_rate(context: Context) -> dict[str, Setup]:
+    """Return the same jobs at three arrival rates."""
+    base = base_setup(context)
+    setups = {name: replace(base, rho=base.rho * rate) for name, rate in RATES.items()}
+    return {f"{name} load (rho {setup.rho:g})": setup for name, setup in setups.items()}
 
 
-@by_networks(
+SIGMAS = (trained.ESTIMATES, 1.5)
+"""Of the error of the estimates: as in the training, and worse."""
+
+
+def by_error(context: Context) -> dict[str, Setup]:
+    """Return the same jobs with estimates of these errors."""
+    base = base_setup(context)
+    return {f"Sigma-{sigma:g}, Small": replace(base, estimate_error=sigma) for sigma in SIGMAS}
+
+
+compared(
     "table-1-trained",
     "Table 1, Sec. 5.2",
-    ("das", "dl2", "rifling"),
+    "DAS against its rivals",
+    against(["das"], [*HEURISTIC, "dl2", "rifling", *(who.label for who in BUDGETS), FIFO]),
     says="DAS outperforms all competitors in all cases.",
     how=f"Small, Medium and Large with the same jobs, trained on Small; metaheuristics in full mode. "
     f"{OTHER_SETTINGS}",
+    places=clusters,
+    remark="FIFO-Consolidate is none of the paper's baselines.",
 )
-def table_1_trained(context: Context, das: Group, *learned: Group) -> Finding:
-    searches = BUDGETS if context.mode == "full" else ()
-    rivals = (*map(alone, HEURISTICS), *learned, *map(alone, searches), FIFO)
-    return contest(
-        context,
-        "DAS against its rivals",
-        [(das, rival) for rival in rivals],
-        clusters(context),
-        remark="FIFO-Consolidate is none of the paper's baselines.",
-    )
-
-
-@by_networks(
+compared(
     "ablation-trained",
     "Sec. 5.3, Table 1",
-    PAPER,
+    "Designs with a module more, against those without",
+    ["da-mc - da", "da-rwgp - da", "das - da-mc", "das - da-rwgp", "da - dl2", "da - rifling"],
     says="Messages and the random walk process each improve both metrics.",
     how="The four variants on Small, two by two. " + OTHER_SETTINGS,
+    remark="When means of the actions are played the process changes no decision "
+    "(`placement/mean-actions`): what it adds can only come from the training.",
 )
-def ablation_trained(
-    context: Context, da: Group, mc: Group, rwgp: Group, das: Group, dl2: Group, rifling: Group
-) -> Finding:
-    return contest(
-        context,
-        "Designs with a module more, against those without",
-        [(mc, da), (rwgp, da), (das, mc), (das, rwgp), (da, dl2), (da, rifling)],
-        remark="When means of the actions are played the process changes no decision "
-        "(`placement/mean-actions`): what it adds can only come from the training.",
-    )
 
+HEADS = ("da-mc-h1", "da-mc-h2", "da-mc", "da-mc-h8")
 
-@by_networks(
+compared(
     "figure-5-heads",
     "Figure 5(a, b), Sec. 5.4",
-    ("rifling", "da-mc-h1", "da-mc-h2", "da-mc", "da-mc-h8"),
+    "Fewer heads against more, and each against RIFLING",
+    [*(f"{a} - {b}" for a, b in combinations(HEADS, 2)), *against(HEADS, ["rifling"])],
     says="With 4 heads the fee is the least and the JCT the largest; RIFLING is behind with any number.",
     how="DA+MC with 1, 2, 4 and 8 heads on Small. " + OTHER_SETTINGS,
+    remark="Figure 5 shows DAS, averaged over three clusters; of how many trainings is not said. DA+MC "
+    "has 4 heads unless another number is named.",
 )
-def figure_5_heads(context: Context, rifling: Group, *heads: Group) -> Finding:
-    return contest(
-        context,
-        "Fewer heads against more, and each against RIFLING",
-        [*combinations(heads, 2), *((group, rifling) for group in heads)],
-        remark="Figure 5 shows DAS, averaged over three clusters; of how many trainings is not said. DA+MC "
-        "has 4 heads unless another number is named.",
-    )
-
-
-@by_networks(
+compared(
     "figure-7-trained",
     "Figure 7, Appendix E",
-    ("das", "rifling"),
+    "DAS against RIFLING by the arrival rate",
+    ["das - rifling", f"das - {FIFO}", f"rifling - {FIFO}"],
     says="DAS is better than RIFLING in fee at each arrival rate and in JCT at most of them; its gain in JCT "
     "grows with the rate, that in fee is the largest at Normal.",
     how="Half, once and twice the arrival rate on Small. " + OTHER_SETTINGS,
+    places=by_rate,
 )
-def figure_7_trained(context: Context, das: Group, rifling: Group) -> Finding:
-    base = base_setup(context)
-    rhos = {name: base.rho * rate for name, rate in RATES.items()}
-    return contest(
-        context,
-        "DAS against RIFLING by the arrival rate",
-        [(das, rifling), (das, FIFO), (rifling, FIFO)],
-        {f"{name} load (rho {rho:g})": replace(base, rho=rho) for name, rho in rhos.items()},
-    )
-
-
-@by_networks(
+compared(
     "reward-trained",
     "Sec. 5.2, (3)",
-    ("da-mc-printed", "da-mc"),
+    "Training by reward (3)",
+    ["da-mc-printed - untrained da-mc", "da-mc - untrained da-mc", "da-mc - da-mc-printed"],
     says="Reward (3) is effective.",
     how="DA+MC trained by it against untrained networks, on Small; beside it, the aligned reward.",
+    remark="Besides the reward the two trainings differ in that the aligned one is cut and has a control "
+    "variate.",
 )
-def reward_trained(context: Context, printed: Group, aligned: Group) -> Finding:
-    blank = trained.untrained("da-mc", context.pick(2, 5, 10))
-    return contest(
-        context,
-        "Training by reward (3)",
-        [(printed, blank), (aligned, blank), (aligned, printed)],
-        remark="Besides the reward the two trainings differ in that the aligned one is cut and has a control "
-        "variate.",
-    )
 
 
-@by_networks(
+@claim(
     "table-3-trained",
     "Table 3, Appendix G",
-    ("das", "rifling"),
     says="A Wilcoxon signed-rank test over the jobs tells whether one design is better than another.",
-    how="The test over the jobs of a trace between two trainings of the same design, which it should tell "
-    "apart as often as its level says. " + OTHER_SETTINGS,
+    how=UNSEEN
+    + "The test over the jobs of a trace between two trainings of the same design, which it should "
+    "tell apart as often as its level says. " + OTHER_SETTINGS,
     ours=True,
 )
+@trained.with_networks("das", "rifling")
 def table_3_trained(context: Context, das: Group, rifling: Group) -> Finding:
     setup = base_setup(context)
     tests = {
@@ -154,14 +154,9 @@ def table_3_trained(context: Context, das: Group, rifling: Group) -> Finding:
     title = f"How often the Wilcoxon test over the jobs of a trace finds p < {LEVEL:g}. {NOTE}"
     heads = "between | pairs per instance | JCT (% of the pairs) | fee (% of the pairs)"
     rows = ((name, len(tests[name]), *map(spread, of.T)) for name, of in shares.items())
-    found = contest(
-        context,
-        "DAS against RIFLING",
-        [(das, rifling)],
-        None,
-        table(title, heads, rows),
-        remark="`placement/test-over-jobs` shows the same without networks.",
-    )
+    remark = "`placement/test-over-jobs` shows the same without networks."
+    shown = [table(title, heads, rows)]
+    found = contest(context, "DAS against RIFLING", ["das - rifling"], shown=shown, remark=remark)
     return replace(
         found,
         headline=f"Over the jobs of a trace the test tells two trainings of DAS apart in "
@@ -173,69 +168,46 @@ def table_3_trained(context: Context, das: Group, rifling: Group) -> Finding:
 def _share_significant(pairs: Sequence[tuple[Contender, Contender]], setup: Setup, seed: int) -> list[float]:
     """Return in how many per cent of the pairs the test over the jobs of a trace differs: JCT and fee."""
     made = instance(setup, seed)
-    runs = [[trained.outcomes(who, setup, [seed])[0].schedule for who in pair] for pair in pairs]
+    runs = [[outcomes(who, setup, [seed])[0].schedule for who in pair] for pair in pairs]
     taken = (made.completion_times, made.fees)
     return [100.0 * float(np.mean([differ(of(a), of(b)) for a, b in runs])) for of in taken]
 
 
-# --- Ours --------------------------------------------------------------------------------------------------
-
-
-@by_networks(
+compared(
     "beats-consolidate",
     "Sec. 5.2",
-    ("da-mc-capacity",),
+    "Our network against rules",
+    [*against(["da-mc-capacity"], [FIFO, FIFO_LB.label]), f"{FIFO_LB.label} - {FIFO}"],
     says="A learned scheduler that knows neither durations nor estimates is better than FIFO-Consolidate in "
     "JCT and fee.",
     how="DA+MC with capacity features and consolidation as prior mean, on three clusters.",
     ours=True,
+    places=clusters,
+    remark="It sees beta, how much jobs contend, which is none of the features of the paper. The "
+    "networks were trained on Medium and Large.",
 )
-def beats_consolidate(context: Context, capacity: Group) -> Finding:
-    return contest(
-        context,
-        "Our network against rules",
-        [(capacity, FIFO), (capacity, alone(FIFO_LB)), (alone(FIFO_LB), FIFO)],
-        clusters(context),
-        remark="It sees beta, how much jobs contend, which is none of the features of the paper. The "
-        "networks were trained on Medium and Large.",
-    )
-
-
-@by_networks(
+compared(
     "beats-every-rule",
     "Sec. 5.2",
-    ("da-mc-capacity",),
+    "Our network against every rule",
+    against(["da-mc-capacity"], [*HEURISTIC, FIFO]),
     says="A learned scheduler is better in JCT and fee than every simple rule that knows no durations, on "
     "every cluster.",
     how="The same networks against FIFO-Consolidate and the five heuristics of the paper.",
     ours=True,
+    places=clusters,
 )
-def beats_every_rule(context: Context, capacity: Group) -> Finding:
-    pairs = [(capacity, rule) for rule in (*map(alone, HEURISTICS), FIFO)]
-    return contest(context, "Our network against every rule", pairs, clusters(context))
-
-
-SIGMAS = (trained.ESTIMATES, 1.5)
-"""Of the error of the estimates: as in the training, and worse."""
-
-
-@by_networks(
+compared(
     "estimates-pay",
     "Sec. 5.2",
-    ("da-mc-estimates",),
+    "Our network with estimates against rules",
+    against(["da-mc-estimates"], [FIFO, SJF_E.label, SJF_C.label]),
     says="Given estimates of the durations, a learned scheduler is better than FIFO-Consolidate, and than "
     "SJF by the same estimates.",
     how=f"Small, estimates with a lognormal error of sigma {SIGMAS[0]:g}, and {SIGMAS[1]:g} beside.",
     ours=True,
+    places=by_error,
 )
-def estimates_pay(context: Context, estimates: Group) -> Finding:
-    return contest(
-        context,
-        "Our network with estimates against rules",
-        [(estimates, rival) for rival in (FIFO, alone(trained.SJF_E), alone(SJF_C))],
-        {f"Sigma-{sigma:g}, Small": replace(base_setup(context), estimate_error=sigma) for sigma in SIGMAS},
-    )
-
 
 ADDED = {
     "da-mc-long": "training four times as long",
@@ -248,27 +220,20 @@ ADDED = {
 }
 """What was changed of DA+MC."""
 
-
-@by_networks(
+compared(
     "ladder",
     "Sec. 5.3",
-    ("da-mc", "da-mc-printed", *ADDED),
+    "What was added to DA+MC, and each against rules",
+    [
+        *against(ADDED, ["da-mc"]),
+        "da-mc - untrained da-mc",
+        *against(["da-mc", "da-mc-printed", *ADDED], [FIFO]),
+    ],
     says="Capacity features, consolidation as prior mean, longer training, wider networks, the settings of "
     "Appendix D and imitation each improve DA+MC.",
     how="Each against DA+MC on Small.",
     ours=True,
+    shown=[table("What was changed", "networks | change", ADDED.items())],
 )
-def ladder(context: Context, plain: Group, printed: Group, *added: Group) -> Finding:
-    blank = trained.untrained("da-mc", context.pick(2, 5, 10))
-    steps = [(group, plain) for group in added] + [(plain, blank)]
-    rows = ((group.label, change) for group, change in zip(added, ADDED.values(), strict=True))
-    return contest(
-        context,
-        "What was added to DA+MC, and each against rules",
-        [*steps, *((group, FIFO) for group in (plain, printed, *added))],
-        None,
-        table("What was changed", "networks | change", rows),
-    )
 
-
-CLAIMS = claim.claims
+CLAIMS = register.claims

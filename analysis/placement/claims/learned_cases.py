@@ -26,9 +26,6 @@ register = Register("placement")
 claim = partial(register, extra=RL)
 
 
-# --- Figure 5(c, d) -----------------------------------------------------------------------------------------
-
-
 @claim(
     "figure-5-history",
     "Figure 5(c, d), Sec. 5.4",
@@ -62,12 +59,11 @@ def figure_5_history(context: Context, das: Group) -> Finding:
     )
 
 
-# --- Figure 6 ----------------------------------------------------------------------------------------------
+Opening = Sequence[Sequence[tuple[int, int, int]]]
+"""Decisions at the first epochs."""
 
 
-def case(
-    who: Contender, made: PlacementInstance, opening: Sequence[Sequence[tuple[int, int, int]]]
-) -> tuple[np.ndarray, np.ndarray]:
+def case(who: Contender, made: PlacementInstance, opening: Opening) -> tuple[np.ndarray, np.ndarray]:
     """Return what networks answer by means of their actions at the first epoch after an opening.
 
     Priorities of the waiting jobs, shape (w,), and affinities of those that start, shape (s, M).
@@ -93,7 +89,7 @@ BLOCKED, FITTING = (1.0, 60.0, 8, 7, 8.0), (1.0, 60.0, 1, 1, 8.0)
 """The jobs of Figure 6(a): 8 instances of 7 GPUs, and one that fits; see :func:`.model.figure_6a`."""
 
 
-def case_6a() -> dict[str, tuple[PlacementInstance, list[list[tuple[int, int, int]]], int, int]]:
+def case_6a() -> dict[str, tuple[PlacementInstance, Opening, int, int]]:
     """Return cases after Figure 6(a), each with its opening and the places of the two jobs in the queue."""
     busy, opening = figure_6a()
     first, case = (0.0, 60.0, 1, 2, 8.0), "after Figure 6(a)"
@@ -108,15 +104,6 @@ def case_6a() -> dict[str, tuple[PlacementInstance, list[list[tuple[int, int, in
     }
 
 
-def _leads(who: Contender) -> list[float]:
-    """Return by how much the priority of the job that fits is above that of the other one, in each case."""
-    leads = []
-    for made, opening, blocked, fitting in case_6a().values():
-        found, _ = case(who, made, opening)
-        leads.append(float(found[fitting] - found[blocked]))
-    return leads
-
-
 @claim(
     "case-priority",
     "Sec. 5.5, Figure 6(a)",
@@ -129,10 +116,15 @@ def _leads(who: Contender) -> list[float]:
 )
 @with_networks("das", "da")
 def case_priority(context: Context, das: Group, da: Group) -> Finding:
+    def lead(who: Contender, made: PlacementInstance, opening: Opening, blocked: int, fitting: int) -> float:
+        """Return by how much the priority of the job that fits is above that of the other one."""
+        priorities, _ = case(who, made, opening)
+        return float(priorities[fitting] - priorities[blocked])
+
     groups = (das, da, trained.untrained("das", context.pick(3, 20, 100)))
     rows, by_state = [], []
     for group in track(context, groups):
-        leads = np.array([_leads(who) for who in group.members])
+        leads = np.array([[lead(who, *told) for told in case_6a().values()] for who in group.members])
         by_state.append(int(((leads[:, :2] > 0.0).all(1) & (leads[:, 2:] < 0.0).all(1)).sum()))
         moved = round(float(np.abs(leads[:, :2] - leads[:, 2:]).mean()), 4)
         rows.append((group.label, len(group), *(leads > 0.0).sum(0).tolist(), by_state[-1], moved))
@@ -144,8 +136,7 @@ def case_priority(context: Context, das: Group, da: Group) -> Finding:
         table(
             "Networks that give the job which fits the higher priority; turned: it is the older one; empty: "
             "the other one would fit, too. DA has no messages",
-            f"networks | of | {' | '.join(case_6a())} | busy first, empty second, both orders | mean change, "
-            f"busy to empty",
+            f"networks | of | {' | '.join(case_6a())} | busy first, empty second | mean change, busy to empty",
             rows,
         ),
         small=context.quick,
@@ -163,17 +154,12 @@ ALIKE = (1, 2, 3, 4, 6)
 """The machines that run j3 alone."""
 
 
-def case_6b(cores: float) -> tuple[PlacementInstance, list[list[tuple[int, int, int]]]]:
+def case_6b(cores: float) -> tuple[PlacementInstance, Opening]:
     """Return a case after Figure 6(b): j3 on five machines, j4 on one, two are full; then j5 comes.
 
     j3 and j4 take 4 GPUs of each of their machines, and j3 takes 16 cores there; ``cores`` are those of j4.
     """
-    jobs = [
-        (0.0, 60.0, 2, 8, 16.0),
-        (0.0, 60.0, 5, 4, 16.0),
-        (0.0, 60.0, 1, 4, cores),
-        (1.0, 60.0, 1, 2, 8.0),
-    ]
+    jobs = [(0, 60, 2, 8, 16), (0, 60, 5, 4, 16), (0, 60, 1, 4, cores), (1, 60, 1, 2, 8)]
     opening = [(0, 0, 1), (0, 7, 1), *((1, k, 1) for k in ALIKE), (2, CONTENDING, 1)]
     return eight_machines(jobs, f"after Figure 6(b), j4 takes {cores:g} cores"), [opening]
 
@@ -213,8 +199,6 @@ def case_affinity(context: Context, das: Group, mc: Group) -> Finding:
     )
 
 
-# --- Appendix F --------------------------------------------------------------------------------------------
-
 NEGLIGIBLE = 1.0
 """Per cent of the mean JCT below which the time of decisions is negligible (a threshold of ours)."""
 
@@ -240,9 +224,9 @@ def decision_time(context: Context, das: Group) -> Finding:
         share = 100.0 * per_job / (60.0 * outcomes(who, setup, [seed])[0].measures[JCT])
         times = (round(1000.0 * one, 2) for one in (per_job, printed, *search))
         rows.append((name, *times, round(per_job / printed, 3), share))
-        less, limit = share < NEGLIGIBLE, f"{NEGLIGIBLE:g} % of the JCT"
-        found = "less than that" if less else "more than that"
-        said.append(Fact(f"{name}: the time of all decisions is less than {limit}", found, less))
+        says = f"{name}: the time of all decisions is less than {NEGLIGIBLE:g} % of the JCT"
+        found = f"{'less' if share < NEGLIGIBLE else 'more'} than that"
+        said.append(Fact(says, found, share < NEGLIGIBLE))
     return conclude(
         f"All decisions together take less than {NEGLIGIBLE:g} % of the mean JCT on "
         f"{sum(one.agrees is True for one in said)} of {len(said)} clusters.",
@@ -261,8 +245,6 @@ def decision_time(context: Context, das: Group) -> Finding:
     )
 
 
-# --- The distance to the optimum ---------------------------------------------------------------------------
-
 OURS = ("clone-ppo", "da-mc-capacity", "da-mc-estimates")
 
 
@@ -277,7 +259,8 @@ OURS = ("clone-ppo", "da-mc-capacity", "da-mc-estimates")
 )
 @with_networks(*PAPER, *OURS)
 def learned_gap(context: Context, *networks: Group) -> Finding:
-    groups = (*networks, *map(trained.alone, (FIFO_FF, FIFO_C, SJF_C, trained.SJF_E)))
+    rules = (FIFO_FF, FIFO_C, SJF_C, trained.SJF_E)
+    groups = (*networks, *(Group(who.label, (who,)) for who in rules))
     sampled, many = seeds(context, 3, 8, 30), trained.traces(context)
     sigma = trained.ESTIMATES
     tiny = Setup(context.pick(6, 6, 8), None, 3.0, size="tiny", estimate_error=sigma)

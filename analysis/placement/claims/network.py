@@ -55,19 +55,17 @@ def random_graphs(
     how="Entries of the product on the three clusters, beside those of N x M x M.",
 )
 def kronecker_shape(_context: Context) -> Finding:
-    rows, same = [], []
-    for name, m in CLUSTERS.items():
-        S_j, S_c = np.ones((PENDING, HIDDEN)), np.ones((m, HIDDEN))
-        product, each = np.kron(S_j, S_c), np.einsum("ke,ie,le->ikl", S_c, S_j, S_c)
-        shapes = [(PENDING, m, m), product.shape, (S_j[:, None] * S_c).shape, each.shape]
-        rows.append((name, *(" x ".join(map(str, shape)) for shape in shapes)))
-        same.append(product.size == PENDING * m * m)
-    heads = "cluster | printed | Kronecker | entry by entry | S^c diag(s_i) S^c'"
+    shapes = {m: np.kron(np.ones((PENDING, HIDDEN)), np.ones((m, HIDDEN))).shape for m in CLUSTERS.values()}
+    rows = [(name, f"{PENDING} x {m} x {m}", " x ".join(map(str, shapes[m]))) for name, m in CLUSTERS.items()]
     return finding(
-        holds_if(all(same)),
+        holds_if(all(n * e == PENDING * m * m for m, (n, e) in shapes.items())),
         "The Kronecker product is a matrix of N M x e^2 numbers: as many as printed only if M is e^2.",
         {"M at which the numbers agree": HIDDEN**2},
-        table(f"Shapes of the job-aware states, N = {PENDING}, e = {HIDDEN}", heads, rows),
+        table(
+            f"Shapes of the job-aware states, N = {PENDING}, e = {HIDDEN}",
+            "cluster | printed | Kronecker",
+            rows,
+        ),
         assumes=f"N = {PENDING} is ours, as N is not given; the shapes do not depend on it.",
         proof="See the table: on no cluster has the product as many numbers as N x M x M, whatever N is.",
         remark="(11) needs one vector per job and machine, as the product entry by entry, N x M x e, is.",
@@ -126,9 +124,9 @@ def times_differentiable(polynomial: Polynomial) -> int:
     how="Its one-sided derivatives at 0 in whole numbers, and by differences.",
 )
 def matern_smooth(_context: Context) -> Finding:
-    kinds = {"1/2": [1], "3/2": [1, 1], "5/2": [3, 3, 1]}
+    kinds, h = {"1/2": [1], "3/2": [1, 1], "5/2": [3, 3, 1]}, 1e-3
     times = {nu: times_differentiable(Polynomial(p)) for nu, p in kinds.items()}
-    rows, h = [(nu, often, often // 2) for nu, often in times.items()], 1e-3
+    rows = [(nu, often, often // 2) for nu, often in times.items()]
     distance, squared = (float(2.0 * (matern(g) - 1.0) / h**2) for g in (h, h**2))
     heads = "nu | kernel (times) | process (times, mean square)"
     return finding(
@@ -137,7 +135,6 @@ def matern_smooth(_context: Context) -> Finding:
         {"second derivative at 0, distance": distance, "second derivative at 0, squared distance": squared},
         table("Differentiability at 0, exactly", heads, rows),
         assumes="g is the distance: with its square the second derivative at 0 is 0, as of no covariance.",
-        proof="" if times["5/2"] >= 2 else "See the table.",
     )
 
 
@@ -283,16 +280,14 @@ def walk_eigenvalues(context: Context) -> Finding:
         beta = float(rng.uniform(0.0, 5.0))
         literal = formulas.walk_kernel_literal(P1, P2, beta)
         worst = max(worst, abs(walk_kernel(P1, P2, beta) / literal - 1.0))
-    rows = [(name, m, 2 * m**6, 2 * 9 * m**3 + 4 * m**2) for name, m in CLUSTERS.items()]
-    factors = [row[2] / row[3] for row in rows]
-    heads = "cluster | M | one product of M^2 rows | by eigenvalues"
+    factors = [2 * m**6 / (18 * m**3 + 4 * m**2) for m in CLUSTERS.values()]
     return finding(
         holds_if(worst < 1e-11),
         f"The sum is the kernel, at {min(factors):.0f} to {max(factors):.0f} times fewer operations.",
         {"pairs of graphs": pairs, "largest relative difference": worst},
-        table("Operations for one pair of graphs", heads, rows),
         proof="The sum is that of (U1'1)^2 (U2'1)^2 exp(beta l1 l2).",
-        remark="A product takes 2 M^6 operations, two decompositions of M rows 18 M^3, the sum 4 M^2.",
+        remark="For one pair of graphs: a product of matrices of M^2 rows takes 2 M^6 operations, two "
+        "decompositions of M rows 18 M^3, the sum 4 M^2.",
     )
 
 
@@ -398,9 +393,9 @@ def rows_back(seen: list[list[int]], lag: int) -> np.ndarray:
 def history_rows(context: Context) -> Finding:
     two = cluster(1, 1, [(0, 1, 1, 1), (0, 1, 1, 1)], origin="two jobs for one GPU")
     jobs, sampled = context.pick(80, 300, 1000), seeds(context, 2, 5, 20)
-    cases = {"two jobs": [two]} | {
-        f"rho = {rho}": [generate("default", seed, jobs=jobs, rho=rho) for seed in sampled]
-        for rho in (0.8, 2.0)
+    cases = {
+        "two jobs": [two],
+        **{f"rho = {r}": [generate("default", s, jobs=jobs, rho=r) for s in sampled] for r in (0.8, 2.0)},
     }
     rows = []
     for name, instances in track(context, cases.items()):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
+from ....models.placement.instance import PlacementInstance
 from ....online.base import Policy
 from ....online.placement import DrfFirstFit, FifoConsolidate, FifoLoadBalance, SjfConsolidate, Tetris
 from ....online.play import play
@@ -16,17 +15,9 @@ from .theory import cluster
 
 claim = Register("placement")
 
-Rows = Sequence[tuple[float, float, int, int]]
 
-WORTH_A_LOOK = (0.0, 1.0)
-"""Without communication, with a contention that shows on which machine a job runs."""
-
-
-def _minutes(
-    policy: Policy, machines: int, gpus: int, rows: Rows, slowdown: tuple[float, float] = (0.0, 0.0)
-) -> np.ndarray:
+def _minutes(policy: Policy, instance: PlacementInstance) -> np.ndarray:
     """Return the JCT of each job in minutes."""
-    instance = cluster(machines, gpus, rows, slowdown, origin="by hand")
     schedule = followed(instance, play(policy, instance, keep_decisions=True).decisions or ())
     result: np.ndarray = np.round(instance.completion_times(schedule) / 60.0, 4)
     return result
@@ -43,40 +34,23 @@ def _minutes(
 def _rules(_context: Context) -> Finding:
     from ....oracles.placement.bound import check_certificate, lower_bound
 
-    queue = cluster(1, 1, [(0.0, 10.0, 1, 1)] * 2, origin="by hand")
+    ten, none, eta, kappa = (0.0, 10.0, 1, 1), (0.0, 0.0), (0.0, 1.0), (1.0, 0.0)
+    two, gang = [ten, ten], [(0.0, 10.0, 1, 3), (0.0, 10.0, 2, 1)]
+    played = (
+        ("two jobs share a machine half and half, eta = 1", FifoConsolidate(), (1, 2), two, eta, (15, 15)),
+        ("DRF, 2 GPUs and 1 GPU", DrfFirstFit(), (1, 2), [(0.0, 10.0, 1, 2), ten], none, (20, 10)),
+        ("SJF, 20 and 10 min", SjfConsolidate(), (1, 1), [(0.0, 20.0, 1, 1), ten], none, (30, 10)),
+        ("LoadBalance takes the other machine, eta = 1", FifoLoadBalance(), (2, 4), two, eta, (10, 10)),
+        ("Tetris takes the other machine, eta = 1", Tetris(), (2, 4), two, eta, (10, 10)),
+        ("Consolidate, room for both instances, kappa = 1", FifoConsolidate(), (2, 4), gang, kappa, (10, 10)),
+    )
+    queue = cluster(1, 1, two, origin="by hand")
     bound = check_certificate(queue, lower_bound(queue).certificate).jct
-    two = [(0.0, 10.0, 1, 1)] * 2
     return by_hand(
         [
-            (
-                "two jobs that share the GPUs of a machine half and half, eta = 1",
-                _minutes(FifoConsolidate(), 1, 2, two, WORTH_A_LOOK),
-                (15, 15),
-            ),
-            (
-                "DRF, 2 GPUs and 1 GPU",
-                _minutes(DrfFirstFit(), 1, 2, [(0.0, 10.0, 1, 2), (0.0, 10.0, 1, 1)]),
-                (20, 10),
-            ),
-            (
-                "SJF, 20 and 10 min",
-                _minutes(SjfConsolidate(), 1, 1, [(0.0, 20.0, 1, 1), (0.0, 10.0, 1, 1)]),
-                (30, 10),
-            ),
-            (
-                "LoadBalance takes the other machine, eta = 1",
-                _minutes(FifoLoadBalance(), 2, 4, two, WORTH_A_LOOK),
-                (10, 10),
-            ),
-            (
-                "Tetris takes the other machine, eta = 1",
-                _minutes(Tetris(), 2, 4, two, WORTH_A_LOOK),
-                (10, 10),
-            ),
-            (
-                "Consolidate takes the machine with room for both instances, kappa = 1",
-                _minutes(FifoConsolidate(), 2, 4, [(0.0, 10.0, 1, 3), (0.0, 10.0, 2, 1)], (1.0, 0.0)),
-                (10, 10),
+            *(
+                (what, _minutes(policy, cluster(*size, rows, slowdown, origin="by hand")), worked)
+                for what, policy, size, rows, slowdown, worked in played
             ),
             ("cost of two jobs of 10 min for one GPU (s)", play(FifoConsolidate(), queue).total, 600 + 1200),
             ("certified bound of that (s, rounded)", round(bound), 600 + 1200),

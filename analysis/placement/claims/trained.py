@@ -25,8 +25,21 @@ from ...claim import Check, Context, Finding, Table, Verdict, finding, table
 from ...experiments import SEEDS_APART, seeds, track
 from ...statistics import Interval, Paired, paired
 from .. import experiments as runs
-from ..experiments import FEE, FIFO_C, JCT, NOTE, Contender, Outcome, Setup, excess, instance
+from ..experiments import (
+    FEE,
+    FIFO_C,
+    HEURISTICS,
+    JCT,
+    NOTE,
+    SJF_C,
+    Contender,
+    Outcome,
+    Setup,
+    excess,
+    instance,
+)
 from ..measures import measures_of
+from .evaluation import BUDGETS
 
 if TYPE_CHECKING:
     from ....online.placement.learned.features import Scene
@@ -38,20 +51,18 @@ FEWEST = 2
 PAPER = ("da", "da-mc", "da-rwgp", "das", "dl2", "rifling")
 """The designs of the paper that learn."""
 
+SJF_E = Contender("SJF-Estimate-Consolidate", "sjf-estimate-consolidate")
+
+RULES = {who.label: who for who in (*HEURISTICS, FIFO_C, SJF_C, SJF_E, *BUDGETS)}
+"""The policies that are not trained; those that search are played in full mode alone."""
+
 RL = "rl"
 """The extra that the networks need."""
 
-UNSEEN = "Jobs of seeds that no training has seen; all trainings that come with the package. "
 UNTIL = (
     "The networks were trained for minutes of one core, far below the budget of the paper: whatever the "
     "differences are, they decide nothing. Comparisons are not corrected for their number."
 )
-OTHER_SETTINGS = (
-    "Settings unlike those of Appendix D: DAS and its ablations have 32 hidden units (64 in print, as DL2 "
-    "and RIFLING have), gamma is 0.5 (0.98), the weight of the entropy 0 (0.03), the learning rate 0.01 (at "
-    "most 0.0001), an episode has 200 jobs (1,000). placement/ladder has DA+MC with the printed ones."
-)
-"""Where our trainings differ from what is printed."""
 
 ESTIMATES = 0.5
 """Standard deviation of the logarithm of the error of the estimates that the networks were trained with."""
@@ -68,9 +79,13 @@ class Group:
         return len(self.members)
 
 
-def alone(who: Contender) -> Group:
-    """Return a policy that is not trained."""
-    return Group(who.label, (who,))
+def group_of(name: str, context: Context) -> Group:
+    """Return what a name stands for: a rule, alone; networks before any training; or trained ones."""
+    if name in RULES:
+        return Group(name, (RULES[name],))
+    if name.startswith("untrained "):
+        return untrained(name.removeprefix("untrained "), context.pick(2, 5, 10))
+    return trained(name, context)
 
 
 def trained(name: str, context: Context) -> Group:
@@ -90,6 +105,15 @@ def untrained(design: str, count: int) -> Group:
     return Group(label, tuple(seeded))
 
 
+def lacking(groups: Iterable[Group]) -> Finding | None:
+    """Return the finding that there are too few trainings, if there are of any of these."""
+    few = [f"{one.label} ({len(one)})" for one in groups if len(one) < FEWEST and one.label not in RULES]
+    if not few:
+        return None
+    headline = f"At least {FEWEST} trainings of each design are needed to tell it from its seed."
+    return finding(Verdict.NOT_CHECKABLE, headline, remark=f"There are too few networks of {', '.join(few)}.")
+
+
 def with_networks(*names: str) -> Callable[[Callable[..., Finding]], Check]:
     """Hand a check the trained networks of these names, and no instance by which they were chosen or tested.
 
@@ -100,21 +124,12 @@ def with_networks(*names: str) -> Callable[[Callable[..., Finding]], Check]:
         @wraps(check)
         def run(context: Context) -> Finding:
             groups = [trained(name, context) for name in names]
-            few = [f"{group.label} ({len(group)})" for group in groups if len(group) < FEWEST]
-            if not few:
-                return check(held_out(context), *groups)
-            return finding(
-                Verdict.NOT_CHECKABLE,
-                f"At least {FEWEST} trainings of each design are needed to tell it from its seed.",
-                remark=f"There are too few networks of {', '.join(few)}.",
-            )
+            return lacking(groups) or check(held_out(context), *groups)
 
         return run
 
     return wrap
 
-
-# --- Playing -----------------------------------------------------------------------------------------------
 
 AT_PLAY = 1
 """tau at play. Means of the actions are their prior means, so that the past has nothing to tell: every tau
@@ -193,9 +208,6 @@ def values(group: Group, setup: Setup, sampled: Sequence[int], measure: str) -> 
     return np.array([[one.measures[measure] for one in each] for each in played])
 
 
-# --- Comparing ---------------------------------------------------------------------------------------------
-
-
 class Versus(NamedTuple):
     """How trainings of one design differ from a rival, in per cent of its mean on each instance.
 
@@ -247,33 +259,36 @@ def _welch(a: np.ndarray, b: np.ndarray) -> Interval:
     return Interval(gap, gap - half, gap + half)
 
 
-# --- Showing -----------------------------------------------------------------------------------------------
-
-
 def contest(
     context: Context,
     what: str,
-    pairs: Sequence[tuple[Group, Group]],
-    places: Mapping[str, Setup] | None = None,
-    *shown: Table,
+    pairs: Iterable[str],
+    places: Callable[[Context], Mapping[str, Setup]] | None = None,
+    shown: Sequence[Table] = (),
     remark: str = "",
 ) -> Finding:
-    """Return how the first of each pair stands against the second, in JCT and fee, on Small or at each place.
+    """Return how the first of each pair, "one - other", stands against the second, in JCT and fee.
 
-    ``what`` begins the headline, which says how many comparisons are sure.
+    On Small or at each of the places. ``what`` begins the headline, which says how many comparisons are sure.
     """
+    slow = () if context.mode == "full" else [who.label for who in BUDGETS]
+    played = {pair: pair.split(" - ") for pair in pairs if pair.split(" - ")[1] not in slow}
+    groups = {name: group_of(name, context) for both in played.values() for name in both}
+    if few := lacking(groups.values()):
+        return few
     sampled, signs, tables = traces(context), [], []
-    places = places or {"Small, rho 0.8": base_setup(context)}
-    everyone = dict.fromkeys(group for pair in pairs for group in pair)
-    play_all(context, [(group, setup) for setup in places.values() for group in everyone], sampled)
+    setups = places(context) if places else {"Small, rho 0.8": base_setup(context)}
+    play_all(context, [(group, setup) for setup in setups.values() for group in groups.values()], sampled)
     heads = [f"{word} {of}" for word in ("JCT", "fee") for of in ("(%)", "p", "by seed (%)", "ahead")]
-    for place, setup in places.items():
+    for place, setup in setups.items():
         rows = []
-        for a, b in pairs:
-            both = ([values(group, setup, sampled, m) for group in (a, b)] for m in (JCT, FEE))
-            jct, fee = (compare(*each) for each in both)
+        for pair, both in played.items():
+            jct, fee = (
+                compare(*(values(groups[name], setup, sampled, measure) for name in both))
+                for measure in (JCT, FEE)
+            )
             signs += [jct.below, fee.below]
-            rows.append((f"{a.label} - {b.label}", *jct.row(), *fee.row()))
+            rows.append((pair, *jct.row(), *fee.row()))
         title = (
             f"{place}: mean difference with its 95 % interval (t) and p of the Wilcoxon signed-rank test, of "
             f"means over the seeds of the networks, paired over {len(sampled)} instances; the least and the "
@@ -291,12 +306,6 @@ def contest(
         assumes=UNTIL,
         remark=remark,
     )
-
-
-# --- What the claims share ----------------------------------------------------------------------------------
-
-FIFO = alone(FIFO_C)
-SJF_E = Contender("SJF-Estimate-Consolidate", "sjf-estimate-consolidate")
 
 
 def base_setup(context: Context) -> Setup:
