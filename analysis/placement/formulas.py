@@ -11,21 +11,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-# (11)
-
 
 def matern(distance: Any, lengthscale: float = 1.0) -> np.ndarray:
-    """Return the Matern 5/2 kernel of distances, any shape."""
+    """Return the Matern 5/2 kernel (11) of distances, any shape, in closed form."""
     s = np.sqrt(5.0) * np.asarray(distance, dtype=np.float64) / lengthscale
     result: np.ndarray = (1.0 + s + s * s / 3.0) * np.exp(-s)
     return result
 
 
 def matern_bessel(g: Any) -> np.ndarray:
-    """Return (11) of the scaled distance ``g`` >= 0 by its Bessel function; the limit 1 at 0.
-
-    The modified Bessel function is that of the second kind: the first kind grows with the distance.
-    """
+    """Return (11) of the scaled distance ``g`` >= 0 by its Bessel function, of the second kind; 1 at 0."""
     from scipy.special import gamma, kv
 
     nu = 2.5
@@ -50,13 +45,9 @@ def adjacency(x: np.ndarray, lengthscale: float = 1.0, *, printed: bool = False)
 
     Divided by M the spectral radius is at most 1, whatever M is. If ``printed`` the distance is squared.
     """
-    kernel = (
-        printed_matern(x[:, None], x[None], lengthscale) if printed else matern(distances(x), lengthscale)
-    )
-    return kernel / len(x)
-
-
-# (12)
+    if printed:
+        return printed_matern(x[:, None], x[None], lengthscale) / len(x)
+    return matern(distances(x), lengthscale) / len(x)
 
 
 def walk_kernel_literal(P1: np.ndarray, P2: np.ndarray, beta: float) -> float:
@@ -128,9 +119,6 @@ def _powers(P: np.ndarray, terms: int) -> np.ndarray:
     return result
 
 
-# (1), (2), (13), (14)
-
-
 def posterior(
     K: np.ndarray,
     k_star: np.ndarray,
@@ -148,9 +136,6 @@ def posterior(
     """
     weights = np.linalg.solve(K + noise * np.eye(len(K)), k_star.T).T
     return mean_star + weights @ (y - mean), k_star_star - weights @ k_star.T
-
-
-# (4), (5), (8)
 
 
 class Fusion(NamedTuple):
@@ -182,9 +167,6 @@ def position_encoding(positions: Any, size: int) -> np.ndarray:
     """Return PE(i) for positions i, shape (len(positions), size); ``size`` is even."""
     turn = np.outer(np.asarray(positions, dtype=np.float64), 10000.0 ** (-np.arange(0, size, 2) / size))
     return np.stack([np.sin(turn), np.cos(turn)], axis=-1).reshape(len(turn), size)
-
-
-# (17), (18)
 
 
 def log_density(action: np.ndarray, mean: np.ndarray, variance: np.ndarray) -> float:

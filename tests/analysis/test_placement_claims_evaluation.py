@@ -141,7 +141,7 @@ def test_printed_leads_by_hand() -> None:
 
 def test_who_is_ahead_has_the_lower_cost() -> None:
     setup, sampled = Setup(40, rho=4.0), range(3)
-    found = evaluation.ahead(FIFO_C, FIFO_FF, {"": setup}, sampled)[""]
+    found = evaluation.Trial(Context(), sampled, {"": setup}).ahead(FIFO_C, FIFO_FF)[""]
     ours, theirs = (experiments.samples(who, setup, sampled, JCT) for who in (FIFO_C, FIFO_FF))
     assert found.tolist() == pytest.approx((100.0 * (theirs - ours) / ours).tolist())
 

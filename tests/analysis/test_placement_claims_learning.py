@@ -25,6 +25,7 @@ from clairvoyant.analysis.placement.claims.trained import Group, Versus
 from clairvoyant.analysis.placement.experiments import (
     FIFO_C,
     JCT,
+    SJF_C,
     Contender,
     Setup,
     instance,
@@ -347,6 +348,27 @@ def test_comparing_with_itself_is_no_difference() -> None:
     assert found.over_traces.equal
     assert found.below is False
     assert found.row() == ["+0.00 [+0.00, +0.00]", "1.000", "-", "-"]
+
+
+def test_a_contest_sets_the_first_of_a_pair_against_the_second() -> None:
+    """Policies that search are left out where time is short; their names stand for no networks."""
+    ours, theirs = FIFO_C.label, SJF_C.label
+    context = Context("quick")
+    found = trained.contest(context, "Rules", [f"{ours} - {theirs}", f"{theirs} - {ours}", f"{ours} - MOSA"])
+    (table,) = found.tables
+    assert [row[0] for row in table.rows] == [f"{ours} - {theirs}", f"{theirs} - {ours}"]
+    setup, sampled = trained.base_setup(context), trained.traces(context)
+    a, b = (
+        np.array([outcome(who, setup, seed).measures[JCT] for seed in sampled]) for who in (FIFO_C, SJF_C)
+    )
+    assert table.rows[0][1].startswith(f"{float((100.0 * (a - b) / b).mean()):+.2f} ")
+    assert table.rows[1][1].startswith(f"{float((100.0 * (b - a) / a).mean()):+.2f} ")
+
+
+def test_a_contest_without_networks_says_so() -> None:
+    found = trained.contest(Context("quick"), "Nobody", [f"da-mc-nobody - {FIFO_C.label}"])
+    assert found.verdict is Verdict.NOT_CHECKABLE
+    assert found.remark == "There are too few networks of da-mc-nobody (0)."
 
 
 # --- Cases -------------------------------------------------------------------------------------------------

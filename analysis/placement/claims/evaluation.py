@@ -43,13 +43,13 @@ def places(context: Context) -> dict[str, runs.Setup]:
     base = runs.Setup(context.pick(60, 120, 4000))
     busy = replace(base, rho=2.0)
     known = {
+        "rho 0.8": base,
         "rho 2": busy,
         "rho 8": replace(base, rho=8.0),
         "rho 2, no slowdown": replace(busy, communication=0.0, contention=0.0),
+        "rho 2, eta 1": replace(busy, contention=1.0),
     }
-    return (
-        known if context.quick else {"rho 0.8": base, **known, "rho 2, eta 1": replace(busy, contention=1.0)}
-    )
+    return dict(list(known.items())[1:4]) if context.quick else known
 
 
 @dataclass(frozen=True)
@@ -60,9 +60,10 @@ class Trial:
     sampled: range
     where: Mapping[str, runs.Setup]
 
-    def play(self, players: Iterable[runs.Contender]) -> None:
-        """Make all runs first, so that progress is reported."""
-        runs.play_all(self.context, product(players, self.where.values()), self.sampled)
+    def play(self, players: Iterable[runs.Contender], *others: Trial) -> None:
+        """Make all runs first, those of other trials on these instances too, so that progress is reported."""
+        setups = [setup for one in (self, *others) for setup in one.where.values()]
+        runs.play_all(self.context, product(players, setups), self.sampled)
 
     def samples(self, who: runs.Contender, measure: str = JCT) -> dict[str, np.ndarray]:
         """Return a measure on each instance, in each setup."""
@@ -94,10 +95,7 @@ def printed_lead(who: str, cluster: int, measure: str) -> float:
     return above(printed[who], printed[FIFO_FF.label])
 
 
-@claim(
-    "table-1-heuristics",
-    "Table 1, heuristic rows",
-    Verdict.UNDETERMINED,
+@claim.of("table-1-heuristics", "Table 1, heuristic rows", Verdict.UNDETERMINED)(
     turns=("rho 2", "rho 2, no slowdown"),
     says="How far the heuristics are from FIFO-FirstFit in JCT and fee, on three clusters.",
     how="Paired runs; each printed difference is compared with where the difference in one more run of ours "
@@ -109,10 +107,8 @@ def table_1_heuristics(context: Context) -> Finding:
     if not context.quick:
         where["rho 64"] = replace(where["rho 2"], rho=64.0)  # jobs wait on Large, too
     trial = Trial(context, seeds(context, 6, 6, 20), where)
-    trials = [trial.on(cluster) for cluster in clusters]
-    every = (setup for one in trials for setup in one.where.values())
-    runs.play_all(context, product(HEURISTICS, every), trial.sampled)
-    said = []
+    trials, said = [trial.on(cluster) for cluster in clusters], []
+    trial.play(HEURISTICS, *trials[1:])
     for (at, cluster), measure, who in product(enumerate(clusters), (JCT, FEE), HEURISTICS[1:]):
         number = printed_lead(who.label, at, measure)
         what = f"{cluster.capitalize()}, {measure.split()[0]}: {who.label} is {number:+.1f} %"
@@ -141,10 +137,7 @@ BUDGETS = searches("", 50, 100)
 AS_PRINTED, WITHOUT_SEARCH = searches(" as printed", 100, 50), searches(" without search", 0, 0)
 
 
-@claim(
-    "table-1-metaheuristics",
-    "Table 1, Sec. 5.2",
-    Verdict.UNDETERMINED,
+@claim.of("table-1-metaheuristics", "Table 1, Sec. 5.2", Verdict.UNDETERMINED)(
     because=Why.SAMPLES,
     says="Metaheuristics perform better than heuristics, as they explore at random.",
     how="Paired runs of MOSA and MALO with the budgets of Table 2 on Small, against the five heuristics and "
@@ -204,10 +197,7 @@ def seconds_of_decisions(policy: Policy, sampled: PlacementInstance, seed: int) 
     return np.array(took)
 
 
-@claim(
-    "search-cost",
-    "Sec. 2.1, Sec. 5.2",
-    Verdict.HOLDS,
+@claim.of("search-cost", "Sec. 2.1, Sec. 5.2", Verdict.HOLDS)(
     says="Metaheuristics are much less efficient.",
     how=f"CPU time of a decision over that of FIFO-FirstFit, with the budgets of Table 2; {MUCH:g} times is "
     f"much.",
@@ -250,10 +240,7 @@ def _gantt(setup: runs.Setup, seed: int, best: Optimum) -> Figure:
     return Figure("placement-gantt", text, to_svg(gantt_panels(sampled, panels)))
 
 
-@claim(
-    "sub-optimal",
-    "Sec. 2.1",
-    Verdict.HOLDS,
+@claim.of("sub-optimal", "Sec. 2.1", Verdict.HOLDS)(
     says="Heuristics are often sub-optimal.",
     how="Against the exact optimum on small instances: often is more often than not. (`learned-gap` has "
     "some of them against a bound on larger ones.)",
@@ -285,10 +272,7 @@ def sub_optimal(context: Context) -> Finding:
     )
 
 
-@claim(
-    "cluster-size",
-    "Sec. 5.2, Appendix E",
-    Verdict.UNDETERMINED,
+@claim.of("cluster-size", "Sec. 5.2, Appendix E", Verdict.UNDETERMINED)(
     because=Why.SAMPLES,
     says="For the same jobs scheduling decisions matter less on a larger cluster.",
     how="JCT on three clusters, and how far apart two orders and two placing rules are in it, paired.",
@@ -297,9 +281,7 @@ def sub_optimal(context: Context) -> Finding:
 def cluster_size(context: Context) -> Finding:
     trial = Trial(context, seeds(context, 3, 8, 20), places(context))
     on = {cluster: trial.on(cluster) for cluster in CLUSTERS}
-    players = (FIFO_FF, FIFO_LB, runs.DRF_FF)
-    cells = product(players, (setup for one in on.values() for setup in one.where.values()))
-    runs.play_all(context, cells, trial.sampled)
+    trial.play((FIFO_FF, FIFO_LB, runs.DRF_FF), on["medium"], on["large"])
     jct = {cluster: one.samples(FIFO_FF) for cluster, one in on.items()}
     said = [
         Statement(
@@ -323,10 +305,7 @@ def cluster_size(context: Context) -> Finding:
     )
 
 
-@claim(
-    "stronger-baselines",
-    "Sec. 5.1.5, Sec. 5.2",
-    Verdict.HOLDS,
+@claim.of("stronger-baselines", "Sec. 5.1.5, Sec. 5.2", Verdict.HOLDS)(
     says="The comparison lacks two simple rules that are better than FIFO-FirstFit on Small where jobs "
     "contend: FIFO on as few machines as possible, and shortest job first if durations are known.",
     how="Both against FIFO-FirstFit, paired.",
@@ -351,10 +330,7 @@ def stronger_baselines(context: Context) -> Finding:
     )
 
 
-@claim(
-    "jct-and-fee",
-    "Sec. 5.2, Appendix A",
-    Verdict.NOT_REPRODUCED,
+@claim.of("jct-and-fee", "Sec. 5.2, Appendix A", Verdict.NOT_REPRODUCED)(
     says="Among the baselines a low JCT and a low fee hardly go together.",
     how="Rank correlation of JCT and fee over the five heuristics in paired runs on Small: in a trade-off it "
     "is negative. Beside it, with our two.",
@@ -393,10 +369,7 @@ def jct_and_fee(context: Context) -> Finding:
     )
 
 
-@claim(
-    "figure-4",
-    "Figure 4, Appendix G",
-    Verdict.HOLDS,
+@claim.of("figure-4", "Figure 4, Appendix G", Verdict.HOLDS)(
     says="Most jobs need few GPUs and are short, a certain proportion needs more than 32.",
     how="The jobs that our generator makes. It says whether they are like those of the paper, no more.",
 )
@@ -437,10 +410,7 @@ def by_hours(submit: np.ndarray) -> float:
     return busy_over_quiet(np.bincount(submit // (3600 * TICKS) % 24, minlength=24))
 
 
-@claim(
-    "figure-4-hours",
-    "Figure 4(b), Sec. 5.1.2",
-    Verdict.HOLDS,
+@claim.of("figure-4-hours", "Figure 4(b), Sec. 5.1.2", Verdict.HOLDS)(
     says="How many jobs are submitted depends on the hour of the day.",
     how=f"Generated jobs in the {HOURS} hours that are the busiest in the public sub-sample against the "
     f"{HOURS} quietest, and against what the sub-sample has.",
@@ -467,10 +437,7 @@ RATES = {"Low": 0.5, "Normal": 1.0, "High": 2.0}
 """Levels of Figure 7 and how much faster jobs arrive."""
 
 
-@claim(
-    "figure-7",
-    "Figure 7, Appendix E",
-    Verdict.UNDETERMINED,
+@claim.of("figure-7", "Figure 7, Appendix E", Verdict.UNDETERMINED)(
     because=Why.SAMPLES,
     says="JCT and its improvement grow with the arrival rate; the fee is improved the most at the Normal "
     "one.",
@@ -489,8 +456,7 @@ def figure_7(context: Context) -> Finding:
         for rate in RATES.values()
     ]
     players = (FIFO_FF, FIFO_LB, FIFO_C, SJF_C)
-    cells = product(players, (setup for one in trials for setup in one.where.values()))
-    runs.play_all(context, cells, normal.sampled)
+    normal.play(players, low, high)
 
     def gain(says: str, better: runs.Contender, worse: runs.Contender, measure: str, *at: Trial) -> Statement:
         more, less = (one.ahead(worse, better, measure) for one in at)
@@ -569,10 +535,7 @@ def rejections(setup: runs.Setup, sampled: Sequence[int], count: int) -> np.ndar
     return np.array(rates).T
 
 
-@claim(
-    "test-over-jobs",
-    "Table 3, Appendix G",
-    Verdict.NOT_REPRODUCED,
+@claim.of("test-over-jobs", "Table 3, Appendix G", Verdict.NOT_REPRODUCED)(
     says="A Wilcoxon signed-rank test on JCT and fee of the jobs shows that an improvement is significant.",
     how="The test over the jobs of a trace for two seeds of one randomised policy: it may find a difference "
     "as often as its level says.",

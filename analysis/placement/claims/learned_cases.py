@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
@@ -22,14 +21,11 @@ from .model import eight_machines, figure_6a
 from .table_1 import INFERENCE, SLOWER
 from .trained import PAPER, RL, UNTIL, Group, outcomes, with_networks
 
-register = Register("placement")
-claim = partial(register, extra=RL)
+claim = Register("placement")
 
 
-@claim(
-    "figure-5-history",
-    "Figure 5(c, d), Sec. 5.4",
-    Verdict.UNDETERMINED,
+@claim.of("figure-5-history", "Figure 5(c, d), Sec. 5.4", Verdict.UNDETERMINED)(
+    extra=RL,
     because=Why.LACKING,
     says="JCT and fee are the least with a history of tau = 8.",
     how="The trained networks of DAS with other lengths of the history at play.",
@@ -104,10 +100,8 @@ def case_6a() -> dict[str, tuple[PlacementInstance, Opening, int, int]]:
     }
 
 
-@claim(
-    "case-priority",
-    "Sec. 5.5, Figure 6(a)",
-    Verdict.UNDETERMINED,
+@claim.of("case-priority", "Sec. 5.5, Figure 6(a)", Verdict.UNDETERMINED)(
+    extra=RL,
     because=Why.LACKING,
     says="That the job which fits gets the highest priority shows that messages from the machines reach the "
     "ordering agent.",
@@ -136,7 +130,7 @@ def case_priority(context: Context, das: Group, da: Group) -> Finding:
         table(
             "Networks that give the job which fits the higher priority; turned: it is the older one; empty: "
             "the other one would fit, too. DA has no messages",
-            f"networks | of | {' | '.join(case_6a())} | busy first, empty second | mean change, busy to empty",
+            f"networks | of | {' | '.join(case_6a())} | busy first, empty second | mean change, both",
             rows,
         ),
         small=context.quick,
@@ -164,10 +158,8 @@ def case_6b(cores: float) -> tuple[PlacementInstance, Opening]:
     return eight_machines(jobs, f"after Figure 6(b), j4 takes {cores:g} cores"), [opening]
 
 
-@claim(
-    "case-affinity",
-    "Sec. 5.5, Figure 6(b)",
-    Verdict.UNDETERMINED,
+@claim.of("case-affinity", "Sec. 5.5, Figure 6(b)", Verdict.UNDETERMINED)(
+    extra=RL,
     because=Why.LACKING,
     says="The process detects contention: the machine of the contending job has the least affinity.",
     how="The case as told, with a job that takes more cores than the others, and with one that takes the "
@@ -203,10 +195,8 @@ NEGLIGIBLE = 1.0
 """Per cent of the mean JCT below which the time of decisions is negligible (a threshold of ours)."""
 
 
-@claim(
-    "decision-time",
-    "Appendix F, Sec. 5.2",
-    Verdict.HOLDS,
+@claim.of("decision-time", "Appendix F, Sec. 5.2", Verdict.HOLDS)(
+    extra=RL,
     says="The time of decisions is negligible beside the JCT.",
     how=f"CPU time of the decisions of DAS (32 hidden units, 64 in print) on three clusters; negligible is "
     f"less than {NEGLIGIBLE:g} % of the mean JCT, a threshold of ours.",
@@ -248,10 +238,8 @@ def decision_time(context: Context, das: Group) -> Finding:
 OURS = ("clone-ppo", "da-mc-capacity", "da-mc-estimates")
 
 
-@claim(
-    "learned-gap",
-    "Sec. 2.1",
-    Verdict.HOLDS,
+@claim.of("learned-gap", "Sec. 2.1", Verdict.HOLDS)(
+    extra=RL,
     says="No policy is below the certified bound or the optimum; how far the learned ones are above them.",
     how="A bound by prices of capacity on Small; the optimum over the decision epochs, contention included, "
     "by branch and bound on tiny instances.",
@@ -315,4 +303,4 @@ def learned_gap(context: Context, *networks: Group) -> Finding:
     )
 
 
-CLAIMS = register.claims
+CLAIMS = claim.claims

@@ -47,10 +47,7 @@ def random_graphs(
     ]
 
 
-@claim(
-    "kronecker-shape",
-    "Sec. 4.2.1",
-    Verdict.REFUTED,
+@claim.of("kronecker-shape", "Sec. 4.2.1", Verdict.REFUTED)(
     says="The Kronecker product of the job states and the machine states has the shape N x M x M.",
     how="Entries of the product on the three clusters, beside those of N x M x M.",
 )
@@ -61,11 +58,7 @@ def kronecker_shape(_context: Context) -> Finding:
         holds_if(all(n * e == PENDING * m * m for m, (n, e) in shapes.items())),
         "The Kronecker product is a matrix of N M x e^2 numbers: as many as printed only if M is e^2.",
         {"M at which the numbers agree": HIDDEN**2},
-        table(
-            f"Shapes of the job-aware states, N = {PENDING}, e = {HIDDEN}",
-            "cluster | printed | Kronecker",
-            rows,
-        ),
+        table(f"Shapes of the states, N = {PENDING}, e = {HIDDEN}", "cluster | printed | Kronecker", rows),
         assumes=f"N = {PENDING} is ours, as N is not given; the shapes do not depend on it.",
         proof="See the table: on no cluster has the product as many numbers as N x M x M, whatever N is.",
         remark="(11) needs one vector per job and machine, as the product entry by entry, N x M x e, is.",
@@ -81,10 +74,7 @@ def three_points() -> tuple[float, np.ndarray]:
     return step, adjacency(step * line, printed=True)
 
 
-@claim(
-    "matern-psd",
-    "(11), Proposition 1",
-    Verdict.HOLDS_AMENDED,
+@claim.of("matern-psd", "(11), Proposition 1", Verdict.HOLDS_AMENDED)(
     says="The Matern kernel (11) is positive semi-definite.",
     how="Three points on a line, and random sets of states. Amended: g is the distance, not its square.",
 )
@@ -116,10 +106,7 @@ def times_differentiable(polynomial: Polynomial) -> int:
     return order - 1
 
 
-@claim(
-    "matern-smooth",
-    "Sec. 4.2.2",
-    Verdict.HOLDS,
+@claim.of("matern-smooth", "Sec. 4.2.2", Verdict.HOLDS)(
     says="The Matern kernel with nu = 5/2 can be differentiated twice.",
     how="Its one-sided derivatives at 0 in whole numbers, and by differences.",
 )
@@ -143,10 +130,7 @@ def radius(P: np.ndarray) -> float:
     return float(np.abs(np.linalg.eigvalsh(P)).max())
 
 
-@claim(
-    "walk-series",
-    "(12)",
-    Verdict.HOLDS_AMENDED,
+@claim.of("walk-series", "(12)", Verdict.HOLDS_AMENDED)(
     says="The series of (12) is a kernel for a positive weight lambda.",
     how="Spectral radii; partial sums and limits on random graphs. Amended: for lambda below 1 / radius.",
 )
@@ -179,10 +163,7 @@ def walk_series(context: Context) -> Finding:
     )
 
 
-@claim(
-    "proposition-1",
-    "Proposition 1, Sec. 4.2.3",
-    Verdict.HOLDS,
+@claim.of("proposition-1", "Proposition 1, Sec. 4.2.3", Verdict.HOLDS)(
     says="The random walk kernel on graphs of (11) is symmetric and positive semi-definite.",
     how="Kernel matrices of random graphs, with both weights and forms of (11), and those from features.",
 )
@@ -208,10 +189,7 @@ def proposition_1(context: Context) -> Finding:
     )
 
 
-@claim(
-    "proposition-1-proof",
-    "Appendix B.1",
-    Verdict.REFUTED,
+@claim.of("proposition-1-proof", "Appendix B.1", Verdict.REFUTED)(
     says="Powers of P1 (x) P2 are positive semi-definite, and this proves Proposition 1.",
     how="Powers for three machines; a positive definite function of P1 (x) P2 that is no kernel on graphs.",
 )
@@ -234,10 +212,7 @@ def proposition_1_proof(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "proposition-2",
-    "Proposition 2, Appendix B.2",
-    Verdict.REFUTED,
+@claim.of("proposition-2", "Proposition 2, Appendix B.2", Verdict.REFUTED)(
     says="(12) can be turned into exp(beta P1 (x) P2), calculated entry by entry.",
     how="The weights that make both equal on graphs of two machines: it holds if two graphs have the same.",
 )
@@ -263,10 +238,7 @@ def proposition_2(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "walk-eigenvalues",
-    "Instead of Proposition 2",
-    Verdict.HOLDS,
+@claim.of("walk-eigenvalues", "Instead of Proposition 2", Verdict.HOLDS)(
     says="1' exp(beta P1 (x) P2) 1 is a sum over pairs of eigenvalues of the two graphs.",
     how="Against the matrix exponential of the Kronecker product on random graphs; operations counted.",
     ours=True,
@@ -318,10 +290,7 @@ def busy_and_empty(rng: np.random.Generator, length: int, machines: int) -> tupl
     return states, swapped
 
 
-@claim(
-    "machines-apart",
-    "(12), (13), Sec. 4.2.4",
-    Verdict.REFUTED,
+@claim.of("machines-apart", "(12), (13), Sec. 4.2.4", Verdict.REFUTED)(
     says="The posterior gives every machine an affinity by its state.",
     how="Random histories; an empty and a full machine change places, or have the same past affinities.",
 )
@@ -345,10 +314,7 @@ def machines_apart(context: Context) -> Finding:
     )
 
 
-@claim(
-    "node-level",
-    "Instead of (12)",
-    Verdict.HOLDS,
+@claim.of("node-level", "Instead of (12)", Verdict.HOLDS)(
     says="A kernel over (history, machine), one factor of which sums to the random walk kernel.",
     how="Random histories.",
     ours=True,
@@ -381,10 +347,7 @@ def rows_back(seen: list[list[int]], lag: int) -> np.ndarray:
     return np.array(counts, dtype=np.int64).reshape(-1, 3).sum(axis=0)
 
 
-@claim(
-    "history-rows",
-    "(9), (10)",
-    Verdict.UNDETERMINED,
+@claim.of("history-rows", "(9), (10)", Verdict.UNDETERMINED)(
     turns=("what is known of a job", "a place in the list"),
     says="Past affinities, N x M, are values of the function whose values for the pending jobs are wanted.",
     how="Which jobs the rows of the window hold epochs later, under FIFO-Consolidate.",
@@ -433,10 +396,7 @@ def process_actions(
     return actions
 
 
-@claim(
-    "zero-mean",
-    "(1), (13), Algorithm 1",
-    Verdict.REFUTED,
+@claim.of("zero-mean", "(1), (13), Algorithm 1", Verdict.REFUTED)(
     says="Regressing on its own past affinities, the process predicts affinities.",
     how="The process on random graphs, without noise, with noise and its negative; placements of FirstFit.",
 )
@@ -464,10 +424,7 @@ def zero_mean(context: Context) -> Finding:
     )
 
 
-@claim(
-    "mean-actions",
-    "(13), Figure 5(c, d)",
-    Verdict.HOLDS,
+@claim.of("mean-actions", "(13), Figure 5(c, d)", Verdict.HOLDS)(
     says="If means are taken as actions, neither the history nor the kernel changes a decision.",
     how="The process with random prior means, four lengths of the history, and random kernels.",
     ours=True,
@@ -499,10 +456,7 @@ def random_fusion(rng: np.random.Generator) -> formulas.Fusion:
     return formulas.Fusion(*(rng.normal(size=shape) / np.sqrt(shape[0]) for shape in shapes))
 
 
-@claim(
-    "scalable",
-    "Sec. 4.1.1, (15)",
-    Verdict.HOLDS,
+@claim.of("scalable", "Sec. 4.1.1, (15)", Verdict.HOLDS)(
     says="The squeeze-and-communicate mechanism is scalable: the same weights serve any number of machines.",
     how="Sizes of what the networks take and give on the clusters. Beside it, the critic.",
 )
@@ -524,10 +478,7 @@ def scalable(context: Context) -> Finding:
     )
 
 
-@claim(
-    "gate",
-    "(5)",
-    Verdict.HOLDS,
+@claim.of("gate", "(5)", Verdict.HOLDS)(
     says="The adaptive gate brings the state of the cluster into the job states.",
     how="Random weights: fused numbers are between the two, and differ for empty and full machines.",
 )
@@ -548,10 +499,7 @@ def gate_claim(context: Context) -> Finding:
     )
 
 
-@claim(
-    "positions",
-    "Sec. 4.1.2",
-    Verdict.HOLDS,
+@claim.of("positions", "Sec. 4.1.2", Verdict.HOLDS)(
     says="The position encoding tells the ordering agent the order of submission.",
     how="Distances of the encodings of all positions up to 1000, and up to 20,000.",
 )

@@ -92,10 +92,7 @@ A part of a GPU counts as one, so the GPU-hours are if anything too many.
 """
 
 
-@claim(
-    "table-1-averages",
-    "Table 1",
-    Verdict.REFUTED,
+@claim.of("table-1-averages", "Table 1", Verdict.REFUTED)(
     says="The last two columns are the averages of the clusters.",
     how="All 26 of them from the printed numbers.",
 )
@@ -118,10 +115,7 @@ def table_1_averages(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "das-best",
-    "Sec. 5.2, Table 1",
-    Verdict.HOLDS,
+@claim.of("das-best", "Sec. 5.2, Table 1", Verdict.HOLDS)(
     says="DAS is better than all competitors in all cases.",
     how="The printed numbers: DAS and the nine baselines, six columns.",
 )
@@ -137,10 +131,7 @@ def das_best(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "34-minutes",
-    "Sec. 1, Table 1",
-    Verdict.HOLDS_AMENDED,
+@claim.of("34-minutes", "Sec. 1, Table 1", Verdict.HOLDS_AMENDED)(
     says="DAS takes 34 minutes of JCT per job less than the best learned scheduler.",
     how="The printed averages. Amended: less than RIFLING, the learned one with the least fee.",
 )
@@ -154,10 +145,7 @@ def less_by_34_minutes(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "daily-saving",
-    "Sec. 1, Sec. 5.2",
-    Verdict.HOLDS_AMENDED,
+@claim.of("daily-saving", "Sec. 1, Sec. 5.2", Verdict.HOLDS_AMENDED)(
     says="More than ten thousand dollars are saved every day in a production cluster with 17,000 jobs a day.",
     how="The printed fees and rate, and the cluster's published list of machines. Amended: as a product of "
     "printed numbers.",
@@ -181,10 +169,7 @@ def daily_saving(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "load-of-table-1",
-    "Table 1, Sec. 5.1",
-    Verdict.NOT_REPRODUCED,
+@claim.of("load-of-table-1", "Table 1, Sec. 5.1", Verdict.NOT_REPRODUCED)(
     says="The fees and completion times are those of the jobs of the trace on these clusters.",
     how="Work by the printed fee, against the rate of the trace and the GPUs of the clusters: it holds if "
     "the load on Large is at most 1.",
@@ -217,10 +202,7 @@ def load_of_table_1(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "improvement-by-size",
-    "Sec. 5.2, Appendix E",
-    Verdict.HOLDS_AMENDED,
+@claim.of("improvement-by-size", "Sec. 5.2, Appendix E", Verdict.HOLDS_AMENDED)(
     says="The larger the cluster, the less JCT is gained by DAS.",
     how="The printed numbers against each of the nine baselines. Amended: in minutes.",
 )
@@ -238,10 +220,7 @@ def improvement_by_size(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "three-groups",
-    "Sec. 5.2, Abstract",
-    Verdict.HOLDS_AMENDED,
+@claim.of("three-groups", "Sec. 5.2, Abstract", Verdict.HOLDS_AMENDED)(
     says="Heuristics are the worst, metaheuristics better, learned schedulers better still.",
     how="The printed averages, one by one and by group. Amended: the means of the groups.",
 )
@@ -260,10 +239,7 @@ def three_groups(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "rifling",
-    "Sec. 5.2",
-    Verdict.HOLDS_AMENDED,
+@claim.of("rifling", "Sec. 5.2", Verdict.HOLDS_AMENDED)(
     says="Of the baselines RIFLING has the least fee, and slightly more JCT than DL2.",
     how="The printed numbers, cluster by cluster. Amended: on average.",
 )
@@ -280,10 +256,7 @@ def rifling(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "ablation",
-    "Sec. 5.3, Table 1",
-    Verdict.HOLDS_AMENDED,
+@claim.of("ablation", "Sec. 5.3, Table 1", Verdict.HOLDS_AMENDED)(
     says="Message communication and the random walk process each improve both metrics.",
     how="The printed numbers, column by column. Amended: on average.",
 )
@@ -300,10 +273,7 @@ def ablation(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "dual-agent",
-    "Sec. 5.3, Table 1",
-    Verdict.HOLDS_AMENDED,
+@claim.of("dual-agent", "Sec. 5.3, Table 1", Verdict.HOLDS_AMENDED)(
     says="DA, without its modules, has a better JCT and a competitive fee compared with learned baselines.",
     how="The printed numbers, column by column. Amended: on average, but not on Medium.",
 )
@@ -334,10 +304,7 @@ SLOWER = 50
 """How many times slower than DAS metaheuristics are said to be (Sec. 5.2)."""
 
 
-@claim(
-    "300-minutes",
-    "Appendix F, Table 1",
-    Verdict.HOLDS_AMENDED,
+@claim.of("300-minutes", "Appendix F, Table 1", Verdict.HOLDS_AMENDED)(
     says="The average JCT in Table 1 is more than 300 minutes, so the time of decisions can be ignored.",
     how="The printed numbers of DAS, by cluster. Amended: the average over the clusters is.",
 )
@@ -352,10 +319,7 @@ def more_than_300_minutes(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "inapplicable",
-    "Sec. 5.2, Appendix F",
-    Verdict.UNDETERMINED,
+@claim.of("inapplicable", "Sec. 5.2, Appendix F", Verdict.UNDETERMINED)(
     because=Why.LACKING,
     says="About 50 times slower than DAS, metaheuristics are inapplicable in production clusters.",
     how="The printed times against the printed rate of jobs: it holds if a decision takes longer than passes "
@@ -373,10 +337,7 @@ def inapplicable(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "table-1-trade-off",
-    "Remark in Sec. 3, Appendix A, Table 1",
-    Verdict.UNDETERMINED,
+@claim.of("table-1-trade-off", "Remark in Sec. 3, Appendix A, Table 1", Verdict.UNDETERMINED)(
     because=Why.SAMPLES,
     says="Table 1 shows that JCT and fee are in a trade-off.",
     how="Rank correlation of JCT and fee over the baselines, and who is beaten in both by none: shown if the "
@@ -405,10 +366,7 @@ def table_1_trade_off(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "significance",
-    "Sec. 5.2, Appendix G, Table 3",
-    Verdict.HOLDS_AMENDED,
+@claim.of("significance", "Sec. 5.2, Appendix G, Table 3", Verdict.HOLDS_AMENDED)(
     says="p-values below 0.05 for JCT and 0.10 for the fee show that the improvements are significant.",
     how="The printed numbers, at 5 % and by Holm's correction. Amended: the numbers are below these bounds.",
 )
@@ -427,10 +385,7 @@ def significance(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "job-sizes",
-    "Sec. 5.1.2, Appendix G, Figure 4(a)",
-    Verdict.HOLDS,
+@claim.of("job-sizes", "Sec. 5.1.2, Appendix G, Figure 4(a)", Verdict.HOLDS)(
     says="Most jobs need few GPUs, no more than 4, and some more than 32.",
     how="The shares of gang sizes in the published sub-sample of the trace.",
 )
@@ -447,10 +402,7 @@ def job_sizes(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "table-2",
-    "Table 2, Appendix D",
-    Verdict.NOT_CHECKABLE,
+@claim.of("table-2", "Table 2, Appendix D", Verdict.NOT_CHECKABLE)(
     says="MALO's settings are a temperature, a cooling ratio and 50 iterations.",
     how="Reading; nothing to run.",
     choices=("which of the two rows is whose: `table-1-metaheuristics` plays both readings",),
