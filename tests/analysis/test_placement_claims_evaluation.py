@@ -146,6 +146,19 @@ def test_who_is_ahead_has_the_lower_cost() -> None:
     assert found.tolist() == pytest.approx((100.0 * (theirs - ours) / ours).tolist())
 
 
+def test_the_gain_in_figure_7_is_what_is_saved_at_high_less_that_at_low() -> None:
+    def saved(rho: float) -> np.ndarray:
+        better, worse = (
+            experiments.samples(who, Setup(60, rho=rho), range(5), JCT) for who in (FIFO_C, FIFO_FF)
+        )
+        result: np.ndarray = 100.0 * (worse - better) / worse
+        return result
+
+    found = next(c for c in evaluation.CLAIMS if c.id == "placement/figure-7").check(Context("quick"))
+    (row,) = [row for row in found.tables[0].rows if "better placing (" in row[0]]
+    assert row[1].startswith(f"{float((saved(4.0) - saved(1.0)).mean()):+.1f} ± ")
+
+
 def test_the_test_over_jobs_has_two_sides() -> None:
     """Of six differences of one sign 2 of 2^6 orders are as far off, of five 2 of 2^5."""
     for jobs, found in ((6, True), (5, False), (0, False)):
