@@ -17,7 +17,7 @@ from ..experiments import CLUSTERS, FIFO_C, FIFO_FF, JCT, NOTE, SJF_C, Contender
 from ..measures import ratio
 from . import trained
 from .evaluation import BUDGETS, seconds_of_decisions
-from .model import eight_machines, figure_6a
+from .model import eight_machines
 from .table_1 import INFERENCE, SLOWER
 from .trained import PAPER, RL, UNTIL, Group, outcomes, with_networks
 
@@ -86,18 +86,17 @@ BLOCKED, FITTING = (1.0, 60.0, 8, 7, 8.0), (1.0, 60.0, 1, 1, 8.0)
 
 
 def case_6a() -> dict[str, tuple[PlacementInstance, Opening, int, int]]:
-    """Return cases after Figure 6(a), each with its opening and the places of the two jobs in the queue."""
-    busy, opening = figure_6a()
-    first, case = (0.0, 60.0, 1, 2, 8.0), "after Figure 6(a)"
-    turned = eight_machines([first, FITTING, BLOCKED], f"{case}, the job that fits is the older one")
-    empty = eight_machines([BLOCKED, FITTING], f"{case}, on an empty cluster")
-    empty_turned = eight_machines([FITTING, BLOCKED], f"{case}, on an empty cluster, turned")
-    return {
-        "busy": (busy, opening, 0, 1),
-        "busy, turned": (turned, opening, 1, 0),
-        "empty": (empty, [], 0, 1),
-        "empty, turned": (empty_turned, [], 1, 0),
-    }
+    """Return cases after Figure 6(a), each with its opening and the places of the two jobs in the queue.
+
+    On a busy cluster, as told, and on an empty one; turned, the job that fits is the older one.
+    """
+    cases: dict[str, tuple[PlacementInstance, Opening, int, int]] = {}
+    for name, first in (("busy", [(0.0, 60.0, 1, 2, 8.0)]), ("empty", [])):
+        opening = [[(0, 0, 1)]] if first else []
+        made = eight_machines([*first, BLOCKED, FITTING], f"after Figure 6(a), {name}")
+        turned = eight_machines([*first, FITTING, BLOCKED], f"after Figure 6(a), {name}, turned")
+        cases |= {name: (made, opening, 0, 1), f"{name}, turned": (turned, opening, 1, 0)}
+    return cases
 
 
 @claim.of("case-priority", "Sec. 5.5, Figure 6(a)", Verdict.UNDETERMINED)(
