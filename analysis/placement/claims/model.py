@@ -70,6 +70,7 @@ def printed_sums(context: Context) -> Finding:
         amended_if(as_printed, amended),
         "As printed a mean has one term too many: even the least JCT, counted twice, moves it.",
         assumes="Jobs are numbered from 1 or from 0; either way |J| + 1 terms name a job that is not there.",
+        remark="In (3) with N' = 1 the sum would have two terms.",
     )
 
 
