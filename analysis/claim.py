@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -338,10 +337,6 @@ class Register:
             return check
 
         return add
-
-    def of(self, name: str, where: str, expected: Verdict) -> Callable[..., Callable[[Check], Check]]:
-        """Return what takes the rest, so that these stand on one line: ``@claim.of(...)(says=...)``."""
-        return partial(self, name, where, expected)
 
 
 def instance_table(problem: str, sampled: Mapping[str, Instance]) -> Table:

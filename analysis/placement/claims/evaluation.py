@@ -94,7 +94,10 @@ def printed_lead(who: str, cluster: int, measure: str) -> float:
     return above(printed[who], printed[FIFO_FF.label])
 
 
-@claim.of("table-1-heuristics", "Table 1, heuristic rows", Verdict.UNDETERMINED)(
+@claim(
+    "table-1-heuristics",
+    "Table 1, heuristic rows",
+    Verdict.UNDETERMINED,
     turns=("rho 2", "rho 2, no slowdown"),
     says="How far the heuristics are from FIFO-FirstFit in JCT and fee, on three clusters.",
     how="Paired runs; each printed difference is compared with where the difference in one more run of ours "
@@ -136,7 +139,10 @@ BUDGETS = searches("", 50, 100)
 AS_PRINTED, WITHOUT_SEARCH = searches(" as printed", 100, 50), searches(" without search", 0, 0)
 
 
-@claim.of("table-1-metaheuristics", "Table 1, Sec. 5.2", Verdict.UNDETERMINED)(
+@claim(
+    "table-1-metaheuristics",
+    "Table 1, Sec. 5.2",
+    Verdict.UNDETERMINED,
     because=Why.SAMPLES,
     says="Metaheuristics perform better than heuristics, as they explore at random.",
     how="Paired runs of MOSA and MALO with the budgets of Table 2 on Small, against the five heuristics and "
@@ -196,7 +202,10 @@ def seconds_of_decisions(policy: Policy, sampled: PlacementInstance, seed: int) 
     return np.array(took)
 
 
-@claim.of("search-cost", "Sec. 2.1, Sec. 5.2", Verdict.HOLDS)(
+@claim(
+    "search-cost",
+    "Sec. 2.1, Sec. 5.2",
+    Verdict.HOLDS,
     says="Metaheuristics are much less efficient.",
     how=f"CPU time of a decision over that of FIFO-FirstFit, with the budgets of Table 2; {MUCH:g} times is "
     f"much.",
@@ -239,7 +248,10 @@ def _gantt(setup: runs.Setup, seed: int, best: Optimum) -> Figure:
     return Figure("placement-gantt", text, to_svg(gantt_panels(sampled, panels)))
 
 
-@claim.of("sub-optimal", "Sec. 2.1", Verdict.HOLDS)(
+@claim(
+    "sub-optimal",
+    "Sec. 2.1",
+    Verdict.HOLDS,
     says="Heuristics are often sub-optimal.",
     how="Against the exact optimum on small instances: often is more often than not. (`learned-gap` has "
     "some of them against a bound on larger ones.)",
@@ -271,7 +283,10 @@ def sub_optimal(context: Context) -> Finding:
     )
 
 
-@claim.of("cluster-size", "Sec. 5.2, Appendix E", Verdict.UNDETERMINED)(
+@claim(
+    "cluster-size",
+    "Sec. 5.2, Appendix E",
+    Verdict.UNDETERMINED,
     because=Why.SAMPLES,
     says="For the same jobs scheduling decisions matter less on a larger cluster.",
     how="JCT on three clusters, and how far apart two orders and two placing rules are in it, paired.",
@@ -304,7 +319,10 @@ def cluster_size(context: Context) -> Finding:
     )
 
 
-@claim.of("stronger-baselines", "Sec. 5.1.5, Sec. 5.2", Verdict.HOLDS)(
+@claim(
+    "stronger-baselines",
+    "Sec. 5.1.5, Sec. 5.2",
+    Verdict.HOLDS,
     says="The comparison lacks two simple rules that are better than FIFO-FirstFit on Small where jobs "
     "contend: FIFO on as few machines as possible, and shortest job first if durations are known.",
     how="Both against FIFO-FirstFit, paired.",
@@ -329,7 +347,10 @@ def stronger_baselines(context: Context) -> Finding:
     )
 
 
-@claim.of("jct-and-fee", "Sec. 5.2, Appendix A", Verdict.NOT_REPRODUCED)(
+@claim(
+    "jct-and-fee",
+    "Sec. 5.2, Appendix A",
+    Verdict.NOT_REPRODUCED,
     says="Among the baselines a low JCT and a low fee hardly go together.",
     how="Rank correlation of JCT and fee over the five heuristics in paired runs on Small: in a trade-off it "
     "is negative. Beside it, with our two.",
@@ -368,7 +389,10 @@ def jct_and_fee(context: Context) -> Finding:
     )
 
 
-@claim.of("figure-4", "Figure 4, Appendix G", Verdict.HOLDS)(
+@claim(
+    "figure-4",
+    "Figure 4, Appendix G",
+    Verdict.HOLDS,
     says="Most jobs need few GPUs and are short, a certain proportion needs more than 32.",
     how="The jobs that our generator makes. It says whether they are like those of the paper, no more.",
 )
@@ -409,7 +433,10 @@ def by_hours(submit: np.ndarray) -> float:
     return busy_over_quiet(np.bincount(submit // (3600 * TICKS) % 24, minlength=24))
 
 
-@claim.of("figure-4-hours", "Figure 4(b), Sec. 5.1.2", Verdict.HOLDS)(
+@claim(
+    "figure-4-hours",
+    "Figure 4(b), Sec. 5.1.2",
+    Verdict.HOLDS,
     says="How many jobs are submitted depends on the hour of the day.",
     how=f"Generated jobs in the {HOURS} hours that are the busiest in the public sub-sample against the "
     f"{HOURS} quietest, and against what the sub-sample has.",
@@ -436,7 +463,10 @@ RATES = {"Low": 0.5, "Normal": 1.0, "High": 2.0}
 """Levels of Figure 7 and how much faster jobs arrive."""
 
 
-@claim.of("figure-7", "Figure 7, Appendix E", Verdict.UNDETERMINED)(
+@claim(
+    "figure-7",
+    "Figure 7, Appendix E",
+    Verdict.UNDETERMINED,
     because=Why.SAMPLES,
     says="JCT and its improvement grow with the arrival rate; the fee is improved the most at the Normal "
     "one.",
@@ -538,7 +568,10 @@ def rejections(setup: runs.Setup, sampled: Sequence[int], count: int) -> np.ndar
     return np.array(rates).T
 
 
-@claim.of("test-over-jobs", "Table 3, Appendix G", Verdict.NOT_REPRODUCED)(
+@claim(
+    "test-over-jobs",
+    "Table 3, Appendix G",
+    Verdict.NOT_REPRODUCED,
     says="A Wilcoxon signed-rank test on JCT and fee of the jobs shows that an improvement is significant.",
     how="The test over the jobs of a trace for two seeds of one randomised policy: it may find a difference "
     "as often as its level says.",

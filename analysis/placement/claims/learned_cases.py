@@ -24,7 +24,10 @@ from .trained import PAPER, RL, UNTIL, Group, outcomes, with_networks
 claim = Register("placement")
 
 
-@claim.of("figure-5-history", "Figure 5(c, d), Sec. 5.4", Verdict.UNDETERMINED)(
+@claim(
+    "figure-5-history",
+    "Figure 5(c, d), Sec. 5.4",
+    Verdict.UNDETERMINED,
     extra=RL,
     because=Why.LACKING,
     says="JCT and fee are the least with a history of tau = 8.",
@@ -99,7 +102,10 @@ def case_6a() -> dict[str, tuple[PlacementInstance, Opening, int, int]]:
     return cases
 
 
-@claim.of("case-priority", "Sec. 5.5, Figure 6(a)", Verdict.UNDETERMINED)(
+@claim(
+    "case-priority",
+    "Sec. 5.5, Figure 6(a)",
+    Verdict.UNDETERMINED,
     extra=RL,
     because=Why.LACKING,
     says="That the job which fits gets the highest priority shows that messages from the machines reach the "
@@ -157,7 +163,10 @@ def case_6b(cores: float) -> tuple[PlacementInstance, Opening]:
     return eight_machines(jobs, f"after Figure 6(b), j4 takes {cores:g} cores"), [opening]
 
 
-@claim.of("case-affinity", "Sec. 5.5, Figure 6(b)", Verdict.UNDETERMINED)(
+@claim(
+    "case-affinity",
+    "Sec. 5.5, Figure 6(b)",
+    Verdict.UNDETERMINED,
     extra=RL,
     because=Why.LACKING,
     says="The process detects contention: the machine of the contending job has the least affinity.",
@@ -194,7 +203,10 @@ NEGLIGIBLE = 1.0
 """Per cent of the mean JCT below which the time of decisions is negligible (a threshold of ours)."""
 
 
-@claim.of("decision-time", "Appendix F, Sec. 5.2", Verdict.HOLDS)(
+@claim(
+    "decision-time",
+    "Appendix F, Sec. 5.2",
+    Verdict.HOLDS,
     extra=RL,
     says="The time of decisions is negligible beside the JCT.",
     how=f"CPU time of the decisions of DAS (32 hidden units, 64 in print) on three clusters; negligible is "
@@ -237,7 +249,10 @@ def decision_time(context: Context, das: Group) -> Finding:
 OURS = ("clone-ppo", "da-mc-capacity", "da-mc-estimates")
 
 
-@claim.of("learned-gap", "Sec. 2.1", Verdict.HOLDS)(
+@claim(
+    "learned-gap",
+    "Sec. 2.1",
+    Verdict.HOLDS,
     extra=RL,
     says="No policy is below the certified bound or the optimum; how far the learned ones are above them.",
     how="A bound by prices of capacity on Small; the optimum over the decision epochs, contention included, "

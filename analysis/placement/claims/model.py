@@ -26,7 +26,10 @@ from .theory import EAGER, HEURISTICS, MINUTE, by_keys, cluster, moves, schedule
 claim = Register("placement")
 
 
-@claim.of("definitions", "Sec. 3", Verdict.HOLDS)(
+@claim(
+    "definitions",
+    "Sec. 3",
+    Verdict.HOLDS,
     says="The fee is p C n d, the JCT finish less submission; jobs run to their end, all instances at once, "
     "and start at an arrival or an end that leaves room for them.",
     how="Schedules of small random instances without and with slowdown, job by job.",
@@ -55,7 +58,10 @@ def definitions_broken(instance: PlacementInstance, schedule: Schedule) -> dict[
     return {name: int(broken.sum()) for name, broken in wrong.items()}
 
 
-@claim.of("printed-sums", "(3), Sec. 5.1.4", Verdict.HOLDS_AMENDED)(
+@claim(
+    "printed-sums",
+    "(3), Sec. 5.1.4",
+    Verdict.HOLDS_AMENDED,
     says="The averages are sums over 0 to |J|, and 0 to N', divided by |J| and N'.",
     how="Small random schedules against sums with one term more. Amended: as many as they are divided by.",
 )
@@ -87,7 +93,10 @@ def figure_1(eta: float) -> PlacementInstance:
     return cluster(1, 4, rows, (0.0, eta), origin=note)
 
 
-@claim.of("twofold-slowdown", "Sec. 1, Figure 1", Verdict.NOT_CHECKABLE)(
+@claim(
+    "twofold-slowdown",
+    "Sec. 1, Figure 1",
+    Verdict.NOT_CHECKABLE,
     says="A job that is placed on a machine later can slow another one down nearly twofold.",
     how="What our model says, simulated; a measurement would be needed to check it.",
     choices=("eta, how much jobs slow each other down: 0.5 and 1",),
@@ -131,7 +140,10 @@ def number_sets(largest: int, most: int) -> Iterator[tuple[int, ...]]:
                 yield sizes
 
 
-@claim.of("np-hard", "Abstract, Sec. 1", Verdict.HOLDS)(
+@claim(
+    "np-hard",
+    "Abstract, Sec. 1",
+    Verdict.HOLDS,
     says="The scheduling problem is NP-hard.",
     how="Partition as a case of it: proven optima on all sets of small numbers against enumeration.",
 )
@@ -161,7 +173,10 @@ BACKFILL = cluster(
 )
 
 
-@claim.of("window", "Appendix D, Sec. 3", Verdict.HOLDS)(
+@claim(
+    "window",
+    "Appendix D, Sec. 3",
+    Verdict.HOLDS,
     says="The JCT depends on N, of how many pending jobs some may start; its value is not given.",
     how="An instance of three jobs; FIFO-FirstFit and FIFO-Consolidate on generated workloads by N.",
     ours=True,
@@ -218,7 +233,10 @@ RULES = dict(zip(HEURISTICS, ((0, 2), (0, 3), (1, 2), (1, 3)), strict=False))
 """The columns of :func:`told_from` that the text says of FirstFit and LoadBalance, in either order."""
 
 
-@claim.of("baselines", "Sec. 5.1.5", Verdict.HOLDS)(
+@claim(
+    "baselines",
+    "Sec. 5.1.5",
+    Verdict.HOLDS,
     says="FIFO begins with the oldest job, DRF with the smallest dominant share; FirstFit takes the first "
     "available machine, LoadBalance the least loaded.",
     how="The first start of each epoch at which several jobs fit, on generated workloads.",
@@ -269,7 +287,10 @@ def mean_time(submit: Sequence[float], takes: Sequence[float], cost: float | Non
     return total / len(takes)
 
 
-@claim.of("preemption", "Sec. 3", Verdict.UNDETERMINED)(
+@claim(
+    "preemption",
+    "Sec. 3",
+    Verdict.UNDETERMINED,
     turns=("600 min", "0 min"),
     says="Jobs run to their end, as a scheduler that preempts them may bring extra overhead.",
     how="Shortest first, to the end, against shortest remaining time, where interruptions cost minutes.",
@@ -317,7 +338,10 @@ def figure_6c() -> tuple[PlacementInstance, list[list[tuple[int, int, int]]]]:
     return eight_machines(jobs, note), [[(0, 7, 1), (1, 3, 1)]]
 
 
-@claim.of("case-placement", "Sec. 5.5, Figure 6(c)", Verdict.HOLDS_AMENDED)(
+@claim(
+    "case-placement",
+    "Sec. 5.5, Figure 6(c)",
+    Verdict.HOLDS_AMENDED,
     says="FirstFit and LoadBalance place j8 so that j9 cannot start; others hardly find the best either.",
     how="An instance as told, played by seven heuristics. Amended: FirstFit and LoadBalance do.",
 )
@@ -353,7 +377,10 @@ def figure_6a() -> tuple[PlacementInstance, list[list[tuple[int, int, int]]]]:
     return eight_machines(jobs, "after Figure 6(a): j1 cannot start, j2 can"), [[(0, 0, 1)]]
 
 
-@claim.of("case-ordering", "Sec. 5.5, Figure 6(a)", Verdict.VACUOUS)(
+@claim(
+    "case-ordering",
+    "Sec. 5.5, Figure 6(a)",
+    Verdict.VACUOUS,
     says="That the job which fits gets the highest priority shows that the ordering agent decides well.",
     how="What starts with either order. Vacuous if jobs that do not fit are passed over, as by default.",
     choices=("whether a job that does not fit is passed over, or holds back all others",),

@@ -47,7 +47,10 @@ def random_graphs(
     ]
 
 
-@claim.of("kronecker-shape", "Sec. 4.2.1", Verdict.REFUTED)(
+@claim(
+    "kronecker-shape",
+    "Sec. 4.2.1",
+    Verdict.REFUTED,
     says="The Kronecker product of the job states and the machine states has the shape N x M x M.",
     how="Entries of the product on the three clusters, beside those of N x M x M.",
 )
@@ -74,7 +77,10 @@ def three_points() -> tuple[float, np.ndarray]:
     return step, adjacency(step * line, printed=True)
 
 
-@claim.of("matern-psd", "(11), Proposition 1", Verdict.HOLDS_AMENDED)(
+@claim(
+    "matern-psd",
+    "(11), Proposition 1",
+    Verdict.HOLDS_AMENDED,
     says="The Matern kernel (11) is positive semi-definite.",
     how="Three points on a line, and random sets of states. Amended: g is the distance, not its square.",
 )
@@ -106,7 +112,10 @@ def times_differentiable(polynomial: Polynomial) -> int:
     return order - 1
 
 
-@claim.of("matern-smooth", "Sec. 4.2.2", Verdict.HOLDS)(
+@claim(
+    "matern-smooth",
+    "Sec. 4.2.2",
+    Verdict.HOLDS,
     says="The Matern kernel with nu = 5/2 can be differentiated twice.",
     how="Its one-sided derivatives at 0 in whole numbers, and by differences.",
 )
@@ -130,7 +139,10 @@ def radius(P: np.ndarray) -> float:
     return float(np.abs(np.linalg.eigvalsh(P)).max())
 
 
-@claim.of("walk-series", "(12)", Verdict.HOLDS_AMENDED)(
+@claim(
+    "walk-series",
+    "(12)",
+    Verdict.HOLDS_AMENDED,
     says="The series of (12) is a kernel for a positive weight lambda.",
     how="Spectral radii; partial sums and limits on random graphs. Amended: for lambda below 1 / radius.",
 )
@@ -163,7 +175,10 @@ def walk_series(context: Context) -> Finding:
     )
 
 
-@claim.of("proposition-1", "Proposition 1, Sec. 4.2.3", Verdict.HOLDS)(
+@claim(
+    "proposition-1",
+    "Proposition 1, Sec. 4.2.3",
+    Verdict.HOLDS,
     says="The random walk kernel on graphs of (11) is symmetric and positive semi-definite.",
     how="Kernel matrices of random graphs, with both weights and forms of (11), and those from features.",
 )
@@ -189,7 +204,10 @@ def proposition_1(context: Context) -> Finding:
     )
 
 
-@claim.of("proposition-1-proof", "Appendix B.1", Verdict.REFUTED)(
+@claim(
+    "proposition-1-proof",
+    "Appendix B.1",
+    Verdict.REFUTED,
     says="Powers of P1 (x) P2 are positive semi-definite, and this proves Proposition 1.",
     how="Powers for three machines; a positive definite function of P1 (x) P2 that is no kernel on graphs.",
 )
@@ -212,7 +230,10 @@ def proposition_1_proof(_context: Context) -> Finding:
     )
 
 
-@claim.of("proposition-2", "Proposition 2, Appendix B.2", Verdict.REFUTED)(
+@claim(
+    "proposition-2",
+    "Proposition 2, Appendix B.2",
+    Verdict.REFUTED,
     says="(12) can be turned into exp(beta P1 (x) P2), calculated entry by entry.",
     how="The weights that make both equal on graphs of two machines: it holds if two graphs have the same.",
 )
@@ -238,7 +259,10 @@ def proposition_2(_context: Context) -> Finding:
     )
 
 
-@claim.of("walk-eigenvalues", "Instead of Proposition 2", Verdict.HOLDS)(
+@claim(
+    "walk-eigenvalues",
+    "Instead of Proposition 2",
+    Verdict.HOLDS,
     says="1' exp(beta P1 (x) P2) 1 is a sum over pairs of eigenvalues of the two graphs.",
     how="Against the matrix exponential of the Kronecker product on random graphs; operations counted.",
     ours=True,
@@ -290,7 +314,10 @@ def busy_and_empty(rng: np.random.Generator, length: int, machines: int) -> tupl
     return states, swapped
 
 
-@claim.of("machines-apart", "(12), (13), Sec. 4.2.4", Verdict.REFUTED)(
+@claim(
+    "machines-apart",
+    "(12), (13), Sec. 4.2.4",
+    Verdict.REFUTED,
     says="The posterior gives every machine an affinity by its state.",
     how="Random histories; an empty and a full machine change places, or have the same past affinities.",
 )
@@ -314,7 +341,10 @@ def machines_apart(context: Context) -> Finding:
     )
 
 
-@claim.of("node-level", "Instead of (12)", Verdict.HOLDS)(
+@claim(
+    "node-level",
+    "Instead of (12)",
+    Verdict.HOLDS,
     says="A kernel over (history, machine), one factor of which sums to the random walk kernel.",
     how="Random histories.",
     ours=True,
@@ -347,7 +377,10 @@ def rows_back(seen: list[list[int]], lag: int) -> np.ndarray:
     return np.array(counts, dtype=np.int64).reshape(-1, 3).sum(axis=0)
 
 
-@claim.of("history-rows", "(9), (10)", Verdict.UNDETERMINED)(
+@claim(
+    "history-rows",
+    "(9), (10)",
+    Verdict.UNDETERMINED,
     turns=("what is known of a job", "a place in the list"),
     says="Past affinities, N x M, are values of the function whose values for the pending jobs are wanted.",
     how="Which jobs the rows of the window hold epochs later, under FIFO-Consolidate.",
@@ -396,7 +429,10 @@ def process_actions(
     return actions
 
 
-@claim.of("zero-mean", "(1), (13), Algorithm 1", Verdict.REFUTED)(
+@claim(
+    "zero-mean",
+    "(1), (13), Algorithm 1",
+    Verdict.REFUTED,
     says="Regressing on its own past affinities, the process predicts affinities.",
     how="The process on random graphs, without noise, with noise and its negative; placements of FirstFit.",
 )
@@ -424,7 +460,10 @@ def zero_mean(context: Context) -> Finding:
     )
 
 
-@claim.of("mean-actions", "(13), Figure 5(c, d)", Verdict.HOLDS)(
+@claim(
+    "mean-actions",
+    "(13), Figure 5(c, d)",
+    Verdict.HOLDS,
     says="If means are taken as actions, neither the history nor the kernel changes a decision.",
     how="The process with random prior means, four lengths of the history, and random kernels.",
     ours=True,
@@ -456,7 +495,10 @@ def random_fusion(rng: np.random.Generator) -> formulas.Fusion:
     return formulas.Fusion(*(rng.normal(size=shape) / np.sqrt(shape[0]) for shape in shapes))
 
 
-@claim.of("scalable", "Sec. 4.1.1, (15)", Verdict.HOLDS)(
+@claim(
+    "scalable",
+    "Sec. 4.1.1, (15)",
+    Verdict.HOLDS,
     says="The squeeze-and-communicate mechanism is scalable: the same weights serve any number of machines.",
     how="Sizes of what the networks take and give on the clusters. Beside it, the critic.",
 )
@@ -478,7 +520,10 @@ def scalable(context: Context) -> Finding:
     )
 
 
-@claim.of("gate", "(5)", Verdict.HOLDS)(
+@claim(
+    "gate",
+    "(5)",
+    Verdict.HOLDS,
     says="The adaptive gate brings the state of the cluster into the job states.",
     how="Random weights: fused numbers are between the two, and differ for empty and full machines.",
 )
@@ -499,7 +544,10 @@ def gate_claim(context: Context) -> Finding:
     )
 
 
-@claim.of("positions", "Sec. 4.1.2", Verdict.HOLDS)(
+@claim(
+    "positions",
+    "Sec. 4.1.2",
+    Verdict.HOLDS,
     says="The position encoding tells the ordering agent the order of submission.",
     how="Distances of the encodings of all positions up to 1000, and up to 20,000.",
 )

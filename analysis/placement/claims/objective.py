@@ -18,7 +18,10 @@ BOUND, COPY, DISCOUNT = 0.2, 2, 0.98
 """epsilon in (17), z, the steps between two copies of the networks, and gamma (Appendix D)."""
 
 
-@claim.of("log-density", "Sec. 4.3, after (18)", Verdict.REFUTED)(
+@claim(
+    "log-density",
+    "Sec. 4.3, after (18)",
+    Verdict.REFUTED,
     says="The printed formula is the logarithm of the density of the normal distribution.",
     how="Its integral in one dimension and its ratios, beside the normal density.",
 )
@@ -54,7 +57,10 @@ def first_probability(ahead: float, variance: float, jobs: int) -> float:
     return float((weight * below).sum() / weight.sum())
 
 
-@claim.of("priority-probability", "(7), (8), Sec. 5.5, Figure 6(a)", Verdict.UNDETERMINED)(
+@claim(
+    "priority-probability",
+    "(7), (8), Sec. 5.5, Figure 6(a)",
+    Verdict.UNDETERMINED,
     because=Why.DEPENDS,
     says="The priority 0.69 is the probability of being scheduled first.",
     how="Exact probabilities for normal scores, by the number of jobs and the variance, to two digits.",
@@ -88,7 +94,10 @@ def slope(objective: Callable[..., np.ndarray], ratio: float, advantage: float) 
     return round((high - low) / (2.0 * h), 6) + 0.0
 
 
-@claim.of("clip", "(17), (18)", Verdict.REFUTED)(
+@claim(
+    "clip",
+    "(17), (18)",
+    Verdict.REFUTED,
     says="The minimum of the mean ratio and its clipped value, times B, bounds how far the policy moves.",
     how="Values and slopes beside PPO's, for both signs of B.",
 )
@@ -152,7 +161,10 @@ class Chain(NamedTuple):
         return visits[:, None] * self.policy * centred
 
 
-@claim.of("q-advantage", "(15), (16), (17)", Verdict.HOLDS_AMENDED)(
+@claim(
+    "q-advantage",
+    "(15), (16), (17)",
+    Verdict.HOLDS_AMENDED,
     says="The generalised advantage estimate can be derived from Q.",
     how="Exact values of random decision processes. Amended: with V, the mean of Q over the actions.",
 )
@@ -216,7 +228,10 @@ def _heads(theta: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.tanh(x @ theta[:half]), expit(x @ theta[half:])
 
 
-@claim.of("copy-interval", "(17), Algorithm 1, Appendix D", Verdict.UNDETERMINED)(
+@claim(
+    "copy-interval",
+    "(17), Algorithm 1, Appendix D",
+    Verdict.UNDETERMINED,
     because=Why.LACKING,
     says="With updates at every step and copies at every second one, clipping bounds the policy.",
     how="The output layer (8) on random features: it holds if ratios are clipped at all.",

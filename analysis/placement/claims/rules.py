@@ -23,7 +23,10 @@ def _minutes(policy: Policy, instance: PlacementInstance) -> np.ndarray:
     return result
 
 
-@claim.of("rules", "Sec. 3, Sec. 5.1.5", Verdict.HOLDS)(
+@claim(
+    "rules",
+    "Sec. 3, Sec. 5.1.5",
+    Verdict.HOLDS,
     says="What is played and bounded is what the paper defines: orders, machines, contention, JCT.",
     how="Two jobs on one or two machines, worked out by hand: JCT in minutes.",
     ours=True,

@@ -232,7 +232,10 @@ def schedules(context: Context) -> list[tuple[PlacementInstance, Schedule]]:
 IN_ORDER = cluster(1, 1, [(0, 1, 1, 1), (0, 2, 1, 1)], origin="two jobs for one GPU, the shorter one first")
 
 
-@claim.of("lazy-fee", "Appendix A", Verdict.HOLDS_AMENDED)(
+@claim(
+    "lazy-fee",
+    "Appendix A",
+    Verdict.HOLDS_AMENDED,
     says="Lazy scheduling, where a job waits until all others are done, gives the least durations and fees.",
     how="Against all schedules of small random instances. Amended: if jobs start one by one.",
     choices=("whether all jobs that fit start together once the cluster is empty, or one",),
@@ -253,7 +256,10 @@ def lazy_fee(context: Context) -> Finding:
     )
 
 
-@claim.of("lazy-jct", "Appendix A", Verdict.HOLDS_AMENDED)(
+@claim(
+    "lazy-jct",
+    "Appendix A",
+    Verdict.HOLDS_AMENDED,
     says="Lazy has almost the worst JCT: a job waits for the durations of all before it.",
     how="All schedules of small instances; heuristics on workloads. Amended: on workloads with more room.",
 )
@@ -291,7 +297,10 @@ LATE_COMER = cluster(1, 1, [(0, 10, 1, 1), (1, 1, 1, 1)], origin="a short job af
 NO_SURPRISE = cluster(1, 2, [(0, 1, 1, 1), (0, 3, 1, 2), (0, 10, 1, 1)], origin="one GPU is to be left idle")
 
 
-@claim.of("eager-jct", "Appendix A", Verdict.REFUTED)(
+@claim(
+    "eager-jct",
+    "Appendix A",
+    Verdict.REFUTED,
     says="Eager scheduling, whenever there is room, minimises the waiting and so the JCT.",
     how="The best eager schedule against the best of all: two instances by hand, and small random ones.",
 )
@@ -337,7 +346,10 @@ def above(
     return found
 
 
-@claim.of("eager-fee", "Appendix A", Verdict.HOLDS_AMENDED)(
+@claim(
+    "eager-fee",
+    "Appendix A",
+    Verdict.HOLDS_AMENDED,
     says="Eager has a much higher fee than lazy, as jobs contend and communicate.",
     how="FIFO-FirstFit and FIFO-Consolidate beside lazy on workloads. Amended: higher, with contention.",
     choices=("kappa and eta, what communication and contention cost", "the placing rule"),
@@ -375,7 +387,10 @@ SIDE_BY_SIDE = cluster(
 CROWDED = cluster(1, 8, [(0, t, 1, 2) for t in (1, 2, 4, 6)], (1.0, 1.0), origin="four jobs that contend")
 
 
-@claim.of("hard-trade-off", "Appendix A, Remark in Sec. 3, Sec. 5.2", Verdict.HOLDS_AMENDED)(
+@claim(
+    "hard-trade-off",
+    "Appendix A, Remark in Sec. 3, Sec. 5.2",
+    Verdict.HOLDS_AMENDED,
     says="JCT and fee are proven to be in a hard trade-off.",
     how="Pareto fronts over all schedules of small instances. Amended: in some instances they are.",
 )
@@ -410,7 +425,10 @@ def by_keys(
     return taken_schedule(simulator)
 
 
-@claim.of("high-value-first", "Sec. 5.2, Sec. 5.4", Verdict.UNDETERMINED)(
+@claim(
+    "high-value-first",
+    "Sec. 5.2, Sec. 5.4",
+    Verdict.UNDETERMINED,
     because=Why.SAMPLES,
     says="Large and long jobs first gives a lower fee, at the price of a higher JCT.",
     how="The same placing with most GPU-hours first, and first in first out, on generated workloads.",
@@ -452,7 +470,10 @@ def eager_ends(instance: PlacementInstance) -> list[Schedule]:
     return [taken_schedule(end) for end, eager in every_end(instance) if eager]
 
 
-@claim.of("reward-misaligned", "(3), Sec. 5.2", Verdict.REFUTED)(
+@claim(
+    "reward-misaligned",
+    "(3), Sec. 5.2",
+    Verdict.REFUTED,
     says="Reward (3) optimises JCT and fee.",
     how="Rewards of two schedules of three jobs, one of them better; of all orders of three on one GPU.",
     choices=("which jobs count as failed: none in the two schedules, else all that wait in the window",),
@@ -480,7 +501,10 @@ def reward_misaligned(_context: Context) -> Finding:
     )
 
 
-@claim.of("reward-small-jobs", "(3)", Verdict.HOLDS)(
+@claim(
+    "reward-small-jobs",
+    "(3)",
+    Verdict.HOLDS,
     says="A tenth of the jobs makes up most of the sum of 1 / (fee x JCT).",
     how="Seven heuristics on generated workloads.",
     ours=True,
@@ -502,7 +526,10 @@ def reward_small_jobs(context: Context) -> Finding:
     )
 
 
-@claim.of("reward-units", "(3), Appendix D", Verdict.HOLDS)(
+@claim(
+    "reward-units",
+    "(3), Appendix D",
+    Verdict.HOLDS,
     says="How reward (3) ranks policies depends on its units, which are not given.",
     how="Both orders of two jobs, with completion times in seconds, minutes, hours.",
     ours=True,
@@ -525,7 +552,10 @@ def reward_units(_context: Context) -> Finding:
     )
 
 
-@claim.of("reward-sound", "Instead of (3)", Verdict.HOLDS)(
+@claim(
+    "reward-sound",
+    "Instead of (3)",
+    Verdict.HOLDS,
     says="A reward that adds up to a constant less the cost of the schedule.",
     how="Schedules of small random instances, with communication cost and contention.",
     ours=True,
