@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import enum
+import gzip
+import json
 import math
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, Self, TypeVar
 
 from ..models import stopwatch
-from ..models.base import ClairvoyantError, DecisionType, InputError
+from ..models.base import ClairvoyantError, DecisionType, InputError, path_of, write_whole
 from ..models.shown import Shown, amount
+from ..verify import VERSION, RejectedError, Statement, UnreadableError, derive
 
 ProgressCallback = Callable[[float, str], None]
 """Called with the fraction done (0 to 1) and a short text."""
@@ -20,6 +24,10 @@ ProgressCallback = Callable[[float, str], None]
 CANCELLED = 2.0**-20
 """Where gains and charges cancel to less than this part of them, a gap is relative to this part: what remains
 is made of their rounding, and an optimum of exactly 0 would have no gap but infinity."""
+
+
+REPAIRED = 2.0**-40
+"""What a gap may grow by where decisions are shrunk until they are feasible exactly."""
 
 
 PAUSE = 0.5
@@ -71,6 +79,10 @@ class Optimum(Shown, Generic[DecisionType]):
         made of. 0 elsewhere.
     problem, digest, oracle, unit
         Of which instance it is, by which oracle, and in which unit; :func:`clairvoyant.solve` fills them in.
+    statement
+        What :mod:`clairvoyant.verify` has verified, if a certificate was written.
+    instance, writer
+        What :meth:`save_certificate` needs; :func:`clairvoyant.solve` fills them in.
     """
 
     value: float
@@ -86,6 +98,9 @@ class Optimum(Shown, Generic[DecisionType]):
     digest: str = ""
     oracle: str = ""
     unit: str = ""
+    statement: Statement | None = None
+    instance: Any = field(default=None, repr=False, compare=False)
+    writer: CertificateWriter | None = field(default=None, repr=False, compare=False)
 
     @property
     def gap(self) -> float | None:
@@ -102,10 +117,59 @@ class Optimum(Shown, Generic[DecisionType]):
             "value": self.value,
             "bound": self.bound,
             "gap": self.gap,
-            "why_stopped": self.why_stopped.value,
+            "why_stopped": self.status,
             "method": self.method,
             "seconds": self.seconds,
         }
+
+    @property
+    def status(self) -> str:
+        """Why the search stopped and, if a certificate was written, whether it proves as much."""
+        why = self.why_stopped.value
+        if self.statement is None:
+            return why
+        sign = -1.0 if self.minimised else 1.0
+        value, bound = sign * float(self.statement.value), sign * float(self.statement.bound)
+        gap = relative_gap(value, bound, self.scale)
+        if self.gap is None or gap <= self.gap + REPAIRED:
+            return f"{why}, certificate verified"
+        return f"{why} by {self.method}, not certified: the certificate proves a gap of {gap:.2g}"
+
+    def save_certificate(self, path: str | os.PathLike[str]) -> Self:
+        """Write what proves this optimum, for ``clairvoyant verify``; gzipped if the name ends in ``.gz``.
+
+        It is checked before it is written.
+
+        Returns
+        -------
+        Optimum
+            This one, with the ``statement`` that the certificate proves.
+
+        Raises
+        ------
+        InputError
+            If certificates of the oracle are not written yet, or the file cannot be written.
+        OracleError
+            If the certificate does not survive the check.
+        """
+        target, writer = path_of("path", path), certificate_writer(self.problem, self.oracle, self.writer)
+        decision, proof = writer(self.instance, self)
+        certificate = {
+            "version": VERSION,
+            "problem": self.problem,
+            "oracle": self.oracle,
+            "digest": self.digest,
+        }
+        certificate |= {"claims": {}, "decision": decision, "proof": proof}
+        try:
+            statement = derive(self.instance.to_dict(), certificate)
+        except (RejectedError, UnreadableError) as error:
+            raise OracleError(
+                f"{self.problem}/{self.oracle}: the certificate is rejected: {error}"
+            ) from error
+        text = json.dumps(certificate | {"claims": statement.claims}, separators=(",", ":")).encode() + b"\n"
+        write_whole(target, gzip.compress(text, mtime=0) if target.suffix == ".gz" else text)
+        return replace(self, statement=statement)
 
     def told(self) -> tuple[str, dict[str, str]]:
         """Return value and unit, and below them the bound, how they came about, and the instance."""
@@ -113,7 +177,7 @@ class Optimum(Shown, Generic[DecisionType]):
         if self.bound is not None:
             side = "below" if self.minimised else "above"
             pairs["bound"] = f"nothing is {side} {amount(self.bound, self.unit)} (gap {self.gap:.2g})"
-        pairs["method"] = f"{self.method}: {self.why_stopped.value} after {self.seconds:.3g} s"
+        pairs["method"] = f"{self.method}: {self.status} after {self.seconds:.3g} s"
         pairs |= {"oracle": f"{self.problem}/{self.oracle}", "instance": self.digest} if self.digest else {}
         return f"optimum {amount(self.value, self.unit)}", pairs
 
@@ -124,6 +188,17 @@ class Optimum(Shown, Generic[DecisionType]):
             f"Optimum(value={self.value:.9g}, bound={bound}, gap={gap}, {self.why_stopped.value!r}, "
             f"{self.method!r}, {self.seconds:.3g} s)"
         )
+
+
+CertificateWriter = Callable[[Any, Optimum[Any]], tuple[Any, Any]]
+"""Takes an instance and its optimum; returns ``decision`` and ``proof`` of its certificate, as JSON."""
+
+
+def certificate_writer(problem: str, oracle: str, writer: CertificateWriter | None) -> CertificateWriter:
+    """Return what writes the certificates of an oracle, or raise an InputError if nothing does."""
+    if writer is None:
+        raise InputError(f"certificate: the proofs of {problem}/{oracle} are not written as certificates yet")
+    return writer
 
 
 def relative_gap(value: float, bound: float, scale: float = 0.0) -> float:
@@ -406,6 +481,8 @@ class OracleEntry:
         The values of its ``method`` argument, the default first; empty if it has none.
     guarantee
         The reason why the bound is certified.
+    writer
+        What writes certificates of its optima, if they are written.
     """
 
     function: Callable[..., Optimum]
@@ -413,3 +490,4 @@ class OracleEntry:
     description: str
     methods: tuple[str, ...]
     guarantee: str
+    writer: CertificateWriter | None = None

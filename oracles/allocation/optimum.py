@@ -33,6 +33,7 @@ from ..base import (
     so_far,
 )
 from ..slots import Patterns, SlotCertificate
+from .certificate import of_dynamic, of_stationary
 
 INTERIOR_POINT = "interior point"
 CVXPY = "cvxpy"
@@ -474,6 +475,7 @@ ORACLES = {
         "the best allocation to hold in every slot",
         METHODS,
         "weak duality: w and price can be checked by certificate_bound alone",
+        of_stationary,
     ),
     "dynamic": OracleEntry(
         dynamic,
@@ -481,6 +483,7 @@ ORACLES = {
         "the sum of all slots' own optima",
         (),
         "weak duality in every slot",
+        of_dynamic,
     ),
     "gang": OracleEntry(
         gang,

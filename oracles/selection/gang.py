@@ -14,6 +14,7 @@ from ...models.stopwatch import library
 from .. import cp_sat
 from ..base import Budget, Optimum, OracleEntry, OracleError, ProgressCallback, concluded, rounding
 from ..slots import Patterns, SlotCertificate
+from .certificate import of_slots
 
 HIGHS = "highs"
 CP_SAT = "cp-sat"
@@ -163,5 +164,6 @@ ENTRY = {
         "the sum of all slots' best all-or-nothing decisions, means known",
         METHODS,
         "dual bound of a 0/1 program from HiGHS with a margin, or of CP-SAT with whole numbers rounded up",
+        of_slots,
     )
 }

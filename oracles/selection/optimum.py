@@ -32,6 +32,7 @@ from ..base import (
     so_far,
 )
 from ..slots import Patterns, SlotCertificate
+from .certificate import of_slots
 from .gang import ENTRY
 from .p4 import UNATTAINABLE, BudgetOptima, Selected, p4_optima, select
 
@@ -536,6 +537,7 @@ ORACLES = {
         "the best channels of every slot, with the means known",
         METHODS,
         "exact dynamic program, or the dual bound of HiGHS or CP-SAT, and a continuous relaxation",
+        of_slots,
     ),
     **ENTRY,
 }

@@ -211,7 +211,7 @@ def solve(instance: Instance, oracle: str | None = None, **options: Any) -> Opti
         choose(options["method"], entry.methods, "method")
     found = entry.function(instance, **options)
     whose = {"problem": instance.problem, "digest": instance.digest(), "unit": instance.unit}
-    return replace(found, oracle=name, **whose)
+    return replace(found, oracle=name, instance=instance, writer=entry.writer, **whose)
 
 
 def oracle_name(problem: str, oracle: str | None = None) -> str:

@@ -82,6 +82,7 @@ def test_every_command_is_there() -> None:
     wanted = {
         "generate",
         "solve",
+        "verify",
         "import",
         "formats",
         "play",

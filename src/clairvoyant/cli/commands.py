@@ -81,6 +81,7 @@ for _command in (
     *(
         instances.generate,
         instances.solve,
+        instances.verify,
         importing.import_table,
         playing.play,
         comparing.compare,

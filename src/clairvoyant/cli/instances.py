@@ -1,4 +1,4 @@
-"""``clairvoyant generate`` and ``clairvoyant solve``."""
+"""``clairvoyant generate``, ``clairvoyant solve`` and ``clairvoyant verify``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import click
 from . import output as out
 from . import parts, rendering
 from .interrupt import INTERRUPTED
-from .parts import DONE, FILE, SEED, Command, as_json, completes
+from .parts import DONE, FAILED, FILE, SEED, Command, as_json, completes
 
 if TYPE_CHECKING:
     from ..oracles.base import Optimum
@@ -133,6 +133,9 @@ def generate(
 @click.option("--method", help="Solver or method, where the oracle has several.")
 @click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="Any other option, by name.")
 @click.option("--out", "target", type=FILE, help="File to write the decision to, as JSON.")
+@click.option(
+    "--certificate", type=FILE, help="File to write the proof to, for `clairvoyant verify`; .gz packs it."
+)
 @parts.verbosely
 @as_json
 def solve(
@@ -140,27 +143,36 @@ def solve(
     oracle: str | None,
     options: Sequence[str],
     target: Path | None,
+    certificate: Path | None,
     verbose: bool,
     as_json: bool,
     **named: Any,
 ) -> int:
     """Compute the offline optimum of the instance in FILE, with a certified bound."""
     from .. import api
+    from ..oracles.base import certificate_writer
 
-    if target is not None:
-        out.check_writable(target)
+    for path in (target, certificate):
+        if path is not None:
+            out.check_writable(path, read=[file])
     chosen = parts.chosen_options(named, options, {"instance", "oracle", "progress"})
     instance = api.load(file)
     name = api.oracle_name(instance.problem, oracle)
+    if certificate is not None:  # refused before all work
+        certificate_writer(instance.problem, name, api.list_oracles(instance.problem)[name].writer)
     described = rendering.instance_facts(file, instance) | {"oracle": name}
     rendering.remarks(instance)
     with out.progress(name) as report:
         try:
             optimum = api.solve(instance, name, progress=report, **chosen)
+            if certificate is not None:
+                optimum = optimum.save_certificate(certificate)
         except KeyboardInterrupt:
             return parts.interrupted(described, report, as_json, "with --time-limit you get the incumbent")
     found = rendering.decision_facts(instance, optimum)
     described |= optimum.facts | found
+    if optimum.statement is not None:
+        described["certificate"] = {"file": str(certificate), **optimum.statement.claims}
     if target is not None:
         _write_decision(target, described, optimum)
     if as_json:
@@ -170,8 +182,45 @@ def solve(
         rendering.print_decision(found)
         if target is not None:
             out.line(f"the decision is in {target}")
+        if certificate is not None:
+            out.line(f"the proof is in {certificate}; see `clairvoyant verify --help`")
         out.line()
         rendering.print_instance(described, verbose)
+    return DONE
+
+
+@click.command(
+    cls=Command,
+    short_help="Check the proof of an optimum, without a solver.",
+    example="verify instance.json.gz certificate.json.gz",
+)
+@parts.instance_file
+@click.argument("certificate", type=FILE)
+@as_json
+def verify(file: Path, certificate: Path, as_json: bool) -> int:
+    """Check the CERTIFICATE of an optimum of the instance in FILE, in exact arithmetic.
+
+    Nothing is trusted but this check, one file, `verify.py`, that needs Python's standard library alone. Exit
+    status: 0 accepted, 1 rejected, 2 not a certificate or not an instance.
+    """
+    from ..models.base import InputError
+    from ..verify import RejectedError, UnreadableError, check, read_object
+
+    try:
+        statement = check(read_object(str(file)), read_object(str(certificate)))
+    except UnreadableError as error:
+        raise InputError(str(error)) from error
+    except RejectedError as error:
+        if as_json:
+            out.print_json({"accepted": False, "reason": str(error)})
+        else:
+            out.line(f"rejected: {error}")
+        return FAILED
+    if as_json:
+        out.print_json({"accepted": True, **statement._asdict()})
+    else:
+        for text in statement.lines:
+            out.line(text)
     return DONE
 
 

@@ -1,0 +1,206 @@
+"""Certificates of the selection problem: a tree for every arrival pattern, closed by prices of the devices.
+
+The prices are multipliers of linear relaxations, which HiGHS solves; whether a leaf is closed is decided in
+the whole numbers of the checker. A pattern whose table of devices is tiny needs no tree.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from ...models.program import SOLVER_TOLERANCE, in_highs
+from ...models.selection.instance import ChannelInstance
+from ...models.stopwatch import library
+from ...verify import RejectedError, Selection, Slot, flat
+from ..base import Optimum
+
+MOST_NODES = 2000
+"""Nodes of a pattern's tree after which leaves are left open, so that the bound proved is above the value."""
+
+TABLE_WORK = 2**13
+"""Channels times amounts of devices up to which a pattern needs no tree."""
+
+CLOSED = 44
+"""A leaf is closed if its bound is above the best value by at most 2^-44 of it, the rounding of prices."""
+
+BITS = 50
+"""Prices are whole multiples of 2^-50 of the largest mean per device."""
+
+RECENT = 3
+"""How many of the last prices are tried before a program is solved."""
+
+OPTIONS = {
+    "presolve": "off",
+    "solver": "simplex",
+    "primal_feasibility_tolerance": SOLVER_TOLERANCE,
+    "dual_feasibility_tolerance": SOLVER_TOLERANCE,
+    "small_matrix_value": 1e-12,
+}
+
+FRACTION = 1e-7
+"""A channel that is neither on nor off by more than this is branched upon."""
+
+
+def of_slots(instance: ChannelInstance, optimum: Optimum[Any]) -> tuple[Any, Any]:
+    """Return the channels of every arrival pattern, and the trees and prices that prove them the best."""
+    of = Selection(instance.to_dict())
+    patterns, first = np.unique(instance.arrivals, axis=0, return_index=True)
+    proof = _Proof(of)
+    decision, trees = [], []
+    for pattern, slot in zip(patterns.tolist(), first.tolist(), strict=True):
+        on = np.flatnonzero(np.asarray(optimum.decision[slot]) > 0.5).tolist()
+        best, tree = proof.of_pattern(pattern, on)
+        decision.append(best)
+        trees.append(tree)
+    return decision, {"prices": proof.prices, "trees": trees}
+
+
+class _Proof:
+    """The prices so far, and what finds more."""
+
+    def __init__(self, of: Selection) -> None:
+        self.of, self.prices = of, list[list[list[float]]]()
+        highest = math.frexp(max(map(float, of.mean), default=0.0))[1]
+        devices = max(flat(of.capacity)).bit_length()
+        self._grid = min(1074, BITS + devices - highest)  # 2^-1074 is the least double
+        self._scale = max([2**self._grid, *(mean.denominator for mean in of.mean)])
+        self._whole: list[list[list[int]]] = []
+        self.keep(np.zeros((len(of.capacity), of.sizes["K"])))
+        self.relaxed = _Relaxed(of, math.ldexp(1.0, highest))
+
+    def keep(self, price: np.ndarray) -> int:
+        """Keep prices, rounded to the grid, and return their number."""
+        rows = [[round(math.ldexp(p, self._grid)) for p in row] for row in price.tolist()]
+        self.prices.append([[math.ldexp(p, -self._grid) for p in row] for row in rows])
+        self._whole.append([[p * self._scale >> self._grid for p in row] for row in rows])
+        return len(self.prices) - 1
+
+    def bound(self, slot: Slot, on: set[int], off: set[int], number: int) -> int | None:
+        """Return what the checker will derive of a leaf with the prices of this number."""
+        return slot.leaf(on, off, self._whole[number])
+
+    def of_pattern(self, pattern: list[int], on: list[int]) -> tuple[list[int], Any]:
+        """Return the best channels known, of which ``on`` are one choice, and a tree or "table"."""
+        slot = Slot(self.of, pattern, self._scale)
+        search = _Search(self, slot, on)
+        if not self._tiny(slot):
+            return search.best, search.grow(set(), set(), [0])
+        if slot.table() > search.value:  # the oracle's sums are rounded
+            search.slack = 0
+            search.grow(set(), set(), [0])
+        return search.best, "table"
+
+    def _tiny(self, slot: Slot) -> bool:
+        """Return whether a table is less work than a tree."""
+        if self.of.gang:
+            return False
+        used = [sum(self.of.demand[e][k] for e in slot.usable) for k in range(self.of.sizes["K"])]
+        states = math.prod(min(c, u) + 1 for c, u in zip(self.of.capacity[0], used, strict=True))
+        return states * len(slot.usable) <= TABLE_WORK
+
+
+class _Search:
+    """The search for the tree of a pattern, and the best channels that it has met."""
+
+    def __init__(self, proof: _Proof, slot: Slot, on: list[int]) -> None:
+        self._proof, self._slot = proof, slot
+        self.best, self.value, self.nodes, self.slack = on, slot.value(on), 0, 1
+
+    def grow(self, on: set[int], off: set[int], hints: list[int]) -> Any:
+        """Return a tree for what is left where these channels are on and off; ``hints`` are prices to try."""
+        self.nodes += 1
+        for number in hints:
+            if self._closes(on, off, number):
+                return number
+        if self.nodes > MOST_NODES:
+            return hints[-1]
+        price, x = self._proof.relaxed.solve(self._slot, on, off)
+        number = self._proof.keep(price)
+        self._try(x)
+        left = self._slot.left(on)
+        free = [e for e in self._slot.usable if e not in on | off and self._fits(e, left)]
+        if not free or self._closes(on, off, number):
+            return number
+        most = max(free, key=lambda e: (min(x[e], 1.0 - x[e]), self._slot.worth[e]))
+        hints = [*hints[-RECENT + 1 :], number]
+        return [most, self.grow(on, off | {most}, hints), self.grow(on | {most}, off, hints)]
+
+    def _closes(self, on: set[int], off: set[int], number: int) -> bool:
+        bound = self._proof.bound(self._slot, on, off, number)
+        return bound is None or bound <= self.value + self.slack * (self.value >> CLOSED)
+
+    def _fits(self, e: int, left: list[list[int]]) -> bool:
+        of = self._slot.of
+        return all(a <= c for a, c in zip(of.demand[e], left[of.server[e]], strict=True))
+
+    def _try(self, x: np.ndarray) -> None:
+        """Take a relaxation's channels as the best if they are whole and better."""
+        chosen = [e for e in self._slot.usable if x[e] > 0.5]
+        if np.abs(x - np.rint(x)).max(initial=0.0) <= FRACTION:
+            with suppress(RejectedError):  # the solver's tolerance may be a device
+                value = self._slot.value(chosen)
+                if value > self.value:
+                    self.best, self.value = chosen, value
+
+
+class _Relaxed:
+    """The linear relaxation of a slot, in HiGHS: means in a ``unit``, capacities as 1.
+
+    Columns are channels and jobs; rows are capacities, and where jobs have minima, tasks and jobs::
+
+        sum_e a x / c <= 1,    sum of a task's x <= y,    m y <= sum of a job's x
+    """
+
+    def __init__(self, of: Selection, unit: float) -> None:
+        self._of, self._unit, count = of, unit, len(of.mean)
+        self._capacity = np.maximum(1.0, np.array(of.capacity, dtype=np.float64))
+        kinds, jobs = of.sizes["K"], max(of.job, default=-1) + 1
+        rows, tasks = self._capacity.size, max(of.task, default=-1) + 1
+        columns: list[list[tuple[int, float]]] = [
+            [
+                (server * kinds + k, a / self._capacity[server, k])
+                for k, a in enumerate(of.demand[e])
+                if a and a <= of.capacity[server][k]
+            ]
+            for e, server in enumerate(of.server)
+        ]
+        if of.gang:
+            for e, column in enumerate(columns):
+                column += [(rows + of.task[e], 1.0), (rows + tasks + of.job[e], -1.0)]
+            own = [
+                sorted({q for q, j in zip(of.task, of.job, strict=True) if j == job}) for job in range(jobs)
+            ]
+            columns += [
+                [*((rows + q, -1.0) for q in own[job]), (rows + tasks + job, float(of.minimum[job]))]
+                for job in range(jobs)
+            ]
+        upper = np.concatenate([np.ones(rows), np.zeros((tasks + jobs) if of.gang else 0)])
+        start = np.cumsum([0, *map(len, columns)]).astype(np.int32)
+        entries = [entry for column in columns for entry in column]
+        self._highs = in_highs(
+            np.concatenate([-np.array(of.mean, dtype=np.float64) / unit, np.zeros(len(columns) - count)]),
+            (start, np.array([r for r, _ in entries], dtype=np.int32), np.array([v for _, v in entries])),
+            (np.full(len(upper), -np.inf), upper),
+            (np.zeros(len(columns)), np.ones(len(columns))),
+            OPTIONS,
+        )
+
+    def solve(self, slot: Slot, on: set[int], off: set[int]) -> tuple[np.ndarray, np.ndarray]:
+        """Return prices [server][kind], at least 0, and x of the channels; all 0 if there is no such x."""
+        count, left = len(self._of.mean), slot.left(on)
+        low, high = np.zeros(count), np.zeros(count)
+        for e in slot.usable:
+            need, room = self._of.demand[e], left[self._of.server[e]]
+            low[e] = e in on
+            high[e] = e in on or (e not in off and all(a <= c for a, c in zip(need, room, strict=True)))
+        self._highs.changeColsBounds(count, np.arange(count, dtype=np.int32), low, high)
+        self._highs.run()
+        known, found = library("highspy").HighsModelStatus, self._highs.getSolution()
+        if self._highs.getModelStatus() != known.kOptimal:
+            return np.zeros(self._capacity.shape), np.zeros(count)
+        dual = np.asarray(found.row_dual)[: self._capacity.size].reshape(self._capacity.shape)
+        return np.maximum(0.0, -dual) * self._unit / self._capacity, np.asarray(found.col_value)[:count]

@@ -1,0 +1,647 @@
+#!/usr/bin/env python3
+"""The checker of certificates: it decides about an optimum with nothing but Python's standard library.
+
+``clairvoyant verify FILE CERTIFICATE``, ``python -m clairvoyant.verify FILE CERTIFICATE``, or this one file,
+copied to wherever Python 3.11 is: ``python verify.py FILE CERTIFICATE``. FILE is an instance as described in
+docs/instance-files.md, and docs/certificates.md explains the proofs. The exit status is
+
+- 0: accepted. The decision in the certificate is feasible (exactly, whatever tolerances the format grants)
+  and earns at least v, and no feasible decision earns more than b.
+- 1: rejected; the first step that fails is printed.
+- 2: not a certificate, or not an instance.
+
+No solver is asked, and nothing rests on floating-point arithmetic. A number in a file is the double that it
+denotes, a fraction with a power of 2 below; sums and products of fractions are exact. Logarithms and square
+roots are enclosed between two fractions. v and b are derived here, and what a certificate claims must be
+that, to the last digit.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import math
+import struct
+import sys
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+from functools import cache
+from operator import add, le, mul, sub
+from typing import Any, NamedTuple
+
+VERSION = 1
+FIELDS = ("version", "problem", "oracle", "digest", "claims", "decision", "proof")
+"""What a certificate holds, a JSON object that is gzipped if its name ends in ``.gz``."""
+
+MOST_BYTES = 2**28
+"""No more of a file is read, once it is unpacked."""
+
+BITS = 128
+"""Enclosures are relatively this tight, and sums are rounded outwards to as many bits."""
+
+DIGITS = 20
+"""Significant digits of claimed numbers."""
+
+
+class RejectedError(Exception):
+    """A certificate that does not prove what it claims: the step that fails, and why."""
+
+
+class UnreadableError(Exception):
+    """What is not a certificate, or not an instance."""
+
+
+class Statement(NamedTuple):
+    """What was verified."""
+
+    problem: str
+    oracle: str
+    digest: str
+    value: str  # the decision earns at least this much
+    bound: str  # no feasible decision earns more
+    gap: str  # their distance over the larger one, rounded up: 0 if and only if they are equal exactly
+    steps: str
+
+    @property
+    def claims(self) -> dict[str, str]:
+        """What a certificate of this statement claims."""
+        return {"value": self.value, "bound": self.bound, "gap": self.gap}
+
+    @property
+    def lines(self) -> list[str]:
+        """The statement for people."""
+        return [
+            f"accepted: {self.problem}/{self.oracle}, instance {self.digest}",
+            f"the decision is feasible and earns at least {self.value}",
+            f"no feasible decision earns more than {self.bound}",
+            "both are equal: it is optimal" if self.gap == "0" else f"the gap between them is {self.gap}",
+            f"verified: {self.steps}",
+        ]
+
+
+# Numbers: exact ones, rounded ones, enclosed ones
+
+
+def rounded(x: Fraction, up: bool) -> Fraction:
+    """Return a fraction of about :data:`BITS` bits over a power of 2, at least x if ``up``, else at most."""
+    n, d = x.numerator, x.denominator
+    shift = BITS + d.bit_length() - n.bit_length()
+    top, below = (n << shift, d) if shift >= 0 else (n, d << -shift)
+    whole = -(-top // below) if up else top // below
+    return Fraction(whole, 1 << shift) if shift >= 0 else Fraction(whole << -shift)
+
+
+def decimal(x: Fraction, up: bool, digits: int = DIGITS) -> str:
+    """Return a decimal number of so many digits: at least x if ``up``, else at most x."""
+    context = Context(digits, ROUND_CEILING if up else ROUND_FLOOR, Emin=-(10**6), Emax=10**6)
+    return str(context.divide(Decimal(x.numerator), Decimal(x.denominator)).normalize(context))
+
+
+def square_root(x: Fraction) -> tuple[Fraction, Fraction]:
+    """Enclose the square root of x >= 0: sqrt(n / d) = sqrt(n d) / d, by the whole root of n d 4^shift."""
+    n, d = x.numerator, x.denominator
+    shift = max(0, BITS + 1 - (n * d).bit_length() // 2)
+    square = n * d << 2 * shift
+    root = math.isqrt(square)
+    return Fraction(root, d << shift), Fraction(root + (root * root != square), d << shift)
+
+
+def artanh(z: Fraction) -> tuple[Fraction, Fraction]:
+    """Enclose artanh z = z + z^3 / 3 + z^5 / 5 + ..., for 0 < z <= 1/3.
+
+    In units of 2^-shift, ``power`` is z^(2 i + 1) rounded down. What it lacks, e, is at most 1.5: a step
+    makes it at most e / 9 + 1/3 + 1. So each term lacks at most 1.5 + 1. Where the power is 0 the true one is
+    at most 1.5, and all that follow add up to less than 2.
+    """
+    shift = BITS + 8 + z.denominator.bit_length() - z.numerator.bit_length()
+    power = (z.numerator << shift) // z.denominator
+    square = (z.numerator**2 << shift) // z.denominator**2
+    total = terms = 0
+    while power:
+        total += power // (2 * terms + 1)
+        power = power * square >> shift
+        terms += 1
+    return Fraction(total, 1 << shift), Fraction(total + 3 * terms + 2, 1 << shift)
+
+
+@cache
+def log_of_2() -> tuple[Fraction, Fraction]:
+    """Enclose ln 2 = 2 artanh(1/3)."""
+    low, high = artanh(Fraction(1, 3))
+    return 2 * low, 2 * high
+
+
+def log1p(y: Fraction) -> tuple[Fraction, Fraction]:
+    """Enclose ln(1 + y), y >= 0: k ln 2 + 2 artanh((m - 1) / (m + 1)) with 1 + y = m 2^k and 1 <= m < 2."""
+    x = 1 + y
+    k = x.numerator.bit_length() - x.denominator.bit_length()
+    k -= x < Fraction(2) ** k
+    m = x / 2**k
+    low, high = artanh((m - 1) / (m + 1)) if m > 1 else (Fraction(0), Fraction(0))
+    return k * log_of_2()[0] + 2 * low, k * log_of_2()[1] + 2 * high
+
+
+# Files
+
+
+NATURE = "mean:E:f noise.kind:: noise.scale:E:f0 arrivals:TL:i seed:: path:TE:f?"
+FORMS = {
+    "allocation": "edges:E2:i demand:LK:f capacity:RK:f overhead:K:f utility.kind:RK:i utility.alpha:RK:f "
+    "arrivals:TL:i copy_of:L:i?",
+    "selection": f"edges:E2:i demand:EK:i capacity:K:i cost:E:f0 {NATURE}",
+    "selection-gang": f"channels:E2:i task_port:Q:i demand:QK:i capacity:RK:i minimum:L:i {NATURE}",
+}
+"""The fields that identify an instance, in the order in which they enter its digest.
+
+After its name there are the axes of a field, a letter for the length of each, and what its numbers are: "i"
+for whole ones, "f" for others. A field with "?" may be left out, and with "0" it is then 0.
+"""
+
+WITHOUT_EFFECT = {"problem", "version", "origin", "names", "ports"}
+FAMILIES = ("linear", "log", "reciprocal", "poly")
+
+
+def read_object(path: str) -> dict[str, Any]:
+    """Return the JSON object in a file, no name of which stands twice."""
+    try:
+        with (gzip.open if path.endswith(".gz") else open)(path, "rb") as stream:
+            text = stream.read(MOST_BYTES + 1)
+        if len(text) > MOST_BYTES:
+            raise UnreadableError(f"{path}: more than {MOST_BYTES} bytes")
+        data = json.loads(text.decode("utf-8"), object_pairs_hook=_without_doubles)
+    except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
+        raise UnreadableError(f"{path}: cannot be read: {error}") from None
+    need(isinstance(data, dict), f"{path}: not an object")
+    return data
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    data = dict(pairs)
+    if len(data) < len(pairs):
+        raise ValueError("a field stands twice")
+    return data
+
+
+def must(holds: bool, message: str) -> None:
+    """Reject a certificate unless a step holds."""
+    if not holds:
+        raise RejectedError(message)
+
+
+def need(holds: bool, message: str) -> None:
+    """Refuse what is not an instance or a certificate."""
+    if not holds:
+        raise UnreadableError(message)
+
+
+def numbers(rows: Any, name: str, shape: Sequence[int], whole: bool = False) -> Any:
+    """Return a finite number of at least 0, or nested lists of them in a shape: whole ones, or doubles."""
+    if shape:
+        if not isinstance(rows, list) or len(rows) != shape[0]:
+            raise UnreadableError(f"{name}: not a list of {shape[0]} where one is needed")
+        return [numbers(row, name, shape[1:], whole) for row in rows]
+    if type(rows) not in (int, float) or not 0 <= rows <= 1e300 or (whole and rows != int(rows)):
+        what = "a whole number" if whole else "a number"
+        raise UnreadableError(f"{name}: {rows!r:.40} is not {what} from 0 to 1e300")
+    return int(rows) if whole else float(rows) + 0.0
+
+
+def exact(rows: Any) -> Any:
+    """Return doubles, or nested lists of them, as the fractions that they are."""
+    return [exact(row) for row in rows] if isinstance(rows, list) else Fraction(rows)
+
+
+def flat(rows: Any) -> Iterator[Any]:
+    """Yield the numbers in nested lists."""
+    if isinstance(rows, list):
+        for row in rows:
+            yield from flat(row)
+    else:
+        yield rows
+
+
+class Instance:
+    """An instance: its ``fields`` by name, ``sizes`` of the axes by letter, and its digest.
+
+    The first field is a list of pairs. They are sorted by their entry ``by``, then by the other one, and
+    lists with an entry per pair likewise.
+    """
+
+    def __init__(self, data: dict[str, Any], by: int = 0) -> None:
+        form = [part.split(":") for part in FORMS[data["problem"]].split(" ")]
+        unknown = data.keys() - WITHOUT_EFFECT - {name.partition(".")[0] for name, _, _ in form}
+        need(not unknown, f"instance: unknown fields {unknown}")
+        given = {name: self._given(data, name, kind) for name, _, kind in form}
+        self.sizes = {"2": 2}
+        for name, axes, _ in form:
+            rows = given[name]
+            for axis in axes if rows is not None else "":
+                self.sizes.setdefault(axis, len(rows))
+                if not rows:
+                    break
+                rows = rows[0]
+        if "L" not in self.sizes:  # only ``selection`` without any slots does not say it
+            self.sizes["L"] = data.get("ports") or 1 + max((pair[0] for pair in given["edges"]), default=0)
+        self.fields: dict[str, Any] = {}
+        for name, axes, kind in form:
+            shape = [self.sizes[axis] for axis in axes]
+            rows = [0.0] * shape[0] if given[name] is None and kind == "f0" else given[name]
+            self.fields[name] = (
+                numbers(rows, name, shape, kind[0] == "i") if axes and rows is not None else rows
+            )
+        pairs = self.fields[form[0][0]]
+        need(len({*map(tuple, pairs)}) == len(pairs), f"{form[0][0]}: a pair stands twice")
+        order = sorted(range(len(pairs)), key=lambda i: (pairs[i][by], pairs[i][1 - by]))
+        for name, axes, _ in form:
+            rows = self.fields[name]
+            if axes[:1] == "E":
+                self.fields[name] = [rows[i] for i in order]
+            elif axes == "TE" and rows is not None:
+                self.fields[name] = [[row[i] for i in order] for row in rows]
+        self.digest = self._digest(data["problem"], form)
+
+    @staticmethod
+    def _given(data: dict[str, Any], name: str, kind: str) -> Any:
+        """Return what stands at a field, ``None`` if it may be left out and is."""
+        head, _, below = name.partition(".")
+        found = data.get(head, {}).get(below) if below else data.get(head)
+        need(found is not None or kind[1:] != "", f"{name}: missing")
+        return _places(found) if name == "utility.kind" else found
+
+    def _digest(self, problem: str, form: list[list[str]]) -> str:
+        """Return a hash of the fields' names, shapes and values; without a seed that draws nothing."""
+        hasher = hashlib.sha256(f"{problem}/1".encode())
+        for name, axes, kind in form:
+            value = self.fields[name]
+            if value is None or (name == "seed" and self.fields["path"] is not None):
+                continue
+            hasher.update({"noise.kind": "noise"}.get(name, name.rpartition(".")[2]).encode())
+            if axes:
+                shape = tuple(self.sizes[axis] for axis in axes)
+                hasher.update(f"{shape}{kind[0]}".encode())
+                hasher.update(
+                    struct.pack(f"<{math.prod(shape)}{'q' if kind[0] == 'i' else 'd'}", *flat(value))
+                )
+            else:
+                hasher.update(json.dumps(value).encode())
+        return hasher.hexdigest()[:16]
+
+
+def _places(names: Any) -> Any:
+    """Return the places of names, in nested lists, among the families of utilities."""
+    return [_places(name) for name in names] if isinstance(names, list) else FAMILIES.index(names)
+
+
+# Allocation: prices of devices, and conjugates of the utilities
+#
+# With N_l jobs at port l, a decision y earns sum_l N_l (sum_{r,k} f(y) - max_k beta_k sum_r y). Let w >= 0
+# with sum_k w[l,k] <= N_l, and price >= 0. Then nothing earns more than
+#
+# sum_{r,k} price c  +  sum over the entries of the largest N f(y) - (w beta + price) y, y <= min(a, c)
+#
+# because N max_k beta_k Y_k >= sum_k w_k beta_k Y_k for all Y >= 0, and price (c - sum_l y) >= 0.
+
+
+def gain(family: str, alpha: Fraction, y: Fraction) -> tuple[Fraction, Fraction]:
+    """Enclose the utility f(y) of y >= 0 devices."""
+    if family == "log":
+        low, high = log1p(y)
+        return alpha * low, alpha * high
+    if family == "poly":  # alpha (sqrt(1 + y) - 1), without the difference
+        low, high = square_root(1 + y)
+        return alpha * y / (high + 1), alpha * y / (low + 1)
+    known = alpha * y if family == "linear" else y / (alpha * (y + alpha))
+    return known, known
+
+
+def conjugate(family: str, alpha: Fraction, n: int, cost: Fraction, limit: Fraction) -> Fraction:
+    """Return what n f(y) - cost y does not exceed, 0 <= y <= limit; n > 0, cost >= 0.
+
+    The function is concave: it is largest at 0 where it falls there, at the limit where it rises there, else
+    where its slope is 0, and that y is inserted.
+    """
+    top = n * alpha
+    if family == "linear":
+        return max(Fraction(0), (top - cost) * limit)
+    if family == "log":  # slope n alpha / (1 + y) - cost
+        falls, rises = top <= cost, top >= cost * (1 + limit)
+    elif family == "poly":  # slope n alpha / (2 sqrt(1 + y)) - cost
+        falls, rises = top <= 2 * cost, top**2 >= 4 * cost**2 * (1 + limit)
+    else:  # slope n / (y + alpha)^2 - cost
+        falls, rises = n <= cost * alpha**2, n >= cost * (limit + alpha) ** 2
+    if falls:
+        return Fraction(0)
+    if rises:
+        return n * gain(family, alpha, limit)[1] - cost * limit
+    if family == "log":  # at 1 + y = n alpha / cost
+        return top * log1p(top / cost - 1)[1] - top + cost
+    if family == "poly":  # at sqrt(1 + y) = n alpha / (2 cost)
+        return (top / 2 - cost) ** 2 / cost
+    return n / alpha + cost * alpha - 2 * square_root(n * cost)[0]  # at y + alpha = sqrt(n / cost)
+
+
+def allocation_value(of: Instance, counts: Sequence[int], y: list[list[Fraction]]) -> Fraction:
+    """Return what a decision earns at least; it is refused unless all constraints hold exactly."""
+    at, (R, L, K) = of.fields, (of.sizes[axis] for axis in "RLK")
+    used = [[Fraction(0)] * K for _ in range(R)]
+    held = [[Fraction(0)] * K for _ in range(L)]
+    total = Fraction(0)
+    for (port, server), row in zip(at["edges"], y, strict=True):
+        for k, amount in enumerate(row):
+            must(amount <= at["demand"][port][k], f"y of port {port}, server {server} is above the demand")
+            if amount:
+                used[server][k] += amount
+                held[port][k] += amount
+                low, _ = gain(FAMILIES[at["utility.kind"][server][k]], at["utility.alpha"][server][k], amount)
+                total += rounded(counts[port] * low, up=False)
+    for server, row in enumerate(used):
+        for k, amount in enumerate(row):
+            must(amount <= at["capacity"][server][k], f"server {server} has less of kind {k} than y takes")
+    paid = (max(map(mul, at["overhead"], row)) for row in held)
+    return total - sum(map(mul, counts, paid))
+
+
+def allocation_bound(of: Instance, counts: Sequence[int], w: list[list[Fraction]], price: Any) -> Fraction:
+    """Return what nothing exceeds, by the prices."""
+    at = of.fields
+    for port, row in enumerate(w):
+        must(sum(row) <= counts[port], f"w of port {port} adds up to more than its {counts[port]} jobs")
+    total = sum(map(mul, flat(price), flat(at["capacity"])), Fraction(0))
+    for port, server in at["edges"]:
+        for k, most in enumerate(at["demand"][port]):
+            limit = min(most, at["capacity"][server][k])
+            if limit and counts[port]:
+                family, alpha = FAMILIES[at["utility.kind"][server][k]], at["utility.alpha"][server][k]
+                cost = w[port][k] * at["overhead"][k] + price[server][k]
+                total += rounded(conjugate(family, alpha, counts[port], cost, limit), up=True)
+    return total
+
+
+def check_allocation(data: dict[str, Any], oracle: str, decision: Any, proof: Any) -> Derived:
+    """Check ``stationary``, one decision for all slots, or ``dynamic``, one for each arrival pattern.
+
+    Patterns are the different rows of ``arrivals``, sorted. For each there are the decision y[edge][kind],
+    edges sorted by server and then by port, and multipliers ``w`` [port][kind], ``price`` [server][kind].
+    """
+    need(oracle in ("stationary", "dynamic"), f"oracle: {oracle!r:.40} of allocation has no certificates")
+    of = Instance(data, by=1)
+    at, (L, R, K, E) = of.fields, (of.sizes[axis] for axis in "LRKE")
+    need(all(p < L and r < R for p, r in at["edges"]), "edges: a port or a server that is not there")
+    for name in ("demand", "capacity", "overhead", "utility.alpha"):
+        at[name] = exact(at[name])
+    cases = [([sum(row[port] for row in at["arrivals"]) for port in range(L)], 1)]
+    if oracle == "dynamic":
+        cases = [(list(row), times) for row, times in sorted(Counter(map(tuple, at["arrivals"])).items())]
+    decisions = numbers(decision, "decision", (len(cases), E, K))
+    w = numbers(proof["w"], "proof.w", (len(cases), L, K))
+    price = numbers(proof["price"], "proof.price", (len(cases), R, K))
+    value = bound = Fraction(0)
+    for i, (counts, times) in enumerate(cases):
+        value += times * allocation_value(of, counts, exact(decisions[i]))
+        bound += times * allocation_bound(of, counts, exact(w[i]), exact(price[i]))
+    size = f"{len(cases)} x {E * K} entries"
+    return Derived(of.digest, value, bound, f"{size} are feasible, {size} bounded by prices")
+
+
+# Selection: Lagrange multipliers at the leaves of a tree
+#
+# Channels are on or off, and belong to tasks of jobs; each earns its mean. A job runs none of its tasks or at
+# least its minimum, a task has one channel at most, and on every server the channels' demands stay within the
+# capacity. In ``selection`` every channel is a job of its own, and there is one server. Let some channels be
+# on and some off, let ``left`` be what the former leave of the capacities, and price >= 0. Then nothing earns
+# more than
+#
+#     sum price left  +  the means of those that are on  +  the most that each job earns besides,
+#
+# where any other channel that fits into ``left`` earns mean - price demand: the best channel of every task,
+# and of these what is positive, or as many as the minimum needs. A job that need not run never earns less
+# than 0.
+
+MOST_STATES = 2**16
+"""No table of the dynamic program becomes larger."""
+
+
+class Selection(Instance):
+    """An instance of ``selection`` or ``selection-gang``: the port, job, task, ... of each channel."""
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        super().__init__(data)
+        at, self.gang = self.fields, data["problem"] == "selection-gang"
+        self.mean = exact(at["mean"])
+        self.task = self.job = list(range(self.sizes["E"]))
+        if self.gang:
+            self.task, self.server = [q for q, _ in at["channels"]], [r for _, r in at["channels"]]
+            self.port = self.job = [at["task_port"][q] for q in self.task]
+            self.demand, self.capacity = [at["demand"][q] for q in self.task], at["capacity"]
+            self.minimum = at["minimum"]
+        else:
+            self.port, self.server = [port for port, _ in at["edges"]], [0] * self.sizes["E"]
+            self.demand, self.capacity = at["demand"], [at["capacity"]]
+            self.minimum = [0] * self.sizes["E"]
+        inside = all(p < self.sizes["L"] for p in self.port) and all(
+            r < len(self.capacity) for r in self.server
+        )
+        need(inside, "channels: a port or a server that is not there")
+
+
+class Slot:
+    """What an arrival pattern leaves of an instance; means and prices are whole numbers of 1 / ``scale``."""
+
+    def __init__(self, of: Selection, pattern: Sequence[int], scale: int) -> None:
+        self.of, self.worth = of, [int(mean * scale) for mean in of.mean]
+        self.jobs: dict[int, dict[int, list[int]]] = {}
+        self.usable = [e for e, port in enumerate(of.port) if pattern[port]]
+        for e in self.usable:
+            self.jobs.setdefault(of.job[e], {}).setdefault(of.task[e], []).append(e)
+
+    def left(self, on: Iterable[int]) -> list[list[int]]:
+        """Return what channels that are on leave of the capacities."""
+        left = [list(row) for row in self.of.capacity]
+        for e in on:
+            row = left[self.of.server[e]]
+            row[:] = map(sub, row, self.of.demand[e])
+        return left
+
+    def value(self, on: list[int]) -> int:
+        """Return what a set of channels earns; it is refused unless it keeps all constraints."""
+        of, runs = self.of, Counter(self.of.job[e] for e in on)
+        must(set(on) <= set(self.usable), "a channel of a port without a job is on")
+        must(len({of.task[e] for e in on}) == len(on), "a task has two channels that are on")
+        must(all(n >= of.minimum[job] for job, n in runs.items()), "a job runs less than its minimum")
+        must(min(flat(self.left(on))) >= 0, "there are more demands than devices")
+        return sum(self.worth[e] for e in on)
+
+    def leaf(self, on: set[int], off: set[int], price: list[list[int]]) -> int | None:
+        """Return what nothing exceeds by the prices of a leaf; ``None`` if nothing is feasible there."""
+        left = self.left(on)
+        if min(flat(left)) < 0:
+            return None
+        total = sum(map(mul, flat(price), flat(left)))
+        for job, tasks in self.jobs.items():
+            forced, gains = [], []
+            for options in tasks.values():
+                forced += [[self.worth[e] for e in options if e in on]] if not on.isdisjoint(options) else []
+                if on.isdisjoint(options):
+                    gains += self.best_option(options, off, left, price)
+            missing = max(0, self.of.minimum[job] - len(forced))
+            if any(len(worths) > 1 for worths in forced) or (forced and len(gains) < missing):
+                return None
+            if len(gains) >= missing:
+                gains.sort(reverse=True)
+                besides = sum(gains[:missing]) + sum(gain for gain in gains[missing:] if gain > 0)
+                total += sum(flat(forced)) + (besides if forced else max(0, besides))
+        return total
+
+    def best_option(self, options: list[int], off: set[int], left: Any, price: Any) -> list[int]:
+        """Return in a list the most that a channel of a task earns at these prices; none if none fits."""
+        found = []
+        for e in options:
+            takes, server = self.of.demand[e], self.of.server[e]
+            if e not in off and all(map(le, takes, left[server])):
+                found.append(self.worth[e] - sum(map(mul, takes, price[server])))
+        return [max(found)] if found else []
+
+    def tree(self, node: Any, prices: list[Any], on: set[int], off: set[int]) -> int | None:
+        """Return the largest bound of a tree's leaves; ``None`` if nothing is feasible there.
+
+        A node is a number, of the prices of a leaf, or a list: a channel, the tree where it is off, and that
+        where it is on.
+        """
+        if type(node) is int and 0 <= node < len(prices):
+            return self.leaf(on, off, prices[node])
+        need(
+            isinstance(node, list) and len(node) == 3, f"proof.trees: {node!r:.40} is neither leaf nor branch"
+        )
+        channel, without, within = node
+        need(channel in self.usable, f"proof.trees: {channel!r:.40} is not a channel of a port with a job")
+        bounds = [
+            self.tree(without, prices, on, {*off, channel}),
+            self.tree(within, prices, {*on, channel}, off),
+        ]
+        return max((bound for bound in bounds if bound is not None), default=None)
+
+    def table(self) -> int:
+        """Return the optimum of ``selection``: the best for every amount of devices that is taken."""
+        best = {(0,) * len(self.of.capacity[0]): 0}
+        for e in self.usable:
+            for used, worth in list(best.items()):
+                after = tuple(map(add, used, self.of.demand[e]))
+                if all(map(le, after, self.of.capacity[0])):
+                    best[after] = max(best.get(after, 0), worth + self.worth[e])
+            need(len(best) <= MOST_STATES, "proof.trees: a table that takes too much room")
+        return max(best.values())
+
+
+def check_selection(data: dict[str, Any], oracle: str, decision: Any, proof: Any) -> Derived:
+    """Check the sum of the optima of all slots, once for each arrival pattern.
+
+    Patterns are the different rows of ``arrivals``, sorted. For each there are the channels that are on, by
+    number, and a tree, see :meth:`Slot.tree`; or "table", as :meth:`Slot.table` needs no proof. ``prices``
+    are lists [server][kind] to which all trees refer.
+    """
+    of = Selection(data)
+    need(oracle == ("gang" if of.gang else "clairvoyant"), f"oracle: {oracle!r:.40} has no certificates")
+    shape = (len(proof["prices"]), len(of.capacity), of.sizes["K"])
+    prices = exact(numbers(proof["prices"], "proof.prices", shape))
+    scale = max((x.denominator for x in (*of.mean, *flat(prices))), default=1)  # all of them are powers of 2
+    whole = [[[int(p * scale) for p in row] for row in rows] for rows in prices]
+    patterns = sorted(Counter(map(tuple, of.fields["arrivals"])).items())
+    value = bound = nodes = 0
+    for (pattern, times), on, tree in zip(patterns, decision, proof["trees"], strict=True):
+        slot = Slot(of, pattern, scale)
+        value += times * slot.value(numbers(on, "decision", (len(on),), whole=True))
+        most = slot.table() if tree == "table" and not of.gang else slot.tree(tree, whole, set(), set())
+        bound += times * (most or 0)
+        nodes += sum(1 for _ in flat(tree))
+    steps = f"{len(patterns)} patterns are feasible, and bounded by tables or by trees of {nodes} nodes"
+    return Derived(of.digest, Fraction(value, scale), Fraction(bound, scale), steps)
+
+
+# Statements
+
+
+class Derived(NamedTuple):
+    """What a checker derives: the digest of the instance, value and bound, and by which steps."""
+
+    digest: str
+    value: Fraction
+    bound: Fraction
+    steps: str
+
+
+CHECKERS: dict[str, Callable[[dict[str, Any], str, Any, Any], Derived]] = {
+    "allocation": check_allocation,
+    "selection": check_selection,
+    "selection-gang": check_selection,
+}
+
+
+MALFORMED = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+    struct.error,
+)
+"""What comes of files that hold something else than they should, wherever that is met."""
+
+
+def derive(data: Any, certificate: Any) -> Statement:
+    """Return the statement that a certificate proves of an instance, whatever it claims; see :func:`check`."""
+    try:
+        need(certificate.keys() == set(FIELDS), f"certificate: its fields are not {', '.join(FIELDS)}")
+        need(certificate["version"] == VERSION, f"certificate: version: not {VERSION}")
+        need(data["problem"] in CHECKERS, f"instance: not of a problem among {', '.join(CHECKERS)}")
+        need(data["version"] == 1, "instance: version: not 1")
+        problem, oracle = data["problem"], certificate["oracle"]
+        must(certificate["problem"] == problem, f"it is not of the problem {problem}")
+        found = CHECKERS[problem](data, oracle, certificate["decision"], certificate["proof"])
+    except MALFORMED as error:
+        raise UnreadableError(f"not a certificate, or not an instance: {error!r:.200}") from error
+    must(certificate["digest"] == found.digest, f"it is not of the instance {found.digest}")
+    low, high = found.value, found.bound
+    must(low <= high, "the bound is below the value")  # what cannot be, unless this program is wrong
+    gap = (high - low) / max(abs(low), abs(high)) if low < high else Fraction(0)
+    claims = decimal(low, up=False), decimal(high, up=True), decimal(gap, up=True, digits=3)
+    return Statement(problem, oracle, found.digest, *claims, found.steps)
+
+
+def check(data: Any, certificate: Any) -> Statement:
+    """Return the statement of a certificate that proves what it claims about an instance.
+
+    Raises
+    ------
+    RejectedError
+        If it does not, with the first step that fails.
+    UnreadableError
+        If one of the two is not what it should be.
+    """
+    statement = derive(data, certificate)
+    must(certificate["claims"] == statement.claims, f"it proves {statement.claims}, not what it claims")
+    return statement
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Check a certificate, print what was found, and return the exit status."""
+    if len(arguments) != 2:
+        print("usage: verify.py FILE CERTIFICATE", file=sys.stderr)
+        return 2
+    try:
+        print("\n".join(check(*map(read_object, arguments)).lines))
+    except RejectedError as error:
+        print(f"rejected: {error}")
+        return 1
+    except UnreadableError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
