@@ -87,12 +87,12 @@ class _Proof:
         """Return the best channels known, of which ``on`` are one choice, and a tree or "table"."""
         slot = Slot(self.of, pattern, self._scale)
         search = _Search(self, slot, on)
-        if not self._tiny(slot):
-            return search.best, search.grow(set(), set(), [0])
-        if slot.table() > search.value:  # the oracle's sums are rounded
-            search.slack = 0
-            search.grow(set(), set(), [0])
-        return search.best, "table"
+        tiny = self._tiny(slot)
+        if tiny and slot.table() <= search.value:
+            return search.best, "table"
+        search.slack = 0 if tiny else 1  # where the oracle's sums were rounded, better ones are found
+        tree = search.grow(set(), set(), [0])
+        return search.best, "table" if tiny else tree
 
     def _tiny(self, slot: Slot) -> bool:
         """Return whether a table is less work than a tree."""

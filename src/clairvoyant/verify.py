@@ -513,16 +513,12 @@ class Slot:
         """
         if type(node) is int and 0 <= node < len(prices):
             return self.leaf(on, off, prices[node])
-        need(
-            isinstance(node, list) and len(node) == 3, f"proof.trees: {node!r:.40} is neither leaf nor branch"
-        )
-        channel, without, within = node
-        need(channel in self.usable, f"proof.trees: {channel!r:.40} is not a channel of a port with a job")
-        bounds = [
-            self.tree(without, prices, on, {*off, channel}),
-            self.tree(within, prices, {*on, channel}, off),
-        ]
-        return max((bound for bound in bounds if bound is not None), default=None)
+        need(isinstance(node, list) and len(node) == 3, f"proof.trees: {node!r:.40} is no leaf and no branch")
+        channel, off_tree, on_tree = node
+        need(type(channel) is int and channel in self.usable, f"proof.trees: no channel {channel!r:.40} here")
+        without, within = off | {channel}, on | {channel}
+        sides = self.tree(off_tree, prices, on, without), self.tree(on_tree, prices, within, off)
+        return max((bound for bound in sides if bound is not None), default=None)
 
     def table(self) -> int:
         """Return the optimum of ``selection``: the best for every amount of devices that is taken."""
@@ -580,15 +576,7 @@ CHECKERS: dict[str, Callable[[dict[str, Any], str, Any, Any], Derived]] = {
 }
 
 
-MALFORMED = (
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    RecursionError,
-    TypeError,
-    ValueError,
-    struct.error,
-)
+MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What comes of files that hold something else than they should, wherever that is met."""
 
 
@@ -602,7 +590,7 @@ def derive(data: Any, certificate: Any) -> Statement:
         problem, oracle = data["problem"], certificate["oracle"]
         must(certificate["problem"] == problem, f"it is not of the problem {problem}")
         found = CHECKERS[problem](data, oracle, certificate["decision"], certificate["proof"])
-    except MALFORMED as error:
+    except (*MALFORMED, struct.error) as error:
         raise UnreadableError(f"not a certificate, or not an instance: {error!r:.200}") from error
     must(certificate["digest"] == found.digest, f"it is not of the instance {found.digest}")
     low, high = found.value, found.bound

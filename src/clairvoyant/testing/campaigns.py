@@ -1,4 +1,4 @@
-"""The cases of a fuzzing campaign: a damaged file, or an instance on which oracles check each other.
+"""The cases of a fuzzing campaign: a damaged file, oracles that check each other, or damaged certificates.
 
 :mod:`clairvoyant.testing.fuzz` runs them by the thousand.
 """
@@ -11,6 +11,7 @@ import math
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,9 @@ from hypothesis import strategies as st
 from .. import api
 from ..models.base import InputError, Instance
 from ..online.play import Replay, play
-from ..oracles.base import Optimum, WhyStopped
+from ..oracles.base import CANCELLED, Optimum, WhyStopped
 from ..problems import known_oracle, problems
+from ..verify import RejectedError, Statement, UnreadableError, check, derive, read_object
 from .kit import Target
 
 ORACLE_SECONDS = 0.5
@@ -28,6 +30,9 @@ ORACLE_SECONDS = 0.5
 
 ROUNDING = 1e-9
 """By how much of its size a value may be off when it is computed in another order."""
+
+DAMAGED = 4
+"""Damaged copies of a certificate that are tried."""
 
 
 class ContradictionError(AssertionError):
@@ -213,3 +218,71 @@ def check_file(text: bytes, packed: bool) -> str:
             _demand(len(str(error).splitlines()) == 1, f"the message is not one line: {error!r}")
             return "refused"
     return "taken"
+
+
+def has_certificates(problem: str) -> bool:
+    """Return whether an oracle of a problem writes certificates."""
+    return any(entry.writer is not None for entry in api.list_oracles(problem).values())
+
+
+def check_certificates(instance: Instance, data: st.DataObject) -> str:
+    """Let all oracles write certificates: they are accepted as they are, and nothing false is if damaged.
+
+    Raises
+    ------
+    ContradictionError
+        If one is not, or a damaged one proves what another one refutes.
+    """
+    found = []
+    for name, entry in api.list_oracles(instance.problem).items():
+        if entry.writer is not None:
+            optimum = api.solve(instance, name, time_limit=ORACLE_SECONDS)
+            given, certificate, optimum = _certified(instance, optimum)
+            statement = check(given, certificate)
+            _demand(statement == optimum.statement, f"{name}: what is read is not what was written")
+            _agree(name, optimum, statement)
+            found.append(optimum.status.endswith("certificate verified"))
+            _demand(found[-1] or optimum.why_stopped is not WhyStopped.PROVED, f"{name}: {optimum.status}")
+            for _ in range(DAMAGED):
+                damaged_one = json.loads(json.dumps(certificate))
+                _spoil(data.draw, damaged_one)
+                _refuse_false(given, damaged_one, statement)
+    return "all certified" if all(found) else "verified"
+
+
+def _certified(instance: Instance, optimum: Optimum) -> tuple[dict[str, Any], dict[str, Any], Optimum]:
+    """Return instance and certificate as they are read from files, and the optimum with its statement."""
+    with tempfile.TemporaryDirectory() as folder:
+        file, target = Path(folder, "instance.json"), Path(folder, "certificate.json.gz")
+        instance.save(file)
+        certified = optimum.save_certificate(target)
+        return read_object(str(file)), read_object(str(target)), certified
+
+
+def _agree(name: str, optimum: Optimum, statement: Statement) -> None:
+    """Refuse a statement that does not agree with what the oracle reports, up to rounding."""
+    value, bound = float(statement.value), float(statement.bound)
+    slack = ROUNDING * max(abs(value), abs(bound)) + 1e-3 * ROUNDING * optimum.scale / CANCELLED
+    _demand(abs(value - optimum.value) <= slack, f"{name}: {value!r} is verified, not {optimum.value!r}")
+    above = math.inf if optimum.bound is None else optimum.bound
+    _demand(bound <= above + slack, f"{name}: the bound {bound!r} is verified, not {above!r}")
+
+
+def _refuse_false(given: dict[str, Any], certificate: dict[str, Any], known: Statement) -> None:
+    """Raise an error if a damaged certificate is accepted with another statement, or proves a false one."""
+    try:
+        other = derive(given, certificate)
+    except (RejectedError, UnreadableError):
+        return
+    same = (other.problem, other.oracle, other.digest) == (known.problem, known.oracle, known.digest)
+    _demand(
+        Fraction(other.value) <= Fraction(known.bound) and Fraction(known.value) <= Fraction(other.bound)
+        if same
+        else other.digest == known.digest,
+        f"{other} contradicts {known}",
+    )
+    try:
+        check(given, certificate)
+    except RejectedError:
+        return
+    _demand(other.claims == known.claims, f"{other} is accepted in place of {known}")

@@ -3,7 +3,8 @@
 *files* damages instance files: each is refused in one line, or it is an instance like any other, which is
 solved at a time limit of 0, played and written back. *instances* draws small instances, their rewards on all
 scales, and lets the oracles judge each other: no value of one is above the bound of another, a replay earns
-the value, and no policy earns more than is possible.
+the value, and no policy earns more than is possible. *certificates* draws such instances, has certificates
+written, verified, damaged, and verified again.
 
 A campaign is cut into chunks, each of which is one run of Hypothesis with a seed of its own, which decides
 all that is drawn (but that Hypothesis also draws numbers which stand in the source of the modules at hand). A
@@ -45,7 +46,7 @@ from ..analysis.engine.processes import Processes
 from ..analysis.engine.store import open_store
 from ..cli import output as out
 from ..models.base import InputError
-from .campaigns import TARGETS, check_file, cross_check, damaged
+from .campaigns import TARGETS, check_certificates, check_file, cross_check, damaged, has_certificates
 from .kit import Target
 
 CHUNK = 50
@@ -69,7 +70,7 @@ class TooLongError(Exception):
     """A case took longer than :data:`CASE_SECONDS`."""
 
 
-CAMPAIGNS = ("files", "instances")
+CAMPAIGNS = ("files", "instances", "certificates")
 
 
 def run_chunk(campaign: str, problem: str, seed: int, chunk: int, cases: int) -> dict[str, Any]:
@@ -117,7 +118,7 @@ def _case(campaign: str, target: Target, data: st.DataObject, last: list[str]) -
     factor = data.draw(st.sampled_from([1.0, 1.0, 1e-10, 1e9, 1e-6, 1e3]))
     instance = type(instance).from_dict(target.scaled(instance.to_dict(), factor))
     last[0] = json.dumps(instance.to_dict())
-    return cross_check(target, instance)
+    return cross_check(target, instance) if campaign == "instances" else check_certificates(instance, data)
 
 
 @contextmanager
@@ -150,6 +151,7 @@ def fuzz(
     seed: int,
     files: int,
     instances: int,
+    certificates: int = 0,
     problems: tuple[str, ...] = tuple(TARGETS),
     workers: int = 2,
     report: Callable[[str], None] = click.echo,
@@ -163,9 +165,10 @@ def fuzz(
     source = key_of(layers=source_of(LAYERS), front=front, hypothesis=hypothesis.__version__)
     wanted = [
         {"campaign": campaign, "problem": problem, "seed": seed, "chunk": number, "cases": cases}
-        for campaign, total in zip(CAMPAIGNS, (files, instances), strict=True)
+        for campaign, total in zip(CAMPAIGNS, (files, instances, certificates), strict=True)
         for number in range(-(-total // CHUNK))
         for problem in problems
+        if campaign != "certificates" or has_certificates(problem)
         for cases in [min(CHUNK, total - number * CHUNK)]
     ]
     cells = [
@@ -199,6 +202,9 @@ def line_of(cell: Cell, answer: Answer) -> dict[str, Any]:
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Decides every case.")
 @click.option("--files", type=click.IntRange(min=0), default=5000, show_default=True, help="Per problem.")
 @click.option("--instances", type=click.IntRange(min=0), default=1000, show_default=True, help="Per problem.")
+@click.option(
+    "--certificates", type=click.IntRange(min=0), default=1000, show_default=True, help="Per problem."
+)
 @click.option("--problem", "problems", multiple=True, type=click.Choice(list(TARGETS)), help="Only these.")
 @click.option("--workers", type=click.IntRange(min=1), default=2, show_default=True, help="Processes.")
 @click.option(
@@ -210,14 +216,16 @@ def main(
     seed: int,
     files: int,
     instances: int,
+    certificates: int,
     problems: tuple[str, ...],
     workers: int,
     folder: Path,
 ) -> None:
-    """Damage instance files, and let the oracles judge each other; go on where it was stopped."""
+    """Damage files and certificates, and let the oracles judge each other; go on where it was stopped."""
     chosen = problems or tuple(TARGETS)
+    cases = {"files": files, "instances": instances, "certificates": certificates}
     try:
-        lines = fuzz(folder, seed=seed, files=files, instances=instances, problems=chosen, workers=workers)
+        lines = fuzz(folder, seed=seed, **cases, problems=chosen, workers=workers)
     except InputError as error:
         raise click.UsageError(str(error)) from error
     for campaign in CAMPAIGNS:

@@ -1,0 +1,409 @@
+"""The checker of certificates: its numbers, what it refuses, and that it needs nothing but Python."""
+
+import ast
+import copy
+import gzip
+import json
+import math
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from decimal import Context, Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import clairvoyant as cv
+from clairvoyant import verify
+from clairvoyant.models.base import Instance
+from clairvoyant.oracles.base import Optimum, WhyStopped
+from clairvoyant.testing import allocation, selection, selection_gang
+from clairvoyant.testing.kit import times
+from clairvoyant.verify import RejectedError, UnreadableError, check, derive
+
+Run = Callable[..., Any]
+POSITIVE = st.fractions(min_value=Fraction(1, 10**12), max_value=10**12).filter(bool) | st.floats(
+    1e-60, 1e60
+).map(Fraction)
+TIGHT = Fraction(1, 2**120)
+EXACT = Context(150, Emin=-(10**6), Emax=10**6)
+
+
+def as_decimal(x: Fraction) -> Decimal:
+    return EXACT.divide(Decimal(x.numerator), Decimal(x.denominator))
+
+
+# Numbers
+
+
+@settings(max_examples=50)
+@given(POSITIVE)
+@example(Fraction(1))
+@example(Fraction(1, 3))
+@example(Fraction(2**60 - 1))
+@example(Fraction(1, 10**60))
+def test_logarithms_and_roots_are_enclosed(y: Fraction) -> None:
+    low, high = verify.log1p(y)
+    known = Fraction(EXACT.ln(EXACT.add(1, as_decimal(y))))  # an independent library, with 150 digits
+    assert low - TIGHT * low < known < high + TIGHT * high  # ... of which the last ones are rounded
+    assert low * (1 - Fraction(1, 10**80)) <= known <= high * (1 + Fraction(1, 10**80))
+    assert 0 < high - low <= TIGHT * high
+    low, high = verify.square_root(y)
+    assert low * low <= y <= high * high
+    assert high - low <= TIGHT * high
+
+
+@settings(max_examples=50)
+@given(POSITIVE, st.booleans())
+def test_numbers_are_rounded_outwards(x: Fraction, up: bool) -> None:
+    for rounded in (verify.rounded(x, up), Fraction(verify.decimal(x, up))):
+        assert (rounded >= x) if up else (rounded <= x)
+        assert abs(rounded - x) <= Fraction(1, 10**19) * x
+    assert verify.rounded(x, up).denominator.bit_count() == 1
+
+
+FAMILY = st.sampled_from(verify.FAMILIES)
+SOME = st.fractions(Fraction(1, 1000), 1000, max_denominator=10**4)
+
+
+@settings(max_examples=50)
+@given(FAMILY, SOME, st.integers(1, 9), st.just(Fraction(0)) | SOME, SOME, st.integers(0, 64))
+def test_a_conjugate_is_the_largest_of_what_it_bounds(
+    family: str, alpha: Fraction, n: int, cost: Fraction, limit: Fraction, step: int
+) -> None:
+    most = verify.conjugate(family, alpha, n, cost, limit)
+
+    def payoff(y: Fraction) -> Fraction:
+        return n * verify.gain(family, alpha, y)[0] - cost * y
+
+    assert payoff(limit * step / 64) <= most
+    low, high = 0.0, float(limit)  # the maximum by golden section, in floats
+    for _ in range(90):
+        a, b = high - 0.618 * (high - low), low + 0.618 * (high - low)
+        low, high = (a, high) if payoff(Fraction(a)) < payoff(Fraction(b)) else (low, b)
+    best = max(payoff(Fraction(y)) for y in (low, high, 0.0, min(float(limit), limit)))
+    assert most <= best + Fraction(1, 10**7) * (n * verify.gain(family, alpha, limit)[1] + cost * limit)
+
+
+# Instances
+
+
+@settings(max_examples=40)
+@given(st.one_of(allocation.instances(), selection.instances(), selection_gang.gang_instances()))
+def test_the_digest_is_that_of_the_package(instance: Instance) -> None:
+    data = json.loads(json.dumps(instance.to_dict()))
+    if instance.problem == "allocation":
+        assert verify.Instance(data, by=1).digest == instance.digest()
+        data["copy_of"] = [0] * instance.setting.ports
+        assert verify.Instance(data, by=1).digest == cv.AllocationInstance.from_dict(data).digest()
+    else:
+        assert verify.Selection(data).digest == instance.digest()
+        data["path"] = instance.path.tolist()  # type: ignore[attr-defined]
+        data[
+            "edges" if "edges" in data else "channels"
+        ].reverse()  # every list with an entry per channel moves
+        assert verify.Selection(data).digest == type(instance).from_dict(data).digest()
+
+
+def test_what_is_left_out_of_a_file_has_its_default() -> None:
+    data = cv.generate("selection", "tiny", 1).to_dict()
+    for gone in ("cost", "ports", "origin"):
+        data.pop(gone, None)
+    assert verify.Selection(data).digest == cv.SelectionInstance.from_dict(data).digest()
+    data["arrivals"] = []
+    assert verify.Selection(data).digest == cv.SelectionInstance.from_dict(data).digest()
+
+
+# Certificates
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, Path]]:
+    """Return the files of an instance and a certificate of every oracle that writes some."""
+    folder = tmp_path_factory.mktemp("certificates")
+    files = {}
+    for number, (problem, oracle) in enumerate(ORACLES):
+        instance = SMALL[problem]()
+        file, target = folder / f"{number}.json", folder / f"{number}.certificate.json.gz"
+        instance.save(file)
+        found = cv.solve(instance, oracle) if problem == "allocation" else nothing(instance, oracle)
+        found.save_certificate(target)
+        files[f"{problem}/{oracle}"] = (file, target)
+    return files
+
+
+def nothing(instance: Any, oracle: str) -> Optimum:
+    """Return the decision to do nothing as an optimum: the search for a tree finds a better one."""
+    x = np.zeros((instance.setting.slots, instance.setting.channels))
+    found = Optimum(0.0, None, x, WhyStopped.STALLED, "none", 0.0, problem=instance.problem, oracle=oracle)
+    writer = cv.list_oracles(instance.problem)[oracle].writer
+    return replace(found, digest=instance.digest(), instance=instance, writer=writer)
+
+
+ORACLES = (
+    ("allocation", "stationary"),
+    ("allocation", "dynamic"),
+    ("selection", "clairvoyant"),
+    ("selection-gang", "gang"),
+)
+NAMES = ["/".join(one) for one in ORACLES]
+SMALL: dict[str, Callable[[], Instance]] = {
+    "allocation": lambda: allocation.ordinary()["several jobs"],
+    "selection": lambda: cv.generate("selection", "default", 1, slots=2, servers=20),
+    "selection-gang": lambda: cv.generate("selection-gang", "default", 1, slots=1, ports=2, servers=3),
+}
+
+
+def read(files: tuple[Path, Path]) -> tuple[dict[str, Any], dict[str, Any]]:
+    return verify.read_object(str(files[0])), verify.read_object(str(files[1]))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_runs_alone_without_any_package(made: Any, name: str, tmp_path: Path) -> None:
+    alone = tmp_path / "alone.py"
+    shutil.copy(verify.__file__, alone)
+    command = [sys.executable, "-I", "-S", str(alone), *map(str, made[name])]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"accepted: {name}, instance {cv.load(made[name][0]).digest()}\n")
+
+
+def test_it_imports_the_standard_library_alone_and_can_be_read_in_an_evening() -> None:
+    text = Path(verify.__file__).read_text(encoding="utf-8")
+    names = {
+        (node.module or "" if isinstance(node, ast.ImportFrom) else alias.name).partition(".")[0]
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for alias in node.names
+    }
+    assert names <= sys.stdlib_module_names
+    assert text.count("\n") < 900
+
+
+def change(certificate: Any, path: str, how: Callable[[Any], Any]) -> Any:
+    """Return a certificate with one place changed; a path is names and numbers with dots."""
+    other = copy.deepcopy(certificate)
+    node, *rest = other, *path.split(".")
+    for step in rest[:-1]:
+        node = node[int(step) if isinstance(node, list) else step]
+    last: Any = int(rest[-1]) if isinstance(node, list) else rest[-1]
+    node[last] = how(node[last])
+    return other
+
+
+def largest(rows: list[Any]) -> tuple[str, float]:
+    """Return where the largest number of nested lists stands, and the number."""
+    if not isinstance(rows, list):
+        return "", rows
+    at, (below, most) = max(enumerate(map(largest, rows)), key=lambda one: one[1][1])
+    return f".{at}{below}", most
+
+
+def up(x: float) -> float:
+    return math.nextafter(x, math.inf)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_changes_the_statement_is_rejected(made: Any, name: str) -> None:
+    data, certificate = read(made[name])
+    prices = "proof.price" if name.startswith("allocation") else "proof.prices"
+    for path, how in (
+        ("claims.value", lambda text: str(Decimal(text) * Decimal("0.999"))),
+        ("claims.value", lambda text: f"{text}1"),
+        ("claims.bound", lambda text: str(Decimal(text) + 1)),
+        ("claims.gap", lambda _: "0.5"),
+        ("digest", lambda text: text[::-1]),
+        ("problem", lambda text: "selection" if text != "selection" else "allocation"),
+        (prices, lambda rows: times(rows, 1.5)),
+    ):
+        with pytest.raises(RejectedError):
+            check(data, change(certificate, path, how))
+    for path in ("proof", "decision", "oracle", "version"):
+        with pytest.raises(UnreadableError):
+            check(data, change(certificate, path, lambda _: None))
+    assert check(data, certificate).claims == certificate["claims"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_another_instance_is_another_statement(made: Any, name: str) -> None:
+    data, certificate = read(made[name])
+    for path, how in (
+        ("seed", lambda n: n + 1),
+        ("overhead.0", lambda x: 0.5 * x),
+        ("mean.0", lambda x: 0.5 * x),
+    ):
+        if path.partition(".")[0] in data:
+            with pytest.raises(RejectedError, match="instance"):
+                derive(change(data, path, how), certificate)
+
+
+@pytest.mark.parametrize("name", NAMES[:2])
+def test_no_tolerance_is_granted_to_an_allocation(made: Any, name: str) -> None:
+    data, certificate = read(made[name])
+    instance = cv.load(made[name][0])
+    assert isinstance(instance, cv.AllocationInstance)
+    for case, y in enumerate(certificate["decision"]):
+        full = [
+            (e, k)
+            for e, k in zip(*(instance.setting.edge_demand == y).nonzero(), strict=True)
+            if instance.setting.edge_demand[e, k]
+        ]
+        for e, k in full[:1]:
+            with pytest.raises(RejectedError, match="above the demand"):
+                derive(data, change(certificate, f"decision.{case}.{e}.{k}", up))
+    y = instance.setting.edge_demand.tolist()
+    with pytest.raises(RejectedError, match="has less of kind"):
+        derive(data, change(certificate, "decision.0", lambda _: y))
+    share = largest(certificate["proof"]["w"])[0]
+    with pytest.raises(RejectedError, match="adds up to more than"):
+        derive(data, change(certificate, f"proof.w{share}", lambda x: x * 1.01))
+
+
+def leaves(tree: Any, path: str) -> list[str]:
+    return (
+        [path]
+        if isinstance(tree, int)
+        else [at for side in (1, 2) for at in leaves(tree[side], f"{path}.{side}")]
+    )
+
+
+@pytest.mark.parametrize("name", NAMES[2:])
+def test_trees_and_channels_are_checked(made: Any, name: str) -> None:
+    data, certificate = read(made[name])
+    trees = certificate["proof"]["trees"]
+    number, tree = max(enumerate(trees), key=lambda one: len(str(one[1])))
+    assert isinstance(tree, list), "no tree has branches"
+    path = f"proof.trees.{number}"
+    changes: list[tuple[str, Any]] = [
+        *((leaf, None) for leaf in leaves(tree, path)[:3]),  # removed
+        (leaves(tree, path)[0], len(certificate["proof"]["prices"])),
+        (path, tree[:2]),
+        (path, [10**6, *tree[1:]]),
+        (path, [-1, *tree[1:]]),
+        (path, [True, *tree[1:]]),
+    ]
+    for place, other in changes:
+        with pytest.raises(UnreadableError):
+            derive(data, change(certificate, place, lambda _, other=other: other))
+    root = leaves(tree, path)[0]
+    pruned = change(certificate, path, lambda _: int(tree_at(certificate, root)))  # one leaf in place of all
+    swapped = change(certificate, path, lambda _: [tree[0], tree[2], tree[1]])
+    value, bound = (Fraction(certificate["claims"][one]) for one in ("value", "bound"))
+    for other in (pruned, swapped):
+        found = derive(data, other)
+        assert Fraction(found.bound) > bound
+        with pytest.raises(RejectedError, match="not what it claims"):
+            check(data, other)
+    on = certificate["decision"][number]
+    assert on
+    for wrong in (list(range(len(data["mean"]))), [*on, on[0]]):
+        with pytest.raises(RejectedError, match="two channels|more demands|minimum"):
+            derive(data, change(certificate, f"decision.{number}", lambda _, wrong=wrong: wrong))
+    less = derive(data, change(certificate, f"decision.{number}", lambda _: []))
+    assert Fraction(less.value) < value
+
+
+def tree_at(certificate: Any, path: str) -> Any:
+    node = certificate
+    for step in path.split("."):
+        node = node[int(step) if isinstance(node, list) else step]
+    return node
+
+
+# Files and exit statuses
+
+
+def test_the_exit_status_says_what_it_is(made: Any, tmp_path: Path, run: Run) -> None:
+    file, target = made["selection/clairvoyant"]
+    printed = run("verify", file, target)
+    assert (printed.status, printed.err) == (0, "")
+    assert printed.out.startswith("accepted: selection/clairvoyant")
+    assert run("verify", file, target, "--json").json["accepted"] is True
+    data, certificate = read(made["selection/clairvoyant"])
+    false = tmp_path / "false.json"
+    false.write_text(json.dumps(change(certificate, "claims.value", lambda _: "0")))
+    for printed in (run("verify", file, false), run("verify", file, false, "--json")):
+        assert printed.status == 1
+    assert printed.json["accepted"] is False
+    for status, arguments in (
+        (0, [file, target]),
+        (1, [file, false]),
+        (2, [file, file]),
+        (2, [target, file]),
+        (2, [file]),
+    ):
+        assert verify.main(list(map(str, arguments))) == status
+    assert data["problem"] == "selection"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"\xff",
+        b"[]",
+        b"null",
+        b'{"version": 1, "version": 1}',
+        b"[" * 10**5,
+        b'{"version": 1}',
+        b'{"a": NaN}',
+        gzip.compress(b"{}")[:-4],
+    ],
+)
+def test_what_is_no_certificate_has_status_2(text: bytes, made: Any, tmp_path: Path, run: Run) -> None:
+    wrong = tmp_path / ("x.json.gz" if text.startswith(b"\x1f") else "x.json")
+    wrong.write_bytes(text)
+    file, target = made["selection/clairvoyant"]
+    for arguments in ((file, wrong), (wrong, target), (file, tmp_path / "none.json")):
+        printed = run("verify", *arguments)
+        assert (printed.status, printed.out) == (2, "")
+        assert printed.err.count("\n") == 1
+        assert verify.main(list(map(str, arguments))) == 2
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"edges": [[0, 99]] * 2},
+        {"capacity": 3},
+        {"capacity": [[-1.0]]},
+        {"arrivals": [[0.5]]},
+        {"utility": {"kind": [["cubic"]], "alpha": [[1.0]]}},
+        {"utility": {"kind": [["reciprocal"]], "alpha": [[0.0]]}},
+        {"utility": 3},
+        {"overhead": [True]},
+        {"demand": [[10**400]]},
+        {"version": 2},
+        {"problem": "admission"},
+        {"unknown": 1},
+    ],
+)
+def test_what_is_no_instance_is_unreadable(fields: dict[str, Any]) -> None:
+    data = {
+        "problem": "allocation",
+        "version": 1,
+        "edges": [[0, 0]],
+        "demand": [[1.0]],
+        "capacity": [[1.0]],
+        "overhead": [0.0],
+        "utility": {"kind": [["linear"]], "alpha": [[1.0]]},
+        "arrivals": [[1]],
+    }
+    proof: dict[str, Any] = {"w": [[[0.0]]], "price": [[[1.0]]]}
+    certificate: dict[str, Any] = {
+        "version": 1,
+        "problem": "allocation",
+        "oracle": "stationary",
+        "claims": {},
+    }
+    certificate |= {"digest": verify.Instance(data, by=1).digest, "decision": [[[1.0]]], "proof": proof}
+    assert derive(data, certificate).claims == {"value": "1", "bound": "1", "gap": "0"}
+    with pytest.raises(UnreadableError):
+        derive(data | fields, certificate)

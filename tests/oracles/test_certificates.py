@@ -1,0 +1,160 @@
+"""Certificates of the oracles: accepted, as is reported, and as enumeration finds."""
+
+import itertools
+import math
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import clairvoyant as cv
+from clairvoyant import verify
+from clairvoyant.models.base import InputError
+from clairvoyant.models.selection.instance import ChannelInstance
+from clairvoyant.oracles.allocation.certificate import feasible
+from clairvoyant.oracles.base import Optimum, OracleError, WhyStopped
+from clairvoyant.oracles.selection import certificate as trees
+from clairvoyant.testing import allocation, campaigns, selection, selection_gang
+from clairvoyant.testing.kit import times
+
+EDGE = [
+    *((name, one) for name, one in allocation.degenerate().items()),
+    *((name, one) for name, one in selection.degenerate().items()),
+    *((name, one) for name, one in selection_gang.degenerate_gangs().items()),
+]
+
+
+@pytest.mark.parametrize(("name", "instance"), EDGE, ids=[f"{one.problem}: {name}" for name, one in EDGE])
+@settings(max_examples=1)
+@given(data=st.data())
+def test_certificates_at_the_edge_of_what_is_allowed(name: str, instance: Any, data: st.DataObject) -> None:
+    assert campaigns.check_certificates(instance, data) in {"all certified", "verified"}, name
+
+
+@settings(max_examples=25)
+@given(
+    allocation.instances(max_slots=3),
+    st.sampled_from([1e-9, 1e-3, 1.0, 1e9]),
+    st.sampled_from([1e-9, 1.0, 1e9]),
+    st.data(),
+)
+def test_allocations_of_all_scales(instance: Any, devices: float, money: float, data: st.DataObject) -> None:
+    given = instance.to_dict()
+    for name in ("demand", "capacity"):
+        given[name] = times(given[name], devices)
+    given["utility"]["alpha"] = times(given["utility"]["alpha"], money)
+    campaigns.check_certificates(cv.AllocationInstance.from_dict(given), data)
+
+
+def best_by_enumeration(instance: Any) -> Fraction:
+    """Return the sum of the slots' optima, exactly, by trying all sets of channels."""
+    mean = [Fraction(x) for x in instance.mean.tolist()]
+    sets = [np.array(x, dtype=float) for x in itertools.product([0, 1], repeat=len(mean))]
+    total = Fraction(0)
+    for arrivals in instance.arrivals:
+        allowed = [x for x in sets if not instance.setting.violations(x, arrivals)]
+        total += max(sum((m for m, on in zip(mean, x, strict=True) if on), Fraction(0)) for x in allowed)
+    return total
+
+
+SMALL = st.one_of(
+    selection.instances(max_slots=2, max_channels=5), selection_gang.gang_instances(max_slots=2)
+).filter(lambda instance: instance.setting.channels <= 6)
+NO_SOLVER: Any = {"method": "none", "seconds": 0.0, "bound": None, "why_stopped": WhyStopped.STALLED}
+
+
+def of_nothing(instance: ChannelInstance) -> Optimum:
+    """Return the decision to do nothing, as an optimum that can be certified."""
+    oracle = "gang" if instance.problem == "selection-gang" else "clairvoyant"
+    x = np.zeros((instance.setting.slots, instance.setting.channels))
+    found = Optimum(0.0, decision=x, **NO_SOLVER, problem=instance.problem, oracle=oracle)
+    writer = cv.list_oracles(instance.problem)[oracle].writer
+    return replace(found, digest=instance.digest(), instance=instance, writer=writer)
+
+
+@settings(max_examples=40)
+@given(SMALL, st.sampled_from([0, trees.TABLE_WORK]), st.sampled_from([1.0, 1e-9, 1e-300]))
+def test_selections_are_those_of_enumeration(instance: Any, table: int, factor: float) -> None:
+    if instance.mean.min(initial=1.0) * factor < 1e-300:
+        factor = 1.0
+    instance = type(instance).from_dict(selection.scaled(instance.to_dict(), factor))
+    best = best_by_enumeration(instance)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trees, "TABLE_WORK", table)
+        decision, proof = trees.of_slots(instance, of_nothing(instance))
+    certificate = {"version": 1, "problem": instance.problem, "oracle": of_nothing(instance).oracle}
+    certificate |= {"digest": instance.digest(), "claims": {}, "decision": decision, "proof": proof}
+    found = verify.derive(instance.to_dict(), certificate)
+    slack = best / 10**19
+    assert best / (1 + Fraction(1, 2**40)) <= Fraction(found.value) + slack  # up to where leaves are closed
+    assert Fraction(found.value) <= best <= Fraction(found.bound)
+    assert Fraction(found.bound) <= best * (1 + Fraction(1, 2**40)) + slack
+    assert not table or "table" in proof["trees"] or instance.problem != "selection" or not proof["trees"]
+
+
+@settings(max_examples=30)
+@given(st.data(), st.sampled_from([0.0, 1e-16, 1e-10]))
+def test_decisions_become_feasible_without_any_tolerance(data: st.DataObject, over: float) -> None:
+    setting = data.draw(allocation.settings(min_edges=1))
+    y = data.draw(allocation.decisions(setting)) * (1.0 + over)
+    y = np.minimum(y, setting.edge_demand * (1.0 + over)) - over
+    found = feasible(setting, y)
+    exact = [[Fraction(x) for x in row] for row in found.tolist()]
+    for e, (port, server) in enumerate(setting.edges.tolist()):
+        assert all(0 <= x <= a for x, a in zip(exact[e], setting.demand[port].tolist(), strict=True))
+        here = [exact[i] for i in np.flatnonzero(setting.server == server)]
+        for k, capacity in enumerate(setting.capacity[server].tolist()):
+            assert sum(row[k] for row in here) <= capacity
+    assert np.abs(found - np.maximum(y, 0.0)).max(initial=0.0) <= 2e-9 * setting.edge_demand.max(initial=0.0)
+
+
+def test_a_leaf_that_is_left_open_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trees, "MOST_NODES", 0)
+    monkeypatch.setattr(trees, "TABLE_WORK", 0)
+    optimum = cv.solve(selection.ordinary()["scarce devices"])
+    assert (optimum.why_stopped, optimum.status) == (WhyStopped.PROVED, "proved")
+    told = optimum.save_certificate(tmp_path / "c.json").status
+    assert told.startswith(f"proved by {optimum.method}, not certified: the certificate proves a gap of 0.")
+    monkeypatch.undo()
+    certified = optimum.save_certificate(tmp_path / "c.json")
+    assert certified.facts["why_stopped"] == "proved, certificate verified"
+    assert "proved, certificate verified" in certified.summary()
+    assert certified.statement is not None
+    assert math.isclose(float(certified.statement.value), optimum.value, rel_tol=1e-15)
+
+
+def test_what_stopped_early_is_certified_as_far_as_it_came(tmp_path: Path) -> None:
+    for oracle in ("stationary", "dynamic"):
+        optimum = cv.solve(allocation.ordinary()["several jobs"], oracle, time_limit=0.0)
+        certified = optimum.save_certificate(tmp_path / "c.json")
+        assert certified.status == "time limit, certificate verified"
+        assert certified.statement is not None
+        assert float(certified.statement.value) <= float(certified.statement.bound) < math.inf
+
+
+def test_who_writes_no_certificates_says_so(tmp_path: Path) -> None:
+    optimum = cv.solve(allocation.ordinary_gangs()["one server"], time_limit=0.0)
+    with pytest.raises(
+        InputError, match="proofs of allocation-gang/gang are not written as certificates yet"
+    ):
+        optimum.save_certificate(tmp_path / "c.json")
+
+
+def test_a_certificate_that_is_rejected_is_not_written(tmp_path: Path) -> None:
+    optimum = cv.solve(allocation.ordinary()["several jobs"])
+    target = tmp_path / "c.json"
+
+    def wrong(instance: Any, found: Any) -> Any:
+        decision, proof = optimum.writer(instance, found)  # type: ignore[misc]
+        return [times(y, 3.0) for y in decision], proof
+
+    with pytest.raises(OracleError, match="is rejected: "):
+        replace(optimum, writer=wrong).save_certificate(target)
+    with pytest.raises(OracleError, match="not of the instance"):
+        replace(optimum, digest="0" * 16).save_certificate(target)
+    assert not target.exists()
