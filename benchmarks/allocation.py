@@ -14,7 +14,7 @@ from clairvoyant.models.allocation.setting import Feedback
 from clairvoyant.online.allocation import Ogasched
 from clairvoyant.oracles.allocation.optimum import dynamic, stationary
 
-from .measure import Row, median_of, peak_memory, timed
+from .measure import Row, certificate, median_of, peak_memory, timed
 
 
 def learn_only(policy: Ogasched, instance: AllocationInstance) -> None:
@@ -107,6 +107,14 @@ def all_slots() -> Row:
     )
 
 
+def certificates() -> Iterator[Row]:
+    """Measure the certificates of a stationary optimum and of some per-slot optima."""
+    instance = clairvoyant.generate("allocation", size="default", seed=1)
+    yield from certificate(f"default, {instance.setting.edge_demand.size:,} entries", instance, "stationary")
+    few = clairvoyant.generate("allocation", size="default", seed=1, slots=20)
+    yield from certificate("default, 20 slots", few, "dynamic")
+
+
 def measure(full: bool) -> Iterator[Row]:
     """Yield every measurement; ``full`` adds complete graphs, which take Clarabel a minute and gigabytes."""
     yield compile_all()
@@ -117,6 +125,7 @@ def measure(full: bool) -> Iterator[Row]:
     for utility, target in (("mix", 5.0), ("linear", 5.0), ("log", 1.5)):
         yield offline("large", utility, target)
     yield all_slots()
+    yield from certificates()
     yield memory("large", "mix")
     if full:
         yield offline("large", "mix", 5.0, density=100)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import clairvoyant
+from clairvoyant import verify
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,7 @@ class Row:
     rival, theirs
         Who else did the same, and the rival's measurement.
     unit
-        Of the measurements: "s", "ms" or "GB".
+        Of the measurements: "s", "ms", "kB" or "GB".
     note
         Further remarks.
     """
@@ -77,6 +80,21 @@ def solved(
 def proofs(optima: Sequence[Any]) -> int:
     """Return how many optima are proved, up to a gap of 1e-6."""
     return sum(one.gap is not None and one.gap <= 1e-6 for one in optima)
+
+
+def certificate(label: str, instance: Any, oracle: str) -> Iterator[Row]:
+    """Measure the certificate of an optimum: writing it, reading and checking it, and its size."""
+    optimum = clairvoyant.solve(instance, oracle)
+    with tempfile.TemporaryDirectory() as folder:
+        file, target = str(Path(folder, "instance.json.gz")), Path(folder, "certificate.json.gz")
+        instance.save(file)
+        wrote = timed(lambda: optimum.save_certificate(target))
+        spent = timed(lambda: verify.check(*map(verify.read_object, (file, str(target)))))
+        size = target.stat().st_size / 1e3
+    label = f"certificate, {instance.problem}/{oracle}, {label}"
+    yield Row(f"{label}: write", wrote)
+    yield Row(f"{label}: verify", spent)
+    yield Row(f"{label}: size", size, unit="kB")
 
 
 def import_time() -> Row:

@@ -20,7 +20,7 @@ from clairvoyant.online.selection.printed import algorithm_2_repaired, select
 from clairvoyant.oracles.selection.optimum import index_optimum, p4_optima
 from clairvoyant.oracles.selection.optimum import select as select_corner
 
-from .measure import Row, median_of, peak_memory, solved, timed
+from .measure import Row, certificate, median_of, peak_memory, solved, timed
 
 SLOTS = 8000
 SIZES = {12: "default", 24: "large"}
@@ -192,6 +192,17 @@ def gangs() -> Row:
     return Row(label, spent["highs"], None, "CP-SAT", spent["cp-sat"])
 
 
+def certificates(slots: int = SLOTS) -> Iterator[Row]:
+    """Measure the certificates of all slots' optima: most patterns of a run, and some with gangs."""
+    for problem, oracle, count in (
+        ("selection", "clairvoyant", slots),
+        ("selection-gang", "gang", slots // 20),
+    ):
+        instance = clairvoyant.generate(problem, size="default", seed=1, slots=count)
+        patterns = len(np.unique(instance.arrivals, axis=0))
+        yield from certificate(f"default, {patterns} patterns", instance, oracle)
+
+
 def memory() -> Row:
     """Measure the peak memory of the longest run, optimum included."""
     before, ours = peak_memory(
@@ -211,4 +222,5 @@ def measure(full: bool) -> Iterator[Row]:
     yield from along_a_run(12, (0.3, 0.8, 7.0), 40 if full else 10)
     yield from along_a_run(24, (1.5, 2.5, 25.0), 40 if full else 5)
     yield gangs()
+    yield from certificates()
     yield memory()

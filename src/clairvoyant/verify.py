@@ -581,7 +581,7 @@ MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeE
 
 
 def derive(data: Any, certificate: Any) -> Statement:
-    """Return the statement that a certificate proves of an instance, whatever it claims; see :func:`check`."""
+    """Return the statement that a certificate proves, whatever it claims; see :func:`check`."""
     try:
         need(certificate.keys() == set(FIELDS), f"certificate: its fields are not {', '.join(FIELDS)}")
         need(certificate["version"] == VERSION, f"certificate: version: not {VERSION}")

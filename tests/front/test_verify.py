@@ -304,7 +304,7 @@ def test_trees_and_channels_are_checked(made: Any, name: str) -> None:
     on = certificate["decision"][number]
     assert on
     for wrong in (list(range(len(data["mean"]))), [*on, on[0]]):
-        with pytest.raises(RejectedError, match="two channels|more demands|minimum"):
+        with pytest.raises(RejectedError, match=r"two channels|more demands|minimum"):
             derive(data, change(certificate, f"decision.{number}", lambda _, wrong=wrong: wrong))
     less = derive(data, change(certificate, f"decision.{number}", lambda _: []))
     assert Fraction(less.value) < value
@@ -341,6 +341,42 @@ def test_the_exit_status_says_what_it_is(made: Any, tmp_path: Path, run: Run) ->
     ):
         assert verify.main(list(map(str, arguments))) == status
     assert data["problem"] == "selection"
+
+
+def test_solve_writes_a_certificate_and_says_what_it_proves(made: Any, tmp_path: Path, run: Run) -> None:
+    file, target = made["allocation/stationary"][0], tmp_path / "c.json"
+    data = run("solve", file, "--certificate", target, "--json").json
+    assert data["why_stopped"] == "gap reached, certificate verified"
+    statement = check(*read((file, target)))
+    assert data["certificate"] == {"file": str(target), **statement.claims}
+    printed = run("solve", file, "--certificate", target)
+    assert f"the proof is in {target}; " in printed.out
+    assert "gap reached, certificate verified after " in printed.out
+
+
+def test_solve_refuses_a_certificate_that_cannot_be_written_before_it_begins(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("clairvoyant.api.solve", None)
+    file, target = tmp_path / "i.json", tmp_path / "c.json"
+    allocation.ordinary_gangs()["one server"].save(file)
+    printed = run("solve", file, "--certificate", target)
+    assert (printed.status, printed.out, target.exists()) == (2, "", False)
+    assert "the proofs of allocation-gang/gang are not written as certificates yet" in printed.err
+    SMALL["allocation"]().save(file)
+    printed = run("solve", file, "--certificate", file)
+    assert (printed.status, printed.out) == (2, "")
+    assert "it is read" in printed.err
+
+
+def test_the_page_on_certificates_runs_as_written(
+    page: Callable[[str], Any], tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for _, *words in page("docs/certificates.md").commands():
+        printed = run(*words)
+        assert printed.status == 0
+    assert printed.out.startswith("accepted: selection/clairvoyant")
 
 
 @pytest.mark.parametrize(
