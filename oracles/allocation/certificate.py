@@ -13,7 +13,7 @@ from ...models.allocation.setting import Setting
 from ..base import Budget, Optimum
 from .interior_point import solve
 
-GAP = 1e-9
+GAP = 1e-11
 """Relative gap at which the prices of a single slot are good enough."""
 
 ULP = 2.0**-52
@@ -44,7 +44,9 @@ def _written(setting: Setting, cases: Iterable[tuple[np.ndarray, ...]]) -> tuple
     proof: dict[str, list[Any]] = {"w": [], "price": []}
     for weights, y, w, price in cases:
         decision.append(feasible(setting, y).tolist())
-        proof["w"].append(np.array([_within(*one) for one in zip(w, weights, strict=True)]).tolist())
+        sums = w.sum(axis=1)
+        shares = w * np.divide(weights, sums, out=np.zeros_like(weights), where=sums > 0.0)[:, None]
+        proof["w"].append([_within(*one).tolist() for one in zip(shares, weights, strict=True)])
         proof["price"].append(price.tolist())
     return decision, proof
 
@@ -60,10 +62,12 @@ def feasible(setting: Setting, y: np.ndarray) -> np.ndarray:
 
 
 def _within(parts: np.ndarray, most: float) -> np.ndarray:
-    """Return numbers >= 0, made smaller by a few ulps until their exact sum is at most ``most``.
+    """Return numbers >= 0, made smaller where their exact sum is above ``most``, until it is not.
 
     ``fsum`` rounds the exact sum once, so that its sign is right.
     """
+    if (total := math.fsum(parts)) > most:
+        parts = parts * (most / total)
     step = ULP
     while math.fsum([*parts, -most]) > 0.0:
         parts = parts * (1.0 - step) if step < 1.0 else np.zeros_like(parts)
