@@ -88,7 +88,7 @@ def test_a_conjugate_is_the_largest_of_what_it_bounds(
     for _ in range(90):
         a, b = high - 0.618 * (high - low), low + 0.618 * (high - low)
         low, high = (a, high) if payoff(Fraction(a)) < payoff(Fraction(b)) else (low, b)
-    best = max(payoff(Fraction(y)) for y in (low, high, 0.0, min(float(limit), limit)))
+    best = max(payoff(limit), *(payoff(Fraction(y)) for y in (low, high, 0.0)))
     assert most <= best + Fraction(1, 10**7) * (n * verify.gain(family, alpha, limit)[1] + cost * limit)
 
 
@@ -198,6 +198,11 @@ def change(certificate: Any, path: str, how: Callable[[Any], Any]) -> Any:
     return other
 
 
+def put(certificate: Any, path: str, value: Any) -> Any:
+    """Return a certificate with another value at one place."""
+    return change(certificate, path, lambda _: value)
+
+
 def largest(rows: list[Any]) -> tuple[str, float]:
     """Return where the largest number of nested lists stands, and the number."""
     if not isinstance(rows, list):
@@ -245,25 +250,65 @@ def test_another_instance_is_another_statement(made: Any, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES[:2])
-def test_no_tolerance_is_granted_to_an_allocation(made: Any, name: str) -> None:
+def test_an_allocation_keeps_its_limits(made: Any, name: str) -> None:
     data, certificate = read(made[name])
     instance = cv.load(made[name][0])
     assert isinstance(instance, cv.AllocationInstance)
-    for case, y in enumerate(certificate["decision"]):
-        full = [
-            (e, k)
-            for e, k in zip(*(instance.setting.edge_demand == y).nonzero(), strict=True)
-            if instance.setting.edge_demand[e, k]
-        ]
-        for e, k in full[:1]:
-            with pytest.raises(RejectedError, match="above the demand"):
-                derive(data, change(certificate, f"decision.{case}.{e}.{k}", up))
-    y = instance.setting.edge_demand.tolist()
     with pytest.raises(RejectedError, match="has less of kind"):
-        derive(data, change(certificate, "decision.0", lambda _: y))
+        derive(data, put(certificate, "decision.0", instance.setting.edge_demand.tolist()))
     share = largest(certificate["proof"]["w"])[0]
     with pytest.raises(RejectedError, match="adds up to more than"):
         derive(data, change(certificate, f"proof.w{share}", lambda x: x * 1.01))
+
+
+def by_hand(capacity: float, y: list[float], **fields: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return an instance of two ports and one server, and a certificate without prices."""
+    data = {
+        "problem": "allocation",
+        "version": 1,
+        "edges": [[0, 0], [1, 0]],
+        "demand": [[1.0], [1.0]],
+        "capacity": [[capacity]],
+        "overhead": [0.0],
+        "utility": {"kind": [["linear"]], "alpha": [[1.0]]},
+        "arrivals": [[1, 1]],
+    } | fields
+    proof: dict[str, Any] = {"w": [[[0.0], [0.0]]], "price": [[[0.0]]]}
+    certificate: dict[str, Any] = {
+        "version": 1,
+        "problem": "allocation",
+        "oracle": "stationary",
+        "claims": {},
+    }
+    certificate |= {
+        "digest": verify.Instance(data, by=1).digest,
+        "decision": [[[x] for x in y]],
+        "proof": proof,
+    }
+    return data, certificate
+
+
+def test_no_tolerance_is_granted() -> None:
+    assert derive(*by_hand(2.0, [1.0, 1.0])).claims == {"value": "2", "bound": "2", "gap": "0"}
+    with pytest.raises(RejectedError, match="above the demand"):
+        derive(*by_hand(3.0, [1.0, up(1.0)]))
+    assert derive(*by_hand(1.5, [0.75, 0.75])).value == "1.5"
+    with pytest.raises(RejectedError, match="has less of kind"):
+        derive(*by_hand(1.5, [0.75, up(0.75)]))
+    with pytest.raises(UnreadableError):
+        derive(*by_hand(1.5, [0.75, -1e-300]))
+
+
+def test_what_is_no_dyadic_number_is_rounded_outwards() -> None:
+    third = {"utility": {"kind": [["reciprocal"]], "alpha": [[2.0]]}}  # each earns 1 / (2 (1 + 2))
+    data, certificate = by_hand(2.0, [1.0, 1.0], **third)
+    found = verify.check_allocation(data, "stationary", certificate["decision"], certificate["proof"])
+    assert found.value < Fraction(1, 3) < found.bound
+    assert found.bound - found.value < Fraction(1, 2**120)
+    statement = derive(data, certificate)
+    assert statement.value == "0." + 20 * "3"
+    assert statement.bound == "0." + 19 * "3" + "4"
+    assert 0 < Fraction(statement.gap) < Fraction(1, 2**110)
 
 
 def leaves(tree: Any, path: str) -> list[str]:
@@ -291,7 +336,7 @@ def test_trees_and_channels_are_checked(made: Any, name: str) -> None:
     ]
     for place, other in changes:
         with pytest.raises(UnreadableError):
-            derive(data, change(certificate, place, lambda _, other=other: other))
+            derive(data, put(certificate, place, other))
     root = leaves(tree, path)[0]
     pruned = change(certificate, path, lambda _: int(tree_at(certificate, root)))  # one leaf in place of all
     swapped = change(certificate, path, lambda _: [tree[0], tree[2], tree[1]])
@@ -305,7 +350,7 @@ def test_trees_and_channels_are_checked(made: Any, name: str) -> None:
     assert on
     for wrong in (list(range(len(data["mean"]))), [*on, on[0]]):
         with pytest.raises(RejectedError, match=r"two channels|more demands|minimum"):
-            derive(data, change(certificate, f"decision.{number}", lambda _, wrong=wrong: wrong))
+            derive(data, put(certificate, f"decision.{number}", wrong))
     less = derive(data, change(certificate, f"decision.{number}", lambda _: []))
     assert Fraction(less.value) < value
 
@@ -407,7 +452,8 @@ def test_what_is_no_certificate_has_status_2(text: bytes, made: Any, tmp_path: P
 @pytest.mark.parametrize(
     "fields",
     [
-        {"edges": [[0, 99]] * 2},
+        {"edges": [[0, 99], [0, 0]]},
+        {"edges": [[0, 0], [0, 0]]},
         {"capacity": 3},
         {"capacity": [[-1.0]]},
         {"arrivals": [[0.5]]},
@@ -422,24 +468,6 @@ def test_what_is_no_certificate_has_status_2(text: bytes, made: Any, tmp_path: P
     ],
 )
 def test_what_is_no_instance_is_unreadable(fields: dict[str, Any]) -> None:
-    data = {
-        "problem": "allocation",
-        "version": 1,
-        "edges": [[0, 0]],
-        "demand": [[1.0]],
-        "capacity": [[1.0]],
-        "overhead": [0.0],
-        "utility": {"kind": [["linear"]], "alpha": [[1.0]]},
-        "arrivals": [[1]],
-    }
-    proof: dict[str, Any] = {"w": [[[0.0]]], "price": [[[1.0]]]}
-    certificate: dict[str, Any] = {
-        "version": 1,
-        "problem": "allocation",
-        "oracle": "stationary",
-        "claims": {},
-    }
-    certificate |= {"digest": verify.Instance(data, by=1).digest, "decision": [[[1.0]]], "proof": proof}
-    assert derive(data, certificate).claims == {"value": "1", "bound": "1", "gap": "0"}
+    data, certificate = by_hand(2.0, [1.0, 1.0])
     with pytest.raises(UnreadableError):
         derive(data | fields, certificate)

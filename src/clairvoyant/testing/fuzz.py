@@ -223,9 +223,16 @@ def main(
 ) -> None:
     """Damage files and certificates, and let the oracles judge each other; go on where it was stopped."""
     chosen = problems or tuple(TARGETS)
-    cases = {"files": files, "instances": instances, "certificates": certificates}
     try:
-        lines = fuzz(folder, seed=seed, **cases, problems=chosen, workers=workers)
+        lines = fuzz(
+            folder,
+            seed=seed,
+            files=files,
+            instances=instances,
+            certificates=certificates,
+            problems=chosen,
+            workers=workers,
+        )
     except InputError as error:
         raise click.UsageError(str(error)) from error
     for campaign in CAMPAIGNS:
