@@ -5,8 +5,8 @@
 copied to wherever Python 3.11 is: ``python verify.py FILE CERTIFICATE``. FILE is an instance as described in
 docs/instance-files.md, and docs/certificates.md explains the proofs. The exit status is
 
-- 0: accepted. The decision in the certificate is feasible (exactly, whatever tolerances the format grants)
-  and earns at least v, and no feasible decision earns more than b.
+- 0: accepted. The decision in the certificate is feasible and earns at least v, and no feasible decision
+  earns more than b. Feasible means exactly so, without the tolerances that the format grants.
 - 1: rejected; the first step that fails is printed.
 - 2: not a certificate, or not an instance.
 
@@ -301,7 +301,7 @@ def _places(names: Any) -> Any:
 # With N_l jobs at port l, a decision y earns sum_l N_l (sum_{r,k} f(y) - max_k beta_k sum_r y). Let w >= 0
 # with sum_k w[l,k] <= N_l, and price >= 0. Then nothing earns more than
 #
-# sum_{r,k} price c  +  sum over the entries of the largest N f(y) - (w beta + price) y, y <= min(a, c)
+#     sum_{r,k} price c  +  sum over entries of the largest N f(y) - (w beta + price) y, 0 <= y <= min(a, c)
 #
 # because N max_k beta_k Y_k >= sum_k w_k beta_k Y_k for all Y >= 0, and price (c - sum_l y) >= 0.
 

@@ -89,6 +89,7 @@ def test_a_conjugate_is_the_largest_of_what_it_bounds(
         a, b = high - 0.618 * (high - low), low + 0.618 * (high - low)
         low, high = (a, high) if payoff(Fraction(a)) < payoff(Fraction(b)) else (low, b)
     best = max(payoff(limit), *(payoff(Fraction(y)) for y in (low, high, 0.0)))
+    assert best <= most
     assert most <= best + Fraction(1, 10**7) * (n * verify.gain(family, alpha, limit)[1] + cost * limit)
 
 
