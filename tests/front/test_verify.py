@@ -312,6 +312,48 @@ def test_what_is_no_dyadic_number_is_rounded_outwards() -> None:
     assert 0 < Fraction(statement.gap) < Fraction(1, 2**110)
 
 
+def test_gangs_by_hand() -> None:
+    data: dict[str, Any] = {
+        "problem": "selection-gang",
+        "version": 1,
+        "channels": [[0, 0], [0, 1], [1, 0], [2, 1]],
+        "task_port": [0, 0, 1],
+        "demand": [[1], [2], [1]],
+        "capacity": [[2], [1]],
+        "minimum": [2, 1],
+        "mean": [0.5, 0.75, 0.25, 0.375],
+        "noise": {"kind": "none"},
+        "arrivals": [[1, 0], [1, 1], [0, 1], [1, 0]],
+        "seed": 7,
+    }
+    free, dear = [[0.0], [0.0]], [[0.0], [0.5]]
+    proof = {"prices": [free, dear], "trees": [0, 0, 1]}  # of the arrivals (0, 1), (1, 0) and (1, 1)
+    certificate: dict[str, Any] = {"version": 1, "problem": "selection-gang", "oracle": "gang", "claims": {}}
+    certificate |= {
+        "digest": verify.Selection(data).digest,
+        "decision": [[3], [1, 2], [1, 2]],
+        "proof": proof,
+    }
+    found = derive(data, certificate)
+    assert found.value == str(0.375 + 2 * 1.0 + 1.0)
+    assert found.bound == str(0.375 + 2 * (0.75 + 0.25) + 0.5 + max(0.5, 0.75 - 0.5) + 0.25)
+    for tree, bound in (
+        ([1, 1, 0], 0.5 + 0.5 + 0.25),  # where channel 1 is off: 0.5 for what is left, and channels 0 and 2
+        ([2, 0, 1], 0.5 + 0.25 + 0.25),  # without channel 2 the job lacks a task; channel 0 does not fit
+    ):
+        assert derive(data, put(certificate, "proof.trees.1", tree)).bound == str(0.375 + 2 * bound + 1.25)
+    with pytest.raises(UnreadableError, match="no channel 3"):
+        derive(data, put(certificate, "proof.trees.1", [3, 0, 0]))
+    for on, why in (
+        ([1], "a job runs less than its minimum"),
+        ([0, 1], "a task has two channels"),
+        ([0, 2], "more demands than devices"),
+        ([3], "a port without a job"),
+    ):
+        with pytest.raises(RejectedError, match=why):
+            derive(data, put(certificate, "decision.1", on))
+
+
 def leaves(tree: Any, path: str) -> list[str]:
     return (
         [path]

@@ -51,6 +51,23 @@ def test_allocations_of_all_scales(instance: Any, devices: float, money: float, 
     campaigns.check_certificates(cv.AllocationInstance.from_dict(given), data)
 
 
+@settings(max_examples=30)
+@given(allocation.instances(max_slots=3), st.sampled_from(["stationary", "dynamic"]), st.data())
+def test_no_allocation_is_beyond_the_bound(instance: Any, oracle: str, data: st.DataObject) -> None:
+    optimum = cv.solve(instance, oracle)
+    decision, proof = optimum.writer(instance, optimum)  # type: ignore[misc]
+    others = [feasible(instance.setting, data.draw(allocation.decisions(instance.setting))) for _ in decision]
+    certificate = {"version": 1, "problem": "allocation", "oracle": oracle, "digest": instance.digest()}
+    certificate |= {"claims": {}, "decision": [y.tolist() for y in others], "proof": proof}
+    found = verify.derive(instance.to_dict(), certificate)  # an error if the value is above the bound
+    held = others * len(instance.arrivals) if oracle == "stationary" else None
+    if held is not None:
+        total = sum(
+            float(x @ instance.setting.port_rewards(y)) for x, y in zip(instance.arrivals, held, strict=True)
+        )
+        assert float(found.value) == pytest.approx(total, rel=1e-9, abs=1e-9 * float(found.bound) + 1e-12)
+
+
 def best_by_enumeration(instance: Any) -> Fraction:
     """Return the sum of the slots' optima, exactly, by trying all sets of channels."""
     mean = [Fraction(x) for x in instance.mean.tolist()]
