@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import clairvoyant as cv
@@ -36,7 +36,7 @@ def test_certificates_at_the_edge_of_what_is_allowed(name: str, instance: Any, d
     assert campaigns.check_certificates(instance, data) in {"all certified", "verified"}, name
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(
     allocation.instances(max_slots=3),
     st.sampled_from([1e-9, 1e-3, 1.0, 1e9]),
@@ -51,7 +51,7 @@ def test_allocations_of_all_scales(instance: Any, devices: float, money: float, 
     campaigns.check_certificates(cv.AllocationInstance.from_dict(given), data)
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(allocation.instances(max_slots=3), st.sampled_from(["stationary", "dynamic"]), st.data())
 def test_no_allocation_is_beyond_the_bound(instance: Any, oracle: str, data: st.DataObject) -> None:
     optimum = cv.solve(instance, oracle)
@@ -94,7 +94,7 @@ def of_nothing(instance: ChannelInstance) -> Optimum:
     return replace(found, digest=instance.digest(), instance=instance, writer=writer)
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(SMALL, st.sampled_from([0, trees.TABLE_WORK]), st.sampled_from([1.0, 1e-9, 1e-300]))
 def test_selections_are_those_of_enumeration(instance: Any, table: int, factor: float) -> None:
     if instance.mean.min(initial=1.0) * factor < 1e-300:
@@ -114,7 +114,7 @@ def test_selections_are_those_of_enumeration(instance: Any, table: int, factor: 
     assert not table or "table" in proof["trees"] or instance.problem != "selection" or not proof["trees"]
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(st.data(), st.sampled_from([0.0, 1e-16, 1e-10]))
 def test_decisions_become_feasible_without_any_tolerance(data: st.DataObject, over: float) -> None:
     setting = data.draw(allocation.settings(min_edges=1))
@@ -160,6 +160,42 @@ def test_who_writes_no_certificates_says_so(tmp_path: Path) -> None:
         InputError, match="proofs of allocation-gang/gang are not written as certificates yet"
     ):
         optimum.save_certificate(tmp_path / "c.json")
+
+
+@pytest.mark.parametrize(
+    ("kit", "name", "wrong"),
+    [
+        (allocation, "verify.conjugate", lambda *_: Fraction(0)),
+        (selection, "verify.Slot.best_option", lambda *_: [0]),
+    ],
+)
+def test_the_campaign_notices_a_wrong_checker(
+    kit: Any, name: str, wrong: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trees, "TABLE_WORK", 0)
+    monkeypatch.setattr(f"clairvoyant.{name}", wrong)
+
+    @settings(max_examples=1, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+    @given(st.data())
+    def noticed(data: st.DataObject) -> None:
+        with pytest.raises((campaigns.ContradictionError, OracleError)):
+            campaigns.check_certificates(next(iter(kit.ordinary().values())), data)
+
+    noticed()
+
+
+def test_the_campaign_notices_what_is_accepted_wrongly(monkeypatch: pytest.MonkeyPatch) -> None:
+    optimum = cv.solve(selection.ordinary()["scarce devices"])
+    given, certificate, certified = campaigns._certified(optimum.instance, optimum)
+    assert certified.statement is not None
+    false = certificate | {"claims": certificate["claims"] | {"gap": "0.1"}}
+    campaigns._refuse_false(given, false, certified.statement)
+    worse = certified.statement._replace(bound="1")  # what another certificate is said to prove
+    with pytest.raises(campaigns.ContradictionError, match="contradicts"):
+        campaigns._refuse_false(given, certificate, worse)
+    monkeypatch.setattr(campaigns, "check", verify.derive)  # which does not look at claims
+    with pytest.raises(campaigns.ContradictionError, match="is accepted in place of"):
+        campaigns._refuse_false(given, false, certified.statement)
 
 
 def test_a_certificate_that_is_rejected_is_not_written(tmp_path: Path) -> None:

@@ -286,4 +286,5 @@ def _refuse_false(given: dict[str, Any], certificate: dict[str, Any], known: Sta
         check(given, certificate)
     except RejectedError:
         return
-    _demand(other.claims == known.claims, f"{other} is accepted in place of {known}")
+    says = certificate["digest"], certificate["claims"]
+    _demand(says == (known.digest, known.claims), f"{says} is accepted in place of {known}")
