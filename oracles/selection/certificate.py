@@ -18,8 +18,8 @@ from ...models.stopwatch import library
 from ...verify import RejectedError, Selection, Slot, flat
 from ..base import Optimum
 
-MOST_NODES = 2000
-"""Nodes of a pattern's tree after which leaves are left open, so that the bound proved is above the value."""
+MOST_NODES, MOST_NODES_IN_ALL = 2000, 20000
+"""Nodes of a tree, and of all trees, after which leaves are left open: the bound is then above the value."""
 
 TABLE_WORK = 2**13
 """Channels times amounts of devices up to which a pattern needs no tree."""
@@ -63,7 +63,7 @@ class _Proof:
     """The prices so far, and what finds more."""
 
     def __init__(self, of: Selection) -> None:
-        self.of, self.prices = of, list[list[list[float]]]()
+        self.of, self.nodes, self.prices = of, 0, list[list[list[float]]]()
         highest = math.frexp(max(map(float, of.mean), default=0.0))[1]
         devices = max(flat(of.capacity)).bit_length()
         self._grid = min(1074, BITS + devices - highest)  # 2^-1074 is the least double
@@ -113,10 +113,11 @@ class _Search:
     def grow(self, on: set[int], off: set[int], hints: list[int]) -> Any:
         """Return a tree for what is left where these channels are on and off; ``hints`` are prices to try."""
         self.nodes += 1
+        self._proof.nodes += 1
         for number in hints:
             if self._closes(on, off, number):
                 return number
-        if self.nodes > MOST_NODES:
+        if self.nodes > 1 and (self.nodes > MOST_NODES or self._proof.nodes > MOST_NODES_IN_ALL):
             return hints[-1]
         price, x = self._proof.relaxed.solve(self._slot, on, off)
         number = self._proof.keep(price)
