@@ -19,7 +19,7 @@ from clairvoyant.models.selection.instance import ChannelInstance
 from clairvoyant.oracles.allocation.certificate import feasible
 from clairvoyant.oracles.base import Optimum, OracleError, WhyStopped
 from clairvoyant.oracles.selection import certificate as trees
-from clairvoyant.testing import allocation, campaigns, selection, selection_gang
+from clairvoyant.testing import allocation, campaigns, fuzz, selection, selection_gang
 from clairvoyant.testing.kit import times
 
 EDGE = [
@@ -182,6 +182,16 @@ def test_the_campaign_notices_a_wrong_checker(
             campaigns.check_certificates(next(iter(kit.ordinary().values())), data)
 
     noticed()
+
+
+def test_the_campaign_of_certificates_finds_nothing() -> None:
+    line = fuzz.run_chunk("certificates", "selection", seed=0, chunk=0, cases=5)
+    assert (line["failure"], line["counts"]) == (None, {"all certified": 5})
+    assert [name for name in campaigns.TARGETS if campaigns.has_certificates(name)] == [
+        "allocation",
+        "selection",
+        "selection-gang",
+    ]
 
 
 def test_the_campaign_notices_what_is_accepted_wrongly(monkeypatch: pytest.MonkeyPatch) -> None:
