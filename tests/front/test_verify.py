@@ -344,6 +344,12 @@ def test_gangs_by_hand() -> None:
         assert derive(data, put(certificate, "proof.trees.1", tree)).bound == str(0.375 + 2 * bound + 1.25)
     with pytest.raises(UnreadableError, match="no channel 3"):
         derive(data, put(certificate, "proof.trees.1", [3, 0, 0]))
+    slot = verify.Slot(verify.Selection(data), (1, 0), 8)
+    nothing_to_pay = [[0], [0]]
+    assert slot.leaf(set(), {2}, nothing_to_pay) == 0  # the job cannot run, and need not
+    assert slot.leaf({0}, {2}, nothing_to_pay) is None  # it must, and cannot
+    assert slot.leaf({0, 1}, set(), nothing_to_pay) is None  # one task with two channels
+    assert slot.leaf({0, 2}, set(), nothing_to_pay) is None  # more than there is
     for on, why in (
         ([1], "a job runs less than its minimum"),
         ([0, 1], "a task has two channels"),
