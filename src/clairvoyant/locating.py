@@ -105,3 +105,12 @@ def place_of(error: BaseException) -> str | None:
         if str(frame.f_globals.get("__name__")).partition(".")[0] in _loaded:
             return f"{frame.f_code.co_filename}, line {line}, in {frame.f_code.co_name}"
     return None
+
+
+def with_place(error: BaseException) -> str:
+    """Return what an error says and, if another one in the code of such a class is behind it, the place."""
+    text = str(error)
+    while error.__cause__ is not None:
+        error = error.__cause__
+    place = None if isinstance(error, AssertionError) else place_of(error)
+    return f"{text} ({place})" if place else text

@@ -60,7 +60,7 @@ def test_the_import_loads_nothing_and_names_load_only_what_they_need(tmp_path: P
     heavy = set(names.split())
     script = f"""
 import sys
-import clairvoyant
+import clairvoyant, clairvoyant.pytest_plugin
 print(*({heavy} & set(sys.modules)))
 clairvoyant.generate("allocation", size="tiny").save("x.json")
 clairvoyant.load("x.json")

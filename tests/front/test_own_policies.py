@@ -323,6 +323,30 @@ def test_them(check):
     done.assert_outcomes(passed=len(found) - len(bad), failed=len(bad))
 
 
+def test_the_plug_in_makes_a_test_of_every_check(pytester: pytest.Pytester) -> None:
+    Path("mine_for_tests.py").write_text(MINE)  # pytester has moved to a folder of its own
+    plugin = ("-p", "clairvoyant.pytest_plugin", "-p", "no:cacheprovider", "-p", "no:randomly")
+    wanted = ("--clairvoyant-policy", "mine_for_tests.py:Mine:share=0.25")
+    others = ("--clairvoyant-policy", "mine_for_tests:Fails")
+    listed = pytester.runpytest_inprocess(*plugin, *wanted, "--collect-only", "-q").outlines
+    assert f"{len(CHECKS)} tests collected" in listed[-1]
+    names = [check.__name__ for check in CHECKS]
+    assert listed[: len(names)] == [f"mine_for_tests.py:Mine:share=0.25::{name}" for name in names]
+    pytester.makepyfile(test_beside="def test_beside(): pass")
+    chosen = "beside or reproducible or declared_traits"
+    done = pytester.runpytest_inprocess(*plugin, *wanted, *others, "-k", chosen, "-rA", "-q")
+    done.assert_outcomes(passed=3, failed=2, deselected=2 * len(names) - 4)
+    assert "PASSED mine_for_tests.py:Mine:share=0.25::reproducible" in done.outlines
+    told = "\n".join(done.outlines)
+    assert "policy 'mine_for_tests:Fails' fails reproducible: ZeroDivisionError on instance" in told
+    line = MINE.splitlines().index("        return 1 / 0") + 1
+    assert f"mine_for_tests.py, line {line}, in decide)" in told
+    assert "Traceback" not in told
+    refused = pytester.runpytest_inprocess(*plugin, "--clairvoyant-policy", "mine_for_tests:Mini")
+    assert refused.ret == pytest.ExitCode.INTERRUPTED
+    assert "policy: mine_for_tests has no class 'Mini'; did you mean 'Mine'?" in refused.outlines
+
+
 # Templates.
 
 
@@ -396,11 +420,10 @@ def test_the_page_runs_as_written(run: Run, page: Run, monkeypatch: pytest.Monke
     own = page("docs/own-policy.md")
     edited, decorated, script = own.blocks("python")
     told: dict[str, str] = {}
+    tests: list[str] = []
     for program, *words in own.commands():
         if program == "pytest":
-            command = [sys.executable, "-m", "pytest", *words]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            assert "1 passed" in done.stdout, done.stdout
+            tests += words
             continue
         assert program == "clairvoyant"
         printed = run(*words)
@@ -410,6 +433,9 @@ def test_the_page_runs_as_written(run: Run, page: Run, monkeypatch: pytest.Monke
             before, begin, _ = Path("my_policy.py").read_text().partition("    def start")
             assert begin
             Path("my_policy.py").write_text(before + edited)
+    command = [sys.executable, "-m", "pytest", *tests]  # by the test file and by the plug-in, at once
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "2 passed" in done.stdout, done.stdout
     assert told["check"].endswith("none of 12 checks failed\n")
     policies = ("my_policy.py:MyPolicy", "my_policy.py:MyPolicy:share=0.1", "drf")
     assert [line.split()[0] for line in told["play"].splitlines() if line.startswith(("my_", "drf "))] == [

@@ -83,13 +83,10 @@ def _rows(make: Callable[[], Any], report: out.Reporter) -> Iterator[dict[str, A
 
 def _reason(name: str, error: BaseException) -> str:
     """Return why a check failed and, if the policy raised an error, the place."""
-    from ..locating import place_of
+    from ..locating import with_place
 
-    text = str(error)
-    while error.__cause__ is not None:
-        error = error.__cause__
-    place = None if isinstance(error, AssertionError) else place_of(error)
-    return (text.partition(f" fails {name}: ")[2] or text) + (f" ({place})" if place else "")
+    text = with_place(error)
+    return text.partition(f" fails {name}: ")[2] or text
 
 
 @click.command(

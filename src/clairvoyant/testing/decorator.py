@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -42,12 +42,19 @@ def parametrize_with_checks(
     played = tuple(seeds)
     cases = []
     for policy in policies:
-        known = cache(partial(_checks, policy, chosen, played))
         name = getattr(policy, "__name__", None) or getattr(policy, "name", None) or type(policy).__name__
-        for one in CHECKS:
-            run = partial(_run, known, one.__name__)
-            cases.append(pytest.param(run, id=f"{name}-{one.__name__}"))
+        for check, run in late_checks(policy, chosen, played):
+            cases.append(pytest.param(run, id=f"{name}-{check}"))
     return pytest.mark.parametrize("check", cases)
+
+
+def late_checks(
+    policy: Any, instances: Any = None, seeds: tuple[int, ...] = (0, 1)
+) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Yield what :func:`policy_checks` does; the policy is made when the first check runs."""
+    known = cache(partial(_checks, policy, instances, seeds))
+    for one in CHECKS:
+        yield one.__name__, partial(_run, known, one.__name__)
 
 
 def _checks(policy: Any, instances: Any, seeds: tuple[int, ...]) -> Mapping[str, Callable[[], None]]:
