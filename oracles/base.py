@@ -10,7 +10,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 from ..models import stopwatch
 from ..models.base import ClairvoyantError, DecisionType, InputError, path_of, write_whole
@@ -19,6 +19,16 @@ from ..verify import VERSION, RejectedError, Statement, UnreadableError, derive
 
 ProgressCallback = Callable[[float, str], None]
 """Called with the fraction done (0 to 1) and a short text."""
+
+
+class PartProgress(Protocol):
+    """What a part of a search is given for its progress: it takes its own value and dual bound as well.
+
+    They are in units of the :class:`Optimum`; not a number stands for none.
+    """
+
+    def __call__(self, done: float, text: str, value: float = math.nan, bound: float = math.nan) -> None:
+        """Take the fraction done, a short text, and what the part has found and proved so far."""
 
 
 CANCELLED = 2.0**-20
@@ -314,27 +324,27 @@ def _told(value: float | None) -> str:
 class Report:
     """Reports progress from within a solver; an error raised by the callback waits until the solver ends."""
 
-    def __init__(self, progress: ProgressCallback | None) -> None:
+    def __init__(self, progress: PartProgress | None) -> None:
         self._progress = progress
         self._next = 0.0
         self._raised: BaseException | None = None
 
-    def __call__(self, done: float, text: str) -> bool:
-        """Report a fraction done and a text, twice a second at most; return whether to go on."""
+    def __call__(self, done: float, text: str, value: float = math.nan, bound: float = math.nan) -> bool:
+        """Report as :class:`PartProgress` does, twice a second at most; return whether to go on."""
         now = stopwatch.now()
         if self._progress is not None and self._raised is None and now >= self._next:
             self._next = now + PAUSE
             try:
-                self._progress(done, text)
+                self._progress(done, text, value, bound)
             except BaseException as error:  # noqa: BLE001 - raised again by finish
                 self._raised = error
         return self._raised is None
 
-    def gap(self, value: float, bound: float, text: str = "") -> bool:
+    def gap(self, text: str, value: float, bound: float) -> bool:
         """Report value and bound, either possibly infinite, and as the fraction the less over the more."""
         low, high = sorted((value, bound))
         known = 0.0 < low <= high < math.inf
-        return self(low / high if known else 0.0, f"{text}solver at {_told(value)}, bound {_told(bound)}")
+        return self(low / high if known else 0.0, text, value, bound)
 
     def finish(self) -> None:
         """Raise the error of the callback, if there was one."""
@@ -437,17 +447,21 @@ class Incumbent(ABC, Generic[Decision, Number]):
         value, bound = (self._sign * (number - self.unavoidable) for number in (self.value, self.bound))
         return why_stopped(value, bound, self.budget, rounding=2.0 * self._rounding, otherwise=otherwise)
 
-    def report(self, low: float, high: float) -> ProgressCallback | None:
-        """Return a progress callback for a part of the search, from ``low`` to ``high``.
+    def report(self, low: float, high: float) -> PartProgress | None:
+        """Return what takes the progress of a part of the search, from ``low`` to ``high``.
 
-        What it tells begins with the incumbent and the dual bound of the whole search.
+        What it tells begins with the incumbent and the dual bound of the whole search, or those of the part
+        where they are better: these are offered and checked when the part ends.
         """
         progress = self.progress
         if progress is None:
             return None
 
-        def report(done: float, text: str) -> None:
-            where = so_far(self.value / self.unit, self.bound / self.unit)
+        better, tighter = (min, max) if self.minimised else (max, min)
+
+        def report(done: float, text: str, value: float = math.nan, bound: float = math.nan) -> None:
+            # what comes first stays if the other is not a number
+            where = so_far(better(self.value / self.unit, value), tighter(self.bound / self.unit, bound))
             progress(low + (high - low) * min(1.0, max(0.0, done)), f"{where}; {text}")
 
         return report

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .base import Budget, ProgressCallback
+from .base import Budget, ProgressCallback, so_far
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,8 @@ class SlotCertificate:
 class Patterns:
     """The distinct arrivals of all slots; iterated, the most frequent first, until the time is up.
 
-    The callback is told of every pattern that is done.
+    The callback is told of every pattern that is done, and first of value and bound of the whole: of what the
+    oracle keeps in ``values`` and ``bounds``, shape (P,), for the optimum under each pattern.
     """
 
     def __init__(self, arrivals: np.ndarray, budget: Budget, progress: ProgressCallback | None) -> None:
@@ -39,6 +40,7 @@ class Patterns:
         )
         self.index = index.reshape(-1)
         self.order = np.argsort(-self.repeats, kind="stable")
+        self.values, self.bounds = np.zeros(len(self.arrivals)), np.full(len(self.arrivals), np.inf)
         self.budget, self.progress, self.done = budget, progress, 0
 
     def __len__(self) -> int:
@@ -55,4 +57,5 @@ class Patterns:
         """Report that so many more are done."""
         self.done += count
         if self.progress is not None:
-            self.progress(self.done / len(self), f"{self.done} of {len(self)} arrival patterns")
+            where = so_far(float(self.repeats @ self.values), float(self.repeats @ self.bounds))
+            self.progress(self.done / len(self), f"{where}; {self.done} of {len(self)} arrival patterns")

@@ -21,7 +21,7 @@ from ...models.admission.jobs import UNIT, Job
 from ...models.admission.schedule import Offer, Plan, cheapest_schedule
 from ...models.program import in_highs, power_of_two
 from ...models.stopwatch import library
-from ..base import Budget, OracleError, ProgressCallback, relative_gap, rounding
+from ..base import Budget, OracleError, PartProgress, relative_gap, rounding
 from . import kernels as kernels
 
 ROUNDING = 1e-10
@@ -261,7 +261,7 @@ def without_prices(instance: AdmissionInstance) -> Priced:
 def volume(
     instance: AdmissionInstance,
     budget: Budget,
-    progress: ProgressCallback | None = None,
+    progress: PartProgress | None = None,
     rounds: int = VOLUME_ROUNDS,
 ) -> Priced:
     """Return prices by the volume method (Barahona and Anbil 2000), and the bound that they prove.
@@ -277,9 +277,8 @@ def volume(
     while method.round < rounds and not method.settled and not budget.over:
         method.step()
         if progress is not None and method.round % 50 == 0:
-            progress(
-                min(1.0, method.round / rounds), f"volume round {method.round}, bound {method.best.bound:.6g}"
-            )
+            done = min(1.0, method.round / rounds)
+            progress(done, f"volume round {method.round}", bound=method.best.bound)
     name = f"volume method, {method.round} rounds"
     return market.priced(market.split(method.prices), method.best.payoffs, name, budget)
 
@@ -332,7 +331,7 @@ class _Volume:
 def columns(
     instance: AdmissionInstance,
     budget: Budget,
-    progress: ProgressCallback | None = None,
+    progress: PartProgress | None = None,
     start: Priced | None = None,
     rounds: int = COLUMN_ROUNDS,
 ) -> Priced:
@@ -351,7 +350,7 @@ def columns(
         master.step(budget)
         if progress is not None:
             done = 1.0 if master.settled else min(1.0, master.round / rounds)
-            progress(done, f"columns round {master.round}, bound {master.bound:.6g}")
+            progress(done, f"columns round {master.round}", bound=master.bound)
     name = f"column generation, {master.round} rounds"
     return market.priced(market.split(master.prices), master.payoffs, name, budget)
 

@@ -16,7 +16,7 @@ from ...models.base import InputError
 from ...models.program import CAREFUL, PyomoProgram, SolverError, in_highs, power_of_two
 from ...models.stopwatch import library
 from .. import cp_sat
-from ..base import Budget, OracleError, ProgressCallback, Report, checked, rounding
+from ..base import Budget, OracleError, PartProgress, Report, checked, rounding
 
 TOLERANCE = 1e-9
 """HiGHS's tolerance on rows, with limits below 2^12. Its search asks a tenth of that of reduced costs, and
@@ -42,7 +42,7 @@ class Part:
 def by_highs(
     instance: AdmissionInstance,
     budget: Budget,
-    progress: ProgressCallback | None = None,
+    progress: PartProgress | None = None,
     start: Schedule | None = None,
 ) -> Part:
     """Solve the compact program (1)-(13) by HiGHS.
@@ -68,9 +68,7 @@ def by_highs(
     return _part(instance, first, found, min(ceiling, bound), "integer program (Pyomo, HiGHS)")
 
 
-def pooled_bound(
-    instance: AdmissionInstance, budget: Budget, progress: ProgressCallback | None = None
-) -> Part:
+def pooled_bound(instance: AdmissionInstance, budget: Budget, progress: PartProgress | None = None) -> Part:
     """Bound the optimum by the program whose machines of a side are one, solved by HiGHS.
 
     Its dual bound is raised as in :func:`by_highs`. There is no schedule.
@@ -78,14 +76,20 @@ def pooled_bound(
     ceiling = _ceiling(instance)
     if not _in_time(instance, budget, each_machine=False):
         return Part(None, ceiling, "pooled program too large for the time")
-    _, bound = _highs(pooled_program(instance), budget, progress, None)
+
+    def bound_alone(done: float, text: str, value: float = math.nan, bound: float = math.nan) -> None:
+        del value  # what earns it on pooled machines is no schedule
+        if progress is not None:
+            progress(done, text, bound=bound)
+
+    _, bound = _highs(pooled_program(instance), budget, bound_alone, None)
     return Part(None, min(ceiling, bound), "integer program with pooled machines (Pyomo, HiGHS)")
 
 
 def _highs(
     program: PyomoProgram,
     budget: Budget,
-    progress: ProgressCallback | None,
+    progress: PartProgress | None,
     start: dict[tuple[Any, ...], float] | None,
 ) -> tuple[dict[tuple[Any, ...], int] | None, float]:
     """Maximise a program in whole variables that has a solution.
@@ -151,7 +155,7 @@ def _in_highs(program: PyomoProgram, options: dict[str, Any]) -> tuple[Any, list
     return highs, [(column.parent_component().name, *column.index()) for column in form.columns], unit
 
 
-def _run(highs: Any, budget: Budget, progress: ProgressCallback | None, unit: float) -> None:
+def _run(highs: Any, budget: Budget, progress: PartProgress | None, unit: float) -> None:
     """Run HiGHS, and end it when the time is up, also within a linear relaxation."""
     highspy = library("highspy")
 
@@ -159,7 +163,7 @@ def _run(highs: Any, budget: Budget, progress: ProgressCallback | None, unit: fl
     within = highspy.cb.HighsCallbackType.kCallbackMipInterrupt
 
     def watch(kind: Any, _: str, out: Any, into: Any, __: Any) -> None:
-        go_on = kind != within or report.gap(out.mip_primal_bound * unit, out.mip_dual_bound * unit)
+        go_on = kind != within or report.gap("HiGHS", out.mip_primal_bound * unit, out.mip_dual_bound * unit)
         into.user_interrupt = budget.over or not go_on
 
     highs.setCallback(watch, None)
@@ -172,7 +176,7 @@ def _run(highs: Any, budget: Budget, progress: ProgressCallback | None, unit: fl
 def by_cp_sat(
     instance: AdmissionInstance,
     budget: Budget,
-    progress: ProgressCallback | None = None,
+    progress: PartProgress | None = None,
     start: Schedule | None = None,
 ) -> Part:
     """Solve (1)-(13) by CP-SAT, in a model of its own: done[i,t] says that job i is done by slot t.
@@ -191,7 +195,7 @@ def by_cp_sat(
     _hint(model, sides, first)
 
     def follow(value: float, above: float) -> bool:
-        return report.gap(math.ldexp(value, -bits), math.ldexp(above, -bits))
+        return report.gap("CP-SAT", math.ldexp(value, -bits), math.ldexp(above, -bits))
 
     solver, _ = cp_sat.run(model, budget, follow, relative_gap_limit=0.5 * budget.gap)
     report.finish()

@@ -12,7 +12,7 @@ from ...models.admission.instance import AdmissionInstance
 from ...models.admission.jobs import UNIT, Job
 from ...models.admission.schedule import Schedule
 from ..annealing import cooling
-from ..base import Budget, ProgressCallback, relative_gap
+from ..base import Budget, PartProgress, relative_gap
 from . import kernels as kernels
 from .bound import Priced, groups
 
@@ -207,7 +207,7 @@ def search(
     prices: Priced,
     budget: Budget,
     seed: int = 0,
-    progress: ProgressCallback | None = None,
+    progress: PartProgress | None = None,
     iterations: int = ITERATIONS,
 ) -> Schedule:
     """Return a good schedule of all jobs, by ruin and recreate at given prices.
@@ -238,5 +238,5 @@ def search(
             best, value = list(state.placements), state.value
         if progress is not None and k % 100 == 0:
             done = max(k / iterations, budget.seconds / budget.time_limit)
-            progress(done, f"search round {k}, value {value:.6g}")
+            progress(done, f"search round {k}", value=value)
     return state.schedule(best)

@@ -354,6 +354,7 @@ def dynamic(
     setting, patterns = instance.setting, Patterns(instance.arrivals, budget, progress)
     weights = patterns.arrivals.astype(np.float64)
     fallback, values, bounds = _fallback(instance, weights, budget)
+    patterns.values, patterns.bounds = values, bounds
     gross, scales = np.zeros(len(patterns)), np.zeros(len(patterns))
     decisions: dict[int, np.ndarray] = {}
     late = set(range(len(patterns)))

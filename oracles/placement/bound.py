@@ -37,7 +37,7 @@ from ...models.placement.jobs import RESOURCES, TICKS
 from ...models.placement.schedule import Schedule
 from ...models.program import in_highs
 from ...models.stopwatch import library
-from ..base import Budget, ProgressCallback
+from ..base import Budget, PartProgress
 from . import search_kernels as kernels
 from .search import gap, list_schedule
 
@@ -265,7 +265,7 @@ def sum_of_durations(instance: PlacementInstance) -> Bound:
 def lower_bound(
     instance: PlacementInstance,
     budget: Budget | None = None,
-    progress: ProgressCallback | None = None,
+    progress: PartProgress | None = None,
     *,
     schedule: Schedule | None = None,
 ) -> Bound:
@@ -296,10 +296,10 @@ def lower_bound(
             method.step()
             rounds += 1
             work += len(instance.jobs) * len(method.times)
-        if progress is not None:
-            text = f"volume round {rounds}, {len(method.times) - 1} intervals: {method.bound / TICKS:.6g}"
-            progress(min(1.0, work / VOLUME_WORK), text)
         enough = _bound(instance, method.bound, "", trivial.certificate).units
+        if progress is not None:
+            text = f"volume round {rounds}, {len(method.times) - 1} intervals"
+            progress(min(1.0, work / VOLUME_WORK), text, bound=enough / (TICKS * WEIGHT_UNIT))
         near = gap(instance, cost, enough) <= budget.gap
         if near or budget.over or work > VOLUME_WORK or not method.refine():
             break

@@ -23,7 +23,7 @@ from ...models.placement.schedule import NOTHING, Schedule
 from ...models.placement.simulator import Simulator, blank_state, rooms
 from ...models.stopwatch import library
 from .. import cp_sat
-from ..base import Budget, OracleError, ProgressCallback, Report, WhyStopped, checked
+from ..base import Budget, OracleError, PartProgress, Report, WhyStopped, checked
 from .exact_kernels import BEST, CUT, NODES, Costs, Tree, explore, least_cost, open_root
 from .search import gap
 
@@ -70,7 +70,7 @@ class Exact(NamedTuple):
 
 
 def by_enumeration(
-    instance: PlacementInstance, budget: Budget, progress: ProgressCallback | None = None
+    instance: PlacementInstance, budget: Budget, progress: PartProgress | None = None
 ) -> Exact:
     """Try every decision at every epoch, without any bound or symmetry: a judge for tiny instances.
 
@@ -93,7 +93,7 @@ def by_enumeration(
             units = instance.units_of_cost(end.waited, end.used)
             if units < best:
                 best, schedule = units, checked(instance, taken_schedule(end))
-            if not report(0.0, f"{leaf} schedules"):
+            if not report(0.0, f"{leaf} schedules", best / MILLION):
                 break
     except _TimeUpError:
         why = WhyStopped.TIME_LIMIT
@@ -166,7 +166,7 @@ def _copy(simulator: Simulator) -> Simulator:
     return result
 
 
-def by_cpsat(instance: PlacementInstance, budget: Budget, progress: ProgressCallback | None = None) -> Exact:
+def by_cpsat(instance: PlacementInstance, budget: Budget, progress: PartProgress | None = None) -> Exact:
     r"""Solve the problem without contention by CP-SAT: start times, and counts of instances on machines.
 
     Durations depend on the machines spanned. Starts at other times than decision epochs are allowed, which
@@ -189,7 +189,7 @@ def by_cpsat(instance: PlacementInstance, budget: Budget, progress: ProgressCall
         model = _CpModel(instance, first, least, budget)
     except _TimeUpError:
         return _exact(instance, first, least, budget, f"{method}: too large for the time")
-    found, units, ended = model.solve(progress)
+    found, units, ended = model.solve(progress, relaxed=bool(relaxed))
     best = first
     if found is not None:
         schedule = _simulated(instance, *found)
@@ -406,15 +406,20 @@ class _CpModel:
                 self.model.add_hint(count, hinted.get(key, 0))
 
     def solve(
-        self, progress: ProgressCallback | None
+        self, progress: PartProgress | None, *, relaxed: bool
     ) -> tuple[tuple[np.ndarray, np.ndarray] | None, int, WhyStopped]:
         """Return the starts and rows that were found, if any, a bound in units of cost, and how it ended."""
         step, report = self.price * self.unit, Report(progress)
+
+        def follow(*found: float) -> bool:
+            value, bound = ((number * step + self.fixed) / MILLION for number in found)
+            return report.gap("CP-SAT", math.nan if relaxed else value, bound)
+
         allowed = self.budget.gap * (self.least - self.instance.unavoidable) / step
         solver, whole = cp_sat.run(
             self.model,
             self.budget,
-            report.gap,
+            follow,
             cp_model_probing_level=0,  # takes longer than many a search
             symmetry_level=0,  # the model breaks what there is
             absolute_gap_limit=max(0.5, math.floor(allowed)),  # the relative one counts more
@@ -431,9 +436,7 @@ class _CpModel:
         return (starts, np.array(rows, dtype=np.int64)), bound, ended
 
 
-def by_program(
-    instance: PlacementInstance, budget: Budget, progress: ProgressCallback | None = None
-) -> Exact:
+def by_program(instance: PlacementInstance, budget: Budget, progress: PartProgress | None = None) -> Exact:
     """Solve the declared program by HiGHS; for tiny instances without contention, with a window for all jobs.
 
     Returned is a bound, HiGHS's less a margin for its tolerances, and the better one of what was found,
@@ -469,7 +472,8 @@ def by_program(
     ended = WhyStopped.TIME_LIMIT if solved.status == "maxTimeLimit" else WhyStopped.STALLED
     result = _exact(instance, best, least, budget, method, ended)
     if progress is not None:
-        progress(1.0, f"{method}: {result.why_stopped.value}")
+        told = f"{method}: {result.why_stopped.value}"
+        progress(1.0, told, instance.units(best) / MILLION, least / MILLION)
     return result
 
 
@@ -481,7 +485,7 @@ def _program_rows(values: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndar
 
 
 def by_branch_and_bound(
-    instance: PlacementInstance, budget: Budget, progress: ProgressCallback | None = None
+    instance: PlacementInstance, budget: Budget, progress: PartProgress | None = None
 ) -> Exact:
     r"""Search all decisions at the decision epochs, with contention, depth first.
 
@@ -516,7 +520,7 @@ def by_branch_and_bound(
         done = explore(instance.table, tree, costs, *fixed, slack, same, steps)
         best = int(tree.cursor[BEST])
         bound = min(best, int(tree.cursor[CUT])) if done else int(tree.bound[0])
-        if not report.gap(best / MILLION, bound / MILLION, f"{int(tree.cursor[NODES])} nodes, "):
+        if not report.gap(f"{int(tree.cursor[NODES])} nodes", best / MILLION, bound / MILLION):
             break
     report.finish()
     low = min(

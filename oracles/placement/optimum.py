@@ -8,7 +8,7 @@ from collections.abc import Callable
 from ...models.draw import choose
 from ...models.placement.instance import MOST_SUM, PlacementInstance
 from ...models.placement.schedule import Schedule
-from ..base import Budget, Incumbent, Optimum, OracleEntry, ProgressCallback, WhyStopped
+from ..base import Budget, Incumbent, Optimum, OracleEntry, PartProgress, ProgressCallback, WhyStopped
 from .bound import Bound, Certificate, check_certificate, lower_bound, sum_of_durations
 from .exact import MILLION, Exact, by_branch_and_bound, by_cpsat, by_enumeration, by_program
 from .search import list_schedule, search
@@ -16,7 +16,7 @@ from .search import list_schedule, search
 __all__ = ["METHODS", "ORACLES", "Bound", "Certificate", "check_certificate", "lower_bound", "offline"]
 
 AUTO, SEARCH = "auto", "search"
-EXACT: dict[str, Callable[[PlacementInstance, Budget, ProgressCallback | None], Exact]] = {
+EXACT: dict[str, Callable[[PlacementInstance, Budget, PartProgress | None], Exact]] = {
     "branch-and-bound": lambda *given: by_branch_and_bound(*given),
     "cp-sat": lambda *given: by_cpsat(*given),
     "program": lambda *given: by_program(*given),

@@ -13,7 +13,7 @@ from ...models.placement.instance import WEIGHT_UNIT, PlacementInstance, taken_s
 from ...models.placement.jobs import TICKS
 from ...models.placement.schedule import Schedule
 from ..annealing import cooling
-from ..base import Budget, ProgressCallback, relative_gap
+from ..base import Budget, PartProgress, relative_gap
 from . import search_kernels as kernels
 
 EXPONENTS = (0.0, 0.25, 0.5, 1.0)
@@ -155,7 +155,7 @@ def list_schedule(instance: PlacementInstance) -> Schedule:
 def search(
     instance: PlacementInstance,
     budget: Budget,
-    progress: ProgressCallback | None = None,
+    progress: PartProgress | None = None,
     *,
     seed: int = SEED,
     rounds: int | None = None,
@@ -187,7 +187,7 @@ class _Search:
     """State of the search; see :func:`search`."""
 
     def __init__(
-        self, instance: PlacementInstance, budget: Budget, progress: ProgressCallback | None, bound: int
+        self, instance: PlacementInstance, budget: Budget, progress: PartProgress | None, bound: int
     ) -> None:
         self.instance, self.budget, self.progress = instance, budget, progress
         self.best, self.bound = _Best(instance), bound
@@ -200,7 +200,7 @@ class _Search:
     def report(self, done: float) -> None:
         """Report progress."""
         if self.progress is not None:
-            self.progress(done, f"{self.best.maker}: {self.best.cost / (TICKS * WEIGHT_UNIT):.6g}")
+            self.progress(done, self.best.maker, value=self.best.cost / (TICKS * WEIGHT_UNIT))
 
     def lists(self) -> None:
         """Try list schedules."""

@@ -63,10 +63,12 @@ def gang(
     solve = _by_cp_sat if method == CP_SAT else _by_highs
     patterns = Patterns(instance.arrivals, budget, progress)
     arrivals, index = patterns.arrivals, patterns.index
+    patterns.bounds = np.array([ceiling(setting, mean, pattern) for pattern in arrivals])
     found: dict[int, GangChoice] = {}
     for i in patterns:
         found[i] = _checked(instance, arrivals[i], solve(setting, mean, arrivals[i], budget))
-    full = [found[i] if i in found else _late(instance, arrivals, found, i) for i in range(len(patterns))]
+        patterns.values[i], patterns.bounds[i] = found[i].value, found[i].bound
+    full = [found[i] if i in found else _late(instance, patterns, found, i) for i in range(len(patterns))]
     x = np.array([best.x for best in full]).reshape(len(patterns), setting.channels)
     bounds = np.array([best.bound for best in full])
     decision = x[index]
@@ -104,15 +106,15 @@ def _checked(instance: SelectionGangInstance, arrivals: np.ndarray, best: GangCh
 
 
 def _late(
-    instance: SelectionGangInstance, patterns: np.ndarray, found: dict[int, GangChoice], i: int
+    instance: SelectionGangInstance, patterns: Patterns, found: dict[int, GangChoice], i: int
 ) -> GangChoice:
     """Return value and bound of a pattern not reached in time: fewer jobs earn less, more earn more."""
-    wanted = patterns[i]
+    arrivals, wanted = patterns.arrivals, patterns.arrivals[i]
     nothing = GangChoice(np.zeros(instance.setting.channels), 0.0, 0.0, False)
-    smaller = (found[j] for j in found if (patterns[j] <= wanted).all())
+    smaller = (found[j] for j in found if (arrivals[j] <= wanted).all())
     best = max(smaller, key=lambda other: other.value, default=nothing)
-    larger = [found[j].bound for j in found if (patterns[j] >= wanted).all()]
-    return best._replace(bound=min([ceiling(instance.setting, instance.mean, wanted), *larger]), closed=False)
+    larger = [found[j].bound for j in found if (arrivals[j] >= wanted).all()]
+    return best._replace(bound=min([float(patterns.bounds[i]), *larger]), closed=False)
 
 
 def _by_highs(

@@ -131,10 +131,12 @@ def clairvoyant(
     patterns = Patterns(instance.arrivals, budget, progress)
     x = _greedy(setting, instance.mean, patterns.arrivals)
     bounds = relaxed_bounds(setting, instance.mean, patterns.arrivals)
+    patterns.values, patterns.bounds = x @ instance.mean, bounds
     solve, name = _method(setting, method)
     for which, sets, found in solve(setting, instance.mean, patterns):
         better = sets @ instance.mean > x[which] @ instance.mean
         x[which[better]] = sets[better]
+        patterns.values[which] = x[which] @ instance.mean
         bounds[which] = np.minimum(bounds[which], found)
     _check_sets(name, setting, x, patterns.arrivals)
     values = x @ instance.mean

@@ -10,7 +10,13 @@ from .online.play import Run
 from .oracles.base import Optimum
 from .problems import find, rival
 
-__all__ = ["Interval", "interval_of", "ratio", "regret"]
+__all__ = ["Interval", "as_one", "interval_of", "ratio", "regret"]
+
+NARROW = 1e-5
+"""Ends are hardly apart if they are closer than such a part of the scale."""
+
+ROUNDING = 2.0**-40
+"""By such a part of the scale, and no more, the sums behind an end are rounded."""
 
 
 class Interval(NamedTuple):
@@ -86,6 +92,24 @@ def interval_of(problem: str, total: float, optimum: Optimum, *, possible: bool 
     low, high = record.part("ratio")(optimum, total)
     low = max(1.0, low) if possible else low
     return Interval(low, max(low, high))
+
+
+def as_one(low: float, high: float, scale: float) -> float | None:
+    """Return the one number that people are shown for an interval; None if its ends are too far apart.
+
+    It is the low end, but 0 where 0 lies between the ends, up to rounding: no more is known then.
+
+    Parameters
+    ----------
+    low, high
+        The ends.
+    scale
+        What they are hardly apart beside: the optimum, of a regret.
+    """
+    scale = abs(scale)
+    if high - low > NARROW * scale:
+        return None
+    return 0.0 if low <= ROUNDING * scale and high >= -ROUNDING * scale else low
 
 
 def _regret(total: float, optimum: Optimum) -> Interval:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import clairvoyant as cv
 from clairvoyant import api
-from clairvoyant.intervals import interval_of
+from clairvoyant.intervals import as_one, interval_of
 from clairvoyant.oracles.allocation import ORACLES
 from clairvoyant.oracles.base import Optimum, WhyStopped
 from clairvoyant.problems import find
@@ -46,6 +46,34 @@ def test_the_interval_holds_the_truth_wherever_the_optimum_lies(
     open_ended = interval_of(problem, total, optimum_of(value, None, minimised))
     assert open_ended.low == pytest.approx(found.low)
     assert open_ended.high == math.inf
+
+
+@given(low=st.floats(-1e3, 1e3), apart=st.floats(0.0, 0.1), optimum=st.floats(-1e4, 1e4))
+def test_one_number_is_shown_only_where_the_ends_tell_no_more(
+    low: float, apart: float, optimum: float
+) -> None:
+    one, high = as_one(low, low + apart, optimum), low + apart
+    assert (one is None) == (high - low > 1e-5 * abs(optimum))
+    rounding = abs(optimum) * 1e-12
+    assert one is None or low - rounding <= one <= high + rounding
+    assert one in (None, 0.0, low)
+    assert one != low or not low <= 0.0 <= high or low == 0.0
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "one"),
+    [
+        (-6e-9, 2e-9, 0.0),
+        (7e-15, 1.4e-5, 0.0),
+        (-6e-9, -6e-9, -6e-9),
+        (-1e-12, -1e-12, 0.0),
+        (0.0, 1.0, None),
+    ],
+)
+def test_what_the_gap_of_the_optimum_leaves_open_is_shown_as_nothing(
+    low: float, high: float, one: float | None
+) -> None:
+    assert as_one(low, high, 33.7) == one
 
 
 @pytest.mark.usefixtures("compared_here")

@@ -103,19 +103,27 @@ def test_what_is_piped_is_a_line_each(
 
 
 @pytest.mark.parametrize(
-    ("bound", "said"), [(100.0005, "20"), (110.0, "20 to 30"), (None, "20 or more"), (100.0, "20")]
+    ("bound", "slot", "said"),
+    [
+        (100.0005, 20.0, "20"),
+        (110.0, 20.0, "20 to 30"),
+        (None, 20.0, "20 or more"),
+        (100.0, 20.0, "20"),
+        (100.0 + 1e-8, 25.0 + 1e-9, "0"),
+    ],
 )
 def test_a_regret_is_told_with_what_is_not_proved(
-    bound: float | None, said: str, capfd: pytest.CaptureFixture[str]
+    bound: float | None, slot: float, said: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     optimum = Optimum(100.0, bound, None, WhyStopped.TIME_LIMIT, "made up", 0.0, problem="allocation")
-    played = cv.Run("drf", 0, "x", np.full(4, 20.0), problem="allocation")
+    played = cv.Run("drf", 0, "x", np.full(4, slot), problem="allocation")
     policy = api.make_policy("drf", "allocation")
     scores = {"drf": policy_scores(policy, [played], optimum, None)}
     told = {"optimum": {"oracle": "stationary"} | optimum.facts, "bounds": None, "policies": scores}
     print_scores({"minimised": False, "unit": "", **told}, by_ratio=False)
     cells = re.split(r"\s{2,}", capfd.readouterr().out.splitlines()[2].strip())
-    assert cells[2:4] == ["80", said]
+    assert cells[2:4] == [f"{4 * slot:g}", said]
+    assert scores["drf"]["regret"] == 100.0 - played.total
 
 
 # The end of an audit
@@ -173,20 +181,60 @@ def test_an_audit_ends_with_a_line_for_each_paper(
 # While an oracle searches
 
 
-@pytest.mark.parametrize("problem", ["allocation", "allocation-gang", "admission", "placement"])
-def test_a_search_tells_incumbent_and_dual_bound(problem: str) -> None:
+def known_so_far(text: str) -> tuple[float, float]:
+    """Return the incumbent and the dual bound that a text of progress begins with."""
+    pair = re.match(r"incumbent (\S+), dual bound ([^\s;]+)", text)
+    assert pair is not None, text
+    value, bound = (math.nan if one == "none" else float(one.replace(",", "")) for one in pair.groups())
+    return value, bound
+
+
+@pytest.mark.parametrize(
+    ("problem", "options"),
+    [
+        ("allocation", {}),
+        ("allocation", {"oracle": "dynamic"}),
+        ("allocation-gang", {}),
+        ("selection", {}),
+        ("selection-gang", {"method": "cp-sat"}),
+        ("admission", {}),
+        ("admission", {"method": "cp-sat"}),
+        ("placement", {}),
+        ("placement", {"method": "cp-sat"}),
+    ],
+)
+def test_a_search_tells_incumbent_and_dual_bound(problem: str, options: dict[str, Any]) -> None:
+    """They only improve, and none is beyond what is found and proved in the end."""
     told: list[str] = []
-    instance = api.generate(problem, "tiny", 2)
-    found = cv.solve(instance, progress=lambda _done, text: told.append(text))
-    pairs = [re.match(r"incumbent (\S+), dual bound ([^\s;]+)", text) for text in told]
-    assert told
-    assert all(pairs)
+    sizes = {"placement": {"jobs": 5, "contention": 0.0}, "admission": {}}
+    instance = api.generate(problem, "tiny", 2, **sizes.get(problem, {"slots": 8}))
+    found = cv.solve(instance, progress=lambda _done, text: told.append(text), **options)
     sign = -1.0 if instance.minimised else 1.0
-    for pair in pairs:
-        assert pair is not None
-        assert sign * float(pair[1].replace(",", "")) <= sign * found.value + 1e-5 * abs(found.value)
-        bound = math.inf if pair[2] == "none" else sign * float(pair[2].replace(",", ""))
-        assert bound >= sign * found.value - 1e-5 * abs(found.value)
+    pairs = sign * np.array([known_so_far(text) for text in told])
+    value, bound = sign * found.value, sign * (math.inf if found.bound is None else found.bound)
+    rounding = 1e-5 * abs(value)
+    assert (pairs[:, 0] <= value + rounding).all()
+    assert not (pairs[:, 1] < value - rounding).any()
+    assert (np.diff(pairs[:, 0]) >= 0.0).all()
+    assert not (np.diff(pairs[:, 1]) > 0.0).any()
+    np.testing.assert_allclose(pairs[-1], [value, bound], rtol=1e-5)
+
+
+@pytest.mark.parametrize(("problem", "method"), [("placement", "search"), ("admission", "lagrangian")])
+def test_what_a_search_is_finding_is_told_at_once(
+    problem: str, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not only when a part of it ends: bounds by prices, and the incumbent of annealing."""
+    told: list[str] = []
+    monkeypatch.setattr("clairvoyant.oracles.placement.search.MOST_ROUNDS", 2000)
+    monkeypatch.setattr("clairvoyant.oracles.placement.bound.VOLUME_WORK", 1e6)
+    monkeypatch.setattr("clairvoyant.oracles.admission.optimum.ROUNDS_PER_JOB", 20)
+    instance = api.generate(problem, "tiny", 3, jobs=30)
+    cv.solve(instance, method=method, gap=0.0, progress=lambda _done, text: told.append(text))
+    parts = {"placement": ("volume round", "annealing"), "admission": ("volume round", "search round")}
+    for which, part in enumerate(parts[problem]):
+        within = {known_so_far(text)[1 - which] for text in told if part in text}
+        assert len(within) > 1, part
 
 
 def test_progress_on_a_narrow_terminal_shows_both(

@@ -299,13 +299,19 @@ def test_the_same_bytes_twice() -> None:
 
 def test_it_ends_within_the_gap_of_the_schedule() -> None:
     instance = alike([job(10.0, gpus=8)] * 5)
-    told: list[tuple[float, str]] = []
-    lower_bound(instance, Budget(10.0, None), lambda done, text: told.append((done, text)))
+    told: list[tuple[float, str, float]] = []
+
+    def progress(done: float, text: str, value: float = math.nan, bound: float = math.nan) -> None:
+        assert math.isnan(value)
+        told.append((done, text, bound))
+
+    lower_bound(instance, Budget(10.0, None), progress)
     assert not told  # the sum of durations is near enough
-    rough: Bound = lower_bound(instance, Budget(0.1, None), lambda done, text: told.append((done, text)))
+    rough: Bound = lower_bound(instance, Budget(0.1, None), progress)
     assert 150.0 - rough.value <= 0.1 * rough.value
-    assert all(0.0 <= done <= 1.0 for done, _ in told)
+    assert all(0.0 <= done <= 1.0 for done, *_ in told)
     assert told[-1][1].startswith("volume round")
+    assert told[-1][2] == pytest.approx(rough.value)
 
 
 def test_a_program_that_highs_cannot_solve_leaves_the_prices_to_the_volume_method(

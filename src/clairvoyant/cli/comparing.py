@@ -103,12 +103,13 @@ def _print(found: Comparison) -> None:
     unit = f" ({found.unit})" if found.unit else ""
     several = not told["to"].isna().all()
     measured = [f">{found.measure}", *([">further instances"] if several else [])] if found.measure else []
+    scale = found.frame["optimum_value"].mean() if found.measure == "regret" else None
     rows = []
     for row in told.to_dict("records"):
         cells = [row["policy"], str(row["instances"]), out.number(row["total"])]
         if found.measure:
             known = not math.isnan(row["low"])
-            cells.append(out.interval(row["low"], row["high"]) if known else "")
+            cells.append(out.interval(row["low"], row["high"], scale) if known else "")
             cells += [_between(row["from"], row["to"])] if several else []
         rows.append([*cells, "" if math.isnan(row["ms"]) else f"{row['ms']:.3g}"])
     out.print_table(["policy", ">instances", f">total{unit}", *measured, ">ms per decision"], rows)

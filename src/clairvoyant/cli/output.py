@@ -75,10 +75,13 @@ def print_json(value: Mapping[str, Any]) -> None:
     click.echo(text)
 
 
-def interval(low: float, high: float) -> str:
-    """Return an interval for people: one number where its ends are hardly apart."""
-    if high <= low + 1e-5 * abs(low):
-        return f"{low:,.4g}"
+def interval(low: float, high: float, scale: float | None = None) -> str:
+    """Return an interval for people: one number where its ends are hardly apart beside the scale, or low."""
+    from ..intervals import as_one
+
+    one = as_one(low, high, low if scale is None else scale)
+    if one is not None:
+        return f"{one:,.4g}"
     return f"{low:,.4g} or more" if math.isinf(high) else f"{low:,.4g} to {high:,.4g}"
 
 

@@ -135,6 +135,8 @@ def _total(scores: Mapping[str, Any]) -> str:
 
 def print_scores(described: Mapping[str, Any], by_ratio: bool) -> None:
     """Print one row per policy (what it sees before it decides, ...), the optimum, bounds and guarantees."""
+    from ..intervals import as_one
+
     optimum = described["optimum"]
     share = ">total / optimum" if described["minimised"] else ">optimum / total"
     compared = [share] if by_ratio else [">regret", ">of optimum"]
@@ -148,9 +150,9 @@ def print_scores(described: Mapping[str, Any], by_ratio: bool) -> None:
             row.append(out.interval(scores["ratio"], scores["ratio_at_most"]))
         elif optimum is not None:
             part = f"{scores['total'] / optimum['value']:.2%}" if optimum["value"] > 0 else ""
-            ends = scores["regret"], scores["regret_at_most"]
-            known = ends[1] - ends[0] <= 1e-5 * abs(optimum["value"])
-            row += [out.number(ends[0]) if known else out.interval(*ends), part]
+            ends = scores["regret"], scores["regret_at_most"], optimum["value"]
+            known = as_one(*ends)
+            row += [out.interval(*ends) if known is None else out.number(known), part]
         rows.append([*row, f"{scores['seconds']:.3g}"])
     if rows:
         out.print_table(columns, rows)
