@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...models.allocation import geometry
+from ...models.allocation.gang import AllocationGangInstance
+from ...models.allocation.gang_search import best_gang
 from ...models.allocation.instance import AllocationInstance
 from ...models.base import InputError
 from ...online.base import Policy
@@ -122,7 +124,9 @@ def regret_curves(
     return RegretCurves(make_policy().name, points, np.array(stationary), upper, printed, tightened)
 
 
-def curves_of(instance: AllocationInstance, runs: Mapping[str, Sequence[Run]]) -> list[RegretCurves]:
+def curves_of(
+    instance: AllocationInstance | AllocationGangInstance, runs: Mapping[str, Sequence[Run]]
+) -> list[RegretCurves]:
     """Return the stationary regret over time of runs of each policy, and the bounds of its own.
 
     Runs stand in the place of instances; the bounds of all but OGASched are empty.
@@ -130,18 +134,25 @@ def curves_of(instance: AllocationInstance, runs: Mapping[str, Sequence[Run]]) -
     if not instance.setting.slots:
         raise InputError("instance: it has no slots, over which there is no regret")
     points = checkpoints(instance.setting.slots)
-    best = optimum.prefix_optima(instance, points)[1]
+    if isinstance(instance, AllocationGangInstance):
+        counts = np.cumsum(instance.arrivals, axis=0, dtype=np.float64)[points - 1]
+        best = np.array([best_gang(instance.setting, row).bound for row in counts])
+    else:
+        best = optimum.prefix_optima(instance, points)[1]
     found = []
     for label, some in runs.items():
         regret = np.array([best - np.cumsum(run.rewards)[points - 1] for run in some])
-        proven = bounds(instance).values() if all(run.policy == OWN for run in some) else ((), ())
+        own = isinstance(instance, AllocationInstance) and all(run.policy == OWN for run in some)
+        proven = bounds(instance).values() if own else ((), ())
         printed, tightened = (np.atleast_1d(np.array(one, dtype=np.float64)) for one in proven)
         found.append(RegretCurves(label, points, regret, None, printed, tightened))
     return found
 
 
 def plot_runs(
-    instance: AllocationInstance, runs: Mapping[str, Sequence[Run]], ax: Axes | None = None
+    instance: AllocationInstance | AllocationGangInstance,
+    runs: Mapping[str, Sequence[Run]],
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw what :func:`plot_regret` does of runs on one instance, by label."""
     curves = curves_of(instance, runs)

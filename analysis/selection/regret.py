@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ...models.base import InputError, numbers
+from ...models.selection.gang import SelectionGangInstance
 from ...models.selection.instance import SelectionInstance
 from ...models.selection.setting import Setting
 from ...online.base import Policy
@@ -239,11 +240,13 @@ def checkpoints(slots: int, count: int = 40) -> np.ndarray:
     return np.unique(np.linspace(0, slots, min(count, slots) + 1).round().astype(np.int64)[1:])
 
 
-def over_time(instance: SelectionInstance, rewards: np.ndarray) -> np.ndarray:
+def over_time(instance: SelectionInstance | SelectionGangInstance, rewards: np.ndarray) -> np.ndarray:
     """Return the regret after each slot, the upper end by the oracle's bounds, shape (T,)."""
+    from ...oracles.selection.gang import gang
     from ...oracles.selection.optimum import clairvoyant
 
-    result: np.ndarray = np.cumsum(clairvoyant(instance).certificate.per_slot[:, 1] - rewards)
+    found = gang(instance) if isinstance(instance, SelectionGangInstance) else clairvoyant(instance)
+    result: np.ndarray = np.cumsum(found.certificate.per_slot[:, 1] - rewards)
     return result
 
 
@@ -268,27 +271,37 @@ def regret_curves(
     for n, instance in enumerate(instances):
         runs.append(play(make_policy(), instance, seed))
         progress((n + 1) / len(instances))
-    return _curves(runs[0].policy, instances, runs)
+    best = np.array([over_time(instance, np.zeros(instance.setting.slots)) for instance in instances])
+    return _curves(runs[0].policy, instances, runs, best)
 
 
-def plot_runs(instance: SelectionInstance, runs: Mapping[str, Sequence[Run]], ax: Axes | None = None) -> Axes:
+def plot_runs(
+    instance: SelectionInstance | SelectionGangInstance,
+    runs: Mapping[str, Sequence[Run]],
+    ax: Axes | None = None,
+) -> Axes:
     """Draw what :func:`plot_regret` does of runs on one instance, by label; they stand for instances."""
     if not instance.setting.slots:
         raise InputError("instance: it has no slots, over which there is no regret")
-    curves = [_curves(label, [instance] * len(some), some) for label, some in runs.items()]
+    best = over_time(instance, np.zeros(instance.setting.slots))
+    curves = [_curves(label, [instance] * len(some), some, best) for label, some in runs.items()]
     axes = plot_regret(curves, ax)
     most = max((bound.max() for one in curves for bound in one.bounds.values()), default=0.0)
     span_bound(axes, max(one.regret.max() for one in curves), most)
     return axes
 
 
-def _curves(label: str, instances: Sequence[SelectionInstance], runs: Sequence[Run]) -> RegretCurves:
-    """Return the regret of one run on each instance, and what bounds it if all runs are of CUCB."""
+def _curves(label: str, instances: Sequence[Any], runs: Sequence[Run], best: np.ndarray) -> RegretCurves:
+    """Return the regret of one run on each instance, and what bounds it if all runs are of CUCB.
+
+    ``best`` is what the optimum earns until each slot, shape (T,), or (instances, T).
+    """
     points = checkpoints(instances[0].setting.slots)
-    regret = [over_time(i, run.rewards)[points - 1] for i, run in zip(instances, runs, strict=True)]
-    own = all(run.policy == "cucb" for run in runs)
+    regret = best - np.cumsum([run.rewards for run in runs], axis=1)
+    own = all(isinstance(instance, SelectionInstance) for instance in instances)
+    own = own and all(run.policy == "cucb" for run in runs)
     bounds = {"CUCB, bound in expectation": cucb_curve(instances, points)} if own else {}
-    return RegretCurves(label, points, np.array(regret), bounds)
+    return RegretCurves(label, points, regret[:, points - 1], bounds)
 
 
 def cucb_curve(instances: Sequence[SelectionInstance], points: np.ndarray) -> np.ndarray:

@@ -14,8 +14,8 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from .models.base import Instance
-from .problems import OURS, find
+from .models.base import InputError, Instance
+from .problems import OURS, Problem, find, problems
 
 if TYPE_CHECKING:
     import gymnasium
@@ -59,7 +59,7 @@ def make(
     ClairvoyantError
         Without the extra "environments".
     """
-    record = find(problem)
+    record = _seen(problem)
     view = record.part("view")
 
     def generated(seed: int) -> Instance:
@@ -99,4 +99,16 @@ def trained(problem: str, model: Any, name: str = "trained", **options: Any) -> 
     """
     from .online.views import Predicted
 
-    return Predicted(model, find(problem).part("view")(**options), name)
+    return Predicted(model, _seen(problem).part("view")(**options), name)
+
+
+def _seen(problem: str) -> Problem:
+    """Return the record of a problem that a model can see; an InputError that lists these, if it is none."""
+    record = find(problem)
+    if not record.has("view"):
+        able = ", ".join(name for name, one in problems().items() if one.has("view"))
+        raise InputError(
+            f"problem: {problem!r} has no environment; these have: {able}; a policy of your own plays it "
+            f"(clairvoyant new-policy {problem} NAME)"
+        )
+    return record

@@ -72,7 +72,7 @@ class Problem:
 
     Every part may be the thing itself or a text ``package.module:name``, which is loaded when it is first
     needed; :meth:`part` returns it. A problem needs a name and the class of its instances, and either oracles
-    or instances that declare their offline optimization as a program. Without the rest, something is missing
+    or instances that declare their offline optimisation as a program. Without the rest, something is missing
     that the parts say.
 
     Attributes
@@ -280,6 +280,7 @@ OURS = (
         policies=".online.allocation:POLICIES",
         template=".online.allocation.template:GANG_TEMPLATE",
         holdings=".analysis.allocation.measures:holdings",
+        plot_regret=".analysis.allocation.regret:plot_runs",
         kit=".testing.allocation:GANG_KIT",
         target=".testing.allocation:GANG_TARGET",
     ),
@@ -327,6 +328,7 @@ OURS = (
         template=".online.selection.template:GANG_TEMPLATE",
         holdings=".analysis.selection.measures:holdings",
         plot_schedules=".analysis.selection.measures:plot_schedules",
+        plot_regret=".analysis.selection.regret:plot_runs",
         kit=".testing.selection:GANG_KIT",
         target=".testing.selection:GANG_TARGET",
     ),

@@ -92,6 +92,18 @@ def test_bands_are_over_seeds_and_a_bound_far_above_stays_in_sight() -> None:
     assert axes.get_ylim()[1] >= bound
 
 
+@pytest.mark.parametrize("problem", ["allocation-gang", "selection-gang"])
+def test_the_regret_of_gangs_ends_with_that_of_the_run(
+    problem: str, played: dict[str, tuple[Any, Any, Any]]
+) -> None:
+    instance, run, best = played[problem]
+    (regret,) = drawn(cv.plot_regret(instance, run)).values()
+    low, high = cv.regret(run, best)
+    assert low - 1e-6 * best.value <= regret[-1] <= high + 1e-6 * best.value
+    assert len(regret) > 3
+    assert (regret >= -1e-6 * best.value).all() or problem == "allocation-gang"
+
+
 def test_a_policy_looks_the_same_in_every_plot(played: dict[str, tuple[Any, Any, Any]]) -> None:
     instance, run, best = played["selection"]
     look = candidates("cucb")[0]
@@ -295,7 +307,7 @@ def test_bad_input_is_refused(played: dict[str, tuple[Any, Any, Any]]) -> None:
     calls: list[tuple[Callable[[], object], str]] = [
         (
             lambda: cv.plot_regret(instance, run),
-            "'placement' has no regret over slots; these have: allocation",
+            r"'placement' has no regret over slots \(see clairvoyant.compare\); these have: allocation",
         ),
         (lambda: cv.plot_regret(slotted, theirs), "results: oasis was played on"),
         (lambda: cv.plot_regret(slotted, best), "Optimum is no run"),

@@ -264,8 +264,10 @@ def test_what_does_not_fit_is_refused() -> None:
         environments.make("selection", 3)  # type: ignore[arg-type]
     with pytest.raises(cv.InputError, match="nothing happens in it"):
         environments.make("allocation", cv.generate("allocation", size="tiny", slots=0)).reset(seed=0)
-    with pytest.raises(cv.InputError, match="'allocation-gang' has no view"):
+    with pytest.raises(cv.InputError, match="'allocation-gang' has no environment; these have: allocation, "):
         environments.make("allocation-gang")
+    with pytest.raises(cv.InputError, match=r"no environment; .* new-policy selection-gang NAME"):
+        environments.trained("selection-gang", None)
     with pytest.raises(cv.InputError, match="agent: 'x' is not one of"):
         PlacementView(agent="x")
     view = PlacementView()
