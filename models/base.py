@@ -14,7 +14,7 @@ import os
 import stat
 import tempfile
 import zlib
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -150,7 +150,7 @@ class Episode(Protocol):
         ...
 
 
-class Instance(Shown, ABC, Generic[SettingType]):
+class Instance(Shown, Generic[SettingType]):
     """One problem to schedule: immutable, validated when made, equal by value.
 
     Subclasses set ``problem`` and provide the setting, the episode, the dictionary form and the content that

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 
 from .checks import things
 
 
-class Shown:
+class Shown(ABC):
     """What is told in a few lines; subclasses provide :meth:`told`."""
 
+    @abstractmethod
     def told(self) -> tuple[str, Mapping[str, str]]:
         """Return the headline, and what stands below it by name, the digest last."""
-        raise NotImplementedError
 
     def summary(self) -> str:
         """Return a few lines of text: the result first, the digest of the instance last."""
