@@ -194,15 +194,14 @@ def sources_of_module(name: str) -> dict[str, str]:
     it is another one each time.
     """
     top = name.partition(".")[0]
-    root = Path(getattr(sys.modules.get(top), "__file__", None) or "")
-    if root.name != "__init__.py":
-        root = Path(getattr(sys.modules[name], "__file__", None) or "")
-    if not root.is_file():
+    modules = (sys.modules.get(one) for one in (top, name))
+    places = (_place(getattr(one, "__file__", None), getattr(one, "__path__", None)) for one in modules)
+    start = next(filter(None, places), None)
+    if start is None:
         return {top: uuid4().hex}
-    found, waiting = {}, {top: root.resolve()}
+    found, waiting = {}, {top: start}
     while waiting:
-        top, root = waiting.popitem()
-        place = root.parent if root.name == "__init__.py" else root
+        top, place = waiting.popitem()
         found[top] = joined(hashes(place))
         if top != PACKAGE.name:
             files = sorted(place.rglob("*.py")) if place.is_dir() else [place]
@@ -210,8 +209,18 @@ def sources_of_module(name: str) -> dict[str, str]:
     return found
 
 
+def _place(file: str | None, folders: Iterable[str] | None) -> Path | None:
+    """Return the folder of a package, with an ``__init__.py`` or without, or else the file of a module."""
+    for found in [file] if file else folders or ():
+        path = Path(found).resolve()
+        path = path.parent if path.name == "__init__.py" else path
+        if path.exists():
+            return path
+    return None
+
+
 def _imported(file: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the packages and modules of one's own that a file imports, and where they begin."""
+    """Yield the packages and modules of one's own that a file imports, and where they are."""
     try:
         nodes = [*ast.walk(ast.parse(file.read_bytes()))]
     except SyntaxError:  # it can be imported by nobody
@@ -225,6 +234,8 @@ def _imported(file: Path) -> Iterator[tuple[str, Path]]:
         if top not in sys.stdlib_module_names:
             with suppress(ValueError):  # one that was made by hand lies in no file
                 spec = find_spec(top)
-        place = Path(spec.origin) if spec is not None and spec.has_location and spec.origin else Path()
-        if place.suffix == ".py" and not {"site-packages", "dist-packages"} & {*place.parts}:
-            yield top, place.resolve()
+        place = None if spec is None else _place(spec.origin, spec.submodule_search_locations)
+        if place is None or {"site-packages", "dist-packages"} & {*place.parts}:
+            continue
+        if place.is_dir() or place.suffix == ".py":
+            yield top, place

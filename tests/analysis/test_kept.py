@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import is_dataclass
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -510,3 +511,33 @@ def test_what_was_typed_in_is_known_by_nothing(monkeypatch: pytest.MonkeyPatch) 
     for place in (None, "<stdin>"):
         monkeypatch.setattr(sys.modules["__main__"], "__file__", place, raising=False)
         assert source_of_module("__main__") != source_of_module("__main__")
+
+
+@pytest.mark.parametrize("marked", [True, False], ids=["package", "folder"])
+def test_what_a_module_imports_anywhere_counts_also_from_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, marked: bool
+) -> None:
+    """In a function, in turn, and from a folder that has no ``__init__.py``; what nobody imports does not."""
+    kind = "marked" if marked else "bare"
+    top, folder, other = f"top_{kind}", f"helpers_{kind}", f"other_{kind}"
+    texts = {
+        f"{top}.py": f"def rate():\n    import {folder}.rates\n",
+        f"{folder}/rates.py": f"from .deeper import x\nimport {other}\n",
+        f"{folder}/deeper.py": "x = 1\n",
+        f"{other}.py": "",
+        "alone.py": "",
+    }
+    (tmp_path / folder).mkdir()
+    if marked:
+        (tmp_path / folder / "__init__.py").write_text("")
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    modules = [import_module(name) for name in (top, f"{folder}.rates")]
+    before = [source_of_module(one.__name__) for one in modules]
+    for name in texts:
+        (tmp_path / name).write_text(texts[name] + "# changed\n")
+        after = [source_of_module(one.__name__) for one in modules]
+        changes = [old != new for old, new in zip(before, after, strict=True)]
+        assert changes == [name != "alone.py", name not in ("alone.py", f"{top}.py")], name
+        before = after
