@@ -5,6 +5,7 @@ The first page says what stands of each paper and lists all verdicts; a page per
 
 from __future__ import annotations
 
+import html
 import inspect
 import re
 from collections import Counter
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 Results = Sequence[tuple[Claim, Finding]]
 
 PAGE = "index.html"
+
+TITLE = re.compile("<title>(.+): claims, checked</title>")
+"""How a page of a problem is known, and its name in there."""
 
 BADGES = {
     Verdict.HOLDS: ("✓", "holds", "The statement holds as printed."),
@@ -116,7 +120,8 @@ def write_report(
     """Write ``index.html`` and a page per problem into the folder of an audit; return the first one's path.
 
     The pages link to the figures and counterexamples that the audit of this mode and seed wrote there. Facts
-    about the instances and papers are by problem; ``failed`` says why claims have no finding.
+    about the instances and papers are by problem; ``failed`` says why claims have no finding. Pages of an
+    earlier audit of other problems stay, and the first page links to them apart.
     """
     make_folder(out)
     results: dict[str, list[tuple[Claim, Finding]]] = {}
@@ -143,10 +148,25 @@ def write_report(
         write_whole(out / one["page"], page.encode())
     surprises = [claim for claim, finding in findings if not claim.as_expected(finding)]
     page = environment.get_template("index.html").render(
-        sections=sections, surprises=surprises, failed=failed or {}, findings=findings
+        sections=sections,
+        surprises=surprises,
+        failed=failed or {},
+        findings=findings,
+        earlier=_earlier(out, [one["page"] for one in sections]),
     )
     write_whole(out / PAGE, page.encode())
     return out / PAGE
+
+
+def _earlier(folder: Path, written: Collection[str]) -> dict[str, str]:
+    """Return the pages in a folder that an earlier report has left there, each with its name."""
+    found = {}
+    for path in sorted(folder.glob("*.html")):
+        with path.open("rb") as stream:
+            title = TITLE.search(stream.read(1000).decode(errors="replace"))
+        if title and path.name not in written:
+            found[path.name] = html.unescape(title[1])
+    return found
 
 
 def _on_page(page: str, pages: Collection[str], problem: str) -> bool:

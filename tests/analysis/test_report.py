@@ -419,6 +419,27 @@ def test_the_same_findings_have_the_same_bytes(folder: Path, tmp_path: Path) -> 
         assert (tmp_path / f"elsewhere/{name}.html").read_bytes() == (folder / f"{name}.html").read_bytes()
 
 
+def test_pages_of_an_earlier_audit_stay_and_are_linked_apart(tmp_path: Path) -> None:
+    def sections() -> list[str]:
+        found = Reader((tmp_path / "index.html").read_text("utf-8"))
+        return [str(attrs["href"]) for _, attrs in found.tags if str(attrs.get("href", "")).endswith(".html")]
+
+    theirs = [claim for claim in ALL if claim.problem != "allocation"]
+    write(tmp_path, ALL)
+    before = {path.name: path.read_bytes() for path in tmp_path.glob("*.html")}
+    assert "left here by an earlier" not in before["index.html"].decode()
+    (tmp_path / "notes.html").write_text("<title>mine</title>", "utf-8")
+    write(tmp_path, CLAIMS[:1])
+    others = sorted({f"{claim.problem}.html" for claim in theirs})
+    assert others
+    text = (tmp_path / "index.html").read_text("utf-8")
+    assert all(f'<a href="{name}">' in text.partition("left here by an earlier one")[2] for name in others)
+    assert all((tmp_path / name).read_bytes() == before[name] for name in others)
+    assert sections() == [*others, "allocation.html"]
+    write(tmp_path, ALL)
+    assert (tmp_path / "index.html").read_bytes() == before["index.html"]
+
+
 def test_the_commands_name_mode_and_seed(tmp_path: Path) -> None:
     text = write(tmp_path, CLAIMS[:1], mode="full", seed=4).read_text("utf-8")
     assert "<code>clairvoyant audit --full --seed 4</code>" in text
