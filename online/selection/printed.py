@@ -25,7 +25,7 @@ class EsdpPrinted(Esdp):
 
     What it drops are the channels of ports without jobs; of decisions with the largest index the last one
     made for all ports stays, if it is one and no channel is untried. It is repaired only where it cannot run:
-    untried channels come first, in place of their infinite sigma-hat of (10), and the programmes P4(s) are
+    untried channels come first, in place of their infinite sigma-hat of (10), and the programs P4(s) are
     solved exactly. As printed, alpha \|E| stands for m in (11), (18) and (19), so Upsilon.x counts at most as
     the largest s of S(t), floor(xi(t) alpha \|E|). Its regret is linear in T wherever the capacity binds and
     ports are without jobs at times.
