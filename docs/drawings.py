@@ -1,4 +1,4 @@
-"""The ten pictures of the page of concepts, drawn of what the toolkit finds, in the color of the page."""
+"""The ten pictures of the page of concepts, drawn of what the toolkit finds, in the colour of the page."""
 
 import json
 from collections import Counter
@@ -72,7 +72,7 @@ def event() -> Any:
     one = cv.generate("placement", size="tiny", seed=1)
     run = cv.play("fifo-firstfit", one, keep_decisions=True)
     schedule = one.schedule_of(run.decisions)
-    figure, (above, below) = new_figure(2, height=1.1)
+    figure, (above, below) = new_figure(2, height=1.3)
     for t in range(13):
         above.axvline(t, color=INK, lw=1.5)
     above.set(xlim=(-0.3, 12.3), yticks=[], title="slots: a decision in each")
@@ -83,8 +83,9 @@ def event() -> Any:
         (np.unique(schedule.finish), BLUE, "a job ends"),
     ):
         below.vlines(np.asarray(ticks) / minutes, 0, 1, color=colour, lw=1.5, label=label)
-    below.set(yticks=[], title="events: a decision where something happens")
-    below.legend()
+    below.set(yticks=[], xlim=(0, None))
+    below.set_title("events: a decision where something happens", pad=26)
+    below.legend(loc="lower center", bbox_to_anchor=(0.5, 0.95), ncols=2)
     name_axes(below, "minutes", "")
     return figure
 

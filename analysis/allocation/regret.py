@@ -142,10 +142,10 @@ def curves_of(
     found = []
     for label, some in runs.items():
         regret = np.array([best - np.cumsum(run.rewards)[points - 1] for run in some])
-        own = isinstance(instance, AllocationInstance) and all(run.policy == OWN for run in some)
-        proven = bounds(instance).values() if own else ((), ())
-        printed, tightened = (np.atleast_1d(np.array(one, dtype=np.float64)) for one in proven)
-        found.append(RegretCurves(label, points, regret, None, printed, tightened))
+        proven = [np.empty(0), np.empty(0)]
+        if isinstance(instance, AllocationInstance) and all(run.policy == OWN for run in some):
+            proven = [np.array([bound]) for bound in bounds(instance).values()]
+        found.append(RegretCurves(label, points, regret, None, *proven))
     return found
 
 
