@@ -43,6 +43,7 @@ nb_execution_excludepatterns = ["tutorials/*"]
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300
 nb_output_stderr = "remove"
+nb_merge_streams = True
 myst_enable_extensions = ["dollarmath", "amsmath", "deflist", "colon_fence"]
 myst_heading_anchors = 3
 
