@@ -27,7 +27,9 @@ class PartProgress(Protocol):
     They are in units of the :class:`Optimum`; not a number stands for none.
     """
 
-    def __call__(self, done: float, text: str, value: float = math.nan, bound: float = math.nan) -> None:
+    def __call__(
+        self, done: float, text: str, /, *, value: float = math.nan, bound: float = math.nan
+    ) -> None:
         """Take the fraction done, a short text, and what the part has found and proved so far."""
 
 
@@ -329,13 +331,13 @@ class Report:
         self._next = 0.0
         self._raised: BaseException | None = None
 
-    def __call__(self, done: float, text: str, value: float = math.nan, bound: float = math.nan) -> bool:
+    def __call__(self, done: float, text: str, *, value: float = math.nan, bound: float = math.nan) -> bool:
         """Report as :class:`PartProgress` does, twice a second at most; return whether to go on."""
         now = stopwatch.now()
         if self._progress is not None and self._raised is None and now >= self._next:
             self._next = now + PAUSE
             try:
-                self._progress(done, text, value, bound)
+                self._progress(done, text, value=value, bound=bound)
             except BaseException as error:  # noqa: BLE001 - raised again by finish
                 self._raised = error
         return self._raised is None
@@ -344,7 +346,7 @@ class Report:
         """Report value and bound, either possibly infinite, and as the fraction the less over the more."""
         low, high = sorted((value, bound))
         known = 0.0 < low <= high < math.inf
-        return self(low / high if known else 0.0, text, value, bound)
+        return self(low / high if known else 0.0, text, value=value, bound=bound)
 
     def finish(self) -> None:
         """Raise the error of the callback, if there was one."""
@@ -459,7 +461,7 @@ class Incumbent(ABC, Generic[Decision, Number]):
 
         better, tighter = (min, max) if self.minimised else (max, min)
 
-        def report(done: float, text: str, value: float = math.nan, bound: float = math.nan) -> None:
+        def report(done: float, text: str, *, value: float = math.nan, bound: float = math.nan) -> None:
             # what comes first stays if the other is not a number
             where = so_far(better(self.value / self.unit, value), tighter(self.bound / self.unit, bound))
             progress(low + (high - low) * min(1.0, max(0.0, done)), f"{where}; {text}")

@@ -77,7 +77,7 @@ def pooled_bound(instance: AdmissionInstance, budget: Budget, progress: PartProg
     if not _in_time(instance, budget, each_machine=False):
         return Part(None, ceiling, "pooled program too large for the time")
 
-    def bound_alone(done: float, text: str, value: float = math.nan, bound: float = math.nan) -> None:
+    def bound_alone(done: float, text: str, *, value: float = math.nan, bound: float = math.nan) -> None:
         del value  # what earns it on pooled machines is no schedule
         if progress is not None:
             progress(done, text, bound=bound)

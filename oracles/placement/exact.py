@@ -93,7 +93,7 @@ def by_enumeration(
             units = instance.units_of_cost(end.waited, end.used)
             if units < best:
                 best, schedule = units, checked(instance, taken_schedule(end))
-            if not report(0.0, f"{leaf} schedules", best / MILLION):
+            if not report(0.0, f"{leaf} schedules", value=best / MILLION):
                 break
     except _TimeUpError:
         why = WhyStopped.TIME_LIMIT
@@ -473,7 +473,7 @@ def by_program(instance: PlacementInstance, budget: Budget, progress: PartProgre
     result = _exact(instance, best, least, budget, method, ended)
     if progress is not None:
         told = f"{method}: {result.why_stopped.value}"
-        progress(1.0, told, instance.units(best) / MILLION, least / MILLION)
+        progress(1.0, told, value=instance.units(best) / MILLION, bound=least / MILLION)
     return result
 
 

@@ -256,7 +256,7 @@ def test_too_large_a_job_keeps_the_bound_of_its_hull(monkeypatch: pytest.MonkeyP
     np.testing.assert_array_equal(hull.worker_prices, exact.worker_prices)
 
 
-def note(seen: list[float], done: float, _: str) -> None:
+def note(seen: list[float], done: float, _: str, **_found: float) -> None:
     seen.append(done)
 
 
@@ -268,7 +268,7 @@ def test_progress_goes_from_0_to_1_and_may_interrupt() -> None:
         assert seen == sorted(seen)
         assert all(0.0 <= done <= 1.0 for done in seen)
 
-        def stop(_: float, __: str) -> None:
+        def stop(_: float, __: str, **_found: float) -> None:
             raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):

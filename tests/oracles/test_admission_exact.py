@@ -349,16 +349,18 @@ def best_alone(instance: AdmissionInstance) -> list[float]:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_progress_is_reported_and_what_it_raises_comes_through(method: Solver) -> None:
-    told: list[tuple[float, str]] = []
+    told: list[tuple[float, dict[str, float]]] = []
     medium = generate("default", 2, jobs=5)
-    method(medium, exactly(0.5), lambda done, text: told.append((done, text)))
+    method(medium, exactly(0.5), lambda done, _, **found: told.append((done, found)))
     assert told
-    assert all(0.0 <= done <= 1.0 and "bound" in text for done, text in told)
+    assert all(0.0 <= done <= 1.0 and found["bound"] > 0.0 for done, found in told)
+    if method is pooled_bound:  # what it finds is no schedule
+        assert not any("value" in found for _, found in told)
 
-    def interrupt(_: float, text: str) -> None:
+    def interrupt(_: float, text: str, **_found: float) -> None:
         raise KeyboardInterrupt(text)
 
-    with pytest.raises(KeyboardInterrupt, match="bound"):
+    with pytest.raises(KeyboardInterrupt, match=r"HiGHS|CP-SAT"):
         method(medium, exactly(), interrupt)
 
 
@@ -389,5 +391,5 @@ def test_a_bound_below_the_value_is_an_error(monkeypatch: pytest.MonkeyPatch) ->
 def test_ctrl_c_ends_cp_sat_and_is_not_swallowed() -> None:
     instance, main = generate("default", 2, jobs=5), threading.get_ident()
     with pytest.raises(KeyboardInterrupt):
-        by_cp_sat(instance, exactly(), lambda *_: signal.pthread_kill(main, signal.SIGINT))
+        by_cp_sat(instance, exactly(), lambda *_, **__: signal.pthread_kill(main, signal.SIGINT))
     assert not [thread for thread in threading.enumerate() if "ThreadPool" in thread.name]

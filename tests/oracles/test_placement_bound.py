@@ -301,7 +301,7 @@ def test_it_ends_within_the_gap_of_the_schedule() -> None:
     instance = alike([job(10.0, gpus=8)] * 5)
     told: list[tuple[float, str, float]] = []
 
-    def progress(done: float, text: str, value: float = math.nan, bound: float = math.nan) -> None:
+    def progress(done: float, text: str, *, value: float = math.nan, bound: float = math.nan) -> None:
         assert math.isnan(value)
         told.append((done, text, bound))
 

@@ -280,11 +280,11 @@ def test_the_same_instance_gives_the_same_result(method: Method) -> None:
 def test_progress_is_told_and_its_errors_come_through(method: Method) -> None:
     instance = busy(3, 0)
     told: list[tuple[float, str]] = []
-    method(instance, Budget(0.0, None), lambda *args: told.append(args))
+    method(instance, Budget(0.0, None), lambda *args, **_: told.append(args))
     assert told
     assert all(0.0 <= done <= 1.0 and text for done, text in told)
 
-    def fails(_: float, text: str) -> None:
+    def fails(_: float, text: str, **_found: float) -> None:
         raise KeyError(text)
 
     with pytest.raises(KeyError):
@@ -297,7 +297,7 @@ def test_ctrl_c_ends_a_search(method: Method) -> None:
     instance = busy(24, 3, slowdown=slowdown)
     main = threading.get_ident()
     with pytest.raises(KeyboardInterrupt):
-        method(instance, Budget(0.0, None), lambda *_: signal.pthread_kill(main, signal.SIGINT))
+        method(instance, Budget(0.0, None), lambda *_, **__: signal.pthread_kill(main, signal.SIGINT))
     assert not [thread for thread in threading.enumerate() if "ThreadPool" in thread.name]
 
 
