@@ -464,10 +464,20 @@ def to_svg(figure: Figure) -> str:
             _forget_layout(figure, ax)
             _plain_log_labels(ax.xaxis)
             _plain_log_labels(ax.yaxis)
-        metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-        figure.savefig(buffer, format="svg", metadata=metadata, transparent=True)
+        _print(figure, buffer)
     figure.set_size_inches(width, height)
     return _for_a_page(buffer.getvalue())
+
+
+def _print(figure: Figure, buffer: io.StringIO) -> None:
+    """Write SVG as ``savefig`` does, which draws everything once more, for the layout alone."""
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+    before, dpi = figure.canvas, figure.get_dpi()
+    canvas: Any = FigureCanvasSVG(figure)
+    canvas.print_svg(buffer, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
+    figure.set_dpi(dpi)
+    figure.set_canvas(before)
 
 
 def _forget_layout(figure: Figure, ax: Axes) -> None:
