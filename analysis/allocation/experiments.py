@@ -15,7 +15,6 @@ from ...online.allocation import BinPacking, Drf, Fairness, Ogasched, Spreading
 from ...online.base import Policy
 from ...online.play import Run
 from ...oracles.allocation.optimum import ORACLES
-from .. import experiments
 from ..engine.kept import optimum_of, run_of
 from ..experiments import policy_seed
 
@@ -26,9 +25,6 @@ STEPS = (
     "(constant): D/(G sqrt T); (Table 1): eta0 = 25, decay 0.9999; both start from every port's fair share. "
     "FAIRNESS divides a server among the ports that have jobs, (literal) among all its ports"
 )
-
-curves = partial(experiments.curves, problem="allocation", note=WHO_SEES)
-bars = partial(experiments.bars, problem="allocation", note=WHO_SEES)
 
 
 @dataclass(frozen=True)
@@ -125,13 +121,14 @@ def optima(setup: Setup, sampled: Sequence[int]) -> np.ndarray:
     return np.array([optimum(setup, seed) for seed in sampled])
 
 
-def by_horizon(who: Contender, setup: Setup, sampled: Sequence[int], lengths: Sequence[int]) -> np.ndarray:
-    """Return average rewards for several horizons, shape (seeds, lengths).
+def by_horizon(who: Contender, setup: Setup, seed: int, lengths: Sequence[int]) -> list[float]:
+    """Return average rewards for several horizons.
 
     The first slots of a longer instance are those of the shorter one, so one run serves all lengths unless
     the policy knows T.
     """
-    if who.knows_horizon:
-        return np.stack([averages(who, replace(setup, slots=n), sampled) for n in lengths], axis=1)
-    longest = replace(setup, slots=max(lengths))
-    return np.array([[rewards(who, longest, seed)[:n].mean() for n in lengths] for seed in sampled])
+    runs = [n if who.knows_horizon else max(lengths) for n in lengths]
+    return [
+        float(rewards(who, replace(setup, slots=slots), seed)[:n].mean())
+        for n, slots in zip(lengths, runs, strict=True)
+    ]

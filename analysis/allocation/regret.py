@@ -173,13 +173,12 @@ def plot_regret(curves: Sequence[RegretCurves], ax: Axes | None = None) -> Axes:
         bands = {name: mean_band(values) for name, values in shown.items() if values is not None}
         if bands:  # only the best decision of each slot cannot be beaten
             plot_bands(axes, first.slots, bands, possible=POSITIVE if kind == "dynamic" else ANY)
-    proven = next((one for one in curves if one.bound.size), None)
-    marks = (
-        (("v", "Theorem 1", proven.bound), ("^", "Theorem 1, tightened", proven.tightened)) if proven else ()
-    )
-    for look, (mark, name, height) in enumerate(marks):
-        colour = PALETTE[-1 - look]
-        axes.plot(first.slots[-1:], [height.mean()], mark, color=colour, label=name, clip_on=False)
+    for one in [one for one in curves if one.bound.size][:1]:
+        for mark, name, heights, colour in (
+            ("v", "Theorem 1", one.bound, PALETTE[-1]),
+            ("^", "Theorem 1, tightened", one.tightened, PALETTE[-2]),
+        ):
+            axes.plot(first.slots[-1:], [heights.mean()], mark, color=colour, label=name, clip_on=False)
     name_axes(axes, "slots t", "regret after t slots (reward)")
     legend_above(axes)
     return axes

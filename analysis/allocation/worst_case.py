@@ -47,21 +47,16 @@ class _Search:
     def __init__(
         self, policy: Policy, instance: AllocationInstance, seed: int, limit: int, progress: Progress | None
     ) -> None:
-        self._policy, self._instance, self._seed = policy, instance, seed
-        self._limit, self._progress = limit, progress
+        self._policy, self._seed, self._limit, self._progress = policy, seed, limit, progress
         self._optima: dict[bytes, float] = {}
         self.evaluations = 0
         self.worst = instance.with_arrivals(instance.arrivals.clip(max=1))
         self.regret = -np.inf
 
-    @property
-    def left(self) -> int:
-        return self._limit - self.evaluations
-
     def regret_of(self, arrivals: np.ndarray) -> float:
         """Play one sequence and return its regret."""
         self.evaluations += 1
-        instance = self._instance.with_arrivals(arrivals)
+        instance = self.worst.with_arrivals(arrivals)
         key = instance.arrival_counts.tobytes()
         if key not in self._optima:
             self._optima[key] = stationary(instance, gap=1e-9).value
@@ -72,28 +67,20 @@ class _Search:
             self._progress(self.evaluations / self._limit, f"largest regret so far {self.regret:.6g}")
         return regret
 
-    def enumerate(self) -> None:
-        """Play every 0/1 sequence."""
-        shape = self.worst.arrivals.shape
-        for bits in itertools.product((0, 1), repeat=shape[0] * shape[1]):
-            self.regret_of(np.array(bits, dtype=np.int64).reshape(shape))
-
     def anneal(self, rng: np.random.Generator) -> None:
         """Start from the worst of a few patterns; accept single flips that raise the regret, or with luck."""
-        for arrivals in _patterns(self.worst.arrivals, rng)[: self.left]:
+        for arrivals in _patterns(self.worst.arrivals, rng)[: self._limit]:
             self.regret_of(arrivals)
         current, value = self.worst.arrivals.copy(), self.regret
-        if current.size == 0:
-            return
         scale = max(abs(value), sys.float_info.min)
-        for heat in itertools.islice(cooling(FIRST, WARM, COLD), self.left):
-            t, p = rng.integers(current.shape[0]), rng.integers(current.shape[1])
-            current[t, p] ^= 1
+        for heat in itertools.islice(cooling(FIRST, WARM, COLD), self._limit - self.evaluations):
+            flip = rng.integers(current.shape[0]), rng.integers(current.shape[1])
+            current[flip] ^= 1
             trial = self.regret_of(current.copy())
             if trial >= value or rng.random() < np.exp((trial - value) / (scale * heat)):
                 value = trial
             else:
-                current[t, p] ^= 1
+                current[flip] ^= 1
 
 
 def _patterns(arrivals: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
@@ -135,7 +122,8 @@ def worst_case(
     search = _Search(policy, instance, seed, evaluations, progress)
     exhaustive = 2**instance.arrivals.size <= evaluations
     if exhaustive:
-        search.enumerate()
+        for bits in itertools.product((0, 1), repeat=instance.arrivals.size):
+            search.regret_of(np.array(bits, dtype=np.int64).reshape(instance.arrivals.shape))
     else:
         search.anneal(np.random.default_rng(seed))
     return WorstCase(search.worst, search.regret, exhaustive, search.evaluations, theorem_1(search.worst))

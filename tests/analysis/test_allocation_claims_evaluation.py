@@ -18,6 +18,7 @@ from clairvoyant.analysis.allocation.experiments import (
     DRF,
     FAIRNESS,
     OGASCHED,
+    PER_SLOT,
     SPREADING,
     TABLE_1,
     WHO_SEES,
@@ -102,19 +103,30 @@ def test_a_threshold_is_shown_from_both_sides() -> None:
 
 
 def test_table_2_is_complete() -> None:
-    assert {len(values) for values in tables.PRINTED.values()} == {len(tables.COLUMNS)} == {11}
-    assert list(tables.PRINTED) == ["OGASched", "DRF", "FAIRNESS", "BINPACKING", "SPREADING"]
-    columns = dict(tables.COLUMNS)
-    assert experiments.instance(columns["T = 2000"], 0) == experiments.instance(columns["rho = 0.7"], 0)
+    assert {len(printed) for printed in tables.TABLE_2.values()} == {len(tables.ALGORITHMS)}
+    assert tables.ALGORITHMS == ("OGASched", "DRF", "FAIRNESS", "BINPACKING", "SPREADING")
+    assert len(tables.TABLE_2) == 11
+
+
+def test_the_columns_of_table_2_are_the_settings_of_their_names() -> None:
+    study = tables._columns(QUICK)
+    assert study.heads == list(tables.TABLE_2)
+    for name, turn in readings.units(QUICK).items():
+        for who in (TABLE_1, CONSTANT):
+            for head, setup in (
+                ("T = 5000", Setup(slots=50)),
+                ("rho = 0.3", Setup(slots=20, arrival_probability=0.3)),
+                ("density 3.0", Setup(slots=20, density=3.0)),
+            ):
+                direct = experiments.averages(who, turn(setup), study.seeds)
+                column = study.found[name][who.label][:, study.heads.index(head)]
+                assert column == pytest.approx(direct, rel=1e-12)
 
 
 def test_inconsistency_follows_from_the_printed_numbers_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     assert finding("table-2-consistency").tables[0].rows[0] == ("OGASched", 2886.33, 3117.29, "+8.00")
-    at = tables.HEADS.index("rho = 0.7")
-    mended = {
-        k: (*v[:at], v[tables.HEADS.index("T = 2000")], *v[at + 1 :]) for k, v in tables.PRINTED.items()
-    }
-    monkeypatch.setattr(tables, "PRINTED", mended)
+    mended = {**tables.TABLE_2, "rho = 0.7": tables.TABLE_2["T = 2000"]}
+    monkeypatch.setattr(tables, "TABLE_2", mended)
     assert CLAIMS["table-2-consistency"].check(QUICK).verdict is Verdict.HOLDS
 
 
@@ -178,8 +190,7 @@ class TestFindings:
         for wins, verdict in ((True, Verdict.HOLDS), (False, Verdict.NOT_REPRODUCED)):
             lab = replace(readings.LAB, averages=partial(averages, wins), optima=None)
             monkeypatch.setattr(figures, "LAB", lab)
-            monkeypatch.setattr(figures, "sample", lambda _context: range(6))
-            study = figures._sweep(QUICK, "servers", (16, 32))
+            study = figures._sweep(QUICK, "servers", (16, 32), sampled=range(6))
             found = readings.finding(study, "", readings.leads(study), title="")
             assert found.verdict is verdict
 
@@ -187,10 +198,10 @@ class TestFindings:
 class TestExperiments:
     def test_prefixes_are_runs_of_shorter_instances(self) -> None:
         for who in (TABLE_1, FAIRNESS, CONSTANT):
-            table = experiments.by_horizon(who, Setup(), range(2), [20, 60])
-            for column, slots in enumerate((20, 60)):
-                direct = experiments.averages(who, Setup(slots=slots), range(2))
-                assert table[:, column] == pytest.approx(direct, rel=1e-12)
+            for seed in range(2):
+                found = experiments.by_horizon(who, Setup(), seed, [20, 60])
+                direct = [experiments.averages(who, Setup(slots=slots), [seed])[0] for slots in (20, 60)]
+                assert found == pytest.approx(direct, rel=1e-12)
 
     def test_who_decides_when(self) -> None:
         assert not any("arrivals" in who.make().traits.sees for who in OGASCHED)
@@ -203,17 +214,10 @@ class TestExperiments:
         drawn = generate("default", 0, ports=10, servers=128, density=2.5, contention=10.0, slots=3)
         assert experiments.instance(spelled, 0).digest() == drawn.digest()
 
-    def test_the_constant_step_is_the_one_ogasched_plays(self) -> None:
-        setup = Setup(slots=3)
-        step = steps.constant_step(setup, 0)
-        instance = experiments.instance(setup, 0)
-        other = experiments.with_step(step, 1.0).make()
-        assert play(other, instance).rewards == pytest.approx(play(CONSTANT.make(), instance).rewards)
-
     def test_own_steps_are_those_that_ogasched_takes(self) -> None:
         """Playing them one by one, as constant steps, gives the same decisions."""
         setup = Setup(slots=4)
-        found, _ = steps.own_steps(setup, 0, 4)
+        found, _ = steps.own_steps(PER_SLOT, setup, 0, 4)
         instance = experiments.instance(setup, 0)
         assert isinstance(instance, AllocationInstance)
         own = play(Ogasched("per-slot", "fair"), instance, keep_decisions=True).decisions or ()

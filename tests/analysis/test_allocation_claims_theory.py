@@ -98,7 +98,7 @@ def test_printed_examples_show_what_they_say() -> None:
 def test_the_traced_loop_is_the_repaired_one() -> None:
     rng = np.random.default_rng(0)
     for width in (1, 2, 3, 5):
-        point, _, demand, capacity, _ = projection.random_rows(rng, 50, width)
+        point, _, demand, capacity = projection.random_rows(rng, 50, width)
         setting = projection.rows(demand, capacity).setting
         found, _ = printed_projection(setting, point.reshape(-1, 1), repaired=True)
         for z, a, c, y in zip(point, demand, capacity, found.reshape(point.shape), strict=True):

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ....online.play import play
 from ...claim import Context, Figure, Finding, Table, table
 from ...experiments import lead, seeds, spread, track
-from ...plots import ANY, Range
-from ...study import Lab, Said, Scenarios, Statement, Study, conclude
+from ...statistics import Samples, growth_exponent
+from ...study import Lab, Printed, Said, Scenarios, Statement, Study, conclude
 from .. import experiments as runs
-from ..experiments import BASELINES, FAIRNESS, OGASCHED, WHO_SEES, Contender, Setup, curves
+from ..experiments import BASELINES, FAIRNESS, OGASCHED, WHO_SEES, Contender, Setup
 
 LAB = Lab("allocation", f"{WHO_SEES}. {runs.STEPS}.", runs.averages, None, "reward per slot")
 
@@ -49,11 +48,13 @@ OPEN = (
 )
 """The choices behind :data:`UNITS`."""
 
-STEP = "the step: eta0 decay^t of Table 1, or D/(G sqrt T) around (26)"
-CHOICES = (*OPEN, STEP)
+CHOICES = (*OPEN, "the step: eta0 decay^t of Table 1, or D/(G sqrt T) around (26)")
 
 HORIZONS = (1000, 2000, 5000, 10000)
 """The horizons of Table 2; 2000 is the default. Outside the full mode all are shorter by one factor."""
+
+OURS = "OGASched"
+"""What statements call it, with whichever step."""
 
 Found = Mapping[str, np.ndarray]
 
@@ -79,6 +80,11 @@ def usual(context: Context, **changes: Any) -> Setup:
     return Setup(slots=horizons(context)[1], **changes)
 
 
+def varied(context: Context, text: str, argument: str, values: Iterable[Any]) -> dict[str, Setup]:
+    """Return the usual setup with each value of an argument, by a text with a place for the value."""
+    return {text.format(value): usual(context, **{argument: value}) for value in values}
+
+
 def fig_2(context: Context) -> Setup:
     """Return the setting of Fig. 2."""
     return Setup(slots=context.pick(100, 200, 8000), overhead=(0.4, 0.6), contention=11.0)
@@ -96,19 +102,46 @@ def played(
     return Study.run(context, lab, who, settings, sampled or sample(context), units(context), slots=slots)
 
 
-def over_horizons(context: Context, who: Sequence[Contender]) -> Study:
-    """Return average rewards over the horizons of Table 2."""
-    lengths, sampled = horizons(context), sample(context)
+def measured(
+    context: Context,
+    who: Iterable[Contender],
+    setup: Setup,
+    sampled: Sequence[int],
+    of: Callable[[Contender, Setup, int], Any],
+    heads: Iterable[Any],
+    scenarios: Scenarios | None = None,
+) -> Study:
+    """Return the study of what a function finds of a contender on an instance: a number for each head."""
+    players = list(who)
     found = {
-        name: {one.label: runs.by_horizon(one, turn(Setup()), sampled, lengths) for one in who}
-        for name, turn in track(context, units(context).items())
+        name: {one.label: np.array([of(one, turn(setup), seed) for seed in sampled]) for one in players}
+        for name, turn in track(context, (scenarios or units(context)).items())
     }
-    return Study(LAB, found, [f"T = {n}" for n in lengths], sampled, context.quick)
+    numbers = {"slots": setup.slots} if setup.slots else {}
+    return Study(LAB, found, list(map(str, heads)), sampled, context.quick, numbers)
 
 
-def readings(study: Study) -> list[str]:
-    """Return the names of all pairs of a scenario and a step of OGASched."""
-    return [f"{name}; {who.label}" for name in study.found for who in OGASCHED]
+def over_time(
+    context: Context,
+    who: Iterable[Contender],
+    setup: Setup,
+    sampled: Sequence[int],
+    slots: Any,
+    scenarios: Scenarios | None = None,
+) -> Study:
+    """Return average rewards until each of these slots."""
+
+    def until(one: Contender, turned: Setup, seed: int) -> np.ndarray:
+        return np.cumsum(runs.rewards(one, turned, seed))[np.array(slots) - 1] / slots
+
+    return measured(context, who, setup, sampled, until, slots, scenarios)
+
+
+def over_horizons(context: Context, who: Iterable[Contender]) -> Study:
+    """Return average rewards over the horizons of Table 2."""
+    lengths = horizons(context)
+    of, heads = partial(runs.by_horizon, lengths=lengths), [f"T = {n}" for n in lengths]
+    return measured(context, who, Setup(), sample(context), of, heads)
 
 
 def by_step(study: Study, of: Callable[[Found, str], np.ndarray]) -> dict[str, np.ndarray]:
@@ -123,23 +156,30 @@ def ours(
     return Statement(says, by_step(study, of), unit, **more)
 
 
-def leads(study: Study, where: str = "") -> list[Statement]:
-    """Say of each of the others that OGASched is ahead of it in every setting."""
-    heads = study.heads if len(study.heads) > 1 else ()
-    where = where or " everywhere" * bool(heads)
-
-    def over(label: str) -> Statement:
-        says = f"OGASched is ahead of {label}{where}"
-        return ours(study, says, lambda f, who: ahead(f, who, label), places=heads)
-
-    return [over(other.label) for other in BASELINES]
-
-
 def ahead(found: Found, ours: str, theirs: str) -> np.ndarray:
     """Return leads in per cent of the larger of two mean rewards: either may be near zero or negative."""
     top = np.maximum(abs(found[ours].mean(axis=0)), abs(found[theirs].mean(axis=0)))
     result: np.ndarray = 100.0 * (found[ours] - found[theirs]) / top
     return result
+
+
+def leads(study: Study, where: str = "") -> list[Statement]:
+    """Say of each of the others that OGASched is ahead of it in every setting."""
+    places = study.heads if len(study.heads) > 1 else ()
+    return [
+        ours(study, f"OGASched is ahead of {who}{where}", partial(ahead, theirs=who), places=places)
+        for who in (other.label for other in BASELINES)
+    ]
+
+
+def printed_leads(study: Study, says: str, numbers: Mapping[Contender, float]) -> list[Statement]:
+    """Say that OGASched leads each contender by a printed number (%); the text has places for both."""
+
+    def over(other: Contender, number: float) -> Statement:
+        samples = by_step(study, lambda f, who: lead(f[who], f[other.label]).mean(axis=1))
+        return Printed(says.format(other.label, number), samples, "%", number=number)
+
+    return [over(*printed) for printed in numbers.items()]
 
 
 def gained(found: Found, who: str, since: int = 0) -> np.ndarray:
@@ -148,55 +188,50 @@ def gained(found: Found, who: str, since: int = 0) -> np.ndarray:
     return ratio[:, -1] - ratio[:, since]
 
 
-def rises(study: Study, says: str, low: int = 0, high: int = -1, who: str = "") -> Statement:
-    """Say that a contender, by default OGASched, earns more in one setting than in another, in %."""
-    return ours(study, says, lambda f, own: lead(f[who or own][:, high], f[who or own][:, low]))
+def rises(study: Study, who: str, does: str, low: int = 0, high: int = -1) -> Statement:
+    """Say that a contender, or OGASched with each step, earns more in one setting than in another, in %."""
+
+    def gain(found: Found, own: str) -> np.ndarray:
+        earned = found[own if who == OURS else who]
+        return lead(earned[:, high], earned[:, low])
+
+    return ours(study, f"{who} {does}", gain)
+
+
+def below_proportion(sizes: Samples, grown: np.ndarray) -> np.ndarray:
+    """Return one less the exponent with which something grows over the sizes, seed by seed."""
+    return np.array([1.0 - growth_exponent(sizes, one).mean for one in grown])
 
 
 def finding(
-    study: Study, headline: str, said: Sequence[Said], *shown: Table | Figure, title: str, **more: Any
+    study: Study,
+    headline: str,
+    said: Sequence[Said],
+    *shown: Table | Figure,
+    title: str = "Average reward per slot",
+    scenarios: Iterable[str] = (),
+    numbers: Mapping[str, Any] | None = None,
+    note: str = f"{WHO_SEES}.",
+    digits: int = 0,
+    **more: Any,
 ) -> Finding:
-    """Return the finding over all scenarios and both steps; its last table, of this title, is who earns what.
+    """Return the finding over these scenarios, or over all units with both steps; ``more`` as for conclude.
 
-    Besides, it shows tables and figures, and takes what :func:`conclude` takes.
+    A table of who earns what in the study ends it, unless its title is empty.
     """
-    names = readings(study)
-    sizes = {"instances": len(study.seeds), "readings": len(names)}
-    numbers = {**sizes, **study.numbers, **more.pop("numbers", {})}
-    shown, more["small"] = (*shown, earnings(study, title)), study.small
-    return conclude(headline, said, *shown, scenarios=names, note=f"{WHO_SEES}.", numbers=numbers, **more)
+    names = list(scenarios) or [f"{name}; {who.label}" for name in study.found for who in OGASCHED]
+    numbers = {"instances": len(study.seeds), "readings": len(names), **study.numbers, **(numbers or {})}
+    last = [earnings(study, title, digits)] if title else []
+    more |= {"scenarios": names, "numbers": numbers, "note": note, "small": study.small}
+    return conclude(headline, said, *shown, *last, **more)
 
 
-def earnings(study: Study, title: str) -> Table:
-    """Return mean and half width of who earns what in every scenario, a row per setting if there are many."""
+def earnings(study: Study, title: str, digits: int = 0) -> Table:
+    """Return mean and half width of who earns what in every scenario and setting."""
     text = f"{title}. {len(study.seeds)} instances, mean ± 95 % half width. {study.lab.note}"
-    cells = {
-        (name, label, head): spread(column, 0)
+    rows = [
+        (name, head, *(spread(samples[:, column], digits) for samples in found.values()))
         for name, found in study.found.items()
-        for label, values in found.items()
-        for head, column in zip(study.heads, values.T, strict=True)
-    }
-    labels = list(dict.fromkeys(label for _, label, _ in cells))
-    if len(study.heads) > 4:
-        rows = ((n, h, *(cells[n, w, h] for w in labels)) for n in study.found for h in study.heads)
-        return table(text, " | ".join(("units", "setting", *labels)), rows)
-    rows = ((n, w, *(cells[n, w, h] for h in study.heads)) for n in study.found for w in labels)
-    return table(text, " | ".join(("units", "algorithm", *study.heads)), rows)
-
-
-def panels(name: str, caption: str, axis: str, x: Any, study: Study, possible: Range = ANY) -> Figure:
-    """Return a figure with a panel per scenario, of curves over the settings on a log scale."""
-    shown = {f"{study.lab.unit}\n{scenario}": found for scenario, found in study.found.items()}
-    return curves(name, caption, x, shown, axis, "x", possible=possible)
-
-
-def parts(who: Contender, setup: Setup, sampled: Sequence[int]) -> np.ndarray:
-    """Return computation gain and overhead penalty per slot, shape (2, seeds)."""
-    found = []
-    for seed in sampled:
-        drawn = runs.instance(setup, seed)
-        decisions = play(who.make(), drawn, keep_decisions=True).decisions or ()
-        s = drawn.setting
-        both = [(x @ s.gains(y), x @ s.penalties(y)) for x, y in zip(drawn.arrivals, decisions, strict=True)]
-        found.append(np.mean(both, axis=0))
-    return np.array(found).T
+        for column, head in enumerate(study.heads)
+    ]
+    return table(text, " | ".join(("units", "setting", *next(iter(study.found.values())))), rows)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from ....models.allocation.instance import AllocationInstance
@@ -13,7 +11,7 @@ from ....online.play import play
 from ...by_hand import by_hand
 from ...claim import Context, Finding, Register, Verdict
 from ..regret import regret_curves, theorem_1
-from .projection import row
+from .projection import linear, row
 
 claim = Register("allocation")
 
@@ -21,32 +19,6 @@ claim = Register("allocation")
 def _decided(policy: Policy, instance: AllocationInstance, slots: int = 1) -> np.ndarray:
     """Return the first decisions."""
     return np.array(play(policy, instance, keep_decisions=True).decisions)[:slots]
-
-
-def _two_by_two(arrivals: Sequence[int]) -> AllocationInstance:
-    """Return two ports with demand 1 that share two servers with two devices each."""
-    return AllocationInstance(
-        edges=[(0, 0), (1, 0), (0, 1), (1, 1)],
-        demand=[[1.0], [1.0]],
-        capacity=[[2.0], [2.0]],
-        overhead=[0.0],
-        utility_kind=[["linear"]] * 2,
-        alpha=[[1.0]] * 2,
-        arrivals=[arrivals],
-    )
-
-
-def _two_kinds(slots: int) -> AllocationInstance:
-    """Return one port with demand 4 of each of two kinds, of which the first has the larger overhead."""
-    return AllocationInstance(
-        edges=[(0, 0)],
-        demand=[[4.0, 4.0]],
-        capacity=[[8.0, 8.0]],
-        overhead=[0.5, 0.2],
-        utility_kind=[["linear", "linear"]],
-        alpha=[[1.0, 1.0]],
-        arrivals=[[1]] * slots,
-    )
 
 
 @claim(
@@ -63,33 +35,26 @@ def _rules(_context: Context) -> Finding:
 
     line = row([2.0, 1.0], 3.0, [[1, 1]] * 24)  # D^2 = 12, G^2 = 2, so that the step is 1/2
     longer = row([2.0, 1.0], 3.0, [[1, 1]] * 96)
-    tight = row([2.0, 2.0, 2.0, 2.0], 3.0)
+    tight, point = row([2.0] * 4, 3.0).setting, np.array([[3.0], [2.0], [-1.0], [0.6]])
     narrow, alone = row([2.0, 1.0], 2.0, [[1, 1]]), row([2.0, 2.0], 2.0, [[1, 0]])
+    shared = linear([(0, 0), (1, 0), (0, 1), (1, 1)], [[1.0], [1.0]], [[2.0], [2.0]], [[1, 1]])
+    two_kinds = linear([(0, 0)], [[4.0, 4.0]], [[8.0, 8.0]], [[1]] * 32, overhead=(0.5, 0.2))
     hidden = next(iter(line.episode(frozenset()))).arrivals is None
     best = stationary(line)
     regret = regret_curves(Ogasched, [line]).stationary[0, -1]
-    point = np.array([[3.0], [2.0], [-1.0], [0.6]])
     return by_hand(
         [
-            (
-                "projection of (3, 2, -1, 0.6)",
-                tight.setting.project(point),
-                (2, 1, 0, 0),
-            ),
+            ("projection of (3, 2, -1, 0.6)", tight.project(point), (2, 1, 0, 0)),
             ("y(1) to y(5), step D / (G sqrt T) = 1/2", _decided(Ogasched(), line, 5), _LADDER),
-            ("y(1) to y(4), overhead of the first kind", _decided(Ogasched(), _two_kinds(32), 4), _STEPS),
+            ("y(1) to y(4), overhead of the first kind", _decided(Ogasched(), two_kinds, 4), _STEPS),
             ("whether arrivals are hidden", hidden, True),
             ("stationary optimum and bound, T = 24", (best.value, best.bound), (72, 72)),
             ("(14) at T = 24 and 96", (theorem_1(line), theorem_1(longer)), (24, 48)),
             ("regret of OGASched, T = 24", regret, 72 - 65.5),
             ("DRF, shares 1 and 1/2 of one server", _decided(Drf(), narrow), (1, 1)),
             ("FAIRNESS, one of two ports has a job", _decided(Fairness(), alone), (2, 0)),
-            (
-                "BINPACKING, two ports on two servers",
-                _decided(BinPacking(), _two_by_two([1, 1])),
-                (1, 1, 0.5, 0.5),
-            ),
-            ("SPREADING, the same", _decided(Spreading(), _two_by_two([1, 1])), (1, 0.5, 0.5, 1)),
+            ("BINPACKING, two ports on two servers", _decided(BinPacking(), shared), (1, 1, 0.5, 0.5)),
+            ("SPREADING, the same", _decided(Spreading(), shared), (1, 0.5, 0.5, 1)),
         ]
     )
 

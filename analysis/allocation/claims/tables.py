@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -13,56 +12,33 @@ from ....online.allocation import BinPacking, Drf, Fairness, Ogasched, Spreading
 from ....online.play import play
 from ...claim import Context, Finding, Register, Verdict, amended_if, finding, holds_if, table
 from ...experiments import lead, seeds, spread, track
-from ...study import ORACLE, Printed, Statement, Study, conclude
+from ...study import ORACLE, Statement, Study
 from .. import experiments as runs
-from ..experiments import BASELINES, BINPACKING, DRF, FAIRNESS, OGASCHED, SPREADING, Setup, instance
+from ..experiments import BASELINES, FAIRNESS, OGASCHED, Contender, Setup, instance, rewards
 from . import readings
 from .projection import row
-from .readings import CHOICES, HORIZONS, LAB, OPEN, ahead, by_step, fig_2, leads, rises, sample, units, usual
+from .readings import CHOICES, LAB, OPEN, OURS, ahead, fig_2, leads, rises, sample, units, usual, varied
 
 claim = Register("allocation")
 
-SEES = "All see the arrivals before they decide."
-
-STATED = {DRF: 11.33, FAIRNESS: 7.75, BINPACKING: 13.89, SPREADING: 13.44}
+STATED = dict(zip(BASELINES, (11.33, 7.75, 13.89, 13.44), strict=True))
 """By how many per cent OGASched is said to outperform each heuristic (Sec. 4.1 and the abstract)."""
 
-COLUMNS = {
-    "T = 1000": Setup(slots=1000),
-    "T = 2000": Setup(slots=2000),
-    "T = 5000": Setup(slots=5000),
-    "T = 10000": Setup(slots=10000),
-    "rho = 0.3": Setup(arrival_probability=0.3),
-    "rho = 0.5": Setup(arrival_probability=0.5),
-    "rho = 0.7": Setup(arrival_probability=0.7),
-    "rho = 0.9": Setup(arrival_probability=0.9),
-    "density 2.0": Setup(density=2.0),
-    "density 2.5": Setup(density=2.5),
-    "density 3.0": Setup(density=3.0),
+ALGORITHMS = ("OGASched", *(who.label for who in BASELINES))
+TABLE_2 = {
+    "T = 1000": (2578.53, 2422.47, 2532.24, 2386.01, 2382.01),
+    "T = 2000": (2886.33, 2493.02, 2582.80, 2449.15, 2466.71),
+    "T = 5000": (2911.37, 2449.23, 2552.41, 2444.32, 2436.60),
+    "T = 10000": (3104.98, 2497.85, 2436.22, 2365.13, 2362.88),
+    "rho = 0.3": (1904.87, 1364.53, 1295.53, 1246.39, 1250.67),
+    "rho = 0.5": (2154.18, 2086.59, 1997.19, 1897.79, 1888.06),
+    "rho = 0.7": (3117.29, 2503.01, 2628.02, 2518.98, 2519.37),
+    "rho = 0.9": (2938.22, 2755.41, 2873.84, 2740.19, 2737.93),
+    "density 2.0": (2816.18, 2417.08, 2501.54, 2374.31, 2382.87),
+    "density 2.5": (2904.51, 2786.94, 2857.60, 2757.71, 2766.07),
+    "density 3.0": (3127.47, 2795.42, 2918.98, 2829.19, 2836.37),
 }
-"""The columns of Table 2. T = 2000, rho = 0.7 and density 2.5 are all the defaults: nine settings."""
-
-ALGORITHMS = ("OGASched", "DRF", "FAIRNESS", "BINPACKING", "SPREADING")
-BY_COLUMN = (
-    (2578.53, 2422.47, 2532.24, 2386.01, 2382.01),
-    (2886.33, 2493.02, 2582.80, 2449.15, 2466.71),
-    (2911.37, 2449.23, 2552.41, 2444.32, 2436.60),
-    (3104.98, 2497.85, 2436.22, 2365.13, 2362.88),
-    (1904.87, 1364.53, 1295.53, 1246.39, 1250.67),
-    (2154.18, 2086.59, 1997.19, 1897.79, 1888.06),
-    (3117.29, 2503.01, 2628.02, 2518.98, 2519.37),
-    (2938.22, 2755.41, 2873.84, 2740.19, 2737.93),
-    (2816.18, 2417.08, 2501.54, 2374.31, 2382.87),
-    (2904.51, 2786.94, 2857.60, 2757.71, 2766.07),
-    (3127.47, 2795.42, 2918.98, 2829.19, 2836.37),
-)
-PRINTED = dict(zip(ALGORITHMS, zip(*BY_COLUMN, strict=True), strict=True))
-"""Table 2 as printed: average reward per slot."""
-
-HEADS = tuple(COLUMNS)
-
-
-# --- Table 1 ---------------------------------------------------------------------------------------------
+"""Table 2 as printed: average reward per slot. T = 2000, rho = 0.7 and density 2.5 are all the defaults."""
 
 
 @claim(
@@ -79,11 +55,10 @@ def _table_1(context: Context) -> Finding:
     unit = instance(Setup(contention=1.0), sampled[0]).setting
     alpha = np.concatenate([i.setting.alpha.ravel() for i in made])
     beta = np.concatenate([i.setting.overhead for i in made])
-    jobs = sum(int(i.arrivals.sum()) for i in made)
-    trials = sum(i.arrivals.size for i in made)
+    jobs, trials = sum(int(i.arrivals.sum()) for i in made), sum(i.arrivals.size for i in made)
     off = abs(jobs - 0.7 * trials) / np.sqrt(0.21 * trials)
     level = float(first.demand.sum() / unit.demand.sum())
-    rows = (
+    rows = [
         ("job types |L|", 10, first.ports, first.ports == 10),
         ("servers |R|", 128, first.servers, first.servers == 128),
         ("device kinds K", 6, first.kinds, first.kinds == 6),
@@ -94,12 +69,12 @@ def _table_1(context: Context) -> Finding:
         ("decay", 0.9999, step.decay, step.decay == 0.9999),
         ("arrival probability rho", 0.7, f"{jobs / trials:.4f}, {off:.1f} standard errors off", off < 4.0),
         ("contention level", 10, f"demands {level:g} times those of level 1", abs(level - 10) < 1e-9),
-    )
-    agree = [bool(row[3]) for row in rows]
-    shown = ((*row[:3], "yes" if yes else "no") for row, yes in zip(rows, agree, strict=True))
+    ]
+    agree = sum(bool(same) for *_, same in rows)
+    shown = [(*told, "yes" if same else "no") for *told, same in rows]
     return finding(
-        holds_if(all(agree), Verdict.NOT_REPRODUCED),
-        f"The default instances have {sum(agree)} of the {len(agree)} printed parameters.",
+        holds_if(agree == len(rows), Verdict.NOT_REPRODUCED),
+        f"The default instances have {agree} of the {len(rows)} printed parameters.",
         {"instances drawn": len(sampled)},
         table("Table 1", "parameter | paper | ours | agrees", shown),
         remark=f"The graph density is not printed; ours is {SIZES['default'].density:g}. Nor are the units "
@@ -111,21 +86,20 @@ def _span(values: np.ndarray) -> str:
     return f"drawn from {values.min():.3f} to {values.max():.3f}"
 
 
-# --- Table 2 ---------------------------------------------------------------------------------------------
-
-
 def _columns(context: Context) -> Study:
     """Return average rewards in the columns of Table 2, with fewer slots outside the full mode."""
-    who = (*OGASCHED, *BASELINES)
-    first = readings.over_horizons(context, who)
-    slots = usual(context).slots
-    others = {head: replace(COLUMNS[head], slots=slots) for head in HEADS[len(HORIZONS) :]}
-    rest = readings.played(context, who, others, first.seeds)
-    found = {
-        name: {label: np.hstack([values, rest.found[name][label]]) for label, values in there.items()}
-        for name, there in first.found.items()
-    }
-    return replace(first, found=found, heads=HEADS)
+    lengths, slots = readings.horizons(context), usual(context).slots
+    changes = [{"arrival_probability": rho} for rho in (0.3, 0.5, 0.7, 0.9)]
+    changes += [{"density": density} for density in (2.0, 2.5, 3.0)]
+
+    def earned(who: Contender, setup: Setup, seed: int) -> list[float]:
+        others = (replace(setup, slots=slots, **change) for change in changes)
+        return [
+            *runs.by_horizon(who, setup, seed, lengths),
+            *(rewards(who, one, seed).mean() for one in others),
+        ]
+
+    return readings.measured(context, (*OGASCHED, *BASELINES), Setup(), sample(context), earned, TABLE_2)
 
 
 @claim(
@@ -140,21 +114,21 @@ def _columns(context: Context) -> Study:
 )
 def _table_2(context: Context) -> Finding:
     study = _columns(context)
-    ours = np.array(PRINTED["OGASched"])
-    said: list[Statement] = leads(study, where=" in every column")
-    for other in BASELINES:
-        number = float(100.0 * (ours / np.array(PRINTED[other.label]) - 1.0).mean())
-        samples = by_step(study, lambda f, who, label=other.label: lead(f[who], f[label]).mean(axis=1))  # type: ignore[misc]
-        text = f"its mean lead over {other.label} in the columns is {number:.1f} %"
-        said.append(Printed(text, samples, "%", number=number))
-    printed = ((head, *row) for head, row in zip(HEADS, BY_COLUMN, strict=True))
+    ours, *others = np.array(list(TABLE_2.values())).T
+    means = {who: float((100.0 * (ours / v - 1.0)).mean()) for who, v in zip(BASELINES, others, strict=True)}
     return readings.finding(
         study,
         "OGASched trails in every column with coarse units of CPU and MEM, and leads on average with fine "
         "ones; the paper names no units.",
-        said,
-        table("Table 2 as printed", " | ".join(("column", *PRINTED)), printed),
-        title="Average reward per slot in the columns of Table 2",
+        [
+            *leads(study, " in every column"),
+            *readings.printed_leads(study, "its mean lead over {} in the columns is {:.1f} %", means),
+        ],
+        table(
+            "Table 2 as printed",
+            " | ".join(("column", *ALGORITHMS)),
+            [(head, *printed) for head, printed in TABLE_2.items()],
+        ),
     )
 
 
@@ -166,31 +140,24 @@ def _table_2(context: Context) -> Finding:
     how="The printed numbers of T = 2000 and rho = 0.7, both of which are the defaults, beside each other.",
 )
 def _table_2_consistency(_context: Context) -> Finding:
-    first, second, high = (HEADS.index(head) for head in ("T = 2000", "rho = 0.7", "rho = 0.9"))
-    pairs = {name: (values[first], values[second]) for name, values in PRINTED.items()}
-    differ = {name: 100.0 * (b / a - 1.0) for name, (a, b) in pairs.items()}
-    ours, at_high = pairs["OGASched"], PRINTED["OGASched"][high]
-    reverses = (ours[0] < at_high) != (ours[1] < at_high)
-    others = max(abs(differ[who.label]) for who in BASELINES)
+    first, second, high = (TABLE_2[head] for head in ("T = 2000", "rho = 0.7", "rho = 0.9"))
+    differ = [100.0 * (b / a - 1.0) for a, b in zip(first, second, strict=True)]
+    reverses = (first[0] < high[0]) != (second[0] < high[0])
     return finding(
-        holds_if(not any(differ.values())),
-        f"One setting stands twice in Table 2, with rewards of OGASched {abs(differ['OGASched']):.0f} % "
-        "apart.",
+        holds_if(not any(differ)),
+        f"One setting stands twice in Table 2, with rewards of OGASched {abs(differ[0]):.0f} % apart.",
         {"the fall from rho = 0.7 to 0.9 reverses with the other number": reverses},
         table(
             "One setting, printed twice: average reward per slot",
             "algorithm | T = 2000 | rho = 0.7 | difference (%)",
-            ((name, *pairs[name], f"{differ[name]:+.2f}") for name in PRINTED),
+            zip(ALGORITHMS, first, second, (f"{d:+.2f}" for d in differ), strict=True),
         ),
         proof="T = 2000 and rho = 0.7 are both defaults of Table 1, so two columns have one setting. They "
-        f"give OGASched {ours[0]:.2f} and {ours[1]:.2f}, and no other algorithm differs by more than "
-        f"{others:.1f} %. Both can be measured only if instances were drawn anew for each column; then one "
-        f"entry is no average of its setting, and the fall to {at_high:.2f} at rho = 0.9 that the text "
-        "explains is a rise from the other number.",
+        f"give OGASched {first[0]:.2f} and {second[0]:.2f}, and no other algorithm differs by more than "
+        f"{max(map(abs, differ[1:])):.1f} %. Both can be measured only if instances were drawn anew for each "
+        f"column; then one entry is no average of its setting, and the fall to {high[0]:.2f} at rho = 0.9 "
+        "that the text explains is a rise from the other number.",
     )
-
-
-# --- Arrivals and density --------------------------------------------------------------------------------
 
 
 @claim(
@@ -202,24 +169,22 @@ def _table_2_consistency(_context: Context) -> Finding:
     choices=CHOICES,
 )
 def _rho_monotone(context: Context) -> Finding:
-    levels = {f"rho = {rho}": usual(context, arrival_probability=rho) for rho in (0.3, 0.5, 0.7, 0.9)}
-    lab, sampled = replace(LAB, optima=runs.optima), sample(context)
-    study = readings.played(context, OGASCHED, levels, sampled, lab)
+    levels = varied(context, "rho = {}", "arrival_probability", (0.3, 0.5, 0.7, 0.9))
+    study = readings.played(context, OGASCHED, levels, lab=replace(LAB, optima=runs.optima))
     nested = all(
-        bool((instance(b, seed).arrivals >= instance(a, seed).arrivals).all())
-        for a, b in itertools.pairwise(levels.values())
-        for seed in sampled
+        np.diff([instance(one, seed).arrivals for one in levels.values()], axis=0).min() >= 0
+        for seed in study.seeds
     )
-    best = all(bool((np.diff(found[ORACLE], axis=1) >= 0.0).all()) for found in study.found.values())
-    change = min(float(lead(f[ORACLE][:, 3], f[ORACLE][:, 2]).mean()) for f in study.found.values())
+    best = [found[ORACLE] for found in study.found.values()]
+    change = min(float(lead(optima[:, 3], optima[:, 2]).mean()) for optima in best)
     return readings.finding(
         study,
         "OGASched earns more at rho = 0.9 than at 0.7 in every reading; the stationary optimum cannot fall.",
-        [rises(study, "OGASched earns less at rho = 0.9 than at 0.7", 3, 2)],
+        [rises(study, OURS, "earns less at rho = 0.9 than at 0.7", 3, 2)],
         title="Average reward per slot over rho",
         numbers={
             "arrivals nested": nested,
-            "stationary optimum never falls": best,
+            "stationary optimum never falls": all(bool((np.diff(v, axis=1) >= 0.0).all()) for v in best),
             "least change of the stationary optimum from 0.7 to 0.9 (%)": round(change, 2),
         },
         remark="Every port's reward at the stationary optimum is at least zero, so more arrivals only add "
@@ -237,24 +202,17 @@ def _rho_monotone(context: Context) -> Finding:
     choices=CHOICES,
 )
 def _rho_and_density(context: Context) -> Finding:
-    by_rho = {f"rho = {rho}": usual(context, arrival_probability=rho) for rho in (0.3, 0.7)}
-    by_density = {f"density {n}": usual(context, density=float(n)) for n in (2, 3)}
+    by_rho = varied(context, "rho = {}", "arrival_probability", (0.3, 0.7))
+    by_density = varied(context, "density {:g}", "density", (2.0, 3.0))
     arrivals = readings.played(context, OGASCHED, by_rho)
     graphs = readings.played(context, OGASCHED, by_density, seeds(context, 3, 40, 40))
-    title = "Average reward per slot"
+    denser = "earns more at density 3 than at 2: its gain grows more than its penalty"
     return readings.finding(
         graphs,
         "OGASched earns more with more arrivals and with a denser graph in every reading.",
-        [
-            rises(arrivals, "OGASched earns more at rho = 0.7 than at 0.3"),
-            rises(graphs, "OGASched earns more at density 3 than at 2: its gain grows more than its penalty"),
-        ],
-        readings.earnings(arrivals, title),
-        title=title,
+        [rises(arrivals, OURS, "earns more at rho = 0.7 than at 0.3"), rises(graphs, OURS, denser)],
+        readings.earnings(arrivals, "Average reward per slot"),
     )
-
-
-# --- Comparisons -----------------------------------------------------------------------------------------
 
 
 def alternating(slots: int) -> AllocationInstance:
@@ -272,12 +230,11 @@ def alternating(slots: int) -> AllocationInstance:
     choices=CHOICES,
 )
 def _always_best(context: Context) -> Finding:
-    families = ("mix", "linear", "log", "reciprocal", "poly")
     situations = {
-        **{f"utility {name}": usual(context, utility=name) for name in families},
-        **{f"contention {level:g}": usual(context, contention=level) for level in (0.1, 20.0)},
-        **{f"rho = {rho}": usual(context, arrival_probability=rho) for rho in (0.3, 0.9)},
-        **{f"density {n}": usual(context, density=float(n)) for n in (2, 3)},
+        **varied(context, "utility {}", "utility", ("mix", "linear", "log", "reciprocal", "poly")),
+        **varied(context, "contention {:g}", "contention", (0.1, 20.0)),
+        **varied(context, "rho = {}", "arrival_probability", (0.3, 0.9)),
+        **varied(context, "density {:g}", "density", (2.0, 3.0)),
     }
     study = readings.played(context, (*OGASCHED, *BASELINES), situations)
     turns = alternating(8)
@@ -286,8 +243,7 @@ def _always_best(context: Context) -> Finding:
     return readings.finding(
         study,
         "With linear utilities every heuristic leads OGASched in every reading; else units and step decide.",
-        leads(study),
-        title="Average reward per slot",
+        leads(study, " everywhere"),
         numbers=totals,
         counterexample=turns,
         remark="As a statement about the model, and not about the settings of Sec. 4, it is false: with two "
@@ -320,19 +276,18 @@ def _fairness_best(context: Context) -> Finding:
             "%",
             places=study.heads,
         )
-        for other in (DRF, BINPACKING, SPREADING)
+        for other in BASELINES
+        if other is not FAIRNESS
     ]
-    printed = np.array([PRINTED[who.label] for who in BASELINES])
-    first = int((printed.argmax(axis=0) == BASELINES.index(FAIRNESS)).sum())
-    return conclude(
+    at = ALGORITHMS.index(FAIRNESS.label)
+    first = sum(printed[at] == max(printed[1:]) for printed in TABLE_2.values())
+    return readings.finding(
+        study,
         "FAIRNESS is best if it counts the ports that have jobs, in coarse units; otherwise another may be.",
         said,
-        readings.earnings(study, "Average reward per slot"),
         scenarios=said[0].samples,
-        note=SEES,
-        numbers={"instances": len(study.seeds)},
-        small=context.quick,
-        remark=f"In the printed Table 2 it is the first of the four in {first} of {len(HEADS)} columns.",
+        note="All see the arrivals before they decide.",
+        remark=f"In the printed Table 2 it is the first of the four in {first} of {len(TABLE_2)} columns.",
     )
 
 
@@ -364,7 +319,7 @@ def _binpacking_spreading(context: Context) -> Finding:
         {"instances": len(sampled), **{f"slots that differ (%), quota {q:g}": v for q, v in share.items()}},
         table(
             f"BINPACKING and SPREADING by quota, reward per slot, {setup.slots} slots, 95 % half widths "
-            f"over {len(sampled)} instances. {SEES}",
+            f"over {len(sampled)} instances. All see the arrivals before they decide.",
             "quota (part of |R_l| a) | BINPACKING | SPREADING | SPREADING against BINPACKING (%) | "
             "slots with different rewards (%)",
             rows,
@@ -372,9 +327,6 @@ def _binpacking_spreading(context: Context) -> Finding:
         assumes="Amended: one job takes at most a given part of what all its servers could give it. The "
         "paper names no such limit; it is 0.75 wherever else the two are played.",
     )
-
-
-# --- Abstract and machine --------------------------------------------------------------------------------
 
 
 @claim(
@@ -387,23 +339,13 @@ def _binpacking_spreading(context: Context) -> Finding:
     choices=CHOICES,
 )
 def _abstract_improvement(context: Context) -> Finding:
-    setup = fig_2(context)
-    study = Study.run(context, LAB, runs.EVERYONE, {"": setup}, sample(context), units(context))
-    printed = [
-        Printed(
-            f"its lead over {other.label} is {number} %",
-            by_step(study, lambda f, who, label=other.label: lead(f[who], f[label])[:, 0]),  # type: ignore[misc]
-            "%",
-            number=number,
-        )
-        for other, number in STATED.items()
-    ]
+    settings = {"Fig. 2": fig_2(context)}
+    study = Study.run(context, LAB, runs.EVERYONE, settings, sample(context), units(context))
     return readings.finding(
         study,
         "With the step of Table 1 OGASched leads all four in fine units and trails in coarse ones; printed "
         "leads lie between.",
-        [*leads(study), *printed],
-        title=f"Average reward per slot in the setting of Fig. 2, {setup.slots} slots",
+        [*leads(study), *readings.printed_leads(study, "its lead over {} is {} %", STATED)],
     )
 
 
