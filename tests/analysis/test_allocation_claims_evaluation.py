@@ -111,7 +111,7 @@ def test_table_2_is_complete() -> None:
 def test_the_columns_of_table_2_are_the_settings_of_their_names() -> None:
     study = tables._columns(QUICK)
     assert study.heads == list(tables.TABLE_2)
-    for name, turn in readings.units(QUICK).items():
+    for name, turn in readings.on(QUICK).scenarios.items():
         for who in (TABLE_1, CONSTANT):
             for head, setup in (
                 ("T = 5000", Setup(slots=50)),
@@ -188,9 +188,9 @@ class TestFindings:
             return result
 
         for wins, verdict in ((True, Verdict.HOLDS), (False, Verdict.NOT_REPRODUCED)):
-            lab = replace(readings.LAB, averages=partial(averages, wins), optima=None)
-            monkeypatch.setattr(figures, "LAB", lab)
-            study = figures._sweep(QUICK, "servers", (16, 32), sampled=range(6))
+            lab = replace(readings.LAB, averages=partial(averages, wins))
+            settings = readings.varied(QUICK, "servers {}", "servers", (16, 32))
+            study = readings.on(QUICK, range(6)).play(experiments.PLAYERS, settings, lab)
             found = readings.finding(study, "", readings.leads(study), title="")
             assert found.verdict is verdict
 

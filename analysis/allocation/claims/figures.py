@@ -15,12 +15,14 @@ from ...plots import POSITIVE, new_figure, plot_bars, to_svg
 from ...statistics import mean_band
 from ...study import ORACLE, Scenarios, Statement, Study
 from .. import experiments as runs
-from ..experiments import BASELINES, DRF, FAIRNESS, OGASCHED, Contender, Setup
+from ..experiments import DRF, FAIRNESS, OGASCHED, PLAYERS, Contender, Setup
 from ..regret import checkpoints
 from . import readings
-from .readings import CHOICES, LAB, OURS, ahead, by_step, leads, measured, ours, over_time, rises, varied
+from .readings import CHOICES, LAB, OURS, ahead, by_step, leads, on, ours, rises, varied
 
 claim = Register("allocation")
+
+LEVEL = "contention {:g}"
 
 over_fairness = partial(ahead, theirs=FAIRNESS.label)
 
@@ -35,12 +37,11 @@ over_fairness = partial(ahead, theirs=FAIRNESS.label)
     choices=CHOICES,
 )
 def _figure_2(context: Context) -> Finding:
-    setup, sampled = readings.fig_2(context), readings.sample(context)
+    here, setup = on(context), readings.fig_2(context)
     slots = setup.slots or 0
-    points = checkpoints(slots, 40)
+    points = checkpoints(slots, 40).tolist()
     whole, ends, end = (
-        over_time(context, runs.EVERYONE, setup, sampled, at)
-        for at in (points, [10, slots // 8, slots], [slots])
+        here.over_time(runs.EVERYONE, setup, at) for at in (points, [10, slots // 8, slots], [slots])
     )
 
     def behind(other: Contender) -> Statement:
@@ -80,11 +81,11 @@ LARGE: Scenarios = {
 )
 def _figure_5(context: Context) -> Finding:
     less = context.pick({"ports": 20, "servers": 30, "slots": 30}, {"servers": 128, "slots": 80}, {})
-    setup, sampled = replace(Setup("large", slots=10000), **less), seeds(context, 3, 5, 5)
-    everyone, large, slots = (*OGASCHED, *BASELINES), readings.units(context, LARGE), setup.slots or 0
-    points = checkpoints(slots, 40)
-    whole, end = (over_time(context, everyone, setup, sampled, at, large) for at in (points, [slots]))
-    best = {name: runs.optima(turn(setup), sampled)[:, None] for name, turn in large.items()}
+    setup = replace(Setup("large", slots=10000), **less)
+    here, slots = on(context, seeds(context, 3, 5, 5), LARGE), setup.slots or 0
+    points = checkpoints(slots, 40).tolist()
+    whole, end = (here.over_time(PLAYERS, setup, at) for at in (points, [slots]))
+    best = {n: runs.optima(turn(setup), here.seeds)[:, None] for n, turn in here.scenarios.items()}
     most = max(float(over_fairness({**end.found[n], ORACLE: v}, ORACLE).mean()) for n, v in best.items())
     return readings.finding(
         end,
@@ -93,19 +94,6 @@ def _figure_5(context: Context) -> Finding:
         whole.figure("figure-5", "Average reward until slot t.", "slot t", points, "x"),
         numbers={"largest lead of the stationary optimum over FAIRNESS (%)": round(most, 1)},
     )
-
-
-def _sweep(
-    context: Context,
-    of: str,
-    levels: Sequence[float],
-    who: Sequence[Contender] = (*OGASCHED, *BASELINES),
-    sampled: Sequence[int] = (),
-    optima: bool = False,
-) -> Study:
-    """Return who earns what at each level of one argument of the generator."""
-    lab = replace(LAB, optima=runs.optima) if optima else LAB
-    return readings.played(context, who, varied(context, of + " {:g}", of, levels), sampled, lab)
 
 
 @claim(
@@ -122,9 +110,11 @@ def _figure_3(context: Context) -> Finding:
     servers = context.pick((32, 128, 256), (32, 128, 256), (32, 64, 128, 256, 512))
     ports = context.pick((10, 20), (10, 20), (5, 10, 20, 40))
     levels = context.pick((0.1, 1.0, 20.0), (0.1, 1.0, 20.0), (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0))
-    by_servers, by_ports = _sweep(context, "servers", servers), _sweep(context, "ports", ports)
-    by_level = _sweep(context, "contention", levels, optima=True)
-    more = _sweep(context, "contention", (0.1, 1.0, levels[-1]), OGASCHED, seeds(context, 3, 20, 20))
+    here, there = on(context), on(context, seeds(context, 3, 20, 20))
+    by_servers = here.play(PLAYERS, varied(context, "servers {}", "servers", servers))
+    by_ports = here.play(PLAYERS, varied(context, "ports {}", "ports", ports))
+    by_level = here.play(PLAYERS, varied(context, LEVEL, "contention", levels), readings.WITH_OPTIMA)
+    more = there.play(OGASCHED, varied(context, LEVEL, "contention", (0.1, 1.0, levels[-1])))
     middle, ten, one = len(servers) // 2, ports.index(10), levels.index(1.0)
     growth, times = f"earns more with {servers[-1]} servers than with {servers[0]}", ports[-1] // 10
     less, smaller = (f"{what} at {levels[-1]:g} than at 1" for what in ("earns less", "is smaller"))
@@ -185,15 +175,14 @@ def _figure_3(context: Context) -> Finding:
     choices=CHOICES,
 )
 def _figure_6(context: Context) -> Finding:
-    sampled, slots = seeds(context, 3, 16, 20), context.pick(10, 20, 2000)
+    here, setup = on(context, seeds(context, 3, 16, 20)), Setup(slots=context.pick(10, 20, 2000))
     levels = context.pick((1.0, 20.0), (1.0, 20.0), (1.0, 2.0, 5.0, 10.0, 20.0))
-    heads = [f"contention {level:g}" for level in levels]
 
     def by_level(part: int) -> Study:
-        def of(who: Contender, setup: Setup, seed: int) -> list[float]:
-            return [_parts(who, replace(setup, contention=level), seed)[part] for level in levels]
+        def of(who: Contender, turned: Setup, seed: int) -> list[float]:
+            return [_parts(who, replace(turned, contention=level), seed)[part] for level in levels]
 
-        return measured(context, OGASCHED, Setup(slots=slots), sampled, of, heads)
+        return here.measure(OGASCHED, setup, map(LEVEL.format, levels), of)
 
     gain, penalty = by_level(0), by_level(1)
     return readings.finding(
@@ -241,8 +230,7 @@ FAMILIES = ("linear", "log", "reciprocal", "poly")
     choices=CHOICES,
 )
 def _figure_7(context: Context) -> Finding:
-    everyone = (*OGASCHED, *BASELINES)
-    study = readings.played(context, everyone, varied(context, "{}", "utility", FAMILIES))
+    study = on(context).play(PLAYERS, varied(context, "{}", "utility", FAMILIES))
     reciprocal = FAMILIES.index("reciprocal")
     return readings.finding(
         study,

@@ -36,10 +36,15 @@ def linear(
     overhead: Sequence[float] = (0.0,),
 ) -> AllocationInstance:
     """Return an instance in which all utilities are f(y) = y."""
-    shape = np.shape(capacity)
-    families = {"utility_kind": np.full(shape, "linear"), "alpha": np.ones(shape)}
-    sizes = {"demand": demand, "capacity": capacity, "overhead": overhead}
-    return AllocationInstance(edges=edges, **sizes, **families, arrivals=arrivals)
+    return AllocationInstance(
+        edges=edges,
+        demand=demand,
+        capacity=capacity,
+        overhead=overhead,
+        utility_kind=np.full(np.shape(capacity), "linear"),
+        alpha=np.ones(np.shape(capacity)),
+        arrivals=arrivals,
+    )
 
 
 def rows(
@@ -205,10 +210,9 @@ def _equation_12(context: Context) -> Finding:
 
 
 class Traced(NamedTuple):
-    """The repaired loop of Algorithm 1 on one row, step by step.
+    """The repaired loop of Algorithm 1 on one row: its passes, the entries that they visit, its result.
 
-    ``rounds`` are the passes of its repeat loop, ``visited`` the entries that these visit, ``emptied`` tells
-    whether B3 is ever empty where (13) is evaluated, and ``y`` is the result.
+    ``emptied`` tells whether B3 is ever empty where (13) is evaluated.
     """
 
     rounds: int
@@ -317,12 +321,10 @@ def _repeat_loop(context: Context) -> Finding:
         drawn = generate("default", context.seed, density=density, servers=context.pick(8, 32, 128), slots=20)
         s, rounds = drawn.setting, []
         decisions = play(Ogasched("decay"), drawn, keep_decisions=True).decisions or ()
-        spans = [
-            (r, slice(lo, hi)) for r, (lo, hi) in enumerate(itertools.pairwise(s.server_start)) if hi > lo
-        ]
         for y, x in zip(decisions, drawn.arrivals, strict=True):
             z = y + 25.0 * s.supergradient(y, x)
-            for (r, own), k in itertools.product(spans, range(s.kinds)):
+            for r, k in itertools.product(np.unique(s.server), range(s.kinds)):
+                own = s.server == r
                 rounds.append(traced(z[own, k], s.edge_demand[own, k], s.capacity[r, k]).rounds)
         share = np.array(rounds) / s.ports
         means.append(float(share.mean()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -17,6 +17,7 @@ from .. import experiments as runs
 from ..experiments import BASELINES, FAIRNESS, OGASCHED, WHO_SEES, Contender, Setup
 
 LAB = Lab("allocation", f"{WHO_SEES}. {runs.STEPS}.", runs.averages, None, "reward per slot")
+WITH_OPTIMA = replace(LAB, optima=runs.optima)
 
 
 def _public_code(setup: Setup) -> Setup:
@@ -53,6 +54,8 @@ CHOICES = (*OPEN, "the step: eta0 decay^t of Table 1, or D/(G sqrt T) around (26
 HORIZONS = (1000, 2000, 5000, 10000)
 """The horizons of Table 2; 2000 is the default. Outside the full mode all are shorter by one factor."""
 
+REWARD = "Average reward per slot"
+
 OURS = "OGASched"
 """What statements call it, with whichever step."""
 
@@ -62,12 +65,6 @@ Found = Mapping[str, np.ndarray]
 def sample(context: Context) -> range:
     """Return the instance seeds that most claims share, and with them their runs."""
     return seeds(context, 3, 10, 20)
-
-
-def units(context: Context, more: Scenarios = UNITS) -> Scenarios:
-    """Return the units, or these scenarios; for a smoke test without those between the ends."""
-    left_out = ("the same", "4 cores", "2 cores") if context.quick else ()
-    return {name: turn for name, turn in more.items() if not name.startswith(left_out)}
 
 
 def horizons(context: Context) -> list[int]:
@@ -90,58 +87,55 @@ def fig_2(context: Context) -> Setup:
     return Setup(slots=context.pick(100, 200, 8000), overhead=(0.4, 0.6), contention=11.0)
 
 
-def played(
-    context: Context,
-    who: Sequence[Contender],
-    settings: Mapping[str, Setup],
-    sampled: Sequence[int] = (),
-    lab: Lab = LAB,
-) -> Study:
-    """Return the study of settings with the usual slots, by default on the usual instances."""
-    slots = usual(context).slots
-    return Study.run(context, lab, who, settings, sampled or sample(context), units(context), slots=slots)
+@dataclass(frozen=True)
+class Place:
+    """Where contenders play: on the instances of these seeds, in all scenarios."""
+
+    context: Context
+    seeds: Sequence[int]
+    scenarios: Scenarios
+
+    def play(self, who: Iterable[Contender], settings: Mapping[str, Setup], lab: Lab = LAB) -> Study:
+        """Return average rewards in settings; where these have as many slots, they are one of the numbers."""
+        study = Study.run(self.context, lab, who, settings, self.seeds, self.scenarios)
+        return replace(study, numbers=_slots(settings.values()))
+
+    def measure(
+        self, who: Sequence[Contender], setup: Setup, heads: Iterable[Any], of: Callable[..., Any]
+    ) -> Study:
+        """Return what a function finds of a contender, a setup and a seed: a number for each head."""
+        found = {
+            name: {one.label: np.array([of(one, turn(setup), seed) for seed in self.seeds]) for one in who}
+            for name, turn in track(self.context, self.scenarios.items())
+        }
+        named = [str(head) for head in heads]
+        return Study(LAB, found, named, self.seeds, self.context.quick, _slots([setup]))
+
+    def over_time(self, who: Sequence[Contender], setup: Setup, slots: Sequence[int]) -> Study:
+        """Return average rewards until each of these slots."""
+
+        def until(one: Contender, turned: Setup, seed: int) -> Any:
+            return np.cumsum(runs.rewards(one, turned, seed))[np.array(slots) - 1] / slots
+
+        return self.measure(who, setup, slots, until)
+
+    def over_horizons(self, who: Sequence[Contender]) -> Study:
+        """Return average rewards over the horizons of Table 2."""
+        lengths = horizons(self.context)
+        by_length = partial(runs.by_horizon, lengths=lengths)
+        return self.measure(who, Setup(), [f"T = {n}" for n in lengths], by_length)
 
 
-def measured(
-    context: Context,
-    who: Iterable[Contender],
-    setup: Setup,
-    sampled: Sequence[int],
-    of: Callable[[Contender, Setup, int], Any],
-    heads: Iterable[Any],
-    scenarios: Scenarios | None = None,
-) -> Study:
-    """Return the study of what a function finds of a contender on an instance: a number for each head."""
-    players = list(who)
-    found = {
-        name: {one.label: np.array([of(one, turn(setup), seed) for seed in sampled]) for one in players}
-        for name, turn in track(context, (scenarios or units(context)).items())
-    }
-    numbers = {"slots": setup.slots} if setup.slots else {}
-    return Study(LAB, found, list(map(str, heads)), sampled, context.quick, numbers)
+def _slots(setups: Iterable[Setup]) -> dict[str, Any]:
+    slots = {setup.slots for setup in setups}
+    return {"slots": slots.pop()} if len(slots) == 1 and None not in slots else {}
 
 
-def over_time(
-    context: Context,
-    who: Iterable[Contender],
-    setup: Setup,
-    sampled: Sequence[int],
-    slots: Any,
-    scenarios: Scenarios | None = None,
-) -> Study:
-    """Return average rewards until each of these slots."""
-
-    def until(one: Contender, turned: Setup, seed: int) -> np.ndarray:
-        return np.cumsum(runs.rewards(one, turned, seed))[np.array(slots) - 1] / slots
-
-    return measured(context, who, setup, sampled, until, slots, scenarios)
-
-
-def over_horizons(context: Context, who: Iterable[Contender]) -> Study:
-    """Return average rewards over the horizons of Table 2."""
-    lengths = horizons(context)
-    of, heads = partial(runs.by_horizon, lengths=lengths), [f"T = {n}" for n in lengths]
-    return measured(context, who, Setup(), sample(context), of, heads)
+def on(context: Context, sampled: Sequence[int] = (), scenarios: Scenarios = UNITS) -> Place:
+    """Return the place of most claims, or another; a smoke test leaves out units between the ends."""
+    left_out = ("the same", "4 cores", "2 cores") if context.quick else ()
+    kept = {name: turn for name, turn in scenarios.items() if not name.startswith(left_out)}
+    return Place(context, sampled or sample(context), kept)
 
 
 def by_step(study: Study, of: Callable[[Found, str], np.ndarray]) -> dict[str, np.ndarray]:
@@ -208,29 +202,25 @@ def finding(
     headline: str,
     said: Sequence[Said],
     *shown: Table | Figure,
-    title: str = "Average reward per slot",
-    scenarios: Iterable[str] = (),
-    numbers: Mapping[str, Any] | None = None,
-    note: str = f"{WHO_SEES}.",
-    digits: int = 0,
+    title: str = REWARD,
     **more: Any,
 ) -> Finding:
-    """Return the finding over these scenarios, or over all units with both steps; ``more`` as for conclude.
+    """Return the finding, by default over all units with both steps; ``more`` is as for :func:`conclude`.
 
     A table of who earns what in the study ends it, unless its title is empty.
     """
-    names = list(scenarios) or [f"{name}; {who.label}" for name in study.found for who in OGASCHED]
-    numbers = {"instances": len(study.seeds), "readings": len(names), **study.numbers, **(numbers or {})}
-    last = [earnings(study, title, digits)] if title else []
-    more |= {"scenarios": names, "numbers": numbers, "note": note, "small": study.small}
-    return conclude(headline, said, *shown, *last, **more)
+    names = more.pop("scenarios", [f"{name}; {who.label}" for name in study.found for who in OGASCHED])
+    sizes = {"instances": len(study.seeds), "readings": len(names), **study.numbers}
+    more |= {"scenarios": names, "numbers": {**sizes, **more.pop("numbers", {})}, "small": study.small}
+    tables = [earnings(study, title)] if title else []
+    return conclude(headline, said, *shown, *tables, note=f"{WHO_SEES}.", **more)
 
 
-def earnings(study: Study, title: str, digits: int = 0) -> Table:
+def earnings(study: Study, title: str = REWARD) -> Table:
     """Return mean and half width of who earns what in every scenario and setting."""
     text = f"{title}. {len(study.seeds)} instances, mean ± 95 % half width. {study.lab.note}"
     rows = [
-        (name, head, *(spread(samples[:, column], digits) for samples in found.values()))
+        (name, head, *(spread(samples[:, column]) for samples in found.values()))
         for name, found in study.found.items()
         for column, head in enumerate(study.heads)
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -14,12 +15,12 @@ from ....online.play import play
 from ...claim import Context, Finding, Register, Verdict, Why
 from ...experiments import lead, policy_seed, seeds
 from ...plots import POSITIVE
-from ...study import Statement, Study, judge
+from ...study import Statement, judge
 from .. import experiments
 from ..experiments import CONSTANT, FAIRNESS, OGASCHED, PER_SLOT, TABLE_1, Contender, Setup, instance, rewards
 from ..regret import checkpoints
 from . import readings
-from .readings import CHOICES, LAB, OPEN, OURS, by_step, fig_2, measured, ours, rises, sample, units
+from .readings import CHOICES, LAB, OPEN, OURS, by_step, on, ours, rises
 
 claim = Register("allocation")
 
@@ -52,14 +53,14 @@ def own_steps(who: Contender, setup: Setup, seed: int, slots: int) -> tuple[np.n
     choices=(*OPEN, "and 1 % of a core, as the traces count"),
 )
 def _eta0(context: Context) -> Finding:
-    sampled, settings = seeds(context, 3, 6, 20), {"defaults": Setup(slots=context.pick(40, 200, 2000))}
-    scenarios = {**units(context), **readings.FINEST}
+    here = on(context, seeds(context, 3, 6, 20), {**readings.UNITS, **readings.FINEST})
     horizon, few = 2000, context.pick(20, 40, 2000)
-    study = Study.run(context, LAB, (CONSTANT, PER_SLOT, TABLE_1), settings, sampled, scenarios)
+    setup = Setup(slots=context.pick(40, 200, 2000))
+    study = here.play((CONSTANT, PER_SLOT, TABLE_1), {"defaults": setup})
     last = ETA0 * DECAY ** (horizon - 1)
     own = {
-        name: np.array([own_steps(PER_SLOT, turn(Setup()), seed, few)[0] for seed in sampled])
-        for name, turn in scenarios.items()
+        name: np.array([own_steps(PER_SLOT, turn(Setup()), seed, few)[0] for seed in here.seeds])
+        for name, turn in here.scenarios.items()
     }
     highest = {name: 100.0 * (np.nanmax(v, axis=1) / last - 1.0) for name, v in own.items()}
     lowest = {name: 100.0 * (1.0 - np.nanmin(v, axis=1) / ETA0) for name, v in own.items()}
@@ -77,7 +78,7 @@ def _eta0(context: Context) -> Finding:
             gain(CONSTANT),
             gain(PER_SLOT),
         ],
-        scenarios=scenarios,
+        scenarios=here.scenarios,
         numbers={"horizon": horizon},
     )
 
@@ -107,14 +108,13 @@ GROWN, LARGER = "(26) is by more than {:g} % larger in the last tenth than in th
     choices=(*OPEN, "the initial decision y(1): nothing, or every port's fair share"),
 )
 def _step_26_grows(context: Context) -> Finding:
-    sampled, slots = seeds(context, 3, 8, 20), context.pick(40, 100, 2000)
-    tenths = range(1, 11)
+    here, slots, tenths = on(context, seeds(context, 3, 8, 20)), context.pick(40, 100, 2000), range(1, 11)
     starts = [Contender(f"y(1) {start}", partial(Ogasched, "per-slot", start)) for start in ("zero", "fair")]
 
-    def by_tenth(who: Contender, setup: Setup, seed: int) -> np.ndarray:
+    def by_tenth(who: Contender, setup: Setup, seed: int) -> Any:
         return np.nanmean(own_steps(who, setup, seed, slots)[1].reshape(len(tenths), -1), axis=1)
 
-    study = measured(context, starts, Setup(slots=slots), sampled, by_tenth, tenths)
+    study = here.measure(starts, Setup(slots=slots), tenths, by_tenth)
     study = replace(study, lab=replace(LAB, unit="step"))
     changes = {
         f"{name}; {start}": lead(steps[:, -1], steps[:, 0])
@@ -146,7 +146,7 @@ def _step_26_grows(context: Context) -> Finding:
     choices=CHOICES,
 )
 def _increasing_horizon(context: Context) -> Finding:
-    study = readings.over_horizons(context, (*OGASCHED, FAIRNESS))
+    study = on(context).over_horizons((*OGASCHED, FAIRNESS))
     return readings.finding(
         study,
         "With the constant step and curved utilities OGASched gains on FAIRNESS over longer horizons; "
@@ -190,7 +190,7 @@ def _wobble(who: Contender, setup: Setup, seed: int) -> list[float]:
 )
 def _oscillation(context: Context) -> Finding:
     who, heads = (FAIRNESS, *OGASCHED, *FROM_NOTHING.values()), ("beginning", "end")
-    study = measured(context, who, fig_2(context), sample(context), _wobble, heads)
+    study = on(context).measure(who, readings.fig_2(context), heads, _wobble)
     decays = by_step(study, lambda f, who: f[who][:, 0] - f[who][:, 1])
     caused = by_step(study, lambda f, who: f[who][:, 0] - f[FROM_NOTHING[who].label][:, 0])
     return readings.finding(
@@ -202,7 +202,6 @@ def _oscillation(context: Context) -> Finding:
             Statement("and more from the fair share than from nothing", caused, "% of it", 2),
         ],
         title="Way up and down of the average reward (% of the final average)",
-        digits=2,
     )
 
 
@@ -221,25 +220,21 @@ NEGATIVE, MANY = "with eta0 = 100 the reward is negative in more than {:g} % of 
     choices=(*OPEN, "utilities: mixed, or all reciprocal", "how many slots are many"),
 )
 def _figure_4(context: Context) -> Finding:
-    sampled, setup = seeds(context, 3, 6, 10), Setup(slots=context.pick(40, 200, 8000))
+    here, setup = on(context, seeds(context, 3, 6, 10)), Setup(slots=context.pick(40, 200, 8000))
     initial = context.pick((1.0, ETA0, 100.0), (1.0, ETA0, 100.0), (0.1, 1.0, 5.0, ETA0, 100.0))
     by_start, by_decay = [_stepped(eta, DECAY) for eta in initial], [_stepped(ETA0, d) for d in DECAYS]
     grid = list(dict.fromkeys([CONSTANT, *by_start, *by_decay]))
-    study = Study.run(context, LAB, grid, {"defaults": setup}, sampled, units(context), slots=setup.slots)
+    study = here.play(grid, {"defaults": setup})
     label = {decay: _stepped(ETA0, decay).label for decay in DECAYS}
     inside = [label[d] for d in DECAYS if 0.995 <= d <= 0.9999]
     outside = [label[d] for d in DECAYS if not 0.995 <= d <= 0.9999]
     wrong, families = by_start[-1], {of: replace(setup, utility=of) for of in ("mix", "reciprocal")}
-    below = replace(LAB, averages=_negative)
-    negative = Study.run(context, below, [wrong], families, sampled, units(context)).samples(
-        lambda f: f[wrong.label].max(axis=1)
-    )
+    below = here.play([wrong], families, replace(LAB, averages=_negative))
+    negative = below.samples(lambda f: f[wrong.label].max(axis=1))
     best = study.samples(lambda f: lead(f[label[0.9999]], f[label[1.0001]])[:, 0])
     printed = study.samples(lambda f: lead(_best(f, inside), _best(f, outside)))
-    at = checkpoints(setup.slots or 1, 40)
-    starts, decays = (
-        readings.over_time(context, (CONSTANT, *who), setup, sampled, at) for who in (by_start, by_decay)
-    )
+    at = checkpoints(setup.slots or 1, 40).tolist()
+    starts, decays = (here.over_time((CONSTANT, *who), setup, at) for who in (by_start, by_decay))
     return readings.finding(
         study,
         "In coarse units decays outside the printed range earn more; in fine ones decay hardly matters.",

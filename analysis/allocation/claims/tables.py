@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -14,10 +15,10 @@ from ...claim import Context, Finding, Register, Verdict, amended_if, finding, h
 from ...experiments import lead, seeds, spread, track
 from ...study import ORACLE, Statement, Study
 from .. import experiments as runs
-from ..experiments import BASELINES, FAIRNESS, OGASCHED, Contender, Setup, instance, rewards
+from ..experiments import BASELINES, FAIRNESS, OGASCHED, PLAYERS, Contender, Setup, instance, rewards
 from . import readings
 from .projection import row
-from .readings import CHOICES, LAB, OPEN, OURS, ahead, fig_2, leads, rises, sample, units, usual, varied
+from .readings import CHOICES, OPEN, OURS, ahead, fig_2, leads, on, rises, usual, varied
 
 claim = Register("allocation")
 
@@ -89,7 +90,7 @@ def _span(values: np.ndarray) -> str:
 def _columns(context: Context) -> Study:
     """Return average rewards in the columns of Table 2, with fewer slots outside the full mode."""
     lengths, slots = readings.horizons(context), usual(context).slots
-    changes = [{"arrival_probability": rho} for rho in (0.3, 0.5, 0.7, 0.9)]
+    changes: list[dict[str, Any]] = [{"arrival_probability": rho} for rho in (0.3, 0.5, 0.7, 0.9)]
     changes += [{"density": density} for density in (2.0, 2.5, 3.0)]
 
     def earned(who: Contender, setup: Setup, seed: int) -> list[float]:
@@ -99,7 +100,7 @@ def _columns(context: Context) -> Study:
             *(rewards(who, one, seed).mean() for one in others),
         ]
 
-    return readings.measured(context, (*OGASCHED, *BASELINES), Setup(), sample(context), earned, TABLE_2)
+    return on(context).measure(PLAYERS, Setup(), TABLE_2, earned)
 
 
 @claim(
@@ -170,7 +171,7 @@ def _table_2_consistency(_context: Context) -> Finding:
 )
 def _rho_monotone(context: Context) -> Finding:
     levels = varied(context, "rho = {}", "arrival_probability", (0.3, 0.5, 0.7, 0.9))
-    study = readings.played(context, OGASCHED, levels, lab=replace(LAB, optima=runs.optima))
+    study = on(context).play(OGASCHED, levels, readings.WITH_OPTIMA)
     nested = all(
         np.diff([instance(one, seed).arrivals for one in levels.values()], axis=0).min() >= 0
         for seed in study.seeds
@@ -204,14 +205,14 @@ def _rho_monotone(context: Context) -> Finding:
 def _rho_and_density(context: Context) -> Finding:
     by_rho = varied(context, "rho = {}", "arrival_probability", (0.3, 0.7))
     by_density = varied(context, "density {:g}", "density", (2.0, 3.0))
-    arrivals = readings.played(context, OGASCHED, by_rho)
-    graphs = readings.played(context, OGASCHED, by_density, seeds(context, 3, 40, 40))
+    arrivals = on(context).play(OGASCHED, by_rho)
+    graphs = on(context, seeds(context, 3, 40, 40)).play(OGASCHED, by_density)
     denser = "earns more at density 3 than at 2: its gain grows more than its penalty"
     return readings.finding(
         graphs,
         "OGASched earns more with more arrivals and with a denser graph in every reading.",
         [rises(arrivals, OURS, "earns more at rho = 0.7 than at 0.3"), rises(graphs, OURS, denser)],
-        readings.earnings(arrivals, "Average reward per slot"),
+        readings.earnings(arrivals),
     )
 
 
@@ -236,7 +237,7 @@ def _always_best(context: Context) -> Finding:
         **varied(context, "rho = {}", "arrival_probability", (0.3, 0.9)),
         **varied(context, "density {:g}", "density", (2.0, 3.0)),
     }
-    study = readings.played(context, (*OGASCHED, *BASELINES), situations)
+    study = on(context).play(PLAYERS, situations)
     turns = alternating(8)
     policies = (Ogasched(), Drf(), Fairness(), BinPacking(1.0), Spreading(1.0))
     totals = {f"two ports in turn, {policy.name}": play(policy, turns).total for policy in policies}
@@ -263,7 +264,7 @@ def _always_best(context: Context) -> Finding:
 )
 def _fairness_best(context: Context) -> Finding:
     settings = {"Fig. 2": fig_2(context), "defaults": usual(context)}
-    study = Study.run(context, LAB, runs.HEURISTICS, settings, sample(context), units(context))
+    study = on(context).play(runs.HEURISTICS, settings)
     forms = {"ports with jobs": FAIRNESS.label, "all ports": runs.FAIRNESS_LITERAL.label}
     said = [
         Statement(
@@ -286,7 +287,6 @@ def _fairness_best(context: Context) -> Finding:
         "FAIRNESS is best if it counts the ports that have jobs, in coarse units; otherwise another may be.",
         said,
         scenarios=said[0].samples,
-        note="All see the arrivals before they decide.",
         remark=f"In the printed Table 2 it is the first of the four in {first} of {len(TABLE_2)} columns.",
     )
 
@@ -340,7 +340,7 @@ def _binpacking_spreading(context: Context) -> Finding:
 )
 def _abstract_improvement(context: Context) -> Finding:
     settings = {"Fig. 2": fig_2(context)}
-    study = Study.run(context, LAB, runs.EVERYONE, settings, sample(context), units(context))
+    study = on(context).play(runs.EVERYONE, settings)
     return readings.finding(
         study,
         "With the step of Table 1 OGASched leads all four in fine units and trails in coarse ones; printed "
