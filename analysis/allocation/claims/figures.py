@@ -255,18 +255,13 @@ def _figure_7(context: Context) -> Finding:
 
 
 def _by_family(study: Study, scenarios: Sequence[str]) -> Figure:
-    """Return a panel of bars per utility family: their rewards differ too much for one scale."""
-    figure, axes = new_figure(len(study.heads), height=2.3)
-    for column, (ax, family) in enumerate(zip(axes, study.heads, strict=True)):
-        of_family = {
-            who: np.stack([study.found[name][who][:, column] for name in scenarios], axis=1)
-            for who in study.found[scenarios[0]]
-        }
-        plot_bars(ax, scenarios, {who: mean_band(samples) for who, samples in of_family.items()})
-        ax.set_title(family, loc="left", fontsize="medium")
+    """Return a panel per scenario, of bars by utility family: the units decide the scale."""
+    figure, axes = new_figure(len(scenarios), height=4.2)
+    for ax, name in zip(axes, scenarios, strict=True):
+        plot_bars(ax, study.heads, {who: mean_band(earned) for who, earned in study.found[name].items()})
+        ax.set_title(name, loc="left", fontsize="medium")
         ax.set_xlabel(LAB.unit, loc="right")
-    caption = f"Reward by utility family and units, each family on a scale of its own. {LAB.note}"
-    return Figure("allocation-figure-7", caption, to_svg(figure))
+    return Figure("allocation-figure-7", f"Reward by utility family and units. {LAB.note}", to_svg(figure))
 
 
 CLAIMS = claim.claims
