@@ -81,11 +81,6 @@ HEURISTICS = (DRF, FAIRNESS, FAIRNESS_LITERAL, BINPACKING, SPREADING)
 EVERYONE = (*OGASCHED, *HEURISTICS)
 
 
-def with_step(eta0: float, decay: float) -> Contender:
-    """Return OGASched with the step eta0 decay^t."""
-    return Contender(f"eta0 = {eta0:g}, decay {decay:g}", partial(Ogasched, "decay", "fair", eta0, decay))
-
-
 @lru_cache(maxsize=32)
 def instance(setup: Setup, seed: int) -> AllocationInstance:
     """Return the instance of a setup and an instance seed."""

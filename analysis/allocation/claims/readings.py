@@ -62,11 +62,6 @@ OURS = "OGASched"
 Found = Mapping[str, np.ndarray]
 
 
-def sample(context: Context) -> range:
-    """Return the instance seeds that most claims share, and with them their runs."""
-    return seeds(context, 3, 10, 20)
-
-
 def horizons(context: Context) -> list[int]:
     """Return the horizons of Table 2 as they are played."""
     return [slots // context.pick(100, 50, 1) for slots in HORIZONS]
@@ -135,7 +130,7 @@ def on(context: Context, sampled: Sequence[int] = (), scenarios: Scenarios = UNI
     """Return the place of most claims, or another; a smoke test leaves out units between the ends."""
     left_out = ("the same", "4 cores", "2 cores") if context.quick else ()
     kept = {name: turn for name, turn in scenarios.items() if not name.startswith(left_out)}
-    return Place(context, sampled or sample(context), kept)
+    return Place(context, sampled or seeds(context, 3, 10, 20), kept)
 
 
 def by_step(study: Study, of: Callable[[Found, str], np.ndarray]) -> dict[str, np.ndarray]:

@@ -16,7 +16,6 @@ from ...claim import Context, Finding, Register, Verdict, Why
 from ...experiments import lead, policy_seed, seeds
 from ...plots import POSITIVE
 from ...study import Statement, judge
-from .. import experiments
 from ..experiments import CONSTANT, FAIRNESS, OGASCHED, PER_SLOT, TABLE_1, Contender, Setup, instance, rewards
 from ..regret import checkpoints
 from . import readings
@@ -255,8 +254,10 @@ def _figure_4(context: Context) -> Finding:
 
 
 def _stepped(eta0: float, decay: float) -> Contender:
-    """Return OGASched with this step; that of Table 1 has its runs in common with other claims."""
-    return TABLE_1 if (eta0, decay) == (ETA0, DECAY) else experiments.with_step(eta0, decay)
+    """Return OGASched with the step eta0 decay^t; that of Table 1 shares its runs with other claims."""
+    if (eta0, decay) == (ETA0, DECAY):
+        return TABLE_1
+    return Contender(f"eta0 = {eta0:g}, decay {decay:g}", partial(Ogasched, "decay", "fair", eta0, decay))
 
 
 def _best(found: readings.Found, among: list[str]) -> np.ndarray:

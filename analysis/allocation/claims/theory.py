@@ -335,10 +335,8 @@ def _regular_graph(context: Context) -> Finding:
         rng = context.rng()
         edges = [(int(p), r) for r in range(servers) for p in rng.choice(ports, degree, replace=False)]
         jobs = np.ones((1, ports), dtype=np.int64)
-        instance = linear(edges, np.ones((ports, 1)), np.ones((servers, 1)), jobs, overhead=(1.0,))
-        s = instance.setting
-        beta = np.where(np.bincount(s.port, minlength=s.ports) > 0, s.overhead.max(), 0.0)
-        total = float((instance.arrivals[0][s.port] ** 2 * beta[s.port] ** 2).sum())
+        s = linear(edges, np.ones((ports, 1)), np.ones((servers, 1)), jobs, overhead=(1.0,)).setting
+        total = float(((jobs[0] * s.overhead.max())[s.port] ** 2).sum())
         lines.append((ports, servers, degree, total, degree * ports, degree * servers))
     printed = all(total <= bound for *_, total, bound, _ in lines)
     return finding(
@@ -369,11 +367,9 @@ def _regret(instance: AllocationInstance, start: str = "zero") -> float:
 )
 def _growth_in_slots(context: Context) -> Finding:
     lengths = np.array(context.pick((50, 100, 200), (125, 250, 500, 1000), (250, 1000, 4000, 16000)))
-    sampled, regrets = seeds(context, 5, 5, 20), []
-    for seed in track(context, sampled):
-        whole = generate("default", seed, slots=int(lengths[-1]))
-        regrets.append([_regret(whole.with_arrivals(whole.arrivals[:slots])) for slots in lengths])
-    regret = np.array(regrets)
+    sampled = seeds(context, 5, 5, 20)
+    made = (generate("default", seed, slots=int(lengths[-1])) for seed in track(context, sampled))
+    regret = np.array([[_regret(one.with_arrivals(one.arrivals[:n])) for n in lengths] for one in made])
     slope = growth_exponent(lengths, regret)
     still = row([1.0, 1.0], 2.0, [[1, 1]] * int(lengths[-1]))
     none = _regret(still, "fair")
@@ -413,7 +409,9 @@ def _growth_in_ports(context: Context) -> Finding:
     for name, density in track(context, GRAPHS.items()):
         setups = [Setup(slots=slots, ports=n, servers=64, density=density(n)) for n in counts.tolist()]
         made = [[experiments.instance(setup, seed) for setup in setups] for seed in sampled]
-        regret, bound = (np.array([[of(one) for one in row] for row in made]) for of in (_regret, theorem_1))
+        regret, bound = (
+            np.array([[of(one) for one in by_count] for by_count in made]) for of in (_regret, theorem_1)
+        )
         for what, values in (("regret", regret), ("bound (14)", bound)):
             rows.append((name, what, *(spread(v) for v in values.T), str(growth_exponent(counts, values))))
         missing[name] = below_proportion(counts, regret)
