@@ -8,6 +8,8 @@ from functools import cache, partial
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from clairvoyant.analysis.allocation import experiments
 from clairvoyant.analysis.allocation.claims import figures, readings, steps, tables
@@ -25,7 +27,7 @@ from clairvoyant.analysis.allocation.experiments import (
     Setup,
 )
 from clairvoyant.analysis.claim import Context, Finding, Verdict
-from clairvoyant.analysis.study import judge
+from clairvoyant.analysis.study import Printed, Study, judge
 from clairvoyant.models.allocation.generate import generate
 from clairvoyant.models.allocation.instance import AllocationInstance
 from clairvoyant.online.allocation import Drf, Fairness, Ogasched
@@ -148,6 +150,57 @@ class TestReadings:
         found = {"a": np.array([[2.0], [4.0]]), "b": np.array([[1.0], [-3.0]])}
         assert readings.ahead(found, "a", "b").ravel() == pytest.approx([100 / 3, 700 / 3])
         assert readings.ahead(found, "b", "a").ravel() == pytest.approx([-100 / 3, -700 / 3])
+
+
+REWARDS = st.lists(st.lists(st.floats(1.0, 1e4), min_size=2, max_size=2), min_size=3, max_size=3)
+
+
+class TestStatements:
+    @given(constant=REWARDS, table_1=REWARDS, drf=REWARDS)
+    def test_rises_and_printed_leads_are_those_of_the_rewards(
+        self, constant: list[list[float]], table_1: list[list[float]], drf: list[list[float]]
+    ) -> None:
+        labels = [who.label for who in (CONSTANT, TABLE_1, DRF)]
+        found = dict(zip(labels, map(np.array, (constant, table_1, drf)), strict=True))
+        study = Study(readings.LAB, {"here": found}, ["low", "high"], range(3))
+        names = {f"here; {who.label}": who.label for who in OGASCHED}
+        ours = readings.rises(study, readings.OURS, "rises")
+        theirs = readings.rises(study, DRF.label, "rises")
+        (printed,) = readings.printed_leads(study, "{} by {:.1f}", {DRF: 7.25})
+        assert (ours.says, theirs.says, printed.says) == ("OGASched rises", "DRF rises", "DRF by 7.2")
+        assert isinstance(printed, Printed)
+        assert printed.number == 7.25
+        for name, label in names.items():
+            for said, earned in ((ours, found[label]), (theirs, found[DRF.label])):
+                less, more = earned.T
+                assert said.samples[name] == pytest.approx(100.0 * (more - less) / less.mean())
+            over = (found[label] / found[DRF.label].mean(axis=0)).sum(axis=1)
+            assert printed.samples[name].mean() == pytest.approx(50.0 * over.mean() - 100.0, abs=1e-6)
+
+
+class TestPlace:
+    def test_averages_over_time_are_those_of_the_first_slots(self) -> None:
+        place, setup = readings.on(QUICK, [0, 1]), Setup(slots=12)
+        study = place.over_time((CONSTANT, DRF), setup, [3, 12])
+        assert (study.heads, study.numbers) == (["3", "12"], {"slots": 12})
+        for name, turn in place.scenarios.items():
+            for who in (CONSTANT, DRF):
+                earned = experiments.rewards(who, turn(setup), 1)
+                expected = [earned[:3].mean(), earned.mean()]
+                assert study.found[name][who.label][1] == pytest.approx(expected)
+
+    def test_slots_are_a_number_where_all_settings_have_as_many(self) -> None:
+        settings = {"one": Setup(slots=2), "other": Setup(slots=2, density=2.0)}
+        place = readings.on(QUICK, [0])
+        assert place.play((DRF,), settings).numbers == {"slots": 2}
+        assert place.play((DRF,), {**settings, "other": Setup(slots=3)}).numbers == {}
+
+    def test_gain_less_penalty_is_the_reward(self) -> None:
+        setup = Setup(slots=8)
+        for who in OGASCHED:
+            gain, penalty = figures._parts(who, setup, 0)
+            assert penalty > 0.0
+            assert gain - penalty == pytest.approx(experiments.rewards(who, setup, 0).mean())
 
 
 class TestFindings:
