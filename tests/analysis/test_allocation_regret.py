@@ -48,6 +48,12 @@ def test_the_printed_step_breaks_the_bound_and_the_constant_step_keeps_it() -> N
 
 
 @given(instance=instances())
+@hypothesis_settings(max_examples=20, deadline=None)
+def test_claims_judge_the_certified_regret(instance: AllocationInstance) -> None:
+    assert theory.certified(instance) == (certified_regret(instance), stationary(instance).bound)
+
+
+@given(instance=instances())
 @hypothesis_settings(max_examples=40, deadline=None)
 def test_regret_keeps_both_bounds(instance: AllocationInstance) -> None:
     found = certified_regret(instance)

@@ -117,7 +117,9 @@ def _figure_3(context: Context) -> Finding:
     more = there.play(OGASCHED, varied(context, LEVEL, "contention", (0.1, 1.0, levels[-1])))
     middle, ten, one = len(servers) // 2, ports.index(10), levels.index(1.0)
     growth, times = f"earns more with {servers[-1]} servers than with {servers[0]}", ports[-1] // 10
-    less, smaller = (f"{what} at {levels[-1]:g} than at 1" for what in ("earns less", "is smaller"))
+    less, smaller = (
+        f"{what} at contention {levels[-1]:g} than at 1" for what in ("earns less", "is smaller")
+    )
     over = by_step(by_servers, over_fairness)
     more_servers = by_step(by_servers, lambda f, who: lead(f[who][:, -1], f[who][:, middle]))
     more_ports = by_step(by_ports, lambda f, who: lead(f[who][:, -1], f[who][:, ten]))

@@ -60,6 +60,10 @@ OURS = "OGASched"
 """What statements call it, with whichever step."""
 
 Found = Mapping[str, np.ndarray]
+Of = Callable[[Found, str], np.ndarray]
+
+STEPS = {who.label: who.label for who in OGASCHED}
+"""The labels of OGASched with each step, by their names in readings."""
 
 
 def horizons(context: Context) -> list[int]:
@@ -133,16 +137,19 @@ def on(context: Context, sampled: Sequence[int] = (), scenarios: Scenarios = UNI
     return Place(context, sampled or seeds(context, 3, 10, 20), kept)
 
 
-def by_step(study: Study, of: Callable[[Found, str], np.ndarray]) -> dict[str, np.ndarray]:
-    """Return a function of what was found and of OGASched's label, in each scenario with each step."""
-    return {f"{n}; {who.label}": of(found, who.label) for n, found in study.found.items() for who in OGASCHED}
+def by_step(study: Study, of: Of, names: Mapping[str, str] = STEPS) -> dict[str, np.ndarray]:
+    """Return a function of what was found and of a label, in each scenario, by default with each step.
+
+    The labels stand behind the names that they have in readings.
+    """
+    return {f"{n}; {name}": of(found, who) for n, found in study.found.items() for name, who in names.items()}
 
 
 def ours(
-    study: Study, says: str, of: Callable[[Found, str], np.ndarray], unit: str = "%", **more: Any
+    study: Study, says: str, of: Of, unit: str = "%", names: Mapping[str, str] = STEPS, **more: Any
 ) -> Statement:
-    """Say that a function of what was found and of OGASched's label is positive, with each step."""
-    return Statement(says, by_step(study, of), unit, **more)
+    """Say that a function of what was found and of a label is positive, by default of OGASched's."""
+    return Statement(says, by_step(study, of, names), unit, **more)
 
 
 def ahead(found: Found, ours: str, theirs: str) -> np.ndarray:
@@ -204,7 +211,7 @@ def finding(
 
     A table of who earns what in the study ends it, unless its title is empty.
     """
-    names = more.pop("scenarios", [f"{name}; {who.label}" for name in study.found for who in OGASCHED])
+    names = more.pop("scenarios", [f"{name}; {step}" for name in study.found for step in STEPS])
     sizes = {"instances": len(study.seeds), "readings": len(names), **study.numbers}
     more |= {"scenarios": names, "numbers": {**sizes, **more.pop("numbers", {})}, "small": study.small}
     tables = [earnings(study, title)] if title else []

@@ -115,11 +115,9 @@ def _step_26_grows(context: Context) -> Finding:
 
     study = here.measure(starts, Setup(slots=slots), tenths, by_tenth)
     study = replace(study, lab=replace(LAB, unit="step"))
-    changes = {
-        f"{name}; {start}": lead(steps[:, -1], steps[:, 0])
-        for name, found in study.found.items()
-        for start, steps in found.items()
-    }
+    changes = by_step(
+        study, lambda f, who: lead(f[who][:, -1], f[who][:, 0]), {v.label: v.label for v in starts}
+    )
     return readings.finding(
         study,
         "In (26) the horizon is a constant; only the gradient's norm can move it, and whether it shrinks "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,12 @@ from ....online.allocation import BinPacking, Drf, Fairness, Ogasched, Spreading
 from ....online.play import play
 from ...claim import Context, Finding, Register, Verdict, amended_if, finding, holds_if, table
 from ...experiments import lead, seeds, spread, track
-from ...study import ORACLE, Statement, Study
+from ...study import ORACLE, Study
 from .. import experiments as runs
 from ..experiments import BASELINES, FAIRNESS, OGASCHED, PLAYERS, Contender, Setup, instance, rewards
 from . import readings
 from .projection import row
-from .readings import CHOICES, OPEN, OURS, ahead, fig_2, leads, on, rises, usual, varied
+from .readings import CHOICES, OPEN, OURS, ahead, fig_2, leads, on, ours, rises, usual, varied
 
 claim = Register("allocation")
 
@@ -115,8 +116,8 @@ def _columns(context: Context) -> Study:
 )
 def _table_2(context: Context) -> Finding:
     study = _columns(context)
-    ours, *others = np.array(list(TABLE_2.values())).T
-    means = {who: float((100.0 * (ours / v - 1.0)).mean()) for who, v in zip(BASELINES, others, strict=True)}
+    own, *others = np.array(list(TABLE_2.values())).T
+    means = {who: float((100.0 * (own / v - 1.0)).mean()) for who, v in zip(BASELINES, others, strict=True)}
     return readings.finding(
         study,
         "OGASched trails in every column with coarse units of CPU and MEM, and leads on average with fine "
@@ -267,18 +268,10 @@ def _fairness_best(context: Context) -> Finding:
     study = on(context).play(runs.HEURISTICS, settings)
     forms = {"ports with jobs": FAIRNESS.label, "all ports": runs.FAIRNESS_LITERAL.label}
     said = [
-        Statement(
-            f"FAIRNESS is ahead of {other.label}",
-            {
-                f"{name}; {form}": ahead(found, label, other.label)
-                for name, found in study.found.items()
-                for form, label in forms.items()
-            },
-            "%",
-            places=study.heads,
+        ours(
+            study, f"FAIRNESS is ahead of {who}", partial(ahead, theirs=who), names=forms, places=study.heads
         )
-        for other in BASELINES
-        if other is not FAIRNESS
+        for who in (other.label for other in BASELINES if other is not FAIRNESS)
     ]
     at = ALGORITHMS.index(FAIRNESS.label)
     first = sum(printed[at] == max(printed[1:]) for printed in TABLE_2.values())
