@@ -180,13 +180,13 @@ def _figure_6(context: Context) -> Finding:
     here, setup = on(context, seeds(context, 3, 16, 20)), Setup(slots=context.pick(10, 20, 2000))
     levels = context.pick((1.0, 20.0), (1.0, 20.0), (1.0, 2.0, 5.0, 10.0, 20.0))
 
-    def by_level(part: int) -> Study:
+    def by_level(part: int, unit: str) -> Study:
         def of(who: Contender, turned: Setup, seed: int) -> list[float]:
             return [_parts(who, replace(turned, contention=level), seed)[part] for level in levels]
 
-        return here.measure(OGASCHED, setup, map(LEVEL.format, levels), of)
+        return here.measure(OGASCHED, setup, map(LEVEL.format, levels), of, unit)
 
-    gain, penalty = by_level(0), by_level(1)
+    gain, penalty = by_level(0, "gain per slot"), by_level(1, "penalty per slot")
     return readings.finding(
         penalty,
         "OGASched's overhead penalty rises with contention, far less than in proportion, in every reading.",

@@ -100,15 +100,20 @@ class Place:
         return replace(study, numbers=_slots(settings.values()))
 
     def measure(
-        self, who: Sequence[Contender], setup: Setup, heads: Iterable[Any], of: Callable[..., Any]
+        self,
+        who: Sequence[Contender],
+        setup: Setup,
+        heads: Iterable[Any],
+        of: Callable[..., Any],
+        unit: str = LAB.unit,
     ) -> Study:
         """Return what a function finds of a contender, a setup and a seed: a number for each head."""
         found = {
             name: {one.label: np.array([of(one, turn(setup), seed) for seed in self.seeds]) for one in who}
             for name, turn in track(self.context, self.scenarios.items())
         }
-        named = [str(head) for head in heads]
-        return Study(LAB, found, named, self.seeds, self.context.quick, _slots([setup]))
+        lab, named = replace(LAB, unit=unit), [str(head) for head in heads]
+        return Study(lab, found, named, self.seeds, self.context.quick, _slots([setup]))
 
     def over_time(self, who: Sequence[Contender], setup: Setup, slots: Sequence[int]) -> Study:
         """Return average rewards until each of these slots."""

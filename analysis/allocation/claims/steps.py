@@ -113,8 +113,7 @@ def _step_26_grows(context: Context) -> Finding:
     def by_tenth(who: Contender, setup: Setup, seed: int) -> Any:
         return np.nanmean(own_steps(who, setup, seed, slots)[1].reshape(len(tenths), -1), axis=1)
 
-    study = here.measure(starts, Setup(slots=slots), tenths, by_tenth)
-    study = replace(study, lab=replace(LAB, unit="step"))
+    study = here.measure(starts, Setup(slots=slots), tenths, by_tenth, "step")
     changes = by_step(
         study, lambda f, who: lead(f[who][:, -1], f[who][:, 0]), {v.label: v.label for v in starts}
     )
