@@ -55,7 +55,7 @@ second does not come. So OPT / ALG can be nearly F, which is about e^{a/3}.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -64,16 +64,13 @@ from ...models.admission.cluster import Usage
 from ...models.admission.instance import AdmissionInstance
 from ...models.admission.jobs import Job
 from ...models.admission.prices import price_range
-from ...models.admission.schedule import Offer, cheapest_schedule
+from ...models.admission.schedule import Offer, Plan, cheapest_schedule
 from ...models.admission.setting import PriceRange, Setting
 from ...online.admission.oasis import Oasis
 from ...oracles.base import Optimum
 
 Prices = tuple[np.ndarray, np.ndarray]
 """Of workers, shape (T, H, R), and of parameter servers, shape (T, K, R)."""
-
-Bound = Callable[[float, float, float], float]
-"""A function of alpha, x and x0."""
 
 
 class Duals(NamedTuple):
@@ -103,10 +100,13 @@ class Step(NamedTuple):
     """The largest share of a resource of a machine that the job takes in a slot."""
 
 
-def prices(found: PriceRange, usage: Usage, *, floor: bool = False, steep: bool = False) -> Prices:
+def prices(
+    found: PriceRange, usage: Usage, *, floor: bool = False, steep: bool = False, raised: bool = False
+) -> Prices:
     """Return the prices of a range at this usage, per share of all capacity: (22), or the steep ones.
 
-    What no job demands has the price 0. For x = 1 the steep price is U as soon as anything is taken.
+    What no job demands has the price 0. For x = 1 the steep price is U as soon as anything is taken. Raised
+    prices are U where the largest job may not fit; see the module.
     """
     s, share = usage.setting, found.share if steep else 0.0
     result = []
@@ -119,8 +119,22 @@ def prices(found: PriceRange, usage: Usage, *, floor: bool = False, steep: bool 
         span = np.maximum(np.where(asked, upper, low) - low, 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             part = np.where(taken > 0, np.minimum(taken / ((1.0 - share) * has), 1.0), 0.0)
-        result.append(np.where(asked, np.exp(low + span * part), 0.0))
+        price = np.where(asked, np.exp(low + span * part), 0.0)
+        if raised:
+            tight = asked & (taken > 0) & (taken >= (1.0 - found.share) * has * (1.0 - 1e-12))
+            price = np.where(tight, np.maximum(price, np.exp(upper)), price)
+        result.append(price)
     return result[0], result[1]
+
+
+def prices_of(policy: Oasis, usage: Usage, *, raised: bool = False) -> Prices:
+    """Return the prices of the policy's range and settings at this usage."""
+    return prices(policy.range, usage, floor=policy.floor, steep=policy.steep, raised=raised)
+
+
+def able(instance: AdmissionInstance) -> list[Job]:
+    """Return the jobs that can finish."""
+    return [job for job in instance.jobs if job.index not in instance.never]
 
 
 def dual(setting: Setting, payoffs: float, at: Prices) -> float:
@@ -129,66 +143,52 @@ def dual(setting: Setting, payoffs: float, at: Prices) -> float:
     return payoffs + sum(float((p * has / np.maximum(has.sum(axis=0), 1)).sum()) for p, has in both)
 
 
-def empty_offer(setting: Setting, job: Job, at: Prices) -> Offer:
-    """Return what an empty cluster offers a job at these prices."""
-    slots = setting.horizon - job.arrival + 1
-    parts = []
+def best_plan(instance: AdmissionInstance, job: Job, at: Prices) -> Plan:
+    """Return the best schedule that the empty cluster has at these prices for a job that can finish."""
+    s, parts = instance.setting, []
     for room, share, price in (
-        (setting.worker_room(job), setting.worker_share(job), at[0]),
-        (setting.server_room(job), setting.server_share(job), at[1]),
+        (s.worker_room(job), s.worker_share(job), at[0]),
+        (s.server_room(job), s.server_share(job), at[1]),
     ):
         known = np.where(np.isfinite(share), share, 0.0)  # infinite where no machine has it: there is no room
-        parts += [np.tile(room, (slots, 1)), price[job.arrival - 1 :] @ known]
-    return Offer(*parts)
+        parts += [np.tile(room, (s.horizon - job.arrival + 1, 1)), price[job.arrival - 1 :] @ known]
+    plan = cheapest_schedule(job, Offer(*parts))
+    if plan is None:
+        raise RuntimeError(f"job {job.index} has no schedule in the empty cluster")
+    return plan
 
 
 def payoffs_at(instance: AdmissionInstance, at: Prices) -> np.ndarray:
     """Return max(0, f_i - cost) over all schedules of the empty cluster at these prices, shape (I,)."""
     result = np.zeros(len(instance.jobs))
-    for job in instance.jobs:
-        if job.index not in instance.never:
-            plan = cheapest_schedule(job, empty_offer(instance.setting, job, at))
-            result[job.index] = max(0.0, plan.payoff) if plan is not None else 0.0
+    for job in able(instance):
+        result[job.index] = max(0.0, best_plan(instance, job, at).payoff)
     return result
 
 
 def duals(instance: AdmissionInstance, policy: Oasis) -> Duals:
     """Return the dual objectives of OASiS (``scale`` 1) after it has played the instance."""
     s = instance.setting
-    final = _prices(policy, policy.usage)
+    final = prices_of(policy, policy.usage)
     payoffs = sum(policy.payoffs.values())
     return Duals(
-        start=dual(s, 0.0, _prices(policy, Usage(s))),
+        start=dual(s, 0.0, prices_of(policy, Usage(s))),
         printed=dual(s, payoffs, final),
-        raised=dual(s, payoffs, raised_prices(policy)),
+        raised=dual(s, payoffs, prices_of(policy, policy.usage, raised=True)),
         repaired=dual(s, float(payoffs_at(instance, final).sum()), final),
     )
-
-
-def raised_prices(policy: Oasis) -> Prices:
-    """Return the final prices, U where the largest job may not fit; see the module."""
-    s, r, usage = policy.usage.setting, policy.range, policy.usage
-    result = []
-    workers, servers = _prices(policy, usage)
-    for taken, has, upper, price in (
-        (usage.workers, s.worker_units, r.upper_workers, workers),
-        (usage.servers, s.server_units, r.upper_servers, servers),
-    ):
-        tight = (taken > 0) & (taken >= (1.0 - r.share) * has * (1.0 - 1e-12))
-        result.append(np.where(tight & np.isfinite(upper), np.maximum(price, np.exp(upper)), price))
-    return result[0], result[1]
 
 
 def steps(instance: AdmissionInstance, policy: Oasis) -> Iterator[Step]:
     """Yield what every accepted job did to primal and dual, from the plans of a finished run."""
     s = instance.setting
     usage = Usage(s)
-    before = _prices(policy, usage)
+    before = prices_of(policy, usage)
     for i in sorted(policy.plans):
         job, plan = instance.jobs[i], policy.plans[i]
         taken = usage.workers.copy(), usage.servers.copy()
         usage.add(job, plan.schedule)
-        after = _prices(policy, usage)
+        after = prices_of(policy, usage)
         relation = largest = 0.0
         for old, new, g, now, has in (
             (before[0], after[0], taken[0], usage.workers, s.worker_units),
@@ -208,14 +208,13 @@ def steps(instance: AdmissionInstance, policy: Oasis) -> Iterator[Step]:
 def least_share(instance: AdmissionInstance) -> float:
     """Return x0: the least share of a machine that a worker or server of a job that can finish takes."""
     s, least = instance.setting, math.inf
-    for job in instance.jobs:
-        if job.index not in instance.never:
-            for need, has, room in (
-                (job.worker_units, s.worker_units, s.worker_room(job)),
-                (job.server_units, s.server_units, s.server_room(job)),
-            ):
-                share = (need / np.maximum(has, 1))[room > 0]
-                least = min(least, float(share[share > 0].min(initial=math.inf)))
+    for job in able(instance):
+        for need, has, room in (
+            (job.worker_units, s.worker_units, s.worker_room(job)),
+            (job.server_units, s.server_units, s.server_room(job)),
+        ):
+            share = (need / np.maximum(has, 1))[room > 0]
+            least = min(least, float(share[share > 0.0].min(initial=math.inf)))
     return least if math.isfinite(least) else 0.0
 
 
@@ -277,11 +276,6 @@ def over(best: float, earned: float) -> float:
     if earned > 0.0:
         return best / earned
     return 1.0 if best <= 0.0 else math.inf
-
-
-def _prices(policy: Oasis, usage: Usage) -> Prices:
-    """Return the prices of the policy's range and settings at this usage."""
-    return prices(policy.range, usage, floor=policy.floor, steep=policy.steep)
 
 
 def _log_expm1(value: float) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from clairvoyant.analysis.admission import experiments, facts
-from clairvoyant.analysis.admission.claims import figures, ours, settings
+from clairvoyant.analysis.admission.claims import figures, settings
 from clairvoyant.analysis.admission.experiments import (
     NOTE,
     NOTE_TESTBED,
@@ -23,7 +23,7 @@ from clairvoyant.analysis.admission.experiments import (
     outcome,
 )
 from clairvoyant.analysis.claim import Claim, Context, Finding, Verdict
-from clairvoyant.analysis.study import judge
+from clairvoyant.analysis.study import Study, judge
 from clairvoyant.online.admission import Oasis
 from clairvoyant.online.play import play
 
@@ -84,7 +84,7 @@ def test_facts_name_the_origin_of_every_instance() -> None:
 
 def test_jobs_that_fit_at_once_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where half of the jobs can be done within 15 slots, the ranges need no amendment."""
-    monkeypatch.setattr(settings, "_shortest", lambda made: np.ones(len(made.jobs)))
+    monkeypatch.setattr(settings, "lengths", lambda some: np.ones((len(some), len(some[0].jobs))))
     assert CLAIMS["job-ranges"].check(Context(mode="quick")).verdict is Verdict.HOLDS
 
 
@@ -130,9 +130,10 @@ class TestReadings:
     def test_delays_are_compared_where_both_have_two_jobs(self) -> None:
         ours = [np.array([1.0, 3.0]), np.array([0.0]), np.array([-1.0, 1.0])]
         theirs = [np.array([4.0, 6.0]), np.array([5.0, 5.0]), np.array([-3.0, 9.0])]
-        assert figures.more(ours, theirs, figures._distance).tolist() == [3.0, 3.0]
-        assert figures.more(ours, theirs, figures._deviation).tolist() == pytest.approx([0.0, 7.0710678])
-        assert figures.more(ours[1:2], theirs[1:2], figures._distance).tolist() == [0.0]
+        distance, deviation = figures.MEASURES.values()
+        assert figures.more(ours, theirs, distance).tolist() == [3.0, 3.0]
+        assert figures.more(ours, theirs, deviation).tolist() == pytest.approx([0.0, 7.0710678])
+        assert figures.more(ours[1:2], theirs[1:2], distance).tolist() == [0.0]
 
 
 class TestRatios:
@@ -149,7 +150,7 @@ class TestRatios:
         ("change", "sign"), [(1.1, True), (0.9, True), (1.8, False), (0.6, False), (1.5 / 1.1, None)]
     )
     def test_a_trend_is_one_as_wide_as_what_is_printed(self, change: float, sign: bool | None) -> None:
-        samples = np.log(change) + np.linspace(-0.05, 0.05, 6)
+        samples = np.log(change) + np.linspace(-0.05, 0.05, 6)[:, None]
         assert judge([figures.Trend("t", {"": samples})])[0].signs == (sign,)
 
     def test_they_lie_between_a_schedule_and_a_bound(self) -> None:
@@ -158,9 +159,13 @@ class TestRatios:
         assert (found[:, 1] >= found[:, 0] - 1e-9).all()
 
     def test_a_lead_that_grows_is_a_widening(self) -> None:
-        ours, theirs = np.array([[10.0, 10.0], [10.0, 10.0]]), np.array([[9.0, 5.0], [8.0, 8.0]])
-        assert figures.widening(ours, theirs, per_cent=True).tolist() == [40.0, 0.0]
-        assert figures.widening(ours, theirs).tolist() == [4.0, 0.0]
+        ours, theirs = np.array([[10.0, 20.0], [10.0, 20.0]]), np.array([[9.0, 5.0], [8.0, 8.0]])
+        study = Study(
+            figures.LAB, {"": {who.label: theirs for who in QUICK_BASELINES} | {"OASiS": ours}}, "ab", [0, 1]
+        )
+        assert [one.samples[""].tolist() for one in figures.grows(study)] == [[14.0, 10.0]] * 3
+        per_cent = [one.samples[""].tolist() for one in figures.grows(study, per_cent=True)]
+        assert per_cent == [[65.0, 40.0]] * 3
 
 
 class TestRuns:
@@ -175,7 +180,7 @@ class TestRuns:
     @pytest.mark.parametrize("who", [OASIS, *QUICK_BASELINES], ids=lambda who: who.label)
     def test_nobody_is_above_the_bound(self, who: experiments.Contender) -> None:
         for seed in range(3):
-            assert outcome(who, SMALL, seed).total <= experiments.bound(SMALL, seed) * (1 + 1e-9)
+            assert outcome(who, SMALL, seed).total <= experiments.searched(SMALL, seed)[1] * (1 + 1e-9)
 
     def test_the_search_is_between_oasis_and_the_bound(self) -> None:
         value, limit = experiments.searched(SMALL, 0)
@@ -189,7 +194,7 @@ class TestRuns:
 class TestEvidence:
     def test_reordered_machines_are_the_same_machines(self) -> None:
         made = instance(SMALL, 0)
-        other = ours.reordered(made, np.random.default_rng(3))
+        other = settings.reordered(made, np.random.default_rng(3))
         for side in ("worker_servers", "parameter_servers"):
             one, two = (sorted(getattr(i.setting, side).tolist()) for i in (made, other))
             assert one == two

@@ -12,7 +12,7 @@ import pytest
 
 from clairvoyant.analysis.admission import CLAIMS as ALL
 from clairvoyant.analysis.admission import competitive
-from clairvoyant.analysis.admission.claims import cases, ours, subroutine, theory
+from clairvoyant.analysis.admission.claims import cases, subroutine, theory
 from clairvoyant.analysis.admission.claims.ledger import LEDGER
 from clairvoyant.analysis.claim import Claim, Context, Finding, Verdict
 from clairvoyant.models.admission.instance import AdmissionInstance
@@ -21,7 +21,7 @@ from clairvoyant.models.admission.schedule import cheapest_schedule, printed_sch
 from clairvoyant.online.admission.oasis import Oasis, OasisPrinted
 from clairvoyant.online.play import play
 
-CHECKED = {c.id.split("/")[1]: c for c in (*subroutine.CLAIMS, *theory.CLAIMS, *ours.CLAIMS)}
+CHECKED = {c.id.split("/")[1]: c for c in (*subroutine.CLAIMS, *theory.CLAIMS)}
 WITH_EXAMPLE = {Verdict.REFUTED, Verdict.HOLDS_AMENDED}
 BY_REMARK = ("theorem-3", "lemma-3")
 """Amended claims that no instance shows."""
@@ -81,6 +81,7 @@ PRICES: Any = competitive.prices
 MARGINS: Any = theory._empty_margins
 LOG_BOUND: Any = competitive.log_printed_bound
 BELOW: Any = cases.below
+PAYOFF: Any = subroutine.payoff
 
 
 def _nothing(*_: Any) -> float:
@@ -108,7 +109,7 @@ FAULTS: dict[str, tuple[str, Any, str, Any]] = {
     "prices squared": ("lemma-3", competitive, "prices", lambda *a: tuple(p**2 for p in PRICES(*a))),
     "steps as small as alpha": ("finite-steps", competitive, "finite_steps", lambda alpha, _: alpha),
     "D_0 four times": ("initial-dual", theory, "literal_start", _scaled(theory.literal_start, 4.0)),
-    "one server per worker": ("server-volume", theory, "fewest_servers", lambda job, _: job.work),
+    "one server per worker": ("server-volume", theory, "fewest_servers", lambda i: i.jobs[0].work),
     "U ten times smaller": (
         "appendix-a-exhausted",
         theory,
@@ -127,8 +128,8 @@ FAULTS: dict[str, tuple[str, Any, str, Any]] = {
         "log_printed_bound",
         lambda *a: LOG_BOUND(*a) - 1.5,
     ),
-    "half the dual": ("weak-duality", ours, "below", lambda small, large: BELOW(small, large / 2)),
-    "a payoff more": ("exact-schedule", ours, "payoff", lambda case: subroutine.payoff(case) + 1.0),
+    "half the dual": ("weak-duality", theory, "below", lambda small, large: BELOW(small, large / 2)),
+    "a payoff more": ("exact-schedule", subroutine, "payoff", lambda case: PAYOFF(case) + 1.0),
 }
 """By name: a claim, and what is put where in the code that its check rests on."""
 
@@ -259,8 +260,8 @@ def test_the_proven_bounds_hold_in_every_run_of_the_claims(steep: bool) -> None:
 
 def test_a_wrong_bound_or_dual_would_be_seen() -> None:
     run = cases.hand_run(10.0, 1000.0)
-    assert ours.proof_holds(run, competitive.log_bounds(run.instance)[0], steep=False)
-    assert not ours.proof_holds(run, math.log(200.0), steep=False)
+    assert theory.proof_holds(run, competitive.log_bounds(run.instance)[0], steep=False)
+    assert not theory.proof_holds(run, math.log(200.0), steep=False)
 
 
 def test_lemma_1_needs_a_dual_that_is_feasible() -> None:
@@ -304,15 +305,15 @@ def test_the_floor_rejects_a_job_in_an_empty_cluster() -> None:
     ("chunks", "wide", "fewest"), [(10, 1.0, 10), (10, 2.0, 5), (10, 3.0, 4), (8, 8.0, 1)]
 )
 def test_fewest_parameter_servers(chunks: int, wide: float, fewest: int) -> None:
-    job = subroutine.one_job(1, chunks, 1, 1.0, server_bandwidth=wide).jobs[0]
-    assert job.work == chunks
-    assert theory.fewest_servers(job, 1) == fewest
+    instance = subroutine.one_job(1, chunks, 1, 1.0, server_bandwidth=wide)
+    assert instance.jobs[0].work == chunks
+    assert theory.fewest_servers(instance) == fewest
 
 
 def test_u_as_printed_is_larger_for_late_jobs_only() -> None:
     late = cases.late_job(10, 3, 12)
     assert theory.with_arrival(late).alpha() > late.announced.alpha() + 5
-    first = subroutine.one_job(4, 2, 2, 1.0, utility={"priority": 100, "decay": 1, "target": 1})
+    first = subroutine.one_job(4, 2, 2, 1.0, worth=50.0, decay=1.0, target=1.0)
     assert theory.with_arrival(first).alpha() == pytest.approx(first.announced.alpha())
     np.testing.assert_allclose(theory.with_arrival(first).upper_workers, first.announced.upper_workers)
 

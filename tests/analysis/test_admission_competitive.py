@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -70,7 +71,7 @@ def test_raised_prices_are_dual_feasible_with_the_payoffs_at_arrival(
     instance: AdmissionInstance, steep: bool
 ) -> None:
     policy, _ = played(instance, steep)
-    payoffs = competitive.payoffs_at(instance, competitive.raised_prices(policy))
+    payoffs = competitive.payoffs_at(instance, competitive.prices_of(policy, policy.usage, raised=True))
     for i, mu in policy.payoffs.items():
         assert payoffs[i] <= mu + TIE * instance.jobs[i].priority
 
@@ -132,7 +133,7 @@ def test_bounds_grow_with_alpha(alpha: float, share: float) -> None:
 
 
 @pytest.mark.parametrize("bound", [competitive.log_printed_bound, competitive.log_steep_bound])
-def test_bounds_go_to_two_alpha_and_stay_finite(bound: competitive.Bound) -> None:
+def test_bounds_go_to_two_alpha_and_stay_finite(bound: Callable[[float, float, float], float]) -> None:
     assert math.exp(bound(10.0, 1e-9, 1e-9)) == pytest.approx(20.0)
     assert math.exp(bound(10.0, 0.0, 0.0)) == pytest.approx(20.0)
     assert bound(10.0, 0.5 - 1e-12, 0.1) == pytest.approx(bound(10.0, 0.5, 0.1))

@@ -16,7 +16,7 @@ from ....online.admission.oasis import Oasis
 from ....online.play import play
 from ....oracles.admission.exact import by_highs
 from ....oracles.base import Budget
-from ...claim import Context, Verdict
+from ...claim import Context, Finding, Verdict, finding, holds_if
 from ...experiments import seeds, track
 from .. import competitive
 from ..competitive import Duals, Step
@@ -27,25 +27,22 @@ TIE = 1e-6
 HAND = ((10.0, 10.0), (10.0, 100.0), (10.0, 1000.0), (1000.0, 1e6))
 """Capacity and F of the instances by hand: 10 with w = s = 6, 1000 with w = s = 1 and N = W = 600."""
 
-ONES = (
-    "arrival",
-    "epochs",
-    "chunks",
-    "minibatches",
-    "minibatch_time",
-    "worker_bandwidth",
-    "server_bandwidth",
-)
+
+BY_HAND = "given by hand"
+"""The origin of an instance that has no other."""
 
 
-def plain_job(worker: Any, server: Any, worth: float, **changes: Any) -> dict[str, Any]:
-    """Return a job of one chunk and one slot that never decays, from what its parts demand, with changes."""
+def plain_job(
+    worker: Any, server: Any, worth: float = 100.0, decay: float = 0.0, target: float = 0.0, **changes: Any
+) -> dict[str, Any]:
+    """Return a job of one chunk and one slot, what it is worth at its target, with changes of its fields."""
     return {
-        **dict.fromkeys(ONES, 1),
+        **dict.fromkeys(("arrival", "epochs", "chunks", "minibatches", "minibatch_time"), 1),
+        **dict.fromkeys(("worker_bandwidth", "server_bandwidth"), 1),
         "gradient_size": 0,
         "worker_demand": np.atleast_1d(worker),
         "server_demand": np.atleast_1d(server),
-        "utility": {"priority": 2.0 * worth, "decay": 0, "target": 0},  # with decay 0 half of it is earned
+        "utility": {"priority": 2.0 * worth, "decay": decay, "target": target},
         **changes,
     }
 
@@ -57,7 +54,7 @@ def cluster(
     *,
     horizon: int = 1,
     resources: Sequence[str] = (),
-    origin: str = "given by hand",
+    origin: str = BY_HAND,
 ) -> AdmissionInstance:
     """Return an instance from what the machines of each kind have; a number is one machine, one resource."""
     workers, servers = np.atleast_2d(workers), np.atleast_2d(servers)
@@ -93,15 +90,15 @@ def random_instance(seed: int) -> AdmissionInstance:
     jobs = []
     for arrival, utility in zip(np.sort(rng.integers(1, slots + 1, count)), utilities, strict=True):
         chunks, decay = int(rng.integers(1, 4)), float(rng.choice([0.0, 0.5, 5.0]))
-        changes: dict[str, Any] = {
+        time, wide = float(rng.choice([0.5, 1.0, 1.7])), float(rng.choice([1.0, 2.0]))
+        demands, target = (rng.integers(0, 5, kinds), rng.integers(0, 5, kinds)), int(rng.integers(0, 3))
+        changes = {
             "arrival": int(arrival),
             "chunks": chunks,
-            "minibatch_time": float(rng.choice([0.5, 1.0, 1.7])),
-            "server_bandwidth": float(rng.choice([1.0, 2.0])),
+            "minibatch_time": time,
+            "server_bandwidth": wide,
         }
-        demands = rng.integers(0, 5, kinds), rng.integers(0, 5, kinds)
-        worth = {"priority": 2.0 * float(utility), "decay": decay, "target": int(rng.integers(0, 3))}
-        jobs.append(plain_job(*demands, 0.0, **changes, utility=worth))
+        jobs.append(plain_job(*demands, float(utility), decay=decay, target=target, **changes))
     return cluster(
         jobs,
         rng.integers(size // 2, size + 1, (workers, kinds)),
@@ -134,28 +131,37 @@ class Played:
         r = self.instance.announced
         return r.alpha(), r.share, competitive.least_share(self.instance)
 
+    @property
+    def final(self) -> competitive.Prices:
+        """The prices of all machines in the end, from what is taken of them."""
+        return competitive.prices_of(self.policy, self.policy.usage)
 
-def run(instance: AdmissionInstance, optimum: tuple[float, float], steep: bool = False) -> Played:
+
+def run(instance: AdmissionInstance, ends: tuple[float, float], steep: bool = False) -> Played:
     """Play OASiS with the exact range and without floor."""
     policy = Oasis(floor=False, steep=steep)
     earned = play(policy, instance).total
     steps = tuple(competitive.steps(instance, policy))
-    return Played(instance, policy, earned, *optimum, competitive.duals(instance, policy), steps)
+    return Played(instance, policy, earned, *ends, competitive.duals(instance, policy), steps)
+
+
+def optimum(instance: AdmissionInstance) -> tuple[float, float]:
+    """Return between what the optimum of an instance lies, by HiGHS."""
+    found = by_highs(instance, Budget(1e-9, None))
+    if found.bound is None or found.schedule is None:
+        raise RuntimeError(f"{instance.origin}: {found.method} proved nothing")
+    return float(instance.rewards(found.schedule).sum()), found.bound
 
 
 @cache
 def solved(seed: int) -> tuple[AdmissionInstance, tuple[float, float]]:
     """Return the random instance of a seed, and between what its optimum lies."""
     instance = random_instance(seed)
-    found = by_highs(instance, Budget(1e-9, None))
-    if found.bound is None or found.schedule is None:
-        raise RuntimeError(f"seed {seed}: {found.method} proved nothing")
-    return instance, (float(instance.rewards(found.schedule).sum()), found.bound)
+    return instance, optimum(instance)
 
 
 @cache
 def random_run(seed: int, steep: bool) -> Played:
-    """Return the run on the random instance of a seed."""
     return run(*solved(seed), steep)
 
 
@@ -175,9 +181,12 @@ def worthwhile(context: Context, steep: bool = False) -> list[Played]:
     return [r for r in runs(context, steep) if r.least > 0.0]
 
 
-def settle(wrong: Sequence[AdmissionInstance]) -> tuple[Verdict, AdmissionInstance | None]:
-    """Return the verdict on a statement, given the instances on which it is wrong, and the first of these."""
-    return (Verdict.REFUTED, wrong[0]) if wrong else (Verdict.HOLDS, None)
+def holds_unless(
+    wrong: Sequence[AdmissionInstance], checked: bool, headline: str, *shown: Any, **more: Any
+) -> Finding:
+    """Return the finding that a statement that was checked holds, unless it is wrong on some instances."""
+    verdict = Verdict.REFUTED if wrong else holds_if(checked, Verdict.UNDETERMINED)
+    return finding(verdict, headline, *shown, counterexample=next(iter(wrong), None), **more)
 
 
 def below(small: float, large: float) -> bool:
@@ -220,8 +229,8 @@ def rising(parts: int, highest: float, last: int) -> tuple[AdmissionInstance, fl
 @cache
 def rising_run(parts: int, highest: float, last: int, steep: bool = False) -> Played:
     """Return the run on rising utilities."""
-    instance, optimum = rising(parts, highest, last)
-    return run(instance, (optimum, optimum), steep)
+    instance, best = rising(parts, highest, last)
+    return run(instance, (best, best), steep)
 
 
 def rising_runs(context: Context, steep: bool = False) -> dict[int, list[Played]]:
@@ -245,6 +254,5 @@ def never_done() -> AdmissionInstance:
 
 def late_job(arrival: int, epochs: int, horizon: int) -> AdmissionInstance:
     """Return one job that is late after a slot and takes as many as it has epochs."""
-    worth = {"priority": 100, "decay": 5, "target": 1}
-    job = plain_job(1.0, 1.0, 50.0, arrival=arrival, epochs=epochs, utility=worth)
+    job = plain_job(1.0, 1.0, 50.0, decay=5.0, target=1.0, arrival=arrival, epochs=epochs)
     return cluster([job], horizon=horizon)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
@@ -41,9 +41,8 @@ class Case(NamedTuple):
 Reading = Callable[[Case], Case]
 
 
-def with_versions(**settings: tuple[str, Mapping[str, object]]) -> Reading:
-    """Return the reading in which contenders play with other settings: ``label=(policy, settings)``."""
-    made = tuple(Contender(label, name, tuple(given.items())) for label, (name, given) in settings.items())
+def with_versions(*made: Contender) -> Reading:
+    """Return the reading in which these play instead of those with their labels."""
     return lambda case: case._replace(versions=(*made, *case.versions))
 
 
@@ -59,11 +58,11 @@ def both(one: Reading, other: Reading) -> Reading:
 
 AS_OURS: Reading = lambda case: case  # noqa: E731 - a reading like the others
 UNFINISHED: Reading = lambda case: case._replace(unfinished=True)  # noqa: E731
-L_PRINTED = with_versions(OASiS=("oasis", {"floor": False}))
-L_ESTIMATED = with_versions(OASiS=("oasis", {"bounds": "estimated"}))
-PRINTED = with_versions(OASiS=("oasis-printed", {"floor": False}))
-FEW_WORKERS = with_versions(FIFO=("fifo", {"workers": 1}), RRH=("rrh", {"workers": 1}))
-RRH_STRICT = with_versions(RRH=("rrh", {"threshold": 10.0}))
+L_PRINTED = with_versions(Contender("OASiS", "oasis", (("floor", False),)))
+L_ESTIMATED = with_versions(Contender("OASiS", "oasis", (("bounds", "estimated"),)))
+PRINTED = with_versions(Contender("OASiS", "oasis-printed", (("floor", False),)))
+FEW_WORKERS = with_versions(*(Contender(name.upper(), name, (("workers", 1),)) for name in ("fifo", "rrh")))
+RRH_STRICT = with_versions(Contender("RRH", "rrh", (("threshold", 10.0),)))
 FEASIBLE = with_setup(fit="feasible")
 ON_C4 = with_setup(swapped=True)
 
@@ -94,7 +93,7 @@ LAB_TESTBED = replace(LAB, note=ex.NOTE_TESTBED)
 
 
 def ahead(study: Study, others: Sequence[Contender]) -> list[Statement]:
-    """Say that OASiS earns more than each of the others in every setting."""
+    """Say that OASiS earns more than each of the others everywhere; shares have no mean where they earn 0."""
     return [
         Statement(
             f"OASiS earns more than {other.label} everywhere",
@@ -105,20 +104,19 @@ def ahead(study: Study, others: Sequence[Contender]) -> list[Statement]:
     ]
 
 
-def widening(ours: np.ndarray, theirs: np.ndarray, per_cent: bool = False) -> np.ndarray:
-    """Return how much larger a lead is in the last setting, or that in per cent of what OASiS earns."""
-    leads = ours - theirs
-    leads = 100.0 * leads / ours.mean(axis=0) if per_cent else leads
-    result: np.ndarray = leads[:, -1] - leads[:, 0]
-    return result
-
-
 def grows(study: Study, per_cent: bool = False) -> list[Statement]:
-    """Say that the lead of OASiS is larger in the last setting than in the first."""
+    """Say that the lead of OASiS, or that in per cent of what it earns, is larger in the last setting."""
+
+    def widening(found: Mapping[str, np.ndarray], other: str) -> np.ndarray:
+        ours = found[OASIS.label]
+        leads = (ours - found[other]) * (100.0 / ours.mean(axis=0) if per_cent else 1.0)
+        result: np.ndarray = leads[:, -1] - leads[:, 0]
+        return result
+
     return [
         Statement(
             f"OASiS leads {other.label} by more at {study.heads[-1]} than at {study.heads[0]}",
-            study.samples(lambda f, x=other.label: widening(f[OASIS.label], f[x], per_cent)),  # type: ignore[misc]
+            study.samples(lambda f, x=other.label: widening(f, x)),  # type: ignore[misc]
             "%" if per_cent else "",
         )
         for other in QUICK_BASELINES
@@ -154,16 +152,10 @@ def figure_3(context: Context) -> Finding:
     }
     few = first(readings, context.pick(3, 5, 8))
     study = Study.run(context, LAB, (OASIS, *QUICK_BASELINES), settings, sampled, few)
-    limits = [[ex.bound(case.place, seed) for case in settings.values()] for seed in sampled[:2]]
     return study.finding(
         "With many jobs RRH overtakes OASiS unless RRH has few workers; the text names no numbers of jobs.",
         [*ahead(study, QUICK_BASELINES), *grows(study)],
         study.figure("figure-3", "Total utility by number of jobs.", "jobs", levels, possible=POSITIVE),
-        Table(
-            f"Certified bound on the optimum, mean over {len(limits)} of the instances. {ex.NOTE}",
-            tuple(study.heads),
-            (tuple(np.mean(limits, axis=0).round(1).tolist()),),
-        ),
         title=f"Total utility, T = {T}, {machines} + {machines} machines",
         assumes="Jobs that are not done by T earn nothing, as in (1).",
         remark="Without Dorm, whose integer programs take too long with this many jobs; see "
@@ -238,15 +230,10 @@ def delays(who: Contender, case: Case, seed: int) -> dict[str, np.ndarray]:
     return timeliness(made, ex.outcome(case.version(who), case.place, seed).schedule, last)
 
 
-def _distance(late: np.ndarray) -> float:
-    return float(abs(late.mean()))
-
-
-def _deviation(late: np.ndarray) -> float:
-    return float(late.std(ddof=1))
-
-
-MEASURES = {"mean closer to zero": _distance, "smaller deviation": _deviation}
+MEASURES: dict[str, Callable[[np.ndarray], float]] = {
+    "mean closer to zero": lambda late: float(abs(late.mean())),
+    "smaller deviation": lambda late: float(late.std(ddof=1)),
+}
 KINDS = (SENSITIVE, CRITICAL)
 
 
@@ -266,28 +253,33 @@ class Delay(Statement):
         return super().found(scenario) if len(self.samples[scenario]) > 1 else "too few jobs done"
 
 
-def punctual(
-    name: str,
-    late: Mapping[tuple[str, str, str], Sequence[np.ndarray]],
-    readings: Iterable[str],
-    who: Sequence[str],
-    note: str,
-) -> Figure:
-    """Return bars of the mean delay of all jobs with one standard deviation, in these readings."""
-    at = [(reading, kind) for reading in readings for kind in KINDS]
-    series = {}
-    for label in who:
-        jobs = [np.concatenate(late[reading, label, kind]) for reading, kind in at]
-        mean, spread = (
-            np.array([of(j) if len(j) > 1 else np.nan for j in jobs]) for of in (np.mean, _deviation)
-        )
-        series[label] = (mean, mean - spread, mean + spread)
-    groups = [f"time-{kind} jobs, {reading}" for reading, kind in at]
-    text = "Completion less arrival less target; mean and standard deviation over the jobs of all instances."
-    axis = "completion - arrival - target (slots)"
-    return bars_of(
-        name, text, groups, series, axis, problem="admission", note=note, band="one standard deviation"
+Late = dict[tuple[str, str, str], list[np.ndarray]]
+"""The delays on each instance, by reading, contender and class of jobs."""
+
+
+def means_and_deviations(name: str, late: Late, note: str) -> tuple[Table, Figure]:
+    """Return mean and deviation over the jobs of all instances: in every reading, and as bars in two."""
+    shown = list(dict.fromkeys((reading, kind) for reading, _, kind in late))[: 2 * len(KINDS)]
+    rows, series = [], dict[str, list[tuple[float, float, float]]]()
+    for (reading, label, kind), parts in late.items():
+        jobs = np.concatenate(parts)
+        mean, spread = (jobs.mean(), jobs.std(ddof=1)) if len(jobs) > 1 else (np.nan, np.nan)
+        told = ("none" if np.isnan(value) else round(float(value), 2) for value in (mean, spread))
+        rows.append((reading, label, kind, *told, len(jobs)))
+        if (reading, kind) in shown:
+            series.setdefault(label, []).append((mean, mean - spread, mean + spread))
+    title = f"Completion - arrival - target (slots), {len(parts)} instances. {note}"
+    figure = bars_of(
+        name,
+        "Completion less arrival less target; mean and standard deviation over the jobs of all instances.",
+        [f"time-{kind} jobs, {reading}" for reading, kind in shown],
+        {label: Band(*np.array(found).T) for label, found in series.items()},
+        "completion - arrival - target (slots)",
+        problem="admission",
+        note=note,
+        band="one standard deviation",
     )
+    return table(title, "reading |  | jobs | mean | standard deviation | counted", rows), figure
 
 
 def timely(
@@ -302,7 +294,7 @@ def timely(
     *also: Statement,
 ) -> Finding:
     """Return the finding on delays: the statements, and means, deviations and numbers in every reading."""
-    late: dict[tuple[str, str, str], list[np.ndarray]] = {}
+    late: Late = {}
     for name, read in track(context, readings.items()):
         for who in (OASIS, *others):
             found = [delays(who, read(case), seed) for seed in sampled]
@@ -310,10 +302,7 @@ def timely(
     said = [
         Delay(
             f"OASiS has a {what} than {other.label}, time-{kind} jobs",
-            {
-                name: more(late[name, OASIS.label, kind], late[name, other.label, kind], of)
-                for name in readings
-            },
+            {name: more(late[name, "OASiS", kind], late[name, other.label, kind], of) for name in readings},
             "slots",
             2,
         )
@@ -321,23 +310,10 @@ def timely(
         for other in others
         for what, of in MEASURES.items()
     ]
-    rows = []
-    for key, parts in late.items():
-        counted = np.concatenate(parts)
-        enough = len(counted) > 1
-        shown = (
-            [round(float(of), 2) for of in (counted.mean(), _deviation(counted))] if enough else ["none"] * 2
-        )
-        rows.append((*key, *shown, len(counted)))
     return conclude(
         headline,
         [*said, *also],
-        table(
-            f"Completion - arrival - target (slots), {len(sampled)} instances. {note}",
-            "reading |  | jobs | mean | standard deviation | counted",
-            rows,
-        ),
-        punctual(figure, late, first(readings, 2), [OASIS.label, *(who.label for who in others)], note),
+        *means_and_deviations(figure, late, note),
         scenarios=readings,
         note=note,
         numbers={"instances": len(sampled)},
@@ -431,17 +407,17 @@ STATED = (1.1, 1.5)
 
 
 class Within(Statement):
-    """That a ratio lies in the range stated; the samples are logarithms of two ends of it, shape (seeds, 2).
+    """That a factor lies in the range stated; the samples are logarithms of two ends of it, shape (seeds, 2).
 
     Ratios have few very large values, so that their geometric mean is judged. It is in the range where both
-    ends are, is not where both are on one side of it, and is open elsewhere.
+    ends are, is not where both are on one side of it, and is open elsewhere. Ends that are one: (seeds, 1).
     """
 
-    low, high = float(np.log(STATED[0])), float(np.log(STATED[1]))
+    low, high = (float(np.log(end)) for end in STATED)
 
     def tests(self, scenario: str) -> list[Test]:
         """Return a test per end of the range."""
-        least, most = self.samples[scenario].T
+        least, most = self.samples[scenario].T[[0, -1]]
         return [
             self._side(least - self.low, most - self.low),
             self._side(self.high - most, self.high - least),
@@ -460,6 +436,16 @@ class Within(Statement):
         return Test(p_of_mean(most) if most.mean() < 0.0 else 1.0, False, None)
 
 
+class Trend(Within):
+    """That a ratio has no clear trend: it changes by less than the largest factor between those stated."""
+
+    low, high = Within.low - Within.high, Within.high - Within.low
+
+    def found(self, scenario: str) -> str:
+        """Return the interval of the factor."""
+        return f"times {super().found(scenario)}"
+
+
 def ratios(case: Case, sampled: Sequence[int]) -> np.ndarray:
     """Return ends of ln(OPT / OASiS) on each instance, NaN where OASiS earns nothing, shape (seeds, 2)."""
     found = np.full((len(sampled), 2), np.nan)
@@ -474,24 +460,6 @@ def ratios(case: Case, sampled: Sequence[int]) -> np.ndarray:
 def known(found: np.ndarray) -> np.ndarray:
     """Return the samples without those that are NaN."""
     return found[~np.isnan(found.reshape(len(found), -1)).any(axis=1)]
-
-
-class Trend(Statement):
-    """That a ratio has no clear trend: it changes by less than the largest factor between two ratios stated.
-
-    The samples are logarithms of the factor by which it changes.
-    """
-
-    def tests(self, scenario: str) -> list[Test]:
-        """Return a test that the change is not as large as the range upwards, and one downwards."""
-        change, width = self.samples[scenario], Within.high - Within.low
-        sides = (width - change, width + change)
-        return [Test(p_of_mean(side), bool(side.mean() > 0.0), None) for side in sides]
-
-    def found(self, scenario: str) -> str:
-        """Return the interval of the factor."""
-        mean, low, high = np.exp(mean_interval(self.samples[scenario]))
-        return f"times {mean:.2f} ({low:.2f} to {high:.2f})"
 
 
 @claim(
@@ -520,36 +488,28 @@ def figure_5(context: Context) -> Finding:
         "workers on C4": ON_C4,
         "all as printed": PRINTED,
     }
+    name = "{} servers, priorities up to {:g}".format
     keys = [*((n, highs[-1]) for n in servers), *((servers[0], high) for high in highs[:-1])]
-    places = {(n, high): Case(Setup(10, 10, n // 2, n // 2, priority=(1.0, high))) for n, high in keys}
+    places = {name(n, high): Case(Setup(10, 10, n // 2, n // 2, priority=(1.0, high))) for n, high in keys}
     found = {
-        key: {name: ratios(read(case), sampled) for name, read in readings.items()}
-        for key, case in track(context, places.items())
+        head: {what: ratios(read(case), sampled) for what, read in readings.items()}
+        for head, case in track(context, places.items())
     }
-    said: list[Statement] = [
-        Within(
-            f"the ratio is 1.1 to 1.5 ({n} servers, priorities up to {high:g})",
-            {name: known(ends) for name, ends in by_name.items()},
-        )
-        for (n, high), by_name in found.items()
-    ]
-    ends = {
-        "more servers": ((servers[0], highs[-1]), (servers[-1], highs[-1])),
-        "larger U / L": ((servers[0], highs[0]), (servers[0], highs[-1])),
-    }
-    said += [
-        Trend(
-            f"no clear trend with {what}",
-            {name: known(found[last][name][:, 0] - found[least][name][:, 0]) for name in readings},
-        )
-        for what, (least, last) in ends.items()
-        if least != last
-    ]
-    logs = {name: [mean_interval(known(by[name])[:, 0]) for by in found.values()] for name in readings}
-    every = np.exp(known(np.concatenate([ends for by_name in found.values() for ends in by_name.values()])))
-    cells = (known(ends)[:, 0] for by_name in found.values() for ends in by_name.values())
-    means = [float(np.exp(cell.mean())) for cell in cells if len(cell)]
-    inside = (every[:, 0] >= STATED[0]) & (every[:, 0] <= STATED[1])
+    cells = {head: {what: known(ends) for what, ends in by.items()} for head, by in found.items()}
+    said: list[Statement] = [Within(f"the ratio is 1.1 to 1.5 ({head})", by) for head, by in cells.items()]
+    first_place = name(servers[0], highs[-1])
+    for what, least, last in (
+        ("more servers", first_place, name(servers[-1], highs[-1])),
+        ("larger U / L", name(servers[0], highs[0]), first_place),
+    ):
+        if least != last:
+            change = {of: known(found[last][of] - found[least][of])[:, :1] for of in readings}
+            said.append(Trend(f"no clear trend with {what}", change))
+    bands = {of: Band(*np.exp([mean_interval(by[of][:, 0]) for by in cells.values()]).T) for of in readings}
+    every = np.exp(np.concatenate([ends for by in cells.values() for ends in by.values()]))
+    best, bound = every.T
+    means = [float(mean) for band in bands.values() for mean in band.mean]
+    inside = (best >= STATED[0]) & (best <= STATED[1])
     return conclude(
         f"The best schedule found is {min(means):.1f} to {max(means):.1f} times what OASiS earns in "
         "geometric mean, depending on jobs and machines.",
@@ -557,8 +517,8 @@ def figure_5(context: Context) -> Finding:
         bars_of(
             "figure-5",
             "Best schedule found over OASiS, geometric mean.",
-            [f"{n} servers, priorities up to {high:g}" for n, high in found],
-            {name: Band(*np.exp(by_place).T) for name, by_place in logs.items()},
+            list(cells),
+            bands,
             "ratio",
             problem="admission",
             note=ex.NOTE,
@@ -568,11 +528,11 @@ def figure_5(context: Context) -> Finding:
         note=f"Ratio of the best schedule found to that of a certified bound. {ex.NOTE}.",
         numbers={
             "instances": len(sampled),
-            "ratios of the best schedule found, least": round(float(every[:, 0].min()), 2),
-            "median": round(float(np.median(every[:, 0])), 2),
-            "most": round(float(every[:, 0].max()), 2),
+            "ratios of the best schedule found, least": round(float(best.min()), 2),
+            "median": round(float(np.median(best)), 2),
+            "most": round(float(best.max()), 2),
             "of these 1.1 to 1.5 (%)": round(100.0 * float(inside.mean()), 1),
-            "ratios of the certified bound, median": round(float(np.median(every[:, 1])), 2),
+            "ratios of the certified bound, median": round(float(np.median(bound)), 2),
         },
         small=context.quick,
         assumes="Instances on which OASiS earns nothing are left out, which helps the paper.",
@@ -617,11 +577,6 @@ def ratio_at_scale(context: Context) -> Finding:
 # --- Fig. 6: inaccurate U / L ----------------------------------------------------------------------------
 
 
-def estimated(percent: float) -> Contender:
-    """Return OASiS with U / L at a percentage of its actual value."""
-    return Contender(f"{percent:g} %", "oasis", (("scale", percent / 100.0),))
-
-
 @claim(
     "figure-6",
     "Fig. 6, Sec. V.A",
@@ -636,11 +591,12 @@ def figure_6(context: Context) -> Finding:
     sampled = seeds(context, 4, 6, 20)
     factors = context.pick((100.0,), (2.0, 100.0), (2.0, 10.0, 100.0))
     jobs, T, machines = context.pick((60, 40, 12), (60, 60, 15), (400, 300, 50))
-    scaled = tuple(estimated(p) for f in factors for p in (100.0 / f, 100.0 * f))
-    printed = {who.label: ("oasis", {**dict(who.settings), "floor": False}) for who in scaled}
+    percents = [percent for factor in factors for percent in (100.0 / factor, 100.0 * factor)]
+    scaled = [Contender(f"{p:g} %", "oasis", (("scale", p / 100.0),)) for p in percents]
+    printed = [replace(who, settings=(*who.settings, ("floor", False))) for who in scaled]
     readings = {
         "short jobs": AS_OURS,
-        "L as printed": with_versions(**printed),
+        "L as printed": with_versions(*printed),
         "feasible jobs": FEASIBLE,
         "workers on C4": ON_C4,
     }

@@ -14,29 +14,19 @@ from ....online.play import play
 from ...by_hand import by_hand
 from ...claim import Context, Finding, Register, Verdict
 from ..measures import counts, timeliness
+from .cases import cluster, plain_job
 
 claim = Register("admission")
 
-PLAIN = dict.fromkeys(("arrival", "minibatches", "minibatch_time", "worker_bandwidth", "server_bandwidth"), 1)
-PLAIN["gradient_size"] = 0
-"""Of a job of slot 1 whose chunks take one worker-slot an epoch, with one parameter server for a worker."""
 
-
-def _job(
-    slots: int, need: float, most: int = 1, priority: float = 20.0, decay: float = 0.0
-) -> dict[str, Any]:
+def _job(slots: int, need: float, most: int = 1, priority: float = 20.0, decay: float = 0.0) -> Any:
     """Return a job of slot 1 with ``slots`` times ``most`` worker-slots to do, and target 1."""
-    utility = {"priority": priority, "decay": decay, "target": 1}
-    needs = {"worker_demand": [need], "server_demand": [need]}
-    return {**PLAIN, **needs, "epochs": slots, "chunks": most, "utility": utility}
+    return plain_job(need, need, priority / 2.0, decay, target=1.0, epochs=slots, chunks=most)
 
 
-def _cluster(capacity: float, *jobs: dict[str, Any]) -> AdmissionInstance:
+def _cluster(capacity: float, *jobs: Any) -> AdmissionInstance:
     """Return jobs for one machine of each kind, and ten slots."""
-    one = [[capacity]]
-    return AdmissionInstance(
-        horizon=10, resources=["r"], worker_servers=one, parameter_servers=one, jobs=jobs
-    )
+    return cluster(jobs, capacity, capacity, horizon=10)
 
 
 def _run(policy: Policy, instance: AdmissionInstance) -> tuple[Schedule, np.ndarray]:
@@ -71,41 +61,23 @@ def _rules(_context: Context) -> Finding:
     wide = _cluster(10.0, _job(2, 1.0, 10))
     priced = _cluster(10.0, _job(1, 5.0, priority=200.0), _job(1, 6.0, priority=2.0))
     oasis = Oasis()
-    earned = play(oasis, priced).total
+    earned, at = play(oasis, priced).total, _position(oasis)
+    earns, falls = steep.jobs[0].utility([1, 2]), (50.0, 100.0 / (1.0 + np.exp(2.0)))
+    served = (counts(risky, _run(Rrh(workers=1), risky)[0]).workers > 0).sum(axis=1)
     late = timeliness(steep, _run(Fifo(1), steep)[0])["sensitive"]
     return by_hand(
         [
-            (
-                "utility at a delay of 1, 2; priority 100, decay 2, target 1",
-                steep.jobs[0].utility([1, 2]),
-                _FALL,
-            ),
+            ("utility at a delay of 1, 2; priority 100, decay 2, target 1", earns, falls),
             ("lateness, 3 slots of work from slot 1 on, target 1", late, 3 - 1 - 1),
             ("FIFO, needs 2, 2, 1 of 3: workers in slot 1", _run(Fifo(1), line)[1], (1, 0, 0)),
             ("DRF, needs 4 and 1 of 10", _run(Drf(), greedy)[1], (1, 6)),
             ("Dorm, 10 workers fit", _run(Dorm(), wide)[1], 10),
-            (
-                "RRH, delaying the first job costs more: slots of the second",
-                _served(Rrh(workers=1), risky),
-                (2, 0),
-            ),
+            ("RRH, delaying the first job costs more: slots of the second", served, (2, 0)),
             ("RRH, the second job is worth more now", _run(Rrh(workers=1), ranked)[1], (0, 1)),
             ("OASiS serves jobs worth 100 and 1, one after the other", earned, 101),
-            (
-                "its prices at half of the capacity, on the way from ln L to ln U",
-                _position(oasis),
-                (0.5, 0.5),
-            ),
+            ("its prices at half of the capacity, on the way from ln L to ln U", at, (0.5, 0.5)),
         ]
     )
 
-
-def _served(policy: Policy, instance: AdmissionInstance) -> np.ndarray:
-    """Return in how many slots each job has workers."""
-    result: np.ndarray = (counts(instance, _run(policy, instance)[0]).workers > 0).sum(axis=1)
-    return result
-
-
-_FALL = (50.0, 100.0 / (1.0 + np.exp(2.0)))
 
 CLAIMS = claim.claims
