@@ -12,6 +12,7 @@ import pytest
 
 from clairvoyant.analysis.admission import experiments, facts
 from clairvoyant.analysis.admission.claims import figures, settings
+from clairvoyant.analysis.admission.claims.cases import cluster, plain_job
 from clairvoyant.analysis.admission.experiments import (
     NOTE,
     NOTE_TESTBED,
@@ -199,6 +200,11 @@ class TestEvidence:
             one, two = (sorted(getattr(i.setting, side).tolist()) for i in (made, other))
             assert one == two
         assert [job.to_dict() for job in other.jobs] == [job.to_dict() for job in made.jobs]
+
+    def test_the_length_of_a_job_is_its_work_over_the_workers_that_fit(self) -> None:
+        made = cluster([plain_job(need, need, epochs=3, chunks=5) for need in (4.0, 1.0)], horizon=9)
+        assert settings.workers([made]).tolist() == [[2, 5]]
+        assert settings.lengths([made]).tolist() == [[8, 3]]
 
     def test_a_worker_with_a_gpu_never_runs_on_c4(self) -> None:
         made = settings.no_gpu()

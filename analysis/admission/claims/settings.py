@@ -20,9 +20,9 @@ from .cases import cluster, plain_job
 claim = Register("admission")
 
 
-def drawn(sampled: range, jobs: int, **options: bool) -> list[AdmissionInstance]:
+def drawn(sampled: range, jobs: int, swapped: bool = False) -> list[AdmissionInstance]:
     """Return instances for which every job is drawn once from the ranges of the paper."""
-    return [generate("large", seed, jobs=jobs, fit="any", **options) for seed in sampled]
+    return [generate("large", seed, jobs=jobs, fit="any", swapped=swapped) for seed in sampled]
 
 
 def workers(some: list[AdmissionInstance]) -> np.ndarray:
@@ -32,7 +32,9 @@ def workers(some: list[AdmissionInstance]) -> np.ndarray:
 
 def lengths(some: list[AdmissionInstance]) -> np.ndarray:
     """Return how many slots each job takes alone in the empty cluster, shape (seeds, jobs)."""
-    return -(-np.array([made.works for made in some]) // np.maximum(1, workers(some)))
+    works = np.array([made.works for made in some])
+    result: np.ndarray = -(-works // np.maximum(1, workers(some)))
+    return result
 
 
 @claim(

@@ -64,7 +64,7 @@ def random_cases(rng: np.random.Generator, count: int) -> Iterator[Case]:
         slots, workers, servers, chunks, epochs = (int(rng.integers(1, most)) for most in (5, 3, 3, 6, 4))
         chunk_time, decay = float(rng.choice(CHUNK_TIMES)), float(rng.choice([0.0, 0.5, 2.0]))
         target, (b, wide) = float(rng.integers(0, 4)), BANDWIDTHS[int(rng.integers(4))]
-        changes = {"target": target, "worker_bandwidth": b, "server_bandwidth": wide}
+        changes: dict[str, Any] = {"target": target, "worker_bandwidth": b, "server_bandwidth": wide}
         job = one_job(slots, chunks, epochs, chunk_time, worth=50.0, decay=decay, **changes).jobs[0]
         sides = []
         for machines in (workers, servers):

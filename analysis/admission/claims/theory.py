@@ -483,8 +483,8 @@ def with_arrival(instance: AdmissionInstance) -> PriceRange:
     """Return the range with U as (23) and (24) are printed: f_i(ceil(E m) - a_i), not f_i(ceil(E m) - 1)."""
     moved = [replace(job, target=job.target + job.arrival - 1) for job in instance.jobs]
     found = price_range(instance.setting, moved)
-    uppers = {"upper_workers": found.upper_workers, "upper_servers": found.upper_servers}
-    return replace(instance.announced, **uppers)
+    workers, servers = found.upper_workers, found.upper_servers
+    return replace(instance.announced, upper_workers=workers, upper_servers=servers)
 
 
 @claim(
