@@ -15,7 +15,7 @@ import numpy as np
 from ..base import InputError, Origin, things
 from ..draw import choose, given, interval, real, streams, takes, truth, whole
 from .instance import MOST_SLOTS, AdmissionInstance
-from .jobs import LARGEST, Job
+from .jobs import LARGEST, Job, units
 from .machines import C4, P2_G3, RESOURCES, STORAGE, Types, sampled, spread
 from .setting import Setting
 
@@ -315,6 +315,8 @@ def draw_jobs(
     rngs = stream(seed, "jobs").spawn(len(arrivals))
     for i, (rng, arrival, utility) in enumerate(zip(rngs, arrivals, utilities, strict=True)):
         for tried, fields in candidates(rng, setting.horizon - arrival + 1):
+            if fit != "any" and not _held(setting, fields):
+                continue
             data = {**fields, "arrival": arrival, "utility": utility}
             if _fits(setting, Job.from_dict(data, i, len(RESOURCES), setting.horizon), fit, longest):
                 found.append(data)
@@ -325,6 +327,12 @@ def draw_jobs(
                 f"fit: {fit!r}: none of {MOST_DRAWS:,} draws of a job that arrives in slot {arrival} fits"
             )
     return found, draws
+
+
+def _held(setting: Setting, fields: dict[str, Any]) -> bool:
+    """Return whether machines hold a worker and a parameter server; that costs less than to make the job."""
+    sides = ((setting.worker_units, "worker_demand"), (setting.server_units, "server_demand"))
+    return all((units(np.array(fields[name])) <= has).all(axis=1).any() for has, name in sides)
 
 
 def _fits(setting: Setting, job: Job, fit: str, longest: int) -> bool:

@@ -17,7 +17,7 @@ import clairvoyant
 from clairvoyant.models.admission import generate as module
 from clairvoyant.models.admission.generate import SIZES, generate
 from clairvoyant.models.admission.instance import AdmissionInstance
-from clairvoyant.models.admission.jobs import CLASSES
+from clairvoyant.models.admission.jobs import CLASSES, Job
 from clairvoyant.models.admission.machines import C4, P2_G3, sampled
 from clairvoyant.models.base import InputError
 
@@ -167,6 +167,26 @@ def test_short_jobs_take_no_more_slots_than_are_given(longest: int) -> None:
     assert longest // 2 < max(slots) <= longest
     assert f"within {longest} slots" in "; ".join(made.origin.filled)
     assert (made == generate("large", jobs=15, horizon=100, fit="short")) is (longest == 15)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_what_no_machine_holds_is_left_out_before_it_is_a_job(
+    swapped: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That changes no instance, and spares most of the work where workers run on machines without GPUs."""
+    options: dict[str, Any] = {"jobs": 8, "horizon": 30, "worker_machines": 3, "swapped": swapped}
+    made, read = list[Job](), Job.from_dict
+
+    def counted(*given: Any) -> Job:
+        made.append(read(*given))
+        return made[-1]
+
+    monkeypatch.setattr(Job, "from_dict", counted)
+    drawn = generate("large", 3, **options)
+    spared = len(made)
+    monkeypatch.setattr(module, "_held", lambda *_: True)
+    assert generate("large", 3, **options) == drawn
+    assert (spared < (len(made) - spared) / 2) == swapped
 
 
 def test_the_ranges_rarely_give_a_job_that_fits() -> None:
