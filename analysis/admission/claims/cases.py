@@ -28,10 +28,6 @@ HAND = ((10.0, 10.0), (10.0, 100.0), (10.0, 1000.0), (1000.0, 1e6))
 """Capacity and F of the instances by hand: 10 with w = s = 6, 1000 with w = s = 1 and N = W = 600."""
 
 
-BY_HAND = "given by hand"
-"""The origin of an instance that has no other."""
-
-
 def plain_job(
     worker: Any, server: Any, worth: float = 100.0, decay: float = 0.0, target: float = 0.0, **changes: Any
 ) -> dict[str, Any]:
@@ -54,7 +50,7 @@ def cluster(
     *,
     horizon: int = 1,
     resources: Sequence[str] = (),
-    origin: str = BY_HAND,
+    origin: str = "given by hand",
 ) -> AdmissionInstance:
     """Return an instance from what the machines of each kind have; a number is one machine, one resource."""
     workers, servers = np.atleast_2d(workers), np.atleast_2d(servers)

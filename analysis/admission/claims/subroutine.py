@@ -16,7 +16,7 @@ from ....online.admission.oasis import Oasis, OasisPrinted
 from ....online.play import play
 from ...claim import Context, Finding, Register, Verdict, amended_if, finding, holds_if, table
 from ...experiments import seeds, track
-from .cases import BY_HAND, below, cluster, holds_unless, optimum, plain_job
+from .cases import below, cluster, holds_unless, optimum, plain_job
 
 claim = Register("admission")
 
@@ -38,11 +38,11 @@ class Case(NamedTuple):
 
 
 def one_job(
-    slots: int, chunks: int, epochs: int, m: float, room: float = 10.0, origin: str = BY_HAND, **changes: Any
+    slots: int, chunks: int, epochs: int, m: float, room: float = 10.0, origin: str = "", **changes: Any
 ) -> AdmissionInstance:
     """Return an instance with a job of the first slot, worth 100 unless changed, and two machines."""
     job = plain_job(1.0, 1.0, chunks=chunks, epochs=epochs, minibatch_time=m, **changes)
-    return cluster([job], room, room, horizon=slots, origin=origin)
+    return cluster([job], room, room, horizon=slots, origin=origin or "given by hand")
 
 
 PRINTED_CASES = ((2, 2, 1, 1.5, 10.0), (3, 2, 1, 2.5, 10.0), (4, 5, 2, 0.4, 1.0))
