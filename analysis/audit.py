@@ -7,6 +7,7 @@ import pickle
 import traceback
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
@@ -18,7 +19,7 @@ from ..models.base import ClairvoyantError, InputError, make_folder, remove_part
 from ..models.draw import choose as name_one_of
 from .claim import Claim, Context, Finding
 from .engine.cells import LAYERS, Answer, Cell, State, key_of, look_again, source_of, source_of_module
-from .engine.engine import Executor, Interrupted, Progress, run_cells
+from .engine.engine import Executor, Progress, run_cells
 from .engine.kept import believed, keeping, signed
 from .engine.processes import Limits, Processes
 from .engine.store import Store, open_store
@@ -35,13 +36,6 @@ CHECK_APART = f"{__name__}:check_apart"
 
 PARTIAL = "audit.partial"
 """The file in the folder of the audit that an interrupted audit goes on from."""
-
-
-class AuditInterrupted(Interrupted):
-    """The audit was interrupted; ``saved`` of ``total`` findings are there for the next one."""
-
-    def __init__(self, saved: int, total: int) -> None:
-        super().__init__(saved, total, "findings")
 
 
 class CheckError(RuntimeError):
@@ -110,8 +104,8 @@ def run_audit(
     ------
     InputError
         For an unknown problem, claim or mode, or a folder that cannot be written, before any work.
-    AuditInterrupted
-        After Ctrl-C; it says how many findings are saved.
+    Interrupted
+        After Ctrl-C; it says of how many claims the findings are saved.
     CheckError
         If a check of ours raises, after saving what is finished.
     ForeignCheckError
@@ -128,12 +122,7 @@ def run_audit(
     with open_store(store or out / PARTIAL) as kept:
         for folder in (out, *out.glob("figures"), *out.glob("findings/*"), *out.glob("counterexamples/*")):
             remove_parts(folder)  # nobody else writes there now
-        if store is None:
-            audit.forget_others(kept)
-        try:
-            audit.run(kept, workers or os.cpu_count() or 1)
-        except Interrupted as stopped:
-            raise AuditInterrupted(stopped.saved, stopped.total) from None
+        audit.run(kept, workers or os.cpu_count() or 1)
         if store is None and audit.complete(kept):
             kept.remove()  # while nobody else can begin to write it
     results = [(claim, audit.found[claim.id]) for claim in chosen if claim.id in audit.found]
@@ -152,22 +141,16 @@ def choose(
         if known.setdefault(claim.id, claim) is not claim:
             raise InputError(f"claim: {claim.id!r} is there twice")
     valid = sorted({claim.problem for claim in catalogue})
-    for problem in problems or ():
-        name_one_of(problem, valid, "problem with claims")
-    for name in claims or ():
-        name_one_of(name, known, "claim")
-    return [
-        claim
-        for claim in catalogue
-        if (not claims or claim.id in claims) and (not problems or claim.problem in problems)
-    ]
+    problems = [name_one_of(problem, valid, "problem with claims") for problem in problems or valid]
+    claims = [name_one_of(name, known, "claim") for name in claims or known]
+    return [claim for claim in catalogue if claim.id in claims and claim.problem in problems]
 
 
 def _key(context: Context, claims: Sequence[Claim]) -> str:
     """Return a hash of everything that findings depend on."""
     missing = sorted({claim.extra for claim in claims if claim.lacks_extra})
-    settings = {"mode": context.mode, "seed": context.seed, "missing": missing}
-    return key_of(version=version("clairvoyant"), source=source_digest(claims), **settings)
+    told = {"version": version("clairvoyant"), "source": source_digest(claims), "missing": missing}
+    return key_of(**told, mode=context.mode, seed=context.seed)
 
 
 def source_digest(claims: Sequence[Claim] = ()) -> str:
@@ -208,23 +191,19 @@ class _Audit:
     failed: dict[str, str] = field(default_factory=dict)
     figures: dict[str, str] = field(default_factory=dict)
     """The claim of every figure."""
-    unreadable: list[str] = field(default_factory=list)
     note: str = ""
 
     def run(self, store: Store, workers: int) -> None:
         """Take what is kept and check the rest."""
-        if workers == 1:
-            with keeping(store.look, lambda cell, answer: store.add([(cell, answer)])):
+        with ExitStack() as opened:
+            if workers == 1:
+                opened.enter_context(keeping(store.look, lambda cell, answer: store.add([(cell, answer)])))
                 here = replace(self.context, progress=self._report_within)
-                self._check_all(store, _Here(self.claims, here))
-            return
-        with Processes(workers, store=store.path) as processes:
-            self._check_all(store, processes)
-
-    def _check_all(self, store: Store, executor: Executor) -> None:
-        try:
+                executor: Executor = _Here(self.claims, here)
+            else:
+                executor = opened.enter_context(Processes(workers, store=store.path))
             run_cells(
-                [*self._cells(isinstance(executor, Processes))],
+                [*self._cells(workers > 1)],
                 store,
                 executor,
                 retry=(State.FAILED, State.TIMED_OUT),
@@ -233,8 +212,6 @@ class _Audit:
                 believe=believed,
                 what="claims",
             )
-        finally:
-            store.forget(self.unreadable)
 
     def _cells(self, travel: bool) -> Iterator[Cell]:
         """Yield the cells of the claims; those that travel to another process hold the claim."""
@@ -247,14 +224,10 @@ class _Audit:
                 continue
             yield Cell(_key_of_finding(claim, self.key), claim.id, CHECK_APART, arguments | more)
 
-    def forget_others(self, store: Store) -> None:
-        """Drop findings of another mode, seed, version or source: they may be out of date."""
-        found = store.rows(CHECK_APART)
-        store.forget([row["key"] for row in found if row["arguments"].get("audit") != self.key])
-
     def complete(self, store: Store) -> bool:
-        """Tell whether all that is kept was wanted; else an audit of more claims can go on from there."""
-        return not self.failed and all(row["name"] in self.found for row in store.rows(CHECK_APART))
+        """Tell whether all that is kept was wanted or is out of date; else a larger audit can go on there."""
+        kept = [row for row in store.rows(CHECK_APART) if row["arguments"].get("audit") == self.key]
+        return not self.failed and all(row["name"] in self.found for row in kept)
 
     def _fail(self, claim: Claim, why: str, cause: Exception | None = None) -> None:
         """Raise an error for a claim of ours; note it for one of others."""
@@ -271,7 +244,6 @@ class _Audit:
         try:
             finding = from_dict(answer.result, self.read)
         except Exception as error:  # noqa: BLE001 - whatever the class of a counterexample does
-            self.unreadable.append(cell.key)
             self._fail(claim, traceback.format_exc(), error)
             return
         for figure in finding.figures:

@@ -318,22 +318,20 @@ class Register:
         *,
         says: str,
         how: str,
-        extra: str = "",
-        ours: bool = False,
         choices: Sequence[str] = (),
         because: Why | None = None,
         turns: Sequence[str] = (),
+        **more: Any,
     ) -> Callable[[Check], Check]:
-        """Return what makes a function the check of a claim; see :class:`Claim`.
+        """Return what makes a function the check of a claim; ``more`` are other fields of :class:`Claim`.
 
         What turns depends.
         """
-        reason = Why.DEPENDS if turns else because
+        more |= {"choices": tuple(choices), "turns": tuple(turns)}
+        more["because"] = Why.DEPENDS if turns else because
 
         def add(check: Check) -> Check:
-            full = f"{self.problem}/{name}"
-            rest = (extra, ours, tuple(choices), reason, tuple(turns))
-            self.claims.append(Claim(full, where, says, how, expected, check, *rest))
+            self.claims.append(Claim(f"{self.problem}/{name}", where, says, how, expected, check, **more))
             return check
 
         return add

@@ -40,14 +40,14 @@ def command(claim: Claim | None, context: Context) -> str:
     return f"clairvoyant audit{asked}{mode}{seed}"
 
 
-def figure_file(figure: Figure) -> Path:
+def figure_file(figure: Figure) -> str:
     """Return where the file of a figure lies in the folder of the audit."""
-    return Path("figures", f"{figure.name}.svg")
+    return f"figures/{figure.name}.svg"
 
 
-def counterexample_file(claim: Claim) -> Path:
+def counterexample_file(claim: Claim) -> str:
     """Return where the file of a counterexample lies in the folder of the audit."""
-    return Path("counterexamples", f"{claim.id}.json")
+    return f"counterexamples/{claim.id}.json"
 
 
 def to_dict(finding: Finding) -> dict[str, Any]:
@@ -110,10 +110,9 @@ def write_files(out: Path, claim: Claim, finding: Finding, context: Context) -> 
 
 def _described(claim: Claim, finding: Finding, context: Context) -> dict[str, Any]:
     """Return what stands in the file of a finding, which names other files instead of holding them."""
-    example = None if finding.counterexample is None else counterexample_file(claim).as_posix()
+    example = None if finding.counterexample is None else counterexample_file(claim)
     figures = [
-        {"name": figure.name, "caption": figure.caption, "file": figure_file(figure).as_posix()}
-        for figure in finding.figures
+        {"name": one.name, "caption": one.caption, "file": figure_file(one)} for one in finding.figures
     ]
     return {
         "claim": claim.id,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,26 +37,23 @@ class Interval(NamedTuple):
         return f"{self.mean:.4g} [{self.low:.4g}, {self.high:.4g}]"
 
 
-def mean_band(samples: Samples, axis: int = 0, confidence: float = 0.95) -> Band:
-    """Return the mean over seeds, which run along an axis, and its Student t interval, point by point.
+def mean_band(samples: Samples, confidence: float = 0.95) -> Band:
+    """Return the mean over seeds, which run along the first axis, and its Student t interval, point by point.
 
     It covers the mean with this confidence, if the samples are normal; these are finite, and at least one.
     """
     from scipy import stats
 
     values = _finite("samples", samples)
-    if values.ndim == 0 or not -values.ndim <= axis < values.ndim:
-        raise InputError(f"axis: {axis} does not exist in samples of {values.ndim} dimensions")
-    count = values.shape[axis]
-    if count == 0:
-        raise InputError(f"samples: no sample along axis {axis}")
+    if values.ndim == 0 or len(values) == 0:
+        raise InputError(f"samples: no sample along the first axis of shape {values.shape}")
     if not 0.0 < confidence < 1.0:
         raise InputError(f"confidence: {confidence!r} is not between 0 and 1")
-    mean = values.mean(axis=axis)
+    mean, count = values.mean(axis=0), len(values)
     half = np.full_like(mean, np.nan)
     if count > 1:
         quantile = float(stats.t.ppf((1.0 + confidence) / 2.0, count - 1))
-        half = quantile * values.std(axis=axis, ddof=1) / np.sqrt(count)
+        half = quantile * values.std(axis=0, ddof=1) / np.sqrt(count)
     return Band(mean, mean - half, mean + half)
 
 
@@ -66,12 +62,12 @@ def mean_interval(samples: Samples, confidence: float = 0.95) -> Interval:
     values = _finite("samples", samples)
     if values.ndim != 1:
         raise InputError(f"samples: {values.ndim} dimensions do not fit, expected one number per seed")
-    return Interval(*(float(part) for part in mean_band(values, 0, confidence)))
+    return Interval(*map(float, mean_band(values, confidence)))
 
 
-def prediction_interval(samples: Samples, confidence: float = 0.95) -> Interval:
-    """Return the mean of samples, one per seed, and the interval in which one more sample lies."""
-    mean, _low, high = mean_interval(samples, confidence)
+def prediction_interval(samples: Samples) -> Interval:
+    """Return the mean of samples, one per seed, and the interval in which one more lies with 95 %."""
+    mean, _low, high = mean_interval(samples)
     half = (high - mean) * np.sqrt(np.size(np.asarray(samples)) + 1.0)
     return Interval(mean, mean - half, mean + half)
 
@@ -115,7 +111,7 @@ def holm(p: Sequence[float]) -> list[float]:
     return [float(value) for value in result]
 
 
-def growth_exponent(x: Samples, y_samples: Samples, confidence: float = 0.95) -> Interval:
+def growth_exponent(x: Samples, y_samples: Samples) -> Interval:
     """Return the exponent a of y ~ x^a: the least-squares slope of log y over log x, seed by seed.
 
     The measurements have shape (seeds, sizes), or (sizes,) for one seed; they and the sizes, of which two
@@ -127,31 +123,21 @@ def growth_exponent(x: Samples, y_samples: Samples, confidence: float = 0.95) ->
         raise InputError(f"y_samples: shape {measured.shape} does not fit {sizes.size} sizes")
     if np.unique(sizes).size < 2:
         raise InputError("x: a slope needs at least two different sizes")
-    return mean_interval(_line(np.log(sizes), np.log(measured))[0], confidence)
+    return mean_interval(_line(np.log(sizes), np.log(measured))[0])
 
 
-GROWTHS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "ln t": np.log,
-    "sqrt t": np.sqrt,
-    "t": lambda t: t,
-}
+GROWTHS: dict[str, Callable[[np.ndarray], np.ndarray]] = {"ln t": np.log, "sqrt t": np.sqrt, "t": lambda t: t}
 """The laws f(t) that a cumulative curve may grow by, by name."""
 
 
-@dataclass(frozen=True)
-class Growth:
-    """The law a f(t) + b by which curves grow, over the seeds."""
+class Growth(NamedTuple):
+    """The law by which curves grow, over the seeds."""
 
     chosen: str
     """The law of :data:`GROWTHS` that predicts best."""
     margin: Interval
-    """By how much the next best law predicts worse, in units of ``error``."""
-    slope: dict[str, Interval]
-    """a of each law, fitted to the whole curves."""
-    offset: dict[str, Interval]
-    """b of each law."""
-    error: dict[str, Interval]
-    """The root mean square error of its prediction of the later part, relative to the largest magnitude."""
+    """By how much the next best law predicts worse: the difference of the root mean square errors of the
+    later part, relative to the largest magnitude."""
 
     @property
     def decided(self) -> bool:
@@ -159,18 +145,17 @@ class Growth:
         return self.margin.low > 0.0
 
 
-def fit_growth(t: Samples, curves: Samples, *, known: float = 0.5, confidence: float = 0.95) -> Growth:
+def fit_growth(t: Samples, curves: Samples) -> Growth:
     """Fit a ln t + b, a sqrt t + b and a t + b to cumulative curves, and choose among them by prediction.
 
-    Each law is fitted by least squares to the part of each curve up to ``known`` of the last t, and judged by
-    how well it predicts the rest. All laws have two coefficients, so no penalty is needed. Criteria such as
-    that of Akaike suppose independent residuals; the residuals of a cumulative curve are sums of all that
-    went before, so thousands of slots would count as thousands of observations where there are a few. Here a
-    curve counts once: the margin is the mean, over independent seeds, of the difference of two errors.
+    Each law is fitted by least squares to the part of each curve up to half of the last t, and judged by how
+    well it predicts the rest. All laws have two coefficients, so no penalty is needed. Criteria such as that
+    of Akaike suppose independent residuals; the residuals of a cumulative curve are sums of all that went
+    before, so thousands of slots would count as thousands of observations where there are a few. Here a curve
+    counts once: the margin is the mean, over independent seeds, of the difference of two errors.
 
     Curves have shape (seeds, P), or (P,) for one seed. Where on the scale the P points lie decides what
-    counts: evenly spaced ones weigh every slot the same. A law is fitted up to the share ``known`` of the
-    last t, to two points or more, before it predicts.
+    counts: evenly spaced ones weigh every slot the same. Two or more lie in the first half.
     """
     slots = _positive("t", t)
     values = np.atleast_2d(_finite("curves", curves))
@@ -178,24 +163,18 @@ def fit_growth(t: Samples, curves: Samples, *, known: float = 0.5, confidence: f
         raise InputError(f"curves: shape {values.shape} does not fit t of shape {slots.shape}")
     for i in np.flatnonzero(np.diff(slots) <= 0)[:1]:
         raise InputError(f"t[{i + 1}]: {slots[i + 1]:g} does not come after {slots[i]:g}")
-    if not 0.0 < known < 1.0:
-        raise InputError(f"known: {known!r} is not between 0 and 1")
-    early = slots <= known * slots[-1]
+    early = slots <= 0.5 * slots[-1]
     if early.sum() < 2:
-        raise InputError(f"t: {early.sum()} points up to {known:g} of the last are too few for a fit")
+        raise InputError(f"t: {early.sum()} points up to half of the last are too few for a fit")
     scale = abs(values).max(axis=1)
     scale[scale == 0.0] = 1.0
-    slope, offset, error = dict[str, Interval](), dict[str, Interval](), dict[str, np.ndarray]()
+    error = dict[str, np.ndarray]()
     for name, law in GROWTHS.items():
-        f = law(slots)
-        a, b = _line(f[early], values[:, early])
-        missed = values[:, ~early] - a[:, None] * f[~early] - b[:, None]
+        a, b = _line(law(slots[early]), values[:, early])
+        missed = values[:, ~early] - a[:, None] * law(slots[~early]) - b[:, None]
         error[name] = np.sqrt((missed**2).mean(axis=1)) / scale
-        slope[name], offset[name] = (mean_interval(part, confidence) for part in _line(f, values))
     best, next_best = sorted(GROWTHS, key=lambda name: float(error[name].mean()))[:2]
-    margin = mean_interval(error[next_best] - error[best], confidence)
-    errors = {name: mean_interval(found, confidence) for name, found in error.items()}
-    return Growth(best, margin, slope, offset, errors)
+    return Growth(best, mean_interval(error[next_best] - error[best]))
 
 
 def _line(f: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -215,15 +194,15 @@ class Paired(NamedTuple):
     equal: bool
     """Whether all differences are exactly 0."""
 
-    def sign(self, level: float = 0.05) -> int | None:
+    def sign(self) -> int | None:
         """Return 1 or -1 if both, the interval and the test, say so; 0 if all are equal; else ``None``."""
         mean, low, high = self.difference
         if self.equal:
             return 0
-        return int(np.sign(mean)) if low * high > 0.0 and self.p < level else None
+        return int(np.sign(mean)) if low * high > 0.0 and self.p < 0.05 else None
 
 
-def paired(a: Samples, b: Samples, confidence: float = 0.95) -> Paired:
+def paired(a: Samples, b: Samples) -> Paired:
     """Compare two measurements of one length, paired by seed: ``a`` less ``b``.
 
     Differences of 0 count in the mean, but not in the test (Wilcoxon's own treatment of them).
@@ -236,24 +215,19 @@ def paired(a: Samples, b: Samples, confidence: float = 0.95) -> Paired:
     difference = ours - theirs
     other = difference[difference != 0.0]
     p = float(stats.wilcoxon(other).pvalue) if other.size else 1.0
-    return Paired(mean_interval(difference, confidence), p, not other.size)
+    return Paired(mean_interval(difference), p, not other.size)
 
 
 def _finite(field: str, values: Samples) -> np.ndarray:
     array: np.ndarray[Any, np.dtype[np.float64]] = np.asarray(values, dtype=np.float64)
-    if not np.isfinite(array).all():
-        raise InputError(f"{field}{_first(~np.isfinite(array))}: not a finite number")
+    for index in np.argwhere(~np.isfinite(array))[:1]:
+        raise InputError(f"{field}{''.join(f'[{i}]' for i in index)}: not a finite number")
     return array
 
 
 def _positive(field: str, values: Samples) -> np.ndarray:
     array = _finite(field, values)
-    if not (array > 0).all():
-        index = _first(array <= 0)
-        raise InputError(f"{field}{index}: {array[array <= 0].flat[0]:g} is not positive")
+    for index in np.argwhere(array <= 0)[:1]:
+        place = "".join(f"[{i}]" for i in index)
+        raise InputError(f"{field}{place}: {array[tuple(index)]:g} is not positive")
     return array
-
-
-def _first(wrong: np.ndarray) -> str:
-    """Return the index of the first entry at fault as text."""
-    return "".join(f"[{i}]" for i in np.argwhere(wrong)[0])

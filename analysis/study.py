@@ -67,7 +67,8 @@ class Statement:
     def found(self, scenario: str) -> str:
         """Return mean and half width, at the place where the interval ends lowest."""
         columns = self._columns(scenario)
-        worst = int(np.argmin([_lower_end(column) for column in columns]))
+        lows = [mean if np.isnan(low) else low for mean, low, _ in map(mean_interval, columns)]
+        worst = int(np.argmin(lows))
         text = f"{spread(columns[worst], self.digits, True)} {self.unit}".strip()
         return f"{text} ({self.places[worst]})" if self.places else text
 
@@ -134,23 +135,16 @@ def judge(said: Sequence[Said], scenarios: Iterable[str] = ("",)) -> list[Judged
     tests = [[one.tests(name) for name in names] for one in said]
     family = [test.p for row in tests for cell in row for test in cell if test.p is not None]
     adjusted = iter(holm(family))
+
+    def decided(test: Test) -> bool | None:
+        return test.small if test.p is not None and next(adjusted) <= LEVEL else test.otherwise
+
     result = []
     for one, row in zip(said, tests, strict=True):
-        signs = []
-        for cell in row:
-            decided = [
-                test.small if test.p is not None and next(adjusted) <= LEVEL else test.otherwise
-                for test in cell
-            ]
-            signs.append(False if False in decided else None if None in decided else True)
-        found = tuple(one.found(name) for name in names)
-        result.append(Judged(one.says, found, tuple(signs), _word(signs)))
+        places = [[*map(decided, cell)] for cell in row]
+        signs = tuple(False if False in some else None if None in some else True for some in places)
+        result.append(Judged(one.says, tuple(map(one.found, names)), signs, _word(signs)))
     return result
-
-
-def _lower_end(samples: np.ndarray) -> float:
-    mean, low, _ = mean_interval(samples)
-    return mean if np.isnan(low) else low
 
 
 def _word(signs: Sequence[bool | None]) -> str:

@@ -11,14 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
+from importlib.metadata import PackageNotFoundError, entry_points, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from ...models.base import ClairvoyantError
-from .source import LIBRARIES, PACKAGE, contents, fingerprint, hash_of_file, hashes, installed, joined
+from .source import LIBRARIES, PACKAGE, contents, hash_of_file, hashes, installed, joined
 
 LAYERS = ("models", "oracles", "online", "analysis")
 
@@ -80,85 +80,57 @@ def key_of(**parts: Any) -> str:
 SOURCE_HASH = "source of clairvoyant"
 
 
+class Look(NamedTuple):
+    """What source and libraries there were at a look."""
+
+    files: Mapping[str, str]
+    """A hash of every file of Clairvoyant's source, by its place."""
+    others: tuple[str, ...]
+    """The packages in which others bring something."""
+    edition: Mapping[str, str]
+    """The versions of Clairvoyant, of what others add to it and of the libraries that results rest on, and a
+    hash of the source."""
+    contents: str
+    """What a process says of itself that runs this source."""
+
+
 def look_again() -> None:
     """Forget what source and versions there were; what has changed has other keys from now on."""
-    before = _listed()
-    for one in (_listed, snapshot, edition, whole, fingerprints):
-        one.cache_clear()
-    if _listed() != before:
-        versions.cache_clear()
-        others.cache_clear()
-    fingerprints()  # before any key, so that no process may run what is newer than the keys
+    last_look.cache_clear()
+    last_look()  # before any key, so that no process may run what is newer than the keys
 
 
 @cache
-def _listed() -> list[str]:
-    return installed()
+def last_look() -> Look:
+    """Return what was seen at the last look."""
+    files = hashes(PACKAGE, links=True)
+    others, versions = _brought(tuple(installed()))
+    return Look(files, others, versions | {SOURCE_HASH: joined(files)}, contents(others))
 
 
 @cache
-def versions() -> dict[str, str]:
-    """Return the versions of Clairvoyant, of what others add to it, and of libraries that results rest on."""
-    found = {one.dist.name: one.dist.version for one in _brought() if one.dist is not None}
+def _brought(_installed: tuple[str, ...]) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Return the packages in which others bring something, and versions; they change with what is installed.
+
+    Nothing is brought where a damaged file hides it, of which :mod:`..problems` warns.
+    """
+    try:
+        brought = [one for group in GROUPS for one in entry_points(group=f"clairvoyant.{group}")]
+    except Exception:  # noqa: BLE001 - whatever reading such a file raises
+        brought = []
+    names = {one.value.partition(":")[0].partition(".")[0].strip() for one in brought}
+    versions = {one.dist.name: one.dist.version for one in brought if one.dist is not None}
     for name in ("clairvoyant", *LIBRARIES):
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
-            found[name] = "none"
-    return found
-
-
-def _brought() -> list[EntryPoint]:
-    """Return what others add; nothing where a damaged file hides it, of which :mod:`..problems` warns."""
-    try:
-        return [one for group in GROUPS for one in entry_points(group=f"clairvoyant.{group}")]
-    except Exception:  # noqa: BLE001 - whatever reading such a file raises
-        return []
-
-
-@cache
-def others() -> tuple[str, ...]:
-    """Return the packages in which others bring something."""
-    names = {one.value.partition(":")[0].partition(".")[0].strip() for one in _brought()}
-    return tuple(sorted(name for name in names if name.isidentifier()))
-
-
-@cache
-def snapshot() -> dict[str, str]:
-    """Return a hash of every file of Clairvoyant's source, by its place, as it was at the last look."""
-    return hashes(PACKAGE, links=True)
-
-
-@cache
-def edition() -> dict[str, str]:
-    """Return the versions of Clairvoyant and of all libraries, and a hash of its source, at the last look."""
-    return versions() | {SOURCE_HASH: joined(snapshot())}
-
-
-@cache
-def whole() -> str:
-    """Return a hash of all source and of which libraries were installed at the last look."""
-    return contents(others())
-
-
-@cache
-def fingerprints() -> set[str]:
-    """Return what processes may say of themselves that run the source of the last look."""
-    found = {fingerprint(others())}
-    whole()
-    return found
-
-
-def is_ours(told: str) -> bool:
-    """Return whether a process runs the source of the last look, which may have been written anew since."""
-    if told not in fingerprints() and told == fingerprint(others()) and contents(others()) == whole():
-        fingerprints().add(told)
-    return told in fingerprints()
+            versions[name] = "none"
+    return tuple(sorted(name for name in names if name.isidentifier())), versions
 
 
 def changed() -> str:
     """Say how the source differs from what it was at the last look."""
-    before, now = snapshot(), hashes(PACKAGE, links=True)
+    before, now = last_look().files, hashes(PACKAGE, links=True)
     places = sorted(place for place in before.keys() | now.keys() if before.get(place) != now.get(place))
     more = f" and {len(places) - 1} more" if len(places) > 1 else ""
     return f"{places[0]}{more} changed meanwhile" if places else "it is not the one here"
@@ -169,12 +141,13 @@ def source_of(layers: tuple[str, ...], rooms: tuple[str, ...] | None = None) -> 
 
     With rooms it is that of what is common to a layer, and of the rooms of these problems.
     """
-    found = {}
-    for place, one in snapshot().items():
+    found, seen = {}, last_look()
+    for place, one in seen.files.items():
         layer, *inside = place.split("/")
         if layer in layers and (rooms is None or len(inside) == 1 or inside[0] in rooms):
             found[place] = one
-    return key_of(versions=versions(), files=joined(found))
+    versions = {name: one for name, one in seen.edition.items() if name != SOURCE_HASH}
+    return key_of(versions=versions, files=joined(found))
 
 
 def hash_of(files: Iterable[Path], root: Path) -> str:
@@ -226,14 +199,12 @@ def _imported(file: Path) -> Iterator[tuple[str, Path]]:
     except SyntaxError:  # it can be imported by nobody
         return
     names = {one.name for node in nodes if isinstance(node, ast.Import) for one in node.names}
-    names |= {
-        node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module and not node.level
-    }
-    for top in sorted({name.partition(".")[0] for name in names} - {PACKAGE.name, "__main__"}):
+    names |= {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
+    tops = {name.partition(".")[0] for name in names}
+    for top in sorted(tops - {PACKAGE.name, "__main__"} - sys.stdlib_module_names):
         spec = None
-        if top not in sys.stdlib_module_names:
-            with suppress(ValueError):  # one that was made by hand lies in no file
-                spec = find_spec(top)
+        with suppress(ValueError):  # one that was made by hand lies in no file
+            spec = find_spec(top)
         place = None if spec is None else _place(spec.origin, spec.submodule_search_locations)
         if place is None or {"site-packages", "dist-packages"} & {*place.parts}:
             continue

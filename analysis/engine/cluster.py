@@ -19,11 +19,11 @@ from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from ...models.base import InputError
 from ...models.stopwatch import now
-from .cells import SOURCE_HASH, Answer, Cell, EngineError, State, edition, key_of
+from .cells import SOURCE_HASH, Answer, Cell, EngineError, State, key_of, last_look
 from .processes import DEATHS, TICK, Limits, Processes, start
 
 try:
@@ -51,7 +51,7 @@ LOCAL = "clairvoyant.analysis.engine.local"
 
 # What a Dask worker does.
 
-_idle: list[tuple[Processes, threading.Timer]] = []
+_idle: dict[Processes, threading.Timer] = {}
 """What has run cells in this Dask worker, and what will end it."""
 
 
@@ -67,8 +67,9 @@ def serve(text: str) -> None:
     def tell(**message: Any) -> None:
         worker.log_event(task["driver"], json.dumps({"id": task["id"], "worker": worker.address} | message))
 
-    if task["edition"] != key_of(**edition()):
-        tell(edition=edition())
+    here = last_look().edition
+    if task["edition"] != key_of(**here):
+        tell(edition=here)
         return
     cell = Cell(task["id"], task["id"], task["function"], task["arguments"])
     seat = _take()
@@ -98,8 +99,8 @@ def _watch(seat: Processes, cell: Cell, tell: Callable[..., None], wanted: Calla
 def _take() -> Processes:
     """Return what runs one cell at a time: one that is idle, if there is one."""
     try:
-        seat, timer = _idle.pop()
-    except IndexError:
+        seat, timer = _idle.popitem()
+    except KeyError:
         return Processes(1)
     timer.cancel()
     return seat
@@ -107,28 +108,18 @@ def _take() -> Processes:
 
 def _keep(seat: Processes) -> None:
     """Keep it for the next cell, for a while."""
-    timer = threading.Timer(KEEP, lambda: _end(idle))
+    _idle[seat] = timer = threading.Timer(KEEP, _end, [seat])
     timer.daemon = True
-    idle = (seat, timer)
-    _idle.append(idle)
     timer.start()
 
 
-def _end(idle: tuple[Processes, threading.Timer]) -> None:
+def _end(seat: Processes) -> None:
     """End what is idle, unless it was just taken."""
-    with contextlib.suppress(ValueError):
-        _idle.remove(idle)
-        idle[0].__exit__()
+    if _idle.pop(seat, None):
+        seat.__exit__()
 
 
 # What the driver does.
-
-
-class _Flight(NamedTuple):
-    """A cell that was handed to Dask."""
-
-    cell: Cell
-    future: Any
 
 
 class Cluster:
@@ -146,17 +137,12 @@ class Cluster:
     """
 
     def __init__(
-        self,
-        address: str,
-        limits: Limits | None = None,
-        *,
-        security: Any = None,
-        patience: float = 600.0,
+        self, address: str, limits: Limits | None = None, *, security: Any = None, patience: float = 600.0
     ) -> None:
         self.address, self.limits, self.patience = address, limits or Limits(), patience
         self.fractions: dict[str, float] = {}
         self._process: subprocess.Popen[bytes] | None = None
-        self._flights: dict[str, _Flight] = {}
+        self._flights: dict[str, tuple[Cell, Any]] = {}  # what was handed to Dask, and its future
         self._heard: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._threads, self._looked, self._seen = 0, -LOOK_EVERY, now()
         self._count, self._token = itertools.count(), uuid.uuid4().hex[:8]
@@ -228,7 +214,7 @@ class Cluster:
                 if wrong:
                     yield ended
                     raise EngineError(wrong)
-                for cell in [self._flights.pop(name).cell for name in over if name in self._flights]:
+                for cell in [self._flights.pop(name)[0] for name in over if name in self._flights]:
                     times = given_up[cell.key]
                     if times < DEATHS:
                         (suspects if times else waiting).append(cell)
@@ -256,24 +242,24 @@ class Cluster:
         self._looked = now()
         try:
             self._threads = sum(self._client.nthreads().values())
-            over = [name for name, one in self._flights.items() if one.future.status != "pending"]
-            errors = {name: self._flights[name].future.exception() for name in over}
+            ended = {name: one for name, one in self._flights.items() if one[1].status != "pending"}
+            errors = [(cell, future.exception()) for cell, future in ended.values()]
         except (OSError, CancelledError) as error:
             raise EngineError(f"{self.address}: the scheduler does not answer: {error!r}") from error
-        for name, why in errors.items():
+        for cell, why in errors:
             if isinstance(why, KilledWorker):
-                given_up[self._flights[name].cell.key] += 1
+                given_up[cell.key] += 1
             elif why is not None:
                 raise EngineError(f"{self.address}: its workers cannot run cells: {why!r}") from why
         if self._threads:
             self._seen = now()
         elif now() - self._seen > self.patience:
             raise EngineError(f"{self.address}: there have been no workers for {self.patience:g} s")
-        return over
+        return [*ended]
 
     def _next(self, waiting: deque[Cell], suspects: deque[Cell], given_up: Counter[str]) -> list[Cell]:
         """Take and return what is to be handed to Dask now."""
-        flying = max((given_up[one.cell.key] for one in self._flights.values()), default=0)
+        flying = max((given_up[cell.key] for cell, _ in self._flights.values()), default=0)
         last = [cell for cell in suspects if given_up[cell.key] == DEATHS - 1]
         if flying == DEATHS - 1 or (last and self._flights):
             return []
@@ -286,16 +272,16 @@ class Cluster:
 
     def _submit(self, cells: Sequence[Cell]) -> None:
         """Hand cells to Dask."""
+        common = {"driver": self._client.id, "edition": key_of(**last_look().edition)}
+        common |= {"limits": vars(self.limits)}
         tasks = {f"{cell.key}-{next(self._count)}": cell for cell in cells}
-        common = {"driver": self._client.id, "edition": key_of(**edition()), "limits": vars(self.limits)}
         texts = [
             json.dumps(common | {"id": name, "function": cell.function, "arguments": dict(cell.arguments)})
             for name, cell in tasks.items()
         ]
         keys = [(f"{kind_of(cell)}-{self._token}", name) for name, cell in tasks.items()]
         futures = self._client.map(serve, texts, key=keys, pure=False) if tasks else []
-        flights = map(_Flight, tasks.values(), futures)
-        self._flights |= dict(zip(tasks, flights, strict=True))
+        self._flights |= {name: (tasks[name], one) for name, one in zip(tasks, futures, strict=True)}
 
     def _hear(self, given_up: Counter[str]) -> tuple[list[tuple[Cell, Answer]], str]:
         """Return the answers that have come, after waiting for a moment; and why workers cannot go on."""
@@ -306,18 +292,17 @@ class Cluster:
             except queue.Empty:
                 return ended, wrong
             wait = 0.0
-            flight = self._flights.get(told["id"])
+            cell, _ = self._flights.get(told["id"], (None, None))
             if "edition" in told or "broken" in told:
                 why = _difference(told["edition"]) if "edition" in told else told["broken"]
                 wrong = wrong or f"{told['worker']}: {why}"
-            elif flight is not None and "answer" in told:
+            elif cell is not None and "answer" in told:
                 del self._flights[told["id"]]
-                self.fractions.pop(flight.cell.key, None)
+                self.fractions.pop(cell.key, None)
                 answer = Answer(**told["answer"] | {"state": State(told["answer"]["state"])})
-                begun = answer.attempts + given_up[flight.cell.key]
-                ended.append((flight.cell, replace(answer, attempts=begun)))
-            elif flight is not None:
-                self.fractions[flight.cell.key] = told["fraction"]
+                ended.append((cell, replace(answer, attempts=answer.attempts + given_up[cell.key])))
+            elif cell is not None:
+                self.fractions[cell.key] = told["fraction"]
 
 
 def kind_of(cell: Cell) -> str:
@@ -327,11 +312,12 @@ def kind_of(cell: Cell) -> str:
 
 def _difference(theirs: dict[str, str]) -> str:
     """Say in what a worker differs from the driver."""
+    ours = last_look().edition
     found = [
         f"{name} is {theirs.get(name, 'none')}, and here {version}"
-        for name, version in edition().items()
+        for name, version in ours.items()
         if name != SOURCE_HASH and theirs.get(name) != version
     ]
-    if theirs.get(SOURCE_HASH) != edition()[SOURCE_HASH]:
+    if theirs.get(SOURCE_HASH) != ours[SOURCE_HASH]:
         found.append("its source of clairvoyant is not the one here")
     return f"on this worker {'; '.join(found)}"

@@ -99,8 +99,8 @@ def stands(answer: Answer, retry: Collection[State], limits: Limits) -> bool:
     """Return whether an answer is taken: not in a state that is tried again, nor for a limit since raised."""
     if answer.state in retry or (answer.state is State.TIMED_OUT and not answer.exceeded):
         return False
-    now = {"seconds": limits.seconds, "memory": limits.memory}
-    return all((limit := now[name]) is not None and limit <= old for name, old in answer.exceeded.items())
+    now = vars(limits)
+    return all(now[name] is not None and now[name] <= old for name, old in answer.exceeded.items())
 
 
 class _Teller:

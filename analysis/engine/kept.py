@@ -14,7 +14,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,6 @@ from ...online.play import Run, play
 from ...oracles.base import Optimum, OracleEntry, WhyStopped
 from . import identity
 from .cells import Answer, Cell, State, key_of
-from .store import looking
 
 Data = dict[str, Any]
 
@@ -58,13 +57,6 @@ def keeping(look: Look, keep: Keep) -> Iterator[None]:
         _session.reset(token)
 
 
-@contextmanager
-def keeping_in(path: Path, keep: Keep) -> Iterator[None]:
-    """As :func:`keeping`, with what is in a store that another process writes."""
-    with looking(path) as look, keeping(look, keep):
-        yield
-
-
 def run_of(
     policy: Policy,
     instance: Instance,
@@ -84,9 +76,7 @@ def run_of(
         data = reduce(instance, run)
         return identity.told_of_run(run, data["measures"] if measures else {}), data, True
 
-    def parts() -> Data:
-        return identity.parts_of_run(policy, seed, type(instance), measures)
-
+    parts = partial(identity.parts_of_run, policy, seed, type(instance), measures)
     return _kept(identity.PLAYED, f"{policy.name} on", instance, parts, compute, reduce)
 
 
@@ -108,9 +98,7 @@ def optimum_of(
         data = told if reduce is None else reduce(instance, optimum)
         return told, data, optimum.why_stopped is not WhyStopped.TIME_LIMIT
 
-    def parts() -> Data:
-        return identity.parts_of_optimum(name, entry.function, options, type(instance))
-
+    parts = partial(identity.parts_of_optimum, name, entry.function, options, type(instance))
     return _kept(identity.SOLVED, f"{name} of", instance, parts, compute, reduce)
 
 
@@ -143,30 +131,33 @@ def _kept(
     What is computed is that which a sweep keeps under the key of the parts, data, and whether they last. Data
     that are reduced have a key of their own, and are kept beside the other.
     """
-    if _session.get() is None:
+    session = _session.get()
+    if session is None:
         return compute()[1]
-    key = identity.key_for(kind, instance.problem, instance.digest(), parts())
-    by = "" if reduce is None else identity.source_of_function(reduce)
-    own = key if reduce is None else key_of(of=key, by=by, form=FORM)
-    found = _looked_up(own)
+    look, keep = session
+    own = key = identity.key_for(kind, instance.problem, instance.digest(), parts())
+    if reduce is not None:
+        own = key_of(of=key, by=identity.source_of_function(reduce), form=FORM)
+    found = _looked_up(look, own)
     if found is not None:
         return found
     begin = stopwatch.now()
     told, data, lasting = compute()
     seconds = stopwatch.now() - begin
-    # Unless it is there, under the name that a sweep gave it.
-    if lasting and own != key and _looked_up(key) is None:
-        _hand(key, what, instance, told, seconds)
-    if lasting:
-        _hand(own, what, instance, data, seconds)
+    new = {own: data} if lasting else {}
+    if lasting and own != key and _looked_up(look, key) is None:  # or it has the name that a sweep gave it
+        new = {key: told, own: data}
+    arguments = {"problem": instance.problem, "digest": instance.digest()}
+    for one, result in new.items():
+        cell = Cell(one, f"{what} {instance.problem} {instance.digest()}", f"{__name__}:kept", arguments)
+        keep(cell, Answer(State.DONE, signed(one, result), "", seconds))
     return data
 
 
-def _looked_up(key: str) -> Data | None:
+def _looked_up(look: Look, key: str) -> Data | None:
     """Return what the store knows by a key, if it is whole."""
-    session = _session.get()
     try:
-        answer = None if session is None else session[0](key)
+        answer = look(key)
     except InputError as error:
         log.warning("%s; it is computed anew", error)
         return None
@@ -177,30 +168,10 @@ def _looked_up(key: str) -> Data | None:
     return found
 
 
-def _hand(key: str, what: str, instance: Instance, data: Data, seconds: float) -> None:
-    session = _session.get()
-    if session is not None:
-        arguments = {"problem": instance.problem, "digest": instance.digest()}
-        cell = Cell(key, f"{what} {instance.problem} {instance.digest()}", f"{__name__}:kept", arguments)
-        session[1](cell, Answer(State.DONE, signed(key, packed(data)), "", seconds))
-
-
 def signed(key: str, result: Mapping[str, Any]) -> Data:
-    """Return a result with a hash of its key and of all that is in it, where all names are texts."""
-    _check_names(result, "result")
-    return {**result, CHECK: key_of(key=key, result=result)}
-
-
-def _check_names(data: Any, where: str) -> None:
-    """Refuse what JSON would give another name: 1 would come back as "1", and in another order."""
-    if isinstance(data, Mapping):
-        for name, value in data.items():
-            if not isinstance(name, str):
-                raise InputError(f"{where}: the name {name!r} is not a text")
-            _check_names(value, f"{where}[{name!r}]")
-    elif isinstance(data, (list, tuple)):
-        for index, value in enumerate(data):
-            _check_names(value, f"{where}[{index}]")
+    """Return a result in the form of JSON, with a hash of its key and of all that is in it."""
+    found = packed(result)
+    return {**found, CHECK: key_of(key=key, result=found)}
 
 
 def intact(key: str, result: Any) -> bool:
@@ -219,10 +190,18 @@ def believed(key: str, answer: Answer) -> bool:
     return whole
 
 
-def packed(data: Any) -> Any:
-    """Return data in the form of JSON, from which :func:`unpacked` makes them again, bit by bit."""
+def packed(data: Any, where: str = "result") -> Any:
+    """Return data in the form of JSON, from which :func:`unpacked` makes them again, bit by bit.
+
+    An InputError names what JSON would give another name: 1 would come back as "1", and in another order.
+    """
     if isinstance(data, Mapping):
-        return {name: packed(value) for name, value in data.items()}
+        for name in data:
+            if not isinstance(name, str):
+                raise InputError(f"{where}: the name {name!r} is not a text")
+        return {name: packed(value, f"{where}[{name!r}]") for name, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [packed(value, f"{where}[{index}]") for index, value in enumerate(data)]
     if not isinstance(data, np.ndarray):
         return data
     held = zlib.compress(np.ascontiguousarray(data).tobytes(), 1)
@@ -230,7 +209,9 @@ def packed(data: Any) -> Any:
 
 
 def unpacked(data: Any) -> Any:
-    """Return what was packed."""
+    """Return what was packed, with lists in place of tuples."""
+    if isinstance(data, list):
+        return [*map(unpacked, data)]
     if not isinstance(data, Mapping):
         return data
     if data.keys() != {"dtype", "shape", "bytes"}:

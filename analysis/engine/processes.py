@@ -5,20 +5,20 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import selectors
 import signal
 import subprocess
 import sys
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, Self
 
 from ...models import stopwatch
 from ...models.base import InputError, reason
-from .cells import Answer, Cell, EngineError, State, changed, is_ours, others
-from .source import fingerprint
+from .cells import Answer, Cell, EngineError, State, changed, last_look
+from .source import contents
 
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
@@ -68,31 +68,26 @@ class Clock:
     """The seconds that a cell has taken, without those in which libraries load or kernels compile."""
 
     def __init__(self) -> None:
-        self._begin, self._stood = stopwatch.now(), 0.0
-        self._since: float | None = None
+        self._stopped = False
+        self.start()
 
     def start(self) -> None:
-        """Begin again at 0."""
-        self._begin, self._stood = stopwatch.now(), 0.0
-        self._since = None if self._since is None else self._begin
+        """Begin again at 0, standing still or not."""
+        self._taken, self._since = 0.0, stopwatch.now()
 
     def stop(self, stands: bool) -> None:
         """Stand still from now on, or go on."""
-        now = stopwatch.now()
-        if self._since is not None:
-            self._stood += now - self._since
-        self._since = now if stands else None
+        self._taken, self._since, self._stopped = self.seconds, stopwatch.now(), stands
 
     @property
     def stands(self) -> float:
         """Seconds for which it has been standing still."""
-        return 0.0 if self._since is None else stopwatch.now() - self._since
+        return stopwatch.now() - self._since if self._stopped else 0.0
 
     @property
     def seconds(self) -> float:
         """Seconds so far."""
-        now = stopwatch.now() if self._since is None else self._since
-        return now - self._begin - self._stood
+        return self._taken if self._stopped else self._taken + stopwatch.now() - self._since
 
 
 def start(module: str, arguments: str, **options: Any) -> subprocess.Popen[bytes]:
@@ -110,7 +105,8 @@ class Worker:
     """A process that runs one cell at a time; see :mod:`.worker`."""
 
     def __init__(self) -> None:
-        self._process = start(WORKER, repr(others()), bufsize=0, env=os.environ | dict.fromkeys(THREADS, "1"))
+        env = os.environ | dict.fromkeys(THREADS, "1")
+        self._process = start(WORKER, repr(last_look().others), bufsize=0, env=env)
         assert self._process.stdin is not None and self._process.stdout is not None  # noqa: S101, PT018 - for types
         self._into, self.out = self._process.stdin, self._process.stdout
         os.set_blocking(self.out.fileno(), False)
@@ -125,16 +121,19 @@ class Worker:
         """Whether it has said of which source it is."""
         return self.source != ""
 
+    @property
+    def is_strange(self) -> bool:
+        """Whether it runs other source than there was at the last look."""
+        return self.ready and self.source != last_look().contents
+
     def hand(self, cell: Cell, attempts: int, store: Path | None = None) -> None:
         """Let it run a cell; ``attempts`` counts this one too."""
         self.cell, self.attempts, self.fraction = cell, attempts, 0.0
         self._clock.start()
         self._clock.stop(True)  # until the module of the function is loaded
-        task = {"function": cell.function, "arguments": dict(cell.arguments)}
-        self._send(task if store is None else task | {"store": os.fspath(store.absolute())})
-
-    def _send(self, message: dict[str, Any]) -> None:
-        data = json.dumps(message).encode() + b"\n"
+        where = store and os.fspath(store.absolute())
+        task = {"function": cell.function, "arguments": dict(cell.arguments), "store": where}
+        data = json.dumps(task).encode() + b"\n"
         with contextlib.suppress(BrokenPipeError):  # it has died, and its output ends, too
             while data:
                 data = data[self._into.write(data) :]
@@ -155,8 +154,8 @@ class Worker:
             self.fraction = message.get("fraction", self.fraction)
             self.source = message.get("source", self.source)
             if "begun" in message:
-                self._clock.start()
                 self._clock.stop(False)
+                self._clock.start()
             elif "stands" in message:
                 self._clock.stop(message["stands"])
             elif "kept" in message:
@@ -181,8 +180,9 @@ class Worker:
         """Return the answer for a cell that has taken too much, if it has."""
         seconds, memory = limits.seconds, limits.memory
         if self._clock.stands > LOADING:
-            why = f"its libraries or kernels were not loaded within {LOADING:g} s"
-            return self._failed(State.FAILED, why)
+            return self._failed(
+                State.FAILED, f"its libraries or kernels were not loaded within {LOADING:g} s"
+            )
         if seconds is not None and self._clock.seconds > seconds:
             return self._failed(State.TIMED_OUT, f"it took more than {seconds:g} s", seconds=seconds)
         if memory is not None and (_resident(self.pid) or 0) > memory:
@@ -236,37 +236,30 @@ class Processes:
         """
         waiting = deque((cell, 1) for cell in cells)
         false_starts, stranger = 0, None
-        for worker in [one for one in self._workers if one.ready and not is_ours(one.source)]:
+        for worker in [one for one in self._workers if one.is_strange]:
             self._drop(worker)  # of a run before the last look
-        with selectors.DefaultSelector() as selector:
-            for worker in self._workers:
-                selector.register(worker.out, selectors.EVENT_READ)
-            try:
-                while waiting or self.fractions:
-                    self._start(len(waiting), selector)
-                    for worker in self._workers:
-                        if worker.cell is None and waiting:
-                            worker.hand(*waiting.popleft(), self._store)
-                    selector.select(TICK)
-                    ended: list[tuple[Cell, Answer]] = []
-                    for worker in tuple(self._workers):
-                        found = [*self._look(worker, waiting)]
-                        stranger = worker if worker.ready and not is_ours(worker.source) else stranger
-                        ended += [] if worker is stranger else found
-                        if worker.dead:
-                            false_starts = 0 if worker.ready else false_starts + 1
-                            selector.unregister(worker.out)
-                            self._drop(worker)
-                    yield ended
-                    if stranger is not None:
-                        raise EngineError(f"process {stranger.pid}: its source of clairvoyant: {changed()}")
-                    if false_starts >= FALSE_STARTS:
-                        raise EngineError(
-                            f"{false_starts} workers in a row ended before they could do anything"
-                        )
-            finally:  # nobody waits for what is still being run
-                for worker in [one for one in self._workers if one.cell is not None]:
-                    self._drop(worker)
+        try:
+            while waiting or self.fractions:
+                self._hand_out(waiting)
+                wait([worker.out.fileno() for worker in self._workers], TICK)
+                ended: list[tuple[Cell, Answer]] = []
+                for worker in tuple(self._workers):
+                    found = [*self._look(worker, waiting)]
+                    if worker.is_strange:
+                        stranger = worker
+                    else:
+                        ended += found
+                    if worker.dead:
+                        false_starts = 0 if worker.ready else false_starts + 1
+                        self._drop(worker)
+                yield ended
+                if stranger is not None:
+                    raise EngineError(f"process {stranger.pid}: its source of clairvoyant: {changed()}")
+                if false_starts >= FALSE_STARTS:
+                    raise EngineError(f"{false_starts} workers in a row ended before they could do anything")
+        finally:  # nobody waits for what is still being run
+            for worker in [one for one in self._workers if one.cell is not None]:
+                self._drop(worker)
 
     def _drop(self, worker: Worker) -> None:
         self._workers.remove(worker)
@@ -277,13 +270,14 @@ class Processes:
         """How far the cells are that are being run, by key."""
         return {worker.cell.key: worker.fraction for worker in self._workers if worker.cell is not None}
 
-    def _start(self, waiting: int, selector: selectors.BaseSelector) -> None:
-        """Start a worker for everything that waits, no more than ``count`` of them."""
-        idle = sum(worker.cell is None for worker in self._workers)
-        for _ in range(min(waiting - idle, self.count - len(self._workers))):
-            worker = Worker()
-            self._workers.append(worker)
-            selector.register(worker.out, selectors.EVENT_READ)
+    def _hand_out(self, waiting: deque[tuple[Cell, int]]) -> None:
+        """Hand out what waits, no more than ``count`` at a time."""
+        for worker in self._workers:
+            if worker.cell is None and waiting:
+                worker.hand(*waiting.popleft(), self._store)
+        while waiting and len(self._workers) < self.count:
+            self._workers.append(Worker())
+            self._workers[-1].hand(*waiting.popleft(), self._store)
 
     def _look(self, worker: Worker, waiting: deque[tuple[Cell, int]]) -> Iterator[tuple[Cell, Answer]]:
         """Yield what a worker has found, and its cell unless that runs on or is to be begun again."""
@@ -301,6 +295,7 @@ class Processes:
             answer = worker.ended() if worker.dead else worker.over(self.limits)
             if answer is None:
                 return
-            worker.dead, worker.source = True, fingerprint(others())  # it cannot say what it has loaded
+            # It cannot say what it has loaded.
+            worker.dead, worker.source = True, contents(last_look().others)
         worker.cell = None
         yield cell, answer

@@ -18,9 +18,23 @@ SOURCE = (".py", ".json", ".pt")
 LIBRARIES = ("numpy", "scipy", "numba", "highspy", "ortools", "cvxpy", "clarabel", "pyomo", "torch")
 """Other people's packages that results may depend on."""
 
-
-_known: dict[str, tuple[str, str]] = {}
+_known: dict[str, tuple[object, str]] = {}
 """What the system said of every file that was read, and the hash of it."""
+
+
+def contents(others: Sequence[str]) -> str:
+    """Return a hash of the source of Clairvoyant and of others, and of which libraries are installed.
+
+    The others are packages, or modules of none, by name; they are not imported here.
+    """
+    told = {"": joined(hashes(PACKAGE, links=True))}
+    for name in others:
+        spec = find_spec(name)
+        if spec is not None and spec.has_location:
+            for root in spec.submodule_search_locations or (str(spec.origin),):
+                told[f"{name} {root}"] = joined(hashes(Path(root)))
+    libraries = [name for name in installed() if name.partition("-")[0] in LIBRARIES]
+    return joined(told | dict.fromkeys(libraries, ""))
 
 
 def hashes(root: Path, *, links: bool = False) -> dict[str, str]:
@@ -30,12 +44,25 @@ def hashes(root: Path, *, links: bool = False) -> dict[str, str]:
     into where ``links`` says so; what cannot be looked into has no files.
     """
     found = {}
-    for place, path, state in _files(root, links):
-        with suppress(FileNotFoundError):  # just deleted
-            if _known.get(path, ("", ""))[0] != state:
+    for place, path in [("", os.fspath(root))] if root.is_file() else _files(root, links):
+        with suppress(FileNotFoundError):  # an editor's mark, or just deleted
+            stat = os.stat(path)  # noqa: PTH116 - of many files
+            state = stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino
+            if _known.get(path, (None, ""))[0] != state:
                 _known[path] = state, hash_of_file(Path(path))
             found[place] = _known[path][1]
     return dict(sorted(found.items()))
+
+
+def _files(root: Path | str, links: bool, place: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the place of every file of source in a folder, and its path."""
+    with suppress(FileNotFoundError, NotADirectoryError, PermissionError), os.scandir(root) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=links):
+                if entry.name != "__pycache__":
+                    yield from _files(entry.path, links, f"{place}{entry.name}/")
+            elif entry.name.endswith(SOURCE):
+                yield place + entry.name, entry.path
 
 
 def hash_of_file(path: Path) -> str:
@@ -50,51 +77,6 @@ def joined(found: Mapping[str, str]) -> str:
     return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
 
 
-def contents(others: Sequence[str]) -> str:
-    """Return a hash of the source of Clairvoyant and of others, and of which libraries are installed.
-
-    The others are packages, or modules of none, by name; they are not imported here.
-    """
-    told = {f"{name} {root}": joined(hashes(root, links=links)) for name, root, links in _roots(others)}
-    return joined(told | _libraries())
-
-
-def fingerprint(others: Sequence[str]) -> str:
-    """Return a hash of what the system says of all that :func:`contents` depends on; it reads no file."""
-    found = ((name, *one) for name, root, links in _roots(others) for one in _files(root, links))
-    told = {f"{name} {path}": state for name, _, path, state in found}
-    return joined(told | _libraries())
-
-
-def _roots(others: Sequence[str]) -> Iterator[tuple[str, Path, bool]]:
-    """Yield names, the folders or files that hold their source, and whether links in them count."""
-    yield "", PACKAGE, True
-    for name in others:
-        spec = find_spec(name)
-        if spec is not None and spec.has_location:
-            for root in spec.submodule_search_locations or (str(spec.origin),):
-                yield name, Path(root), False
-
-
-def _files(root: Path | str, links: bool, place: str = "") -> Iterator[tuple[str, str, str]]:
-    """Yield the place of every file of source, its path, and what the system says of it."""
-    if not place and Path(root).is_file():
-        yield "", str(root), _state(Path(root).stat())
-        return
-    with suppress(FileNotFoundError, NotADirectoryError, PermissionError), os.scandir(root) as entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=links):
-                if entry.name != "__pycache__":
-                    yield from _files(entry.path, links, f"{place}{entry.name}/")
-            elif entry.name.endswith(SOURCE):
-                with suppress(FileNotFoundError):  # an editor's mark, or just deleted
-                    yield place + entry.name, entry.path, _state(entry.stat())
-
-
-def _state(stat: os.stat_result) -> str:
-    return f"{stat.st_mtime_ns} {stat.st_ctime_ns} {stat.st_size} {stat.st_ino}"
-
-
 def installed() -> list[str]:
     """Return what the folders of libraries say of their versions, such as ``numpy-2.1.0.dist-info``."""
     names: list[str] = []
@@ -102,7 +84,3 @@ def installed() -> list[str]:
         with suppress(OSError), os.scandir(folder) as entries:  # nothing can be imported from there either
             names += (entry.name for entry in entries if entry.name.endswith("-info"))
     return sorted(names)
-
-
-def _libraries() -> dict[str, str]:
-    return dict.fromkeys((name for name in installed() if name.partition("-")[0] in LIBRARIES), "")

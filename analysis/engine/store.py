@@ -12,7 +12,6 @@ import json
 import logging
 import os
 import sqlite3
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import fields
@@ -24,7 +23,6 @@ from ...models.base import InputError, make_folder, reason
 from .cells import Answer, Cell, State
 
 FORMAT = 2
-"""Stores of format 1 are read, too, and are of this one as soon as they are opened for writing."""
 
 APPLICATION = 0x434C5659
 """What a database of ours says of itself, as SQLite's ``application_id``."""
@@ -48,72 +46,69 @@ KINDS: dict[str, Any] = {
 }
 """What a row holds; see :func:`read_rows`."""
 
-SELECT = f"SELECT {', '.join(KINDS)} FROM cell"  # noqa: S608 - these names alone
-SELECT_FIRST = SELECT.replace("computed, exceeded", "used, '{}'")
-"""The same of a store of format 1."""
-
-TYPES = {name: {int: "INTEGER", int | float: "REAL"}.get(kind, "TEXT") for name, kind in KINDS.items()}
-CREATE = ", ".join(f"{name} {type_}" for name, type_ in TYPES.items()).replace("TEXT", "TEXT PRIMARY KEY", 1)
-"""The columns of a database."""
-
 DEEP = ("arguments", "result", "exceeded")
-"""Columns that are text of JSON in a database."""
+"""What is text of JSON in a database."""
 
-SECOND = (
-    "BEGIN; ALTER TABLE cell ADD COLUMN computed INTEGER; ALTER TABLE cell ADD COLUMN exceeded TEXT; "
-    "UPDATE cell SET computed = used, exceeded = '{}'; PRAGMA user_version = 2; COMMIT"
+CREATE = (
+    f"BEGIN; CREATE TABLE cell ({', '.join(KINDS)}, PRIMARY KEY (key)); "
+    f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT}; COMMIT"
 )
-"""What makes a database of format 1 one of format 2."""
+SELECT = f"SELECT {', '.join(KINDS)} FROM cell"  # noqa: S608 - these names alone
+INSERT = f"INSERT OR REPLACE INTO cell VALUES ({', '.join(f':{name}' for name in KINDS)})"  # noqa: S608
+RENAME = (
+    "UPDATE cell SET name = :name, function = :function, arguments = :arguments "
+    "WHERE key = :key AND function <> :function"
+)
+USE = "UPDATE cell SET used = :used WHERE key = :key AND used < :used"
 
 NO_STORE = "it is not a store of results"
 
 log = logging.getLogger("clairvoyant")
 
 
-class Store(ABC):
-    """Results by key, and the only process that writes them."""
+class Store:
+    """Results by key in a database, and the only process that writes them; others may read meanwhile."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        with ExitStack() as opened, _told(path):
+            self._file = self._open(opened)
+            (last,) = self._file.execute("SELECT coalesce(max(used), 0) FROM cell").fetchone()
+            self._use, self._opened = last + 1, opened.pop_all()
 
-    @abstractmethod
+    def _open(self, opened: ExitStack) -> sqlite3.Connection:
+        """Return the database, of which no other process writes what is in the file."""
+        opened.callback(os.close, _lock(self.path.with_name(self.path.name + ".lock")))
+        return opened.enter_context(closing(_connect(self.path, "rwc")))
+
     def known(self, keys: Iterable[str]) -> dict[str, Answer]:
         """Return what is known of these cells, by key, and note that it was used."""
-
-    @abstractmethod
-    def add(self, answers: Sequence[tuple[Cell, Answer]]) -> None:
-        """Keep what became of cells, in place of what was known of them; it is safe when this returns."""
-
-    @abstractmethod
-    def rename(self, cells: Iterable[Cell]) -> None:
-        """Let what is known of cells bear their names and arguments where another function has found it."""
-
-    @abstractmethod
-    def forget(self, keys: Iterable[str]) -> None:
-        """Drop what is known of these cells, and give back the room that it took."""
-
-    @abstractmethod
-    def rows(self, function: str | None = None) -> Iterator[dict[str, Any]]:
-        """Yield what a function of cells has found, or all that is kept, as :func:`read_rows` does."""
+        found = _answers(self.path, self._file, keys)
+        self._write(USE, [{"key": key, "used": self._use} for key in found])
+        return found
 
     def look(self, key: str) -> Answer | None:
         """Return what is known of one cell, and note that it was used; None if nothing is."""
         return self.known([key]).get(key)
 
-    @abstractmethod
-    def close(self) -> None:
-        """Let others write."""
+    def add(self, answers: Sequence[tuple[Cell, Answer]]) -> None:
+        """Keep what became of cells, in place of what was known of them; it is safe when this returns."""
+        self._write(INSERT, [_packed(_row(cell, answer, self._use)) for cell, answer in answers])
 
-    def remove(self) -> None:
-        """Delete it: nothing is to go on from it."""
-        for name in (self.path.name + end for end in ("", "-wal", "-shm", ".lock")):
-            self.path.with_name(name).unlink(missing_ok=True)
+    def rename(self, cells: Iterable[Cell]) -> None:
+        """Let what is known of cells bear their names and arguments where another function has found it."""
+        self._write(RENAME, [_packed(_told_of(cell)) for cell in cells])
 
-    def __enter__(self) -> Self:
-        return self
+    def forget(self, keys: Iterable[str]) -> None:
+        """Drop what is known of these cells, and give back the room that it took."""
+        dropped = [{"key": key} for key in keys]
+        if dropped:
+            self._write("DELETE FROM cell WHERE key = :key", dropped)
+            self._tidy()
 
-    def __exit__(self, *_raised: object) -> None:
-        self.close()
+    def rows(self, function: str | None = None) -> Iterator[dict[str, Any]]:
+        """Yield what a function of cells has found, or all that is kept, as :func:`read_rows` does."""
+        return _rows_of(self.path, self._file, "WHERE ? IN (function, '')", function or "")
 
     def shrink(self, most: int) -> int:
         """Drop what was not used for longest, until ``most`` bytes remain; return how many rows."""
@@ -122,6 +117,67 @@ class Store(ABC):
         dropped = [key for (_, key, _), total in zip(sizes, kept, strict=True) if total > most]
         self.forget(dropped)
         return len(dropped)
+
+    def close(self) -> None:
+        """Let others write."""
+        self._opened.close()
+
+    def remove(self) -> None:
+        """Delete it: nothing is to go on from it."""
+        for end in ("", "-wal", "-shm", ".lock"):
+            self.path.with_name(self.path.name + end).unlink(missing_ok=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_raised: object) -> None:
+        self.close()
+
+    def _write(self, statement: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Do a statement for every row, by its key, or for none."""
+        with _told(self.path), self._file:  # which ends the transaction
+            self._file.execute("BEGIN IMMEDIATE")
+            changed = [row["key"] for row in rows if self._file.execute(statement, row).rowcount]
+            self._changed(changed)
+
+    def _changed(self, keys: Sequence[str]) -> None:
+        """Do what else a change of these rows takes: nothing, as the database is the file."""
+
+    def _tidy(self) -> None:
+        """Give back the room of what was dropped."""
+        with _told(self.path):
+            self._file.execute("VACUUM")
+
+
+class _Journal(Store):
+    """A store of lines of JSON, which are a database in memory while they are written.
+
+    The last line that names a key counts, and one that is torn is none.
+    """
+
+    def _open(self, opened: ExitStack) -> sqlite3.Connection:
+        mark = self.path.with_name(self.path.name + ".lock")
+        _mark(mark)
+        opened.callback(mark.unlink, missing_ok=True)
+        self._file = opened.enter_context(closing(sqlite3.connect(":memory:", isolation_level=None)))
+        self._file.executescript(CREATE)
+        self._file.executemany(INSERT, map(_packed, _journal(self.path).values()))
+        self._tidy()
+        return self._file
+
+    def _changed(self, keys: Sequence[str]) -> None:
+        """Append lines."""
+        if keys:
+            end = self.path.stat().st_size
+            with _undone(self.path, lambda: os.truncate(self.path, end)):  # what is torn is passed over, too
+                _put(self.path, "ab", _rows_of(self.path, self._file, *_by_key(keys)))
+
+    def _tidy(self) -> None:
+        """Write the file anew, without what is torn, replaced or dropped."""
+        part = self.path.with_name(f".{self.path.name}.new")
+        with _undone(self.path, part.unlink):
+            _put(part, "wb", self.rows())
+            part.replace(self.path)
 
 
 def size_of(row: Mapping[str, Any]) -> int:
@@ -144,7 +200,7 @@ def open_store(path: Path) -> Store:
     if path.suffix == JOURNAL:
         return _Journal(path)
     try:
-        return _Database(path)
+        return Store(path)
     except NoLocksError:
         other = path.with_name(path.name + JOURNAL)
         log.warning("%s: files cannot be locked there; results are kept in %s", path, other.name)
@@ -171,74 +227,13 @@ def _lock(path: Path) -> int:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if not os.path.samestat(os.fstat(descriptor), path.stat()):  # who wrote has just removed it
             raise BlockingIOError
-    except (BlockingIOError, FileNotFoundError) as error:
-        os.close(descriptor)
-        message = "another process is writing this store; wait for it, or name another store"
-        raise InputError(f"{path.with_suffix('')}: {message}") from error
     except OSError as error:
         os.close(descriptor)
-        raise NoLocksError(str(error)) from error
+        if not isinstance(error, BlockingIOError | FileNotFoundError):
+            raise NoLocksError(str(error)) from error
+        message = "another process is writing this store; wait for it, or name another store"
+        raise InputError(f"{path.with_suffix('')}: {message}") from error
     return descriptor
-
-
-class _Database(Store):
-    """A store in SQLite, with a lock in a file beside it; readers may look at it meanwhile."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        with ExitStack() as opened:
-            self._lock = _lock(path.with_name(path.name + ".lock"))
-            opened.callback(os.close, self._lock)
-            self._file = _connect(path, "rwc")
-            opened.callback(self._file.close)
-            self._use = self._do("SELECT coalesce(max(used), 0) + 1 FROM cell")[0][0]
-            opened.pop_all()
-
-    def known(self, keys: Iterable[str]) -> dict[str, Answer]:
-        wanted, found = iter(keys), {}
-        while part := [*itertools.islice(wanted, 500)]:
-            marks = ", ".join("?" * len(part))
-            for values in self._do(f"{SELECT} WHERE key IN ({marks})", part):
-                found[values[0]] = answer_of(_read(self.path, values))
-            self._do(f"UPDATE cell SET used = ? WHERE key IN ({marks})", [self._use, *part])  # noqa: S608
-        return found
-
-    def add(self, answers: Sequence[tuple[Cell, Answer]]) -> None:
-        marks = ", ".join("?" * len(KINDS))
-        rows = [_row(cell, answer, self._use) for cell, answer in answers]
-        values = [[json.dumps(row[name]) if name in DEEP else row[name] for name in KINDS] for row in rows]
-        self._do_all(f"INSERT OR REPLACE INTO cell VALUES ({marks})", values)  # noqa: S608
-
-    def rename(self, cells: Iterable[Cell]) -> None:
-        statement = (
-            "UPDATE cell SET name = :name, function = :function, arguments = :arguments "
-            "WHERE key = :key AND function <> :function"
-        )
-        told = map(_told_of, cells)
-        self._do_all(statement, [one | {"arguments": json.dumps(one["arguments"])} for one in told])
-
-    def forget(self, keys: Iterable[str]) -> None:
-        dropped = [[key] for key in keys]
-        if dropped:
-            self._do_all("DELETE FROM cell WHERE key = ?", dropped)
-            self._do("VACUUM")
-
-    def rows(self, function: str | None = None) -> Iterator[dict[str, Any]]:
-        return _rows_of(self.path, self._file, function)
-
-    def close(self) -> None:
-        self._file.close()
-        os.close(self._lock)
-
-    def _do(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
-        with _told(self.path):
-            return self._file.execute(statement, values).fetchall()
-
-    def _do_all(self, statement: str, rows: Sequence[Any]) -> None:
-        """Do a statement for every row, or for none."""
-        with _told(self.path), self._file:  # the file ends the transaction
-            self._file.execute("BEGIN IMMEDIATE")
-            self._file.executemany(statement, rows)
 
 
 @contextmanager
@@ -246,7 +241,7 @@ def _told(path: Path) -> Iterator[None]:
     """Say what is the matter with a database."""
     try:
         yield
-    except sqlite3.Error as error:
+    except (sqlite3.Error, OverflowError, UnicodeEncodeError) as error:  # the others: of lines made elsewhere
         other = "not a database" in str(error) or "no such" in str(error)
         why = NO_STORE if other else str(error)
         raise InputError(f"{path}: cannot be used: {why}") from error
@@ -254,39 +249,38 @@ def _told(path: Path) -> Iterator[None]:
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
     """Open a database of results: "rwc" to write, "ro" to read, "ro&immutable=1" where nobody writes."""
-    with _told(path):
-        address = f"{path.absolute().as_uri()}?mode={mode}"
+    address = f"{path.absolute().as_uri()}?mode={mode}"
+    with _told(path), ExitStack() as opened:
         file = sqlite3.connect(address, uri=True, isolation_level=None, timeout=5.0)
-    with ExitStack() as opened:
         opened.callback(file.close)
-        with _told(path):
-            (tables,) = file.execute("SELECT count(*) FROM sqlite_master").fetchone()
-            if tables == 0 and mode == "rwc":
-                file.execute("PRAGMA journal_mode = WAL")
-                file.executescript(
-                    f"BEGIN; CREATE TABLE cell ({CREATE}); PRAGMA application_id = {APPLICATION}; "
-                    f"PRAGMA user_version = {FORMAT}; COMMIT"
-                )
-            (whose,) = file.execute("PRAGMA application_id").fetchone()
-            (version,) = file.execute("PRAGMA user_version").fetchone()
-            file.execute("PRAGMA synchronous = NORMAL")
+        (tables,) = file.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if tables == 0 and mode == "rwc":
+            file.execute("PRAGMA journal_mode = WAL")
+            file.executescript(CREATE)
+        (whose,) = file.execute("PRAGMA application_id").fetchone()
+        (version,) = file.execute("PRAGMA user_version").fetchone()
+        file.execute("PRAGMA synchronous = NORMAL")
         if whose != APPLICATION:
             raise InputError(f"{path}: cannot be used: {NO_STORE}")
-        if version not in {1, FORMAT}:
+        if version != FORMAT:
             raise InputError(f"{path}: cannot be used: its format is {version}, and only {FORMAT} is known")
-        if version == 1 and mode == "rwc":
-            with _told(path):
-                file.executescript(SECOND)
         opened.pop_all()
     return file
 
 
-def _rows_of(path: Path, file: sqlite3.Connection, function: str | None = None) -> Iterator[dict[str, Any]]:
+def _by_key(keys: Iterable[str]) -> tuple[str, str]:
+    """Return what chooses the rows of these keys, and its value."""
+    return "WHERE key IN (SELECT value FROM json_each(?))", json.dumps([*keys])
+
+
+def _rows_of(path: Path, file: sqlite3.Connection, which: str = "", *values: str) -> Iterator[dict[str, Any]]:
     with _told(path):
-        (version,) = file.execute("PRAGMA user_version").fetchone()
-        select = SELECT if version == FORMAT else SELECT_FIRST
-        for values in file.execute(f"{select} WHERE ? IN (function, '') ORDER BY key", [function or ""]):
-            yield _read(path, values)
+        for found in file.execute(f"{SELECT} {which} ORDER BY key", values):
+            yield _read(path, found)
+
+
+def _answers(path: Path, file: sqlite3.Connection, keys: Iterable[str]) -> dict[str, Answer]:
+    return {row["key"]: answer_of(row) for row in _rows_of(path, file, *_by_key(keys))}
 
 
 def _read(path: Path, values: Sequence[Any]) -> dict[str, Any]:
@@ -311,67 +305,6 @@ def _checked(row: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-class _Journal(Store):
-    """A store of lines of JSON; the last line that names a key counts, and one that is torn is none."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self._mark = path.with_name(path.name + ".lock")
-        with ExitStack() as opened:
-            _mark(self._mark)
-            opened.callback(self._mark.unlink, missing_ok=True)
-            self._rows = _journal(path)
-            self._use = max((row["used"] for row in self._rows.values()), default=0) + 1
-            self._begin()
-            opened.pop_all()
-
-    def known(self, keys: Iterable[str]) -> dict[str, Answer]:
-        found = [self._rows[key] for key in keys if key in self._rows]
-        self._append([row | {"used": self._use} for row in found if row["used"] < self._use])
-        return {row["key"]: answer_of(row) for row in found}
-
-    def add(self, answers: Sequence[tuple[Cell, Answer]]) -> None:
-        self._append([_row(cell, answer, self._use) for cell, answer in answers])
-
-    def rename(self, cells: Iterable[Cell]) -> None:
-        told = [_told_of(cell) for cell in cells if cell.key in self._rows]
-        named = [(self._rows[one["key"]], one) for one in told]
-        self._append([row | one for row, one in named if row["function"] != one["function"]])
-
-    def forget(self, keys: Iterable[str]) -> None:
-        dropped = set(keys)
-        self._rows = {key: row for key, row in self._rows.items() if key not in dropped}
-        self._file.close()
-        self._begin()
-
-    def rows(self, function: str | None = None) -> Iterator[dict[str, Any]]:
-        rows = sorted(self._rows.items())
-        return iter([row for _, row in rows if function in {None, row["function"]}])
-
-    def close(self) -> None:
-        self._file.close()
-        self._mark.unlink(missing_ok=True)
-
-    def _append(self, rows: Sequence[dict[str, Any]]) -> None:
-        data, end = _lines(rows), self.path.stat().st_size
-        with _undone(self.path, lambda: os.truncate(self.path, end)):  # what is torn is passed over, too
-            while data:
-                data = data[self._file.write(data) :]
-            os.fsync(self._file.fileno())
-        self._rows |= {row["key"]: row for row in rows}
-
-    def _begin(self) -> None:
-        """Write the file anew, without what is torn, replaced or dropped, and open it."""
-        part = self.path.with_name(f".{self.path.name}.new")
-        with _undone(self.path, part.unlink):
-            with part.open("wb") as stream:
-                stream.write(_lines(self._rows.values()))
-                stream.flush()
-                os.fsync(stream.fileno())
-            part.replace(self.path)
-            self._file = self.path.open("ab", buffering=0)
-
-
 @contextmanager
 def _undone(path: Path, undo: Callable[[], object]) -> Iterator[None]:
     """Undo what cannot be written, and say so."""
@@ -385,23 +318,20 @@ def _undone(path: Path, undo: Callable[[], object]) -> Iterator[None]:
 
 def _mark(path: Path) -> None:
     """Make a file that says which process writes; refuse if one is there whose process still runs."""
-    me = f"{os.uname().nodename} {os.getpid()}"
-    for _ in range(2):
-        try:
-            with path.open("x") as stream:
-                stream.write(me)
-        except FileExistsError as error:
-            host, _, process = path.read_text().partition(" ")
-            if host != os.uname().nodename or (process.isdigit() and _runs(int(process))):
-                raise InputError(
-                    f"{path}: process {process} on {host} writes this store; delete the file if it is gone"
-                ) from error
-            path.unlink(missing_ok=True)
-        except OSError as error:
-            raise InputError(f"{path}: cannot be written: {reason(error)}") from error
-        else:
-            return
-    raise InputError(f"{path}: another process has begun to write this store")
+    here = os.uname().nodename
+    try:
+        with path.open("x") as stream:
+            stream.write(f"{here} {os.getpid()}")
+    except FileExistsError as error:
+        host, _, process = path.read_text().partition(" ")
+        if host != here or (process.isdigit() and _runs(int(process))):
+            raise InputError(
+                f"{path}: process {process} on {host} writes this store; delete the file if it is gone"
+            ) from error
+        path.unlink(missing_ok=True)
+        _mark(path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {reason(error)}") from error
 
 
 def _runs(process: int) -> bool:
@@ -421,8 +351,7 @@ def _journal(path: Path) -> dict[str, dict[str, Any]]:
         raise InputError(f"{path}: cannot be read: {reason(error)}") from error
     for number, line in enumerate(lines[:-1], start=1):
         try:
-            row = dict(json.loads(line))
-            row = _checked({"computed": row.get("used"), "exceeded": {}} | row)  # in format 1 there are none
+            row = _checked(dict(json.loads(line)))
         except (TypeError, ValueError, RecursionError) as error:
             raise InputError(f"{path}: line {number} is damaged ({error}); delete the file") from error
         rows[row["key"]] = row
@@ -472,14 +401,8 @@ def looking(path: Path) -> Iterator[Callable[[str], Answer | None]]:
         rows = cache(lambda: _journal(path))
         yield lambda key: answer_of(rows()[key]) if key in rows() else None
         return
-
-    def look(key: str) -> Answer | None:
-        with _told(path):
-            found = file.execute(f"{SELECT} WHERE key = ?", [key]).fetchone()
-        return None if found is None else answer_of(_read(path, found))
-
     with closing(_connect(path, "ro")) as file:
-        yield look
+        yield lambda key: _answers(path, file, [key]).get(key)
 
 
 def _told_of(cell: Cell) -> dict[str, Any]:
@@ -488,20 +411,23 @@ def _told_of(cell: Cell) -> dict[str, Any]:
 
 
 def _row(cell: Cell, answer: Answer, use: int) -> dict[str, Any]:
-    return _told_of(cell) | {
-        "state": answer.state.value,
-        "attempts": answer.attempts,
-        "error": printable(answer.error),
-        "seconds": answer.seconds,
-        "result": answer.result,
-        "used": use,
-        "computed": use,
-        "exceeded": dict(answer.exceeded),
-    }
+    texts = {"state": answer.state.value, "error": printable(answer.error)}
+    more = {"exceeded": dict(answer.exceeded), "used": use, "computed": use}
+    return _told_of(cell) | vars(answer) | texts | more
 
 
-def _lines(rows: Iterable[Mapping[str, Any]]) -> bytes:
-    return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+def _packed(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row as a database takes it."""
+    return {name: json.dumps(value) if name in DEEP else value for name, value in row.items()}
+
+
+def _put(path: Path, mode: str, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write rows as lines, which are on the disk when this returns."""
+    data = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+    with path.open(mode, buffering=0) as stream:
+        while data:
+            data = data[stream.write(data) :]
+        os.fsync(stream.fileno())
 
 
 def printable(text: str) -> str:

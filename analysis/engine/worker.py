@@ -15,7 +15,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
@@ -23,7 +23,7 @@ from typing import Any, BinaryIO, NoReturn
 
 from ...models import stopwatch
 from .cells import Answer, Cell
-from .source import fingerprint
+from .source import contents
 
 REPORT_EVERY = 0.2
 """Seconds between two reports of how far a cell is."""
@@ -46,14 +46,14 @@ def main(others: Sequence[str] = ()) -> None:
     lines: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(tasks, lines), daemon=True).start()
     stopwatch.listen(lambda stands: write(out, {"stands": stands}))
-    write(out, {"source": fingerprint(others)})
+    write(out, {"source": contents(others)})
     process, loaded = os.getpid(), len(sys.modules)
     while True:
         message = answer(lines.get(), out)
         if os.getpid() != process:  # a copy that the cell has made of this process
             os._exit(0)
         if len(sys.modules) != loaded:
-            message["source"], loaded = fingerprint(others), len(sys.modules)
+            message["source"], loaded = contents(others), len(sys.modules)
         write(out, message)
 
 
@@ -83,12 +83,25 @@ def write(out: Any, message: dict[str, Any]) -> None:
 
 
 def answer(task: dict[str, Any], out: Any) -> dict[str, Any]:
-    """Run a cell; return its result, or the traceback of what it raised, and its seconds."""
+    """Run a cell; return its result, or the traceback of what it raised, and its seconds.
+
+    What it finds on its way is taken from a store if one is named, and told to who writes that.
+    """
+
+    def tell(cell: Cell, answer: Answer) -> None:
+        write(out, {"kept": asdict(cell), "result": answer.result, "seconds": answer.seconds})
+
     begin = stopwatch.now()
     try:
         function = find(task["function"])
         write(out, {"begun": True})
-        with _keeping(task.get("store"), out):
+        with ExitStack() as opened:
+            if task.get("store"):
+                from .kept import keeping
+                from .store import looking
+
+                look = opened.enter_context(looking(Path(task["store"])))
+                opened.enter_context(keeping(look, tell))
             begin = stopwatch.now()
             result = function(task["arguments"], _reporter(out))
         message = {"result": result, "seconds": stopwatch.now() - begin}
@@ -96,18 +109,6 @@ def answer(task: dict[str, Any], out: Any) -> dict[str, Any]:
     except (Exception, SystemExit):  # noqa: BLE001 - it is told to who handed out the cell
         return {"error": traceback.format_exc(), "seconds": stopwatch.now() - begin}
     return message
-
-
-def _keeping(store: str | None, out: Any) -> Any:
-    """Let what a cell finds on its way be taken from a store, and be told to who writes it."""
-    if store is None:
-        return nullcontext()
-    from .kept import keeping_in
-
-    def tell(cell: Cell, answer: Answer) -> None:
-        write(out, {"kept": asdict(cell), "result": answer.result, "seconds": answer.seconds})
-
-    return keeping_in(Path(store), tell)
 
 
 def find(name: str) -> Callable[..., Any]:

@@ -188,8 +188,8 @@ def _environment() -> jinja2.Environment:
         badges=BADGES,
         own=OWN,
         in_words=in_words,
-        figure_file=lambda figure: figure_file(figure).as_posix(),
-        counterexample_file=lambda claim: counterexample_file(claim).as_posix(),
+        figure_file=figure_file,
+        counterexample_file=counterexample_file,
         source=source_line,
         instance_tables=instance_tables,
     )

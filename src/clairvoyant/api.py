@@ -370,8 +370,8 @@ def audit(*, catalogue: Sequence[Claim] | None = None, **options: Any) -> list[t
     Claims are chosen from the catalogue, by default all there are, and what holds for any problem for those
     of other distributions that have none. Options are those of :func:`clairvoyant.analysis.audit.run_audit`.
     What is unknown, or a folder that cannot be written, is an InputError before any work. After Ctrl-C an
-    AuditInterrupted says how many findings are saved; if a check of ours raises, that is a CheckError, after
-    saving what is finished; if one of another distribution does, a ForeignCheckError has all other findings.
+    Interrupted says how many claims are saved; if a check of ours raises, that is a CheckError, after saving
+    what is finished; if one of another distribution does, a ForeignCheckError has all other findings.
     """
     from ._own import catalogue as of_all
     from .analysis.audit import run_audit

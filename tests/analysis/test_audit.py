@@ -21,13 +21,13 @@ from clairvoyant import api
 from clairvoyant.analysis import audit as module
 from clairvoyant.analysis.audit import (
     PARTIAL,
-    AuditInterrupted,
     CheckError,
     ForeignCheckError,
     source_digest,
 )
 from clairvoyant.analysis.claim import Claim, Context, Figure, Finding, Table, Verdict
 from clairvoyant.analysis.engine.cells import Answer, Cell, State
+from clairvoyant.analysis.engine.engine import Interrupted
 from clairvoyant.analysis.engine.kept import CHECK, intact
 from clairvoyant.analysis.engine.store import open_store, read_rows
 from clairvoyant.analysis.findings import check_id
@@ -139,7 +139,7 @@ def test_a_counterexample_of_an_earlier_audit_is_removed(tmp_path: Path) -> None
 
 
 def test_an_interrupted_audit_is_continued(tmp_path: Path) -> None:
-    with pytest.raises(AuditInterrupted, match="saved: 2 of 4 findings") as caught:
+    with pytest.raises(Interrupted, match="saved: 2 of 4 claims") as caught:
         audit(tmp_path, Recorder(4, stop=2).claims)
     assert (caught.value.saved, caught.value.total) == (2, 4)
     assert isinstance(caught.value, KeyboardInterrupt)
@@ -154,7 +154,7 @@ def test_an_interrupted_audit_is_continued(tmp_path: Path) -> None:
 
 def test_what_is_taken_over_equals_what_was_found(tmp_path: Path) -> None:
     claims = [claim("a/rich", rich), *Recorder(1, stop=0).claims]
-    with pytest.raises(AuditInterrupted):
+    with pytest.raises(Interrupted):
         audit(tmp_path / "broken", claims)
     (tmp_path / "broken/figures/picture.svg").unlink()
     claims[1] = Recorder(1).claims[0]
@@ -168,7 +168,7 @@ def test_what_is_taken_over_equals_what_was_found(tmp_path: Path) -> None:
 def test_stale_findings_are_not_taken_over(
     tmp_path: Path, change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(AuditInterrupted):
+    with pytest.raises(Interrupted):
         audit(tmp_path, Recorder(3, stop=2).claims)
     options: dict[str, Any] = {}
     if change == "source":
@@ -181,7 +181,7 @@ def test_stale_findings_are_not_taken_over(
 
 
 def test_an_audit_of_some_claims_leaves_the_larger_one_to_be_continued(tmp_path: Path) -> None:
-    with pytest.raises(AuditInterrupted):
+    with pytest.raises(Interrupted):
         audit(tmp_path, Recorder(4, stop=2).claims)
     some = Recorder(4)
     audit(tmp_path, some.claims, claims=["a/0", "a/3"])
@@ -388,7 +388,7 @@ CLAIMS = [
 RUN = """
 import sys
 from pathlib import Path
-from clairvoyant.analysis.audit import AuditInterrupted
+from clairvoyant.analysis.engine.engine import Interrupted
 from clairvoyant.api import audit
 import some_claims
 
@@ -397,7 +397,7 @@ if __name__ == "__main__":
         print(f"{fraction:.3f} {text}", flush=True)
     try:
         found = audit(catalogue=some_claims.CLAIMS, out=Path(sys.argv[1]), workers=2, progress=tell)
-    except AuditInterrupted as stopped:
+    except Interrupted as stopped:
         print("saved", stopped.saved, "of", stopped.total)
         sys.exit(130)
     print([finding.headline for _, finding in found])

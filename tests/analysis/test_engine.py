@@ -262,39 +262,6 @@ def newer_database(path: Path) -> None:
     file.close()
 
 
-def first_format(path: Path) -> None:
-    """Make of a store what one of format 1 was."""
-    if path.suffix == ".jsonl":
-        rows = [json.loads(line) for line in path.read_text().splitlines()]
-        old = [{name: row[name] for name in row if name not in {"computed", "exceeded"}} for row in rows]
-        path.write_text("".join(json.dumps(row) + "\n" for row in old))
-        return
-    with sqlite3.connect(path) as file:
-        file.executescript(
-            "ALTER TABLE cell DROP COLUMN computed; ALTER TABLE cell DROP COLUMN exceeded; "
-            "PRAGMA user_version = 1"
-        )
-    file.close()
-
-
-@KINDS
-def test_a_store_of_the_first_format_is_read_and_goes_on(name: str, tmp_path: Path) -> None:
-    path = tmp_path / name
-    timed_out = Answer(State.TIMED_OUT, None, "it took more than 5 s", 5.0, 1, {"seconds": 5.0})
-    with store.open_store(path) as kept:
-        kept.add([numbered(1), (numbered(2)[0], timed_out)])
-    whole = store.read_rows(path)
-    first_format(path)
-    old = [row | {"exceeded": {}} for row in whole]
-    assert store.read_rows(path) == old
-    with store.open_store(path) as kept:
-        assert [*kept.rows()] == old
-        kept.add([(numbered(2)[0], timed_out), numbered(3)])
-    assert [(row["key"], row["computed"], row["exceeded"]) for row in store.read_rows(path)] == [
-        *(("1", 1, {}), ("2", 2, {"seconds": 5.0}), ("3", 2, {}))
-    ]
-
-
 def damaged_rows(path: Path) -> None:
     with store.open_store(path) as kept:
         kept.add([numbered(1)])
@@ -636,14 +603,13 @@ def of_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     path = tmp_path / "module_of_others.py"
     path.write_text("NUMBER = 1\n")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(
-        cells, "_brought", lambda: [EntryPoint("x", f"{path.stem}:X", "clairvoyant.policies")]
-    )
-    cells.others.cache_clear()
+    brought = EntryPoint("x", f"{path.stem}:X", "clairvoyant.policies")
+    monkeypatch.setattr(cells, "entry_points", lambda **_group: [brought])
+    cells._brought.cache_clear()
     cells.look_again()
     yield path
     monkeypatch.undo()
-    cells.others.cache_clear()
+    cells._brought.cache_clear()
     cells.look_again()
 
 
@@ -718,7 +684,7 @@ def test_a_library_of_another_version_and_a_damaged_file_of_others_are_seen(
 ) -> None:
     def told() -> str:
         cells.look_again()
-        return cells.whole()
+        return cells.last_look().contents
 
     monkeypatch.syspath_prepend(tmp_path)
     before = told()
@@ -728,14 +694,12 @@ def test_a_library_of_another_version_and_a_damaged_file_of_others_are_seen(
     numpy.mkdir()
     (numpy / "METADATA").write_text("Name: numpy\nVersion: 0.1\n")
     assert told() != before
-    assert cells.versions()["numpy"] == "0.1"
+    assert cells.last_look().edition["numpy"] == "0.1"
     monkeypatch.setattr(cells, "entry_points", lambda **_group: 1 / 0)
-    cells.others.cache_clear()
-    assert cells.others() == ()
+    assert cells._brought(("something else is installed",))[0] == ()
     monkeypatch.undo()
-    cells.others.cache_clear()
     cells.look_again()
-    assert cells.versions()["numpy"] != "0.1"
+    assert cells.last_look().edition["numpy"] != "0.1"
 
 
 # Runs

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from importlib import import_module
@@ -34,7 +34,7 @@ from clairvoyant.analysis.engine.cells import (
     Cell,
     EngineError,
     State,
-    edition,
+    last_look,
 )
 from clairvoyant.analysis.engine.cluster import Cluster, kind_of
 from clairvoyant.analysis.engine.processes import DEATHS, Limits, Processes
@@ -367,22 +367,23 @@ def test_what_has_nothing_to_do_is_kept_only_for_a_while(
         monkeypatch.setattr(engine_cluster, "KEEP", 0.0)
         engine_cluster._keep(seat)
         eventually(lambda: not Path("/proc", str(where)).exists())
-    assert engine_cluster._idle == []
+    assert engine_cluster._idle == {}
 
 
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"numpy": "0.1"}, f"numpy is {edition()['numpy']}, and here 0.1"),
-        ({"clairvoyant": "9.9"}, f"clairvoyant is {edition()['clairvoyant']}, and here 9.9"),
+        ({"numpy": "0.1"}, f"numpy is {last_look().edition['numpy']}, and here 0.1"),
+        ({"clairvoyant": "9.9"}, f"clairvoyant is {last_look().edition['clairvoyant']}, and here 9.9"),
         ({SOURCE_HASH: "other"}, "its source of clairvoyant is not the one here"),
     ],
 )
 def test_a_worker_of_another_version_is_refused_by_name(
     changed: dict[str, str], message: str, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    here = edition() | changed
-    monkeypatch.setattr(engine_cluster, "edition", lambda: here)
+    seen = last_look()
+    here = seen._replace(edition={**seen.edition, **changed})
+    monkeypatch.setattr(engine_cluster, "last_look", lambda: here)
     with pytest.raises(EngineError) as caught:
         answers(cluster, [cell("add")])
     address, _, told = str(caught.value).partition(": ")
@@ -393,12 +394,12 @@ def test_a_worker_of_another_version_is_refused_by_name(
 def test_the_source_is_the_same_for_a_checkout_and_for_what_is_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = []
+    found, before = [], last_look().edition
     no_bytecode = shutil.ignore_patterns("__pycache__")
 
-    def look() -> dict[str, str]:
-        cells.snapshot.cache_clear()
-        return edition.__wrapped__()
+    def look() -> Mapping[str, str]:
+        cells.look_again()
+        return last_look().edition
 
     for links in (True, False):
         tree = tmp_path / str(links)
@@ -408,12 +409,13 @@ def test_the_source_is_the_same_for_a_checkout_and_for_what_is_installed(
             (tree / layer).symlink_to(source.PACKAGE / layer)
         monkeypatch.setattr(cells, "PACKAGE", tree)
         found.append(look())
-    assert found == [edition()] * 2
+    assert found == [before] * 2
     for changed in ("sweeping.py", "models/base.py"):
         (tmp_path / "False" / changed).write_text("")
         found.append(look())
     assert len({one[SOURCE_HASH] for one in found}) == 3
-    cells.snapshot.cache_clear()
+    monkeypatch.undo()
+    cells.look_again()
 
 
 def test_workers_that_can_begin_no_process_are_named(cluster: Cluster) -> None:

@@ -34,12 +34,6 @@ def test_three_samples_have_the_quantile_of_two_degrees_of_freedom() -> None:
     assert interval == pytest.approx((3.0, 3.0 - half, 3.0 + half))
 
 
-def test_the_axis_of_the_seeds_can_be_chosen() -> None:
-    samples = np.random.default_rng(0).normal(size=(4, 3))
-    for first, last in zip(mean_band(samples, axis=0), mean_band(samples.T, axis=1), strict=True):
-        np.testing.assert_array_equal(first, last)
-
-
 def test_one_sample_has_no_interval() -> None:
     band = mean_band([[1.0, 2.0]])
     assert band.mean.tolist() == [1.0, 2.0]
@@ -80,15 +74,12 @@ SLOTS = np.arange(20.0, 2001.0, 20.0)
     slopes=st.lists(st.floats(0.1, 100.0), min_size=2, max_size=5),
     offset=st.floats(-50.0, 50.0),
 )
-def test_a_curve_that_follows_a_law_is_told_with_its_coefficients(
+def test_a_curve_that_follows_a_law_is_told_whatever_its_coefficients(
     law: str, slopes: list[float], offset: float
 ) -> None:
     fit = fit_growth(SLOTS, [a * GROWTHS[law](SLOTS) + offset for a in slopes])
     assert fit.chosen == law
     assert fit.margin.mean > 0
-    assert fit.slope[law].mean == pytest.approx(np.mean(slopes))
-    assert fit.offset[law].mean == pytest.approx(offset, abs=1e-6)
-    assert fit.error[law].mean == pytest.approx(0.0, abs=1e-9)
 
 
 @given(
@@ -106,7 +97,6 @@ def test_the_law_is_told_apart_from_noise_that_adds_up(law: str, seed: int, scal
     assert fit.decided
     assert scaled.chosen == law
     assert scaled.margin.mean == pytest.approx(fit.margin.mean)
-    assert fit.error[law].mean == min(error.mean for error in fit.error.values())
 
 
 def test_pure_noise_decides_nothing_and_one_seed_never_does() -> None:
@@ -122,8 +112,7 @@ def test_pure_noise_decides_nothing_and_one_seed_never_does() -> None:
     ("wrong", "message"),
     [
         (lambda: mean_band([[1.0, np.nan]]), r"samples\[0\]\[1\]: not a finite"),
-        (lambda: mean_band(3.0), "axis: 0 does not exist"),
-        (lambda: mean_band([1.0, 2.0], axis=1), "axis: 1 does not exist"),
+        (lambda: mean_band(3.0), "no sample"),
         (lambda: mean_band(np.zeros((0, 3))), "no sample"),
         (lambda: mean_band([1.0, 2.0], confidence=1.0), "confidence: 1.0"),
         (lambda: mean_interval([[1.0, 2.0]]), "2 dimensions"),
@@ -134,8 +123,7 @@ def test_pure_noise_decides_nothing_and_one_seed_never_does() -> None:
         (lambda: fit_growth([1.0, 2.0, 4.0], [[1.0, 2.0]]), "does not fit t"),
         (lambda: fit_growth([1.0, 4.0, 2.0], [1.0, 2.0, 3.0]), r"t\[2\]: 2 does not come after 4"),
         (lambda: fit_growth([0.0, 1.0], [1.0, 2.0]), r"t\[0\]: 0 is not positive"),
-        (lambda: fit_growth([1.0, 2.0, 4.0], [1.0, 2.0, 3.0], known=1.0), "known: 1.0"),
-        (lambda: fit_growth([1.0, 3.0, 4.0], [1.0, 2.0, 3.0]), "1 points up to 0.5"),
+        (lambda: fit_growth([1.0, 3.0, 4.0], [1.0, 2.0, 3.0]), "1 points up to half"),
     ],
 )
 def test_what_cannot_be_computed_is_refused(wrong, message: str) -> None:  # type: ignore[no-untyped-def]

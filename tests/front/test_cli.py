@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import clairvoyant as cv
-from clairvoyant.analysis.audit import AuditInterrupted
+from clairvoyant.analysis.engine.engine import Interrupted
 from clairvoyant.cli import commands, output
 from clairvoyant.cli.interrupt import Interruptible
 from clairvoyant.cli.playing import _beyond
@@ -750,12 +750,12 @@ def test_interrupted_audit_says_what_is_saved(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def run_audit(**_options: Any) -> None:
-        raise AuditInterrupted(3, 7)
+        raise Interrupted(3, 7, "claims")
 
     monkeypatch.setattr("clairvoyant.analysis.audit.run_audit", run_audit)
     printed = run("audit", "--out", tmp_path)
     assert (printed.status, printed.out) == (130, "")
-    assert printed.err == "interrupted: saved: 3 of 7 findings; the same command goes on from there\n"
+    assert printed.err == "interrupted: saved: 3 of 7 claims; the same command goes on from there\n"
 
 
 def test_an_interrupt_at_any_other_moment_ends_in_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -801,7 +801,7 @@ def test_ctrl_c_during_an_audit_says_what_is_saved_and_the_same_command_goes_on(
     data = json.loads(out)
     assert data["interrupted"] is True
     assert 1 <= data["saved"] < data["total"]
-    assert f"saved: {data['saved']} of {data['total']} findings" in err.splitlines()[-1]
+    assert f"saved: {data['saved']} of {data['total']} claims" in err.splitlines()[-1]
 
 
 def test_a_reader_who_goes_away_is_no_error() -> None:

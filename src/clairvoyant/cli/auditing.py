@@ -61,7 +61,8 @@ def audit(
     """
     from .. import _own, api
     from .. import problems as known
-    from ..analysis.audit import AuditInterrupted, ForeignCheckError, choose
+    from ..analysis.audit import ForeignCheckError, choose
+    from ..analysis.engine.engine import Interrupted
     from ..analysis.report import write_report
 
     if quick and full:
@@ -87,7 +88,7 @@ def audit(
                 catalogue=catalogue,
                 store=store,
             )
-        except AuditInterrupted as error:
+        except Interrupted as error:
             return stopped(f": {error}", as_json, saved=error.saved, total=error.total)
         except ForeignCheckError as error:
             results, failed = error.results, error.failed
