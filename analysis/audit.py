@@ -27,15 +27,11 @@ from .findings import ReadInstance, check_id, from_dict, to_dict, write_files
 
 Results = list[tuple[Claim, Finding]]
 
-OURS = __name__.partition(".")[0]
-"""The name of this package."""
+OURS = __name__.partition(".")[0]  # the name of this package
 
 MODES = ("quick", "default", "full")
-CHECK_APART = f"{__name__}:check_apart"
-"""The function of the cells that are findings."""
-
-PARTIAL = "audit.partial"
-"""The file in the folder of the audit that an interrupted audit goes on from."""
+CHECK_APART = f"{__name__}:check_apart"  # the function of the cells that are findings
+PARTIAL = "audit.partial"  # the file in the folder of the audit that an interrupted audit goes on from
 
 
 class CheckError(RuntimeError):
@@ -189,8 +185,7 @@ class _Audit:
     owners: Mapping[str, str]
     found: dict[str, Finding] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
-    figures: dict[str, str] = field(default_factory=dict)
-    """The claim of every figure."""
+    figures: dict[str, str] = field(default_factory=dict)  # the claim of every figure
     note: str = ""
 
     def run(self, store: Store, workers: int) -> None:

@@ -12,11 +12,8 @@ import numpy as np
 
 from ..models.base import Instance
 
-EXTRAS = {"rl": "torch"}
-"""The module that each optional part of the package brings, by the name of the extra."""
-
-HEADLINE, PARAGRAPH = 25, 80
-"""Most words of a headline and of a paragraph."""
+EXTRAS = {"rl": "torch"}  # the module that each optional part of the package brings, by the name of the extra
+HEADLINE, PARAGRAPH = 25, 80  # most words of a headline and of a paragraph
 
 
 class Verdict(enum.Enum):

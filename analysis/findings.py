@@ -17,11 +17,8 @@ from .claim import Claim, Context, Figure, Finding, Table, Verdict, in_words
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 """What a problem, a claim and a figure may be called: these names become file names."""
 
-TEXTS = ("assumes", "proof", "remark")
-"""The paragraphs of a finding."""
-
-ReadInstance = Callable[[Mapping[str, Any]], Instance]
-"""Returns the instance of the JSON object of its file."""
+TEXTS = ("assumes", "proof", "remark")  # the paragraphs of a finding
+ReadInstance = Callable[[Mapping[str, Any]], Instance]  # returns the instance of the JSON object of its file
 
 
 def check_id(claim: Claim) -> None:

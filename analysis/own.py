@@ -19,8 +19,7 @@ from ..oracles.base import Optimum, OracleEntry, OracleError
 from .claim import PARAGRAPH, Context, Finding, Table, Verdict, finding, table
 from .statistics import Interval, mean_interval
 
-SLACK = 1e-9
-"""What sums in another order may differ by, as a part of the absolute values that are added up."""
+SLACK = 1e-9  # what sums in another order may differ by, as a part of the absolute values that are added up
 
 BLIND = {"no_peeking", "holds_no_instance", "nothing_handed_over"}
 """Checks without which nobody knows whether a policy is blind to the future."""

@@ -12,8 +12,7 @@ from ..models.base import InputError
 
 Samples = npt.ArrayLike
 
-EXACT = 1e-12
-"""Relative differences below this are rounding."""
+EXACT = 1e-12  # relative differences below this are rounding
 
 
 class Band(NamedTuple):
@@ -187,12 +186,9 @@ def _line(f: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 class Paired(NamedTuple):
     """The paired difference of two measurements on the same seeds."""
 
-    difference: Interval
-    """The mean difference and its Student t interval."""
-    p: float
-    """Of the two-sided Wilcoxon signed-rank test, whose null is symmetry about 0; 1 if all are 0."""
-    equal: bool
-    """Whether all differences are exactly 0."""
+    difference: Interval  # the mean difference and its Student t interval
+    p: float  # of the two-sided Wilcoxon signed-rank test, whose null is symmetry about 0; 1 if all are 0
+    equal: bool  # whether all differences are exactly 0
 
     def sign(self) -> int | None:
         """Return 1 or -1 if both, the interval and the test, say so; 0 if all are equal; else ``None``."""

@@ -21,17 +21,10 @@ from .experiments import bars, curves, lead, spread, track
 from .plots import ANY, Range
 from .statistics import holm, mean_interval, p_of_mean, p_of_next, prediction_interval
 
-LEVEL = 0.05
-"""Of all tests of a claim together: the chance to decide any of them wrongly."""
-
-AS_IS = {"": lambda setup: setup}
-"""The scenario of a text that leaves nothing open which a setup holds."""
-
-FEWEST = 3
-"""Runs without which nothing is said of a printed number."""
-
-MOST = 4
-"""Scenarios that a table has columns for, or a table each; more of them are rows."""
+LEVEL = 0.05  # of all tests of a claim together: the chance to decide any of them wrongly
+AS_IS = {"": lambda setup: setup}  # the scenario of a text that leaves nothing open which a setup holds
+FEWEST = 3  # runs without which nothing is said of a printed number
+MOST = 4  # scenarios that a table has columns for, or a table each; more of them are rows
 
 WORDS = {True: "holds", False: "does not", None: "undecided"}
 
@@ -82,8 +75,7 @@ class Printed(Statement):
     """One number that a text prints of one run: it agrees if it lies where one more run of ours would."""
 
     number: float = 0.0
-    rounding: float = 0.0
-    """By how much it may be off because it is rounded."""
+    rounding: float = 0.0  # by how much it may be off because it is rounded
 
     def tests(self, scenario: str) -> list[Test]:
         """Return one test: whether the number could be one more sample; of few samples nothing is said."""
@@ -205,8 +197,7 @@ class Lab:
     """Of both: the axis of the figure."""
 
 
-ORACLE = "oracle"
-"""Label of what the oracle earns."""
+ORACLE = "oracle"  # label of what the oracle earns
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,7 @@ from .source import LIBRARIES, PACKAGE, contents, hash_of_file, hashes, installe
 
 LAYERS = ("models", "oracles", "online", "analysis")
 
-GROUPS = ("problems", "policies", "oracles", "claims")
-"""What other distributions add, by their entry points."""
+GROUPS = ("problems", "policies", "oracles", "claims")  # what other distributions add, by their entry points
 
 
 class EngineError(ClairvoyantError):

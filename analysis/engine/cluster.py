@@ -35,14 +35,9 @@ except ModuleNotFoundError as error:
 PER_THREAD = 3
 """How many cells are handed to Dask for each thread of its workers, so that it always has a next one."""
 
-LOOK_EVERY = 0.5
-"""Seconds between two looks at how many workers there are."""
-
-TELL_EVERY = 5.0
-"""Seconds between two reports of how far a cell is."""
-
-KEEP = 30.0
-"""Seconds for which a Dask worker keeps a process that has nothing to do."""
+LOOK_EVERY = 0.5  # seconds between two looks at how many workers there are
+TELL_EVERY = 5.0  # seconds between two reports of how far a cell is
+KEEP = 30.0  # seconds for which a Dask worker keeps a process that has nothing to do
 
 GIVEN_UP = "the Dask workers that ran it ended, one after the other"
 
@@ -51,8 +46,7 @@ LOCAL = "clairvoyant.analysis.engine.local"
 
 # What a Dask worker does.
 
-_idle: dict[Processes, threading.Timer] = {}
-"""What has run cells in this Dask worker, and what will end it."""
+_idle: dict[Processes, threading.Timer] = {}  # what has run cells in this Dask worker, and what will end it
 
 
 def serve(text: str) -> None:

@@ -12,8 +12,7 @@ from .cells import Answer, Cell, EngineError, State
 from .processes import Limits
 from .store import Store
 
-Progress = Callable[[float, str], None]
-"""Called with the fraction done (0 to 1) and a short text."""
+Progress = Callable[[float, str], None]  # called with the fraction done (0 to 1) and a short text
 
 
 class Executor(Protocol):

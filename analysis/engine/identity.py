@@ -28,8 +28,7 @@ from .cells import hash_of, key_of, source_of, source_of_module
 PACKAGE = __name__.partition(".")[0]
 ANALYSES = f"{PACKAGE}.analysis."
 
-PLAYED, SOLVED = "played", "solved"
-"""The kinds of what is run on an instance."""
+PLAYED, SOLVED = "played", "solved"  # the kinds of what is run on an instance
 
 
 def key_for(kind: str, instance: str, digest: str, parts: Mapping[str, Any]) -> str:

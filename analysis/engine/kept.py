@@ -29,11 +29,8 @@ from .cells import Answer, Cell, State, key_of
 
 Data = dict[str, Any]
 
-FORM = 1
-"""The form in which data are kept."""
-
-CHECK = "check"
-"""The name under which a result holds a hash of its key and of all else in it."""
+FORM = 1  # the form in which data are kept
+CHECK = "check"  # the name under which a result holds a hash of its key and of all else in it
 
 log = logging.getLogger("clairvoyant")
 
@@ -41,8 +38,7 @@ log = logging.getLogger("clairvoyant")
 Look = Callable[[str], Answer | None]
 """Returns what is known by a key; None if nothing is. An InputError says that it is damaged."""
 
-Keep = Callable[[Cell, Answer], None]
-"""Is handed what was computed."""
+Keep = Callable[[Cell, Answer], None]  # is handed what was computed
 
 _session: ContextVar[tuple[Look, Keep] | None] = ContextVar("kept", default=None)
 

@@ -22,17 +22,13 @@ from .source import contents
 
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
-TICK = 0.2
-"""Seconds between two looks at how much time and memory cells take."""
-
-DEATHS = 3
-"""How often a cell is begun whose process is killed."""
+TICK = 0.2  # seconds between two looks at how much time and memory cells take
+DEATHS = 3  # how often a cell is begun whose process is killed
 
 LOADING = 600.0
 """Seconds after which a process hangs that loads or compiles: no library and no kernel takes as long."""
 
-FALSE_STARTS = 10
-"""How many processes in a row may end before they can do anything."""
+FALSE_STARTS = 10  # how many processes in a row may end before they can do anything
 
 WORKER = "clairvoyant.analysis.engine.worker"
 

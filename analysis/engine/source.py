@@ -10,8 +10,7 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
-PACKAGE = Path(__file__).parents[2]
-"""Clairvoyant's folder; in a checkout its layers are links."""
+PACKAGE = Path(__file__).parents[2]  # clairvoyant's folder; in a checkout its layers are links
 
 SOURCE = (".py", ".json", ".pt")
 

@@ -24,11 +24,8 @@ from .cells import Answer, Cell, State
 
 FORMAT = 2
 
-APPLICATION = 0x434C5659
-"""What a database of ours says of itself, as SQLite's ``application_id``."""
-
-JOURNAL = ".jsonl"
-"""What the name of a store ends in that is lines of JSON."""
+APPLICATION = 0x434C5659  # what a database of ours says of itself, as SQLite's ``application_id``
+JOURNAL = ".jsonl"  # what the name of a store ends in that is lines of JSON
 
 KINDS: dict[str, Any] = {
     "key": str,
@@ -46,8 +43,7 @@ KINDS: dict[str, Any] = {
 }
 """What a row holds; see :func:`read_rows`."""
 
-DEEP = ("arguments", "result", "exceeded")
-"""What is text of JSON in a database."""
+DEEP = ("arguments", "result", "exceeded")  # what is text of JSON in a database
 
 CREATE = (
     f"BEGIN; CREATE TABLE cell ({', '.join(KINDS)}, PRIMARY KEY (key)); "

@@ -25,8 +25,7 @@ from ...models import stopwatch
 from .cells import Answer, Cell
 from .source import contents
 
-REPORT_EVERY = 0.2
-"""Seconds between two reports of how far a cell is."""
+REPORT_EVERY = 0.2  # seconds between two reports of how far a cell is
 
 
 _writing = threading.Lock()

@@ -65,8 +65,7 @@ KINDS = {
 
 OWN = "Our own statements"
 
-MOST = 6
-"""Most statements that stand for a paper which does not say which are its main ones."""
+MOST = 6  # most statements that stand for a paper which does not say which are its main ones
 
 
 def section(name: str, paper: Paper | None, results: Results) -> dict[str, Any]:

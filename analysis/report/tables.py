@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 MOST_ROWS, MOST_COLUMNS = 24, 7
 """Of a table of an instance, in which entries in line that are equal are one; many fields are its rows."""
 
-HEAD = {"problem", "version", "origin"}
-"""Fields of a file that are not part of the instance."""
+HEAD = {"problem", "version", "origin"}  # fields of a file that are not part of the instance
 
 
 def policy_table(policies: Iterable[PolicyRow]) -> Table:

@@ -11,8 +11,7 @@ from markupsafe import Markup, escape
 from ..claim import Figure, Table
 from ..plots import prefix_ids, superscript
 
-WIDTHS = {20: "short", 36: "", 160: "text"}
-"""The class of a column by the longest text in it, in characters."""
+WIDTHS = {20: "short", 36: "", 160: "text"}  # the class of a column by the longest text in it, in characters
 
 
 def inline(figure: Figure, number: int) -> Markup:
