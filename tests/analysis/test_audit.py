@@ -192,6 +192,13 @@ def test_an_audit_of_some_claims_leaves_the_larger_one_to_be_continued(tmp_path:
     assert not (tmp_path / PARTIAL).exists()
 
 
+def test_what_is_out_of_date_is_not_waited_for(tmp_path: Path) -> None:
+    with pytest.raises(Interrupted):
+        audit(tmp_path, Recorder(4, stop=2).claims)
+    audit(tmp_path, Recorder(4).claims, claims=["a/3"], seed=1)
+    assert not (tmp_path / PARTIAL).exists()
+
+
 def test_the_source_digest_depends_on_the_modules_of_own_claims(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

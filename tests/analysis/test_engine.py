@@ -316,6 +316,33 @@ def test_what_is_no_store_is_refused_in_one_line_and_left_as_it_is(
         write()
 
 
+@pytest.mark.parametrize("wrong", [{"used": 2**70}, {"name": "caf\udce9"}])
+def test_lines_that_no_database_can_hold_are_refused_and_left_as_they_are(
+    wrong: dict[str, Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "a.jsonl"
+    with store.open_store(path) as kept:
+        kept.add([numbered(1)])
+    path.write_text(json.dumps(json.loads(path.read_text()) | wrong) + "\n")
+    before = path.read_bytes()
+    for _ in range(2):  # and not because it is still locked
+        with pytest.raises(InputError, match=r"a\.jsonl: cannot be used"):
+            store.open_store(path)
+    assert path.read_bytes() == before
+
+
+def test_what_is_known_already_adds_no_lines(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    with store.open_store(path) as kept:
+        kept.add([numbered(1), numbered(2)])
+        for _ in range(2):
+            kept.known(["1", "2", "3"])
+            kept.rename([numbered(1)[0], numbered(3)[0]])
+        assert len(path.read_bytes().splitlines()) == 2
+        kept.rename([cell("logs", "1")])
+        assert len(path.read_bytes().splitlines()) == 3
+
+
 def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for path in (tmp_path / "file" / "a.sqlite", Path("/proc/self/a.sqlite"), Path("/proc/self/a.jsonl")):
