@@ -163,28 +163,22 @@ class Worker:
                 found = Answer(state, result, error, message["seconds"], self.attempts)
         return found
 
-    def ended(self) -> Answer:
-        """Return the answer for the cell of a process that is no more."""
-        status = self._process.wait()
-        how = f"by {signal.Signals(-status).name}" if status < 0 else f"with status {status}"
-        return self._failed(State.FAILED, f"its process ended {how}")
-
-    def _failed(self, state: State, why: str, **exceeded: float) -> Answer:
-        return Answer(state, None, why, self._clock.seconds, self.attempts, exceeded)
-
     def over(self, limits: Limits) -> Answer | None:
-        """Return the answer for a cell that has taken too much, if it has."""
-        seconds, memory = limits.seconds, limits.memory
-        if self._clock.stands > LOADING:
-            return self._failed(
-                State.FAILED, f"its libraries or kernels were not loaded within {LOADING:g} s"
-            )
-        if seconds is not None and self._clock.seconds > seconds:
-            return self._failed(State.TIMED_OUT, f"it took more than {seconds:g} s", seconds=seconds)
-        if memory is not None and (_resident(self.pid) or 0) > memory:
-            why = f"it took more than {memory / 2**20:.6g} MiB of memory"
-            return self._failed(State.FAILED, why, memory=memory)
-        return None
+        """Return the answer for a cell whose process is no more or that has taken too much, if that is so."""
+        state, why, exceeded = State.FAILED, "", dict[str, float]()
+        if self.dead:
+            status = self._process.wait()
+            how = f"by {signal.Signals(-status).name}" if status < 0 else f"with status {status}"
+            why = f"its process ended {how}"
+        elif self._clock.stands > LOADING:
+            why = f"its libraries or kernels were not loaded within {LOADING:g} s"
+        elif limits.seconds is not None and self._clock.seconds > limits.seconds:
+            state, why = State.TIMED_OUT, f"it took more than {limits.seconds:g} s"
+            exceeded["seconds"] = limits.seconds
+        elif limits.memory is not None and (_resident(self.pid) or 0) > limits.memory:
+            why = f"it took more than {limits.memory / 2**20:.6g} MiB of memory"
+            exceeded["memory"] = limits.memory
+        return Answer(state, None, why, self._clock.seconds, self.attempts, exceeded) if why else None
 
     def end(self) -> None:
         """End it, with all that it has started."""
@@ -280,18 +274,16 @@ class Processes:
         answer, cell = worker.read(), worker.cell
         yield from worker.kept
         worker.kept = []
+        begun = worker.attempts - (not worker.ready)
         if cell is None:
             return
-        if answer is None:
-            if worker.dead:
-                worker.cell, begun = None, worker.attempts - (not worker.ready)
-                if begun < DEATHS:
-                    waiting.append((cell, begun + 1))
-                    return
-            answer = worker.ended() if worker.dead else worker.over(self.limits)
-            if answer is None:
-                return
+        if answer is None and worker.dead and begun < DEATHS:
+            worker.cell = None
+            waiting.append((cell, begun + 1))
+            return
+        if answer is None and (answer := worker.over(self.limits)) is not None:
             # It cannot say what it has loaded.
             worker.dead, worker.source = True, contents(last_look().others)
-        worker.cell = None
-        yield cell, answer
+        if answer is not None:
+            worker.cell = None
+            yield cell, answer

@@ -92,7 +92,8 @@ def answer(task: dict[str, Any], out: Any) -> dict[str, Any]:
 
     begin = stopwatch.now()
     try:
-        function = find(task["function"])
+        module, _, name = task["function"].partition(":")
+        function = getattr(import_module(module), name)
         write(out, {"begun": True})
         with ExitStack() as opened:
             if task.get("store"):
@@ -108,13 +109,6 @@ def answer(task: dict[str, Any], out: Any) -> dict[str, Any]:
     except (Exception, SystemExit):  # noqa: BLE001 - it is told to who handed out the cell
         return {"error": traceback.format_exc(), "seconds": stopwatch.now() - begin}
     return message
-
-
-def find(name: str) -> Callable[..., Any]:
-    """Return the function that is called ``package.module:name``."""
-    module, _, function = name.partition(":")
-    found: Callable[..., Any] = getattr(import_module(module), function)
-    return found
 
 
 def _reporter(out: Any) -> Callable[[float], None]:
