@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -128,17 +128,8 @@ def plot_held(ax: Axes, found: Mapping[str, Holdings], time: float, resource: st
     for holder, parts in sorted(bars.items()):
         at, left_ends, widths = zip(*parts, strict=True)
         look = numbered_look(holder)
-        ax.barh(
-            at,
-            widths,
-            0.8,
-            left_ends,
-            label=first.holders[holder],
-            color=look.colour,
-            hatch=HATCHES[look.place],
-            edgecolor=INK,
-            linewidth=0.5,
-        )
+        style: Any = {"color": look.colour, "hatch": HATCHES[look.place], "edgecolor": INK, "linewidth": 0.5}
+        ax.barh(at, widths, 0.8, left_ends, label=first.holders[holder], **style)
     name_rows(ax, rows, found if len(found) > 1 else ())
     ax.set_xlim(0.0, max([1.0, *(left + width for parts in bars.values() for _, left, width in parts)]))
     ax.grid(visible=False, axis="y")

@@ -266,8 +266,8 @@ class Cluster:
 
     def _submit(self, cells: Sequence[Cell]) -> None:
         """Hand cells to Dask."""
-        common = {"driver": self._client.id, "edition": key_of(**last_look().edition)}
-        common |= {"limits": vars(self.limits)}
+        edition = key_of(**last_look().edition)
+        common = {"driver": self._client.id, "edition": edition, "limits": vars(self.limits)}
         tasks = {f"{cell.key}-{next(self._count)}": cell for cell in cells}
         texts = [
             json.dumps(common | {"id": name, "function": cell.function, "arguments": dict(cell.arguments)})

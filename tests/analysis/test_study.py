@@ -214,6 +214,13 @@ def test_a_study_over_what_is_open_depends_on_it() -> None:
     )
 
 
+@pytest.mark.parametrize("other", [PLUS, np.array([-1.0, 1.0] * 2), MINUS])
+def test_what_is_said_of_every_place_is_against_as_soon_as_one_place_is(other: np.ndarray) -> None:
+    for samples in (np.stack([MINUS, other], axis=1), np.stack([other, MINUS], axis=1)):
+        (found,) = judge([Statement("it rises", {"": samples}, places=("here", "there"))])
+        assert (found.signs, found.word) == ((False,), "against")
+
+
 def test_many_readings_are_rows_in_which_a_statement_is_named_once() -> None:
     """Five are; four are columns. No cell of what was found, no sign and no word is lost."""
     four = study(**{str(i): float(i) for i in range(1, 5)})
