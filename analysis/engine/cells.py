@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, entry_points, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -193,14 +193,7 @@ def _place(file: str | None, folders: Iterable[str] | None) -> Path | None:
 
 def _imported(file: Path) -> Iterator[tuple[str, Path]]:
     """Yield the packages and modules of one's own that a file imports, and where they are."""
-    try:
-        nodes = [*ast.walk(ast.parse(file.read_bytes()))]
-    except SyntaxError:  # it can be imported by nobody
-        return
-    names = {one.name for node in nodes if isinstance(node, ast.Import) for one in node.names}
-    names |= {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
-    tops = {name.partition(".")[0] for name in names}
-    for top in sorted(tops - {PACKAGE.name, "__main__"} - sys.stdlib_module_names):
+    for top in _named_in(file.read_bytes()):
         spec = None
         with suppress(ValueError):  # one that was made by hand lies in no file
             spec = find_spec(top)
@@ -209,3 +202,16 @@ def _imported(file: Path) -> Iterator[tuple[str, Path]]:
             continue
         if place.is_dir() or place.suffix == ".py":
             yield top, place
+
+
+@lru_cache(10_000)
+def _named_in(source: bytes) -> list[str]:
+    """Return what a source imports, by its first name, that is neither Clairvoyant's nor Python's."""
+    try:
+        nodes = [*ast.walk(ast.parse(source))]
+    except SyntaxError:  # it can be imported by nobody
+        return []
+    names = {one.name for node in nodes if isinstance(node, ast.Import) for one in node.names}
+    names |= {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
+    tops = {name.partition(".")[0] for name in names}
+    return sorted(tops - {PACKAGE.name, "__main__"} - sys.stdlib_module_names)

@@ -161,9 +161,11 @@ def _earlier(folder: Path, written: Collection[str]) -> dict[str, str]:
     """Return the pages in a folder that an earlier report has left there, each with its name."""
     found = {}
     for path in sorted(folder.glob("*.html")):
+        if path.name in written or not path.is_file():
+            continue
         with path.open("rb") as stream:
             title = TITLE.search(stream.read(1000).decode(errors="replace"))
-        if title and path.name not in written:
+        if title:
             found[path.name] = html.unescape(title[1])
     return found
 

@@ -11,7 +11,6 @@ import numpy as np
 from ...models.allocation.instance import AllocationInstance
 from ...models.allocation.setting import Setting
 from ..base import Budget, Optimum
-from .interior_point import solve
 
 GAP = 1e-11
 """Relative gap at which the prices of a single slot are good enough."""
@@ -27,6 +26,8 @@ def of_stationary(instance: AllocationInstance, optimum: Optimum[Any]) -> tuple[
 
 def of_dynamic(instance: AllocationInstance, optimum: Optimum[Any]) -> tuple[Any, Any]:
     """Return the decision of every arrival pattern, and its prices, which are found again."""
+    from .interior_point import solve  # with its kernels, when it is used
+
     patterns, first = np.unique(instance.arrivals, axis=0, return_index=True)
     return _written(
         instance.setting,

@@ -107,6 +107,8 @@ def as_one(low: float, high: float, scale: float) -> float | None:
         What they are hardly apart beside: the optimum, of a regret.
     """
     scale = abs(scale)
+    if math.isinf(low):
+        return low
     if high - low > NARROW * scale:
         return None
     return 0.0 if low <= ROUNDING * scale and high >= -ROUNDING * scale else low

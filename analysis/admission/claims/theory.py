@@ -193,8 +193,9 @@ def _larger(instance: AdmissionInstance) -> dict[str, AdmissionInstance]:
     data, jobs = instance.to_dict(), instance.to_dict()["jobs"]
     top = max(instance.jobs, key=lambda job: job.log_utility(job.shortest - 1)).index
     low = min(instance.jobs, key=lambda job: job.log_utility(instance.setting.horizon - job.arrival)).index
-    jobs[top]["utility"]["priority"] *= 2.0
-    jobs[low]["utility"]["priority"] /= 4.0 if low == top else 2.0
+    if low != top:  # else no priority makes the range wider
+        jobs[top]["utility"]["priority"] *= 2.0
+        jobs[low]["utility"]["priority"] /= 2.0
     changed = {
         "utilities": {"jobs": jobs},
         "timespan": {"horizon": 2 * data["horizon"]},
