@@ -55,13 +55,14 @@ def page(problem: str, claims: list[Claim], audit: Path, before: str, mode: str 
 
 
 def main(audit: Path, mode: str) -> None:
-    """Write the files of all problems."""
+    """Write the files of the problems that the audit has checked claims of."""
     folder = FOLDER if mode == "default" else FOLDER / mode
     for problem in OURS:
-        if claims := [*problem.part("claims")]:
+        if (audit / "findings" / problem.name).is_dir():
             path = folder / f"{problem.name}.json"
             before = path.read_text(encoding="utf-8") if path.exists() else '{"findings": []}'
-            path.write_text(page(problem.name, claims, audit, before, mode), encoding="utf-8")
+            text = page(problem.name, [*problem.part("claims")], audit, before, mode)
+            path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -97,6 +97,9 @@ def test_findings_are_kept_from_the_folder_of_an_audit(keeper: Any, tmp_path: Pa
 @pytest.mark.parametrize("problem", CLAIMED, ids=lambda problem: problem.name)
 def test_what_was_found_at_full_size_is_of_statements_that_are_there(made: Any, problem: Any) -> None:
     path = DOCS / "findings" / "full" / f"{problem.name}.json"
+    if not path.exists():
+        assert "--full" not in made.errata(problem.name)
+        return
     full = json.loads(path.read_text("utf-8"))
     assert (full["problem"], full["mode"], full["seed"]) == (problem.name, "full", 0)
     says = {claim.id: claim.says for claim in problem.part("claims")}
