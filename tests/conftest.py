@@ -39,8 +39,10 @@ providers._get_local_constants = _numbers_of_the_source
 
 
 def pytest_collection_finish() -> None:
-    """Let no collection of garbage look again at what all tests share: modules, and the tests themselves."""
+    """Let no collection of garbage look again at what all tests share: modules, and the tests
+    themselves. What becomes garbage is mostly freed without a collection."""
     gc.freeze()
+    gc.set_threshold(100_000, 20, 20)
 
 
 @pytest.fixture(scope="session", autouse=True)
