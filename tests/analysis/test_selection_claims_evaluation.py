@@ -184,7 +184,7 @@ ESDP_LN_MADE = experiments.ESDP_LN.make()
 class TestEvidence:
     def test_programmes_are_counted_as_printed(self) -> None:
         # m = 0.5 * 4 = 2, delta(1) = 1 / (ln(ln 2 + 1) + 1) = 0.655, xi = ceil(3.05) = 4, s = 0 ... 8
-        assert figures.programmes("loglog", 1.0, 4) == 9.0
+        assert figures.programs("loglog", 1.0, 4) == 9.0
 
     def test_who_explores_loses_to_a_baseline_that_began_with_the_best(self) -> None:
         here = figures.first_is_best(20)

@@ -130,7 +130,7 @@ def brute_costs(job: Job, offer: Offer) -> np.ndarray:
 
 
 def plain_costs(job: Job, offer: Offer) -> np.ndarray:
-    """Return the least cost by every deadline from the textbook programme, without the package's kernels."""
+    """Return the least cost by every deadline from the textbook program, without the package's kernels."""
     best, costs = np.full(job.work + 1, np.inf), []
     best[0] = 0.0
     for s in range(len(offer.worker_room)):
@@ -327,7 +327,7 @@ def test_the_programme_over_all_worker_slots_finds_the_same_payoff(job: Job, off
     ("slots", "chunks", "epochs", "time", "room", "printed", "exactly"),
     [(2, 2, 1, 1.5, 10, 92.0, 94.0), (3, 2, 1, 2.5, 10, None, 90.0), (4, 5, 2, 0.4, 1, None, 92.0)],
 )
-def test_the_printed_programme_is_not_optimal(
+def test_the_printed_program_is_not_optimal(
     slots: int, chunks: int, epochs: int, time: float, room: int, printed: float | None, exactly: float
 ) -> None:
     job = job_of(chunks=chunks, epochs=epochs, minibatch_time=time)
@@ -339,7 +339,7 @@ def test_the_printed_programme_is_not_optimal(
     assert (None if found is None else found.payoff) == printed
 
 
-def test_the_printed_programme_pays_for_workers_that_have_nothing_left_to_do() -> None:
+def test_the_printed_program_pays_for_workers_that_have_nothing_left_to_do() -> None:
     """Two worker-slots are enough, but in a slot with one worker only two chunks of five are handed out."""
     job = job_of(chunks=5, epochs=1, minibatch_time=0.4, decay=1.0, target=2.0)
     rooms = np.ones((5, 1), dtype=np.int64)
@@ -353,7 +353,7 @@ def test_the_printed_programme_pays_for_workers_that_have_nothing_left_to_do() -
     check_plan(job, offer, plan, spare=True)
 
 
-def test_the_printed_programme_refuses_a_table_that_is_too_large() -> None:
+def test_the_printed_program_refuses_a_table_that_is_too_large() -> None:
     job = job_of(epochs=10**9, minibatch_time=1e-9)
     rooms = np.ones((5, 1), dtype=np.int64)
     offer = Offer(rooms, np.ones((5, 1)), rooms, np.ones((5, 1)))

@@ -458,7 +458,7 @@ def literal(
 
 
 @st.composite
-def programmes(draw: st.DrawFn, least: int = 0) -> tuple[Any, ...]:
+def programs(draw: st.DrawFn, least: int = 0) -> tuple[Any, ...]:
     count, kinds = draw(st.integers(0, 5)), draw(st.integers(1, 2))
 
     def whole(low: int, high: int, *shape: int) -> np.ndarray:
@@ -475,20 +475,20 @@ def programmes(draw: st.DrawFn, least: int = 0) -> tuple[Any, ...]:
     )
 
 
-@given(programmes())
+@given(programs())
 @hypothesis_settings(max_examples=60, deadline=None)
-def test_the_compiled_algorithm_2_is_the_printed_one(programme: tuple[Any, ...]) -> None:
-    x, values = algorithm_2(*programme)
-    want, worth = literal(*programme)
+def test_the_compiled_algorithm_2_is_the_printed_one(program: tuple[Any, ...]) -> None:
+    x, values = algorithm_2(*program)
+    want, worth = literal(*program)
     assert np.array_equal(values, worth)
     assert np.array_equal(x, want)
 
 
-@given(programmes())
+@given(programs())
 @hypothesis_settings(max_examples=60, deadline=None)
-def test_the_repaired_algorithm_2_is_exact(programme: tuple[Any, ...]) -> None:
-    upsilon, sigma2, demand, capacity, s_max = programme
-    x, values = algorithm_2_repaired(*programme)
+def test_the_repaired_algorithm_2_is_exact(program: tuple[Any, ...]) -> None:
+    upsilon, sigma2, demand, capacity, s_max = program
+    x, values = algorithm_2_repaired(*program)
     every = np.array(list(itertools.product([0, 1], repeat=len(sigma2))))
     every = every[(every @ demand <= capacity).all(axis=1)]
     for s in range(s_max + 1):
@@ -502,21 +502,21 @@ def test_the_repaired_algorithm_2_is_exact(programme: tuple[Any, ...]) -> None:
             assert not x[s].any()
 
 
-@given(programmes(least=1))
+@given(programs(least=1))
 @hypothesis_settings(max_examples=60, deadline=None)
 def test_the_values_of_algorithm_2_are_right_where_every_demand_is_positive(
-    programme: tuple[Any, ...],
+    program: tuple[Any, ...],
 ) -> None:
-    assert np.array_equal(algorithm_2(*programme)[1], algorithm_2_repaired(*programme)[1])
+    assert np.array_equal(algorithm_2(*program)[1], algorithm_2_repaired(*program)[1])
 
 
-@given(programmes())
+@given(programs())
 @hypothesis_settings(max_examples=60, deadline=None)
 def test_the_selection_of_21_is_the_best_index_counted_up_to_the_largest_s(
-    programme: tuple[Any, ...],
+    program: tuple[Any, ...],
 ) -> None:
-    upsilon, sigma2, demand, capacity, s_max = programme
-    x, values = algorithm_2_repaired(*programme)
+    upsilon, sigma2, demand, capacity, s_max = program
+    x, values = algorithm_2_repaired(*program)
     s, best = select(x, values, sigma2, "dropped")
     every = np.array(list(itertools.product([0, 1], repeat=len(sigma2))))
     every = every[(every @ demand <= capacity).all(axis=1)]
@@ -526,11 +526,11 @@ def test_the_selection_of_21_is_the_best_index_counted_up_to_the_largest_s(
 
 
 def test_algorithm_2_lacks_a_branch() -> None:
-    programme = ([1, 1], [2, 3], [[1], [1]], [1], 0)
-    x, values = algorithm_2(*programme)
+    program = ([1, 1], [2, 3], [[1], [1]], [1], 0)
+    x, values = algorithm_2(*program)
     assert x.tolist() == [[False, False]]
     assert values.tolist() == [3.0]
-    assert algorithm_2_repaired(*programme)[0].tolist() == [[False, True]]
+    assert algorithm_2_repaired(*program)[0].tolist() == [[False, True]]
 
 
 def test_an_s_that_nothing_reaches_wins_as_printed() -> None:
@@ -546,9 +546,9 @@ def test_an_s_that_nothing_reaches_wins_as_printed() -> None:
 
 def test_an_s_too_small_selects_wrongly() -> None:
     """Upsilon.x reaches 3, but S(t) ends at 1: the channel with the wider confidence wins."""
-    programme = ([3, 1], [1, 4], [[1], [1]], [1])
-    whole = select(*algorithm_2_repaired(*programme, 3), [1, 4], "dropped")[1]
-    cut = select(*algorithm_2_repaired(*programme, 1), [1, 4], "dropped")[1]
+    program = ([3, 1], [1, 4], [[1], [1]], [1])
+    whole = select(*algorithm_2_repaired(*program, 3), [1, 4], "dropped")[1]
+    cut = select(*algorithm_2_repaired(*program, 1), [1, 4], "dropped")[1]
     assert whole.tolist() == [True, False]
     assert cut.tolist() == [False, True]
 
@@ -583,9 +583,9 @@ def test_bad_input_to_algorithm_2(solve: Callable[..., Any], monkeypatch: pytest
 
 def test_sums_beyond_single_precision_are_exact() -> None:
     """2^24 + 1 is the first whole number that single precision cannot hold."""
-    programme = ([1, 1], [2**24, 1], [[1], [1]], [2], 2)
+    program = ([1, 1], [2**24, 1], [[1], [1]], [2], 2)
     for solve in (algorithm_2, algorithm_2_repaired):
-        x, values = solve(*programme)
+        x, values = solve(*program)
         assert values.tolist() == [2**24 + 1] * 3
         assert x.all()
 

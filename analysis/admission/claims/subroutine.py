@@ -96,7 +96,7 @@ def least(cost: np.ndarray, highest: np.ndarray, rows: np.ndarray, low: Any, hig
 
 
 def milp_payoff(case: Case, *, whole: bool = False) -> float:
-    """Return the optimum of (27), or 0 if that is more, from a mixed-integer programme.
+    """Return the optimum of (27), or 0 if that is more, from a mixed-integer program.
 
     Variables are the workers and parameter servers of every slot and machine, and for every slot whether it
     is the job's deadline: workers before it only, and utility by it. (6) and (7) stand as they are printed.
@@ -161,7 +161,7 @@ def least_cost(case: Case, slot: int, chunks: int) -> float:
     return best
 
 
-def printed_programme(case: Case) -> tuple[np.ndarray, int, int]:
+def printed_program(case: Case) -> tuple[np.ndarray, int, int]:
     """Return what DP_COST (lines 2-20) costs by deadline, and how often its loops and those of COST_t ran.
 
     Line by line; before the arrival no work costs nothing.
@@ -191,8 +191,8 @@ def same(one: float, other: float) -> bool:
     "Theorem 1, Algorithm 2, (27), Appendix B",
     Verdict.HOLDS_AMENDED,
     says="Algorithm 2 finds the best schedule of a job, an optimum of (27).",
-    how="Algorithm 2, compiled and line by line, against the exact programme over worker-slots, and against "
-    "a mixed-integer programme of (27) in which every slot trains whole chunks, on random small cases.",
+    how="Algorithm 2, compiled and line by line, against the exact program over worker-slots, and against "
+    "a mixed-integer program of (27) in which every slot trains whole chunks, on random small cases.",
     choices=("whether a slot trains whole chunks, as Sec. IV.C assumes, or (2) counts parts",),
 )
 def theorem_1(context: Context) -> Finding:
@@ -202,7 +202,7 @@ def theorem_1(context: Context) -> Finding:
     for k, case in track(context, enumerate(cases)):
         exact, printed = payoff(case), payoff(case, printed=True)
         if k < checked:
-            costs, _, _ = printed_programme(case)
+            costs, _, _ = printed_program(case)
             lined = max(0.0, float((case.job.utilities(len(costs)) - costs).max()))
             as_whole &= same(printed, lined) and same(printed, milp_payoff(case, whole=True))
         if exact > TIE:
@@ -299,7 +299,7 @@ def cost_t(context: Context) -> Finding:
 def part_of_bound(case: Case) -> float:
     """Return the steps of Algorithm 2 over the bound of Theorem 3."""
     (slots, workers), servers = case.offer.worker_room.shape, case.offer.server_room.shape[1]
-    chunks, (_, loops, visits) = case.job.chunks * case.job.epochs, printed_programme(case)
+    chunks, (_, loops, visits) = case.job.chunks * case.job.epochs, printed_program(case)
     return (loops + visits) / (slots * chunks * (workers + servers) + slots * chunks**2)
 
 
@@ -338,7 +338,7 @@ def theorem_3(context: Context) -> Finding:
     lines = []
     for bits in range(3, context.pick(7, 9, 10)):
         case = unit_case(2, 2**bits - 1, 1, 1.0, 2.0**bits)
-        lines.append((2**bits - 1, bits, printed_programme(case)[1]))
+        lines.append((2**bits - 1, bits, printed_program(case)[1]))
     doubled = all(after[2] >= 2 * before[2] for before, after in pairwise(lines))
     within = most <= MOST_PART and right == count
     return finding(
@@ -471,8 +471,8 @@ def equivalence(context: Context) -> Finding:
     "(27)",
     Verdict.HOLDS,
     ours=True,
-    says="The programme over worker-slots solves (27).",
-    how="Against a mixed-integer programme of (27), by HiGHS, on random small cases.",
+    says="The program over worker-slots solves (27).",
+    how="Against a mixed-integer program of (27), by HiGHS, on random small cases.",
 )
 def exact_schedule(context: Context) -> Finding:
     count = context.pick(30, 200, 2000)
@@ -481,7 +481,7 @@ def exact_schedule(context: Context) -> Finding:
     right = sum(same(one, other) for one, other in found)
     return finding(
         holds_if(right == count, Verdict.UNDETERMINED),
-        "The programme over worker-slots gave the optimum of (27) in every random small case.",
+        "The program over worker-slots gave the optimum of (27) in every random small case.",
         {
             "cases": count,
             "as by HiGHS": right,

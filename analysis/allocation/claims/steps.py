@@ -230,7 +230,13 @@ def _figure_4(context: Context) -> Finding:
     best = study.samples(lambda f: lead(f[label[0.9999]], f[label[1.0001]])[:, 0])
     printed = study.samples(lambda f: lead(_best(f, inside), _best(f, outside)))
     at = checkpoints(setup.slots or 1, 40).tolist()
-    starts, decays = (here.over_time((CONSTANT, *who), setup, at) for who in (by_start, by_decay))
+
+    def until(one: Contender, turned: Setup, seed: int) -> Any:
+        return np.cumsum(rewards(one, turned, seed))[np.array(at) - 1]
+
+    starts, decays = (
+        here.measure((CONSTANT, *who), setup, at, until, "accumulated reward") for who in (by_start, by_decay)
+    )
     return readings.finding(
         study,
         "In coarse units decays outside the printed range earn more; in fine ones decay hardly matters.",
@@ -240,8 +246,8 @@ def _figure_4(context: Context) -> Finding:
             Statement("decays from 0.995 to 0.9999 are better than others (eta0 = 25)", printed, "%", 2),
         ],
         *study.grid("Average reward per slot of OGASched by step", digits=0),
-        starts.figure("figure-4a", "Average reward until slot t by eta0 (decay 0.9999).", "slot t", at, "x"),
-        decays.figure("figure-4b", "Average reward until slot t by decay (eta0 = 25).", "slot t", at, "x"),
+        starts.figure("figure-4a", "By eta0 (decay 0.9999).", "slot t", at),
+        decays.figure("figure-4b", "By decay (eta0 = 25).", "slot t", at),
         title="",
         scenarios=study.found,
         numbers=_around("many, if more than", NEGATIVE, negative, MANY),

@@ -201,7 +201,7 @@ def _recursion(context: Context) -> Finding:
 
 
 @dataclass
-class ByProgrammes(Esdp):
+class ByPrograms(Esdp):
     """ESDP by Algorithm 2, with the sets handed on, and (21) in a form of :func:`select`; ties: smaller s."""
 
     form: str = "printed"
@@ -226,7 +226,7 @@ class ByProgrammes(Esdp):
 def _unattainable_s(_context: Context) -> Finding:
     note = "with x(s) = 0 for s that no set reaches, the only channel is no more chosen"
     small = one_device([(0, 0)], [0.25], 60, note)
-    used = {form: int(decided(ByProgrammes(form=form), small).sum()) for form in ("printed", "dropped")}
+    used = {form: int(decided(ByPrograms(form=form), small).sum()) for form in ("printed", "dropped")}
     return finding(
         holds_if(not used["printed"] < used["dropped"] == 60),
         "An s that no set reaches can win, and then nothing is switched on, for ever.",

@@ -218,7 +218,7 @@ def _figure_4_oracle(context: Context) -> Finding:
 def _figure_5(context: Context) -> Finding:
     rows, delta = [], float(statistics.delta("loglog", 100.0))
     for n in track(context, range(2, context.pick(8, 12, 16), 2)):
-        last = int(programmes("loglog", 100.0, n)) - 1
+        last = int(programs("loglog", 100.0, n)) - 1
         filled = len(algorithm.literal_table(algorithm.case([1] * n, [1] * n, [[1]] * n, [2], last)))
         m = 0.5 * n
         rows.append((n, filled, round((n + 1) * 3 * (m * (m / delta + 1.0) + 1.0))))
@@ -234,8 +234,8 @@ def _figure_5(context: Context) -> Finding:
     )
 
 
-def programmes(delta: str, slot: float, channels: int) -> float:
-    r"""Return \|S(t)|, the number of programmes P4(s) in a slot by (18) and (19), with \|E| / 2 for m."""
+def programs(delta: str, slot: float, channels: int) -> float:
+    r"""Return \|S(t)|, the number of programs P4(s) in a slot by (18) and (19), with \|E| / 2 for m."""
     m = 0.5 * channels
     return float(np.floor(scaling(statistics.delta(delta, slot), m) * m) + 1)
 
@@ -245,7 +245,7 @@ def programmes(delta: str, slot: float, channels: int) -> float:
     "Fig. 7, Sec. 4.2",
     HOLDS,
     says="The choice among three delta(t) has little effect on AOU and a strong one on the overhead.",
-    how="The largest change of AOU between two of them against that of the number of programmes |S(t)|.",
+    how="The largest change of AOU between two of them against that of the number of programs |S(t)|.",
     choices=(*PLANNED, "the unit of the capacities (c = 12 or 2)", "how little and how strong"),
 )
 def _figure_7(context: Context) -> Finding:
@@ -253,13 +253,13 @@ def _figure_7(context: Context) -> Finding:
     study = sweep(context, settings, (30, 60, 8000), (3, 4, 10), (*PLANS, "c = 2"), (ESDP,))
     last = study.numbers["slots"]
     count = [instance(Setup(slots=last), seed).setting.channels for seed in study.seeds]
-    many = np.array([[programmes(name, last, n) for name in DELTA.values()] for n in count])
+    many = np.array([[programs(name, last, n) for name in DELTA.values()] for n in count])
     work = 100.0 * np.ptp(many, axis=1) / many.mean(axis=1)
     effect = study.samples(lambda f: 100.0 * np.ptp(f[ESDP], axis=1) / f[ESDP].mean(axis=1))
     more = {name: work - change for name, change in effect.items()}
     return study.finding(
-        "The choice of delta changes the number of programmes far more than the AOU.",
-        [Statement("delta changes the number of programmes by more per cent than the AOU", more, "points")],
+        "The choice of delta changes the number of programs far more than the AOU.",
+        [Statement("delta changes the number of programs by more per cent than the AOU", more, "points")],
         study.figure("figure-7", "Average AOU with each delta.", "delta"),
         numbers={
             "change of |S(T)| (%)": round(float(work.mean()), 1),
