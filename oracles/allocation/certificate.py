@@ -10,7 +10,7 @@ import numpy as np
 
 from ...models.allocation.instance import AllocationInstance
 from ...models.allocation.setting import Setting
-from ..base import Budget, Optimum
+from ..base import Optimum
 
 GAP = 1e-11
 """Relative gap at which the prices of a single slot are good enough."""
@@ -26,7 +26,7 @@ def of_stationary(instance: AllocationInstance, optimum: Optimum[Any]) -> tuple[
 
 def of_dynamic(instance: AllocationInstance, optimum: Optimum[Any]) -> tuple[Any, Any]:
     """Return the decision of every arrival pattern, and its prices, which are found again."""
-    from .interior_point import solve  # with its kernels, when it is used
+    from ...models.allocation.interior_point import solve, within  # with kernels, when they are used
 
     patterns, first = np.unique(instance.arrivals, axis=0, return_index=True)
     return _written(
@@ -34,7 +34,7 @@ def of_dynamic(instance: AllocationInstance, optimum: Optimum[Any]) -> tuple[Any
         (
             (weights, optimum.decision[slot], found.w, found.price)
             for weights, slot in zip(patterns.astype(np.float64), first.tolist(), strict=True)
-            for found in [solve(instance.setting, weights, Budget(GAP, None))]
+            for found in [solve(instance.setting, weights, within(GAP))]
         ),
     )
 

@@ -126,8 +126,8 @@ def stationary(
     instance
         Only its setting and the arrival counts N_l = sum_t x_l(t) matter.
     method
-        "interior point" (the structured method of :mod:`.interior_point`) or "cvxpy" (the declared program,
-        through HiGHS if all utilities are linear and Clarabel otherwise).
+        "interior point" (the structured method of :mod:`..models.allocation.interior_point`) or "cvxpy"
+        (the declared program, through HiGHS if all utilities are linear and Clarabel otherwise).
     gap
         Relative gap at which to stop.
     time_limit
@@ -201,11 +201,18 @@ def _normal(multipliers: np.ndarray) -> np.ndarray:
 def _by_interior_point(
     setting: Setting, weights: np.ndarray, budget: Budget, progress: ProgressCallback | None
 ) -> _Found:
-    from . import interior_point
+    from ...models.allocation import interior_point
 
     report = _gap_report(progress, budget.gap)
-    found = interior_point.solve(setting, weights, budget, report)
-    return _Found(found.y, found.price, found.w, found.why, "structured interior point method")
+
+    def stop(iteration: int, value: float, bound: float, gross: float) -> bool:
+        if report is not None:
+            report(iteration, value, bound)
+        return relative_gap(value, bound, CANCELLED * gross) <= budget.gap or budget.over
+
+    found = interior_point.solve(setting, weights, stop)
+    why = WhyStopped.TIME_LIMIT if budget.over else WhyStopped.STALLED
+    return _Found(found.y, found.price, found.w, why, "structured interior point method")
 
 
 def _gap_report(progress: ProgressCallback | None, goal: float) -> Callable[[int, float, float], None] | None:
@@ -224,7 +231,7 @@ def _gap_report(progress: ProgressCallback | None, goal: float) -> Callable[[int
 def _by_cvxpy(
     setting: Setting, weights: np.ndarray, budget: Budget, progress: ProgressCallback | None
 ) -> _Found:
-    from .interior_point import least_overhead
+    from ...models.allocation.interior_point import least_overhead
 
     share = least_overhead(setting)
     pays = (share.sum(axis=1) > 1.0) & (weights > 0.0)

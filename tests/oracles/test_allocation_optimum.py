@@ -11,14 +11,13 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import optimize
 
-from clairvoyant.models.allocation import utility
+from clairvoyant.models.allocation import interior_point, utility
 from clairvoyant.models.allocation.generate import generate
 from clairvoyant.models.allocation.instance import AllocationInstance
 from clairvoyant.models.allocation.program import stationary_program
 from clairvoyant.models.base import InputError
 from clairvoyant.models.program import Solved, SolverError
 from clairvoyant.online.play import Replay, play
-from clairvoyant.oracles.allocation import interior_point
 from clairvoyant.oracles.allocation import optimum as allocation
 from clairvoyant.oracles.allocation.optimum import METHODS, ORACLES, dynamic, prefix_optima, stationary
 from clairvoyant.oracles.base import Budget, OracleError, WhyStopped
@@ -316,8 +315,8 @@ def test_cvxpy_out_of_time_holds_nothing_with_a_bound() -> None:
 def test_a_loose_gap_stops_sooner() -> None:
     instance = generate("default", seed=1)
     counts = instance.arrival_counts.astype(float)
-    loose = interior_point.solve(instance.setting, counts, Budget(1e-2, None))
-    tight = interior_point.solve(instance.setting, counts, Budget(1e-8, None))
+    loose = interior_point.solve(instance.setting, counts, interior_point.within(1e-2))
+    tight = interior_point.solve(instance.setting, counts, interior_point.within(1e-8))
     assert loose.iterations < tight.iterations
     found = stationary(instance, gap=1e-2)
     assert found.gap is not None

@@ -25,10 +25,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...models.allocation import utility
-from ...models.allocation.setting import Setting
-from ...models.compiled import njit
-from ..base import CANCELLED, Budget, WhyStopped, relative_gap
+from ..compiled import njit
+from . import utility
+from .setting import Setting
 
 MOST_ITERATIONS = 200
 PATIENCE = 12
@@ -45,6 +44,10 @@ SHARE = 0.99
 
 SHORT = 0.1
 """A corrected step shorter than this is replaced by one that only centres, at half the mean product."""
+
+Stop = Callable[[int, float, float, float], bool]
+"""Takes the number of an iteration, the incumbent's value, the dual bound, and the sums that this is made of;
+returns whether to stop."""
 
 _LINEAR, _LOG, _RECIPROCAL = utility.LINEAR, utility.LOG, utility.RECIPROCAL
 
@@ -126,32 +129,28 @@ class Solution(NamedTuple):
     y: np.ndarray
     price: np.ndarray
     w: np.ndarray
-    why: WhyStopped
     iterations: int
 
 
-def solve(
-    setting: Setting,
-    weights: np.ndarray,
-    budget: Budget,
-    report: Callable[[int, float, float], None] | None = None,
-) -> Solution:
-    """Maximise sum_l N_l q_l(y) over Y until the certified gap is small, the time is up, or nothing improves.
+def within(gap: float) -> Stop:
+    """Return what stops at a gap, relative to the bound."""
+    return lambda _, value, bound, __: bound - value <= gap * bound
 
-    ``report`` is called after each iteration with its number, the incumbent's value and the dual bound.
-    """
+
+def solve(setting: Setting, weights: np.ndarray, stop: Stop) -> Solution:
+    """Maximise sum_l N_l q_l(y) over Y until ``stop`` says so, at an iteration, or nothing improves."""
     share = least_overhead(setting)
     rows, keep, ports, row_at = _presolve(setting, np.where(share.sum(axis=1) > 1.0, weights, 0.0))
-    best = _iterate(rows, budget, report) if len(rows.port) else None
+    best = _iterate(rows, stop) if len(rows.port) else None
     y = np.zeros(setting.shape)
     price = np.zeros(setting.capacity.shape)
     w = weights[:, None] * share / share.sum(axis=1)[:, None]
     if best is None:
-        return Solution(y, price, w, WhyStopped.PROVED, 0)
+        return Solution(y, price, w, 0)
     y.T[keep.T] = best.y
     price[row_at] = best.price
     w[ports] = best.w
-    return Solution(y, price, w, best.why, best.iterations)
+    return Solution(y, price, w, best.iterations)
 
 
 def least_overhead(setting: Setting) -> np.ndarray:
@@ -218,15 +217,14 @@ class _Best(NamedTuple):
     value: float
     bound: float
     gross: float
-    why: WhyStopped
     iterations: int
 
 
-def _iterate(rows: Rows, budget: Budget, report: Callable[[int, float, float], None] | None) -> _Best:
+def _iterate(rows: Rows, stop: Stop) -> _Best:
     """Run the method on a program with at least one entry."""
     point = _start(rows)
     work = _room(rows)
-    best = _Best(np.zeros_like(point.y), point.price, point.w, 0.0, np.inf, 0.0, WhyStopped.STALLED, 0)
+    best = _Best(np.zeros_like(point.y), point.price, point.w, 0.0, np.inf, 0.0, 0)
     last_better = 0
     for iteration in range(MOST_ITERATIONS):
         value, bound, gross = _bounds(rows, point)
@@ -239,13 +237,8 @@ def _iterate(rows: Rows, budget: Budget, report: Callable[[int, float, float], N
             best = best._replace(price=point.price.copy(), w=point.w.copy(), bound=bound, gross=gross)
         best = best._replace(iterations=iteration)
         distance = best.bound - best.value
-        gap = relative_gap(best.value, best.bound + ADDED * best.gross, CANCELLED * best.gross)
-        if report is not None:
-            report(iteration, best.value, best.bound + ADDED * best.gross)
-        if gap <= budget.gap:
-            return best._replace(why=WhyStopped.GAP_REACHED)
-        if budget.over:
-            return best._replace(why=WhyStopped.TIME_LIMIT)
+        if stop(iteration, best.value, best.bound + ADDED * best.gross, best.gross):
+            break
         if distance < 0.9 * before:
             last_better = iteration
         elif iteration - last_better >= PATIENCE:
