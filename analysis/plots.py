@@ -58,7 +58,7 @@ HATCHES = ("", "///", "\\\\\\", "xxx", "---", "+++", "|||", "")
 
 POLICIES = """
 ogasched=ogasched-constant drf fairness binpacking spreading ogasched-table-1
-perturbed-leader ogasched-printed
+perturbed-leader ogasched-printed follow-leader hedge slot-optimum
 
 esdp hswf lcf lwtf cucb thompson escb greedy esdp-printed esdp-gang esdp-g-ln-t
 

@@ -63,6 +63,16 @@ def online(
         yield Row(f"OGASched, {step} step, {label}: steps alone", alone, kernel, "NumPy (scaled)", rival)
 
 
+def leaders() -> Iterator[Row]:
+    """Measure what the policies of ours that search for optima take, beside OGASched on the same instance."""
+    instance = clairvoyant.generate("allocation", size="default", seed=0)
+    slots = instance.setting.slots
+    rival = median_of(3, lambda: clairvoyant.play("ogasched", instance))
+    for name in ("follow-leader", "hedge", "slot-optimum"):
+        seconds = median_of(3, lambda n=name: clairvoyant.play(n, instance))
+        yield Row(f"{name}, default, T={slots}: play", seconds, None, "OGASched", rival)
+
+
 def offline(size: str, utility: str, target: float, **options: Any) -> Row:
     """Measure the stationary optimum at a relative gap of 1e-8, beside the same program through CVXPY."""
     instance = clairvoyant.generate("allocation", size=size, seed=0, utility=utility, **options)
@@ -120,6 +130,7 @@ def measure(full: bool) -> Iterator[Row]:
     yield compile_all()
     yield from online("default", 8000, {"constant": (1.0, 0.25), "decay": (1.0, 0.45)})
     yield from online("large", 10000, {"constant": (12.0, 8.5)})
+    yield from leaders()
     for utility in ("mix", "log", "linear"):
         yield offline("default", utility, 0.02)
     for utility, target in (("mix", 5.0), ("linear", 5.0), ("log", 1.5)):

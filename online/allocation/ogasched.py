@@ -18,7 +18,7 @@ from ..base import Traits
 if TYPE_CHECKING:
     from types import ModuleType
 
-STEPS = ("constant", "per-slot", "decay")
+STEPS = ("constant", "per-slot", "adagrad", "decay")
 MOST_LOG = math.log(LARGEST)
 STARTS = ("zero", "fair")
 
@@ -51,6 +51,10 @@ class Ogasched:
         "constant" is D / (G sqrt T) with D of (25) and G of (22), for which Theorem 1 holds; ports count in G
         with the most jobs seen at once so far (at least one; copies of a port only once they are seen), so
         G may grow and the guarantee stays. "per-slot" is (26), with the norm of the slot's own gradient.
+        "adagrad" is D' / sqrt(2 S), with S the sum of |g|^2 so far and D' a bound of the diameter that is at
+        most D (and is D for copies of ports). It needs no T, and with all rewards multiplied its decisions
+        stay the same. Its regret is at most sqrt(2) D' sqrt(S): with steps that never grow it is at most
+        D'^2 / (2 eta_T) + sum_t eta_t |g(t)|^2 / 2, and sum_t |g(t)|^2 / sqrt(S_t) is at most 2 sqrt(S_T).
         "decay" is ``eta0 * decay ** t``.
     start_at
         y(1): "zero", "fair" (every port's share of its servers) or a feasible array y[edge, kind].
@@ -91,6 +95,8 @@ class Ogasched:
         self._decision = np.empty(setting.shape)
         self._diameter = geometry.diameter(setting)
         self._norms = geometry.gradient_norms(setting)
+        self._tight = geometry.tight_diameter(setting) if setting.copy_of is None else self._diameter
+        self._squares = 0.0
         self._most = np.zeros(setting.ports) if setting.copy_of is not None else np.ones(setting.ports)
         self._norm = self._norm_seen()
         self._slot = 0
@@ -145,5 +151,9 @@ class Ogasched:
                 self._norm = self._norm_seen()
             norm = self._norm
         else:
-            norm = float(np.sqrt(_kernels().squared_norm(self._y, self._gain, self._charge, *shape)))
+            square = float(_kernels().squared_norm(self._y, self._gain, self._charge, *shape))
+            if self.step == "adagrad":
+                self._squares += square
+                return self._tight / math.sqrt(2.0 * self._squares) if self._squares > 0.0 else 0.0
+            norm = math.sqrt(square)
         return self._diameter / (norm * np.sqrt(self._setting.slots)) if norm > 0 else 0.0

@@ -34,7 +34,7 @@ from clairvoyant.online.allocation import (
 )
 from clairvoyant.online.allocation import kernels as _kernels
 from clairvoyant.online.allocation.gang import leader_bounds, reward_caps
-from clairvoyant.online.allocation.ogasched import fair_share
+from clairvoyant.online.allocation.ogasched import STEPS, fair_share
 from clairvoyant.online.allocation.printed import printed_projection
 from clairvoyant.online.base import Policy
 from clairvoyant.online.play import play, policy_stream
@@ -235,7 +235,7 @@ def test_heuristics_say_when_they_are_not_shown_the_arrivals(policy: Policy) -> 
         (lambda: Fairness(share="some"), "share: 'some' is not one of arrived, all"),
         (lambda: BinPacking(quota=0.0), r"quota: 0.0 is not in \(0, 1\]"),
         (lambda: Spreading(quota=1.5), r"quota: 1.5 is not in \(0, 1\]"),
-        (lambda: Ogasched(step="big"), "step: 'big' is not one of constant, per-slot, decay"),
+        (lambda: Ogasched(step="big"), "step: 'big' is not one of constant, per-slot, adagrad, decay"),
         (lambda: Ogasched(start_at="full"), "start_at: 'full' is not one of zero, fair"),
         (lambda: PerturbedLeader(eps=0.0), "eps: 0.0 is not at least 1e-50"),
         (lambda: PerturbedLeader(time_limit=np.nan), "time_limit: nan is not a finite number"),
@@ -281,6 +281,7 @@ def literal_ogasched(instance: AllocationInstance, step: str, start: str) -> lis
     norms = np.zeros(s.ports)
     for port, server in s.edges:
         norms[port] += s.overhead.max() ** 2 + s.kinds * varpi[server] ** 2
+    tight, squares = geometry.tight_diameter(s), 0.0
     most = np.ones(s.ports)
     y = np.zeros(s.shape) if start == "zero" else fair_share(s)
     decisions = []
@@ -294,9 +295,11 @@ def literal_ogasched(instance: AllocationInstance, step: str, start: str) -> lis
             gradient[e] = x[port] * (slope - s.overhead * (np.arange(s.kinds) == dominant))
         most = np.maximum(most, x)
         length = np.linalg.norm(gradient)
+        squares += length**2
         eta = {
             "constant": diameter / np.sqrt((most**2 @ norms) * s.slots) if norms.any() else 0.0,
             "per-slot": diameter / (length * np.sqrt(s.slots)) if length > 0 else 0.0,
+            "adagrad": tight / np.sqrt(2.0 * squares) if squares > 0 else 0.0,
             "decay": 25.0 * 0.9999**t,
         }[step]
         y = bisect_projection(s, y + eta * gradient)
@@ -304,7 +307,7 @@ def literal_ogasched(instance: AllocationInstance, step: str, start: str) -> lis
 
 
 @pytest.mark.parametrize("start", ["zero", "fair"])
-@pytest.mark.parametrize("step", ["constant", "per-slot", "decay"])
+@pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("name", sorted(kit.ordinary()))
 def test_ogasched_equals_algorithm_1_written_literally(name: str, step: str, start: str) -> None:
     instance = kit.ordinary()[name]
@@ -313,9 +316,7 @@ def test_ogasched_equals_algorithm_1_written_literally(name: str, step: str, sta
         assert y == pytest.approx(want, rel=1e-9, abs=1e-9)
 
 
-@given(
-    kit.instances(min_edges=1, min_slots=2, max_slots=5), st.sampled_from(["constant", "per-slot", "decay"])
-)
+@given(kit.instances(min_edges=1, min_slots=2, max_slots=5), st.sampled_from(STEPS))
 @hypothesis_settings(max_examples=60, deadline=None)
 def test_ogasched_equals_algorithm_1_on_any_instance(instance: AllocationInstance, step: str) -> None:
     """Where two kinds of overhead nearly tie, rounding decides which is charged: these are left out."""
@@ -372,8 +373,8 @@ def test_copies_must_start_at_zero() -> None:
         play(Ogasched(start_at="fair"), TWO_SERVERS.copies())
 
 
-@pytest.mark.parametrize("step", ["constant", "per-slot", "decay"])
-def test_decisions_do_not_depend_on_copies_that_are_seen_later(step: str) -> None:
+@pytest.mark.parametrize("name", [*(f"ogasched:step={step}" for step in STEPS), "follow-leader", "hedge"])
+def test_decisions_do_not_depend_on_copies_that_are_seen_later(name: str) -> None:
     """Sec. 3.4: copies are made when first seen; knowing of them from the start must change nothing."""
     calm = kit.ordinary()["single jobs"]
     busy = calm.arrivals.copy()
@@ -385,7 +386,9 @@ def test_decisions_do_not_depend_on_copies_that_are_seen_later(step: str) -> Non
     assert stems_from is not None
     first = np.flatnonzero(np.diff(stems_from, prepend=-1))
     known = np.isin(long.setting.port, first)
-    decisions = [play(Ogasched(step=step), one, keep_decisions=True).decisions or () for one in (long, short)]
+    policies = [make_policy(name, "allocation") for _ in range(2)]
+    runs = [play(*given, keep_decisions=True) for given in zip(policies, (long, short), strict=True)]
+    decisions = [run.decisions or () for run in runs]
     for t in range(8):
         assert decisions[0][t][known] == pytest.approx(decisions[1][t], rel=1e-12, abs=1e-12)
         assert not decisions[0][t][~known].any()
@@ -720,6 +723,8 @@ def test_the_list_of_policies_says_who_sees_what() -> None:
         "step": "constant", "start_at": "zero", "eta0": 25.0, "decay": 0.9999,
     }  # fmt: skip
     assert rows["ogasched-printed"].feasible is False
+    assert rows["follow-leader"].sees == rows["hedge"].sees == ()
+    assert rows["slot-optimum"].sees == ("arrivals",)
     for name in ("drf", "fairness", "binpacking", "spreading"):
         assert rows[name].sees == ("arrivals",)
         assert rows[name].guarantee == "none"
