@@ -182,6 +182,14 @@ def index_search(setting: Setting, seen: Seen) -> tuple[float, float]:
     return taken[0], taken[1]
 
 
+def variances() -> Iterator[Row]:
+    """Measure whole runs of the bandits that estimate variances, beside the one without that is alike."""
+    instance = clairvoyant.generate("selection", size="default", seed=0, slots=SLOTS)
+    for name, rival in (("escb-v", "escb:g=log"), ("cucb-v", "cucb"), ("gaussian-thompson", "thompson")):
+        ours, theirs = (timed(lambda n=one: clairvoyant.play(n, instance)) for one in (name, rival))
+        yield Row(f"{name}, default, T={SLOTS}: play", ours, None, rival, theirs)
+
+
 def gangs() -> Row:
     """Measure the gang oracle by HiGHS beside CP-SAT."""
     instance = clairvoyant.generate("selection-gang", size="default", seed=0, slots=20)
@@ -221,6 +229,7 @@ def measure(full: bool) -> Iterator[Row]:
     yield from every_pattern(24, 0.08)
     yield from along_a_run(12, (0.3, 0.8, 7.0), 40 if full else 10)
     yield from along_a_run(24, (1.5, 2.5, 25.0), 40 if full else 5)
+    yield from variances()
     yield gangs()
     yield from certificates()
     yield memory()

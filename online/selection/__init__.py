@@ -7,19 +7,27 @@ from .esdp import Escb, Esdp
 from .gang import GangEsdp
 from .heuristics import Hswf, Lcf, Lwtf
 from .printed import EsdpPrinted
+from .variances import CucbV, EscbV, GangEscbV, GaussianThompson
 
 POLICIES = {
     policy.name: policy
-    for policy in (Esdp, EsdpPrinted, Escb, Cucb, Thompson, Greedy, Hswf, Lcf, Lwtf, GangEsdp)
+    for policy in (
+        *(Esdp, EsdpPrinted, Escb, Cucb, Thompson, Greedy, Hswf, Lcf, Lwtf),
+        *(EscbV, CucbV, GaussianThompson, GangEsdp, GangEscbV),
+    )
 }
 
 __all__ = [
     "POLICIES",
     "Cucb",
+    "CucbV",
     "Escb",
+    "EscbV",
     "Esdp",
     "EsdpPrinted",
+    "GangEscbV",
     "GangEsdp",
+    "GaussianThompson",
     "Greedy",
     "Hswf",
     "Lcf",

@@ -1,8 +1,9 @@
-"""ESDP for gang scheduling (Sec. 3.4): the index, maximised over the sound gang set of the slot."""
+"""Gang scheduling (Sec. 3.4): an index, such as ESDP's, maximised over the sound gang set of the slot."""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -16,34 +17,13 @@ from .esdp import scaled, scaling
 from .statistics import DELTAS, GS, Statistics, check_name
 
 
-@dataclass
-class GangEsdp:
-    """ESDP for gangs: the best decision by a confidence index; ties: late tasks rest, or take low servers.
+class GangIndexPolicy(ABC):
+    """Maximise values.x + sqrt(spread.x) over the gang set of the jobs that are there, new channels first.
 
-    In every slot it maximises v-hat.x + sqrt(sigma-hat^2.x), exactly, over the gang set of the jobs that are
-    there; channels never used come first. Where the decisions of a slot are few, they are listed once for all
-    slots with the same jobs, otherwise 0/1 programs are solved. Of listed decisions with the same index that
-    one counts whose last task on which they differ does not run, or runs on the smaller server; of others,
-    what HiGHS returns, by no simple rule. With a sequence ``delta`` both statistics are rounded up to
-    multiples of 1/xi and 1/xi^2 as in (16) to (18), where m is the most channels that can be chosen at once.
-
-    Parameters
-    ----------
-    delta
-        Name of the sequence delta(t), see :data:`.statistics.DELTAS`; ``None`` does not round.
-    g
-        Name of the sequence g(t), see :data:`.statistics.GS`.
+    Where the decisions of a slot are few, they are listed once for all slots with the same jobs, otherwise
+    0/1 programs are solved. Of listed decisions with the same index that one counts whose last task on which
+    they differ does not run, or runs on the smaller server; of others, what HiGHS returns, by no simple rule.
     """
-
-    delta: str | None = "loglog"
-    g: str = "full"
-    name: str = field(default="esdp-gang", init=False)
-    traits: ClassVar[Traits] = Traits(problem="selection-gang", sees=frozenset({"arrivals"}))
-
-    def __post_init__(self) -> None:
-        if self.delta is not None:
-            check_name("delta", self.delta, DELTAS)
-        check_name("g", self.g, GS)
 
     def start(self, setting: SelectionGangSetting, rng: np.random.Generator) -> None:
         """Forget what was learnt."""
@@ -53,16 +33,9 @@ class GangEsdp:
         self._width: float | None = None
         self._listed: dict[bytes, np.ndarray | None] = {}
 
+    @abstractmethod
     def index(self, slot: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return v-hat and sigma-hat^2 for a slot (0-based), rounded if so set; 0 for channels never used."""
-        t = slot + 1.0
-        v = self._seen.mean
-        q = self._seen.spread(0.5 * float(statistics.g(self.g, t, self._most)))
-        if self.delta is None or self._most == 0:
-            return v, q
-        xi = float(scaling(statistics.delta(self.delta, t), self._most))
-        upsilon, sigma2 = scaled(v, q, xi)
-        return upsilon / xi, sigma2 / (xi * xi)
+        """Return values and spread of every channel from what was seen before ``slot``, shape (E,)."""
 
     def decide(self, observation: Observation) -> np.ndarray:
         """Return the decision with the largest index among those of the slot's jobs."""
@@ -88,3 +61,41 @@ class GangEsdp:
     def learn(self, feedback: Feedback) -> None:
         """Note what the chosen channels have shown."""
         self._seen.update(feedback)
+
+
+@dataclass
+class GangEsdp(GangIndexPolicy):
+    """ESDP for gangs: the best decision by a confidence index; ties: late tasks rest, or take low servers.
+
+    In every slot it maximises v-hat.x + sqrt(sigma-hat^2.x), exactly; search and ties are those of
+    :class:`GangIndexPolicy`. With a sequence ``delta`` both statistics are rounded up to multiples of 1/xi
+    and 1/xi^2 as in (16) to (18), where m is the most channels that can be chosen at once.
+
+    Parameters
+    ----------
+    delta
+        Name of the sequence delta(t), see :data:`.statistics.DELTAS`; ``None`` does not round.
+    g
+        Name of the sequence g(t), see :data:`.statistics.GS`.
+    """
+
+    delta: str | None = "loglog"
+    g: str = "full"
+    name: str = field(default="esdp-gang", init=False)
+    traits: ClassVar[Traits] = Traits(problem="selection-gang", sees=frozenset({"arrivals"}))
+
+    def __post_init__(self) -> None:
+        if self.delta is not None:
+            check_name("delta", self.delta, DELTAS)
+        check_name("g", self.g, GS)
+
+    def index(self, slot: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return v-hat and sigma-hat^2 for a slot (0-based), rounded if so set; 0 for channels never used."""
+        t = slot + 1.0
+        v = self._seen.mean
+        q = self._seen.spread(0.5 * float(statistics.g(self.g, t, self._most)))
+        if self.delta is None or self._most == 0:
+            return v, q
+        xi = float(scaling(statistics.delta(self.delta, t), self._most))
+        upsilon, sigma2 = scaled(v, q, xi)
+        return upsilon / xi, sigma2 / (xi * xi)

@@ -61,18 +61,19 @@ def g(name: str, t: np.ndarray | float, m: float) -> np.ndarray:
 class Statistics:
     """Uses and earnings of every channel so far, (8) and (9).
 
-    ``count`` is n, how often each channel was used, and ``total`` the sum of the net utilities that it
-    showed.
+    ``count`` is n, how often each channel was used, ``total`` the sum of the net utilities that it showed,
+    and ``squares`` that of their squares.
     """
 
     def __init__(self, channels: int) -> None:
         self.count = np.zeros(channels, dtype=np.int64)
-        self.total = np.zeros(channels)
+        self.total, self.squares = np.zeros(channels), np.zeros(channels)
 
     def update(self, feedback: Feedback) -> None:
         """Add what a slot has shown."""
         self.count[feedback.channels] += 1
         self.total[feedback.channels] += feedback.utility
+        self.squares[feedback.channels] += feedback.utility**2
 
     @property
     def untried(self) -> np.ndarray:
@@ -83,6 +84,15 @@ class Statistics:
     def mean(self) -> np.ndarray:
         """v-hat of (9): the average net utility, 0 for channels never used, shape (E,)."""
         return self.total / np.maximum(self.count, 1)
+
+    def variance(self, prior: float) -> np.ndarray:
+        """Return the empirical variance with ``prior`` more samples of the variance 1/4, shape (E,).
+
+        No variance of a number in [0, 1] is larger. It is 0 for channels never used, if ``prior`` is 0.
+        """
+        sums = np.maximum(0.0, self.squares - self.count * self.mean**2) + 0.25 * prior
+        result: np.ndarray = sums / np.maximum(self.count + prior, np.finfo(np.float64).tiny)
+        return result
 
     def spread(self, width: float) -> np.ndarray:
         """Return width / n, 0 for channels never used, shape (E,); for g(t) / 2 it is sigma-hat^2 of (10)."""

@@ -31,6 +31,7 @@ from clairvoyant.models.selection.gang_program import (
 from clairvoyant.models.selection.generate import generate as generate_base
 from clairvoyant.online.play import Replay, play
 from clairvoyant.online.selection.gang import GangEsdp
+from clairvoyant.online.selection.variances import GangEscbV
 from clairvoyant.oracles.base import OracleError, WhyStopped
 from clairvoyant.oracles.selection.gang import METHODS, gang
 from clairvoyant.testing import policy_checks
@@ -490,7 +491,9 @@ def test_time_limits_of_the_searches_leave_bounds() -> None:
 # The policy.
 
 
-@pytest.mark.parametrize(("name", "check"), list(policy_checks(GangEsdp)))
+@pytest.mark.parametrize(
+    ("name", "check"), [check for kind in (GangEsdp, GangEscbV) for check in policy_checks(kind)]
+)
 def test_the_policy_keeps_its_contract(name: str, check: Any) -> None:
     assert name
     check()
@@ -523,6 +526,38 @@ def test_the_policy_tries_every_channel_it_can_and_waits_for_no_other(
         tried |= x > 0
 
 
+@settings(max_examples=15, deadline=None)
+@given(gang_instances(min_slots=4, max_slots=12), st.sampled_from([0.5, 2.0]))
+def test_the_index_with_variances_is_what_it_says_and_is_maximised(
+    instance: SelectionGangInstance, prior: float
+) -> None:
+    policy = GangEscbV(prior=prior)
+    policy.start(instance.setting, np.random.default_rng(0))
+    seen: list[list[float]] = [[] for _ in range(instance.setting.channels)]
+    episode = instance.episode(policy.traits.sees)
+    for slot, observation in enumerate(episode):
+        x = np.array(policy.decide(observation))
+        mean = np.array([np.mean(one) if one else 0.0 for one in seen])
+        width = np.array(
+            [
+                2 * np.log(slot + 1) * (len(one) * np.var(one) + prior / 4) / (len(one) + prior) / len(one)
+                if one
+                else 0.0
+                for one in seen
+            ]
+        )
+        every = brute_force(instance.setting, instance.arrivals[slot]).astype(float)
+        tried = np.array([bool(one) for one in seen], dtype=bool)
+        new = every @ ~tried
+        best = (every @ mean + np.sqrt(every @ width))[new == new.max()].max()
+        assert x @ ~tried == new.max()
+        assert x @ mean + np.sqrt(x @ width) == pytest.approx(best, rel=1e-9, abs=1e-9)
+        feedback = episode.apply(x).feedback
+        for e, utility in zip(feedback.channels, feedback.utility, strict=True):
+            seen[e].append(float(utility))
+        policy.learn(feedback)
+
+
 def test_rounding_is_that_of_the_paper_and_can_be_left_out() -> None:
     rng = np.random.default_rng(0)
     rounded, exact = GangEsdp(), GangEsdp(delta=None)
@@ -536,6 +571,11 @@ def test_rounding_is_that_of_the_paper_and_can_be_left_out() -> None:
     exact.start(BINDING.setting, rng)
     assert not exact.index(0)[0].any()
     assert plain_v.shape == plain_q.shape == v.shape
+
+
+def test_a_prior_of_nothing_is_refused() -> None:
+    with pytest.raises(InputError, match=r"prior: 0\.0 is not at least 1e-06"):
+        GangEscbV(prior=0.0)
 
 
 @pytest.mark.parametrize("setting", [{"delta": "none"}, {"g": "none"}])

@@ -295,7 +295,7 @@ def literal_ogasched(instance: AllocationInstance, step: str, start: str) -> lis
             gradient[e] = x[port] * (slope - s.overhead * (np.arange(s.kinds) == dominant))
         most = np.maximum(most, x)
         length = np.linalg.norm(gradient)
-        squares += length**2
+        squares += float(length) ** 2
         eta = {
             "constant": diameter / np.sqrt((most**2 @ norms) * s.slots) if norms.any() else 0.0,
             "per-slot": diameter / (length * np.sqrt(s.slots)) if length > 0 else 0.0,

@@ -22,9 +22,12 @@ from clairvoyant.online.play import play
 from clairvoyant.online.selection import (
     POLICIES,
     Cucb,
+    CucbV,
     Escb,
+    EscbV,
     Esdp,
     EsdpPrinted,
+    GaussianThompson,
     Greedy,
     Hswf,
     Lcf,
@@ -49,6 +52,9 @@ INDEXED: dict[str, Callable[[], Any]] = {
     "escb, log": lambda: Escb(g="log"),
     "cucb": Cucb,
     "greedy": Greedy,
+    "escb-v": EscbV,
+    "escb-v, prior 0.5": lambda: EscbV(prior=0.5),
+    "cucb-v": CucbV,
 }
 BASELINES = [kind(misfit=misfit) for kind in (Hswf, Lcf, Lwtf) for misfit in ("stop", "skip")]
 LISTED = policies("selection")
@@ -101,6 +107,12 @@ class Reference:
                 return mean, 0.0
             case Cucb():
                 return mean + math.sqrt(1.5 * math.log(t) / n), 0.0
+            case EscbV() | CucbV():
+                prior = policy.prior if isinstance(policy, EscbV) else 0.0
+                variance = (sum((z - mean) ** 2 for z in self.seen[e]) + prior / 4) / (n + prior)
+                if isinstance(policy, EscbV):
+                    return mean, 2 * math.log(t) * variance / n
+                return min(1.0, mean + math.sqrt(2 * variance * math.log(t) / n) + math.log(t) / n), 0.0
             case Escb():
                 return mean, float(g(policy.g, t, self.m)) / (2 * n)
         m = policy.alpha * self.setting.channels if isinstance(policy, EsdpPrinted) else self.m
@@ -617,7 +629,7 @@ def test_sequences_that_do_not_exist(field: str) -> None:
         {"delta": lambda: delta("big", 1), "g": lambda: g("big", 1, 1)}[field]()
 
 
-@pytest.mark.parametrize("name", sorted(POLICIES.keys() - {"esdp-gang"}))
+@pytest.mark.parametrize("name", sorted(POLICIES.keys() - {"esdp-gang", "escb-v-gang"}))
 def test_every_policy_needs_to_see_the_arrivals(name: str) -> None:
     instance = kit.ordinary()["scarce devices"]
     policy = make_policy(name, "selection")
@@ -626,11 +638,31 @@ def test_every_policy_needs_to_see_the_arrivals(name: str) -> None:
         policy.decide(Observation(0, None))
 
 
+def test_drawn_means_have_the_variance_of_the_mean_and_are_not_negative() -> None:
+    """Three samples of 0.2, 0.4, 0.6 and one of variance 1/4 beside: (0.08 + 0.25) / 4 / 3."""
+    policy = GaussianThompson()
+    policy.start(kit.ordinary()["scarce devices"].setting, np.random.default_rng(1))
+    for utility in (0.2, 0.4, 0.6):
+        policy.learn(Feedback(0, np.array([0]), np.array([utility])))
+    means = np.array([policy.index(9)[0] for _ in range(20_000)])
+    assert not means[:, 1:].any()
+    assert (means >= 0.0).all()
+    assert np.median(means[:, 0]) == pytest.approx(0.4, abs=0.01)
+    inner = np.quantile(means[:, 0], [0.25, 0.75])
+    assert np.diff(inner) / (2 * 0.67449) == pytest.approx(math.sqrt(0.33 / 4 / 3), rel=0.05)
+
+
+@pytest.mark.parametrize("prior", [0.0, -1.0, math.nan])
+def test_the_prior_of_variances_is_above_0(prior: float) -> None:
+    with pytest.raises(InputError, match="prior: "):
+        EscbV(prior=prior)
+
+
 def test_the_list_of_policies_says_who_has_a_guarantee() -> None:
     rows = {row.name: row for row in policy_table("selection")}
-    assert set(rows) == POLICIES.keys() - {"esdp-gang"}
+    assert set(rows) == POLICIES.keys() - {"esdp-gang", "escb-v-gang"}
     assert [name for name, row in rows.items() if row.guarantee != "none"] == ["cucb"]
-    assert [name for name, row in rows.items() if row.randomised] == ["thompson"]
+    assert [name for name, row in rows.items() if row.randomised] == ["thompson", "gaussian-thompson"]
     assert all(row.sees == ("arrivals",) and row.feasible for row in rows.values())
     assert rows["esdp"].settings == {"delta": "loglog", "g": "full"}
     assert rows["esdp-printed"].settings == {"delta": "loglog", "g": "full", "alpha": 0.5}
