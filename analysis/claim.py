@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
 from ..models.base import Instance
+from .optima import counted, noting
 
 EXTRAS = {"rl": "torch"}  # the module that each optional part of the package brings, by the name of the extra
 HEADLINE, PARAGRAPH = 25, 80  # most words of a headline and of a paragraph
@@ -104,6 +105,8 @@ class Finding:
     signs
         Whether each judged statement holds in each reading of what the text leaves open (None: undecided), by
         statement and reading.
+    optima
+        How many optima the verdict rests on, by what proves them; see :mod:`.optima`. The claim fills it in.
     remark
         What else a reader should know. Like ``assumes`` and ``proof`` it consists of paragraphs of at most
         :data:`PARAGRAPH` words, with an empty line between them.
@@ -120,6 +123,7 @@ class Finding:
     proof: str = ""
     remark: str = ""
     signs: Mapping[str, Mapping[str, bool | None]] = field(default_factory=dict)
+    optima: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def why(self) -> Why | None:
@@ -233,7 +237,9 @@ class Claim:
     def find(self, context: Context) -> Finding:
         """Check the claim, or say what must be installed first."""
         if not self.lacks_extra:
-            return self.check(context)
+            with noting() as noted:
+                found = self.check(context)
+            return replace(found, optima=counted(noted.values())) if noted else found
         context.progress(1.0)
         return Finding(
             Verdict.NOT_CHECKABLE,

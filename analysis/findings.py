@@ -65,6 +65,7 @@ def to_dict(finding: Finding) -> dict[str, Any]:
         "counterexample": None if finding.counterexample is None else finding.counterexample.to_dict(),
         "small": finding.small,
         "signs": {says: dict(by_reading) for says, by_reading in finding.signs.items()},
+        "optima": dict(finding.optima),
     }
 
 
@@ -87,6 +88,7 @@ def from_dict(data: Mapping[str, Any], read: ReadInstance) -> Finding:
         None if example is None else read(example),
         data["small"],
         signs=data["signs"],
+        optima=data["optima"],
         **{name: data[name] for name in TEXTS},
     )
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import enum
 import gzip
+import inspect
 import json
 import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from typing import Any, Generic, Protocol, Self, TypeVar
 
+from .. import verify
 from ..models import stopwatch
 from ..models.base import ClairvoyantError, DecisionType, InputError, path_of, write_whole
 from ..models.shown import Shown, amount
@@ -39,7 +42,16 @@ is made of their rounding, and an optimum of exactly 0 would have no gap but inf
 
 
 REPAIRED = 2.0**-40
-"""What a gap may grow by where decisions are shrunk until they are feasible exactly."""
+"""The part of a value or a bound that a certificate may lack: decisions are shrunk until they are feasible
+exactly, and bounds are computed again."""
+
+
+VERIFIED = "certificate verified"
+"""What is said of an optimum that a certificate proves."""
+
+
+CHECKER = sha256(inspect.getsource(verify).encode()).hexdigest()[:16]
+"""A hash of the checker of certificates."""
 
 
 PAUSE = 0.5
@@ -140,12 +152,40 @@ class Optimum(Shown, Generic[DecisionType]):
         why = self.why_stopped.value
         if self.statement is None:
             return why
-        sign = -1.0 if self.minimised else 1.0
-        value, bound = sign * float(self.statement.value), sign * float(self.statement.bound)
-        gap = relative_gap(value, bound, self.scale)
-        if self.gap is None or gap <= self.gap + REPAIRED:
-            return f"{why}, certificate verified"
+        if self.certified:
+            return f"{why}, {VERIFIED}"
+        _, _, gap = self._proven(self.statement)
         return f"{why} by {self.method}, not certified: the certificate proves a gap of {gap:.2g}"
+
+    @property
+    def certified(self) -> bool:
+        """Whether a certificate was verified that proves what is reported: the value, and the bound if any."""
+        if self.statement is None:
+            return False
+        value, bound, _ = self._proven(self.statement)
+        if self.bound is None:
+            return True
+        sign = -1.0 if self.minimised else 1.0
+        slack = REPAIRED * max(self.scale, abs(self.value), abs(self.bound))
+        return value >= sign * self.value - slack and bound <= sign * self.bound + slack
+
+    def _proven(self, statement: Statement) -> tuple[float, float, float]:
+        """Return value, bound and gap of a statement; the first two with another sign if less is better."""
+        sign = -1.0 if self.minimised else 1.0
+        value, bound = sign * float(statement.value), sign * float(statement.bound)
+        return value, bound, relative_gap(value, bound, self.scale)
+
+    def verified(self) -> Self:
+        """Write its certificate in memory and check it; return this optimum with what that proves.
+
+        Raises
+        ------
+        InputError
+            If certificates of the oracle are not written yet.
+        OracleError
+            If the certificate does not survive the check.
+        """
+        return replace(self, statement=self._checked_certificate()[1])
 
     def save_certificate(self, path: str | os.PathLike[str]) -> Self:
         """Write what proves this optimum, for ``clairvoyant verify``; gzipped if the name ends in ``.gz``.
@@ -164,7 +204,15 @@ class Optimum(Shown, Generic[DecisionType]):
         OracleError
             If the certificate does not survive the check.
         """
-        target, writer = path_of("path", path), certificate_writer(self.problem, self.oracle, self.writer)
+        target = path_of("path", path)
+        certificate, statement = self._checked_certificate()
+        text = json.dumps(certificate, separators=(",", ":")).encode() + b"\n"
+        write_whole(target, gzip.compress(text, mtime=0) if target.suffix == ".gz" else text)
+        return replace(self, statement=statement)
+
+    def _checked_certificate(self) -> tuple[dict[str, Any], Statement]:
+        """Return its certificate and the statement that this proves."""
+        writer = certificate_writer(self.problem, self.oracle, self.writer)
         decision, proof = writer(self.instance, self)
         certificate = {
             "version": VERSION,
@@ -179,9 +227,7 @@ class Optimum(Shown, Generic[DecisionType]):
             raise OracleError(
                 f"{self.problem}/{self.oracle}: the certificate is rejected: {error}"
             ) from error
-        text = json.dumps(certificate | {"claims": statement.claims}, separators=(",", ":")).encode() + b"\n"
-        write_whole(target, gzip.compress(text, mtime=0) if target.suffix == ".gz" else text)
-        return replace(self, statement=statement)
+        return certificate | {"claims": statement.claims}, statement
 
     def told(self) -> tuple[str, dict[str, str]]:
         """Return value and unit, and below them the bound, how they came about, and the instance."""
@@ -189,6 +235,10 @@ class Optimum(Shown, Generic[DecisionType]):
         if self.bound is not None:
             side = "below" if self.minimised else "above"
             pairs["bound"] = f"nothing is {side} {amount(self.bound, self.unit)} (gap {self.gap:.2g})"
+        if self.statement is not None:
+            at_least, most = ("costs at most", "less") if self.minimised else ("earns at least", "more")
+            told = f"it {at_least} {self.statement.value}, and nothing {most} than {self.statement.bound}"
+            pairs["certificate"] = told
         pairs["method"] = f"{self.method}: {self.status} after {self.seconds:.3g} s"
         pairs |= {"oracle": f"{self.problem}/{self.oracle}", "instance": self.digest} if self.digest else {}
         return f"optimum {amount(self.value, self.unit)}", pairs
@@ -507,3 +557,8 @@ class OracleEntry:
     methods: tuple[str, ...]
     guarantee: str
     writer: CertificateWriter | None = None
+
+    def named(self, name: str, instance: Any, found: Optimum[Any]) -> Optimum[Any]:
+        """Return an optimum that it has found, known as the oracle of this name, with all that it tells."""
+        whose = {"problem": instance.problem, "digest": instance.digest(), "unit": instance.unit}
+        return replace(found, oracle=name, instance=instance, writer=self.writer, **whose)

@@ -15,8 +15,10 @@ from ...online.allocation import BinPacking, Drf, Fairness, Ogasched, Spreading
 from ...online.base import Policy
 from ...online.play import Run
 from ...oracles.allocation.optimum import ORACLES
+from ...oracles.base import Optimum
 from ..engine.kept import optimum_of, run_of
 from ..experiments import policy_seed
+from ..optima import relied_on
 
 WHO_SEES = "OGASched decides before it sees the slot's arrivals, the heuristics after"
 """Stands in every table: the two kinds of policy do not play the same game."""
@@ -105,6 +107,11 @@ def optimum(setup: Setup, seed: int) -> float:
     """Return the reward per slot of the best stationary allocation in hindsight."""
     name, sampled = "stationary", instance(setup, seed)
     return float(optimum_of(name, ORACLES[name], sampled, {})["value"]) / sampled.setting.slots
+
+
+def hindsight(sampled: AllocationInstance) -> Optimum[np.ndarray]:
+    """Return the best stationary allocation in hindsight, on which a verdict rests."""
+    return relied_on("stationary", ORACLES["stationary"], sampled)
 
 
 def averages(who: Contender, setup: Setup, sampled: Sequence[int]) -> np.ndarray:

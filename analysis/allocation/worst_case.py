@@ -13,8 +13,9 @@ from ...models.allocation.instance import AllocationInstance
 from ...models.base import InputError
 from ...online.base import Policy
 from ...online.play import play
-from ...oracles.allocation.optimum import stationary
+from ...oracles.allocation.optimum import ORACLES
 from ...oracles.annealing import cooling
+from ..optima import relied_on
 from .regret import theorem_1
 
 Progress = Callable[[float, str], None]
@@ -59,7 +60,8 @@ class _Search:
         instance = self.worst.with_arrivals(arrivals)
         key = instance.arrival_counts.tobytes()
         if key not in self._optima:
-            self._optima[key] = stationary(instance, gap=1e-9).value
+            best = relied_on("stationary", ORACLES["stationary"], instance, gap=1e-9)
+            self._optima[key] = best.value
         regret = self._optima[key] - play(self._policy, instance, self._seed).total
         if regret > self.regret:
             self.regret, self.worst = regret, instance

@@ -16,10 +16,11 @@ from ...models.placement.schedule import Schedule
 from ...online.base import Policy
 from ...online.placement import POLICIES
 from ...online.play import Run
-from ...oracles.base import Optimum, WhyStopped
+from ...oracles.base import CHECKER, Optimum, WhyStopped
 from ..claim import Context
 from ..engine.kept import optimum_of, result_of, run_of
 from ..experiments import policy_seed, track
+from ..optima import prover, remembered, rest_on
 from .measures import measures, measures_of
 
 NOTE = (
@@ -139,13 +140,16 @@ PATIENCE = 600.0
 """Seconds in which six jobs are always proved, and eight nearly always."""
 
 
-def _solved(_instance: PlacementInstance, found: Optimum[Schedule]) -> dict[str, Any]:
+def _solved(sampled: PlacementInstance, found: Optimum[Schedule]) -> dict[str, Any]:
+    from ...oracles.placement.optimum import ORACLES
+
+    proof = {"prover": prover("offline", ORACLES["offline"], sampled, found), "checker": CHECKER}
     told = {"value": found.value, "bound": found.bound, "why_stopped": found.why_stopped.value}
     more = {"method": found.method, "seconds": found.seconds, "minimised": found.minimised}
-    return told | more | {"scale": found.scale, "decision": _arrays(found.decision)}
+    return told | more | {"scale": found.scale, "decision": _arrays(found.decision), "proof": proof}
 
 
-@cache
+@remembered
 def optimum(setup: Setup, seed: int) -> Optimum[Schedule]:
     """Return the optimum over the decision epochs, as far as it is proved in :data:`PATIENCE`.
 
@@ -155,8 +159,9 @@ def optimum(setup: Setup, seed: int) -> Optimum[Schedule]:
         return optimum(replace(setup, estimate_error=None), seed)
     from ...oracles.placement.optimum import ORACLES
 
-    name, limits = "offline", {"gap": 0.0, "time_limit": PATIENCE}
-    found = optimum_of(name, ORACLES[name], instance(setup, seed), limits, _solved)
+    name, limits, sampled = "offline", {"gap": 0.0, "time_limit": PATIENCE}, instance(setup, seed)
+    found = optimum_of(name, ORACLES[name], sampled, limits, _solved)
+    rest_on(name, sampled, found.pop("proof")["prover"])
     read = {"why_stopped": WhyStopped(found["why_stopped"]), "decision": _schedule(found["decision"])}
     return Optimum(**found | read)
 

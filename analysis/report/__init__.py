@@ -21,6 +21,7 @@ import jinja2
 from ...models.base import make_folder, write_whole
 from ..claim import Claim, Context, Finding, Paper, Table, Verdict, in_words
 from ..findings import command, counterexample_file, figure_file
+from ..optima import in_all, share
 from .tables import instance_tables, oracle_table, policy_table
 from .text import cell, inline, prose, style
 
@@ -189,6 +190,8 @@ def _environment() -> jinja2.Environment:
         badges=BADGES,
         own=OWN,
         in_words=in_words,
+        in_all=in_all,
+        share=share,
         figure_file=figure_file,
         counterexample_file=counterexample_file,
         source=source_line,

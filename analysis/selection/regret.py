@@ -19,6 +19,8 @@ from ...online.base import Policy
 from ...online.play import Run, play
 from ...online.selection import statistics
 from ...online.selection.esdp import scaling
+from ...oracles.base import Optimum
+from ..optima import relied_on
 from ..plots import span_bound
 from ..statistics import mean_band
 
@@ -116,10 +118,8 @@ def certificate(
     InputError
         For unknown sequences, or decisions that are infeasible or of another shape.
     """
-    from ...oracles.selection.optimum import clairvoyant
-
     s = instance.setting
-    x, best = np.asarray(decisions, dtype=np.float64), clairvoyant(instance)
+    x, best = np.asarray(decisions, dtype=np.float64), _optimum(instance)
     for broken in instance.violations(x)[:1]:
         raise InputError(f"decisions: {broken}")
     per_slot, optimal = best.certificate.per_slot, best.decision
@@ -242,12 +242,15 @@ def checkpoints(slots: int, count: int = 40) -> np.ndarray:
 
 def over_time(instance: SelectionInstance | SelectionGangInstance, rewards: np.ndarray) -> np.ndarray:
     """Return the regret after each slot, the upper end by the oracle's bounds, shape (T,)."""
-    from ...oracles.selection.gang import gang
-    from ...oracles.selection.optimum import clairvoyant
-
-    found = gang(instance) if isinstance(instance, SelectionGangInstance) else clairvoyant(instance)
-    result: np.ndarray = np.cumsum(found.certificate.per_slot[:, 1] - rewards)
+    result: np.ndarray = np.cumsum(_optimum(instance).certificate.per_slot[:, 1] - rewards)
     return result
+
+
+def _optimum(instance: SelectionInstance | SelectionGangInstance) -> Optimum[Any]:
+    from ...oracles.selection.optimum import ORACLES
+
+    name = "gang" if isinstance(instance, SelectionGangInstance) else "clairvoyant"
+    return relied_on(name, ORACLES[name], instance)
 
 
 def regret_curves(

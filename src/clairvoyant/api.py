@@ -209,9 +209,7 @@ def solve(instance: Instance, oracle: str | None = None, **options: Any) -> Opti
     _known(entry.function, options, f"oracle {name!r}")
     if "method" in options:
         choose(options["method"], entry.methods, "method")
-    found = entry.function(instance, **options)
-    whose = {"problem": instance.problem, "digest": instance.digest(), "unit": instance.unit}
-    return replace(found, oracle=name, instance=instance, writer=entry.writer, **whose)
+    return entry.named(name, instance, entry.function(instance, **options))
 
 
 def oracle_name(problem: str, oracle: str | None = None) -> str:

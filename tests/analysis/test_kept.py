@@ -40,7 +40,7 @@ FEW = placement.Setup(4, None, 3.0, size="tiny")
 
 FOUND: dict[str, tuple[Any, tuple[Any, ...], int]] = {
     "selection, run": (selection.played, (selection.THOMPSON, selection.Setup("tiny"), 3), 2),
-    "selection, optimum": (selection.optimum, (selection.Setup("tiny"), 3), 2),
+    "selection, optimum": (selection.solved, (selection.Setup("tiny"), 3), 2),
     "allocation, run": (allocation.rewards, (allocation.CONSTANT, allocation.Setup("tiny"), 3), 2),
     "allocation, optimum": (allocation.optimum, (allocation.Setup("tiny"), 3), 1),
     "admission, run": (admission.outcome, (admission.OASIS, TEN_JOBS, 3), 2),
@@ -142,7 +142,7 @@ def test_seed_setting_instance_and_problem_are_told_apart() -> None:
         partial(play, selection.ESDP_LN, tiny, 0),
         partial(play, selection.variant(selection.ESDP, delta="log"), tiny, 0),
         partial(play, selection.PRINTED, tiny, 0),
-        partial(selection.optimum.__wrapped__, tiny, 0),
+        partial(selection.solved.__wrapped__, tiny, 0),
     ]
     memory = Memory()
     assert len(names(memory, *calls)) == 2 * len(calls)

@@ -14,10 +14,10 @@ from ....models.admission.instance import AdmissionInstance
 from ....models.base import Origin
 from ....online.admission.oasis import Oasis
 from ....online.play import play
-from ....oracles.admission.exact import by_highs
-from ....oracles.base import Budget
+from ....oracles.admission.optimum import HIGHS, ORACLES
 from ...claim import Context, Finding, Verdict, finding, holds_if
 from ...experiments import seeds, track
+from ...optima import relied_on, remembered
 from .. import competitive
 from ..competitive import Duals, Step
 
@@ -143,20 +143,20 @@ def run(instance: AdmissionInstance, ends: tuple[float, float], steep: bool = Fa
 
 def optimum(instance: AdmissionInstance) -> tuple[float, float]:
     """Return between what the optimum of an instance lies, by HiGHS."""
-    found = by_highs(instance, Budget(1e-9, None))
-    if found.bound is None or found.schedule is None:
+    found = relied_on("offline", ORACLES["offline"], instance, method=HIGHS, gap=1e-9)
+    if found.bound is None:
         raise RuntimeError(f"{instance.origin}: {found.method} proved nothing")
-    return float(instance.rewards(found.schedule).sum()), found.bound
+    return found.value, found.bound
 
 
-@cache
+@remembered
 def solved(seed: int) -> tuple[AdmissionInstance, tuple[float, float]]:
     """Return the random instance of a seed, and between what its optimum lies."""
     instance = random_instance(seed)
     return instance, optimum(instance)
 
 
-@cache
+@remembered
 def random_run(seed: int, steep: bool) -> Played:
     return run(*solved(seed), steep)
 

@@ -8,9 +8,10 @@ from ....models.allocation import gang as model
 from ....models.allocation.generate import generate
 from ....online.allocation.gang import PerturbedLeader, leader_bounds
 from ....online.play import play
-from ....oracles.allocation.optimum import gang
+from ....oracles.allocation.optimum import ORACLES
 from ...claim import Context, Finding, Register, Verdict, finding, holds_if, table
 from ...experiments import seeds, track
+from ...optima import relied_on
 from ...statistics import mean_interval
 
 claim = Register("allocation")
@@ -52,7 +53,7 @@ def _gang_regret(context: Context) -> Finding:
     for seed in track(context, seeds(context, 2, 3, 10)):
         base = generate("tiny", seed, slots=context.pick(10, 40, 200))
         instance = model.generate_gang(base, seed)
-        optimum = gang(instance)
+        optimum = relied_on("gang", ORACLES["gang"], instance)
         runs = [play(PerturbedLeader(), instance, own).total for own in range(context.pick(3, 5, 10))]
         upper = np.inf if optimum.bound is None else optimum.bound - mean_interval(runs).low
         bound = leader_bounds(instance.setting).regret(instance.setting.slots)

@@ -10,6 +10,7 @@ from ....online.base import Policy
 from ....online.play import play
 from ...by_hand import by_hand
 from ...claim import Context, Finding, Register, Verdict
+from ..experiments import hindsight
 from ..regret import regret_curves, theorem_1
 from .projection import linear, row
 
@@ -31,8 +32,6 @@ def _decided(policy: Policy, instance: AllocationInstance, slots: int = 1) -> np
     ours=True,
 )
 def _rules(_context: Context) -> Finding:
-    from ....oracles.allocation.optimum import stationary
-
     line = row([2.0, 1.0], 3.0, [[1, 1]] * 24)  # D^2 = 12, G^2 = 2, so that the step is 1/2
     longer = row([2.0, 1.0], 3.0, [[1, 1]] * 96)
     tight, point = row([2.0] * 4, 3.0).setting, np.array([[3.0], [2.0], [-1.0], [0.6]])
@@ -40,7 +39,7 @@ def _rules(_context: Context) -> Finding:
     shared = linear([(0, 0), (1, 0), (0, 1), (1, 1)], [[1.0], [1.0]], [[2.0], [2.0]], [[1, 1]])
     two_kinds = linear([(0, 0)], [[4.0, 4.0]], [[8.0, 8.0]], [[1]] * 32, overhead=(0.5, 0.2))
     hidden = next(iter(line.episode(frozenset()))).arrivals is None
-    best = stationary(line)
+    best = hindsight(line)
     regret = regret_curves(Ogasched, [line]).stationary[0, -1]
     return by_hand(
         [

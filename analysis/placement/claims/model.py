@@ -15,10 +15,11 @@ from ....models.placement.placing import place
 from ....models.placement.schedule import Schedule
 from ....online.base import Policy
 from ....online.placement import POLICIES, FifoFirstFit
-from ....oracles.base import Budget, WhyStopped
-from ....oracles.placement.exact import by_branch_and_bound
+from ....oracles.base import WhyStopped
+from ....oracles.placement.optimum import ORACLES
 from ...claim import Context, Finding, Register, Verdict, amended_if, finding, holds_if, table
 from ...experiments import seeds, spread, track
+from ...optima import relied_on
 from ...study import Statement, judge, settled, signs_of, statements
 from ..measures import measures_of
 from .theory import EAGER, HEURISTICS, MINUTE, by_keys, cluster, moves, schedule_by, schedules
@@ -152,10 +153,10 @@ def np_hard(context: Context) -> Finding:
     agree, possible = 0, sum(map(can_be_split, sets))
     for sizes in track(context, sets):
         instance = packing(sizes)
-        found = by_branch_and_bound(instance, Budget(0.0, None))
-        if found.schedule is None or found.why_stopped is not WhyStopped.PROVED:
+        found = relied_on("offline", ORACLES["offline"], instance, method="branch-and-bound", gap=0.0)
+        if found.why_stopped is not WhyStopped.PROVED:
             raise RuntimeError(f"{sizes}: {found.method} proved nothing")
-        agree += (instance.cost(found.schedule) == len(sizes)) == can_be_split(sizes)
+        agree += (found.value == len(sizes)) == can_be_split(sizes)
     return finding(
         holds_if(agree == len(sets), Verdict.UNDETERMINED),
         "Partition is a special case: two machines of half the sum, jobs of one second with a_i GPUs.",

@@ -23,7 +23,20 @@ from ..experiments import ESDP as AWARE
 from ..experiments import PRINTED, Setup, instance, played, rewards
 from ..regret import History, blind_slope
 from . import algorithm
-from .readings import ESDP, LAB, NOTE, OPEN, OTHERS, PLANS, SINGLE, Game, player, readings, sweep
+from .readings import (
+    AGAINST_OPTIMA,
+    ESDP,
+    LAB,
+    NOTE,
+    OPEN,
+    OTHERS,
+    PLANS,
+    SINGLE,
+    Game,
+    player,
+    readings,
+    sweep,
+)
 from .theory import RHO, stays, two_ports, two_ports_gap
 
 claim = Register("selection")
@@ -385,7 +398,7 @@ def _figure_9(context: Context) -> Finding:
 )
 def _figure_10(context: Context) -> Finding:
     levels = {f"density {d:g}": {"density": d} for d in (0.05, 0.15)}
-    study = sweep(context, levels, instances=(3, 10, 10), who=(ESDP,))
+    study = sweep(context, levels, instances=(3, 10, 10), who=(ESDP,), lab=AGAINST_OPTIMA)
     missing = study.samples(lambda f: f[ORACLE] - f[ESDP])
     share = study.samples(lambda f: 100.0 * (1.0 - paired_ratio(f[ESDP], f[ORACLE])))
     return study.finding(

@@ -14,6 +14,7 @@ from ....online.selection.gang import GangEsdp
 from ...claim import Context, Finding, Register, Verdict, amended_if, finding, holds_if
 from ...experiments import SEEDS_APART, track
 from ...statistics import growth_exponent
+from ..regret import over_time
 
 claim = Register("selection")
 
@@ -82,8 +83,6 @@ def _gang_literal(_context: Context) -> Finding:
     how="ESDP maximised over the sound set: feasibility, and growth of the regret from T/8 to T.",
 )
 def _gang_sound(context: Context) -> Finding:
-    from ....oracles.selection.gang import gang
-
     count, slots = context.pick((5, 160), (6, 400), (20, 8000))
     at = np.array([slots // 8, slots // 4, slots // 2, slots])
     curves, infeasible = [], 0
@@ -91,7 +90,7 @@ def _gang_sound(context: Context) -> Finding:
         here = generate("tiny", SEEDS_APART * context.seed + n, tasks=(2, 2), slots=slots)
         run = play(GangEsdp(delta=None, g="log"), here, enforce=False)
         infeasible += run.infeasible
-        curves.append(np.cumsum(gang(here).certificate.per_slot[:, 1] - run.rewards)[at - 1])
+        curves.append(over_time(here, run.rewards)[at - 1])
     exponent = growth_exponent(at, np.array([curve for curve in curves if curve[0] > 1e-3]))
     sublinear = infeasible == 0 and exponent.high < 1.0
     empty = printed_is_empty(two_jobs().setting, np.ones(2))

@@ -109,6 +109,14 @@ def optima(game: Game, sampled: Sequence[int]) -> np.ndarray:
 
 LAB = Lab("selection", NOTE, averages, optima, "expected net utility per slot")
 
+
+def relied_optima(game: Game, sampled: Sequence[int]) -> np.ndarray:
+    """Return the same as :func:`optima`, where a verdict rests on it."""
+    return np.array([runs.optimum(game.setup, s, relied=True)[: game.until].mean() for s in sampled])
+
+
+AGAINST_OPTIMA = replace(LAB, optima=relied_optima)
+
 CHANGES: dict[str, dict[str, Any]] = {
     "as printed": {},
     "rho = 0.4": {"arrival_probability": 0.4},
@@ -157,6 +165,7 @@ def sweep(
     instances: tuple[int, int, int] = (3, 6, 10),
     names: Sequence[str] = PLANS,
     who: Sequence[str] = (ESDP, *OTHERS),
+    lab: Lab = LAB,
 ) -> Study:
     """Return who earns what in each setting under each reading; three values are for the three modes.
 
@@ -166,4 +175,4 @@ def sweep(
     games = {head: base.but(**more) for head, more in settings.items()}
     sampled, scenarios = seeds(context, *instances), readings(*names[: 2 if context.quick else None])
     players = [Who(w) for w in who]
-    return Study.run(context, LAB, players, games, sampled, scenarios, slots=base.setup.slots)
+    return Study.run(context, lab, players, games, sampled, scenarios, slots=base.setup.slots)

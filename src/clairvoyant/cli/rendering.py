@@ -322,6 +322,7 @@ def claim_facts(results: Results) -> list[dict[str, Any]]:
             "as_expected": claim.as_expected(finding),
             "headline": finding.headline,
             "numbers": finding.numbers,
+            "optima": finding.optima,
         }
         for claim, finding in results
     ]
@@ -330,6 +331,7 @@ def claim_facts(results: Results) -> list[dict[str, Any]]:
 def print_claims(results: Results, verbose: bool) -> None:
     """Print what is not as expected, the verdicts that matter most or all, and a line for each paper."""
     from ..analysis.claim import in_words
+    from ..analysis.optima import in_all, share
     from ..models.base import things
     from ..problems import papers
 
@@ -351,6 +353,8 @@ def print_claims(results: Results, verbose: bool) -> None:
     for name in dict.fromkeys(claim.problem for claim, _ in results):
         paper = f" ({known[name].name})" if name in known else ""
         out.line(f"{name}{paper}: {_statements([one for one in results if one[0].problem == name])}")
+    if optima := in_all([finding.optima for _, finding in results]):
+        out.line(f"optima that verdicts rest on: {share(optima)}")
     told = f"{len(results)} {things(len(results), 'claims')}: "
     out.line(told + (f"{len(wrong)} NOT as expected" if wrong else "all as expected"))
 

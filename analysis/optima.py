@@ -1,0 +1,104 @@
+"""The optima that the verdict of a check rests on, and what proves each of them.
+
+A check asks an oracle by :func:`relied_on`, or tells by :func:`rest_on` what it has found otherwise. Within
+:func:`noting`, as when a claim is checked, certificates are written in memory and verified wherever the
+oracle writes them; without it, as in a library, an oracle is asked and that is all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache, wraps
+from typing import Any, TypeVar
+
+from ..models.base import Instance
+from ..oracles.base import VERIFIED, Optimum, OracleEntry
+
+Found = TypeVar("Found")
+
+_noted: ContextVar[dict[str, str] | None] = ContextVar("optima", default=None)
+
+
+@contextmanager
+def noting() -> Iterator[dict[str, str]]:
+    """Collect what proves the optima that are relied on: a text by the name of each."""
+    found: dict[str, str] = {}
+    token = _noted.set(found)
+    try:
+        yield found
+    finally:
+        _noted.reset(token)
+
+
+def relied_on(name: str, entry: OracleEntry, instance: Instance, **options: Any) -> Optimum[Any]:
+    """Return the optimum of an instance by the oracle of this name, and note what proves it."""
+    found = entry.function(instance, **options)
+    if _noted.get() is not None:
+        rest_on(name, instance, prover(name, entry, instance, found))
+    return found
+
+
+def prover(name: str, entry: OracleEntry, instance: Instance, found: Optimum[Any]) -> str:
+    """Return what proves an optimum: its certificate, which is verified here, or else what proved its bound.
+
+    What is kept of it depends on :data:`.CHECKER` as well.
+
+    Raises
+    ------
+    OracleError
+        If the certificate does not survive the check.
+    """
+    if entry.writer is not None and entry.named(name, instance, found).verified().certified:
+        return VERIFIED
+    return re.sub(r", [\d,]+ nodes?$", "", found.method.rpartition("bound: ")[2])
+
+
+def rest_on(name: str, instance: Instance, proved_by: str) -> None:
+    """Note that a verdict rests on what an oracle finds of an instance, and what proves that."""
+    _note(f"{name} of {instance.problem} {instance.digest()}", proved_by)
+
+
+def _note(which: str, proved_by: str) -> None:
+    noted = _noted.get()
+    if noted is not None:
+        noted[which] = proved_by
+
+
+def remembered(function: Callable[..., Found]) -> Callable[..., Found]:
+    """Return a function that computes once what it is asked for, and notes its optima every time."""
+
+    @cache
+    def made(*arguments: Any) -> tuple[Found, dict[str, str]]:
+        with noting() as noted:
+            return function(*arguments), noted
+
+    @wraps(function)
+    def again(*arguments: Any) -> Found:
+        found, noted = made(*arguments)
+        for which, proved_by in noted.items():
+            _note(which, proved_by)
+        return found
+
+    return again
+
+
+def counted(provers: Iterable[str]) -> dict[str, int]:
+    """Return how many optima are proved by what, those with certificates first."""
+    return in_all([Counter(provers)])
+
+
+def in_all(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Return the counts of several findings together."""
+    total = sum(map(Counter, counts), Counter[str]())
+    return {one: total[one] for one in sorted(total, key=lambda one: (one != VERIFIED, one))}
+
+
+def share(optima: Mapping[str, int]) -> str:
+    """Return what counts say of the certificates."""
+    others = [prover for prover in optima if prover != VERIFIED]
+    text = f"{optima.get(VERIFIED, 0):,} of {sum(optima.values()):,}: {VERIFIED}"
+    return text + (f"; the others rest on {', '.join(others)}" if others else "")
