@@ -30,7 +30,7 @@ def kept(claim: Claim, audit: Path, mode: str = "default") -> dict[str, Any]:
         raise SystemExit(f"{claim.id}: found otherwise than in the mode {mode} with seed 0")
     if mode == "full":
         return {name: found[name] for name in SHORT}
-    del found["figures"], found["expected"], found["small"]
+    del found["figures"], found["expected"], found["small"], found["optima"]
     found["tables"] = [one for one in found["tables"] if len(one["rows"]) <= ROWS]
     if found["counterexample"]:
         text = (audit / found["counterexample"]).read_text("utf-8")

@@ -159,7 +159,7 @@ class Optimum(Shown, Generic[DecisionType]):
 
     @property
     def certified(self) -> bool:
-        """Whether a certificate was verified that proves what is reported: the value, and the bound if any."""
+        """Whether a certificate was verified that proves what is reported: value, and bound if any."""
         if self.statement is None:
             return False
         value, bound, _ = self._proven(self.statement)
