@@ -162,6 +162,16 @@ SMALL: dict[str, Callable[[], Instance]] = {
 }
 
 
+def test_certificates_of_all_oracles_that_write_some_are_among_these() -> None:
+    assert {problem for problem, _ in ORACLES} == set(verify.CHECKERS) == set(SMALL)
+    written = {
+        (entry.problem, name.rpartition("/")[2])
+        for name, entry in cv.list_oracles().items()
+        if entry.writer is not None
+    }
+    assert written == set(ORACLES)
+
+
 def read(files: tuple[Path, Path]) -> tuple[dict[str, Any], dict[str, Any]]:
     return verify.read_object(str(files[0])), verify.read_object(str(files[1]))
 
@@ -180,7 +190,7 @@ def test_it_imports_the_standard_library_alone_and_can_be_read_in_an_evening() -
     text = Path(verify.__file__).read_text(encoding="utf-8")
     names = {
         (node.module or "" if isinstance(node, ast.ImportFrom) else alias.name).partition(".")[0]
-        for node in ast.walk(ast.parse(text))
+        for node in ast.walk(ast.parse(text, feature_version=(3, 11)))
         if isinstance(node, (ast.Import, ast.ImportFrom))
         for alias in node.names
     }

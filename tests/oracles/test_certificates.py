@@ -1,6 +1,7 @@
 """Certificates of the oracles: accepted, as is reported, and as enumeration finds."""
 
 import itertools
+import json
 import math
 from dataclasses import replace
 from fractions import Fraction
@@ -66,6 +67,67 @@ def test_no_allocation_is_beyond_the_bound(instance: Any, oracle: str, data: st.
             float(x @ instance.setting.port_rewards(y)) for x, y in zip(instance.arrivals, held, strict=True)
         )
         assert float(found.value) == pytest.approx(total, rel=1e-9, abs=1e-9 * float(found.bound) + 1e-12)
+
+
+ANY = st.one_of(
+    allocation.instances(max_slots=3),
+    selection.instances(max_slots=2),
+    selection_gang.gang_instances(max_slots=2),
+)
+DIGITS = 12
+"""Significant digits that are printed of a value and a bound."""
+
+
+@settings(max_examples=30)
+@given(ANY, st.data())
+def test_what_is_reported_is_exact_to_the_last_printed_digit(instance: Any, data: st.DataObject) -> None:
+    names = [name for name, one in cv.list_oracles(instance.problem).items() if one.writer is not None]
+    optimum = cv.solve(instance, data.draw(st.sampled_from(names))).verified()
+    assert optimum.certified
+    assert optimum.statement is not None
+    assert optimum.bound is not None
+
+    def beyond(reported: float, exactly: str) -> Fraction:
+        """Return by how much a number is above the exact one, less the last digit that is printed of it."""
+        digit = Fraction(10) ** (math.floor(math.log10(reported)) + 1 - DIGITS) if reported else Fraction(0)
+        cancelled = Fraction(optimum.scale) / 2**26  # where gains and charges cancel, to their rounding
+        return abs(Fraction(f"{reported:.{DIGITS}g}") - Fraction(exactly)) - digit - cancelled
+
+    assert beyond(optimum.value, optimum.statement.value) <= 0
+    assert beyond(optimum.bound, optimum.statement.bound) <= 0 or optimum.bound > Fraction(
+        optimum.statement.bound  # prices of single slots are found again, and may be better
+    )
+
+
+def scaled(given: dict[str, Any], proof: dict[str, Any], factor: float) -> dict[str, Any]:
+    """Return an instance that earns so many times as much, and change what proves its optimum alike."""
+    proof["prices" if "prices" in proof else "price"] = times(proof.get("prices", proof.get("price")), factor)
+    if "mean" in given:
+        return given | {"mean": times(given["mean"], factor)}
+    utility = given["utility"] | {"alpha": times(given["utility"]["alpha"], factor)}
+    return given | {"utility": utility, "overhead": times(given["overhead"], factor)}
+
+
+@settings(max_examples=30)
+@given(ANY, st.integers(1, 40), st.data())
+def test_a_certificate_scales_with_its_instance(instance: Any, power: int, data: st.DataObject) -> None:
+    given = json.loads(json.dumps(instance.to_dict()))
+    if instance.problem == "allocation":  # alpha of "reciprocal" is no factor
+        kinds = [
+            ["log" if kind == "reciprocal" else kind for kind in row] for row in given["utility"]["kind"]
+        ]
+        given["utility"]["kind"] = kinds
+    instance = type(instance).from_dict(given)
+    name = next(name for name, one in cv.list_oracles(instance.problem).items() if one.writer is not None)
+    optimum = cv.solve(instance, name)
+    assert optimum.writer is not None
+    decision, proof = optimum.writer(instance, optimum)
+    checker, oracle = verify.CHECKERS[instance.problem], optimum.oracle
+    before = checker(given, oracle, decision, proof)
+    factor = 2.0**-power if instance.problem != "allocation" or data.draw(st.booleans()) else 2.0**power
+    after = checker(scaled(given, proof, factor), oracle, decision, proof)
+    assert (after.value, after.bound) == (before.value * Fraction(factor), before.bound * Fraction(factor))
+    assert after.digest != before.digest or not before.bound
 
 
 def best_by_enumeration(instance: Any) -> Fraction:
