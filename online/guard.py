@@ -6,7 +6,7 @@ A policy is scored by other objects than its inputs, so changing these gains not
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import is_dataclass
 from functools import cached_property, lru_cache
 from itertools import chain, compress, islice
@@ -15,6 +15,7 @@ from types import FunctionType
 from typing import Any
 
 import numpy as np
+from numpy import fromiter  # by its own name: a policy may replace what NumPy calls so
 
 from ..models.base import ClairvoyantError, InputError, Instance
 from ..models.copying import copied
@@ -143,16 +144,17 @@ class Watch:
         self._functions = [part for part in self._contents if isinstance(part, FunctionType)]
         self._codes = [*map(CODE_OF, self._functions)]
         self._numpy = dict(vars(np))
+        self._places_at_last = _places(self._codes), _places(self._numpy.values())
         self.changed: str | None = None  # by a policy, as a run has found
 
     def _keep(self) -> None:
         self._before = {name: dict(space) for name, space in self._spaces.items()}
         self._contents = [*chain.from_iterable(self._values)]
+        self._places = _places(self._contents)
 
     def broken(self) -> str | None:
         """Return the name of something that has been replaced or added; ``None`` if nothing has."""
-        now = chain.from_iterable(self._values)
-        if all(map(is_, now, self._contents)) and sum(map(len, self._values)) == len(self._contents):
+        if _places(chain.from_iterable(self._values)) == self._places:
             return None
         for name, space in self._spaces.items():
             before = self._before[name]
@@ -164,10 +166,12 @@ class Watch:
 
     def broken_at_last(self) -> str | None:
         """Compare also what is not compared after every decision: the code of functions, and NumPy."""
-        now = map(CODE_OF, self._functions)
-        for function in compress(self._functions, map(is_not, now, self._codes)):
-            return f"the code of {function.__module__}.{function.__qualname__}"
-        if not all(map(is_, vars(np).values(), self._numpy.values())) or len(vars(np)) < len(self._numpy):
+        codes, numpy = self._places_at_last
+        if _places(map(CODE_OF, self._functions)) != codes:
+            now = map(CODE_OF, self._functions)
+            changed = next(compress(self._functions, map(is_not, now, self._codes)))
+            return f"the code of {changed.__module__}.{changed.__qualname__}"
+        if not _places(vars(np).values()).startswith(numpy):
             for key, value in self._numpy.items():  # which may stand in another order now
                 if vars(np).get(key) is not value:
                     return f"numpy.{key}"
@@ -185,6 +189,11 @@ class Watch:
             or any(sys.modules[name] is not module for name, module in self._modules.items())
             or self.broken_at_last() is not None
         )
+
+
+def _places(objects: Iterable[Any]) -> bytes:
+    """Return where objects lie in memory, which tells lists apart as long as their objects are kept."""
+    return fromiter(objects, object).tobytes()
 
 
 def watch(*things: Any) -> Watch:
