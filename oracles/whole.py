@@ -33,12 +33,9 @@ class WholeModel(NamedTuple):
 
 def whole_model(program: PyomoProgram) -> WholeModel | str:
     """Return a program for CP-SAT, or why it is none."""
-    cp_model, pyo = library("ortools.sat.python.cp_model"), library("pyomo.environ")
-    library("scipy.stats")  # Pyomo loads it, and most of scipy, with its first matrix: not in anybody's time
-    compiler = library("pyomo.repn.plugins.standard_form").LinearStandardFormCompiler()
-
+    cp_model = library("ortools.sat.python.cp_model")
     try:
-        form = compiler.write(program.model, mixed_form=True, set_sense=pyo.maximize)
+        form = program.maximised_form()
     except library("pyomo.common.errors").InvalidExpressionError as error:
         return str(error)
     for column in form.columns:

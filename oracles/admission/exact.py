@@ -135,10 +135,7 @@ def _highs(
 
 def _in_highs(program: PyomoProgram, options: dict[str, Any]) -> tuple[Any, list[tuple[Any, ...]], float]:
     """Return HiGHS with a program, its columns' (name, index...), and the unit of its objective."""
-    pyo = library("pyomo.environ")
-    LinearStandardFormCompiler = library("pyomo.repn.plugins.standard_form").LinearStandardFormCompiler
-
-    form = LinearStandardFormCompiler().write(program.model, mixed_form=True, set_sense=pyo.maximize)
+    form = program.maximised_form()
     costs = form.c.toarray()[0] if form.columns else np.zeros(0)
     unit = power_of_two(float(costs.max(initial=0.0))) or 1.0
     matrix, sense = form.A.tocsc(), np.array([kind for _, kind in form.rows], dtype=np.int64)

@@ -72,6 +72,18 @@ print(*({heavy} & set(sys.modules)))
     assert python(script, tmp_path).splitlines() == ["", "numpy", "numpy"]
 
 
+def test_pyomo_loads_no_statistics_although_scipy_is_there(tmp_path: Path) -> None:
+    script = """
+import sys
+import scipy
+import clairvoyant
+from clairvoyant.models.admission.program import pooled_program
+pooled_program(clairvoyant.generate("admission", size="tiny")).maximised_form()
+print("pyomo" in sys.modules, "scipy.stats" in sys.modules, sys.modules["scipy"] is scipy)
+"""
+    assert python(script, tmp_path).split() == ["True", "False", "True"]
+
+
 def test_an_instance_goes_from_file_to_regret(tmp_path: Path) -> None:
     made = cv.generate("allocation", size="tiny", seed=3, slots=20)
     made.save(tmp_path / "x.json.gz")
