@@ -94,7 +94,8 @@ def _begin_pyomo() -> None:
     It would load SciPy's statistics and pyplot with them at once, which takes most of a second.
     """
     import_module("scipy")  # or Pyomo would do so as soon as anybody loads it
-    hidden = {name: sys.modules.pop(name) for name in ("scipy", "matplotlib") if name in sys.modules}
+    libraries = sys.modules.keys() & {"scipy", "matplotlib"}
+    hidden = {name: sys.modules.pop(name) for name in sorted(libraries)}
     try:
         import_module("pyomo.common.dependencies")
     finally:

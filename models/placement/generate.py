@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
-from scipy.special import ndtr
 
 from ..base import InputError, Origin
 from ..draw import choose, given, real, streams, takes, whole
+from ..stopwatch import library
 from .instance import PRICE, WINDOW, PlacementInstance
 from .jobs import LARGEST, LONGEST, RESOURCES, TICKS, UNITS
 from .slowdown import Slowdown
@@ -308,6 +308,8 @@ def instances_that_fit(need: np.ndarray, machine: Mapping[str, float], machines:
 
 def _candidates(rng: np.random.Generator, laws: Size) -> np.ndarray:
     """Draw a batch of jobs: duration, instances, and GPUs, cores and GB of each instance."""
+    ndtr = library("scipy.special").ndtr
+
     normal = rng.standard_normal((BATCH, 4))
     uniforms = rng.random((BATCH, 2))
     sizes, cumulated = gang_law(laws.shares)
