@@ -19,11 +19,13 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
 from ...models import stopwatch
-from .cells import Answer, Cell
 from .source import contents
+
+if TYPE_CHECKING:  # a cell that needs no more than this begins at once
+    from .cells import Answer, Cell
 
 REPORT_EVERY = 0.2  # seconds between two reports of how far a cell is
 
