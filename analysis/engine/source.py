@@ -66,8 +66,11 @@ def _files(root: Path | str, links: bool, place: str = "") -> Iterator[tuple[str
 
 def hash_of_file(path: Path) -> str:
     """Return a hash of what a file holds."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    found = hashlib.sha256()
+    with path.open("rb", buffering=0) as stream:
+        while part := stream.read(2**20):
+            found.update(part)
+    return found.hexdigest()
 
 
 def joined(found: Mapping[str, str]) -> str:
