@@ -7,7 +7,7 @@ import enum
 import hashlib
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
@@ -176,8 +176,9 @@ def sources_of_module(name: str) -> dict[str, str]:
         top, place = waiting.popitem()
         found[top] = joined(hashes(place))
         if top != PACKAGE.name:
-            files = sorted(place.rglob("*.py")) if place.is_dir() else [place]
-            waiting |= {one: at for file in files for one, at in _imported(file) if one not in found}
+            files = place.rglob("*.py") if place.is_dir() else [place]
+            named = {one for file in files for one in _named_in(file.read_bytes())}
+            waiting |= _own(named - found.keys())
     return found
 
 
@@ -191,17 +192,19 @@ def _place(file: str | None, folders: Iterable[str] | None) -> Path | None:
     return None
 
 
-def _imported(file: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the packages and modules of one's own that a file imports, and where they are."""
-    for top in _named_in(file.read_bytes()):
+def _own(names: Iterable[str]) -> dict[str, Path]:
+    """Return where the packages and modules of one's own among these lie."""
+    found = {}
+    for name in names:
         spec = None
         with suppress(ValueError):  # one that was made by hand lies in no file
-            spec = find_spec(top)
+            spec = find_spec(name)
         place = None if spec is None else _place(spec.origin, spec.submodule_search_locations)
         if place is None or {"site-packages", "dist-packages"} & {*place.parts}:
             continue
         if place.is_dir() or place.suffix == ".py":
-            yield top, place
+            found[name] = place
+    return found
 
 
 @lru_cache(10_000)
