@@ -41,7 +41,7 @@ def mean_band(samples: Samples, confidence: float = 0.95) -> Band:
 
     It covers the mean with this confidence, if the samples are normal; these are finite, and at least one.
     """
-    from scipy import stats
+    from scipy.special import stdtrit
 
     values = _finite("samples", samples)
     if values.ndim == 0 or len(values) == 0:
@@ -51,7 +51,7 @@ def mean_band(samples: Samples, confidence: float = 0.95) -> Band:
     mean, count = values.mean(axis=0), len(values)
     half = np.full_like(mean, np.nan)
     if count > 1:
-        quantile = float(stats.t.ppf((1.0 + confidence) / 2.0, count - 1))
+        quantile = float(stdtrit(count - 1, (1.0 + confidence) / 2.0))
         half = quantile * values.std(axis=0, ddof=1) / np.sqrt(count)
     return Band(mean, mean - half, mean + half)
 
@@ -85,7 +85,7 @@ def p_of_next(samples: Samples, number: float, rounding: float = 0.0) -> float:
 
 
 def _p_of_t(samples: np.ndarray, number: float, more: float, rounding: float = 0.0) -> float:
-    from scipy import stats
+    from scipy.special import stdtr
 
     if samples.size < 2:
         return 1.0
@@ -94,7 +94,7 @@ def _p_of_t(samples: np.ndarray, number: float, more: float, rounding: float = 0
     error = samples.std(ddof=1) * np.sqrt(more + 1.0 / samples.size)
     if away <= exact:
         return 1.0
-    return float(2.0 * stats.t.sf(away / error, samples.size - 1)) if error > exact else 0.0
+    return float(2.0 * stdtr(samples.size - 1, -away / error)) if error > exact else 0.0
 
 
 def holm(p: Sequence[float]) -> list[float]:
