@@ -10,6 +10,7 @@ import signal
 from collections.abc import Generator, Iterable
 
 import pytest
+from _pytest.unraisableexception import gc_collect_iterations_key
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
@@ -36,6 +37,11 @@ def _numbers_of_the_source() -> Constants:
 
 
 providers._get_local_constants = _numbers_of_the_source
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Look for garbage once at the end, not five times as other Pythons need it."""
+    config.stash[gc_collect_iterations_key] = 1
 
 
 def pytest_collection_finish() -> None:
