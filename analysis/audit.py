@@ -275,6 +275,7 @@ class _Here:
                 found = self.claims[cell.name].find(self.context)
                 answer = Answer(State.DONE, signed(cell.key, to_dict(found)))
             except (Exception, SystemExit):  # noqa: BLE001 - reported as that of a process is
+                self.context.progress(0.0)  # raises a Ctrl-C that some library made another exception of
                 answer = Answer(State.FAILED, None, traceback.format_exc())
             yield [(cell, answer)]
 

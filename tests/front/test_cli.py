@@ -17,9 +17,10 @@ import numpy as np
 import pytest
 
 import clairvoyant as cv
+from clairvoyant.analysis.claim import Claim, Context, Finding
 from clairvoyant.analysis.engine.engine import Interrupted
 from clairvoyant.cli import commands, output
-from clairvoyant.cli.interrupt import Interruptible
+from clairvoyant.cli.interrupt import Interruptible, ctrl_c
 from clairvoyant.cli.playing import _beyond
 from clairvoyant.models.base import DecisionError
 from clairvoyant.online.play import Run as Played
@@ -802,6 +803,25 @@ def test_ctrl_c_during_an_audit_says_what_is_saved_and_the_same_command_goes_on(
     assert data["interrupted"] is True
     assert 1 <= data["saved"] < data["total"]
     assert f"saved: {data['saved']} of {data['total']} claims" in err.splitlines()[-1]
+
+
+def test_ctrl_c_that_a_library_made_another_exception_of_still_says_what_is_saved(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, checked = Claim.find, list[str]()
+
+    def find(claim: Claim, context: Context) -> Finding:
+        checked.append(claim.id)
+        if len(checked) == 2:
+            ctrl_c.came = True
+            raise RuntimeError("callback failed")
+        return first(claim, context)
+
+    monkeypatch.setattr(Claim, "find", find)
+    claims = ("--claim", "selection/rounding", "--claim", "selection/unbiased")
+    printed = run("audit", "--quick", *claims, "--out", tmp_path, "--workers", 1, "--json")
+    assert printed.status == 130
+    assert printed.json == {"interrupted": True, "saved": 1, "total": 2}
 
 
 def test_a_reader_who_goes_away_is_no_error() -> None:
