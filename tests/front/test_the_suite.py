@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis.configuration import storage_directory
 
 CONFTEST = Path(__file__).parents[1] / "conftest.py"
 DRAWS = """
@@ -33,13 +34,7 @@ def test_loads_a_module_with_numbers():
 NUMBERS = "FIRST = [" + ", ".join(str(10**9 + 7 * n) for n in range(300)) + "]\n"
 
 
-@pytest.fixture(scope="module")
-def letters(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where Hypothesis keeps its table of all letters, which takes a second to make."""
-    return tmp_path_factory.mktemp("letters")
-
-
-def sampled(folder: Path, letters: Path, *tests: str, profile: str | None = None) -> str:
+def sampled(folder: Path, *tests: str, profile: str | None = None) -> str:
     """Return what Hypothesis drew, in a fresh process that a shell began in the background."""
     folder.mkdir()
     (folder / "conftest.py").write_text(CONFTEST.read_text())
@@ -48,7 +43,8 @@ def sampled(folder: Path, letters: Path, *tests: str, profile: str | None = None
     (folder / "numbers_of_mine.py").write_text(NUMBERS)
     (folder / "pytest.ini").write_text("[pytest]\n")
     environment = {name: value for name, value in os.environ.items() if name != "HYPOTHESIS_PROFILE"}
-    environment["HYPOTHESIS_STORAGE_DIRECTORY"] = str(letters)
+    # Where its table of all letters is, which takes a second to make.
+    environment["HYPOTHESIS_STORAGE_DIRECTORY"] = str(storage_directory().path.absolute())
     if profile is not None:
         environment["HYPOTHESIS_PROFILE"] = profile
     command = [sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", *tests]
@@ -67,18 +63,14 @@ def sampled(folder: Path, letters: Path, *tests: str, profile: str | None = None
     return line.partition("drawn ")[2]
 
 
-def test_examples_hang_neither_on_the_run_nor_on_the_tests_before(tmp_path: Path, letters: Path) -> None:
-    alone = sampled(tmp_path / "alone", letters, "test_draws.py")
-    assert sampled(tmp_path / "after_another", letters, "test_loads.py", "test_draws.py") == alone
+def test_examples_hang_neither_on_the_run_nor_on_the_tests_before(tmp_path: Path) -> None:
+    alone = sampled(tmp_path / "alone", "test_draws.py")
+    assert sampled(tmp_path / "after_another", "test_loads.py", "test_draws.py") == alone
     # In a folder of this name Hypothesis takes no numbers from the source.
-    assert sampled(tmp_path / "tests", letters, "test_loads.py", "test_draws.py") == alone
+    assert sampled(tmp_path / "tests", "test_loads.py", "test_draws.py") == alone
 
 
-def test_the_profile_fuzz_draws_fresh_examples(
-    tmp_path: Path, letters: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_profile_fuzz_draws_fresh_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CI", "true")  # where Hypothesis draws no fresh ones by itself
-    first, second = (
-        sampled(tmp_path / name, letters, "test_draws.py", profile="fuzz") for name in ("one", "two")
-    )
+    first, second = (sampled(tmp_path / name, "test_draws.py", profile="fuzz") for name in ("one", "two"))
     assert first != second
