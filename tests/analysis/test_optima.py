@@ -17,7 +17,7 @@ from clairvoyant.analysis.optima import counted, in_all, noting, relied_on, reme
 from clairvoyant.analysis.placement import experiments as placement
 from clairvoyant.cli import rendering
 from clairvoyant.oracles.allocation.certificate import of_stationary
-from clairvoyant.oracles.allocation.optimum import ORACLES
+from clairvoyant.oracles.allocation.optimum import ORACLES, prefix_optima
 from clairvoyant.oracles.base import VERIFIED, OracleEntry, OracleError
 
 STATIONARY = ORACLES["stationary"]
@@ -99,6 +99,15 @@ def test_what_is_remembered_is_noted_again() -> None:
             both(1)
         assert counted(found.values()) == {VERIFIED: 2}
     assert made == [1, 2]
+
+
+def test_the_optimum_of_the_first_slots_is_that_of_a_shorter_instance() -> None:
+    whole = cv.generate("allocation", "default", 1, slots=40)
+    ends = [1, 13, 40]
+    alone = [ORACLES["stationary"].function(whole.with_arrivals(whole.arrivals[:end])) for end in ends]
+    values, bounds = prefix_optima(whole, ends)
+    assert values.tolist() == [one.value for one in alone]
+    assert bounds.tolist() == [one.bound for one in alone]
 
 
 def test_what_is_said_of_the_counts() -> None:

@@ -130,6 +130,21 @@ def test_a_certificate_scales_with_its_instance(instance: Any, power: int, data:
     assert after.digest != before.digest or not before.bound
 
 
+def test_what_is_shown_of_an_optimum_says_what_its_certificate_proves() -> None:
+    optimum = cv.solve(cv.generate("selection", "tiny", 1))
+    certified = optimum.verified()
+    assert optimum.statement is None
+    assert certified.statement is not None
+    said = f"it earns at least {certified.statement.value}, and nothing more than {certified.statement.bound}"
+    for shown in (optimum.summary(), optimum._repr_html_()):
+        assert "certificate" not in shown
+    for shown in (certified.summary(), certified._repr_html_()):
+        assert said in shown
+        assert "proved, certificate verified" in shown
+    less = replace(certified, minimised=True)
+    assert said.replace("earns at least", "costs at most").replace("more than", "less than") in less.summary()
+
+
 def best_by_enumeration(instance: Any) -> Fraction:
     """Return the sum of the slots' optima, exactly, by trying all sets of channels."""
     mean = [Fraction(x) for x in instance.mean.tolist()]

@@ -14,7 +14,6 @@ from ....online.allocation.ogasched import Ogasched, fair_share
 from ....online.play import play
 from ...claim import Context, Figure, Finding, Register, Verdict, Why, amended_if, finding, holds_if, table
 from ...experiments import SEEDS_APART, seeds, spread, track
-from ...optima import rest_on
 from ...plots import new_figure, to_svg
 from ...statistics import growth_exponent
 from ...study import Statement, conclude
@@ -429,10 +428,6 @@ def _growth_in_ports(context: Context) -> Finding:
     )
 
 
-PREFIX = "structured interior point method"
-"""What proves the optima of the first slots of a longer instance."""
-
-
 @claim(
     "regret-over-time",
     "Sec. 3.3",
@@ -450,9 +445,9 @@ def _regret_over_time(context: Context) -> Finding:
     axes.set_yscale("log", nonpositive="clip")
     rate = found.stationary / found.slots
     middle = len(found.slots) // 2
-    for one in instances:
+    for one in instances:  # the two optima that decide, of those that the curves are made of
         for end in (found.slots[middle], slots):
-            rest_on("stationary", one.with_arrivals(one.arrivals[:end]), PREFIX)
+            hindsight(one.with_arrivals(one.arrivals[:end]))
     falls = {"": 100.0 * (1.0 - rate[:, -1] / rate[:, middle])}
     ratio = float((found.stationary[:, -1] / found.bound).max())
     dynamic = float("nan") if found.dynamic is None else float(found.dynamic[:, -1].mean())
