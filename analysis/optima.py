@@ -101,4 +101,4 @@ def share(optima: Mapping[str, int]) -> str:
     """Return what counts say of the certificates."""
     others = [prover for prover in optima if prover != VERIFIED]
     text = f"{optima.get(VERIFIED, 0):,} of {sum(optima.values()):,}: {VERIFIED}"
-    return text + (f"; the others rest on {', '.join(others)}" if others else "")
+    return text + (f"; the others rest on {'; '.join(others)}" if others else "")

@@ -114,7 +114,7 @@ def test_what_is_said_of_the_counts() -> None:
     assert share({VERIFIED: 3}) == "3 of 3: certificate verified"
     some = in_all([{"B": 1}, {VERIFIED: 1200, "A": 2}, {}])
     assert list(some) == [VERIFIED, "A", "B"]
-    assert share(some) == "1,200 of 1,203: certificate verified; the others rest on A, B"
+    assert share(some) == "1,200 of 1,203: certificate verified; the others rest on A; B"
     assert share({"A": 2}) == "0 of 2: certificate verified; the others rest on A"
 
 
