@@ -10,6 +10,7 @@ from ...models.placement.instance import MOST_SUM, PlacementInstance
 from ...models.placement.schedule import Schedule
 from ..base import Budget, Incumbent, Optimum, OracleEntry, PartProgress, ProgressCallback, WhyStopped
 from .bound import Bound, Certificate, check_certificate, lower_bound, sum_of_durations
+from .certificate import of_offline
 from .exact import MILLION, Exact, by_branch_and_bound, by_cpsat, by_enumeration, by_program
 from .search import list_schedule, search
 
@@ -161,5 +162,6 @@ ORACLES = {
         METHODS,
         "prices of capacity, evaluated by our own code, for any starts; on few jobs also our own branch and "
         "bound, over the decision epochs; on request the dual bound of CP-SAT or HiGHS",
+        writer=of_offline,
     )
 }

@@ -6,7 +6,8 @@ copied to wherever Python 3.11 is: ``python verify.py FILE CERTIFICATE``. FILE i
 docs/instance-files.md, and docs/certificates.md explains the proofs. The exit status is
 
 - 0: accepted. The decision in the certificate is feasible and earns at least v, and no feasible decision
-  earns more than b. Feasible means exactly so, without the tolerances that the format grants.
+  earns more than b; where costs are minimised, it costs at most v, and none costs less than b. Feasible means
+  exactly so, without the tolerances that the format grants.
 - 1: rejected; the first step that fails is printed.
 - 2: not a certificate, or not an instance.
 
@@ -25,12 +26,14 @@ import math
 import struct
 import sys
 import zlib
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import cache
-from operator import add, le, mul, sub
+from itertools import accumulate, product
+from operator import add, itemgetter, le, lt, mul, sub
 from typing import Any, NamedTuple
 
 VERSION = 1
@@ -61,8 +64,8 @@ class Statement(NamedTuple):
     problem: str
     oracle: str
     digest: str
-    value: str  # the decision earns at least this much
-    bound: str  # no feasible decision earns more
+    value: str  # the decision earns at least this much, or costs at most this much
+    bound: str  # no feasible decision earns more, or costs less
     gap: str  # their distance over the larger one, rounded up: 0 if and only if they are equal exactly
     steps: str
 
@@ -74,10 +77,11 @@ class Statement(NamedTuple):
     @property
     def lines(self) -> list[str]:
         """The statement for people."""
+        costs = self.problem in MINIMISED
         return [
             f"accepted: {self.problem}/{self.oracle}, instance {self.digest}",
-            f"the decision is feasible and earns at least {self.value}",
-            f"no feasible decision earns more than {self.bound}",
+            f"the decision is feasible and {'costs at most' if costs else 'earns at least'} {self.value}",
+            f"no feasible decision {'costs less' if costs else 'earns more'} than {self.bound}",
             "both are equal: it is optimal" if self.gap == "0" else f"the gap between them is {self.gap}",
             f"verified: {self.steps}",
         ]
@@ -154,6 +158,8 @@ FORMS = {
     "arrivals:TL:i copy_of:L:i?",
     "selection": f"edges:E2:i demand:EK:i capacity:K:i cost:E:f0 {NATURE}",
     "selection-gang": f"channels:E2:i task_port:Q:i demand:QK:i capacity:RK:i minimum:L:i {NATURE}",
+    "placement": "machines:R3:i submit:L:i duration:L:i instances:L:i need:L3:i intensity:L:i "
+    "estimate:L:i? price:: slowdown:: gpu_weight:: window::",
 }
 """The fields that identify an instance, in the order in which they enter its digest.
 
@@ -162,6 +168,7 @@ for whole ones, "f" for others. A field with "?" may be left out, and with "0" i
 """
 
 WITHOUT_EFFECT = {"problem", "version", "origin", "names", "ports"}
+MINIMISED = {"placement"}
 FAMILIES = ("linear", "log", "reciprocal", "poly")
 
 
@@ -253,7 +260,7 @@ class Instance:
             self.fields[name] = (
                 numbers(rows, name, shape, kind[0] == "i") if axes and rows is not None else rows
             )
-        pairs = self.fields[form[0][0]]
+        pairs = self.fields[form[0][0]] if form[0][1] == "E2" else []
         need(len({*map(tuple, pairs)}) == len(pairs), f"{form[0][0]}: a pair stands twice")
         order = sorted(range(len(pairs)), key=lambda i: (pairs[i][by], pairs[i][1 - by]))
         for name, axes, _ in form:
@@ -557,6 +564,184 @@ def check_selection(data: dict[str, Any], oracle: str, decision: Any, proof: Any
     return Derived(of.digest, Fraction(value, scale), Fraction(bound, scale), steps)
 
 
+# Placement: prices of capacity over time, and a search through all decisions
+#
+# From any state at tick t on, whatever the prices p >= 0 of a unit of every resource in every tick,
+#
+#     sum of ends  >=  sum_j min_{s >= max(t, r_j)} (s + d_j + int_s^{s + d_j} p a_j)  -  int_t p c
+#
+# because a job that needs a_j takes d_j ticks at least, and jobs never hold more than all machines have, c.
+# One that runs has s = t, and takes what is left of its work at full speed.
+
+NEEDS = ("gpus", "cpus", "memory")
+MOST_STEPS = 2**18
+"""No search takes more steps, nor tries more ways to place a job."""
+
+
+class Run(NamedTuple):
+    """A simulation at an event. A running job has instances on machines, and millionths of ticks of work."""
+
+    now: int = 0
+    cost: int = 0  # in millionths of a second
+    coming: int = 0  # the next job to be submitted
+    waiting: tuple[int, ...] = ()
+    running: tuple[tuple[int, dict[int, int], int], ...] = ()
+
+
+class Placement(Instance):
+    """An instance of ``placement``, its jobs by submission, with prices in whole numbers of 1 / ``scale``."""
+
+    def __init__(self, data: dict[str, Any], proof: Any) -> None:
+        def units(row: dict[str, Any], name: str) -> Any:
+            return row[name] if name in ("gpus", "instances") else round(1000 * numbers(row[name], name, ()))
+
+        given = {"gpu_weight": 0, "window": 64} | data
+        jobs = [{"intensity": 1} | job for job in sorted(given.pop("jobs"), key=itemgetter("submit"))]
+        names = {"submit", "duration", "instances", "intensity", *(name for job in jobs for name in job)}
+        given |= {name: [units(job, name) for job in jobs] for name in names.difference(NEEDS)}
+        for name, rows in (("need", jobs), ("machines", data["machines"])):
+            given[name] = [[units(row, resource) for resource in NEEDS] for row in rows]
+        given |= {name: numbers(given[name], name, ()) for name in ("price", "gpu_weight")}
+        given["slowdown"] = {x: numbers(data["slowdown"][x], x, ()) for x in ("communication", "contention")}
+        super().__init__(given)
+        at = self.fields
+        self.machines, self.need, self.instances = at["machines"], at["need"], at["instances"]
+        self.submit, self.duration, self.beta = at["submit"], at["duration"], at["intensity"]
+        (self.kappa, self.eta), self.window = at["slowdown"].values(), at["window"]
+        self.weight, self.steps = round(1000 * at["gpu_weight"]), 0
+        self.asked = [tuple(n * a for a in row) for n, row in zip(self.instances, self.need, strict=True)]
+        self.all = tuple(map(sum, zip(*self.machines, strict=True)))
+        self.times = numbers(proof["times"], "proof.times", (len(proof["times"]),), whole=True)
+        need(self.times[0] == 0 and all(map(lt, self.times, self.times[1:])), "proof.times: not ascending")
+        prices = exact(numbers(proof["prices"], "proof.prices", (len(self.times) - 1, 3)))
+        self.scale = max((p.denominator for p in flat(prices)), default=1)
+        prices = [[int(p * self.scale) for p in row] for row in prices]
+        self.tables = {asked: self._table(asked, prices) for asked in {self.all, *self.asked}}
+
+    def _table(self, asked: tuple[int, ...], prices: list[list[int]]) -> tuple[list[int], list[int]]:
+        """Return what amounts pay in a tick from each of the times on, and what they have paid until then."""
+        rates = [*(sum(map(mul, asked, row)) for row in prices), 0]
+        return rates, [0, *accumulate(map(mul, rates, map(sub, self.times[1:], self.times)))]
+
+    def free(self, run: Run) -> list[list[int]]:
+        """Return what is free on each machine."""
+        free = [*self.machines]
+        for job, on, _ in run.running:
+            for k, count in on.items():
+                free[k] = [f - count * a for f, a in zip(free[k], self.need[job], strict=True)]
+        return free
+
+    def rooms(self, job: int, free: list[list[int]]) -> list[int]:
+        """Return how many instances of a job fit into what is free on each machine."""
+        most, asks = self.instances[job], self.need[job]
+        return [min([most, *(f // a for f, a in zip(row, asks, strict=True) if a)]) for row in free]
+
+    def started(self, run: Run, job: int, on: dict[int, int]) -> Run:
+        """Return the simulation with a job that starts now, so many instances on each machine."""
+        most = accumulate(sorted(self.rooms(job, self.machines), reverse=True))
+        fewest = 1 + sum(instances < self.instances[job] for instances in most)
+        a, b = (1.0 + self.kappa * (K - 1) / K for K in (len(on), fewest))
+        work = 10**6 * math.floor(self.duration[job] * (a / b) + 0.5)
+        waiting = tuple(other for other in run.waiting if other != job)
+        run = run._replace(waiting=waiting, running=(*run.running, (job, on, work)))
+        whole = sum(on.values()) == self.instances[job] and min(on.values()) > 0
+        must(whole and min(flat(self.free(run))) >= 0, f"job {job} does not start whole where it fits")
+        return run
+
+    def after(self, run: Run) -> Run | None:
+        """Return the simulation at the next end or submission, if there is one."""
+        load, work = Counter[int](), []
+        for job, on, _ in run.running:
+            load.update({k: self.beta[job] * self.need[job][0] * count for k, count in on.items()})
+        for job, on, left in run.running:  # the format states the order of these operations
+            others = {k: load[k] - self.beta[job] * self.need[job][0] * count for k, count in on.items()}
+            shares = [x / (1000 * self.machines[k][0]) for k, x in others.items() if x]
+            slower = [1.0 + self.eta * (self.beta[job] / 1000) * share for share in shares]
+            work.append((job, on, left, math.floor(10**6 / max(slower, default=1.0))))
+        events = [run.now - -left // rate for _, _, left, rate in work]
+        events += self.submit[run.coming : run.coming + 1]
+        if not events:
+            return None
+        now, time = min(events), min(events) - run.now
+        costs = 1000 * (len(run.waiting) + len(work)) + self.weight * sum(self.asked[x[0]][0] for x in work)
+        running = tuple((job, on, left - time * rate) for job, on, left, rate in work if left > time * rate)
+        coming = bisect_right(self.submit, now)
+        waiting = (*run.waiting, *range(run.coming, coming))
+        return Run(now, run.cost + time * costs, coming, waiting, running)
+
+    def ways(self, run: Run, job: int) -> list[dict[int, int]]:
+        """Return the ways to place a job; machines that are equal, and hold the same, may change places."""
+        held = [[on.get(k) for _, on, _ in run.running] for k in range(len(self.machines))]
+        counts = [range(room + 1) for room in self.rooms(job, self.free(run))]
+        must(math.prod(map(len, counts)) <= MOST_STEPS, "there are too many ways to place a job")
+        ways = [way for way in product(*counts) if sum(way) == self.instances[job]]
+        unlike = {str(sorted(map(str, zip(self.machines, held, way, strict=True)))): way for way in ways}
+        return [{k: count for k, count in enumerate(way) if count} for way in unlike.values()]
+
+    def paid(self, asked: tuple[int, ...], start: int, end: int) -> int:
+        """Return what amounts pay from a start to an end."""
+        (rates, sums), times = self.tables[asked], self.times
+        i, j = bisect_right(times, start) - 1, bisect_right(times, end) - 1
+        return sums[j] + rates[j] * (end - times[j]) - sums[i] - rates[i] * (start - times[i])
+
+    def end(self, job: int, start: int, time: int) -> int:
+        """Return the end of a job that takes so long, and what it pays."""
+        return (start + time) * self.scale + self.paid(self.asked[job], start, start + time)
+
+    def least(self, job: int, first: int, time: int) -> int:
+        """Return the least of this, from a first start on: there, or where a price changes at one end."""
+        found, times = self.end(job, first, time), self.times
+        last = found // self.scale - time  # what starts later ends later, whatever it pays
+        starts = times[bisect_right(times, first) : bisect_right(times, last)]
+        ends = times[bisect_right(times, first + time) : bisect_right(times, last + time)]
+        return min([found, *(self.end(job, s, time) for s in (*starts, *(end - time for end in ends)))])
+
+    def bound(self, run: Run) -> int:
+        """Return what no schedule costs less than that goes on from here, in millionths of a second."""
+        parts = [(job, run.now, -(-left // 10**6)) for job, _, left in run.running]
+        total = sum(self.end(*part) for part in parts)
+        for job in (*run.waiting, *range(run.coming, len(self.submit))):
+            parts.append((job, max(run.now, self.submit[job]), self.duration[job]))
+            total += self.least(*parts[-1])
+        total -= self.scale * sum(start for _, start, _ in parts)
+        total -= self.paid(self.all, run.now, max(run.now, self.times[-1]))
+        ticks = max(sum(time for _, _, time in parts), -(-total // self.scale))
+        used = sum(self.asked[job][0] * time for job, _, time in parts)
+        return run.cost + 1000 * ticks + self.weight * used
+
+    def search(self, run: Run, jobs: tuple[int, ...], enough: int) -> float:
+        """Return the same, or ``enough`` if that is less, where of all that wait ``jobs`` may start now."""
+        self.steps += 1
+        must(self.steps <= MOST_STEPS, "the search takes too many steps")
+        if jobs:
+            starts = [self.started(run, jobs[0], on) for on in self.ways(run, jobs[0])]
+            return min(self.search(one, jobs[1:], enough) for one in (*starts, run))
+        after = self.after(run)
+        if after is None:
+            return math.inf if run.waiting else min(run.cost, enough)
+        ended = self.bound(after) >= enough
+        return enough if ended else self.search(after, after.waiting[: self.window], enough)
+
+
+def check_placement(data: dict[str, Any], oracle: str, decision: Any, proof: Any) -> Derived:
+    """Check a schedule: for every job its start, and pairs of a machine and so many instances."""
+    need(oracle == "offline", f"oracle: {oracle!r:.40} of placement has no certificates")
+    of, run = Placement(data, proof), Run()
+    starts = numbers([start for start, _ in decision], "decision", (len(of.submit),), whole=True)
+    while (after := of.after(run)) is not None:
+        run = after
+        for job in after.waiting[: of.window]:
+            if starts[job] == after.now:
+                pairs = numbers(decision[job][1], "decision", (len(decision[job][1]), 2), whole=True)
+                need(len(dict(pairs)) == len(pairs), "decision: a machine stands twice")
+                run = of.started(run, job, dict(pairs))
+    must(not run.waiting, f"job {min(run.waiting, default=0)} does not start when it may")
+    searched = numbers(proof["search"], "proof.search", (), whole=True)
+    least = int(of.search(Run(), (), run.cost)) if searched else min(of.bound(Run()), run.cost)
+    steps = f"{len(starts)} jobs are feasible, and bounded by prices and a search of {of.steps} steps"
+    return Derived(of.digest, Fraction(run.cost, 10**6), Fraction(least, 10**6), steps)
+
+
 # Statements
 
 
@@ -573,6 +758,7 @@ CHECKERS: dict[str, Callable[[dict[str, Any], str, Any, Any], Derived]] = {
     "allocation": check_allocation,
     "selection": check_selection,
     "selection-gang": check_selection,
+    "placement": check_placement,
 }
 
 
@@ -593,11 +779,12 @@ def derive(data: Any, certificate: Any) -> Statement:
     except (*MALFORMED, struct.error) as error:
         raise UnreadableError(f"not a certificate, or not an instance: {error!r:.200}") from error
     must(certificate["digest"] == found.digest, f"it is not of the instance {found.digest}")
-    low, high = found.value, found.bound
-    must(low <= high, "the bound is below the value")  # what cannot be, unless this program is wrong
+    costs = problem in MINIMISED
+    low, high = (found.bound, found.value) if costs else (found.value, found.bound)
+    must(low <= high, "the value is beyond the bound")  # what cannot be, unless this program is wrong
     gap = (high - low) / max(abs(low), abs(high)) if low < high else Fraction(0)
-    claims = decimal(low, up=False), decimal(high, up=True), decimal(gap, up=True, digits=3)
-    return Statement(problem, oracle, found.digest, *claims, found.steps)
+    ends = decimal(found.value, up=costs), decimal(found.bound, up=not costs)
+    return Statement(problem, oracle, found.digest, *ends, decimal(gap, up=True, digits=3), found.steps)
 
 
 def check(data: Any, certificate: Any) -> Statement:
