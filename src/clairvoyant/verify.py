@@ -608,6 +608,7 @@ class Placement(Instance):
         self.machines, self.need, self.instances = at["machines"], at["need"], at["instances"]
         self.submit, self.duration, self.beta = at["submit"], at["duration"], at["intensity"]
         (self.kappa, self.eta), self.window = at["slowdown"].values(), at["window"]
+        self.kinds = [*zip(self.duration, self.instances, self.need, self.beta, strict=True)]
         self.weight, self.steps = round(1000 * at["gpu_weight"]), 0
         self.asked = [tuple(n * a for a in row) for n, row in zip(self.instances, self.need, strict=True)]
         self.all = tuple(map(sum, zip(*self.machines, strict=True)))
@@ -671,11 +672,11 @@ class Placement(Instance):
 
     def ways(self, run: Run, job: int) -> list[dict[int, int]]:
         """Return the ways to place a job; machines that are equal, and hold the same, may change places."""
-        held = [[on.get(k) for _, on, _ in run.running] for k in range(len(self.machines))]
+        alike = [str((row, [on.get(k) for _, on, _ in run.running])) for k, row in enumerate(self.machines)]
         counts = [range(room + 1) for room in self.rooms(job, self.free(run))]
         must(math.prod(map(len, counts)) <= MOST_STEPS, "there are too many ways to place a job")
         ways = [way for way in product(*counts) if sum(way) == self.instances[job]]
-        unlike = {str(sorted(map(str, zip(self.machines, held, way, strict=True)))): way for way in ways}
+        unlike = {tuple(sorted(zip(alike, way, strict=True))): way for way in ways}
         return [{k: count for k, count in enumerate(way) if count} for way in unlike.values()]
 
     def paid(self, asked: tuple[int, ...], start: int, end: int) -> int:
@@ -715,7 +716,10 @@ class Placement(Instance):
         must(self.steps <= MOST_STEPS, "the search takes too many steps")
         if jobs:
             starts = [self.started(run, jobs[0], on) for on in self.ways(run, jobs[0])]
-            return min(self.search(one, jobs[1:], enough) for one in (*starts, run))
+            found = [self.search(one, jobs[1:], enough) for one in starts]
+            # who waits may change places with an equal one that starts: let that one wait as well
+            rest = tuple(job for job in jobs[1:] if self.kinds[job] != self.kinds[jobs[0]])
+            return min(*found, self.search(run, rest, enough), math.inf)
         after = self.after(run)
         if after is None:
             return math.inf if run.waiting else min(run.cost, enough)

@@ -10,9 +10,10 @@ import json
 import math
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
@@ -22,7 +23,7 @@ from ..models.base import InputError, Instance
 from ..online.play import Replay, play
 from ..oracles.base import CANCELLED, Optimum, WhyStopped
 from ..problems import known_oracle, problems
-from ..verify import RejectedError, Statement, UnreadableError, check, derive, read_object
+from ..verify import MINIMISED, RejectedError, Statement, UnreadableError, check, derive, read_object
 from .kit import Target
 
 ORACLE_SECONDS = 0.5
@@ -138,7 +139,7 @@ def damaged(draw: st.DrawFn, data: dict[str, Any]) -> bytes:
     """Draw the bytes of an instance file with one to three faults in its values, fields or bytes."""
     data = json.loads(json.dumps(data))
     for _ in range(draw(st.integers(0, 3))):
-        _spoil(draw, data)
+        _spoil(draw(st.randoms(use_true_random=False)), data)
     text = json.dumps(data).encode()
     match draw(st.sampled_from(["none", "none", "none", "none", "byte", "cut", "twice", "nested"])):
         case "byte":
@@ -153,25 +154,25 @@ def damaged(draw: st.DrawFn, data: dict[str, Any]) -> bytes:
     return text
 
 
-def _spoil(draw: Callable[[st.SearchStrategy[Any]], Any], data: Any) -> None:
+def _spoil(rng: Random, data: Any) -> None:
     """Change one place of a JSON value: replace, scale, remove, double or rename what stands there."""
     places = list(_places(data))
     if not places:
         return
-    node, key = draw(st.sampled_from(places))
-    match draw(st.sampled_from(FAULTS)):
+    node, key = rng.choice(places)
+    match rng.choice(FAULTS):
         case "extreme":
-            node[key] = draw(st.sampled_from(EXTREME))
+            node[key] = rng.choice(EXTREME)
         case "scale":
-            node[key] = _each(node[key], 10.0 ** draw(st.integers(-320, 308)))
+            node[key] = _each(node[key], 10.0 ** rng.randint(-320, 308))
         case "remove":
             del node[key]
         case "double" if isinstance(node, list):
             node.insert(key, node[key])
         case "rename" if isinstance(node, dict):
-            node[draw(st.sampled_from(["x", "\x1b]0;x\x07", ""]))] = node.pop(key)
+            node[rng.choice(["x", "\x1b]0;x\x07", ""])] = node.pop(key)
         case _:
-            here, there = draw(st.sampled_from(places))
+            here, there = rng.choice(places)
             node[key] = json.loads(json.dumps(here[there]))
 
 
@@ -245,7 +246,7 @@ def check_certificates(instance: Instance, data: st.DataObject) -> str:
             _demand(found[-1] or optimum.why_stopped is not WhyStopped.PROVED, f"{name}: {optimum.status}")
             for _ in range(DAMAGED):
                 damaged_one = json.loads(json.dumps(certificate))
-                _spoil(data.draw, damaged_one)
+                _spoil(data.draw(st.randoms(use_true_random=True)), damaged_one)  # not as the clock makes it
                 _refuse_false(given, damaged_one, statement)
     return "all certified" if all(found) else "verified"
 
@@ -261,11 +262,12 @@ def _certified(instance: Instance, optimum: Optimum) -> tuple[dict[str, Any], di
 
 def _agree(name: str, optimum: Optimum, statement: Statement) -> None:
     """Refuse a statement that does not agree with what the oracle reports, up to rounding."""
-    value, bound = float(statement.value), float(statement.bound)
+    sign = -1.0 if optimum.minimised else 1.0
+    value, bound = sign * float(statement.value), sign * float(statement.bound)
     slack = ROUNDING * max(abs(value), abs(bound)) + 1e-3 * ROUNDING * optimum.scale / CANCELLED
-    above = math.inf if optimum.bound is None else optimum.bound
-    within = optimum.value - slack <= value <= above + slack  # it may be better: a tree's search goes on
-    _demand(within, f"{name}: {value!r} is verified, not {optimum.value!r}, of {above!r} at most")
+    known, above = sign * optimum.value, math.inf if optimum.bound is None else sign * optimum.bound
+    within = known - slack <= value <= above + slack  # it may be better: a tree's search goes on
+    _demand(within, f"{name}: {value!r} is verified, not {known!r}, of {above!r} at most")
     _demand(bound <= above + slack, f"{name}: the bound {bound!r} is verified, not {above!r}")
 
 
@@ -276,8 +278,10 @@ def _refuse_false(given: dict[str, Any], certificate: dict[str, Any], known: Sta
     except (RejectedError, UnreadableError):
         return
     same = (other.problem, other.oracle, other.digest) == (known.problem, known.oracle, known.digest)
+    sign = -1 if known.problem in MINIMISED else 1
+    pairs = (other.value, known.bound), (known.value, other.bound)
     _demand(
-        Fraction(other.value) <= Fraction(known.bound) and Fraction(known.value) <= Fraction(other.bound)
+        all(sign * Fraction(value) <= sign * Fraction(bound) for value, bound in pairs)
         if same
         else other.digest == known.digest,
         f"{other} contradicts {known}",
