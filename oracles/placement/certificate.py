@@ -18,6 +18,7 @@ from ...models.placement.schedule import Schedule
 from ...verify import Placement, RejectedError, Run
 from ..base import Optimum
 from .bound import Certificate, counted, lower_bound
+from .exact import MILLION
 
 BITS = 50
 """Prices are whole multiples of 2^-50 of the largest, or somewhat finer."""
@@ -27,15 +28,19 @@ MOST_JOBS = 14
 
 
 def of_offline(instance: PlacementInstance, optimum: Optimum[Schedule]) -> tuple[Any, Any]:
-    """Return start and machines of every job, and prices, with or without a search."""
-    schedule, few = optimum.decision, len(instance.jobs) <= MOST_JOBS
+    """Return start and machines of every job, and prices, with a search where they prove too little alone."""
+    schedule = optimum.decision
     decision = [[int(start), schedule.of_job(job).tolist()] for job, start in enumerate(schedule.start)]
     kept = optimum.certificate
-    if few and not kept.rows:  # the methods that search alone have no prices
+    if not kept.rows and len(instance.jobs) <= MOST_JOBS:  # the methods that only search have no prices
         kept = lower_bound(instance, schedule=schedule).certificate
     proof = {"search": 0, **_prices(instance, kept)}
-    if few:
-        proof["search"] = int(_can_be_searched(instance, proof, instance.units(schedule)))
+    if len(instance.jobs) <= MOST_JOBS and optimum.bound is not None:
+        of = Placement(instance.to_dict(), proof)
+        if of.bound(Run()) < optimum.bound * MILLION:
+            with suppress(RejectedError):  # too many steps
+                of.search(Run(), (), instance.units(schedule))
+                proof["search"] = 1
     return decision, proof
 
 
@@ -53,12 +58,3 @@ def _prices(instance: PlacementInstance, kept: Certificate) -> dict[str, Any]:
     changes = np.flatnonzero((price[1:] != price[:-1]).any(axis=1)) + 1
     starts = np.concatenate([[0] * (len(price) > 0), changes]).astype(np.int64)
     return {"times": [*times[starts].tolist(), int(times[-1])], "prices": price[starts].tolist()}
-
-
-def _can_be_searched(instance: PlacementInstance, proof: dict[str, Any], cost: int) -> bool:
-    """Return whether prices leave anything to search for below a cost, and the checker is done in time."""
-    of = Placement(instance.to_dict(), proof)
-    if of.bound(Run()) < cost:
-        with suppress(RejectedError):
-            return of.search(Run(), (), cost) > of.bound(Run())
-    return False
