@@ -449,6 +449,127 @@ def tree_at(certificate: Any, path: str) -> Any:
     return node
 
 
+JOB = {"submit": 0, "duration": 1, "instances": 2, "gpus": 1, "cpus": 0, "memory": 0}
+
+
+def cluster(*jobs: dict[str, Any], gpus: int = 2, **fields: Any) -> dict[str, Any]:
+    """Return an instance of two machines."""
+    machine = {"gpus": gpus, "cpus": 1, "memory": 1}
+    data = {"problem": "placement", "version": 1, "machines": [machine] * 2, "price": 1, "jobs": list(jobs)}
+    return data | {"slowdown": {"communication": 0.5, "contention": 1}} | fields
+
+
+def checked(data: dict[str, Any], decision: Any, **proof: Any) -> verify.Derived:
+    return verify.check_placement(data, "offline", decision, FREE | proof)
+
+
+def test_a_schedule_by_hand() -> None:
+    both = cluster(JOB, JOB | {"submit": 0.5, "intensity": 0.5})
+    assert checked(both, [[0, [[0, 2]]], [500, [[1, 2]]]]).value == 2
+    # spread over both machines, each takes 1.25 s, and beside another one 1 + 0.5 / 2 times as long
+    apart = [[0, [[0, 1], [1, 1]]], [500, [[0, 1], [1, 1]]]]
+    # the first has 750 ticks of work left when it is slowed down to 0.8 a tick, and so takes 938 of them;
+    # the second has then done 750.4 of its 1250, and takes 500 more
+    taken = Fraction(1438 + (1938 - 500), 1000)
+    assert checked(both, apart).value == taken
+    assert checked(both | {"gpu_weight": 0.125}, apart).value == taken * (1 + 2 * Fraction(1, 8))
+    later = [[0, [[0, 2]]], [1000, [[0, 2]]]]
+    assert checked(both, later).value == 1 + 1.5
+    assert checked(both, later, search=1).bound == 2
+
+
+@pytest.mark.parametrize(
+    ("decision", "why"),
+    [
+        ([[0, [[0, 2]]], [501, [[1, 2]]]], "job 1 does not start when it may"),  # there is no event then
+        ([[0, [[0, 2]]], [0, [[1, 2]]]], "job 1 does not start when it may"),
+        ([[0, [[0, 2]]], [500, [[0, 2]]]], "job 1 does not start whole where it fits"),
+        ([[0, [[0, 2]]], [500, [[0, 1], [1, 1]]]], "job 1 does not start whole where it fits"),
+        ([[0, [[0, 1]]], [500, [[1, 2]]]], "job 0 does not start whole where it fits"),
+        ([[0, [[0, 2], [1, 0]]], [500, [[1, 2]]]], "job 0 does not start whole where it fits"),
+        ([[0, [[0, 3]]], [500, [[1, 2]]]], "job 0 does not start whole where it fits"),
+        ([[0, [[0, 2]]]], "not a list of 2"),
+        ([[0, [[0, 2]]], [500, [[1, 1], [1, 1]]]], "a machine stands twice"),
+        ([[0, [[0, 2]]], [500, [[2, 2]]]], "index out of range"),
+        ([[0, [[0, 2]]], [500, [[-1, 2]]]], "a whole number"),
+        ([[0, [[0, 2]]], [500, []]], "ZeroDivisionError"),
+        ([[0.5, [[0, 2]]], [500, [[1, 2]]]], "a whole number"),
+    ],
+)
+def test_a_schedule_keeps_the_rules(decision: Any, why: str) -> None:
+    data = cluster(JOB, JOB | {"submit": 0.5})
+    certificate = {"version": 1, "problem": "placement", "oracle": "offline", "claims": {}, "proof": FREE}
+    certificate |= {"digest": verify.Placement(data, FREE).digest, "decision": decision}
+    with pytest.raises((RejectedError, UnreadableError), match=why):
+        derive(data, certificate)
+
+
+def test_nobody_moves_up_in_the_window_of_an_epoch() -> None:
+    data = cluster(JOB, JOB | {"instances": 1}, gpus=4, window=1)
+    with pytest.raises(RejectedError, match="job 1 does not start when it may"):
+        checked(data, [[0, [[0, 2]]], [0, [[1, 1]]]])
+    assert checked(data, [[0, [[0, 2]]], [1000, [[1, 1]]]], search=1)[1:3] == (3, 3)
+    assert checked(data | {"window": 2}, [[0, [[0, 2]]], [0, [[1, 1]]]], search=1)[1:3] == (2, 2)
+
+
+def test_prices_of_a_placement_by_hand() -> None:
+    data = cluster(*[JOB] * 3, slowdown={"communication": 0, "contention": 0})
+    decision = [[0, [[0, 2]]], [0, [[1, 2]]], [1000, [[0, 2]]]]
+    assert checked(data, decision)[1:3] == (4, 3)
+    # at 1/8 a GPU until 1 s, a job pays 250 ticks if it starts at once; all 4 GPUs are paid with 500
+    for price, bound in ((0.125, 3 + 3 * 0.25 - 0.5), (0.5, 3 + 3 * 1 - 2), (1.0, 3 + 3 * 1 - 4)):
+        found = checked(data, decision, times=[0, 1000], prices=[[price, 0.0, 0.0]])
+        assert (found.value, found.bound) == (4, max(3, bound))
+    for ticks in ([], [1, 2], [0, 0], [0, 2, 1]):
+        with pytest.raises((UnreadableError, IndexError)):
+            checked(data, decision, times=ticks, prices=[[0.0] * 3] * (len(ticks) - 1))
+
+
+def test_what_is_minimised_is_told_as_costs(made: Any) -> None:
+    statement = check(*read(made["placement/offline"]))
+    assert statement.gap == "0"
+    assert statement.lines[1:4] == [
+        f"the decision is feasible and costs at most {statement.value}",
+        f"no feasible decision costs less than {statement.bound}",
+        "both are equal: it is optimal",
+    ]
+    data, certificate = read(made["placement/offline"])
+    weaker = derive(data, put(certificate, "proof.search", 0))
+    assert Fraction(weaker.bound) < Fraction(weaker.value) == Fraction(statement.value)
+    assert weaker.lines[3] == f"the gap between them is {weaker.gap}"
+
+
+def test_a_search_that_is_too_long_is_rejected(made: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, certificate = read(made["placement/offline"])
+    monkeypatch.setattr(verify, "MOST_STEPS", 100)
+    with pytest.raises(RejectedError, match="too many steps"):
+        derive(data, certificate)
+    of = verify.Placement(cluster(JOB | {"instances": 18}, gpus=9), FREE)
+    run = of.after(verify.Run())
+    assert run is not None
+    assert of.ways(run, 0) == [{0: 9, 1: 9}]
+    monkeypatch.setattr(verify, "MOST_STEPS", 99)
+    with pytest.raises(RejectedError, match="too many ways"):
+        of.ways(run, 0)
+
+
+def test_equal_machines_and_equal_jobs_change_places() -> None:
+    data = cluster(JOB | {"instances": 3}, JOB | {"instances": 1}, gpus=3)
+    of = verify.Placement(data, FREE)
+    run = of.after(verify.Run())
+    assert run is not None
+    assert of.ways(run, 0) == [{0: 3}, {0: 2, 1: 1}]
+    assert len(of.ways(of.started(run, 0, {0: 2, 1: 1}), 1)) == 2  # no longer equal
+    unlike = data | {"machines": [data["machines"][0], data["machines"][0] | {"cpus": 2}]}
+    assert len(verify.Placement(unlike, FREE).ways(run, 0)) == 4
+    steps = []
+    for other in (JOB, JOB | {"intensity": 0.5}):
+        of = verify.Placement(cluster(JOB, JOB, other, gpus=1), FREE)
+        assert of.search(verify.Run(), (), 10**9) == (1000 + 2000 + 3000) * 1000
+        steps.append(of.steps)
+    assert steps[0] < steps[1]
+
+
 # Files and exit statuses
 
 

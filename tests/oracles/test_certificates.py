@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+import tempfile
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -18,15 +19,21 @@ from clairvoyant import verify
 from clairvoyant.models.base import InputError
 from clairvoyant.models.selection.instance import ChannelInstance
 from clairvoyant.oracles.allocation.certificate import feasible
-from clairvoyant.oracles.base import Optimum, OracleError, WhyStopped
+from clairvoyant.oracles.base import Budget, Optimum, OracleError, WhyStopped
+from clairvoyant.oracles.placement.bound import sum_of_durations
+from clairvoyant.oracles.placement.exact import by_enumeration
 from clairvoyant.oracles.selection import certificate as trees
-from clairvoyant.testing import allocation, campaigns, fuzz, selection, selection_gang
+from clairvoyant.testing import allocation, campaigns, fuzz, placement, selection, selection_gang
 from clairvoyant.testing.kit import times
+
+LONG_SEARCH = "CPU jobs and machines without GPUs"
+"""It takes the checker seconds."""
 
 EDGE = [
     *((name, one) for name, one in allocation.degenerate().items()),
     *((name, one) for name, one in selection.degenerate().items()),
     *((name, one) for name, one in selection_gang.degenerate_gangs().items()),
+    *((name, one) for name, one in placement.degenerate().items() if name != LONG_SEARCH),
 ]
 
 
@@ -191,6 +198,83 @@ def test_selections_are_those_of_enumeration(instance: Any, table: int, factor: 
     assert not table or "table" in proof["trees"] or instance.problem != "selection" or not proof["trees"]
 
 
+def rows(schedule: Any) -> Any:
+    """Return a schedule as certificates have it."""
+    return [[start, schedule.of_job(job).tolist()] for job, start in enumerate(schedule.start.tolist())]
+
+
+THOUSANDTHS = st.integers(0, 1000).map(lambda whole: whole / 1000)
+
+
+@settings(max_examples=50)
+@given(st.data(), placement.instances(max_gpus=8))
+def test_a_schedule_costs_what_the_package_says(data: st.DataObject, instance: Any) -> None:
+    given = instance.to_dict() | {"gpu_weight": data.draw(THOUSANDTHS)}
+    given["slowdown"] = {name: data.draw(st.floats(0, 10, width=16)) for name in given["slowdown"]}
+    for job in given["jobs"]:
+        job |= {"intensity": data.draw(THOUSANDTHS), "duration": data.draw(st.integers(1, 10**6)) / 1000}
+    instance = cv.PlacementInstance.from_dict(given)
+    schedule = data.draw(placement.schedules(instance))
+    free = {"search": 0, "times": [0], "prices": []}
+    found = verify.check_placement(given, "offline", rows(schedule), free)
+    assert found.value == Fraction(instance.units(schedule), 10**6)
+    assert found.bound == Fraction(sum_of_durations(instance).units, 10**6)
+
+
+@settings(max_examples=50)
+@given(st.data(), placement.instances(min_jobs=1))
+def test_what_the_package_refuses_is_rejected(data: st.DataObject, instance: Any) -> None:
+    known = ("machine", "count", "twice", "window", "gang", "capacity", "progress", "start")
+    _, schedule = data.draw(placement.faults(instance, known))
+    certificate = {"version": 1, "problem": "placement", "oracle": "offline", "digest": instance.digest()}
+    certificate |= {"claims": {}, "decision": rows(schedule)}
+    certificate |= {"proof": {"search": 0, "times": [0], "prices": []}}
+    with pytest.raises((verify.RejectedError, verify.UnreadableError)):
+        verify.derive(instance.to_dict(), certificate)
+
+
+@st.composite
+def prices(draw: st.DrawFn) -> dict[str, Any]:
+    """Draw any prices of GPUs, thousandths of cores and of GB."""
+    times = sorted(draw(st.sets(st.integers(1, 15_000), max_size=6)))
+    dear = st.sampled_from([0.0, 0.125, 0.25, 0.5, 1.0, 2.0])
+    price = [[draw(dear), draw(dear) / 1024, draw(dear) / 4096] for _ in times]
+    return {"search": 0, "times": [0, *times], "prices": price}
+
+
+@settings(max_examples=50)
+@given(st.data(), placement.instances(max_jobs=3, max_machines=2, max_instances=3), prices())
+def test_whatever_the_prices_they_prove_no_more_than_the_optimum(
+    data: st.DataObject, instance: Any, proof: Any
+) -> None:
+    best = by_enumeration(instance, Budget(0.0, None))
+    decision = rows(data.draw(placement.schedules(instance)))
+    given, optimum = instance.to_dict(), Fraction(best.units or 0, 10**6)
+    assert verify.check_placement(given, "offline", decision, proof).bound <= optimum
+    assert verify.check_placement(given, "offline", decision, proof | {"search": 1}).bound == optimum
+    of = verify.Placement(given, proof)
+    assert of.search(verify.Run(), (), best.units or 0) == best.units
+
+
+@settings(max_examples=15)
+@given(
+    placement.instances(max_jobs=4),
+    st.sampled_from(["auto", "search", "branch-and-bound", "cp-sat"]),
+    st.sampled_from([1e-3, 1.0, 1e6]),
+)
+def test_placements_of_all_methods_and_scales(instance: Any, method: str, factor: float) -> None:
+    given = instance.to_dict()
+    for job in given["jobs"]:
+        job |= {name: round(job[name] * factor, 3) or 0.001 for name in ("submit", "duration")}
+    instance = cv.PlacementInstance.from_dict(given)
+    with tempfile.TemporaryDirectory() as folder:
+        found = cv.solve(instance, method=method).save_certificate(Path(folder, "c.json"))
+    statement, proved = found.statement, found.why_stopped is WhyStopped.PROVED
+    assert statement is not None
+    assert Fraction(statement.value) == Fraction(instance.units(found.decision), 10**6)
+    assert not proved or statement.gap == "0"
+
+
 @settings(max_examples=20)
 @given(st.data(), st.sampled_from([0.0, 1e-16, 1e-10]))
 def test_decisions_become_feasible_without_any_tolerance(data: st.DataObject, over: float) -> None:
@@ -244,12 +328,14 @@ def test_who_writes_no_certificates_says_so(tmp_path: Path) -> None:
     [
         (allocation, "verify.conjugate", lambda *_: Fraction(0)),
         (selection, "verify.Slot.best_option", lambda *_: [0]),
+        (placement, "verify.Placement.bound", lambda *_: 0),
     ],
 )
 def test_the_campaign_notices_a_wrong_checker(
     kit: Any, name: str, wrong: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trees, "TABLE_WORK", 0)
+    monkeypatch.setattr(verify, "MOST_STEPS", 1000)
     monkeypatch.setattr(f"clairvoyant.{name}", wrong)
 
     @settings(max_examples=1, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
@@ -268,6 +354,7 @@ def test_the_campaign_of_certificates_finds_nothing() -> None:
         "allocation",
         "selection",
         "selection-gang",
+        "placement",
     ]
 
 
