@@ -19,7 +19,7 @@ from clairvoyant.oracles.base import Budget
 from clairvoyant.oracles.placement.bound import lower_bound
 
 from . import placement_simpy
-from .measure import Row, median_of, peak_memory, proofs, solved, timed
+from .measure import Row, certificate, median_of, peak_memory, proofs, solved, timed
 
 JOBS = 4000
 CLUSTERS = ("small", "medium", "large")
@@ -198,4 +198,5 @@ def measure(full: bool) -> Iterator[Row]:
     yield from contended(4, 2, range(4 if full else 2))
     sizes = ((200, "small", 5.0),)
     yield from bounds((*sizes, (4000, "small", None), (4000, "large", None)) if full else sizes)
+    yield from certificate("tiny", generate("tiny", 1), "offline")
     yield memory()

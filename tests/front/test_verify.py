@@ -463,6 +463,21 @@ def checked(data: dict[str, Any], decision: Any, **proof: Any) -> verify.Derived
     return verify.check_placement(data, "offline", decision, FREE | proof)
 
 
+def numbers_of(found: verify.Derived) -> list[float]:
+    return [float(found.value), float(found.bound)]
+
+
+@pytest.mark.parametrize(
+    ("first", "best"),
+    [({"duration": 3}, 1 + 1 + 4), ({"gpus": 2}, 1 + 1 + 2), ({"instances": 4}, 1 + 1 + 2), ({}, 1 + 1 + 2)],
+)
+def test_who_is_not_equal_need_not_go_first(first: dict[str, Any], best: int) -> None:
+    of = verify.Placement(
+        cluster(JOB | first, JOB, JOB, slowdown={"communication": 0, "contention": 0}), FREE
+    )
+    assert of.search(verify.Run(), (), 10**9) == best * 10**6
+
+
 def test_a_schedule_by_hand() -> None:
     both = cluster(JOB, JOB | {"submit": 0.5, "intensity": 0.5})
     assert checked(both, [[0, [[0, 2]]], [500, [[1, 2]]]]).value == 2
@@ -508,21 +523,44 @@ def test_nobody_moves_up_in_the_window_of_an_epoch() -> None:
     data = cluster(JOB, JOB | {"instances": 1}, gpus=4, window=1)
     with pytest.raises(RejectedError, match="job 1 does not start when it may"):
         checked(data, [[0, [[0, 2]]], [0, [[1, 1]]]])
-    assert checked(data, [[0, [[0, 2]]], [1000, [[1, 1]]]], search=1)[1:3] == (3, 3)
-    assert checked(data | {"window": 2}, [[0, [[0, 2]]], [0, [[1, 1]]]], search=1)[1:3] == (2, 2)
+    assert numbers_of(checked(data, [[0, [[0, 2]]], [1000, [[1, 1]]]], search=1)) == [3, 3]
+    assert numbers_of(checked(data | {"window": 2}, [[0, [[0, 2]]], [0, [[1, 1]]]], search=1)) == [2, 2]
 
 
 def test_prices_of_a_placement_by_hand() -> None:
     data = cluster(*[JOB] * 3, slowdown={"communication": 0, "contention": 0})
     decision = [[0, [[0, 2]]], [0, [[1, 2]]], [1000, [[0, 2]]]]
-    assert checked(data, decision)[1:3] == (4, 3)
+    assert numbers_of(checked(data, decision)) == [4, 3]
     # at 1/8 a GPU until 1 s, a job pays 250 ticks if it starts at once; all 4 GPUs are paid with 500
     for price, bound in ((0.125, 3 + 3 * 0.25 - 0.5), (0.5, 3 + 3 * 1 - 2), (1.0, 3 + 3 * 1 - 4)):
         found = checked(data, decision, times=[0, 1000], prices=[[price, 0.0, 0.0]])
-        assert (found.value, found.bound) == (4, max(3, bound))
+        assert numbers_of(found) == [4, max(3, bound)]
     for ticks in ([], [1, 2], [0, 0], [0, 2, 1]):
         with pytest.raises((UnreadableError, IndexError)):
             checked(data, decision, times=ticks, prices=[[0.0] * 3] * (len(ticks) - 1))
+
+
+@settings(max_examples=100)
+@given(st.sets(st.integers(1, 40)), st.data(), st.integers(0, 50), st.integers(1, 20))
+def test_the_least_end_is_that_of_the_best_of_all_starts(
+    ticks: set[int], data: st.DataObject, first: int, time: int
+) -> None:
+    price = [[data.draw(st.integers(0, 64)) / 8, 0.0, 0.0] for _ in ticks]
+    of = verify.Placement(cluster(JOB), FREE | {"times": [0, *sorted(ticks)], "prices": price})
+    assert of.least(0, first, time) == min(of.end(0, start, time) for start in range(first, 1000))
+
+
+def test_what_runs_holds_what_it_has_at_the_prices() -> None:
+    jobs = [JOB] * 3 + [JOB | {"submit": 0.5}]
+    proof = FREE | {"times": [0, 1000], "prices": [[0.125, 0.0, 0.0]]}
+    of = verify.Placement(cluster(*jobs, slowdown={"communication": 0, "contention": 0}), proof)
+    run = of.after(verify.Run())
+    assert run is not None
+    run = of.after(of.started(of.started(run, 0, {0: 2}), 1, {1: 2}))
+    assert run is not None
+    assert (run.now, run.cost, run.waiting) == (500, 3 * 500 * 1000, (2, 3))
+    # 500 ticks and 125 for them, twice; then 1000 and 125, for half of them; less 4 GPUs for 500 ticks
+    assert of.bound(run) == run.cost + (2 * (500 + 125) + 2 * (1000 + 125) - 250) * 1000
 
 
 def test_what_is_minimised_is_told_as_costs(made: Any) -> None:
