@@ -488,6 +488,8 @@ def test_a_schedule_by_hand() -> None:
     taken = Fraction(1438 + (1938 - 500), 1000)
     assert checked(both, apart).value == taken
     assert checked(both | {"gpu_weight": 0.125}, apart).value == taken * (1 + 2 * Fraction(1, 8))
+    short = cluster(JOB | {"duration": 0.003})  # 3.75 ticks, rounded to the nearest
+    assert checked(short, apart[:1]).value == Fraction(4, 1000)
     later = [[0, [[0, 2]]], [1000, [[0, 2]]]]
     assert checked(both, later).value == 1 + 1.5
     assert checked(both, later, search=1).bound == 2
