@@ -133,23 +133,36 @@ def numbers(
     array = _regular(value, field, len(shape))
     if array.size == 0 and len(shape) == 2 and array.ndim == 1 and shape[1] is not None:
         array = array.reshape(0, shape[1])
-    expected = "x".join("any" if n is None else str(n) for n in shape)
     if array.ndim != len(shape) or any(n not in (None, m) for n, m in zip(shape, array.shape, strict=True)):
+        expected = "x".join("any" if n is None else str(n) for n in shape)
         got = "x".join(map(str, array.shape)) or "a single number"
         raise InputError(f"{field}: shape {got} does not fit, expected {expected}")
-    ok = np.isfinite(array) & (array >= low) & (array <= high)
-    if integer:
-        ok &= array == np.floor(array)
-    kind = "a whole number" if integer else "a finite number"
-    upper = "" if high == np.inf else f" and at most {high:.12g}"
-    refuse_first(~ok, array, field, f"is not {kind} of at least {low:.12g}{upper}")
-    refuse_first((array != 0.0) & (abs(array) < SMALLEST), array, field, TOO_SMALL)
-    if integer:
-        refuse_first(abs(array) > MOST_WHOLE, array, field, TOO_LARGE)
+    if not _sound(array, low, high, integer):
+        ok = np.isfinite(array) & (array >= low) & (array <= high)
+        if integer:
+            ok &= array == np.floor(array)
+        kind = "a whole number" if integer else "a finite number"
+        upper = "" if high == np.inf else f" and at most {high:.12g}"
+        refuse_first(~ok, array, field, f"is not {kind} of at least {low:.12g}{upper}")
+        refuse_first((array != 0.0) & (abs(array) < SMALLEST), array, field, TOO_SMALL)
+        if integer:
+            refuse_first(abs(array) > MOST_WHOLE, array, field, TOO_LARGE)
     array = array + 0.0  # -0.0 becomes 0.0, so that equal numbers give equal digests
-    result = np.array(array, dtype=np.int64 if integer else np.float64, order="C")
+    result = np.asarray(array, dtype=np.int64 if integer else np.float64, order="C")
     result.setflags(write=False)
     return result
+
+
+def _sound(array: np.ndarray, low: float, high: float, integer: bool) -> bool:
+    """Tell at a glance that numbers are as they have to be; others are looked at closely."""
+    if not array.size:
+        return True
+    least, most = float(array.min()), float(array.max())  # no number if any entry is none
+    if not (low <= least and most <= high and abs(least) < np.inf and abs(most) < np.inf):
+        return False
+    if integer:
+        return max(-least, most) <= MOST_WHOLE and bool((array == np.floor(array)).all())
+    return least >= SMALLEST or not ((array != 0.0) & (abs(array) < SMALLEST)).any()
 
 
 TOO_SMALL = "is nearer to 0 than 2.2e-308, where numbers lose digits"

@@ -168,6 +168,33 @@ def test_a_number_is_read_as_it_is_or_refused(value: float) -> None:
             real("x", value, -math.inf)
 
 
+def outcome(values: list[float], low: float, high: float, integer: bool) -> str:
+    """Return what becomes of numbers, or why they are refused."""
+    try:
+        return repr(numbers(values, "x", (None,), low=low, high=high, integer=integer))
+    except InputError as error:
+        return str(error)
+
+
+EDGES = [0.0, -0.0, 1.0, -1.0, 2.5, SMALLEST, 5e-324, -5e-324, float(MOST_WHOLE), 2.0**53, -(2.0**53)]
+
+
+@given(
+    st.lists(st.sampled_from([*EDGES, math.nan, math.inf, -math.inf]), max_size=2),
+    st.sampled_from([0.0, -math.inf, 1.0, -2.0]),
+    st.sampled_from([math.inf, 7.0, float(MOST_WHOLE)]),
+    st.booleans(),
+)
+@settings(max_examples=400)
+def test_what_passes_at_a_glance_passes_a_close_look(
+    values: list[float], low: float, high: float, integer: bool
+) -> None:
+    seen = outcome(values, low, high, integer)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("clairvoyant.models.checks._sound", lambda *_: False)
+        assert outcome(values, low, high, integer) == seen
+
+
 @pytest.mark.parametrize("sign", [1, -1])
 def test_numbers_too_long_to_print_are_refused(sign: int) -> None:
     value = sign * 10**5000
