@@ -495,13 +495,9 @@ class PyomoProgram(Program):
 
     def maximised_form(self) -> Any:
         """Return Pyomo's linear form of the model, with the sign of what is maximised."""
-        pyo, standard_form = library("pyomo.environ"), library("pyomo.repn.plugins.standard_form")
-
-        library("scipy.sparse")
-        standard_form.scipy = library("scipy")  # by itself it would load all of it
-        return standard_form.LinearStandardFormCompiler().write(
-            self.model, mixed_form=True, set_sense=pyo.maximize
-        )
+        pyo, form = library("pyomo.environ"), library("pyomo.repn.plugins.standard_form")
+        library("scipy.stats")  # Pyomo loads it, and most of SciPy, with its first matrix: in nobody's time
+        return form.LinearStandardFormCompiler().write(self.model, mixed_form=True, set_sense=pyo.maximize)
 
     def _write(self, path: Path) -> None:
         self.model.write(str(path), io_options={"symbolic_solver_labels": True})

@@ -6,7 +6,6 @@ declared with :mod:`.compiled`, which stops the clock for numba; :func:`library`
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -83,20 +82,4 @@ def stopped() -> Iterator[None]:
 def library(module: str) -> Any:
     """Import a module of another package by its full name, while the clock is stopped."""
     with stopped():
-        if module.startswith("pyomo.") and "pyomo" not in sys.modules:
-            _begin_pyomo()
         return import_module(module)
-
-
-def _begin_pyomo() -> None:
-    """Let Pyomo take no notice of what is loaded of SciPy and Matplotlib.
-
-    It would load SciPy's statistics and pyplot with them at once, which takes most of a second.
-    """
-    import_module("scipy")  # or Pyomo would do so as soon as anybody loads it
-    libraries = sys.modules.keys() & {"scipy", "matplotlib"}
-    hidden = {name: sys.modules.pop(name) for name in sorted(libraries)}
-    try:
-        import_module("pyomo.common.dependencies")
-    finally:
-        sys.modules.update(hidden)
