@@ -7,6 +7,7 @@ oracle writes them; without it, as in a library, an oracle is asked and that is 
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -54,6 +55,11 @@ def prover(name: str, entry: OracleEntry, instance: Instance, found: Optimum[Any
     """
     if entry.writer is not None and entry.named(name, instance, found).verified().certified:
         return VERIFIED
+    return method_of(found)
+
+
+def method_of(found: Optimum[Any]) -> str:
+    """Return what proved the bound of an optimum, without the size of the search."""
     return re.sub(r", [\d,]+ nodes?$", "", found.method.rpartition("bound: ")[2])
 
 
@@ -70,15 +76,18 @@ def _note(which: str, proved_by: str) -> None:
 
 def remembered(function: Callable[..., Found]) -> Callable[..., Found]:
     """Return a function that computes once what it is asked for, and notes its optima every time."""
+    signature = inspect.signature(function)
 
     @cache
-    def made(*arguments: Any) -> tuple[Found, dict[str, str]]:
+    def made(*arguments: Any, **named: Any) -> tuple[Found, dict[str, str]]:
         with noting() as noted:
-            return function(*arguments), noted
+            return function(*arguments, **named), noted
 
     @wraps(function)
-    def again(*arguments: Any) -> Found:
-        found, noted = made(*arguments)
+    def again(*arguments: Any, **named: Any) -> Found:
+        asked = signature.bind(*arguments, **named)
+        asked.apply_defaults()
+        found, noted = made(*asked.args, **asked.kwargs)
         for which, proved_by in noted.items():
             _note(which, proved_by)
         return found

@@ -20,7 +20,7 @@ from ...oracles.base import CHECKER, Optimum, WhyStopped
 from ..claim import Context
 from ..engine.kept import optimum_of, result_of, run_of
 from ..experiments import policy_seed, track
-from ..optima import prover, remembered, rest_on
+from ..optima import method_of, prover, remembered, rest_on
 from .measures import measures, measures_of
 
 NOTE = (
@@ -140,28 +140,35 @@ PATIENCE = 600.0
 """Seconds in which six jobs are always proved, and eight nearly always."""
 
 
-def _solved(sampled: PlacementInstance, found: Optimum[Schedule]) -> dict[str, Any]:
+def _solved(_instance: PlacementInstance, found: Optimum[Schedule]) -> dict[str, Any]:
+    told = {"value": found.value, "bound": found.bound, "why_stopped": found.why_stopped.value}
+    more = {"method": found.method, "seconds": found.seconds, "minimised": found.minimised}
+    more |= {"scale": found.scale, "decision": _arrays(found.decision)}
+    return {"optimum": told | more, "prover": method_of(found)}
+
+
+def _certified(sampled: PlacementInstance, found: Optimum[Schedule]) -> dict[str, Any]:
     from ...oracles.placement.optimum import ORACLES
 
     proof = {"prover": prover("offline", ORACLES["offline"], sampled, found), "checker": CHECKER}
-    told = {"value": found.value, "bound": found.bound, "why_stopped": found.why_stopped.value}
-    more = {"method": found.method, "seconds": found.seconds, "minimised": found.minimised}
-    return told | more | {"scale": found.scale, "decision": _arrays(found.decision), "proof": proof}
+    return _solved(sampled, found) | proof
 
 
 @remembered
-def optimum(setup: Setup, seed: int) -> Optimum[Schedule]:
+def optimum(setup: Setup, seed: int, certify: bool = False) -> Optimum[Schedule]:
     """Return the optimum over the decision epochs, as far as it is proved in :data:`PATIENCE`.
 
-    It is without its certificate, and the same whatever users estimate.
+    It is without its certificate, which is verified on request: that may take longer than all else. It is the
+    same whatever users estimate.
     """
     if setup.estimate_error is not None:
-        return optimum(replace(setup, estimate_error=None), seed)
+        return optimum(replace(setup, estimate_error=None), seed, certify)
     from ...oracles.placement.optimum import ORACLES
 
     name, limits, sampled = "offline", {"gap": 0.0, "time_limit": PATIENCE}, instance(setup, seed)
-    found = optimum_of(name, ORACLES[name], sampled, limits, _solved)
-    rest_on(name, sampled, found.pop("proof")["prover"])
+    kept = optimum_of(name, ORACLES[name], sampled, limits, _certified if certify else _solved)
+    rest_on(name, sampled, kept["prover"])
+    found = kept["optimum"]
     read = {"why_stopped": WhyStopped(found["why_stopped"]), "decision": _schedule(found["decision"])}
     return Optimum(**found | read)
 

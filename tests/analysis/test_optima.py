@@ -91,12 +91,12 @@ def test_what_is_remembered_is_noted_again() -> None:
         return relied_on("stationary", STATIONARY, cv.generate("allocation", "tiny", seed)).value
 
     @remembered
-    def both(seed: int) -> float:
-        return best(seed) + best(seed + 1)
+    def both(seed: int, apart: int = 1) -> float:
+        return best(seed) + best(seed=seed + apart)
 
-    for _ in range(2):
+    for named in ({}, {"apart": 1}):
         with noting() as found:
-            both(1)
+            both(1, **named)
         assert counted(found.values()) == {VERIFIED: 2}
     assert made == [1, 2]
 
@@ -148,9 +148,9 @@ def test_the_finding_the_page_and_the_command_say_it(
 def test_what_another_checker_has_verified_is_not_taken_from_a_store(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    before = identity.source_of_function.__wrapped__(placement._solved)
+    before = identity.source_of_function.__wrapped__(placement._certified)
     monkeypatch.setattr(placement, "CHECKER", "another")
-    assert identity.source_of_function.__wrapped__(placement._solved) != before
+    assert identity.source_of_function.__wrapped__(placement._certified) != before
 
 
 def test_optima_that_the_claims_share_are_noted_by_all_of_them() -> None:

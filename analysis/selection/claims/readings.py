@@ -165,7 +165,7 @@ def sweep(
     instances: tuple[int, int, int] = (3, 6, 10),
     names: Sequence[str] = PLANS,
     who: Sequence[str] = (ESDP, *OTHERS),
-    lab: Lab = LAB,
+    lab: Lab | None = None,
 ) -> Study:
     """Return who earns what in each setting under each reading; three values are for the three modes.
 
@@ -175,4 +175,4 @@ def sweep(
     games = {head: base.but(**more) for head, more in settings.items()}
     sampled, scenarios = seeds(context, *instances), readings(*names[: 2 if context.quick else None])
     players = [Who(w) for w in who]
-    return Study.run(context, lab, players, games, sampled, scenarios, slots=base.setup.slots)
+    return Study.run(context, lab or LAB, players, games, sampled, scenarios, slots=base.setup.slots)
