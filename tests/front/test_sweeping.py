@@ -430,7 +430,7 @@ AUDITED: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]] = {
         {"policies": ["tetris"]},
     ),
     "selection, optimum": (
-        selection.optimum,
+        selection.solved,
         (selection.Setup("tiny"), 3),
         {"oracles": ["clairvoyant:dp"], "gap": 1e-8},
     ),
