@@ -600,8 +600,13 @@ def test_equal_machines_and_equal_jobs_change_places() -> None:
     assert run is not None
     assert of.ways(run, 0) == [{0: 3}, {0: 2, 1: 1}]
     assert len(of.ways(of.started(run, 0, {0: 2, 1: 1}), 1)) == 2  # no longer equal
-    unlike = data | {"machines": [data["machines"][0], data["machines"][0] | {"cpus": 2}]}
-    assert len(verify.Placement(unlike, FREE).ways(run, 0)) == 4
+    machine = {"gpus": 3, "cpus": 1, "memory": 1}
+    unlike = {"machines": [machine, machine | {"cpus": 2}]}
+    assert len(verify.Placement(data | unlike, FREE).ways(run, 0)) == 4
+    for first, second in ((1, 2), (2, 1)):  # wherever the other one goes, they do not share a machine
+        unlike = {"machines": [machine | {"gpus": 4, "cpus": cpus} for cpus in (first, second)]}
+        of = verify.Placement(cluster(JOB, JOB, **unlike), FREE)
+        assert of.search(verify.Run(), (), 10**9) == 2 * 10**6
     steps = []
     for other in (JOB, JOB | {"intensity": 0.5}):
         of = verify.Placement(cluster(JOB, JOB, other, gpus=1), FREE)
