@@ -605,7 +605,7 @@ def test_equal_machines_and_equal_jobs_change_places() -> None:
     assert len(verify.Placement(data | unlike, FREE).ways(run, 0)) == 4
     for first, second in ((1, 2), (2, 1)):  # wherever the other one goes, they do not share a machine
         unlike = {"machines": [machine | {"gpus": 4, "cpus": cpus} for cpus in (first, second)]}
-        of = verify.Placement(cluster(JOB, JOB, **unlike), FREE)
+        of = verify.Placement(cluster(JOB, JOB) | unlike, FREE)
         assert of.search(verify.Run(), (), 10**9) == 2 * 10**6
     steps = []
     for other in (JOB, JOB | {"intensity": 0.5}):
