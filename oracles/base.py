@@ -9,14 +9,15 @@ import json
 import math
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from pathlib import Path
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from .. import verify
 from ..models import stopwatch
-from ..models.base import ClairvoyantError, DecisionType, InputError, path_of, write_whole
+from ..models.base import ClairvoyantError, DecisionType, InputError, make_folder, path_of, write_whole
 from ..models.shown import Shown, amount
 from ..verify import VERSION, RejectedError, Statement, UnreadableError, derive
 
@@ -105,8 +106,8 @@ class Optimum(Shown, Generic[DecisionType]):
         Of which instance it is, by which oracle, and in which unit; :func:`clairvoyant.solve` fills them in.
     statement
         What :mod:`clairvoyant.verify` has verified, if a certificate was written.
-    instance, writer
-        What :meth:`save_certificate` needs; :func:`clairvoyant.solve` fills them in.
+    instance, writer, vipr
+        What :meth:`save_certificate` and :meth:`save_vipr` need; :func:`clairvoyant.solve` fills them in.
     """
 
     value: float
@@ -125,6 +126,7 @@ class Optimum(Shown, Generic[DecisionType]):
     statement: Statement | None = None
     instance: Any = field(default=None, repr=False, compare=False)
     writer: CertificateWriter | None = field(default=None, repr=False, compare=False)
+    vipr: ViprWriter | None = field(default=None, repr=False, compare=False)
 
     @property
     def gap(self) -> float | None:
@@ -229,6 +231,27 @@ class Optimum(Shown, Generic[DecisionType]):
             ) from error
         return certificate | {"claims": statement.claims}, statement
 
+    def save_vipr(self, folder: str | os.PathLike[str]) -> list[Path]:
+        """Write the proofs in the VIPR format, which public checkers of 0/1 programs read.
+
+        Returns
+        -------
+        list
+            The files, one for each 0/1 program; the folder is made unless it is there.
+
+        Raises
+        ------
+        InputError
+            If the oracle's optimum is not made of 0/1 programs, or a file cannot be written.
+        """
+        into, writer = path_of("folder", folder), vipr_writer(self.problem, self.oracle, self.vipr)
+        make_folder(into)
+        written = []
+        for name, text in writer(self.instance, self):
+            written.append(into / name)
+            write_whole(written[-1], text.encode())
+        return written
+
     def told(self) -> tuple[str, dict[str, str]]:
         """Return value and unit, and below them the bound, how they came about, and the instance."""
         pairs = {"bound": "nothing is proved about what is better"}
@@ -256,10 +279,21 @@ CertificateWriter = Callable[[Any, Optimum[Any]], tuple[Any, Any]]
 """Takes an instance and its optimum; returns ``decision`` and ``proof`` of its certificate, as JSON."""
 
 
+ViprWriter = Callable[[Any, Optimum[Any]], Iterator[tuple[str, str]]]
+"""Takes an instance and its optimum; yields names and texts of files in the VIPR format."""
+
+
 def certificate_writer(problem: str, oracle: str, writer: CertificateWriter | None) -> CertificateWriter:
     """Return what writes the certificates of an oracle, or raise an InputError if nothing does."""
     if writer is None:
         raise InputError(f"certificate: the proofs of {problem}/{oracle} are not written as certificates yet")
+    return writer
+
+
+def vipr_writer(problem: str, oracle: str, writer: ViprWriter | None) -> ViprWriter:
+    """Return what writes the proofs of an oracle in the VIPR format, or raise an InputError."""
+    if writer is None:
+        raise InputError(f"vipr: the proofs of {problem}/{oracle} are not written in this format")
     return writer
 
 
@@ -549,6 +583,8 @@ class OracleEntry:
         The reason why the bound is certified.
     writer
         What writes certificates of its optima, if they are written.
+    vipr
+        What writes their proofs in the VIPR format, where they are those of 0/1 programs.
     """
 
     function: Callable[..., Optimum]
@@ -557,8 +593,9 @@ class OracleEntry:
     methods: tuple[str, ...]
     guarantee: str
     writer: CertificateWriter | None = None
+    vipr: ViprWriter | None = None
 
     def named(self, name: str, instance: Any, found: Optimum[Any]) -> Optimum[Any]:
         """Return an optimum that it has found, known as the oracle of this name, with all that it tells."""
         whose = {"problem": instance.problem, "digest": instance.digest(), "unit": instance.unit}
-        return replace(found, oracle=name, instance=instance, writer=self.writer, **whose)
+        return replace(found, oracle=name, instance=instance, writer=self.writer, vipr=self.vipr, **whose)

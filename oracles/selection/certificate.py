@@ -7,6 +7,7 @@ the whole numbers of the checker. A pattern whose table of devices is tiny needs
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -47,45 +48,47 @@ FRACTION = 1e-7
 
 def of_slots(instance: ChannelInstance, optimum: Optimum[Any]) -> tuple[Any, Any]:
     """Return the channels of every arrival pattern, and the trees and prices that prove them the best."""
-    of = Selection(instance.to_dict())
-    patterns, first = np.unique(instance.arrivals, axis=0, return_index=True)
-    proof = _Proof(of)
-    decision, trees = [], []
-    for pattern, slot in zip(patterns.tolist(), first.tolist(), strict=True):
-        on = np.flatnonzero(np.asarray(optimum.decision[slot]) > 0.5).tolist()
-        best, tree = proof.of_pattern(pattern, on)
-        decision.append(best)
-        trees.append(tree)
-    return decision, {"prices": proof.prices, "trees": trees}
+    proof = Proof(Selection(instance.to_dict()))
+    found = list(proof.of_patterns(instance, optimum))
+    return [on for *_, on, _ in found], {"prices": proof.prices, "trees": [tree for *_, tree in found]}
 
 
-class _Proof:
-    """The prices so far, and what finds more."""
+class Proof:
+    """The prices so far, and what finds more; ``tables`` says whether some patterns need no tree."""
 
-    def __init__(self, of: Selection) -> None:
+    def __init__(self, of: Selection, tables: bool = True) -> None:
         self.of, self.nodes, self.prices = of, 0, list[list[list[float]]]()
+        self._tables = tables and not of.gang
         highest = math.frexp(max(map(float, of.mean), default=0.0))[1]
         devices = max(flat(of.capacity)).bit_length()
         self._grid = min(1074, BITS + devices - highest)  # 2^-1074 is the least double
-        self._scale = max([2**self._grid, *(mean.denominator for mean in of.mean)])
-        self._whole: list[list[list[int]]] = []
+        self.scale = max([2**self._grid, *(mean.denominator for mean in of.mean)])
+        self.whole: list[list[list[int]]] = []
         self.keep(np.zeros((len(of.capacity), of.sizes["K"])))
         self.relaxed = _Relaxed(of, math.ldexp(1.0, highest))
+
+    def of_patterns(
+        self, instance: ChannelInstance, optimum: Optimum[Any]
+    ) -> Iterator[tuple[list[int], int, list[int], Any]]:
+        """Yield every arrival pattern, how many slots have it, its best channels, and its tree or "table"."""
+        patterns, first, slots = np.unique(instance.arrivals, axis=0, return_index=True, return_counts=True)
+        for pattern, slot, times in zip(patterns.tolist(), first.tolist(), slots.tolist(), strict=True):
+            on = np.flatnonzero(np.asarray(optimum.decision[slot]) > 0.5).tolist()
+            yield pattern, times, *self._of_slot(Slot(self.of, pattern, self.scale), on)
 
     def keep(self, price: np.ndarray) -> int:
         """Keep prices, rounded to the grid, and return their number."""
         rows = [[round(math.ldexp(p, self._grid)) for p in row] for row in price.tolist()]
         self.prices.append([[math.ldexp(p, -self._grid) for p in row] for row in rows])
-        self._whole.append([[p * self._scale >> self._grid for p in row] for row in rows])
+        self.whole.append([[p * self.scale >> self._grid for p in row] for row in rows])
         return len(self.prices) - 1
 
     def bound(self, slot: Slot, on: set[int], off: set[int], number: int) -> int | None:
         """Return what the checker will derive of a leaf with the prices of this number."""
-        return slot.leaf(on, off, self._whole[number])
+        return slot.leaf(on, off, self.whole[number])
 
-    def of_pattern(self, pattern: list[int], on: list[int]) -> tuple[list[int], Any]:
+    def _of_slot(self, slot: Slot, on: list[int]) -> tuple[list[int], Any]:
         """Return the best channels known, of which ``on`` are one choice, and a tree or "table"."""
-        slot = Slot(self.of, pattern, self._scale)
         search = _Search(self, slot, on)
         tiny = self._tiny(slot)
         if tiny and slot.table() <= search.value:
@@ -96,7 +99,7 @@ class _Proof:
 
     def _tiny(self, slot: Slot) -> bool:
         """Return whether a table is less work than a tree."""
-        if self.of.gang:
+        if not self._tables:
             return False
         used = [sum(self.of.demand[e][k] for e in slot.usable) for k in range(self.of.sizes["K"])]
         states = math.prod(min(c, u) + 1 for c, u in zip(self.of.capacity[0], used, strict=True))
@@ -106,7 +109,7 @@ class _Proof:
 class _Search:
     """The search for the tree of a pattern, and the best channels that it has met."""
 
-    def __init__(self, proof: _Proof, slot: Slot, on: list[int]) -> None:
+    def __init__(self, proof: Proof, slot: Slot, on: list[int]) -> None:
         self._proof, self._slot = proof, slot
         self.best, self.value, self.nodes, self.slack = on, slot.value(on), 0, 1
 

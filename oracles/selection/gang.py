@@ -14,6 +14,7 @@ from ...models.stopwatch import library
 from .. import cp_sat
 from ..base import Budget, Optimum, OracleEntry, OracleError, ProgressCallback, concluded, rounding
 from ..slots import Patterns, SlotCertificate
+from . import vipr
 from .certificate import of_slots
 
 HIGHS = "highs"
@@ -167,5 +168,6 @@ ENTRY = {
         METHODS,
         "dual bound of a 0/1 program from HiGHS with a margin, or of CP-SAT with whole numbers rounded up",
         of_slots,
+        vipr.of_slots,
     )
 }

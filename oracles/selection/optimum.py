@@ -32,6 +32,7 @@ from ..base import (
     so_far,
 )
 from ..slots import Patterns, SlotCertificate
+from . import vipr
 from .certificate import of_slots
 from .gang import ENTRY
 from .p4 import UNATTAINABLE, BudgetOptima, Selected, p4_optima, select
@@ -540,6 +541,7 @@ ORACLES = {
         METHODS,
         "exact dynamic program, or the dual bound of HiGHS or CP-SAT, and a continuous relaxation",
         of_slots,
+        vipr.of_slots,
     ),
     **ENTRY,
 }

@@ -136,6 +136,7 @@ def generate(
 @click.option(
     "--certificate", type=FILE, help="File to write the proof to, for `clairvoyant verify`; .gz packs it."
 )
+@click.option("--vipr", type=FILE, help="Folder to write the proofs of 0/1 programs to, in the VIPR format.")
 @parts.verbosely
 @as_json
 def solve(
@@ -144,13 +145,14 @@ def solve(
     options: Sequence[str],
     target: Path | None,
     certificate: Path | None,
+    vipr: Path | None,
     verbose: bool,
     as_json: bool,
     **named: Any,
 ) -> int:
     """Compute the offline optimum of the instance in FILE, with a certified bound."""
     from .. import api
-    from ..oracles.base import certificate_writer
+    from ..oracles.base import certificate_writer, vipr_writer
 
     for path in (target, certificate):
         if path is not None:
@@ -158,8 +160,11 @@ def solve(
     chosen = parts.chosen_options(named, options, {"instance", "oracle", "progress"})
     instance = api.load(file)
     name = api.oracle_name(instance.problem, oracle)
+    entry = api.list_oracles(instance.problem)[name]
     if certificate is not None:  # refused before all work
-        certificate_writer(instance.problem, name, api.list_oracles(instance.problem)[name].writer)
+        certificate_writer(instance.problem, name, entry.writer)
+    if vipr is not None:
+        vipr_writer(instance.problem, name, entry.vipr)
     described = rendering.instance_facts(file, instance) | {"oracle": name}
     rendering.remarks(instance)
     with out.progress(name) as report:
@@ -167,12 +172,15 @@ def solve(
             optimum = api.solve(instance, name, progress=report, **chosen)
             if certificate is not None:
                 optimum = optimum.save_certificate(certificate)
+            written = [] if vipr is None else optimum.save_vipr(vipr)
         except KeyboardInterrupt:
             return parts.interrupted(described, report, as_json, "with --time-limit you get the incumbent")
     found = rendering.decision_facts(instance, optimum)
     described |= optimum.facts | found
     if optimum.statement is not None:
         described["certificate"] = {"file": str(certificate), **optimum.statement.claims}
+    if vipr is not None:
+        described["vipr"] = [str(path) for path in written]
     if target is not None:
         _write_decision(target, described, optimum)
     if as_json:
@@ -184,6 +192,8 @@ def solve(
             out.line(f"the decision is in {target}")
         if certificate is not None:
             out.line(f"the proof is in {certificate}; see `clairvoyant verify --help`")
+        if vipr is not None:
+            out.line(f"{len(written)} proofs in the VIPR format are in {vipr}")
         out.line()
         rendering.print_instance(described, verbose)
     return DONE
