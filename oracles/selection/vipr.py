@@ -156,7 +156,7 @@ class ViprFile:
                 return self._contradiction({line: 1}, at, left)
         total = {line: price[r][k] for (r, k), line in self._capacity.items()}
         worth = [*slot.worth, *[0] * self._jobs]
-        for job in self._tasks:
+        for job in slot.jobs if self._jobs else ():
             found = self._contradicted(job, at, left)
             if found:
                 return self._contradiction(found, at, left)
@@ -189,11 +189,11 @@ class ViprFile:
         With gains mean - price demand, u of a task is at least gain + v of every channel that may be on, and
         the job costs sum u - v m, if that is positive or the job runs anyway.
         """
-        of, slot, arrived = self._of, self._slot, self._upper[len(self._of.mean) + job]
+        of, slot = self._of, self._slot
         most: dict[int, int] = {}
         running = []
         for q, options in self._tasks[job].items():
-            able = [e for e in options if not arrived or self._free(e, at, left)]
+            able = [e for e in options if self._free(e, at, left)]
             gains = [
                 slot.worth[e] - sum(map(mul, of.demand[e], price[of.server[e]]))
                 for e in able
@@ -205,9 +205,9 @@ class ViprFile:
                 most[q] = max(gains)
         gains = sorted((gain for q, gain in most.items() if q not in running), reverse=True)
         missing, v = of.minimum[job] - len(running), 0
-        if arrived and 0 < missing <= len(gains):
+        if 0 < missing <= len(gains):
             v = max(0, -gains[missing - 1])
-        elif arrived and missing > 0:  # too few tasks are left: it does not run
+        elif missing > 0:  # too few tasks are left: it does not run
             v = max(0, *(-gain for gain in gains), -(-sum(gains) // (missing - len(gains)))) if gains else 0
         u = {q: max(0, gain + v) for q, gain in most.items()}
         short = v * of.minimum[job] - sum(u.values())

@@ -3,9 +3,11 @@
 import itertools
 import math
 import os
+import random
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -264,43 +266,64 @@ def test_the_range_has_the_optimum_and_the_program_is_that_of_the_slot(instance:
         assert feasible == sets
 
 
-@st.composite
-def any_tree(draw: st.DrawFn, usable: list[int], prices: int) -> Any:
-    """Draw a tree that branches on any channels, none of them twice on a path."""
-    if not usable or not draw(st.booleans()):
-        return draw(st.integers(0, prices - 1))
-    channel = draw(st.sampled_from(usable))
+def any_tree(rng: random.Random, usable: list[int], prices: int, depth: int = 5) -> Any:
+    """Return a tree that branches on any channels, none of them twice on a path."""
+    if not usable or depth == 0 or rng.random() < 0.1:
+        return rng.randrange(prices)
+    channel = rng.choice(usable)
     rest = [e for e in usable if e != channel]
-    return [channel, draw(any_tree(rest, prices)), draw(any_tree(rest, prices))]
+    return [channel, *(any_tree(rng, rest, prices, depth - 1) for _ in range(2))]
 
 
-@settings(max_examples=150)
-@given(SMALL.filter(lambda instance: instance.setting.slots), st.data())
-def test_every_tree_is_derived_with_the_bound_of_the_certificate(instance: Any, data: st.DataObject) -> None:
-    of, pattern = Selection(instance.to_dict()), instance.arrivals[0].tolist()
-    shape = (of.sizes["K"], len(of.capacity))
-    price = st.lists(
-        st.lists(st.integers(0, 8), min_size=shape[0], max_size=shape[0]),
-        min_size=shape[1],
-        max_size=shape[1],
+def leaves(slot: Slot, node: Any, prices: list[Any], on: set[int], off: set[int]) -> Iterator[int | None]:
+    """Yield the bounds of a tree's leaves, as the checker of certificates finds them."""
+    if isinstance(node, list):
+        yield from leaves(slot, node[1], prices, on, off | {node[0]})
+        yield from leaves(slot, node[2], prices, on | {node[0]}, off)
+    else:
+        yield slot.leaf(on, off, prices[node])
+
+
+def crowded(rng: random.Random) -> Any:
+    """Return an instance of two jobs of at most three tasks on two servers."""
+    tasks = sorted(rng.randrange(2) for _ in range(rng.randint(1, 6)))
+    pairs = [(task, server) for task in range(len(tasks)) for server in range(2) if rng.random() < 0.8]
+    pairs = pairs or [(0, 0)]
+    return cv.SelectionGangInstance(
+        channels=pairs,
+        task_port=tasks,
+        demand=[[rng.randint(0, 2)] for _ in tasks],
+        capacity=[[rng.randint(0, 4)] for _ in range(2)],
+        minimum=[rng.randint(0, 4) for _ in range(2)],
+        mean=[rng.randrange(9) / 8 for _ in pairs],
+        arrivals=[[int(rng.random() < 0.9) for _ in range(2)]],
     )
+
+
+@settings(max_examples=40)
+@given(st.randoms(use_true_random=False), st.none() | selection.instances(min_slots=1, max_slots=1))
+def test_every_leaf_is_derived_with_the_bound_of_the_certificate(rng: random.Random, plain: Any) -> None:
+    instance = crowded(rng) if plain is None else plain
+    of, pattern = Selection(instance.to_dict()), instance.arrivals[0].tolist()
     scale = max([8, *(mean.denominator for mean in of.mean)])
-    whole = [
-        [[p * scale // 8 for p in row] for row in rows]
-        for rows in data.draw(st.lists(price, min_size=1, max_size=3))
-    ]
+    some = [0, 0, 1, 2, 5, 9]
+    prices = [[[rng.choice(some) * scale // 8 for _ in row] for row in of.capacity] for _ in range(3)]
     slot = Slot(of, pattern, scale)
-    tree = data.draw(any_tree(slot.usable, len(whole)))
     on: list[int] = []
-    for e in data.draw(st.permutations(slot.usable)):
-        try:
+    for e in rng.sample(slot.usable, len(slot.usable)):
+        with suppress(RejectedError):
             slot.value([*on, e])
-        except RejectedError:
-            continue
-        on.append(e)
-    found = Checker(ViprFile(of, pattern, whole, scale).text(["any tree"], on, tree))
-    assert found.low == Fraction(slot.value(on), scale)
-    assert found.high == Fraction(slot.tree(tree, whole, set(), set()) or 0, scale)
+            on.append(e)
+    for _ in range(5):
+        tree = any_tree(rng, slot.usable, len(prices))
+        text = ViprFile(of, pattern, prices, scale).text(["any tree"], on, tree)
+        found = Checker(text)
+        assert found.low == Fraction(slot.value(on), scale)
+        assert found.high == Fraction(slot.tree(tree, prices, set(), set()) or 0, scale)
+        derived = [line.split() for line in text.splitlines() if "{ lin" in line]
+        bounds = [Fraction(words[2]) if words[3] == "OBJ" else None for words in derived]
+        known = leaves(slot, tree, prices, set(), set())
+        assert bounds == [None if bound is None else Fraction(bound, scale) for bound in known]
 
 
 def grown() -> str:
