@@ -31,7 +31,7 @@ class Row:
     rival, theirs
         Who else did the same, and the rival's measurement.
     unit
-        Of the measurements: "s", "ms", "kB" or "GB".
+        Of the measurements: "s", "ms", "kB", "GB", or "x" for times as much.
     note
         Further remarks.
     """

@@ -42,6 +42,9 @@ OPTIONS = {
     "small_matrix_value": 1e-12,
 }
 
+NEAR = 1e-6
+"""A relaxation that is better than the best value by more than this, relatively, closes no leaf."""
+
 FRACTION = 1e-7
 """A channel that is neither on nor off by more than this is branched upon."""
 
@@ -122,16 +125,18 @@ class _Search:
                 return number
         if self.nodes > 1 and (self.nodes > MOST_NODES or self._proof.nodes > MOST_NODES_IN_ALL):
             return hints[-1]
-        price, x = self._proof.relaxed.solve(self._slot, on, off)
+        price, x, most = self._proof.relaxed.solve(self._slot, on, off)
         number = self._proof.keep(price)
         self._try(x)
         left = self._slot.left(on)
         free = [e for e in self._slot.usable if e not in on | off and self._fits(e, left)]
-        if not free or self._closes(on, off, number):
+        known = self.value / self._proof.scale
+        near = most <= (1.0 + NEAR) * known + 2.0 * math.ulp(known)  # else the prices prove too little
+        if not free or (near and self._closes(on, off, number)):
             return number
-        most = max(free, key=lambda e: (min(x[e], 1.0 - x[e]), self._slot.worth[e]))
+        branch = max(free, key=lambda e: (min(x[e], 1.0 - x[e]) * self._slot.worth[e], self._slot.worth[e]))
         hints = [*hints[-RECENT + 1 :], number]
-        return [most, self.grow(on, off | {most}, hints), self.grow(on | {most}, off, hints)]
+        return [branch, self.grow(on, off | {branch}, hints), self.grow(on | {branch}, off, hints)]
 
     def _closes(self, on: set[int], off: set[int], number: int) -> bool:
         bound = self._proof.bound(self._slot, on, off, number)
@@ -193,8 +198,11 @@ class _Relaxed:
             OPTIONS,
         )
 
-    def solve(self, slot: Slot, on: set[int], off: set[int]) -> tuple[np.ndarray, np.ndarray]:
-        """Return prices [server][kind], at least 0, and x of the channels; all 0 if there is no such x."""
+    def solve(self, slot: Slot, on: set[int], off: set[int]) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return prices [server][kind], at least 0, x of the channels, and its value.
+
+        All of them are 0 if there is no such x.
+        """
         count, left = len(self._of.mean), slot.left(on)
         low, high = np.zeros(count), np.zeros(count)
         for e in slot.usable:
@@ -205,6 +213,8 @@ class _Relaxed:
         self._highs.run()
         known, found = library("highspy").HighsModelStatus, self._highs.getSolution()
         if self._highs.getModelStatus() != known.kOptimal:
-            return np.zeros(self._capacity.shape), np.zeros(count)
+            return np.zeros(self._capacity.shape), np.zeros(count), 0.0
         dual = np.asarray(found.row_dual)[: self._capacity.size].reshape(self._capacity.shape)
-        return np.maximum(0.0, -dual) * self._unit / self._capacity, np.asarray(found.col_value)[:count]
+        price = np.maximum(0.0, -dual) * self._unit / self._capacity
+        value = -self._unit * self._highs.getInfo().objective_function_value
+        return price, np.asarray(found.col_value)[:count], value

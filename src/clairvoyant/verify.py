@@ -485,9 +485,9 @@ class Slot:
     def leaf(self, on: set[int], off: set[int], price: list[list[int]]) -> int | None:
         """Return what nothing exceeds by the prices of a leaf; ``None`` if nothing is feasible there."""
         left = self.left(on)
-        if min(flat(left)) < 0:
+        if any(amount < 0 for row in left for amount in row):
             return None
-        total = sum(map(mul, flat(price), flat(left)))
+        total = sum(sum(map(mul, *rows)) for rows in zip(price, left, strict=True))
         for job, tasks in self.jobs.items():
             forced, gains = [], []
             for options in tasks.values():
