@@ -122,7 +122,7 @@ class _Search:
         self._proof.nodes += 1
         for number in hints:
             if self._closes(on, off, number):
-                return number
+                return self._exactly(on, off, number)
         if self.nodes > 1 and (self.nodes > MOST_NODES or self._proof.nodes > MOST_NODES_IN_ALL):
             return hints[-1]
         price, x, most = self._proof.relaxed.solve(self._slot, on, off)
@@ -133,10 +133,37 @@ class _Search:
         known = self.value / self._proof.scale
         near = most <= (1.0 + NEAR) * known + 2.0 * math.ulp(known)  # else the prices prove too little
         if not free or (near and self._closes(on, off, number)):
-            return number
+            return self._exactly(on, off, number)
         branch = max(free, key=lambda e: (min(x[e], 1.0 - x[e]) * self._slot.worth[e], self._slot.worth[e]))
         hints = [*hints[-RECENT + 1 :], number]
         return [branch, self.grow(on, off | {branch}, hints), self.grow(on | {branch}, off, hints)]
+
+    def _exactly(self, on: set[int], off: set[int], number: int) -> Any:
+        """Return a tree for a leaf that closes, its bound not above the value at all if that is easy.
+
+        It is above by the rounding of prices only where all of the best channels are: there they are fixed.
+        """
+        if self._below(on, off, number) or not (on <= set(self.best) and off.isdisjoint(self.best)):
+            return number
+        best = set(self.best)
+        tree = next((last for last in (number, 0) if self._below(best, off, last)), None)
+        if tree is None:
+            return number
+        for e in sorted(best - on):
+            best = best - {e}
+            tree = [e, self._without(best, off | {e}, number), tree]
+        return tree
+
+    def _without(self, on: set[int], off: set[int], number: int) -> int:
+        """Return the number of the prices at which a leaf is not above the value, or else this number."""
+        if self._below(on, off, number):
+            return number
+        other = self._proof.keep(self._proof.relaxed.solve(self._slot, on, off)[0])
+        return other if self._below(on, off, other) else number
+
+    def _below(self, on: set[int], off: set[int], number: int) -> bool:
+        bound = self._proof.bound(self._slot, on, off, number)
+        return bound is None or bound <= self.value
 
     def _closes(self, on: set[int], off: set[int], number: int) -> bool:
         bound = self._proof.bound(self._slot, on, off, number)

@@ -306,6 +306,14 @@ def test_a_leaf_that_is_left_open_is_told(tmp_path: Path, monkeypatch: pytest.Mo
     assert math.isclose(float(certified.statement.value), optimum.value, rel_tol=1e-15)
 
 
+@pytest.mark.parametrize("problem", ["selection", "selection-gang"])
+def test_value_and_bound_are_equal_to_the_last_digit(problem: str, tmp_path: Path) -> None:
+    optimum = cv.solve(cv.generate(problem, size="default", seed=2, slots=8))
+    statement = optimum.save_certificate(tmp_path / "c.json").statement
+    assert statement is not None
+    assert statement.gap == "0"
+
+
 def test_what_stopped_early_is_certified_as_far_as_it_came(tmp_path: Path) -> None:
     for oracle in ("stationary", "dynamic"):
         optimum = cv.solve(allocation.ordinary()["several jobs"], oracle, time_limit=0.0)
