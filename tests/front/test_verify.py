@@ -661,6 +661,9 @@ def test_solve_refuses_a_certificate_that_cannot_be_written_before_it_begins(
     printed = run("solve", file, "--certificate", target)
     assert (printed.status, printed.out, target.exists()) == (2, "", False)
     assert "the proofs of allocation-gang/gang are not written as certificates yet" in printed.err
+    printed = run("solve", file, "--vipr", tmp_path / "proofs")
+    assert (printed.status, printed.out, (tmp_path / "proofs").exists()) == (2, "", False)
+    assert "the proofs of allocation-gang/gang are not written in this format" in printed.err
     SMALL["allocation"]().save(file)
     printed = run("solve", file, "--certificate", file)
     assert (printed.status, printed.out) == (2, "")
@@ -671,10 +674,14 @@ def test_the_page_on_certificates_runs_as_written(
     page: Callable[[str], Any], tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for _, *words in page("docs/certificates.md").commands():
-        printed = run(*words)
-        assert printed.status == 0
-    assert printed.out.startswith("accepted: selection/clairvoyant")
+    commands = [words for _, *words in page("docs/certificates.md").commands()]
+    printed = [run(*words) for words in commands]
+    assert [one.status for one in printed] == [0] * len(commands)
+    (told,) = (one.out for one, words in zip(printed, commands, strict=True) if words[0] == "verify")
+    assert told.startswith("accepted: selection/clairvoyant")
+    files = sorted(path.name for path in (tmp_path / "proofs").iterdir())
+    assert f"{len(files)} proofs in the VIPR format are in proofs" in printed[-1].out
+    assert files[0].endswith("-pattern-0.vipr")
 
 
 @pytest.mark.parametrize(
