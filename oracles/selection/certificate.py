@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import suppress
+from operator import sub
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,9 @@ CLOSED = 44
 
 BITS = 50
 """Prices are whole multiples of 2^-50 of the largest mean per device."""
+
+MOST_SETS = 2**12
+"""Sets of channels that fit on their server, in all, up to which servers are relaxed by their sets."""
 
 RECENT = 3
 """How many of the last prices are tried before a program is solved."""
@@ -60,15 +64,17 @@ class Proof:
     """The prices so far, and what finds more; ``tables`` says whether some patterns need no tree."""
 
     def __init__(self, of: Selection, tables: bool = True) -> None:
-        self.of, self.nodes, self.prices = of, 0, list[list[list[float]]]()
+        self.of, self.nodes, self.prices = of, 0, list[Any]()
         self._tables = tables and not of.gang
         highest = math.frexp(max(map(float, of.mean), default=0.0))[1]
         devices = max(flat(of.capacity)).bit_length()
         self._grid = min(1074, BITS + devices - highest)  # 2^-1074 is the least double
         self.scale = max([2**self._grid, *(mean.denominator for mean in of.mean)])
-        self.whole: list[list[list[int]]] = []
-        self.keep(np.zeros((len(of.capacity), of.sizes["K"])))
-        self.relaxed = _Relaxed(of, math.ldexp(1.0, highest))
+        self.whole: list[Any] = []
+        self.keep([[0.0] * of.sizes["K"] for _ in of.capacity])
+        unit, sets = math.ldexp(1.0, highest), _sets(of) if of.gang else None
+        self.plain = _Relaxed(of, unit)
+        self.relaxed = self.plain if sets is None else _Apart(of, sets, unit)
 
     def of_patterns(
         self, instance: ChannelInstance, optimum: Optimum[Any]
@@ -79,16 +85,18 @@ class Proof:
             on = np.flatnonzero(np.asarray(optimum.decision[slot]) > 0.5).tolist()
             yield pattern, times, *self._of_slot(Slot(self.of, pattern, self.scale), on)
 
-    def keep(self, price: np.ndarray) -> int:
-        """Keep prices, rounded to the grid, and return their number."""
-        rows = [[round(math.ldexp(p, self._grid)) for p in row] for row in price.tolist()]
-        self.prices.append([[math.ldexp(p, -self._grid) for p in row] for row in rows])
-        self.whole.append([[p * self.scale >> self._grid for p in row] for row in rows])
+    def keep(self, price: list[list[float]], apart: bool = False) -> int:
+        """Keep prices, or what tasks pay and jobs get, rounded to the grid; return their number."""
+        rows = [[round(math.ldexp(p, self._grid)) for p in row] for row in price]
+        told = [[math.ldexp(p, -self._grid) for p in row] for row in rows]
+        whole = [[p * self.scale >> self._grid for p in row] for row in rows]
+        self.prices.append(dict(zip(("tasks", "jobs"), told, strict=True)) if apart else told)
+        self.whole.append(tuple(whole) if apart else whole)
         return len(self.prices) - 1
 
     def bound(self, slot: Slot, on: set[int], off: set[int], number: int) -> int | None:
         """Return what the checker will derive of a leaf with the prices of this number."""
-        return slot.leaf(on, off, self.whole[number])
+        return slot.tree(number, self.whole, on, off)
 
     def _of_slot(self, slot: Slot, on: list[int]) -> tuple[list[int], Any]:
         """Return the best channels known, of which ``on`` are one choice, and a tree or "table"."""
@@ -126,7 +134,7 @@ class _Search:
         if self.nodes > 1 and (self.nodes > MOST_NODES or self._proof.nodes > MOST_NODES_IN_ALL):
             return hints[-1]
         price, x, most = self._proof.relaxed.solve(self._slot, on, off)
-        number = self._proof.keep(price)
+        number = self._proof.keep(price, self._proof.relaxed.apart)
         self._try(x)
         left = self._slot.left(on)
         free = [e for e in self._slot.usable if e not in on | off and self._fits(e, left)]
@@ -146,19 +154,21 @@ class _Search:
         if self._below(on, off, number) or not (on <= set(self.best) and off.isdisjoint(self.best)):
             return number
         best = set(self.best)
-        tree = next((last for last in (number, 0) if self._below(best, off, last)), None)
-        if tree is None:
+        tree = self._without(best, off, number, self._proof.plain)
+        if not self._below(best, off, tree):
             return number
         for e in sorted(best - on):
             best = best - {e}
-            tree = [e, self._without(best, off | {e}, number), tree]
+            tree = [e, self._without(best, off | {e}, number, self._proof.relaxed), tree]
         return tree
 
-    def _without(self, on: set[int], off: set[int], number: int) -> int:
+    def _without(self, on: set[int], off: set[int], number: int, relaxed: _Relaxed | _Apart) -> int:
         """Return the number of the prices at which a leaf is not above the value, or else this number."""
-        if self._below(on, off, number):
-            return number
-        other = self._proof.keep(self._proof.relaxed.solve(self._slot, on, off)[0])
+        for known in (number, 0):
+            if self._below(on, off, known):
+                return known
+        price, _, _ = relaxed.solve(self._slot, on, off)
+        other = self._proof.keep(price, relaxed.apart)
         return other if self._below(on, off, other) else number
 
     def _below(self, on: set[int], off: set[int], number: int) -> bool:
@@ -190,6 +200,8 @@ class _Relaxed:
 
         sum_e a x / c <= 1,    sum of a task's x <= y,    m y <= sum of a job's x
     """
+
+    apart = False
 
     def __init__(self, of: Selection, unit: float) -> None:
         self._of, self._unit, count = of, unit, len(of.mean)
@@ -225,7 +237,7 @@ class _Relaxed:
             OPTIONS,
         )
 
-    def solve(self, slot: Slot, on: set[int], off: set[int]) -> tuple[np.ndarray, np.ndarray, float]:
+    def solve(self, slot: Slot, on: set[int], off: set[int]) -> tuple[list[list[float]], np.ndarray, float]:
         """Return prices [server][kind], at least 0, x of the channels, and its value.
 
         All of them are 0 if there is no such x.
@@ -240,8 +252,92 @@ class _Relaxed:
         self._highs.run()
         known, found = library("highspy").HighsModelStatus, self._highs.getSolution()
         if self._highs.getModelStatus() != known.kOptimal:
-            return np.zeros(self._capacity.shape), np.zeros(count), 0.0
+            return np.zeros(self._capacity.shape).tolist(), np.zeros(count), 0.0
         dual = np.asarray(found.row_dual)[: self._capacity.size].reshape(self._capacity.shape)
         price = np.maximum(0.0, -dual) * self._unit / self._capacity
         value = -self._unit * self._highs.getInfo().objective_function_value
-        return price, np.asarray(found.col_value)[:count], value
+        return price.tolist(), np.asarray(found.col_value)[:count], value
+
+
+def _sets(of: Selection) -> list[list[int]] | None:
+    """Return all sets of channels that fit on their server, not the empty ones; ``None`` for many."""
+    found: list[list[int]] = []
+    for server, room in enumerate(of.capacity):
+        begun: list[tuple[list[int], list[int]]] = [([], room)]
+        for e in (e for e, at in enumerate(of.server) if at == server):
+            after = [([*chosen, e], [*map(sub, left, of.demand[e])]) for chosen, left in begun]
+            begun += [(chosen, left) for chosen, left in after if min(left) >= 0]
+            if len(found) + len(begun) > MOST_SETS:
+                return None
+        found += [chosen for chosen, _ in begun[1:]]
+    return found
+
+
+class _Apart:
+    """The relaxation of a slot in which servers choose among sets of channels, in HiGHS.
+
+    Columns are sets, jobs, and what a job lacks that must run; rows are tasks, jobs and servers::
+
+        sum of a task's x <= y,    m y <= sum of a job's x + lack,    sum of a server's sets <= 1
+
+    What is lacking costs more than all sets earn, so that a job that cannot run has multipliers that say so.
+    """
+
+    apart = True
+
+    def __init__(self, of: Selection, sets: list[list[int]], unit: float) -> None:
+        self._of, self._unit = of, unit
+        self._tasks, self._jobs = of.sizes["Q"], of.sizes["L"]
+        tasks, lines = self._tasks, self._tasks + self._jobs
+        self._server = np.array([of.server[chosen[0]] for chosen in sets], dtype=np.int64)
+        self._holds = np.zeros((len(sets), len(of.mean)))
+        columns: list[dict[int, float]] = []
+        for row, chosen in zip(self._holds, sets, strict=True):
+            row[chosen] = 1.0
+            column = {lines + of.server[chosen[0]]: 1.0}
+            for e in chosen:
+                for line, one in ((of.task[e], 1.0), (tasks + of.job[e], -1.0)):
+                    column[line] = column.get(line, 0.0) + one
+            columns.append(column)
+        for job in range(self._jobs):
+            own = {q for q, j in zip(of.task, of.job, strict=True) if j == job}
+            columns.append(dict.fromkeys(own, -1.0) | {tasks + job: float(of.minimum[job])})
+        columns += [{tasks + job: -1.0} for job in range(self._jobs)]
+        upper = np.concatenate([np.zeros(lines), np.ones(len(of.capacity))])
+        start = np.cumsum([0, *map(len, columns)]).astype(np.int32)
+        entries = [entry for column in columns for entry in column.items()]
+        worth = self._holds @ np.array(of.mean, dtype=np.float64)
+        self._highs = in_highs(
+            np.concatenate(
+                [-worth / unit, np.zeros(self._jobs), np.full(self._jobs, 1.0 + worth.sum() / unit)]
+            ),
+            (start, np.array([r for r, _ in entries], dtype=np.int32), np.array([v for _, v in entries])),
+            (np.full(len(upper), -np.inf), upper),
+            (np.zeros(len(columns)), np.concatenate([np.ones(len(columns) - self._jobs), of.minimum])),
+            OPTIONS,
+        )
+
+    def solve(self, slot: Slot, on: set[int], off: set[int]) -> tuple[list[list[float]], np.ndarray, float]:
+        """Return what tasks pay and jobs get, at least 0, x of the channels, and its value.
+
+        All of them are 0 if there is no such x.
+        """
+        of, count, sets = self._of, len(self._of.mean), len(self._holds)
+        fixed, barred = np.zeros(count), np.ones(count)
+        fixed[list(on)] = 1.0
+        barred[slot.usable] = 0.0
+        barred[list(off)] = 1.0
+        forced = np.bincount(of.server, weights=fixed, minlength=len(of.capacity))
+        allowed = (self._holds @ barred == 0.0) & (self._holds @ fixed == forced[self._server])
+        self._highs.changeColsBounds(sets, np.arange(sets, dtype=np.int32), np.zeros(sets), allowed * 1.0)
+        for server, number in enumerate(forced.tolist()):
+            line = self._tasks + self._jobs + server
+            self._highs.changeRowBounds(line, 1.0 if number else -np.inf, 1.0)
+        self._highs.run()
+        known, found = library("highspy").HighsModelStatus, self._highs.getSolution()
+        if self._highs.getModelStatus() != known.kOptimal:
+            return [[0.0] * self._tasks, [0.0] * self._jobs], np.zeros(count), 0.0
+        dual = np.maximum(0.0, -np.asarray(found.row_dual)) * self._unit
+        value = -self._unit * self._highs.getInfo().objective_function_value
+        price = [dual[: self._tasks].tolist(), dual[self._tasks : self._tasks + self._jobs].tolist()]
+        return price, np.asarray(found.col_value)[:sets] @ self._holds, value

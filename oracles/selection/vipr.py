@@ -9,14 +9,15 @@ line by line. Columns are channels and, where jobs have minima, jobs (x and y); 
     sum of a job's x >= m y         for every job
 
 A leaf is a linear combination: of the capacities by their prices, of a job's rows by multipliers that bear
-its part of the leaf's bound, and of bounds, which absorb what each column still lacks.
+its part of the leaf's bound, and of bounds, which absorb what each column still lacks. Where tasks pay and
+jobs get, there is instead of the capacities of a server what its channels earn at most, derived by branching.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from operator import le, mul
+from operator import le, mul, sub
 from typing import Any, NamedTuple
 
 from ...models.selection.instance import ChannelInstance
@@ -67,7 +68,7 @@ class ViprFile:
 
     def __init__(self, of: Selection, pattern: list[int], prices: list[Any], scale: int) -> None:
         self._of, self._slot, self._prices, self._scale = of, Slot(of, pattern, scale), prices, scale
-        self._derived = list[str]()
+        self._derived, self._servers = list[str](), dict[int, _Row]()
         self._jobs = of.sizes["L"] if of.gang else 0
         self._columns = len(of.mean) + self._jobs
         self._upper = [pattern[port] for port in [*of.port, *range(self._jobs)]]
@@ -148,20 +149,26 @@ class ViprFile:
         says = "L -1 0" if bound < 0 else f"L {Fraction(bound, self._scale)} OBJ"
         return self._derive(says, f"uns {without} {off} {within} {on}"), bound
 
-    def _leaf(self, price: list[list[int]], at: _Branch) -> tuple[int, int]:
-        """Derive the bound of a leaf by its prices, in units of 1 / scale."""
+    def _leaf(self, price: Any, at: _Branch) -> tuple[int, int]:
+        """Derive the bound of a leaf by its prices, or by what tasks pay and jobs get; all are whole."""
         slot, left = self._slot, self._slot.left(at.on)
         for (r, k), line in self._capacity.items():
             if left[r][k] < 0:
                 return self._contradiction({line: 1}, at, left)
-        total = {line: price[r][k] for (r, k), line in self._capacity.items()}
-        worth = [*slot.worth, *[0] * self._jobs]
         for job in slot.jobs if self._jobs else ():
             found = self._contradicted(job, at, left)
             if found:
                 return self._contradiction(found, at, left)
-            total |= self._of_job(job, at, left, price)
-        return self._combine(total, worth, at, left)
+        if isinstance(price, tuple):
+            total = self._apart(*price, at, left)
+        else:
+            total = {line: price[r][k] for (r, k), line in self._capacity.items()}
+            for job in slot.jobs if self._jobs else ():
+                total |= self._of_job(job, at, left, price)
+        bound = slot.tree(0, [price], {*at.on}, {*at.off})
+        if bound is not None and bound < 0:  # nothing earns less than 0
+            return self._contradiction(total, at, left)
+        return self._combine(total, [*slot.worth, *[0] * self._jobs], at, left)
 
     def _free(self, e: int, at: _Branch, left: list[list[int]]) -> bool:
         """Return whether a channel that is not on may be: its job is there, and it fits."""
@@ -215,6 +222,42 @@ class ViprFile:
             u[running[0]] = u.get(running[0], 0) + short
         return {self._once[q]: n for q, n in u.items()} | {self._least[job]: -v}
 
+    def _apart(self, u: list[int], v: list[int], at: _Branch, left: list[list[int]]) -> dict[int, int]:
+        """Return multipliers that bear the bound of a leaf by what tasks pay and jobs get."""
+        of, slot, rows = self._of, self._slot, dict[int, int]()
+        gain = [0] * self._columns
+        for e in slot.usable:
+            gain[e] = slot.worth[e] - u[of.task[e]] + v[of.job[e]]
+        for server in range(len(left)):
+            own = [n if e < len(of.server) and of.server[e] == server else 0 for e, n in enumerate(gain)]
+            if any(own):
+                line, most = self._on_server(server, own, at, left)
+                self._servers[line] = _Row({e: n for e, n in enumerate(own) if n}, "L", most)
+                rows[line] = 1
+        for job, tasks in slot.jobs.items():
+            rows |= {self._once[q]: u[q] for q in tasks} | {self._least[job]: -v[job]}
+            short = v[job] * of.minimum[job] - sum(u[q] for q in tasks)
+            running = [q for q, options in tasks.items() if not at.on.keys().isdisjoint(options)]
+            if running and short > 0:  # what the job lacks is paid by a channel that is on
+                rows[self._once[running[0]]] += short
+        return rows
+
+    def _on_server(self, server: int, gain: list[int], at: _Branch, left: list[list[int]]) -> tuple[int, int]:
+        """Derive the most that the channels of a server earn: by branching, until all that may be on fits."""
+        of, told = self._of, _pairs((e, n) for e, n in enumerate(gain) if n)
+        able = [e for e, n in enumerate(gain) if n > 0 and e not in at.on and self._free(e, at, left)]
+        needs = [sum(of.demand[e][k] for e in able) for k in range(of.sizes["K"])]
+        if all(map(le, needs, left[server])):
+            return self._combine({}, gain, at, left, says=f"L {{}} {told}", scale=1)
+        channel = max(able, key=lambda e: gain[e])
+        off = self._derive(f"L 0 1 {channel} 1", "asm")
+        without, low = self._on_server(server, gain, at._replace(off=at.off | {channel: off}), left)
+        on = self._derive(f"G 1 1 {channel} 1", "asm")
+        less = [*left[:server], [*map(sub, left[server], of.demand[channel])], *left[server + 1 :]]
+        within, high = self._on_server(server, gain, at._replace(on=at.on | {channel: on}), less)
+        bound = max(low, high)
+        return self._derive(f"L {bound} {told}", f"uns {without} {off} {within} {on}"), bound
+
     # Linear combinations
 
     def _contradiction(self, rows: dict[int, int], at: _Branch, left: list[list[int]]) -> tuple[int, int]:
@@ -232,8 +275,9 @@ class ViprFile:
         """Derive that ``target`` is at most what rows and bounds give; return the line and that number."""
         lacks, bound = list(target), 0
         for line, factor in rows.items():
-            bound += factor * self._rows[line].right
-            for column, entry in self._rows[line].entries.items():
+            row = self._rows[line] if line < len(self._rows) else self._servers[line]
+            bound += factor * row.right
+            for column, entry in row.entries.items():
                 lacks[column] -= factor * entry
         total = {line: factor for line, factor in rows.items() if factor}
         for column, lack in enumerate(lacks):

@@ -426,7 +426,11 @@ def check_allocation(data: dict[str, Any], oracle: str, decision: Any, proof: An
 #
 # where any other channel that fits into ``left`` earns mean - price demand: the best channel of every task,
 # and of these what is positive, or as many as the minimum needs. A job that need not run never earns less
-# than 0.
+# than 0. Or let a task pay u >= 0 for its channel, and a job get v >= 0 for each. Nothing earns more than
+#
+#     the most that every server earns by mean - u + v  +  sum u - v minimum of the jobs that run
+#
+# where any other job may run if that is positive, as x <= y for tasks, and minimum y <= sum x for jobs.
 
 MOST_STATES = 2**16
 """No table of the dynamic program becomes larger."""
@@ -512,6 +516,21 @@ class Slot:
                 found.append(self.worth[e] - sum(map(mul, takes, price[server])))
         return [max(found)] if found else []
 
+    def apart(self, on: set[int], off: set[int], u: list[int], v: list[int]) -> int | None:
+        """Return what nothing exceeds if tasks pay u and jobs get v; ``None`` if nothing is feasible."""
+        of, left = self.of, self.left(on)
+        if any(amount < 0 for row in left for amount in row):
+            return None
+        gain = {e: self.worth[e] - u[of.task[e]] + v[of.job[e]] for e in self.usable}
+        total = sum(gain[e] for e in on)
+        for job, tasks in self.jobs.items():
+            runs = sum(u[task] for task in tasks) - v[job] * of.minimum[job]
+            total += max(0, runs) if all(on.isdisjoint(options) for options in tasks.values()) else runs
+        for server, room in enumerate(left):
+            here = [e for e in self.usable if of.server[e] == server and e not in on | off and gain[e] > 0]
+            total += self.best_set(here, gain, room)
+        return total
+
     def tree(self, node: Any, prices: list[Any], on: set[int], off: set[int]) -> int | None:
         """Return the largest bound of a tree's leaves; ``None`` if nothing is feasible there.
 
@@ -519,7 +538,8 @@ class Slot:
         where it is on.
         """
         if type(node) is int and 0 <= node < len(prices):
-            return self.leaf(on, off, prices[node])
+            use = prices[node]
+            return self.apart(on, off, *use) if isinstance(use, tuple) else self.leaf(on, off, use)
         need(isinstance(node, list) and len(node) == 3, f"proof.trees: {node!r:.40} is no leaf and no branch")
         channel, off_tree, on_tree = node
         need(type(channel) is int and channel in self.usable, f"proof.trees: no channel {channel!r:.40} here")
@@ -528,13 +548,17 @@ class Slot:
         return max((bound for bound in sides if bound is not None), default=None)
 
     def table(self) -> int:
-        """Return the optimum of ``selection``: the best for every amount of devices that is taken."""
-        best = {(0,) * len(self.of.capacity[0]): 0}
-        for e in self.usable:
+        """Return the optimum of ``selection``."""
+        return self.best_set(self.usable, dict(enumerate(self.worth)), self.of.capacity[0])
+
+    def best_set(self, channels: list[int], gain: dict[int, int], room: list[int]) -> int:
+        """Return the most that channels earn on a server: the best for every amount of devices taken."""
+        best = {(0,) * len(room): 0}
+        for e in channels:
             for used, worth in list(best.items()):
                 after = tuple(map(add, used, self.of.demand[e]))
-                if all(map(le, after, self.of.capacity[0])):
-                    best[after] = max(best.get(after, 0), worth + self.worth[e])
+                if all(map(le, after, room)):
+                    best[after] = max(best.get(after, 0), worth + gain[e])
             need(len(best) <= MOST_STATES, "proof.trees: a table that takes too much room")
         return max(best.values())
 
@@ -544,14 +568,20 @@ def check_selection(data: dict[str, Any], oracle: str, decision: Any, proof: Any
 
     Patterns are the different rows of ``arrivals``, sorted. For each there are the channels that are on, by
     number, and a tree, see :meth:`Slot.tree`; or "table", as :meth:`Slot.table` needs no proof. ``prices``
-    are lists [server][kind] to which all trees refer.
+    are lists [server][kind] to which all trees refer, or what ``tasks`` pay and ``jobs`` get.
     """
     of = Selection(data)
     need(oracle == ("gang" if of.gang else "clairvoyant"), f"oracle: {oracle!r:.40} has no certificates")
-    shape = (len(proof["prices"]), len(of.capacity), of.sizes["K"])
-    prices = exact(numbers(proof["prices"], "proof.prices", shape))
+    server, tasks, jobs = (len(of.capacity), of.sizes["K"]), (of.sizes.get("Q", 0),), (of.sizes["L"],)
+    prices = [
+        exact([numbers(use["tasks"], "tasks", tasks), numbers(use["jobs"], "jobs", jobs)])
+        if isinstance(use, dict)
+        else exact(numbers(use, "proof.prices", server))
+        for use in proof["prices"]
+    ]
     scale = max((x.denominator for x in (*of.mean, *flat(prices))), default=1)  # all of them are powers of 2
-    whole = [[[int(p * scale) for p in row] for row in rows] for rows in prices]
+    whole: list[Any] = [[[int(p * scale) for p in row] for row in rows] for rows in prices]
+    whole = [tuple(w) if isinstance(use, dict) else w for w, use in zip(whole, proof["prices"], strict=True)]
     patterns = sorted(Counter(map(tuple, of.fields["arrivals"])).items())
     value = bound = nodes = 0
     for (pattern, times), on, tree in zip(patterns, decision, proof["trees"], strict=True):
