@@ -218,35 +218,38 @@ def certificates(slots: int = SLOTS) -> Iterator[Row]:
         yield from certificate(f"default, {patterns} patterns", instance, oracle)
 
 
-def trees(problem: str, size: str = "default", patterns: int = 25) -> Row:
+def trees(problem: str, size: str = "default", seeds: int = 8, patterns: int = 4) -> Row:
     """Measure our proofs of the most frequent patterns beside HiGHS alone on their declared 0/1 programs.
 
-    That is the median over the patterns of a ratio of processor times. Ours starts from the optimum; HiGHS
-    starts from the program as it was read, without Pyomo, with the options with which it is trusted here.
+    That is the median, over patterns of several instances, of a ratio of processor times. Ours starts from
+    the optimum; HiGHS starts from the program as it was read, without Pyomo, with the options with which it
+    is trusted here.
     """
-    sampled = clairvoyant.generate(problem, size=size, seed=1, slots=400)
-    known, times = np.unique(sampled.arrivals, axis=0, return_counts=True)
-    instance = sampled.with_arrivals(known[np.argsort(-times, kind="stable")[:patterns]])
-    proof = Proof(Selection(instance.to_dict()))
-    found = proof.of_patterns(instance, clairvoyant.solve(instance, gap=1e-9))
-    ratios, gaps = [], []
-    for arrivals in np.unique(instance.arrivals, axis=0):
-        start = time.process_time()
-        pattern, _, on, tree = next(found)
-        ours = time.process_time() - start
-        theirs, reached = _highs_alone(instance, arrivals)
-        slot = Slot(proof.of, pattern, proof.scale)
-        value = slot.value(on)
-        bound = slot.table() if tree == "table" else slot.tree(tree, proof.whole, set(), set()) or 0
-        assert np.isclose(value / proof.scale, reached)
-        ratios.append(ours / theirs)
-        gaps.append((bound - value) / max(bound, 1))
+    ratios: list[float] = []
+    gaps: list[float] = []
+    for seed in range(1, seeds + 1):
+        sampled = clairvoyant.generate(problem, size=size, seed=seed, slots=400)
+        known, times = np.unique(sampled.arrivals, axis=0, return_counts=True)
+        instance = sampled.with_arrivals(known[np.argsort(-times, kind="stable")[:patterns]])
+        proof = Proof(Selection(instance.to_dict()))
+        found = proof.of_patterns(instance, clairvoyant.solve(instance, gap=1e-9))
+        for arrivals in np.unique(instance.arrivals, axis=0):
+            start = time.process_time()
+            pattern, _, on, tree = next(found)
+            ours = time.process_time() - start
+            theirs, reached = _highs_alone(instance, arrivals)
+            slot = Slot(proof.of, pattern, proof.scale)
+            value = slot.value(on)
+            bound = slot.table() if tree == "table" else slot.tree(tree, proof.whole, set(), set()) or 0
+            assert np.isclose(value / proof.scale, reached)
+            ratios.append(ours / theirs)
+            gaps.append((bound - value) / max(bound, 1))
     return Row(
         f"certificate, {problem}, {size}: a proof, beside HiGHS's time",
         statistics.median(ratios),
         3.0,
         unit="x",
-        note=f"(gap 0 in {gaps.count(0.0)} of {len(gaps)}, at most {max(gaps):.1g})",
+        note=f"(most: {max(ratios):.1f}; gap 0 in {gaps.count(0.0)} of {len(gaps)}, most: {max(gaps):.1g})",
     )
 
 

@@ -154,9 +154,10 @@ class _Search:
         if self._below(on, off, number) or not (on <= set(self.best) and off.isdisjoint(self.best)):
             return number
         best = set(self.best)
-        tree = self._without(best, off, number, self._proof.plain)
-        if not self._below(best, off, tree):
+        last = self._without(best, off, number, self._proof.plain)
+        if not self._below(best, off, last):
             return number
+        tree: Any = last
         for e in sorted(best - on):
             best = best - {e}
             tree = [e, self._without(best, off | {e}, number, self._proof.relaxed), tree]
@@ -252,11 +253,12 @@ class _Relaxed:
         self._highs.run()
         known, found = library("highspy").HighsModelStatus, self._highs.getSolution()
         if self._highs.getModelStatus() != known.kOptimal:
-            return np.zeros(self._capacity.shape).tolist(), np.zeros(count), 0.0
+            return [[0.0] * len(row) for row in self._capacity], np.zeros(count), 0.0
         dual = np.asarray(found.row_dual)[: self._capacity.size].reshape(self._capacity.shape)
         price = np.maximum(0.0, -dual) * self._unit / self._capacity
         value = -self._unit * self._highs.getInfo().objective_function_value
-        return price.tolist(), np.asarray(found.col_value)[:count], value
+        rows: list[list[float]] = price.tolist()
+        return rows, np.asarray(found.col_value)[:count], value
 
 
 def _sets(of: Selection) -> list[list[int]] | None:

@@ -160,7 +160,7 @@ class ViprFile:
             if found:
                 return self._contradiction(found, at, left)
         if isinstance(price, tuple):
-            total = self._apart(*price, at, left)
+            total = self._apart(price, at, left)
         else:
             total = {line: price[r][k] for (r, k), line in self._capacity.items()}
             for job in slot.jobs if self._jobs else ():
@@ -222,8 +222,11 @@ class ViprFile:
             u[running[0]] = u.get(running[0], 0) + short
         return {self._once[q]: n for q, n in u.items()} | {self._least[job]: -v}
 
-    def _apart(self, u: list[int], v: list[int], at: _Branch, left: list[list[int]]) -> dict[int, int]:
+    def _apart(
+        self, price: tuple[list[int], list[int]], at: _Branch, left: list[list[int]]
+    ) -> dict[int, int]:
         """Return multipliers that bear the bound of a leaf by what tasks pay and jobs get."""
+        u, v = price
         of, slot, rows = self._of, self._slot, dict[int, int]()
         gain = [0] * self._columns
         for e in slot.usable:

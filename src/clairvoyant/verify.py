@@ -495,9 +495,10 @@ class Slot:
         for job, tasks in self.jobs.items():
             forced, gains = [], []
             for options in tasks.values():
-                forced += [[self.worth[e] for e in options if e in on]] if not on.isdisjoint(options) else []
                 if on.isdisjoint(options):
                     gains += self.best_option(options, off, left, price)
+                else:
+                    forced.append([self.worth[e] for e in options if e in on])
             missing = max(0, self.of.minimum[job] - len(forced))
             if any(len(worths) > 1 for worths in forced) or (forced and len(gains) < missing):
                 return None

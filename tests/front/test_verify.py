@@ -388,6 +388,18 @@ def test_gangs_by_hand() -> None:
     assert slot.leaf({0}, {2}, nothing_to_pay) is None  # it must, and cannot
     assert slot.leaf({0, 1}, set(), nothing_to_pay) is None  # one task with two channels
     assert slot.leaf({0, 2}, set(), nothing_to_pay) is None  # more than there is
+    pays, gets = [2, 0, 0], [4, 0]  # in eighths: task 0 pays a quarter, and job 0 gets a half for each task
+    assert slot.apart(set(), set(), pays, [0, 0]) == 2 + 4 + 2  # channel 0 or 2, channel 1, what task 0 pays
+    assert slot.apart(set(), set(), pays, gets) == 6 + 8 + max(0, 2 - 2 * 4)
+    assert slot.apart({1}, set(), pays, gets) == 6 + 8 + 2 - 2 * 4  # where the job must run
+    assert slot.apart({1}, {0, 2}, pays, gets) == 8 + 2 - 2 * 4
+    assert slot.apart({0, 2}, set(), pays, gets) is None
+    use = {"tasks": [0.25, 0.0, 0.0], "jobs": [0.0, 0.0]}
+    apart = put(certificate, "proof", {"prices": [free, dear, use], "trees": [0, 2, 1]})
+    assert derive(data, apart).bound == str(0.375 + 2 * 1.0 + 1.25)
+    for wrong in ({"tasks": [0.25, 0.0, 0.0]}, use | {"jobs": [0.0, -1.0]}, use | {"tasks": [0.25]}):
+        with pytest.raises(UnreadableError):
+            derive(data, put(apart, "proof.prices.2", wrong))
     for on, why in (
         ([1], "a job runs less than its minimum"),
         ([0, 1], "a task has two channels"),

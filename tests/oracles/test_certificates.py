@@ -7,6 +7,7 @@ import tempfile
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -306,9 +307,18 @@ def test_a_leaf_that_is_left_open_is_told(tmp_path: Path, monkeypatch: pytest.Mo
     assert math.isclose(float(certified.statement.value), optimum.value, rel_tol=1e-15)
 
 
-@pytest.mark.parametrize("problem", ["selection", "selection-gang"])
-def test_value_and_bound_are_equal_to_the_last_digit(problem: str, tmp_path: Path) -> None:
-    optimum = cv.solve(cv.generate(problem, size="default", seed=2, slots=8))
+@pytest.mark.parametrize(
+    "instance",
+    [
+        cv.generate("selection", size="default", seed=1, slots=8),
+        cv.generate(
+            "selection-gang", size="default", seed=6, slots=8
+        ),  # more than 2,000 nodes by prices alone
+    ],
+    ids=["plain", "gang"],
+)
+def test_value_and_bound_are_equal_to_the_last_digit(instance: Any, tmp_path: Path) -> None:
+    optimum = cv.solve(instance)
     statement = optimum.save_certificate(tmp_path / "c.json").statement
     assert statement is not None
     assert statement.gap == "0"
@@ -337,6 +347,7 @@ def test_who_writes_no_certificates_says_so(tmp_path: Path) -> None:
         (allocation, "verify.conjugate", lambda *_: Fraction(0)),
         (selection, "verify.Slot.best_option", lambda *_: [0]),
         (placement, "verify.Placement.bound", lambda *_: 0),
+        (SimpleNamespace(ordinary=selection_gang.ordinary_gangs), "verify.Slot.best_set", lambda *_: 0),
     ],
 )
 def test_the_campaign_notices_a_wrong_checker(

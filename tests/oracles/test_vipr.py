@@ -188,7 +188,8 @@ def by_hand(**changed: str) -> str:
 
 def test_our_checker_accepts_what_is_right() -> None:
     found = Checker(by_hand())
-    assert (found.low, found.high, found.names) == (1, 1, ["x", "y"])
+    assert found.low == found.high == 1
+    assert found.names == ["x", "y"]
 
 
 WRONG = {
@@ -342,7 +343,7 @@ def test_every_leaf_is_derived_with_the_bound_of_the_certificate(seed: int, plai
 
 def grown() -> str:
     """Return a proof with several branches."""
-    crowded = cv.generate("selection-gang", size="tiny", seed=0, slots=1, ports=4, tasks=[2, 3])
+    crowded = cv.generate("selection-gang", size="tiny", seed=0, slots=1, ports=4, tasks=(2, 3))
     (text,) = files(crowded.with_arrivals(np.ones((1, 4))))
     return text
 

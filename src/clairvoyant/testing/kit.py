@@ -141,5 +141,7 @@ def _refuse_uncallable(one: Any, names: Iterable[str]) -> None:
 
 
 def times(node: Any, factor: float) -> Any:
-    """Return a number, or a nested list of numbers, times a factor."""
+    """Return a number, or nested lists and objects of numbers, times a factor."""
+    if isinstance(node, dict):
+        return {name: times(child, factor) for name, child in node.items()}
     return [times(child, factor) for child in node] if isinstance(node, list) else node * factor
