@@ -18,7 +18,7 @@ from clairvoyant.oracles.admission.bound import Priced, columns, volume
 from clairvoyant.oracles.admission.search import search
 from clairvoyant.oracles.base import Budget
 
-from .measure import Row, peak_memory, proofs, solved, timed
+from .measure import Row, certificate, peak_memory, proofs, solved, timed
 
 METHODS = ("auto", "highs", "cp-sat", "lagrangian")
 JOBS = 200
@@ -268,6 +268,7 @@ def measure(full: bool) -> Iterator[Row]:
     yield all_ties(300, 50, 250.0)
     yield from optima(10, 8.0, range(5 if full else 3))
     yield from optima(20, 60.0, range(5 if full else 1))
+    yield from certificate("10 jobs, T=10, 10 machines", clairvoyant.generate("admission", seed=1), "offline")
     yield from at_scale(100, 10.0)
     if full:
         yield from at_scale(400, 41.0)

@@ -9,6 +9,7 @@ from ...models.admission.schedule import Schedule
 from ...models.draw import choose
 from ..base import Budget, Incumbent, Optimum, OracleEntry, ProgressCallback, WhyStopped
 from .bound import Priced, columns, lagrangian_bound, quick, volume, without_prices
+from .certificate import of_schedule
 from .exact import Part, by_cp_sat, by_highs, pooled_bound
 from .search import search
 
@@ -202,5 +203,6 @@ ORACLES = {
         METHODS,
         "Lagrangian bounds, computed by our own code from prices; on small instances also the dual bound "
         "of HiGHS's or CP-SAT's branch and bound",
+        writer=of_schedule,
     )
 }

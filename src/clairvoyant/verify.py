@@ -595,6 +595,208 @@ def check_selection(data: dict[str, Any], oracle: str, decision: Any, proof: Any
     return Derived(of.digest, Fraction(value, scale), Fraction(bound, scale), steps)
 
 
+# Admission: what jobs pay for workers and parameter servers, and a tree
+#
+# Take a decision without what is of no use: jobs that are never done, more worker-slots than the work, more
+# servers z(y) than y workers need. Let job i pay price[0][t][i] >= 0 for a worker in slot t, price[1][t][i]
+# for a server. What jobs pay machines get, so that nothing earns more than
+#
+#     the sum over machines and slots of the most that they are paid: sum_i price n_i, whole n that fit there
+#   + the sum over jobs of the most they earn less what they pay: f(c) - sum_t (price y_t + price z(y_t)),
+#
+# where a job has the empty cluster for itself until its work is done, in slot c, or does nothing. In a tree,
+# the c of a job is in a range, T + 1 being never, or its y_t is; every leaf has prices of its own.
+
+CONTENT = ("horizon", "resources", "worker_servers", "parameter_servers", "jobs", "announced")
+WHOLE = {"horizon", "arrival", "epochs", "chunks", "minibatches"}
+RATES = ("minibatch_time", "gradient_size", "worker_bandwidth", "server_bandwidth")
+EXP = Context(60, Emin=-(10**6), Emax=10**6)
+
+
+def doubles(value: Any, whole: bool = False) -> Any:
+    """Return a JSON value with doubles for its numbers, but for those of :data:`WHOLE`."""
+    if isinstance(value, dict):
+        return {name: doubles(one, name in WHOLE) for name, one in value.items()}
+    if isinstance(value, list):
+        return [doubles(one) for one in value]
+    return value if whole or type(value) not in (int, float) else value + 0.0
+
+
+def millionths(amounts: list[float]) -> list[int]:
+    """Return amounts in multiples of 1e-6, by their shortest decimals."""
+    found = [Fraction(repr(amount)) * 10**6 for amount in amounts]
+    need(all(n >= 0 and n.denominator == 1 for n in found), "an amount: below 0, or too many decimals")
+    return list(map(int, found))
+
+
+def sigmoid(top: Fraction, x: Fraction) -> tuple[Fraction, Fraction]:
+    """Enclose top / (1 + e^x): up to |x| = 2^10, 60 digits of e^x are off by less than 10^-50 of it."""
+    near = max(Fraction(-(2**10)), min(x, Fraction(2**10)))
+    power = Fraction(EXP.exp(EXP.divide(Decimal(near.numerator), Decimal(near.denominator))))
+    low, high = (top / (1 + power * (1 + sign * bool(x) * Fraction(1, 10**50))) for sign in (1, -1))
+    return (low if x <= near else Fraction(0)), (high if x >= near else top)
+
+
+def fullest(items: list[Any], left: list[int], least: int) -> int:
+    """Return the most that whole numbers of (price, limit, needs) bring within ``left``; at least ``least``.
+
+    It is that if by some need all prices are at most least / left: needs add up to no more than ``left``.
+    """
+    if any(all(a[r] and least * a[r] >= has * p for p, _, a in items) for r, has in enumerate(left)):
+        return least
+    (price, limit, needs), *rest = items
+    for n in range(min([limit, *(has // a for has, a in zip(left, needs, strict=True) if a)]), -1, -1):
+        after = [has - n * a for has, a in zip(left, needs, strict=True)]
+        least = max(least, n * price + fullest(rest, after, max(0, least - n * price)))
+    return least
+
+
+class Admission:
+    """An instance of ``admission``; what is earned or paid counts in 1 / ``scale``."""
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        need(data.keys() - WITHOUT_EFFECT <= {*CONTENT}, "instance: unknown fields")
+        content = {name: doubles(data[name], name in WHOLE) for name in CONTENT if data.get(name) is not None}
+        content["jobs"] = jobs = sorted(content["jobs"], key=lambda job: job["arrival"])
+        hasher, width = hashlib.sha256(b"admission/1"), len(content["resources"])
+        need(width > 0, "resources: none")
+        for name, value in content.items():
+            text, rows = json.dumps(value, sort_keys=True), list[float]()
+            if name in CONTENT[2:4]:
+                rows = list(flat(numbers(value, name, (len(value), width))))
+                text = f"({len(value)}, {width})f"
+            hasher.update((name + text).encode() + struct.pack(f"<{len(rows)}d", *rows))
+        self.digest, self.T = hasher.hexdigest()[:16], content["horizon"]
+        self.has = [list(map(millionths, content[name])) for name in CONTENT[2:4]]
+        self.needs = [[millionths(job[name]) for job in jobs] for name in ("worker_demand", "server_demand")]
+        self.jobs, earned = [self._job(i, job) for i, job in enumerate(jobs)], list[Any]()
+        for job in jobs:
+            top, decay, target = (Fraction(job["utility"][name]) for name in ("priority", "decay", "target"))
+            need(top > 0, "jobs: a priority that is not above 0")
+            delays = range(self.T + 1 - job["arrival"])
+            earned.append([sigmoid(top, decay * (delay - target)) for delay in delays])
+        least = min((high for one in earned for _, high in one), default=Fraction(1))
+        self.scale = 2 ** max(0, BITS + least.denominator.bit_length() - least.numerator.bit_length())
+        self.earned = [
+            [(math.floor(low * self.scale), math.ceil(high * self.scale)) for low, high in one]
+            for one in earned
+        ]
+        self.prices, self.leaves = list[Any](), 0
+        self.paid, self.best = cache(self._paid), cache(self._best)
+
+    def _job(self, i: int, job: dict[str, Any]) -> tuple[Any, ...]:
+        """Return arrival, work, chunks, servers per worker; and the most of use on each machine in a slot."""
+        tau, size, b, most = (Fraction(repr(job[name])) for name in RATES)
+        work = math.ceil(job["epochs"] * job["chunks"] * job["minibatches"] * (tau + 2 * size / b))
+        need(min(job["arrival"], work, b, most) > 0, "jobs: a number that is not above 0")
+        rooms, share = [], b / most
+        for rows, needs in zip(self.has, self.needs, strict=True):
+            fits = ([has // a for has, a in zip(row, needs[i], strict=True) if a] for row in rows)
+            rooms.append([min([job["chunks"], *fit]) for fit in fits])
+        tried = range(min(job["chunks"], work, sum(rooms[0])) + 1)
+        y = max(y for y in tried if math.ceil(y * share) <= min(y, sum(rooms[1])))
+        limits = zip(rooms, (y, math.ceil(y * share)), strict=True)
+        rooms = [[min(room, limit) for room in row] for row, limit in limits]
+        return job["arrival"], work, job["chunks"], share, y, rooms
+
+    def value(self, decision: Any) -> int:
+        """Return what rows (slot, job, machine, count) of workers, and of servers, earn; refuse others."""
+        need(len(decision) == 2, "decision: not two lists of rows")
+        counts, total = (Counter[Any](), Counter[Any]()), 0
+        for side, rows in enumerate(decision):
+            used = Counter[Any]()
+            for t, i, h, n in numbers(rows, "decision", (len(rows), 4), whole=True):
+                counts[side][i, t] += n
+                used.update({(t, h, r): n * a for r, a in enumerate(self.needs[side][i])})
+            fits = all(n <= self.has[side][h][r] for (_, h, r), n in used.items())
+            must(fits, "a machine has less than what runs on it takes")
+        for i, (arrival, work, chunks, share, *_) in enumerate(self.jobs):
+            done = 0
+            for t in sorted(t for j, t in counts[0] | counts[1] if j == i):
+                y, z = counts[0][i, t], counts[1][i, t]
+                must(arrival <= t <= self.T and done < work, f"job {i} runs before its arrival, or when done")
+                must(y <= chunks and y * share <= z <= y, f"job {i} has too many workers, or wrong servers")
+                done += y
+                total += self.earned[i][t - arrival][0] if done >= work else 0
+            must(done == 0 or done >= work, f"job {i} runs, and is never done")
+        return total
+
+    def _paid(self, number: int) -> int:
+        """Return the most that all machines are paid in all slots."""
+        total = 0
+        for side, rows in enumerate(self.has):
+            rooms = [job[-1][side] for job in self.jobs]
+            for (h, left), prices in product(enumerate(rows), self.prices[number][side]):
+                every = zip(prices, (room[h] for room in rooms), self.needs[side], strict=True)
+                items = sorted((one for one in every if one[0]), key=lambda one: -one[0] * one[1])
+                total += fullest(items, left, 0)
+        return total
+
+    def _best(self, number: int, i: int, limits: Any) -> int | None:
+        """Return the most that a job earns less what it pays; ``None`` if it cannot keep its limits."""
+        (arrival, work, _, share, most, _), within = self.jobs[i], dict(limits)
+        first, last = within.pop((i,), (0, math.inf))
+        first = max([first, *(t for (_, t), (low, _) in within.items() if low)])
+        best = 0 if last > self.T and not any(low for low, _ in within.values()) else None
+        pays = [[row[i] for row in rows] for rows in self.prices[number]]
+        never, reach = 1 + most * sum(flat(pays)), 0  # more than it ever pays
+        costs = [0] + [never] * work if never > 1 else []  # of so much work, or more, in the slots so far
+        for t in range(arrival, min(last, self.T) + 1):
+            low, high = within.get((i, t), (0, most))
+            tried = range(low, min(high, most) + 1)
+            if not tried:
+                return best
+            reach += tried[-1]
+            if costs:
+                table = [[never] * (work + 1)]
+                for y in tried:
+                    cost = y * pays[0][t - 1] + math.ceil(y * share) * pays[1][t - 1]
+                    table.append([cost + before for before in [costs[0]] * y + costs[: work + 1 - y]])
+                costs = list(map(min, *table))
+            if t >= first and reach >= work:
+                gain = self.earned[i][t - arrival][1] - (costs[work] if costs else 0)
+                best = gain if best is None else max(best, gain)
+        return best
+
+    def tree(self, node: Any, limits: dict[Any, Any]) -> int | None:
+        """Return the largest bound of a tree's leaves; ``None`` if nothing is feasible there.
+
+        A node is a number, of the prices of a leaf, or a list: [job, n, tree, tree] or [job, slot, n, tree,
+        tree]. The slot in which the job is done, or its workers in that slot, are at most n, then more.
+        """
+        if type(node) is int and 0 <= node < len(self.prices):
+            self.leaves += 1
+            mine = [tuple(one for one in limits.items() if one[0][0] == i) for i in range(len(self.jobs))]
+            parts = [self.paid(node), *(self.best(node, i, limit) for i, limit in enumerate(mine))]
+            return None if None in parts else sum(part or 0 for part in parts)
+        need(isinstance(node, list) and len(node) in (4, 5), f"proof.tree: no leaf or branch: {node!r:.40}")
+        *key, n, below, above = node
+        need(type(n) is int, f"proof.tree: {n!r:.40} is not a whole number")
+        least, most = limits.get(tuple(key), (0, math.inf))
+        sides = (below, (least, min(most, n))), (above, (max(least, n + 1), most))
+        bounds = [self.tree(one, limits | {tuple(key): ends}) for one, ends in sides]
+        return max((bound for bound in bounds if bound is not None), default=None)
+
+    def take(self, prices: Any) -> None:
+        """Add lists [side][slot][job] of prices, rounded down."""
+        self.prices += [
+            [[[int(p * self.scale) for p in row] for row in rows] for rows in one] for one in exact(prices)
+        ]
+
+
+def check_admission(data: dict[str, Any], oracle: str, decision: Any, proof: Any) -> Derived:
+    """Check ``offline``: a schedule, see :meth:`Admission.value`, and a tree, see :meth:`Admission.tree`.
+
+    ``prices`` are lists [side][slot][job] to which the tree refers.
+    """
+    need(oracle == "offline", f"oracle: {oracle!r:.40} of admission has no certificates")
+    of, rows = Admission(data), proof["prices"]
+    of.take(numbers(rows, "proof.prices", (len(rows), 2, of.T, len(of.jobs))))
+    value, bound = of.value(decision), of.tree(proof["tree"], {}) or 0
+    steps = f"a schedule of {len(of.jobs)} jobs is feasible, and bounded by a tree of {of.leaves} leaves"
+    return Derived(of.digest, Fraction(value, of.scale), Fraction(bound, of.scale), steps)
+
+
 # Placement: prices of capacity over time, and a search through all decisions
 #
 # From any state at tick t on, whatever the prices p >= 0 of a unit of every resource in every tick,
@@ -793,6 +995,7 @@ CHECKERS: dict[str, Callable[[dict[str, Any], str, Any, Any], Derived]] = {
     "allocation": check_allocation,
     "selection": check_selection,
     "selection-gang": check_selection,
+    "admission": check_admission,
     "placement": check_placement,
 }
 

@@ -3,8 +3,10 @@
 import ast
 import copy
 import gzip
+import itertools
 import json
 import math
+import operator
 import shutil
 import subprocess
 import sys
@@ -22,9 +24,10 @@ from hypothesis import strategies as st
 
 import clairvoyant as cv
 from clairvoyant import verify
+from clairvoyant.models.admission.schedule import Offer, cheapest_schedule
 from clairvoyant.models.base import Instance
 from clairvoyant.oracles.base import Optimum, WhyStopped
-from clairvoyant.testing import allocation, placement, selection, selection_gang
+from clairvoyant.testing import admission, allocation, placement, selection, selection_gang
 from clairvoyant.testing.kit import times
 from clairvoyant.verify import RejectedError, UnreadableError, check, derive
 
@@ -107,6 +110,7 @@ FREE: dict[str, Any] = {"search": 0, "times": [0], "prices": []}
         selection_gang.gang_instances(),
         placement.instances(estimates=True),
         placement.instances(),
+        admission.instances() | st.sampled_from(list(admission.degenerate().values())),
     )
 )
 def test_the_digest_is_that_of_the_package(instance: Instance) -> None:
@@ -119,6 +123,10 @@ def test_the_digest_is_that_of_the_package(instance: Instance) -> None:
         assert verify.Placement(data, FREE).digest == instance.digest()
         data["jobs"].reverse()  # ties are in another order then
         assert verify.Placement(data, FREE).digest == cv.PlacementInstance.from_dict(data).digest()
+    elif instance.problem == "admission":
+        assert verify.Admission(data).digest == instance.digest()
+        data["jobs"].reverse()  # which moves those of the same slot
+        assert verify.Admission(data).digest == cv.AdmissionInstance.from_dict(data).digest()
     else:
         assert verify.Selection(data).digest == instance.digest()
         data["path"] = instance.path.tolist()  # type: ignore[attr-defined]
@@ -174,6 +182,7 @@ ORACLES = (
     ("selection", "clairvoyant"),
     ("selection-gang", "gang"),
     ("placement", "offline"),
+    ("admission", "offline"),
 )
 NAMES = ["/".join(one) for one in ORACLES]
 TREES = ("selection", "selection-gang")
@@ -182,6 +191,7 @@ SMALL: dict[str, Callable[[], Instance]] = {
     "selection": lambda: cv.generate("selection", "default", 1, slots=2, servers=20),
     "selection-gang": lambda: cv.generate("selection-gang", "default", 1, slots=1, ports=2, servers=3),
     "placement": lambda: cv.generate("placement", "tiny", 7),
+    "admission": lambda: cv.generate("admission", "tiny", 1),
 }
 
 
@@ -218,7 +228,7 @@ def test_it_imports_the_standard_library_alone_and_can_be_read_in_an_evening() -
         for alias in node.names
     }
     assert names <= sys.stdlib_module_names
-    assert text.count("\n") < 900
+    assert text.count("\n") < 1100
 
 
 def change(certificate: Any, path: str, how: Callable[[Any], Any]) -> Any:
@@ -282,6 +292,7 @@ def test_another_instance_is_another_statement(made: Any, name: str) -> None:
         ("mean.0", lambda x: 0.5 * x),
         ("price", lambda x: 0.5 * x),
         ("machines.0.cpus", lambda x: x + 0.001),
+        ("jobs.0.utility.priority", lambda x: 0.5 * x),
     ):
         if path.partition(".")[0] in data:
             with pytest.raises(RejectedError, match="instance"):
@@ -627,6 +638,249 @@ def test_equal_machines_and_equal_jobs_change_places() -> None:
     assert steps[0] < steps[1]
 
 
+# Admission
+
+
+@settings(max_examples=60)
+@given(st.floats(1e-300, 1e9), st.floats(-2000, 2000) | st.sampled_from([0.0, 1e-300, 1024.0, -1024.0]))
+def test_a_sigmoid_is_enclosed(top: float, x: float) -> None:
+    low, high = verify.sigmoid(Fraction(top), Fraction(x))
+    power = EXACT.exp(as_decimal(Fraction(x)))
+    known = Fraction(EXACT.divide(as_decimal(Fraction(top)), EXACT.add(1, power)))
+    assert low * (1 - Fraction(1, 10**80)) <= known <= high * (1 + Fraction(1, 10**80))
+    if abs(x) <= 1024:
+        assert high - low <= Fraction(3, 10**50) * high
+    assert x != 0 or low == high == Fraction(top) / 2
+
+
+ITEMS = st.lists(
+    st.tuples(st.integers(1, 9), st.integers(1, 3), st.tuples(st.integers(0, 5), st.integers(0, 5))),
+    max_size=4,
+)
+
+
+@settings(max_examples=80)
+@given(ITEMS, st.tuples(st.integers(0, 12), st.integers(0, 12)), st.integers(0, 20))
+def test_a_machine_is_filled_as_enumeration_does(items: list[Any], left: Any, least: int) -> None:
+    numbers = itertools.product(*(range(limit + 1) for _, limit, _ in items))
+    sums = [
+        sum(price * n for (price, _, _), n in zip(items, ns, strict=True))
+        for ns in numbers
+        if all(sum(a[r] * n for (_, _, a), n in zip(items, ns, strict=True)) <= left[r] for r in (0, 1))
+    ]
+    assert verify.fullest(items, list(left), least) == max([least, *sums])
+
+
+@st.composite
+def priced(draw: st.DrawFn) -> tuple[Any, verify.Admission]:
+    """Draw an instance, and what the checker makes of it with some prices, which are taken as number 0."""
+    instance = draw(admission.instances(max_horizon=3, max_jobs=3, max_chunks=3))
+    of = verify.Admission(instance.to_dict())
+    price = st.sampled_from([0.0, 0.0, 0.3, 1.0, 5.0, 40.0])
+    row = st.lists(price, min_size=len(of.jobs), max_size=len(of.jobs))
+    side = st.lists(row, min_size=of.T, max_size=of.T)
+    of.take([[draw(side), draw(side)]])
+    return instance, of
+
+
+def gains_of(of: verify.Admission, i: int, keeps: Callable[[int, tuple[int, ...]], bool]) -> list[int]:
+    """Return what a job earns less what it pays in all its schedules of which something holds.
+
+    That is told the slot in which the job is done, 0 for never, and the workers from its arrival on.
+    """
+    arrival, work, chunks, share, _, rooms = of.jobs[i]
+    pays = [[row[i] for row in rows[arrival - 1 :]] for rows in of.prices[0]]
+    gains = []
+    for ys in itertools.product(range(chunks + 1), repeat=of.T + 1 - arrival):
+        zs = [math.ceil(y * share) for y in ys]
+        fits = all(y <= sum(rooms[0]) and z <= min(y, sum(rooms[1])) for y, z in zip(ys, zs, strict=True))
+        done = max((t for t, y in enumerate(ys, start=arrival) if y), default=0)
+        if fits and sum(ys) == (work if done else 0) and keeps(done, ys):
+            paid = sum(itertools.starmap(operator.mul, zip([*ys, *zs], [*pays[0], *pays[1]], strict=True)))
+            gains.append((of.earned[i][done - arrival][1] if done else 0) - paid)
+    return gains
+
+
+@settings(max_examples=60)
+@given(priced(), st.data())
+def test_the_best_schedule_is_that_of_enumeration(given: Any, data: st.DataObject) -> None:
+    _, of = given
+    for i, (arrival, _, chunks, *_) in enumerate(of.jobs):
+        first, last = sorted(data.draw(st.tuples(st.integers(0, of.T + 1), st.integers(0, of.T + 1))))
+        slot = data.draw(st.integers(arrival, of.T))
+        low, high = sorted(data.draw(st.tuples(st.integers(0, chunks), st.integers(0, chunks))))
+
+        def keeps(done: int, ys: tuple[int, ...]) -> bool:
+            return first <= (done or of.T + 1) <= last and low <= ys[slot - arrival] <= high  # noqa: B023
+
+        gains = gains_of(of, i, keeps)
+        best = of.best(0, i, (((i,), (first, last)), ((i, slot), (low, high))))
+        assert not gains or (best is not None and best >= max(gains))
+        if not low and first <= arrival:  # else it may be done sooner than it earns for
+            assert best == max(gains, default=None)
+
+
+@settings(max_examples=60)
+@given(priced())
+def test_the_best_schedule_is_that_of_the_package(given: Any) -> None:
+    instance, of = given
+    setting = instance.setting
+    for job in instance.jobs:
+        for delay, (low, high) in enumerate(of.earned[job.index]):
+            x = Fraction(job.decay) * (delay - Fraction(job.target))
+            known = [of.scale * end for end in verify.sigmoid(Fraction(job.priority), x)]
+            assert known[0] - 1 < low <= known[0] <= known[1] <= high < known[1] + 1
+        slots = [t - 1 for t in range(job.arrival, of.T + 1)]
+        sides = []
+        for prices, room in zip(
+            of.prices[0], (setting.worker_room(job), setting.server_room(job)), strict=True
+        ):
+            each = np.array([[prices[t][job.index] / of.scale] for t in slots])
+            sides += [np.tile(room, (len(slots), 1)), np.tile(each, (1, len(room)))]
+        plan = cheapest_schedule(job, Offer(*sides)) if job.index not in instance.never else None
+        best = of.best(0, job.index, ())
+        assert best is not None
+        payoff = 0.0 if plan is None else max(0.0, plan.payoff)
+        assert best / of.scale == pytest.approx(payoff, rel=1e-9, abs=1e-9)
+
+
+def rows_of(schedule: Any) -> list[Any]:
+    """Return a schedule as a certificate has it."""
+    return [schedule.workers.tolist(), schedule.servers.tolist()]
+
+
+@settings(max_examples=80)
+@given(priced(), st.data())
+def test_no_schedule_earns_more_than_prices_and_branches_allow(given: Any, data: st.DataObject) -> None:
+    instance, of = given
+    schedule = data.draw(admission.schedules(instance))
+    value = of.value(rows_of(schedule))
+    assert value / of.scale == pytest.approx(float(instance.rewards(schedule).sum()), rel=1e-12, abs=1e-200)
+    tree: Any = 0
+    for _ in range(data.draw(st.integers(0, 3)) if instance.jobs else 0):
+        i = data.draw(st.integers(0, len(instance.jobs) - 1))
+        slot = data.draw(st.lists(st.integers(1, of.T), max_size=1))
+        tree = [i, *slot, data.draw(st.integers(0, of.T + 1)), *data.draw(st.permutations([tree, 0]))]
+    bound = of.tree(tree, {})
+    assert bound is not None
+    assert bound >= value
+
+
+@settings(max_examples=80)
+@given(st.data(), admission.instances())
+def test_a_schedule_that_breaks_a_constraint_is_refused(data: st.DataObject, instance: Any) -> None:
+    constraints = [one for one in admission.CONSTRAINTS if one != "twice"]  # such rows are added up
+    _, schedule = data.draw(admission.faults(instance, constraints))
+    with pytest.raises((RejectedError, IndexError, UnreadableError)):
+        verify.Admission(instance.to_dict()).value(rows_of(schedule))
+
+
+def test_admission_by_hand() -> None:
+    data = cv.AdmissionInstance(
+        horizon=2,
+        resources=["gpu"],
+        worker_servers=[[3.5]],
+        parameter_servers=[[2]],
+        jobs=[
+            {
+                "arrival": 1,
+                "epochs": 1,
+                "chunks": 2,
+                "minibatches": 1,
+                "minibatch_time": 1,
+                "gradient_size": 0,
+            }
+            | {"worker_bandwidth": 1, "server_bandwidth": 2, "worker_demand": [n], "server_demand": [1]}
+            | {"utility": {"priority": top, "decay": 0, "target": 1}}
+            for n, top in ((1, 16.0), (2, 12.0))
+        ],
+    ).to_dict()  # job 0 needs two GPUs for a slot, job 1 needs four: it has one worker in each slot
+    free = [[[0.0, 0.0]] * 2] * 2
+    paid = [[[0.5, 2.0], [1.0, 3.0]], free[0]]
+    first = [[[1, 0, 0, 2]], [[1, 0, 0, 1]]]
+    certificate: dict[str, Any] = {"version": 1, "problem": "admission", "oracle": "offline", "claims": {}}
+    certificate |= {"digest": verify.Admission(data).digest, "decision": first}
+    certificate |= {"proof": {"prices": [free, paid], "tree": 0}}
+    found = derive(data, certificate)
+    assert (found.value, found.bound, found.gap) == ("8", "14", "0.429")
+    for tree, bound in (
+        (1, 2.5 + 4.0 + (8 - 1.0) + (6 - 5.0)),  # in a slot there is room for one worker of each job
+        ([0, 2, [1, 2, 1, 0], 0], 14.5),
+        ([0, 2, 0, [0, 2, 1, 0]], 14.0),  # what is nowhere does not count
+        ([0, 1, 0, 0, 0], 14.0),
+        ([0, 1, 3, 0, 1], 14.0),  # it cannot have four workers
+        ([1, 1, 1, 0], 14.0),  # nor can job 1 be done in slot 1
+        ([1, 1, 0, 1], 14.5),
+        ([1, 2, 0, [0, 2, 0, 0]], 14.0),
+        ([1, 1, 0, 0, 0], 14.0),
+        ([1, 1, 0, [0, 2, 0, 0], [0, 2, 1, 1]], 14.5),  # job 1 cannot wait in slot 1, and be done
+    ):
+        assert derive(data, put(certificate, "proof.tree", tree)).bound == str(bound).removesuffix(".0"), tree
+    for decision, why in (
+        ([[[1, 0, 0, 2]], [[1, 0, 0, 3]]], "a machine has less"),
+        ([[[1, 0, 0, 4]], [[1, 0, 0, 2]]], "a machine has less"),
+        ([[[1, 0, 0, 2]], []], "wrong servers"),
+        ([[[1, 0, 0, 1]], [[1, 0, 0, 1]]], "never done"),
+        ([[[1, 0, 0, 2], [2, 0, 0, 1]], [[1, 0, 0, 1], [2, 0, 0, 1]]], "when done"),
+        ([[[3, 0, 0, 2]], [[3, 0, 0, 1]]], "before its arrival"),
+        ([[[0, 0, 0, 2]], [[0, 0, 0, 1]]], "before its arrival"),
+        ([[[1, 0, 0, 3]], [[1, 0, 0, 2]]], "too many workers"),
+    ):
+        with pytest.raises(RejectedError, match=why):
+            derive(data, put(certificate, "decision", decision))
+
+
+def test_trees_and_schedules_are_checked(made: Any) -> None:
+    data, certificate = read(made["admission/offline"])
+    tree = certificate["proof"]["tree"]
+    assert isinstance(tree, list), "the tree has no branches"
+    paths = [
+        path
+        for path in ("proof.tree", "proof.tree.2", "proof.tree.3")
+        if isinstance(tree_at(certificate, path), int)
+    ]
+    assert paths
+    for place, other in (
+        *((path, None) for path in paths),  # removed
+        *((path, len(certificate["proof"]["prices"])) for path in paths),
+        ("proof.tree", tree[:3]),
+        ("proof.tree", [*tree, 0, 0]),
+        ("proof.tree.1", float(tree[1]) + 0.5),
+        ("proof.prices.0", certificate["proof"]["prices"][0][:1]),
+        ("decision", certificate["decision"][:1]),
+        ("decision.0.0.1", len(data["jobs"])),
+        ("decision.0.0.2", len(data["worker_servers"])),
+        ("oracle", "online"),
+    ):
+        with pytest.raises(UnreadableError):
+            derive(data, put(certificate, place, other))
+    swapped = change(certificate, "proof.tree", lambda node: [*node[:-2], node[-1], node[-2]])
+    with pytest.raises(RejectedError, match="not what it claims"):
+        check(data, swapped)
+    less = derive(data, put(certificate, "decision", [[], []]))
+    assert less.value == "0"
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        ("jobs.0.epochs", 0),
+        ("jobs.0.arrival", 0),
+        ("jobs.0.utility.priority", -1.0),
+        ("worker_servers.0.0", -1.0),
+        ("worker_servers.0.0", 1e-7),
+        ("resources", []),
+        ("horizon", 2.5),
+        ("colour", 1),
+    ],
+)
+def test_what_is_no_instance_of_admission_is_refused(made: Any, place: str, value: Any) -> None:
+    data, certificate = read(made["admission/offline"])
+    other = data | {place: value} if "." not in place else put(data, place, value)
+    with pytest.raises(UnreadableError):
+        derive(other, certificate)
+
+
 # Files and exit statuses
 
 
@@ -735,7 +989,7 @@ def test_what_is_no_certificate_has_status_2(text: bytes, made: Any, tmp_path: P
         {"overhead": [True]},
         {"demand": [[10**400]]},
         {"version": 2},
-        {"problem": "admission"},
+        {"problem": "scheduling"},
         {"unknown": 1},
     ],
 )

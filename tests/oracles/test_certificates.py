@@ -19,12 +19,13 @@ import clairvoyant as cv
 from clairvoyant import verify
 from clairvoyant.models.base import InputError
 from clairvoyant.models.selection.instance import ChannelInstance
+from clairvoyant.oracles.admission import certificate as jobs
 from clairvoyant.oracles.allocation.certificate import feasible
 from clairvoyant.oracles.base import Budget, Optimum, OracleError, WhyStopped
 from clairvoyant.oracles.placement.bound import sum_of_durations
 from clairvoyant.oracles.placement.exact import by_enumeration
 from clairvoyant.oracles.selection import certificate as trees
-from clairvoyant.testing import allocation, campaigns, fuzz, placement, selection, selection_gang
+from clairvoyant.testing import admission, allocation, campaigns, fuzz, placement, selection, selection_gang
 from clairvoyant.testing.kit import times
 
 LONG_SEARCH = "CPU jobs and machines without GPUs"
@@ -35,6 +36,7 @@ EDGE = [
     *((name, one) for name, one in selection.degenerate().items()),
     *((name, one) for name, one in selection_gang.degenerate_gangs().items()),
     *((name, one) for name, one in placement.degenerate().items() if name != LONG_SEARCH),
+    *((name, one) for name, one in admission.degenerate().items()),
 ]
 
 
@@ -58,6 +60,47 @@ def test_allocations_of_all_scales(instance: Any, devices: float, money: float, 
         given[name] = times(given[name], devices)
     given["utility"]["alpha"] = times(given["utility"]["alpha"], money)
     campaigns.check_certificates(cv.AllocationInstance.from_dict(given), data)
+
+
+@settings(max_examples=15)
+@given(admission.instances(), st.sampled_from([1e-3, 1.0, 1e9]), st.sampled_from([1e-9, 1.0, 1e7]), st.data())
+def test_admissions_of_all_scales(instance: Any, amounts: float, money: float, data: st.DataObject) -> None:
+    given = instance.to_dict()
+    for name in ("worker_servers", "parameter_servers"):
+        given[name] = in_millionths(given[name], amounts)
+    for job in given["jobs"]:
+        job["utility"]["priority"] *= money
+        for name in ("worker_demand", "server_demand"):
+            job[name] = in_millionths(job[name], amounts)
+    assert campaigns.check_certificates(cv.AdmissionInstance.from_dict(given), data) == "all certified"
+
+
+def in_millionths(rows: Any, factor: float) -> Any:
+    """Return amounts times a factor, with 6 decimals, and 1e9 at most."""
+    if isinstance(rows, list):
+        return [in_millionths(row, factor) for row in rows]
+    return min(1e9, round(rows * factor, 6))
+
+
+def test_a_tree_proves_more_than_the_oracle_did(tmp_path: Path) -> None:
+    instance = cv.generate("admission", "tiny", 2)
+    optimum = cv.solve(instance, time_limit=0.0)
+    assert optimum.gap is not None
+    assert optimum.gap > 0.01
+    certified = optimum.save_certificate(tmp_path / "c.json")
+    assert certified.statement is not None
+    assert float(certified.statement.gap) < 1e-12
+    assert float(certified.statement.value) == pytest.approx(cv.solve(instance).value, rel=1e-12)
+
+
+@pytest.mark.parametrize("limit", ["MOST_NODES", "MOST_STEPS"])
+def test_admission_leaves_open_what_takes_too_long(
+    limit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    optimum = cv.solve(cv.generate("admission", "tiny", 2))
+    monkeypatch.setattr(jobs, limit, 1)
+    certified = optimum.save_certificate(tmp_path / "c.json")
+    assert "not certified: the certificate proves a gap of 0." in certified.status
 
 
 @settings(max_examples=20)
@@ -348,6 +391,8 @@ def test_who_writes_no_certificates_says_so(tmp_path: Path) -> None:
         (selection, "verify.Slot.best_option", lambda *_: [0]),
         (placement, "verify.Placement.bound", lambda *_: 0),
         (SimpleNamespace(ordinary=selection_gang.ordinary_gangs), "verify.Slot.best_set", lambda *_: 0),
+        (admission, "verify.fullest", lambda *_: 0),
+        (admission, "verify.Admission._best", lambda *_: 0),
     ],
 )
 def test_the_campaign_notices_a_wrong_checker(
@@ -374,6 +419,7 @@ def test_the_campaign_of_certificates_finds_nothing() -> None:
         "selection",
         "selection-gang",
         "placement",
+        "admission",
     ]
 
 
