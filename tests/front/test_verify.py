@@ -491,14 +491,12 @@ def numbers_of(found: verify.Derived) -> list[float]:
 
 
 @pytest.mark.parametrize(
-    ("first", "best"),
-    [({"duration": 3}, 1 + 1 + 4), ({"gpus": 2}, 1 + 1 + 2), ({"instances": 4}, 1 + 1 + 2), ({}, 1 + 1 + 2)],
+    ("first", "gpus", "best"),
+    [({"duration": 3}, 1, 1 + 2 + 5), ({"gpus": 2}, 2, 1 + 1 + 2), ({"instances": 4}, 2, 1 + 1 + 2)],
 )
-def test_who_is_not_equal_need_not_go_first(first: dict[str, Any], best: int) -> None:
-    of = verify.Placement(
-        cluster(JOB | first, JOB, JOB, slowdown={"communication": 0, "contention": 0}), FREE
-    )
-    assert of.search(verify.Run(), (), 10**9) == best * 10**6
+def test_who_is_not_equal_need_not_go_first(first: dict[str, Any], gpus: int, best: int) -> None:
+    data = cluster(JOB | first, JOB, JOB, gpus=gpus, slowdown={"communication": 0, "contention": 0})
+    assert verify.Placement(data, FREE).search(verify.Run(), (), 10**9) == best * 10**6
 
 
 def test_a_schedule_by_hand() -> None:
@@ -511,6 +509,10 @@ def test_a_schedule_by_hand() -> None:
     taken = Fraction(1438 + (1938 - 500), 1000)
     assert checked(both, apart).value == taken
     assert checked(both | {"gpu_weight": 0.125}, apart).value == taken * (1 + 2 * Fraction(1, 8))
+    # of two neighbours the one with more GPUs counts: 2 of 4, so that 1250 ticks do 833.3325 and 167 follow
+    three = cluster(JOB, JOB | {"instances": 1}, JOB, gpus=4, slowdown={"communication": 0, "contention": 1})
+    beside = [[0, [[0, 1], [1, 1]]], [0, [[0, 1]]], [0, [[1, 2]]]]
+    assert checked(three, beside).value == Fraction(1250 + 1250 + 1417, 1000)
     short = cluster(JOB | {"duration": 0.003})  # 3.75 ticks, rounded to the nearest
     assert checked(short, apart[:1]).value == Fraction(4, 1000)
     later = [[0, [[0, 2]]], [1000, [[0, 2]]]]
@@ -573,6 +575,21 @@ def test_the_least_end_is_that_of_the_best_of_all_starts(
     price = [[data.draw(st.integers(0, 64)) / 8, 0.0, 0.0] for _ in ticks]
     of = verify.Placement(cluster(JOB), FREE | {"times": [0, *sorted(ticks)], "prices": price})
     assert of.least(0, first, time) == min(of.end(0, start, time) for start in range(first, 1000))
+
+
+@pytest.mark.parametrize(
+    ("ticks", "price", "time", "end"),
+    [
+        ([10, 12, 1000], [8, 0, 8], 11, 12 + 9 * 16),  # from 1 to 12, though it pays from 1 to 10
+        ([20], [0.5625], 20, 40),  # from 20 on, though it waits so long: else it pays 22.5
+        ([20], [0.5], 20, 40),
+        ([20], [0.4375], 20, 20 + 17.5),
+    ],
+)
+def test_the_least_end_by_hand(ticks: list[int], price: list[float], time: int, end: float) -> None:
+    proof = {"times": [0, *ticks], "prices": [[p, 0.0, 0.0] for p in price]}
+    of = verify.Placement(cluster(JOB), FREE | proof)
+    assert of.least(0, 0, time) == end * of.scale
 
 
 def test_what_runs_holds_what_it_has_at_the_prices() -> None:
