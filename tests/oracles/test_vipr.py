@@ -312,7 +312,7 @@ def test_every_leaf_is_derived_with_the_bound_of_the_certificate(seed: int, plai
     instance = crowded(rng) if plain is None else plain
     of, pattern = Selection(instance.to_dict()), instance.arrivals[0].tolist()
     scale = max([8, *(mean.denominator for mean in of.mean)])
-    some = [0, 1, 2, 3, 5, 9]
+    some = [0, 1, 2, 3, 5, 9, 60]
     prices: list[Any] = [
         [[rng.choice(some) * scale // 8 for _ in row] for row in of.capacity] for _ in range(3)
     ]
@@ -339,6 +339,26 @@ def test_every_leaf_is_derived_with_the_bound_of_the_certificate(seed: int, plai
             if not (apart and bound is None):  # what refutes a job as a whole is not looked for there
                 assert bound == (None if most is None else Fraction(most, scale))
         assert found.high == max(bound for bound in bounds if bound is not None)
+
+
+@pytest.mark.parametrize("use", [[[80]], ([80, 80, 80], [90])], ids=["prices", "what tasks pay"])
+def test_a_bound_below_0_is_a_contradiction(use: Any) -> None:
+    three = cv.SelectionGangInstance(
+        channels=[[0, 0], [1, 0], [2, 0]],
+        task_port=[0, 0, 0],
+        demand=[[1], [1], [1]],
+        capacity=[[2]],
+        minimum=[3],
+        mean=[0.5, 0.5, 0.5],
+        arrivals=[[1]],
+    )
+    of = Selection(three.to_dict())
+    bound = Slot(of, [1], 8).tree(1, [[[0]], use], {0}, set())  # tasks 1 and 2 fit, but not both
+    assert bound is not None
+    assert bound < 0
+    text = ViprFile(of, [1], [[[0]], use], 8).text(["too large a job"], [], [0, 0, 1])
+    assert Checker(text).high == 0
+    assert len([line for line in text.splitlines() if line.split()[3:4] == ["0"] and "lin" in line]) == 1
 
 
 def grown() -> str:
