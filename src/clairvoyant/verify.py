@@ -12,9 +12,9 @@ docs/instance-files.md, and docs/certificates.md explains the proofs. The exit s
 - 2: not a certificate, or not an instance.
 
 No solver is asked, and nothing rests on floating-point arithmetic. A number in a file is the double that it
-denotes, a fraction with a power of 2 below; sums and products of fractions are exact. Logarithms and square
-roots are enclosed between two fractions. v and b are derived here, and what a certificate claims must be
-that, to the last digit.
+denotes, a fraction with a power of 2 below, or its shortest decimal where the format says so; sums and
+products of fractions are exact. Logarithms, exponentials and square roots are enclosed between two fractions.
+v and b are derived here, and what a certificate claims must be that, to the last digit.
 """
 
 from __future__ import annotations

@@ -418,8 +418,8 @@ def test_the_campaign_of_certificates_finds_nothing() -> None:
         "allocation",
         "selection",
         "selection-gang",
-        "placement",
         "admission",
+        "placement",
     ]
 
 
