@@ -657,6 +657,21 @@ def test_equal_machines_and_equal_jobs_change_places() -> None:
 # Admission
 
 
+@settings(max_examples=40)
+@given(
+    admission.instances()
+    | st.sampled_from(list(admission.degenerate().values()))
+    | st.builds(lambda seed: cv.generate("admission", "default", seed), st.integers(0, 99))
+)
+def test_work_and_numbers_of_servers_are_those_of_the_package(instance: Any) -> None:
+    for job, known in zip(instance.jobs, verify.Admission(instance.to_dict()).jobs, strict=True):
+        arrival, work, chunks, share, most, _ = known
+        assert (arrival, work, chunks) == (job.arrival, job.work, job.chunks)
+        assert most == min(work, instance.setting.most_workers(job))
+        few = range(min(chunks, 50) + 1)
+        assert [min(math.ceil(y * share), 10_001) for y in few] == job.servers_for[: len(few)].tolist()
+
+
 @settings(max_examples=60)
 @given(st.floats(1e-300, 1e9), st.floats(-2000, 2000) | st.sampled_from([0.0, 1e-300, 1024.0, -1024.0]))
 def test_a_sigmoid_is_enclosed(top: float, x: float) -> None:
