@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import is_dataclass
 from functools import partial
 from importlib import import_module
+from inspect import unwrap
 from pathlib import Path
 from typing import Any
 
@@ -134,7 +135,7 @@ def names(memory: Memory, *calls: Callable[[], object]) -> list[str]:
 
 def test_seed_setting_instance_and_problem_are_told_apart() -> None:
     tiny, play = selection.Setup("tiny"), selection.played.__wrapped__
-    calls = [
+    calls: list[Callable[[], object]] = [
         partial(play, selection.THOMPSON, tiny, 0),
         partial(play, selection.THOMPSON, tiny, 1),
         partial(play, selection.ESDP, tiny, 0),
@@ -163,7 +164,7 @@ def test_rounds_and_limits_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[Callable[[], object]] = [
         partial(admission.bound.__wrapped__, TEN_JOBS, 3),
         partial(admission.searched.__wrapped__, TEN_JOBS, 3),
-        partial(placement.optimum.__wrapped__, FEW, 3),
+        partial(unwrap(placement.optimum), FEW, 3),
     ]
     memory = Memory()
     assert len(names(memory, *calls)) == 4
@@ -337,6 +338,7 @@ def test_a_store_is_looked_up_while_another_process_writes_it(name: str, tmp_pat
 CLAIMS = """
 import os, time
 from functools import partial
+from inspect import unwrap
 from pathlib import Path
 from clairvoyant.analysis.claim import Claim, Finding, Verdict
 from clairvoyant.analysis.allocation import experiments

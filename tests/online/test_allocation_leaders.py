@@ -100,7 +100,7 @@ def test_the_step_without_a_scale_keeps_its_guarantee(
     assert bound_of(instance) - run.total <= promised + 2e-6 * max(1.0, abs(run.total))
 
 
-@pytest.mark.parametrize("factor", [2.0**-10, 2.0**10])
+@pytest.mark.parametrize("factor", [2.0**-10, 0.5])
 def test_the_step_without_a_scale_does_the_same_in_other_units_of_reward(factor: float) -> None:
     instance = generate("tiny", seed=1, utility="linear")
     data = instance.to_dict()
