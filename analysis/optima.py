@@ -108,6 +108,6 @@ def in_all(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 def share(optima: Mapping[str, int]) -> str:
     """Return what counts say of the certificates."""
-    others = [prover for prover in optima if prover != VERIFIED]
-    text = f"{optima.get(VERIFIED, 0):,} of {sum(optima.values()):,}: {VERIFIED}"
+    others = [f"{prover} ({count:,})" for prover, count in optima.items() if prover != VERIFIED]
+    text = f"{optima.get(VERIFIED, 0):,} of {sum(optima.values()):,} have a verified certificate"
     return text + (f"; the others rest on {'; '.join(others)}" if others else "")

@@ -111,11 +111,11 @@ def test_the_optimum_of_the_first_slots_is_that_of_a_shorter_instance() -> None:
 
 
 def test_what_is_said_of_the_counts() -> None:
-    assert share({VERIFIED: 3}) == "3 of 3: certificate verified"
+    assert share({VERIFIED: 3}) == "3 of 3 have a verified certificate"
     some = in_all([{"B": 1}, {VERIFIED: 1200, "A": 2}, {}])
     assert list(some) == [VERIFIED, "A", "B"]
-    assert share(some) == "1,200 of 1,203: certificate verified; the others rest on A; B"
-    assert share({"A": 2}) == "0 of 2: certificate verified; the others rest on A"
+    assert share(some) == "1,200 of 1,203 have a verified certificate; the others rest on A (2); B (1)"
+    assert share({"A": 2}) == "0 of 2 have a verified certificate; the others rest on A (2)"
 
 
 def check(context: Context) -> Finding:
@@ -137,7 +137,7 @@ def test_the_finding_the_page_and_the_command_say_it(
     assert results[1][1].optima == {}
     nothing: dict[str, Any] = {"facts": {}, "policies": [], "oracles": {}, "papers": {}}
     report.write_report(tmp_path, results, mode="quick", seed=0, **nothing)
-    said = "1 of 2: certificate verified; the others rest on a &lt;solver&gt;"
+    said = "1 of 2 have a verified certificate; the others rest on a &lt;solver&gt; (1)"
     assert f"Of the optima that verdicts rest on, {said}." in (tmp_path / "index.html").read_text()
     assert (tmp_path / "allocation.html").read_text().count(said) == 1
     rendering.print_claims(results, verbose=False)
