@@ -51,6 +51,10 @@ VERIFIED = "certificate verified"
 """What is said of an optimum that a certificate proves."""
 
 
+UNCERTIFIED = "not certified"
+"""What is said of one that is proved by a solver or a search alone."""
+
+
 CHECKER = sha256(inspect.getsource(verify).encode()).hexdigest()[:16]
 """A hash of the checker of certificates."""
 
@@ -150,14 +154,14 @@ class Optimum(Shown, Generic[DecisionType]):
 
     @property
     def status(self) -> str:
-        """Why the search stopped and, if a certificate was written, whether it proves as much."""
+        """Why the search stopped, and what proves it: a verified certificate, or else the method alone."""
         why = self.why_stopped.value
-        if self.statement is None:
-            return why
         if self.certified:
             return f"{why}, {VERIFIED}"
+        if self.statement is None:
+            return f"{why} by {self.method}, {UNCERTIFIED}" if self.why_stopped is WhyStopped.PROVED else why
         _, _, gap = self._proven(self.statement)
-        return f"{why} by {self.method}, not certified: the certificate proves a gap of {gap:.2g}"
+        return f"{why} by {self.method}, {UNCERTIFIED}: the certificate proves a gap of {gap:.2g}"
 
     @property
     def certified(self) -> bool:
@@ -262,17 +266,15 @@ class Optimum(Shown, Generic[DecisionType]):
             at_least, most = ("costs at most", "less") if self.minimised else ("earns at least", "more")
             told = f"it {at_least} {self.statement.value}, and nothing {most} than {self.statement.bound}"
             pairs["certificate"] = told
-        pairs["method"] = f"{self.method}: {self.status} after {self.seconds:.3g} s"
+        how = self.status if self.method in self.status else f"{self.method}: {self.status}"
+        pairs["method"] = f"{how} after {self.seconds:.3g} s"
         pairs |= {"oracle": f"{self.problem}/{self.oracle}", "instance": self.digest} if self.digest else {}
         return f"optimum {amount(self.value, self.unit)}", pairs
 
     def __repr__(self) -> str:
         gap = "none proven" if self.gap is None else f"{self.gap:.2e}"
         bound = "none" if self.bound is None else f"{self.bound:.9g}"
-        return (
-            f"Optimum(value={self.value:.9g}, bound={bound}, gap={gap}, {self.why_stopped.value!r}, "
-            f"{self.method!r}, {self.seconds:.3g} s)"
-        )
+        return f"Optimum(value={self.value:.9g}, bound={bound}, gap={gap}, {self.told()[1]['method']!r})"
 
 
 CertificateWriter = Callable[[Any, Optimum[Any]], tuple[Any, Any]]

@@ -275,7 +275,8 @@ def _settled(reduced: Reduced, on: np.ndarray, y: np.ndarray) -> np.ndarray:
     setting = reduced.setting
     y = _only(setting, on, np.maximum(y, 0.0))
     sums = setting.task_sums(y)
-    y = y * _ratio(np.clip(sums, reduced.floor, reduced.demand), sums)[setting.pair_task]
+    floor = np.minimum(setting.task_floor, reduced.demand)  # as it is, not as presolve has lowered it
+    y = y * _ratio(np.clip(sums, floor, reduced.demand), sums)[setting.pair_task]
     used = setting.base.server_sums(setting.totals(y))
     room = np.minimum(1.0, _ratio(setting.base.capacity, used))
     y = y * room[setting.base.server[setting.pair_edge]]

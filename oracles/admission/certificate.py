@@ -173,7 +173,7 @@ class _Search:
         return len(self.prices) - 1
 
     def _closes(self, number: int, limits: Limits) -> bool:
-        bound = self.of.tree(number, limits)
+        bound = self.of.leaf(number, limits)
         return bound is None or bound <= self._goal
 
     def _solved(self, program: _Program, node: _Node) -> Any:

@@ -33,7 +33,7 @@ from ..base import (
     so_far,
 )
 from ..slots import Patterns, SlotCertificate
-from .certificate import of_dynamic, of_stationary
+from .certificate import of_dynamic, of_gang, of_stationary
 
 INTERIOR_POINT = "interior point"
 CVXPY = "cvxpy"
@@ -499,5 +499,6 @@ ORACLES = {
         "the best all-or-nothing allocation to hold in every slot",
         (),
         "weak duality at every leaf of a search tree, which gang_bound checks without a solver",
+        of_gang,
     ),
 }

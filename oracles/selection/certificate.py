@@ -96,7 +96,7 @@ class Proof:
 
     def bound(self, slot: Slot, on: set[int], off: set[int], number: int) -> int | None:
         """Return what the checker will derive of a leaf with the prices of this number."""
-        return slot.tree(number, self.whole, on, off)
+        return slot.bound(on, off, self.whole[number])
 
     def _of_slot(self, slot: Slot, on: list[int]) -> tuple[list[int], Any]:
         """Return the best channels known, of which ``on`` are one choice, and a tree or "table"."""

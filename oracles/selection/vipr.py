@@ -165,7 +165,7 @@ class ViprFile:
             total = {line: price[r][k] for (r, k), line in self._capacity.items()}
             for job in slot.jobs if self._jobs else ():
                 total |= self._of_job(job, at, left, price)
-        bound = slot.tree(0, [price], {*at.on}, {*at.off})
+        bound = slot.bound({*at.on}, {*at.off}, price)
         if bound is not None and bound < 0:  # nothing earns less than 0
             return self._contradiction(total, at, left)
         return self._combine(total, [*slot.worth, *[0] * self._jobs], at, left)

@@ -153,9 +153,13 @@ def log1p(y: Fraction) -> tuple[Fraction, Fraction]:
 
 
 NATURE = "mean:E:f noise.kind:: noise.scale:E:f0 arrivals:TL:i seed:: path:TE:f?"
+ALLOCATION = (
+    "edges:E2:i demand:LK:f capacity:RK:f overhead:K:f utility.kind:RK:i utility.alpha:RK:f "
+    "arrivals:TL:i copy_of:L:i?"
+)
 FORMS = {
-    "allocation": "edges:E2:i demand:LK:f capacity:RK:f overhead:K:f utility.kind:RK:i utility.alpha:RK:f "
-    "arrivals:TL:i copy_of:L:i?",
+    "allocation": ALLOCATION,
+    "allocation-gang": f"{ALLOCATION} task_port:Q:i task_demand:QK:f task_floor:QK:f minimum:L:i",
     "selection": f"edges:E2:i demand:EK:i capacity:K:i cost:E:f0 {NATURE}",
     "selection-gang": f"channels:E2:i task_port:Q:i demand:QK:i capacity:RK:i minimum:L:i {NATURE}",
     "placement": "machines:R3:i submit:L:i duration:L:i instances:L:i need:L3:i intensity:L:i "
@@ -217,14 +221,34 @@ def numbers(rows: Any, name: str, shape: Sequence[int], whole: bool = False) -> 
     return int(rows) if whole else float(rows) + 0.0
 
 
+def multiple(amount: float, unit: int) -> int:
+    """Return an amount in multiples of 1 / unit, by its shortest decimal."""
+    found = Fraction(repr(amount)) * unit
+    need(found >= 0 and found.denominator == 1, f"{amount!r}: below 0, or too many decimals")
+    return int(found)
+
+
 def exact(rows: Any) -> Any:
     """Return doubles, or nested lists of them, as the fractions that they are."""
     return [exact(row) for row in rows] if isinstance(rows, list) else Fraction(rows)
 
 
+def read(rows: Any, name: str, shape: Sequence[int]) -> Any:
+    """Return a double of at least 0, or nested lists of them in a shape, as fractions."""
+    return exact(numbers(rows, name, shape))
+
+
+def priced(uses: Any, **shapes: Sequence[int]) -> list[list[Any]]:
+    """Return the prices to which a tree refers, an object for each leaf, in the order of ``shapes``."""
+    need(all(use.keys() == shapes.keys() for use in uses), f"proof.prices: not {', '.join(shapes)}")
+    return [
+        [read(use[name], f"proof.prices.{name}", shape) for name, shape in shapes.items()] for use in uses
+    ]
+
+
 def flat(rows: Any) -> Iterator[Any]:
     """Yield the numbers in nested lists."""
-    if isinstance(rows, list):
+    if isinstance(rows, (list, tuple)):
         for row in rows:
             yield from flat(row)
     else:
@@ -326,15 +350,15 @@ def gain(family: str, alpha: Fraction, y: Fraction) -> tuple[Fraction, Fraction]
 
 
 def conjugate(family: str, alpha: Fraction, n: int, cost: Fraction, limit: Fraction) -> Fraction:
-    """Return what n f(y) - cost y does not exceed, 0 <= y <= limit; n > 0, cost >= 0.
+    """Return what n f(y) - cost y does not exceed, 0 <= y <= limit; n >= 0.
 
     The function is concave: it is largest at 0 where it falls there, at the limit where it rises there, else
     where its slope is 0, and that y is inserted.
     """
     top = n * alpha
-    if family == "linear":
-        return max(Fraction(0), (top - cost) * limit)
-    if family == "log":  # slope n alpha / (1 + y) - cost
+    if cost <= 0 or family == "linear":
+        falls, rises = top <= cost, True
+    elif family == "log":  # slope n alpha / (1 + y) - cost
         falls, rises = top <= cost, top >= cost * (1 + limit)
     elif family == "poly":  # slope n alpha / (2 sqrt(1 + y)) - cost
         falls, rises = top <= 2 * cost, top**2 >= 4 * cost**2 * (1 + limit)
@@ -351,67 +375,236 @@ def conjugate(family: str, alpha: Fraction, n: int, cost: Fraction, limit: Fract
     return n / alpha + cost * alpha - 2 * square_root(n * cost)[0]  # at y + alpha = sqrt(n / cost)
 
 
-def allocation_value(of: Instance, counts: Sequence[int], y: list[list[Fraction]]) -> Fraction:
-    """Return what a decision earns at least; it is refused unless all constraints hold exactly."""
-    at, (R, L, K) = of.fields, (of.sizes[axis] for axis in "RLK")
-    used = [[Fraction(0)] * K for _ in range(R)]
-    held = [[Fraction(0)] * K for _ in range(L)]
-    total = Fraction(0)
-    for (port, server), row in zip(at["edges"], y, strict=True):
-        for k, amount in enumerate(row):
-            must(amount <= at["demand"][port][k], f"y of port {port}, server {server} is above the demand")
-            if amount:
-                used[server][k] += amount
-                held[port][k] += amount
-                low, _ = gain(FAMILIES[at["utility.kind"][server][k]], at["utility.alpha"][server][k], amount)
-                total += rounded(counts[port] * low, up=False)
-    for server, row in enumerate(used):
-        for k, amount in enumerate(row):
-            must(amount <= at["capacity"][server][k], f"server {server} has less of kind {k} than y takes")
-    paid = (max(map(mul, at["overhead"], row)) for row in held)
-    return total - sum(map(mul, counts, paid))
+class Allocation(Instance):
+    """An instance of ``allocation`` or its gangs, edges sorted by server and then by port."""
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        super().__init__(data, by=1)
+        at, (self.L, self.R, self.K) = self.fields, (self.sizes[axis] for axis in "LRK")
+        self.edges, self.arrivals, self.kind = at["edges"], at["arrivals"], at["utility.kind"]
+        need(all(p < self.L and r < self.R for p, r in self.edges), "edges: no such port, or no such server")
+        names = ("demand", "capacity", "overhead", "utility.alpha")
+        self.demand, self.capacity, self.overhead, self.alpha = (exact(at[name]) for name in names)
+        self.counts = [sum(row[port] for row in self.arrivals) for port in range(self.L)]
+
+    def value(self, counts: Sequence[int], y: Any) -> Fraction:
+        """Return what y[edge][kind] earns at least; it is refused unless servers have as much, exactly."""
+        used, held = zeros(self.R, self.K), zeros(self.L, self.K)
+        total = Fraction(0)
+        for (port, server), row in zip(self.edges, y, strict=True):
+            for k, amount in enumerate(row):
+                if amount:
+                    used[server][k] += amount
+                    held[port][k] += amount
+                    low, _ = gain(FAMILIES[self.kind[server][k]], self.alpha[server][k], amount)
+                    total += rounded(counts[port] * low, up=False)
+        must(all(map(le, flat(used), flat(self.capacity))), "a server has less of a kind than y takes")
+        paid = (max(map(mul, self.overhead, row)) for row in held)
+        return total - sum(map(mul, counts, paid))
+
+    def bound(self, counts: Sequence[int], w: Any, price: Any, demand: Any, besides: Any) -> Fraction:
+        """Return what nothing exceeds, by the prices; a port pays ``besides`` for each device as well."""
+        fits = all(sum(row) <= n for row, n in zip(w, counts, strict=True))
+        must(fits, "w of a port adds up to more than its jobs")
+        total = sum(map(mul, flat(price), flat(self.capacity)), Fraction(0))
+        for port, server in self.edges:
+            for k, most in enumerate(demand[port]):
+                limit = min(most, self.capacity[server][k])
+                if limit:
+                    family, alpha = FAMILIES[self.kind[server][k]], self.alpha[server][k]
+                    cost = w[port][k] * self.overhead[k] + price[server][k] + besides[port][k]
+                    total += rounded(conjugate(family, alpha, counts[port], cost, limit), up=True)
+        return total
 
 
-def allocation_bound(of: Instance, counts: Sequence[int], w: list[list[Fraction]], price: Any) -> Fraction:
-    """Return what nothing exceeds, by the prices."""
-    at = of.fields
-    for port, row in enumerate(w):
-        must(sum(row) <= counts[port], f"w of port {port} adds up to more than its {counts[port]} jobs")
-    total = sum(map(mul, flat(price), flat(at["capacity"])), Fraction(0))
-    for port, server in at["edges"]:
-        for k, most in enumerate(at["demand"][port]):
-            limit = min(most, at["capacity"][server][k])
-            if limit and counts[port]:
-                family, alpha = FAMILIES[at["utility.kind"][server][k]], at["utility.alpha"][server][k]
-                cost = w[port][k] * at["overhead"][k] + price[server][k]
-                total += rounded(conjugate(family, alpha, counts[port], cost, limit), up=True)
-    return total
+def zeros(rows: int, columns: int) -> list[list[Fraction]]:
+    """Return rows of zeros."""
+    return [[Fraction(0)] * columns for _ in range(rows)]
 
 
 def check_allocation(data: dict[str, Any], oracle: str, decision: Any, proof: Any) -> Derived:
     """Check ``stationary``, one decision for all slots, or ``dynamic``, one for each arrival pattern.
 
-    Patterns are the different rows of ``arrivals``, sorted. For each there are the decision y[edge][kind],
-    edges sorted by server and then by port, and multipliers ``w`` [port][kind], ``price`` [server][kind].
+    Patterns are the different rows of ``arrivals``, sorted. For each there are the decision y[edge][kind]
+    and multipliers, ``w`` [port][kind] and ``price`` [server][kind].
     """
-    need(oracle in ("stationary", "dynamic"), f"oracle: {oracle!r:.40} of allocation has no certificates")
-    of = Instance(data, by=1)
-    at, (L, R, K, E) = of.fields, (of.sizes[axis] for axis in "LRKE")
-    need(all(p < L and r < R for p, r in at["edges"]), "edges: a port or a server that is not there")
-    for name in ("demand", "capacity", "overhead", "utility.alpha"):
-        at[name] = exact(at[name])
-    cases = [([sum(row[port] for row in at["arrivals"]) for port in range(L)], 1)]
+    of = Allocation(data)
+    cases = [(of.counts, 1)]
     if oracle == "dynamic":
-        cases = [(list(row), times) for row, times in sorted(Counter(map(tuple, at["arrivals"])).items())]
-    decisions = numbers(decision, "decision", (len(cases), E, K))
-    w = numbers(proof["w"], "proof.w", (len(cases), L, K))
-    price = numbers(proof["price"], "proof.price", (len(cases), R, K))
+        cases = [(list(row), times) for row, times in sorted(Counter(map(tuple, of.arrivals)).items())]
+    decisions = read(decision, "decision", (len(cases), len(of.edges), of.K))
+    w = read(proof["w"], "proof.w", (len(cases), of.L, of.K))
+    price = read(proof["price"], "proof.price", (len(cases), of.R, of.K))
+    most, free = [of.demand[port] for port, _ in of.edges], zeros(of.L, of.K)
     value = bound = Fraction(0)
     for i, (counts, times) in enumerate(cases):
-        value += times * allocation_value(of, counts, exact(decisions[i]))
-        bound += times * allocation_bound(of, counts, exact(w[i]), exact(price[i]))
-    size = f"{len(cases)} x {E * K} entries"
+        must(all(map(le, flat(decisions[i]), flat(most))), "y of an edge is above the demand of its port")
+        value += times * of.value(counts, decisions[i])
+        bound += times * of.bound(counts, w[i], price[i], of.demand, free)
+    size = f"{len(cases)} x {len(of.edges) * of.K} entries"
     return Derived(of.digest, value, bound, f"{size} are feasible, {size} bounded by prices")
+
+
+# Trees: what is decided step by step, until prices prove enough
+
+
+def largest(node: Any, limits: dict[Any, Any], leaf: Callable[..., Any], sides: Callable[..., Any]) -> Any:
+    """Return the largest bound of a tree's leaves; ``None`` if nothing is feasible there.
+
+    A node is a leaf, the number of its prices, or a branch: a list of what is decided and two trees. Every
+    decision keeps the limits that ``sides`` gives for one of the two.
+    """
+    if type(node) is int and node >= 0:
+        return leaf(node, limits)
+    need(isinstance(node, list) and len(node) > 2, f"proof: {node!r:.40} is no leaf and no branch")
+    below = zip(node[-2:], sides(node[:-2], limits), strict=True)
+    bounds = [largest(one, limits | more, leaf, sides) for one, more in below]
+    return max((bound for bound in bounds if bound is not None), default=None)
+
+
+def off_or_on(choice: Any, known: Iterable[int]) -> tuple[dict[int, bool], dict[int, bool]]:
+    """Return the limits of the two sides where one of the known choices is decided."""
+    need(len(choice) == 1 and type(choice[0]) is int and choice[0] in known, f"proof: no {choice!r:.40} here")
+    return {choice[0]: False}, {choice[0]: True}
+
+
+def most_of_job(forced: list[Any], others: list[Any], minimum: int, runs: bool) -> Any:
+    """Return the most that a job's tasks earn, at least the minimum of them, the forced ones included.
+
+    A job that need not run may earn 0. If it must and cannot, nothing is feasible: ``None``.
+    """
+    missing, others = max(0, minimum - len(forced)), sorted(others, reverse=True)
+    if len(others) < missing:
+        return None if runs else 0
+    best = sum(forced) + sum(others[:missing]) + sum(one for one in others[missing:] if one > 0)
+    return best if runs else max(0, best)
+
+
+# Gangs of allocation: prices as above, and multipliers of what tasks hold, at the leaves of a tree
+#
+# Over all servers, a task that runs holds from its floor b to its demand a of each kind, any other nothing;
+# of a job's tasks none run, or the minimum at least. Let some tasks and jobs be decided, w and price be as
+# above, and more, less >= 0 for every task and kind. Then nothing earns more than
+#
+#     sum_{r,k} price c  +  sum over entries of the largest N f(y) - (w beta + price + least) y
+#   + sum over jobs of the most that tasks which run bring: sum_k more a - less b
+#
+# because more (a - s) >= 0 and less (s - b) >= 0 for what a task that runs holds, s. Here y is what the tasks
+# of a port hold together on a server, no more than those that may run can hold, and least is the least
+# more - less of these. If that is negative for N = w = 0, nothing is feasible: it would earn 0. The best
+# decision needs no jobs that count nothing, no more devices than near servers have, and, as a job that loses
+# had better not run, no more than its utilities can pay the overhead of.
+
+
+CLIPS = 3
+"""How often demands are cut to what a job can gain."""
+
+INFINITE = Fraction(10**300)
+
+
+class AllocationGang(Allocation):
+    """An instance of ``allocation-gang``, its tasks by port, with pairs of an edge and a task of its port."""
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        gang = data["gang"]
+        need(gang.keys() == {"demand", "floor", "minimum"}, "gang: not demand, floor, minimum")
+        given = {name: data[name] for name in data if name != "gang"} | {"minimum": gang["minimum"]}
+        each = [list(zip(*rows, strict=True)) for rows in zip(gang["demand"], gang["floor"], strict=True)]
+        given["task_port"] = [port for port, rows in enumerate(each) for _ in rows]
+        given["task_demand"] = [demand for rows in each for demand, _ in rows]
+        given["task_floor"] = [floor for rows in each for _, floor in rows]
+        super().__init__(given)
+        ports, self.minimum, self.prices = self.fields["task_port"], self.fields["minimum"], list[Any]()
+        self.tasks = [[q for q, at in enumerate(ports) if at == port] for port in range(self.L)]
+        self.pairs = [(e, q) for e, (port, _) in enumerate(self.edges) for q in self.tasks[port]]
+        self.ceiling, self.floor = exact(self.fields["task_demand"]), exact(self.fields["task_floor"])
+        self.most = self.ceiling
+        near = zeros(self.L, self.K)  # what all servers of a port have
+        for port, server in self.edges:
+            near[port] = list(map(add, near[port], self.capacity[server]))
+        for _ in range(CLIPS):
+            self.most = [list(map(min, row, near[port])) for row, port in zip(self.most, ports, strict=True)]
+            self.able = [self._able(port) for port in range(self.L)]
+            near = self._paid_for()
+
+    def _able(self, port: int) -> list[int]:
+        """Return the tasks of a port that can run; none if these are too few, or no job ever arrives."""
+        able = [q for q in self.tasks[port] if all(map(le, self.floor[q], self.most[q]))]
+        return able if len(able) >= self.minimum[port] and self.counts[port] else []
+
+    def _paid_for(self) -> list[list[Fraction]]:
+        """Return how many devices each job can gain its overhead of: if it loses, it had better not run."""
+        gains = [Fraction(0)] * self.L
+        for port, server in self.edges:
+            for k, most in enumerate(self.capacity[server]):
+                limit = min(most, sum(self.most[q][k] for q in self.able[port]))
+                high = gain(FAMILIES[self.kind[server][k]], self.alpha[server][k], Fraction(limit))[1]
+                gains[port] += rounded(high, up=True)
+        return [[one / beta if beta else INFINITE for beta in self.overhead] for one in gains]
+
+    def earned(self, y: Any) -> Fraction:
+        """Return what y[pair][kind] earns at least; it is refused unless all constraints hold exactly."""
+        edges, tasks = zeros(len(self.edges), self.K), zeros(len(self.floor), self.K)
+        for (edge, task), row in zip(self.pairs, y, strict=True):
+            edges[edge], tasks[task] = list(map(add, edges[edge], row)), list(map(add, tasks[task], row))
+        for port, mine in enumerate(self.tasks):
+            runs = [q for q in mine if any(tasks[q])]
+            for q in runs:
+                within = all(map(le, self.floor[q], tasks[q])) and all(map(le, tasks[q], self.ceiling[q]))
+                must(within, f"task {q} holds less than its floor, or more than its demand")
+            idle = [q for q in mine if q not in runs and not any(self.floor[q])]  # these count if it helps
+            enough = len(runs) + len(idle) >= self.minimum[port]
+            must(not runs or enough, f"job {port} runs less than its minimum")
+        return self.value(self.counts, edges)
+
+    def take(self, prices: Any) -> None:
+        """Take the prices to which a tree refers."""
+        shapes = {"feasible": (), "w": (self.L, self.K), "price": (self.R, self.K)}
+        shapes |= dict.fromkeys(("more", "less"), (len(self.floor), self.K))
+        self.prices = priced(prices, **shapes)
+
+    def leaf(self, number: int, limits: dict[int, bool]) -> Fraction | None:
+        """Return what nothing exceeds by the prices of a leaf; ``None`` if nothing is feasible there."""
+        feasible, w, price, more, less = self.prices[number]
+        demand, least, total = zeros(self.L, self.K), zeros(self.L, self.K), Fraction(0)
+        for port, mine in enumerate(self.tasks):
+            job, on = limits.get(len(self.floor) + port), [q for q in mine if limits.get(q)]
+            may = [q for q in self.able[port] if job is not False and limits.get(q) is not False]
+            brings = {
+                q: sum(map(mul, more[q], self.most[q])) - sum(map(mul, less[q], self.floor[q])) for q in may
+            }
+            if not brings.keys() >= set(on):
+                return None
+            others = [brings[q] for q in may if q not in on]
+            best = most_of_job([brings[q] for q in on], others, self.minimum[port], bool(job or on))
+            if best is None:
+                return None
+            total += best
+            for k in range(self.K if len(may) >= self.minimum[port] else 0):
+                holds = [q for q in may if self.most[q][k]]
+                demand[port][k] = sum((self.most[q][k] for q in holds), Fraction(0))
+                least[port][k] = min((more[q][k] - less[q][k] for q in holds), default=Fraction(0))
+        counts = self.counts if feasible else [0] * self.L
+        total += self.bound(counts, w, price, demand, least)
+        must(feasible or total < 0, "prices do not prove that nothing is feasible at a leaf")
+        return total if feasible else None
+
+
+def check_allocation_gang(data: dict[str, Any], _: str, decision: Any, proof: Any) -> Derived:
+    """Check ``gang``: a decision y[pair][kind] as fractions, [numerator, denominator], and a tree.
+
+    A branch of the tree is [task, tree where it does not run, tree where it does], or the same with a job,
+    their numbers after those of the tasks. Prices are ``w`` [port][kind], ``price`` [server][kind], ``more``
+    and ``less`` [task][kind]; ``feasible`` is 0 where they show that nothing is feasible, else 1.
+    """
+    of = AllocationGang(data)
+    pairs = numbers(decision, "decision", (len(of.pairs), of.K, 2), whole=True)
+    value = of.earned([[Fraction(*parts) for parts in row] for row in pairs])
+    of.take(proof["prices"])
+    choices = range(len(of.floor) + of.L)
+    bound = largest(proof["tree"], {}, of.leaf, lambda choice, _: off_or_on(choice, choices))
+    steps = f"{len(of.floor)} tasks are feasible, and bounded by a tree with {len(of.prices)} sets of prices"
+    return Derived(of.digest, value, Fraction(bound or 0), steps)
 
 
 # Selection: Lagrange multipliers at the leaves of a tree
@@ -493,19 +686,17 @@ class Slot:
             return None
         total = sum(sum(map(mul, *rows)) for rows in zip(price, left, strict=True))
         for job, tasks in self.jobs.items():
-            forced, gains = [], []
+            forced, gains = list[int](), list[int]()
             for options in tasks.values():
-                if on.isdisjoint(options):
-                    gains += self.best_option(options, off, left, price)
-                else:
-                    forced.append([self.worth[e] for e in options if e in on])
-            missing = max(0, self.of.minimum[job] - len(forced))
-            if any(len(worths) > 1 for worths in forced) or (forced and len(gains) < missing):
+                here = [self.worth[e] for e in options if e in on]
+                if len(here) > 1:
+                    return None
+                forced += here
+                gains += [] if here else self.best_option(options, off, left, price)
+            best = most_of_job(forced, gains, self.of.minimum[job], bool(forced))
+            if best is None:
                 return None
-            if len(gains) >= missing:
-                gains.sort(reverse=True)
-                besides = sum(gains[:missing]) + sum(gain for gain in gains[missing:] if gain > 0)
-                total += sum(flat(forced)) + (besides if forced else max(0, besides))
+            total += best
         return total
 
     def best_option(self, options: list[int], off: set[int], left: Any, price: Any) -> list[int]:
@@ -532,21 +723,18 @@ class Slot:
             total += self.best_set(here, gain, room)
         return total
 
-    def tree(self, node: Any, prices: list[Any], on: set[int], off: set[int]) -> int | None:
-        """Return the largest bound of a tree's leaves; ``None`` if nothing is feasible there.
+    def bound(self, on: set[int], off: set[int], use: Any) -> int | None:
+        """Return what nothing exceeds by prices of either kind; ``None`` if nothing is feasible."""
+        return self.apart(on, off, *use) if isinstance(use, tuple) else self.leaf(on, off, use)
 
-        A node is a number, of the prices of a leaf, or a list: a channel, the tree where it is off, and that
-        where it is on.
-        """
-        if type(node) is int and 0 <= node < len(prices):
-            use = prices[node]
-            return self.apart(on, off, *use) if isinstance(use, tuple) else self.leaf(on, off, use)
-        need(isinstance(node, list) and len(node) == 3, f"proof.trees: {node!r:.40} is no leaf and no branch")
-        channel, off_tree, on_tree = node
-        need(type(channel) is int and channel in self.usable, f"proof.trees: no channel {channel!r:.40} here")
-        without, within = off | {channel}, on | {channel}
-        sides = self.tree(off_tree, prices, on, without), self.tree(on_tree, prices, within, off)
-        return max((bound for bound in sides if bound is not None), default=None)
+    def tree(self, node: Any, prices: list[Any]) -> int:
+        """Return the largest bound of a tree's leaves; a branch is [channel, tree without it, tree with]."""
+
+        def leaf(number: int, limits: dict[int, bool]) -> int | None:
+            on, off = ({e for e, is_on in limits.items() if is_on == side} for side in (True, False))
+            return self.bound(on, off, prices[number])
+
+        return largest(node, {}, leaf, lambda what, _: off_or_on(what, self.usable)) or 0
 
     def table(self) -> int:
         """Return the optimum of ``selection``."""
@@ -564,7 +752,7 @@ class Slot:
         return max(best.values())
 
 
-def check_selection(data: dict[str, Any], oracle: str, decision: Any, proof: Any) -> Derived:
+def check_selection(data: dict[str, Any], _: str, decision: Any, proof: Any) -> Derived:
     """Check the sum of the optima of all slots, once for each arrival pattern.
 
     Patterns are the different rows of ``arrivals``, sorted. For each there are the channels that are on, by
@@ -572,24 +760,22 @@ def check_selection(data: dict[str, Any], oracle: str, decision: Any, proof: Any
     are lists [server][kind] to which all trees refer, or what ``tasks`` pay and ``jobs`` get.
     """
     of = Selection(data)
-    need(oracle == ("gang" if of.gang else "clairvoyant"), f"oracle: {oracle!r:.40} has no certificates")
     server, tasks, jobs = (len(of.capacity), of.sizes["K"]), (of.sizes.get("Q", 0),), (of.sizes["L"],)
     prices = [
-        exact([numbers(use["tasks"], "tasks", tasks), numbers(use["jobs"], "jobs", jobs)])
+        tuple(*priced([use], tasks=tasks, jobs=jobs))
         if isinstance(use, dict)
-        else exact(numbers(use, "proof.prices", server))
+        else read(use, "proof.prices", server)
         for use in proof["prices"]
     ]
     scale = max((x.denominator for x in (*of.mean, *flat(prices))), default=1)  # all of them are powers of 2
-    whole: list[Any] = [[[int(p * scale) for p in row] for row in rows] for rows in prices]
-    whole = [tuple(w) if isinstance(use, dict) else w for w, use in zip(whole, proof["prices"], strict=True)]
+    whole = [type(rows)([int(p * scale) for p in row] for row in rows) for rows in prices]
     patterns = sorted(Counter(map(tuple, of.fields["arrivals"])).items())
     value = bound = nodes = 0
     for (pattern, times), on, tree in zip(patterns, decision, proof["trees"], strict=True):
         slot = Slot(of, pattern, scale)
         value += times * slot.value(numbers(on, "decision", (len(on),), whole=True))
-        most = slot.table() if tree == "table" and not of.gang else slot.tree(tree, whole, set(), set())
-        bound += times * (most or 0)
+        most = slot.table() if tree == "table" and not of.gang else slot.tree(tree, whole)
+        bound += times * most
         nodes += sum(1 for _ in flat(tree))
     steps = f"{len(patterns)} patterns are feasible, and bounded by tables or by trees of {nodes} nodes"
     return Derived(of.digest, Fraction(value, scale), Fraction(bound, scale), steps)
@@ -620,13 +806,6 @@ def doubles(value: Any, whole: bool = False) -> Any:
     if isinstance(value, list):
         return [doubles(one) for one in value]
     return value if whole or type(value) not in (int, float) else value + 0.0
-
-
-def millionths(amounts: list[float]) -> list[int]:
-    """Return amounts in multiples of 1e-6, by their shortest decimals."""
-    found = [Fraction(repr(amount)) * 10**6 for amount in amounts]
-    need(all(n >= 0 and n.denominator == 1 for n in found), "an amount: below 0, or too many decimals")
-    return list(map(int, found))
 
 
 def sigmoid(top: Fraction, x: Fraction) -> tuple[Fraction, Fraction]:
@@ -667,8 +846,8 @@ class Admission:
                 text = f"({len(value)}, {width})f"
             hasher.update((name + text).encode() + struct.pack(f"<{len(rows)}d", *rows))
         self.digest, self.T = hasher.hexdigest()[:16], content["horizon"]
-        self.has = [list(map(millionths, content[name])) for name in CONTENT[2:4]]
-        self.needs = [[millionths(job[name]) for job in jobs] for name in ("worker_demand", "server_demand")]
+        self.has = [[self._units(row) for row in content[name]] for name in CONTENT[2:4]]
+        self.needs = [[self._units(job[name]) for job in jobs] for name in ("worker_demand", "server_demand")]
         self.jobs, earned = [self._job(i, job) for i, job in enumerate(jobs)], list[Any]()
         for job in jobs:
             top, decay, target = (Fraction(job["utility"][name]) for name in ("priority", "decay", "target"))
@@ -683,6 +862,10 @@ class Admission:
         ]
         self.prices, self.leaves = list[Any](), 0
         self.paid, self.best = cache(self._paid), cache(self._best)
+
+    @staticmethod
+    def _units(amounts: list[float]) -> list[int]:
+        return [multiple(amount, 10**6) for amount in amounts]
 
     def _job(self, i: int, job: dict[str, Any]) -> tuple[Any, ...]:
         """Return arrival, work, chunks, servers per worker; and the most of use on each machine in a slot."""
@@ -758,24 +941,22 @@ class Admission:
                 best = gain if best is None else max(best, gain)
         return best
 
-    def tree(self, node: Any, limits: dict[Any, Any]) -> int | None:
-        """Return the largest bound of a tree's leaves; ``None`` if nothing is feasible there.
+    def leaf(self, number: int, limits: dict[Any, Any]) -> int | None:
+        """Return what nothing exceeds by the prices of a leaf; ``None`` if a job cannot keep its limits."""
+        self.leaves += 1
+        mine = [tuple(one for one in limits.items() if one[0][0] == i) for i in range(len(self.jobs))]
+        parts = [self.paid(number), *(self.best(number, i, limit) for i, limit in enumerate(mine))]
+        return None if None in parts else sum(part or 0 for part in parts)
 
-        A node is a number, of the prices of a leaf, or a list: [job, n, tree, tree] or [job, slot, n, tree,
-        tree]. The slot in which the job is done, or its workers in that slot, are at most n, then more.
+    def sides(self, what: Any, limits: dict[Any, Any]) -> tuple[dict[Any, Any], dict[Any, Any]]:
+        """Return the limits of the two sides of a branch [job, n, ...] or [job, slot, n, ...].
+
+        The slot in which the job is done, or its workers in that slot, are at most n, or more.
         """
-        if type(node) is int and 0 <= node < len(self.prices):
-            self.leaves += 1
-            mine = [tuple(one for one in limits.items() if one[0][0] == i) for i in range(len(self.jobs))]
-            parts = [self.paid(node), *(self.best(node, i, limit) for i, limit in enumerate(mine))]
-            return None if None in parts else sum(part or 0 for part in parts)
-        need(isinstance(node, list) and len(node) in (4, 5), f"proof.tree: no leaf or branch: {node!r:.40}")
-        *key, n, below, above = node
-        need(type(n) is int, f"proof.tree: {n!r:.40} is not a whole number")
+        *key, n = what
+        need(len(key) in (1, 2) and type(n) is int, f"proof.tree: no branch: {what!r:.40}")
         least, most = limits.get(tuple(key), (0, math.inf))
-        sides = (below, (least, min(most, n))), (above, (max(least, n + 1), most))
-        bounds = [self.tree(one, limits | {tuple(key): ends}) for one, ends in sides]
-        return max((bound for bound in bounds if bound is not None), default=None)
+        return {tuple(key): (least, min(most, n))}, {tuple(key): (max(least, n + 1), most)}
 
     def take(self, prices: Any) -> None:
         """Add lists [side][slot][job] of prices, rounded down."""
@@ -784,15 +965,14 @@ class Admission:
         ]
 
 
-def check_admission(data: dict[str, Any], oracle: str, decision: Any, proof: Any) -> Derived:
+def check_admission(data: dict[str, Any], _: str, decision: Any, proof: Any) -> Derived:
     """Check ``offline``: a schedule, see :meth:`Admission.value`, and a tree, see :meth:`Admission.tree`.
 
     ``prices`` are lists [side][slot][job] to which the tree refers.
     """
-    need(oracle == "offline", f"oracle: {oracle!r:.40} of admission has no certificates")
     of, rows = Admission(data), proof["prices"]
     of.take(numbers(rows, "proof.prices", (len(rows), 2, of.T, len(of.jobs))))
-    value, bound = of.value(decision), of.tree(proof["tree"], {}) or 0
+    value, bound = of.value(decision), largest(proof["tree"], {}, of.leaf, of.sides) or 0
     steps = f"a schedule of {len(of.jobs)} jobs is feasible, and bounded by a tree of {of.leaves} leaves"
     return Derived(of.digest, Fraction(value, of.scale), Fraction(bound, of.scale), steps)
 
@@ -826,7 +1006,8 @@ class Placement(Instance):
 
     def __init__(self, data: dict[str, Any], proof: Any) -> None:
         def units(row: dict[str, Any], name: str) -> Any:
-            return row[name] if name in ("gpus", "instances") else round(1000 * numbers(row[name], name, ()))
+            exactly = name in ("gpus", "instances")
+            return row[name] if exactly else multiple(numbers(row[name], name, ()), 1000)
 
         given = {"gpu_weight": 0, "window": 64} | data
         jobs = [{"intensity": 1} | job for job in sorted(given.pop("jobs"), key=itemgetter("submit"))]
@@ -842,7 +1023,7 @@ class Placement(Instance):
         self.submit, self.duration, self.beta = at["submit"], at["duration"], at["intensity"]
         (self.kappa, self.eta), self.window = at["slowdown"].values(), at["window"]
         self.kinds = [*zip(self.duration, self.instances, self.need, self.beta, strict=True)]
-        self.weight, self.steps = round(1000 * at["gpu_weight"]), 0
+        self.weight, self.steps = multiple(at["gpu_weight"], 1000), 0
         self.asked = [tuple(n * a for a in row) for n, row in zip(self.instances, self.need, strict=True)]
         self.all = tuple(map(sum, zip(*self.machines, strict=True)))
         self.times = numbers(proof["times"], "proof.times", (len(proof["times"]),), whole=True)
@@ -960,9 +1141,8 @@ class Placement(Instance):
         return enough if ended else self.search(after, after.waiting[: self.window], enough)
 
 
-def check_placement(data: dict[str, Any], oracle: str, decision: Any, proof: Any) -> Derived:
+def check_placement(data: dict[str, Any], _: str, decision: Any, proof: Any) -> Derived:
     """Check a schedule: for every job its start, and pairs of a machine and so many instances."""
-    need(oracle == "offline", f"oracle: {oracle!r:.40} of placement has no certificates")
     of, run = Placement(data, proof), Run()
     starts = numbers([start for start, _ in decision], "decision", (len(of.submit),), whole=True)
     while (after := of.after(run)) is not None:
@@ -991,13 +1171,15 @@ class Derived(NamedTuple):
     steps: str
 
 
-CHECKERS: dict[str, Callable[[dict[str, Any], str, Any, Any], Derived]] = {
-    "allocation": check_allocation,
-    "selection": check_selection,
-    "selection-gang": check_selection,
-    "admission": check_admission,
-    "placement": check_placement,
+CHECKERS: dict[str, dict[str, Callable[[dict[str, Any], str, Any, Any], Derived]]] = {
+    "allocation": {"stationary": check_allocation, "dynamic": check_allocation},
+    "allocation-gang": {"gang": check_allocation_gang},
+    "selection": {"clairvoyant": check_selection},
+    "selection-gang": {"gang": check_selection},
+    "admission": {"offline": check_admission},
+    "placement": {"offline": check_placement},
 }
+"""What checks the certificates of each problem's oracles."""
 
 
 MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
@@ -1013,7 +1195,8 @@ def derive(data: Any, certificate: Any) -> Statement:
         need(data["version"] == 1, "instance: version: not 1")
         problem, oracle = data["problem"], certificate["oracle"]
         must(certificate["problem"] == problem, f"it is not of the problem {problem}")
-        found = CHECKERS[problem](data, oracle, certificate["decision"], certificate["proof"])
+        need(oracle in CHECKERS[problem], f"certificate: oracle: not one of {', '.join(CHECKERS[problem])}")
+        found = CHECKERS[problem][oracle](data, oracle, certificate["decision"], certificate["proof"])
     except (*MALFORMED, struct.error) as error:
         raise UnreadableError(f"not a certificate, or not an instance: {error!r:.200}") from error
     must(certificate["digest"] == found.digest, f"it is not of the instance {found.digest}")

@@ -84,7 +84,8 @@ def print_optimum(name: str, optimum: Mapping[str, Any], unit: str) -> None:
     if optimum["bound"] is not None:
         proven = f"nothing is better than {optimum['bound']:,.12g}{unit} (gap {optimum['gap']:.2g})"
     out.line(f"{name} optimum {optimum['value']:,.12g}{unit}; {proven}")
-    out.line(f"{optimum['why_stopped']} after {optimum['seconds']:.3g} s; {optimum['method']}")
+    why, method = optimum["why_stopped"], optimum["method"]
+    out.line(f"{why} after {optimum['seconds']:.3g} s" + ("" if method in why else f"; {method}"))
 
 
 def policy_scores(
