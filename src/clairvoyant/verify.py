@@ -464,7 +464,10 @@ def largest(node: Any, limits: dict[Any, Any], leaf: Callable[..., Any], sides: 
 
 def off_or_on(choice: Any, known: Iterable[int]) -> tuple[dict[int, bool], dict[int, bool]]:
     """Return the limits of the two sides where one of the known choices is decided."""
-    need(len(choice) == 1 and type(choice[0]) is int and choice[0] in known, f"proof: no {choice!r:.40} here")
+    need(
+        len(choice) == 1 and type(choice[0]) is int and choice[0] in known,
+        f"proof: no choice here: {choice!r:.40}",
+    )
     return {choice[0]: False}, {choice[0]: True}
 
 

@@ -33,6 +33,7 @@ LONG_SEARCH = "CPU jobs and machines without GPUs"
 
 EDGE = [
     *((name, one) for name, one in allocation.degenerate().items()),
+    *((name, one) for name, one in allocation.degenerate_gangs().items()),
     *((name, one) for name, one in selection.degenerate().items()),
     *((name, one) for name, one in selection_gang.degenerate_gangs().items()),
     *((name, one) for name, one in placement.degenerate().items() if name != LONG_SEARCH),
@@ -173,7 +174,8 @@ def test_a_certificate_scales_with_its_instance(instance: Any, power: int, data:
     optimum = cv.solve(instance, name)
     assert optimum.writer is not None
     decision, proof = optimum.writer(instance, optimum)
-    checker, oracle = verify.CHECKERS[instance.problem], optimum.oracle
+    oracle = optimum.oracle
+    checker = verify.CHECKERS[instance.problem][oracle]
     before = checker(given, oracle, decision, proof)
     factor = 2.0**-power if instance.problem != "allocation" or data.draw(st.booleans()) else 2.0**power
     after = checker(scaled(given, proof, factor), oracle, decision, proof)
@@ -339,7 +341,10 @@ def test_a_leaf_that_is_left_open_is_told(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(trees, "MOST_NODES", 0)
     monkeypatch.setattr(trees, "TABLE_WORK", 0)
     optimum = cv.solve(selection.ordinary()["scarce devices"])
-    assert (optimum.why_stopped, optimum.status) == (WhyStopped.PROVED, "proved")
+    assert (optimum.why_stopped, optimum.status) == (
+        WhyStopped.PROVED,
+        f"proved by {optimum.method}, not certified",
+    )
     told = optimum.save_certificate(tmp_path / "c.json").status
     assert told.startswith(f"proved by {optimum.method}, not certified: the certificate proves a gap of 0.")
     monkeypatch.undo()
@@ -381,13 +386,15 @@ def test_who_writes_no_certificates_says_so(tmp_path: Path) -> None:
     with pytest.raises(
         InputError, match="proofs of allocation-gang/gang are not written as certificates yet"
     ):
-        optimum.save_certificate(tmp_path / "c.json")
+        replace(optimum, writer=None).save_certificate(tmp_path / "c.json")
 
 
 @pytest.mark.parametrize(
     ("kit", "name", "wrong"),
     [
         (allocation, "verify.conjugate", lambda *_: Fraction(0)),
+        (SimpleNamespace(ordinary=allocation.ordinary_gangs), "verify.conjugate", lambda *_: Fraction(0)),
+        (SimpleNamespace(ordinary=allocation.ordinary_gangs), "verify.most_of_job", lambda *_: None),
         (selection, "verify.Slot.best_option", lambda *_: [0]),
         (placement, "verify.Placement.bound", lambda *_: 0),
         (SimpleNamespace(ordinary=selection_gang.ordinary_gangs), "verify.Slot.best_set", lambda *_: 0),
@@ -416,6 +423,7 @@ def test_the_campaign_of_certificates_finds_nothing() -> None:
     assert (line["failure"], line["counts"]) == (None, {"all certified": 5})
     assert [name for name in campaigns.TARGETS if campaigns.has_certificates(name)] == [
         "allocation",
+        "allocation-gang",
         "selection",
         "selection-gang",
         "admission",
