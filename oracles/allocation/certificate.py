@@ -18,7 +18,7 @@ from ...models.allocation.gang import AllocationGangInstance
 from ...models.allocation.gang_bound import Prices
 from ...models.allocation.instance import AllocationInstance
 from ...models.allocation.setting import Setting
-from ...verify import AllocationGang, RejectedError
+from ...verify import AllocationGang, RejectedError, priced
 from ..base import Optimum
 
 GAP = 1e-11
@@ -119,7 +119,7 @@ def of_gang(instance: AllocationGangInstance, optimum: Optimum[np.ndarray]) -> t
 def _as_proved(of: AllocationGang, prices: Prices, weights: np.ndarray, limits: dict[int, bool]) -> Prices:
     """Return the prices of a leaf, or none at all where they do not show that nothing is feasible."""
     if prices.empty:
-        of.take([_told(prices, weights)])
+        of.prices = priced([_told(prices, weights)], **of.shapes)
         try:
             of.leaf(0, limits)
         except RejectedError:

@@ -1,20 +1,18 @@
 #!/usr/bin/env python3
 """The checker of certificates: it decides about an optimum with nothing but Python's standard library.
 
-``clairvoyant verify FILE CERTIFICATE``, ``python -m clairvoyant.verify FILE CERTIFICATE``, or this one file,
-copied to wherever Python 3.11 is: ``python verify.py FILE CERTIFICATE``. FILE is an instance as described in
-docs/instance-files.md, and docs/certificates.md explains the proofs. The exit status is
+``clairvoyant verify FILE CERTIFICATE``, or this one file, wherever Python 3.11 is: ``python verify.py FILE
+CERTIFICATE``. FILE is an instance as described in docs/instance-files.md; docs/certificates.md explains the
+proofs. The exit status is
 
-- 0: accepted. The decision in the certificate is feasible and earns at least v, and no feasible decision
-  earns more than b; where costs are minimised, it costs at most v, and none costs less than b. Feasible means
-  exactly so, without the tolerances that the format grants.
+- 0: accepted. The decision in the certificate is feasible, without any tolerance, and earns at least v, and
+  no feasible decision earns more than b; where costs are minimised, it costs at most v, and none less than b.
 - 1: rejected; the first step that fails is printed.
 - 2: not a certificate, or not an instance.
 
-No solver is asked, and nothing rests on floating-point arithmetic. A number in a file is the double that it
-denotes, a fraction with a power of 2 below, or its shortest decimal where the format says so; sums and
-products of fractions are exact. Logarithms, exponentials and square roots are enclosed between two fractions.
-v and b are derived here, and what a certificate claims must be that, to the last digit.
+Nothing rests on floating-point arithmetic. A number in a file is the double that it denotes, or its shortest
+decimal where the format says so; sums and products of fractions are exact, and logarithms, exponentials and
+square roots are enclosed between two. v and b are derived here, whatever a certificate claims.
 """
 
 from __future__ import annotations
@@ -37,17 +35,12 @@ from operator import add, itemgetter, le, lt, mul, sub
 from typing import Any, NamedTuple
 
 VERSION = 1
+# what a certificate holds, a JSON object that is gzipped if its name ends in ``.gz``
 FIELDS = ("version", "problem", "oracle", "digest", "claims", "decision", "proof")
-"""What a certificate holds, a JSON object that is gzipped if its name ends in ``.gz``."""
 
-MOST_BYTES = 2**28
-"""No more of a file is read, once it is unpacked."""
-
-BITS = 128
-"""Enclosures are relatively this tight, and sums are rounded outwards to as many bits."""
-
-DIGITS = 20
-"""Significant digits of claimed numbers."""
+MOST_BYTES = 2**28  # no more of a file is read, once it is unpacked
+BITS = 128  # enclosures are relatively this tight, and sums are rounded outwards to as many bits
+DIGITS = 20  # significant digits of claimed numbers
 
 
 class RejectedError(Exception):
@@ -67,7 +60,6 @@ class Statement(NamedTuple):
     value: str  # the decision earns at least this much, or costs at most this much
     bound: str  # no feasible decision earns more, or costs less
     gap: str  # their distance over the larger one, rounded up: 0 if and only if they are equal exactly
-    steps: str
 
     @property
     def claims(self) -> dict[str, str]:
@@ -83,7 +75,6 @@ class Statement(NamedTuple):
             f"the decision is feasible and {'costs at most' if costs else 'earns at least'} {self.value}",
             f"no feasible decision {'costs less' if costs else 'earns more'} than {self.bound}",
             "both are equal: it is optimal" if self.gap == "0" else f"the gap between them is {self.gap}",
-            f"verified: {self.steps}",
         ]
 
 
@@ -94,9 +85,8 @@ def rounded(x: Fraction, up: bool) -> Fraction:
     """Return a fraction of about :data:`BITS` bits over a power of 2, at least x if ``up``, else at most."""
     n, d = x.numerator, x.denominator
     shift = BITS + d.bit_length() - n.bit_length()
-    top, below = (n << shift, d) if shift >= 0 else (n, d << -shift)
-    whole = -(-top // below) if up else top // below
-    return Fraction(whole, 1 << shift) if shift >= 0 else Fraction(whole << -shift)
+    unit = Fraction(2) ** -shift
+    return (math.ceil(x / unit) if up else math.floor(x / unit)) * unit
 
 
 def decimal(x: Fraction, up: bool, digits: int = DIGITS) -> str:
@@ -132,11 +122,7 @@ def artanh(z: Fraction) -> tuple[Fraction, Fraction]:
     return Fraction(total, 1 << shift), Fraction(total + 3 * terms + 2, 1 << shift)
 
 
-@cache
-def log_of_2() -> tuple[Fraction, Fraction]:
-    """Enclose ln 2 = 2 artanh(1/3)."""
-    low, high = artanh(Fraction(1, 3))
-    return 2 * low, 2 * high
+LOG_2 = tuple(2 * end for end in artanh(Fraction(1, 3)))  # ln 2 is enclosed by these
 
 
 def log1p(y: Fraction) -> tuple[Fraction, Fraction]:
@@ -146,17 +132,18 @@ def log1p(y: Fraction) -> tuple[Fraction, Fraction]:
     k -= x < Fraction(2) ** k
     m = x / 2**k
     low, high = artanh((m - 1) / (m + 1)) if m > 1 else (Fraction(0), Fraction(0))
-    return k * log_of_2()[0] + 2 * low, k * log_of_2()[1] + 2 * high
+    return k * LOG_2[0] + 2 * low, k * LOG_2[1] + 2 * high
 
 
 # Files
-
+#
+# The fields that identify an instance are listed in the order in which they enter its digest. After its name
+# there are the axes of a field, a letter for the length of each, and what its numbers are: "i" for whole
+# ones, "f" for others. A field with "?" may be left out, and with "0" it is then 0.
 
 NATURE = "mean:E:f noise.kind:: noise.scale:E:f0 arrivals:TL:i seed:: path:TE:f?"
-ALLOCATION = (
-    "edges:E2:i demand:LK:f capacity:RK:f overhead:K:f utility.kind:RK:i utility.alpha:RK:f "
-    "arrivals:TL:i copy_of:L:i?"
-)
+UTILITY = "utility.kind:RK:i utility.alpha:RK:f"
+ALLOCATION = f"edges:E2:i demand:LK:f capacity:RK:f overhead:K:f {UTILITY} arrivals:TL:i copy_of:L:i?"
 FORMS = {
     "allocation": ALLOCATION,
     "allocation-gang": f"{ALLOCATION} task_port:Q:i task_demand:QK:f task_floor:QK:f minimum:L:i",
@@ -165,12 +152,6 @@ FORMS = {
     "placement": "machines:R3:i submit:L:i duration:L:i instances:L:i need:L3:i intensity:L:i "
     "estimate:L:i? price:: slowdown:: gpu_weight:: window::",
 }
-"""The fields that identify an instance, in the order in which they enter its digest.
-
-After its name there are the axes of a field, a letter for the length of each, and what its numbers are: "i"
-for whole ones, "f" for others. A field with "?" may be left out, and with "0" it is then 0.
-"""
-
 WITHOUT_EFFECT = {"problem", "version", "origin", "names", "ports"}
 MINIMISED = {"placement"}
 FAMILIES = ("linear", "log", "reciprocal", "poly")
@@ -181,8 +162,7 @@ def read_object(path: str) -> dict[str, Any]:
     try:
         with (gzip.open if path.endswith(".gz") else open)(path, "rb") as stream:
             text = stream.read(MOST_BYTES + 1)
-        if len(text) > MOST_BYTES:
-            raise UnreadableError(f"{path}: more than {MOST_BYTES} bytes")
+        need(len(text) <= MOST_BYTES, f"{path}: more than {MOST_BYTES} bytes")
         data = json.loads(text.decode("utf-8"), object_pairs_hook=_without_doubles)
     except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
         raise UnreadableError(f"{path}: cannot be read: {error}") from None
@@ -212,25 +192,30 @@ def need(holds: bool, message: str) -> None:
 def numbers(rows: Any, name: str, shape: Sequence[int], whole: bool = False) -> Any:
     """Return a finite number of at least 0, or nested lists of them in a shape: whole ones, or doubles."""
     if shape:
-        if not isinstance(rows, list) or len(rows) != shape[0]:
-            raise UnreadableError(f"{name}: not a list of {shape[0]} where one is needed")
+        need(isinstance(rows, list) and len(rows) == shape[0], f"{name}: not a list of {shape[0]}")
         return [numbers(row, name, shape[1:], whole) for row in rows]
     if type(rows) not in (int, float) or not 0 <= rows <= 1e300 or (whole and rows != int(rows)):
-        what = "a whole number" if whole else "a number"
-        raise UnreadableError(f"{name}: {rows!r:.40} is not {what} from 0 to 1e300")
+        raise UnreadableError(f"{name}: {rows!r:.40} is not a {'whole ' * whole}number from 0 to 1e300")
     return int(rows) if whole else float(rows) + 0.0
 
 
-def multiple(amount: float, unit: int) -> int:
-    """Return an amount in multiples of 1 / unit, by its shortest decimal."""
-    found = Fraction(repr(amount)) * unit
-    need(found >= 0 and found.denominator == 1, f"{amount!r}: below 0, or too many decimals")
+def decimals(rows: Any, unit: int) -> Any:
+    """Return amounts, or nested lists of them, in multiples of 1 / unit, by their shortest decimals."""
+    if isinstance(rows, list):
+        return [decimals(row, unit) for row in rows]
+    found = Fraction(repr(rows)) * unit
+    need(found >= 0 and found.denominator == 1, f"{rows!r:.40}: below 0, or too many decimals")
     return int(found)
 
 
 def exact(rows: Any) -> Any:
     """Return doubles, or nested lists of them, as the fractions that they are."""
     return [exact(row) for row in rows] if isinstance(rows, list) else Fraction(rows)
+
+
+def multiples(rows: Any, scale: int) -> Any:
+    """Return fractions, or nested lists of them, in whole multiples of 1 / scale, rounded down."""
+    return [multiples(row, scale) for row in rows] if isinstance(rows, list) else math.floor(rows * scale)
 
 
 def read(rows: Any, name: str, shape: Sequence[int]) -> Any:
@@ -241,14 +226,12 @@ def read(rows: Any, name: str, shape: Sequence[int]) -> Any:
 def priced(uses: Any, **shapes: Sequence[int]) -> list[list[Any]]:
     """Return the prices to which a tree refers, an object for each leaf, in the order of ``shapes``."""
     need(all(use.keys() == shapes.keys() for use in uses), f"proof.prices: not {', '.join(shapes)}")
-    return [
-        [read(use[name], f"proof.prices.{name}", shape) for name, shape in shapes.items()] for use in uses
-    ]
+    return [[read(use[name], name, shape) for name, shape in shapes.items()] for use in uses]
 
 
 def flat(rows: Any) -> Iterator[Any]:
     """Yield the numbers in nested lists."""
-    if isinstance(rows, (list, tuple)):
+    if isinstance(rows, list):
         for row in rows:
             yield from flat(row)
     else:
@@ -258,19 +241,21 @@ def flat(rows: Any) -> Iterator[Any]:
 class Instance:
     """An instance: its ``fields`` by name, ``sizes`` of the axes by letter, and its digest.
 
-    The first field is a list of pairs. They are sorted by their entry ``by``, then by the other one, and
-    lists with an entry per pair likewise.
+    Pairs in the first field, and with them lists with an entry for each, are sorted by their entry ``by``.
     """
 
     def __init__(self, data: dict[str, Any], by: int = 0) -> None:
         form = [part.split(":") for part in FORMS[data["problem"]].split(" ")]
         unknown = data.keys() - WITHOUT_EFFECT - {name.partition(".")[0] for name, _, _ in form}
         need(not unknown, f"instance: unknown fields {unknown}")
-        given = {name: self._given(data, name, kind) for name, _, kind in form}
+        given: dict[str, Any] = {}
         self.sizes = {"2": 2}
-        for name, axes, _ in form:
-            rows = given[name]
-            for axis in axes if rows is not None else "":
+        for name, axes, kind in form:
+            head, _, below = name.partition(".")
+            rows: Any = data.get(head, {}).get(below) if below else data.get(head)
+            need(rows is not None or kind[1:] != "", f"{name}: missing")
+            given[name] = rows = _places(rows) if name == "utility.kind" else rows
+            for axis in "" if rows is None else axes:
                 self.sizes.setdefault(axis, len(rows))
                 if not rows:
                     break
@@ -281,9 +266,8 @@ class Instance:
         for name, axes, kind in form:
             shape = [self.sizes[axis] for axis in axes]
             rows = [0.0] * shape[0] if given[name] is None and kind == "f0" else given[name]
-            self.fields[name] = (
-                numbers(rows, name, shape, kind[0] == "i") if axes and rows is not None else rows
-            )
+            plain = not axes or rows is None
+            self.fields[name] = rows if plain else numbers(rows, name, shape, kind[0] == "i")
         pairs = self.fields[form[0][0]] if form[0][1] == "E2" else []
         need(len({*map(tuple, pairs)}) == len(pairs), f"{form[0][0]}: a pair stands twice")
         order = sorted(range(len(pairs)), key=lambda i: (pairs[i][by], pairs[i][1 - by]))
@@ -295,14 +279,6 @@ class Instance:
                 self.fields[name] = [[row[i] for i in order] for row in rows]
         self.digest = self._digest(data["problem"], form)
 
-    @staticmethod
-    def _given(data: dict[str, Any], name: str, kind: str) -> Any:
-        """Return what stands at a field, ``None`` if it may be left out and is."""
-        head, _, below = name.partition(".")
-        found = data.get(head, {}).get(below) if below else data.get(head)
-        need(found is not None or kind[1:] != "", f"{name}: missing")
-        return _places(found) if name == "utility.kind" else found
-
     def _digest(self, problem: str, form: list[list[str]]) -> str:
         """Return a hash of the fields' names, shapes and values; without a seed that draws nothing."""
         hasher = hashlib.sha256(f"{problem}/1".encode())
@@ -312,11 +288,9 @@ class Instance:
                 continue
             hasher.update({"noise.kind": "noise"}.get(name, name.rpartition(".")[2]).encode())
             if axes:
-                shape = tuple(self.sizes[axis] for axis in axes)
+                shape, code = tuple(self.sizes[axis] for axis in axes), "q" if kind[0] == "i" else "d"
                 hasher.update(f"{shape}{kind[0]}".encode())
-                hasher.update(
-                    struct.pack(f"<{math.prod(shape)}{'q' if kind[0] == 'i' else 'd'}", *flat(value))
-                )
+                hasher.update(struct.pack(f"<{math.prod(shape)}{code}", *flat(value)))
             else:
                 hasher.update(json.dumps(value).encode())
         return hasher.hexdigest()[:16]
@@ -381,11 +355,14 @@ class Allocation(Instance):
     def __init__(self, data: dict[str, Any]) -> None:
         super().__init__(data, by=1)
         at, (self.L, self.R, self.K) = self.fields, (self.sizes[axis] for axis in "LRK")
-        self.edges, self.arrivals, self.kind = at["edges"], at["arrivals"], at["utility.kind"]
-        need(all(p < self.L and r < self.R for p, r in self.edges), "edges: no such port, or no such server")
+        self.edges, self.arrivals = at["edges"], at["arrivals"]
         names = ("demand", "capacity", "overhead", "utility.alpha")
         self.demand, self.capacity, self.overhead, self.alpha = (exact(at[name]) for name in names)
         self.counts = [sum(row[port] for row in self.arrivals) for port in range(self.L)]
+
+    def utility(self, server: int, k: int) -> tuple[str, Fraction]:
+        """Return what gives the utility of devices: its family and its scale."""
+        return FAMILIES[self.fields["utility.kind"][server][k]], self.alpha[server][k]
 
     def value(self, counts: Sequence[int], y: Any) -> Fraction:
         """Return what y[edge][kind] earns at least; it is refused unless servers have as much, exactly."""
@@ -396,7 +373,7 @@ class Allocation(Instance):
                 if amount:
                     used[server][k] += amount
                     held[port][k] += amount
-                    low, _ = gain(FAMILIES[self.kind[server][k]], self.alpha[server][k], amount)
+                    low, _ = gain(*self.utility(server, k), amount)
                     total += rounded(counts[port] * low, up=False)
         must(all(map(le, flat(used), flat(self.capacity))), "a server has less of a kind than y takes")
         paid = (max(map(mul, self.overhead, row)) for row in held)
@@ -404,16 +381,15 @@ class Allocation(Instance):
 
     def bound(self, counts: Sequence[int], w: Any, price: Any, demand: Any, besides: Any) -> Fraction:
         """Return what nothing exceeds, by the prices; a port pays ``besides`` for each device as well."""
-        fits = all(sum(row) <= n for row, n in zip(w, counts, strict=True))
-        must(fits, "w of a port adds up to more than its jobs")
+        must(all(map(le, map(sum, w), counts)), "w of a port adds up to more than its jobs")
         total = sum(map(mul, flat(price), flat(self.capacity)), Fraction(0))
         for port, server in self.edges:
             for k, most in enumerate(demand[port]):
                 limit = min(most, self.capacity[server][k])
                 if limit:
-                    family, alpha = FAMILIES[self.kind[server][k]], self.alpha[server][k]
                     cost = w[port][k] * self.overhead[k] + price[server][k] + besides[port][k]
-                    total += rounded(conjugate(family, alpha, counts[port], cost, limit), up=True)
+                    most_gained = conjugate(*self.utility(server, k), counts[port], cost, limit)
+                    total += rounded(most_gained, up=True)
         return total
 
 
@@ -423,11 +399,7 @@ def zeros(rows: int, columns: int) -> list[list[Fraction]]:
 
 
 def check_allocation(data: dict[str, Any], oracle: str, decision: Any, proof: Any) -> Derived:
-    """Check ``stationary``, one decision for all slots, or ``dynamic``, one for each arrival pattern.
-
-    Patterns are the different rows of ``arrivals``, sorted. For each there are the decision y[edge][kind]
-    and multipliers, ``w`` [port][kind] and ``price`` [server][kind].
-    """
+    """Check y[edge][kind], w[port][kind] and price[server][kind] for all slots, or for each pattern."""
     of = Allocation(data)
     cases = [(of.counts, 1)]
     if oracle == "dynamic":
@@ -441,8 +413,7 @@ def check_allocation(data: dict[str, Any], oracle: str, decision: Any, proof: An
         must(all(map(le, flat(decisions[i]), flat(most))), "y of an edge is above the demand of its port")
         value += times * of.value(counts, decisions[i])
         bound += times * of.bound(counts, w[i], price[i], of.demand, free)
-    size = f"{len(cases)} x {len(of.edges) * of.K} entries"
-    return Derived(of.digest, value, bound, f"{size} are feasible, {size} bounded by prices")
+    return Derived(of.digest, value, bound)
 
 
 # Trees: what is decided step by step, until prices prove enough
@@ -464,18 +435,13 @@ def largest(node: Any, limits: dict[Any, Any], leaf: Callable[..., Any], sides: 
 
 def off_or_on(choice: Any, known: Iterable[int]) -> tuple[dict[int, bool], dict[int, bool]]:
     """Return the limits of the two sides where one of the known choices is decided."""
-    need(
-        len(choice) == 1 and type(choice[0]) is int and choice[0] in known,
-        f"proof: no choice here: {choice!r:.40}",
-    )
+    there = len(choice) == 1 and type(choice[0]) is int and choice[0] in known
+    need(there, f"proof: no choice here: {choice!r:.40}")
     return {choice[0]: False}, {choice[0]: True}
 
 
 def most_of_job(forced: list[Any], others: list[Any], minimum: int, runs: bool) -> Any:
-    """Return the most that a job's tasks earn, at least the minimum of them, the forced ones included.
-
-    A job that need not run may earn 0. If it must and cannot, nothing is feasible: ``None``.
-    """
+    """Return the most that tasks of a job earn, with all forced ones; ``None`` if it must run and cannot."""
     missing, others = max(0, minimum - len(forced)), sorted(others, reverse=True)
     if len(others) < missing:
         return None if runs else 0
@@ -499,10 +465,7 @@ def most_of_job(forced: list[Any], others: list[Any], minimum: int, runs: bool) 
 # had better not run, no more than its utilities can pay the overhead of.
 
 
-CLIPS = 3
-"""How often demands are cut to what a job can gain."""
-
-INFINITE = Fraction(10**300)
+CLIPS = 3  # how often demands are cut to what a job can gain
 
 
 class AllocationGang(Allocation):
@@ -510,40 +473,37 @@ class AllocationGang(Allocation):
 
     def __init__(self, data: dict[str, Any]) -> None:
         gang = data["gang"]
-        need(gang.keys() == {"demand", "floor", "minimum"}, "gang: not demand, floor, minimum")
         given = {name: data[name] for name in data if name != "gang"} | {"minimum": gang["minimum"]}
-        each = [list(zip(*rows, strict=True)) for rows in zip(gang["demand"], gang["floor"], strict=True)]
-        given["task_port"] = [port for port, rows in enumerate(each) for _ in rows]
-        given["task_demand"] = [demand for rows in each for demand, _ in rows]
-        given["task_floor"] = [floor for rows in each for _, floor in rows]
+        jobs = [list(zip(*rows, strict=True)) for rows in zip(gang["demand"], gang["floor"], strict=True)]
+        given["task_port"] = [port for port, rows in enumerate(jobs) for _ in rows]
+        given["task_demand"] = [demand for rows in jobs for demand, _ in rows]
+        given["task_floor"] = [floor for rows in jobs for _, floor in rows]
         super().__init__(given)
         ports, self.minimum, self.prices = self.fields["task_port"], self.fields["minimum"], list[Any]()
         self.tasks = [[q for q, at in enumerate(ports) if at == port] for port in range(self.L)]
         self.pairs = [(e, q) for e, (port, _) in enumerate(self.edges) for q in self.tasks[port]]
         self.ceiling, self.floor = exact(self.fields["task_demand"]), exact(self.fields["task_floor"])
         self.most = self.ceiling
-        near = zeros(self.L, self.K)  # what all servers of a port have
-        for port, server in self.edges:
-            near[port] = list(map(add, near[port], self.capacity[server]))
+        self.shapes = {"feasible": (), "w": (self.L, self.K), "price": (self.R, self.K)}
+        self.shapes |= dict.fromkeys(("more", "less"), (len(self.floor), self.K))
+        self.able = self.tasks
         for _ in range(CLIPS):
+            near = self._near()
             self.most = [list(map(min, row, near[port])) for row, port in zip(self.most, ports, strict=True)]
-            self.able = [self._able(port) for port in range(self.L)]
-            near = self._paid_for()
+            able = [[q for q in mine if all(map(le, self.floor[q], self.most[q]))] for mine in self.tasks]
+            each = zip(able, self.minimum, self.counts, strict=True)  # no job of too few tasks ever runs
+            self.able = [mine if len(mine) >= least and count else [] for mine, least, count in each]
 
-    def _able(self, port: int) -> list[int]:
-        """Return the tasks of a port that can run; none if these are too few, or no job ever arrives."""
-        able = [q for q in self.tasks[port] if all(map(le, self.floor[q], self.most[q]))]
-        return able if len(able) >= self.minimum[port] and self.counts[port] else []
-
-    def _paid_for(self) -> list[list[Fraction]]:
-        """Return how many devices each job can gain its overhead of: if it loses, it had better not run."""
-        gains = [Fraction(0)] * self.L
+    def _near(self) -> list[list[Fraction]]:
+        """Return how many devices each job can have, and gain their overhead: one that loses need not run."""
+        has, gains = zeros(self.L, self.K), [Fraction(0)] * self.L
         for port, server in self.edges:
             for k, most in enumerate(self.capacity[server]):
-                limit = min(most, sum(self.most[q][k] for q in self.able[port]))
-                high = gain(FAMILIES[self.kind[server][k]], self.alpha[server][k], Fraction(limit))[1]
-                gains[port] += rounded(high, up=True)
-        return [[one / beta if beta else INFINITE for beta in self.overhead] for one in gains]
+                limit = min(most, sum((self.most[q][k] for q in self.able[port]), Fraction(0)))
+                has[port][k] += limit
+                gains[port] += rounded(gain(*self.utility(server, k), limit)[1], up=True)
+        pairs = [list(zip(row, self.overhead, strict=True)) for row in has]
+        return [[min(a, one / b) if b else a for a, b in row] for row, one in zip(pairs, gains, strict=True)]
 
     def earned(self, y: Any) -> Fraction:
         """Return what y[pair][kind] earns at least; it is refused unless all constraints hold exactly."""
@@ -555,16 +515,11 @@ class AllocationGang(Allocation):
             for q in runs:
                 within = all(map(le, self.floor[q], tasks[q])) and all(map(le, tasks[q], self.ceiling[q]))
                 must(within, f"task {q} holds less than its floor, or more than its demand")
-            idle = [q for q in mine if q not in runs and not any(self.floor[q])]  # these count if it helps
-            enough = len(runs) + len(idle) >= self.minimum[port]
-            must(not runs or enough, f"job {port} runs less than its minimum")
+            may = [
+                q for q in mine if q in runs or not any(self.floor[q])
+            ]  # who has no floor may hold nothing
+            must(not runs or len(may) >= self.minimum[port], f"job {port} runs less than its minimum")
         return self.value(self.counts, edges)
-
-    def take(self, prices: Any) -> None:
-        """Take the prices to which a tree refers."""
-        shapes = {"feasible": (), "w": (self.L, self.K), "price": (self.R, self.K)}
-        shapes |= dict.fromkeys(("more", "less"), (len(self.floor), self.K))
-        self.prices = priced(prices, **shapes)
 
     def leaf(self, number: int, limits: dict[int, bool]) -> Fraction | None:
         """Return what nothing exceeds by the prices of a leaf; ``None`` if nothing is feasible there."""
@@ -573,14 +528,12 @@ class AllocationGang(Allocation):
         for port, mine in enumerate(self.tasks):
             job, on = limits.get(len(self.floor) + port), [q for q in mine if limits.get(q)]
             may = [q for q in self.able[port] if job is not False and limits.get(q) is not False]
-            brings = {
-                q: sum(map(mul, more[q], self.most[q])) - sum(map(mul, less[q], self.floor[q])) for q in may
-            }
-            if not brings.keys() >= set(on):
-                return None
-            others = [brings[q] for q in may if q not in on]
-            best = most_of_job([brings[q] for q in on], others, self.minimum[port], bool(job or on))
-            if best is None:
+            forced, others = list[Any](), list[Any]()
+            for q in may:
+                brings = sum(map(mul, more[q], self.most[q])) - sum(map(mul, less[q], self.floor[q]))
+                (forced if q in on else others).append(brings)
+            best = most_of_job(forced, others, self.minimum[port], bool(job or on))
+            if best is None or len(forced) < len(on):
                 return None
             total += best
             for k in range(self.K if len(may) >= self.minimum[port] else 0):
@@ -594,20 +547,14 @@ class AllocationGang(Allocation):
 
 
 def check_allocation_gang(data: dict[str, Any], _: str, decision: Any, proof: Any) -> Derived:
-    """Check ``gang``: a decision y[pair][kind] as fractions, [numerator, denominator], and a tree.
-
-    A branch of the tree is [task, tree where it does not run, tree where it does], or the same with a job,
-    their numbers after those of the tasks. Prices are ``w`` [port][kind], ``price`` [server][kind], ``more``
-    and ``less`` [task][kind]; ``feasible`` is 0 where they show that nothing is feasible, else 1.
-    """
+    """Check y[pair][kind] as [numerator, denominator], and a tree of tasks and, numbered after them, jobs."""
     of = AllocationGang(data)
     pairs = numbers(decision, "decision", (len(of.pairs), of.K, 2), whole=True)
     value = of.earned([[Fraction(*parts) for parts in row] for row in pairs])
-    of.take(proof["prices"])
+    of.prices = priced(proof["prices"], **of.shapes)
     choices = range(len(of.floor) + of.L)
     bound = largest(proof["tree"], {}, of.leaf, lambda choice, _: off_or_on(choice, choices))
-    steps = f"{len(of.floor)} tasks are feasible, and bounded by a tree with {len(of.prices)} sets of prices"
-    return Derived(of.digest, value, Fraction(bound or 0), steps)
+    return Derived(of.digest, value, Fraction(bound or 0))
 
 
 # Selection: Lagrange multipliers at the leaves of a tree
@@ -628,8 +575,7 @@ def check_allocation_gang(data: dict[str, Any], _: str, decision: Any, proof: An
 #
 # where any other job may run if that is positive, as x <= y for tasks, and minimum y <= sum x for jobs.
 
-MOST_STATES = 2**16
-"""No table of the dynamic program becomes larger."""
+MOST_STATES = 2**16  # no table of the dynamic program becomes larger
 
 
 class Selection(Instance):
@@ -649,17 +595,13 @@ class Selection(Instance):
             self.port, self.server = [port for port, _ in at["edges"]], [0] * self.sizes["E"]
             self.demand, self.capacity = at["demand"], [at["capacity"]]
             self.minimum = [0] * self.sizes["E"]
-        inside = all(p < self.sizes["L"] for p in self.port) and all(
-            r < len(self.capacity) for r in self.server
-        )
-        need(inside, "channels: a port or a server that is not there")
 
 
 class Slot:
     """What an arrival pattern leaves of an instance; means and prices are whole numbers of 1 / ``scale``."""
 
     def __init__(self, of: Selection, pattern: Sequence[int], scale: int) -> None:
-        self.of, self.worth = of, [int(mean * scale) for mean in of.mean]
+        self.of, self.worth = of, multiples(of.mean, scale)
         self.jobs: dict[int, dict[int, list[int]]] = {}
         self.usable = [e for e, port in enumerate(of.port) if pattern[port]]
         for e in self.usable:
@@ -682,11 +624,8 @@ class Slot:
         must(min(flat(self.left(on))) >= 0, "there are more demands than devices")
         return sum(self.worth[e] for e in on)
 
-    def leaf(self, on: set[int], off: set[int], price: list[list[int]]) -> int | None:
-        """Return what nothing exceeds by the prices of a leaf; ``None`` if nothing is feasible there."""
-        left = self.left(on)
-        if any(amount < 0 for row in left for amount in row):
-            return None
+    def leaf(self, on: set[int], off: set[int], left: Any, price: Any) -> int | None:
+        """Return what nothing exceeds by the prices of devices; ``None`` if nothing is feasible there."""
         total = sum(sum(map(mul, *rows)) for rows in zip(price, left, strict=True))
         for job, tasks in self.jobs.items():
             forced, gains = list[int](), list[int]()
@@ -704,18 +643,14 @@ class Slot:
 
     def best_option(self, options: list[int], off: set[int], left: Any, price: Any) -> list[int]:
         """Return in a list the most that a channel of a task earns at these prices; none if none fits."""
-        found = []
-        for e in options:
-            takes, server = self.of.demand[e], self.of.server[e]
-            if e not in off and all(map(le, takes, left[server])):
-                found.append(self.worth[e] - sum(map(mul, takes, price[server])))
-        return [max(found)] if found else []
+        of = self.of
+        fit = [e for e in options if e not in off and all(map(le, of.demand[e], left[of.server[e]]))]
+        gains = [self.worth[e] - sum(map(mul, of.demand[e], price[of.server[e]])) for e in fit]
+        return [max(gains)] if gains else []
 
-    def apart(self, on: set[int], off: set[int], u: list[int], v: list[int]) -> int | None:
-        """Return what nothing exceeds if tasks pay u and jobs get v; ``None`` if nothing is feasible."""
-        of, left = self.of, self.left(on)
-        if any(amount < 0 for row in left for amount in row):
-            return None
+    def apart(self, on: set[int], off: set[int], left: Any, u: list[int], v: list[int]) -> int:
+        """Return what nothing exceeds if tasks pay u and jobs get v."""
+        of = self.of
         gain = {e: self.worth[e] - u[of.task[e]] + v[of.job[e]] for e in self.usable}
         total = sum(gain[e] for e in on)
         for job, tasks in self.jobs.items():
@@ -728,7 +663,10 @@ class Slot:
 
     def bound(self, on: set[int], off: set[int], use: Any) -> int | None:
         """Return what nothing exceeds by prices of either kind; ``None`` if nothing is feasible."""
-        return self.apart(on, off, *use) if isinstance(use, tuple) else self.leaf(on, off, use)
+        left = self.left(on)
+        if min(flat(left)) < 0:
+            return None
+        return self.apart(on, off, left, *use) if isinstance(use, tuple) else self.leaf(on, off, left, use)
 
     def tree(self, node: Any, prices: list[Any]) -> int:
         """Return the largest bound of a tree's leaves; a branch is [channel, tree without it, tree with]."""
@@ -756,32 +694,25 @@ class Slot:
 
 
 def check_selection(data: dict[str, Any], _: str, decision: Any, proof: Any) -> Derived:
-    """Check the sum of the optima of all slots, once for each arrival pattern.
-
-    Patterns are the different rows of ``arrivals``, sorted. For each there are the channels that are on, by
-    number, and a tree, see :meth:`Slot.tree`; or "table", as :meth:`Slot.table` needs no proof. ``prices``
-    are lists [server][kind] to which all trees refer, or what ``tasks`` pay and ``jobs`` get.
-    """
+    """Check the channels that are on in each pattern, and a tree, or "table", which needs no proof."""
     of = Selection(data)
     server, tasks, jobs = (len(of.capacity), of.sizes["K"]), (of.sizes.get("Q", 0),), (of.sizes["L"],)
     prices = [
-        tuple(*priced([use], tasks=tasks, jobs=jobs))
+        priced([use], tasks=tasks, jobs=jobs)[0]
         if isinstance(use, dict)
         else read(use, "proof.prices", server)
         for use in proof["prices"]
     ]
     scale = max((x.denominator for x in (*of.mean, *flat(prices))), default=1)  # all of them are powers of 2
-    whole = [type(rows)([int(p * scale) for p in row] for row in rows) for rows in prices]
+    each = zip(multiples(prices, scale), proof["prices"], strict=True)
+    whole = [tuple(rows) if isinstance(use, dict) else rows for rows, use in each]
     patterns = sorted(Counter(map(tuple, of.fields["arrivals"])).items())
-    value = bound = nodes = 0
+    value = bound = 0
     for (pattern, times), on, tree in zip(patterns, decision, proof["trees"], strict=True):
         slot = Slot(of, pattern, scale)
         value += times * slot.value(numbers(on, "decision", (len(on),), whole=True))
-        most = slot.table() if tree == "table" and not of.gang else slot.tree(tree, whole)
-        bound += times * most
-        nodes += sum(1 for _ in flat(tree))
-    steps = f"{len(patterns)} patterns are feasible, and bounded by tables or by trees of {nodes} nodes"
-    return Derived(of.digest, Fraction(value, scale), Fraction(bound, scale), steps)
+        bound += times * (slot.table() if tree == "table" and not of.gang else slot.tree(tree, whole))
+    return Derived(of.digest, Fraction(value, scale), Fraction(bound, scale))
 
 
 # Admission: what jobs pay for workers and parameter servers, and a tree
@@ -841,7 +772,6 @@ class Admission:
         content = {name: doubles(data[name], name in WHOLE) for name in CONTENT if data.get(name) is not None}
         content["jobs"] = jobs = sorted(content["jobs"], key=lambda job: job["arrival"])
         hasher, width = hashlib.sha256(b"admission/1"), len(content["resources"])
-        need(width > 0, "resources: none")
         for name, value in content.items():
             text, rows = json.dumps(value, sort_keys=True), list[float]()
             if name in CONTENT[2:4]:
@@ -849,8 +779,9 @@ class Admission:
                 text = f"({len(value)}, {width})f"
             hasher.update((name + text).encode() + struct.pack(f"<{len(rows)}d", *rows))
         self.digest, self.T = hasher.hexdigest()[:16], content["horizon"]
-        self.has = [[self._units(row) for row in content[name]] for name in CONTENT[2:4]]
-        self.needs = [[self._units(job[name]) for job in jobs] for name in ("worker_demand", "server_demand")]
+        self.has = [decimals(content[name], 10**6) for name in CONTENT[2:4]]
+        sides = ("worker_demand", "server_demand")
+        self.needs = [[decimals(job[side], 10**6) for job in jobs] for side in sides]
         self.jobs, earned = [self._job(i, job) for i, job in enumerate(jobs)], list[Any]()
         for job in jobs:
             top, decay, target = (Fraction(job["utility"][name]) for name in ("priority", "decay", "target"))
@@ -858,17 +789,10 @@ class Admission:
             delays = range(self.T + 1 - job["arrival"])
             earned.append([sigmoid(top, decay * (delay - target)) for delay in delays])
         least = min((high for one in earned for _, high in one), default=Fraction(1))
-        self.scale = 2 ** max(0, BITS + least.denominator.bit_length() - least.numerator.bit_length())
-        self.earned = [
-            [(math.floor(low * self.scale), math.ceil(high * self.scale)) for low, high in one]
-            for one in earned
-        ]
-        self.prices, self.leaves = list[Any](), 0
+        scale = 2 ** max(0, BITS + least.denominator.bit_length() - least.numerator.bit_length())
+        self.earned = [[(math.floor(a * scale), math.ceil(b * scale)) for a, b in one] for one in earned]
+        self.scale, self.prices = scale, list[Any]()
         self.paid, self.best = cache(self._paid), cache(self._best)
-
-    @staticmethod
-    def _units(amounts: list[float]) -> list[int]:
-        return [multiple(amount, 10**6) for amount in amounts]
 
     def _job(self, i: int, job: dict[str, Any]) -> tuple[Any, ...]:
         """Return arrival, work, chunks, servers per worker; and the most of use on each machine in a slot."""
@@ -946,16 +870,12 @@ class Admission:
 
     def leaf(self, number: int, limits: dict[Any, Any]) -> int | None:
         """Return what nothing exceeds by the prices of a leaf; ``None`` if a job cannot keep its limits."""
-        self.leaves += 1
         mine = [tuple(one for one in limits.items() if one[0][0] == i) for i in range(len(self.jobs))]
         parts = [self.paid(number), *(self.best(number, i, limit) for i, limit in enumerate(mine))]
         return None if None in parts else sum(part or 0 for part in parts)
 
     def sides(self, what: Any, limits: dict[Any, Any]) -> tuple[dict[Any, Any], dict[Any, Any]]:
-        """Return the limits of the two sides of a branch [job, n, ...] or [job, slot, n, ...].
-
-        The slot in which the job is done, or its workers in that slot, are at most n, or more.
-        """
+        """Return the limits of a job's last slot, or of its workers in a slot: at most n, and more."""
         *key, n = what
         need(len(key) in (1, 2) and type(n) is int, f"proof.tree: no branch: {what!r:.40}")
         least, most = limits.get(tuple(key), (0, math.inf))
@@ -963,21 +883,15 @@ class Admission:
 
     def take(self, prices: Any) -> None:
         """Add lists [side][slot][job] of prices, rounded down."""
-        self.prices += [
-            [[[int(p * self.scale) for p in row] for row in rows] for rows in one] for one in exact(prices)
-        ]
+        self.prices += multiples(exact(prices), self.scale)
 
 
 def check_admission(data: dict[str, Any], _: str, decision: Any, proof: Any) -> Derived:
-    """Check ``offline``: a schedule, see :meth:`Admission.value`, and a tree, see :meth:`Admission.tree`.
-
-    ``prices`` are lists [side][slot][job] to which the tree refers.
-    """
+    """Check rows of a schedule, and a tree with prices [side][slot][job]."""
     of, rows = Admission(data), proof["prices"]
     of.take(numbers(rows, "proof.prices", (len(rows), 2, of.T, len(of.jobs))))
     value, bound = of.value(decision), largest(proof["tree"], {}, of.leaf, of.sides) or 0
-    steps = f"a schedule of {len(of.jobs)} jobs is feasible, and bounded by a tree of {of.leaves} leaves"
-    return Derived(of.digest, Fraction(value, of.scale), Fraction(bound, of.scale), steps)
+    return Derived(of.digest, Fraction(value, of.scale), Fraction(bound, of.scale))
 
 
 # Placement: prices of capacity over time, and a search through all decisions
@@ -990,8 +904,7 @@ def check_admission(data: dict[str, Any], _: str, decision: Any, proof: Any) -> 
 # One that runs has s = t, and takes what is left of its work at full speed.
 
 NEEDS = ("gpus", "cpus", "memory")
-MOST_STEPS = 2**18
-"""No search takes more steps, nor tries more ways to place a job."""
+MOST_STEPS = 2**18  # no search takes more steps, nor tries more ways to place a job
 
 
 class Run(NamedTuple):
@@ -1009,8 +922,8 @@ class Placement(Instance):
 
     def __init__(self, data: dict[str, Any], proof: Any) -> None:
         def units(row: dict[str, Any], name: str) -> Any:
-            exactly = name in ("gpus", "instances")
-            return row[name] if exactly else multiple(numbers(row[name], name, ()), 1000)
+            whole = name in ("gpus", "instances")
+            return row[name] if whole else decimals(numbers(row[name], name, ()), 1000)
 
         given = {"gpu_weight": 0, "window": 64} | data
         jobs = [{"intensity": 1} | job for job in sorted(given.pop("jobs"), key=itemgetter("submit"))]
@@ -1026,15 +939,15 @@ class Placement(Instance):
         self.submit, self.duration, self.beta = at["submit"], at["duration"], at["intensity"]
         (self.kappa, self.eta), self.window = at["slowdown"].values(), at["window"]
         self.kinds = [*zip(self.duration, self.instances, self.need, self.beta, strict=True)]
-        self.weight, self.steps = multiple(at["gpu_weight"], 1000), 0
+        self.weight, self.steps = decimals(at["gpu_weight"], 1000), 0
         self.asked = [tuple(n * a for a in row) for n, row in zip(self.instances, self.need, strict=True)]
         self.all = tuple(map(sum, zip(*self.machines, strict=True)))
         self.times = numbers(proof["times"], "proof.times", (len(proof["times"]),), whole=True)
         need(self.times[0] == 0 and all(map(lt, self.times, self.times[1:])), "proof.times: not ascending")
-        prices = exact(numbers(proof["prices"], "proof.prices", (len(self.times) - 1, 3)))
+        prices = read(proof["prices"], "proof.prices", (len(self.times) - 1, 3))
         self.scale = max((p.denominator for p in flat(prices)), default=1)
-        prices = [[int(p * self.scale) for p in row] for row in prices]
-        self.tables = {asked: self._table(asked, prices) for asked in {self.all, *self.asked}}
+        whole = multiples(prices, self.scale)
+        self.tables = {asked: self._table(asked, whole) for asked in {self.all, *self.asked}}
 
     def _table(self, asked: tuple[int, ...], prices: list[list[int]]) -> tuple[list[int], list[int]]:
         """Return what amounts pay in a tick from each of the times on, and what they have paid until then."""
@@ -1158,20 +1071,18 @@ def check_placement(data: dict[str, Any], _: str, decision: Any, proof: Any) -> 
     must(not run.waiting, f"job {min(run.waiting, default=0)} does not start when it may")
     searched = numbers(proof["search"], "proof.search", (), whole=True)
     least = int(of.search(Run(), (), run.cost)) if searched else min(of.bound(Run()), run.cost)
-    steps = f"{len(starts)} jobs are feasible, and bounded by prices and a search of {of.steps} steps"
-    return Derived(of.digest, Fraction(run.cost, 10**6), Fraction(least, 10**6), steps)
+    return Derived(of.digest, Fraction(run.cost, 10**6), Fraction(least, 10**6))
 
 
 # Statements
 
 
 class Derived(NamedTuple):
-    """What a checker derives: the digest of the instance, value and bound, and by which steps."""
+    """What a checker derives."""
 
-    digest: str
+    digest: str  # of the instance
     value: Fraction
     bound: Fraction
-    steps: str
 
 
 CHECKERS: dict[str, dict[str, Callable[[dict[str, Any], str, Any, Any], Derived]]] = {
@@ -1182,11 +1093,9 @@ CHECKERS: dict[str, dict[str, Callable[[dict[str, Any], str, Any, Any], Derived]
     "admission": {"offline": check_admission},
     "placement": {"offline": check_placement},
 }
-"""What checks the certificates of each problem's oracles."""
 
-
+# what comes of files that hold something else than they should, wherever that is met
 MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""What comes of files that hold something else than they should, wherever that is met."""
 
 
 def derive(data: Any, certificate: Any) -> Statement:
@@ -1208,7 +1117,7 @@ def derive(data: Any, certificate: Any) -> Statement:
     must(low <= high, "the value is beyond the bound")  # what cannot be, unless this program is wrong
     gap = (high - low) / max(abs(low), abs(high)) if low < high else Fraction(0)
     ends = decimal(found.value, up=costs), decimal(found.bound, up=not costs)
-    return Statement(problem, oracle, found.digest, *ends, decimal(gap, up=True, digits=3), found.steps)
+    return Statement(problem, oracle, found.digest, *ends, decimal(gap, up=True, digits=3))
 
 
 def check(data: Any, certificate: Any) -> Statement:
@@ -1228,10 +1137,8 @@ def check(data: Any, certificate: Any) -> Statement:
 
 def main(arguments: Sequence[str]) -> int:
     """Check a certificate, print what was found, and return the exit status."""
-    if len(arguments) != 2:
-        print("usage: verify.py FILE CERTIFICATE", file=sys.stderr)
-        return 2
     try:
+        need(len(arguments) == 2, "usage: verify.py FILE CERTIFICATE")
         print("\n".join(check(*map(read_object, arguments)).lines))
     except RejectedError as error:
         print(f"rejected: {error}")

@@ -243,7 +243,7 @@ def test_it_imports_the_standard_library_alone_and_can_be_read_in_an_evening() -
 
 def lines_that_hold_code_or_docstrings(text: str) -> int:
     """Return how many lines of a program are neither empty nor nothing but a comment."""
-    return sum(not line.lstrip().startswith(("#", "\n")) for line in text.splitlines(keepends=True))
+    return sum(bool(line.strip()) and not line.lstrip().startswith("#") for line in text.splitlines())
 
 
 def change(certificate: Any, path: str, how: Callable[[Any], Any]) -> Any:
@@ -410,16 +410,18 @@ def test_gangs_by_hand() -> None:
         derive(data, put(certificate, "proof.trees.1", [3, 0, 0]))
     slot = verify.Slot(verify.Selection(data), (1, 0), 8)
     nothing_to_pay = [[0], [0]]
-    assert slot.leaf(set(), {2}, nothing_to_pay) == 0  # the job cannot run, and need not
-    assert slot.leaf({0}, {2}, nothing_to_pay) is None  # it must, and cannot
-    assert slot.leaf({0, 1}, set(), nothing_to_pay) is None  # one task with two channels
-    assert slot.leaf({0, 2}, set(), nothing_to_pay) is None  # more than there is
+    assert slot.bound(set(), {2}, nothing_to_pay) == 0  # the job cannot run, and need not
+    assert slot.bound({0}, {2}, nothing_to_pay) is None  # it must, and cannot
+    assert slot.bound({0, 1}, set(), nothing_to_pay) is None  # one task with two channels
+    assert slot.bound({0, 2}, set(), nothing_to_pay) is None  # more than there is
     pays, gets = [2, 0, 0], [4, 0]  # in eighths: task 0 pays a quarter, and job 0 gets a half for each task
-    assert slot.apart(set(), set(), pays, [0, 0]) == 2 + 4 + 2  # channel 0 or 2, channel 1, what task 0 pays
-    assert slot.apart(set(), set(), pays, gets) == 6 + 8 + max(0, 2 - 2 * 4)
-    assert slot.apart({1}, set(), pays, gets) == 6 + 8 + 2 - 2 * 4  # where the job must run
-    assert slot.apart({1}, {0, 2}, pays, gets) == 8 + 2 - 2 * 4
-    assert slot.apart({0, 2}, set(), pays, gets) is None
+    assert (
+        slot.bound(set(), set(), (pays, [0, 0])) == 2 + 4 + 2
+    )  # channel 0 or 2, channel 1, what task 0 pays
+    assert slot.bound(set(), set(), (pays, gets)) == 6 + 8 + max(0, 2 - 2 * 4)
+    assert slot.bound({1}, set(), (pays, gets)) == 6 + 8 + 2 - 2 * 4  # where the job must run
+    assert slot.bound({1}, {0, 2}, (pays, gets)) == 8 + 2 - 2 * 4
+    assert slot.bound({0, 2}, set(), (pays, gets)) is None
     use = {"tasks": [0.25, 0.0, 0.0], "jobs": [0.0, 0.0]}
     apart = put(certificate, "proof", {"prices": [free, dear, use], "trees": [0, 2, 1]})
     assert derive(data, apart).bound == str(0.375 + 2 * 1.0 + 1.25)
@@ -515,7 +517,6 @@ def test_a_gang_keeps_its_minimum() -> None:
         {"floor": [[[0.5]]]},
         {"minimum": []},
         {"demand": [[[1.0], [2.0]], [[1.0]]], "floor": [[[1.0], [2.0]], [[1.0]]]},
-        {"colour": 1},
     ):
         data, certificate = gang_by_hand([[0, 1], [2, 1]], 0, none)
         with pytest.raises(UnreadableError):

@@ -284,7 +284,7 @@ def leaves(
         yield from leaves(slot, node[1], prices, on, off | {node[0]})
         yield from leaves(slot, node[2], prices, on | {node[0]}, off)
     else:
-        bound = slot.tree(node, prices, on, off)
+        bound = slot.bound(on, off, prices[node])
         nothing = bound is None or bound < 0  # less than 0 is a contradiction
         yield None if nothing else bound, isinstance(prices[node], tuple)
 
@@ -353,7 +353,7 @@ def test_a_bound_below_0_is_a_contradiction(use: Any) -> None:
         arrivals=[[1]],
     )
     of = Selection(three.to_dict())
-    bound = Slot(of, [1], 8).tree(1, [[[0]], use], {0}, set())  # tasks 1 and 2 fit, but not both
+    bound = Slot(of, [1], 8).bound({0}, set(), use)  # tasks 1 and 2 fit, but not both
     assert bound is not None
     assert bound < 0
     text = ViprFile(of, [1], [[[0]], use], 8).text(["too large a job"], [], [0, 0, 1])
