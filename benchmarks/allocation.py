@@ -118,11 +118,13 @@ def all_slots() -> Row:
 
 
 def certificates() -> Iterator[Row]:
-    """Measure the certificates of a stationary optimum and of some per-slot optima."""
+    """Measure the certificates of a stationary optimum, of some per-slot optima, and of gangs."""
     instance = clairvoyant.generate("allocation", size="default", seed=1)
     yield from certificate(f"default, {instance.setting.edge_demand.size:,} entries", instance, "stationary")
     few = clairvoyant.generate("allocation", size="default", seed=1, slots=20)
     yield from certificate("default, 20 slots", few, "dynamic")
+    gangs = clairvoyant.generate("allocation-gang", size="default", seed=1)
+    yield from certificate(f"default, {len(gangs.setting.task_port)} tasks", gangs, "gang")
 
 
 def measure(full: bool) -> Iterator[Row]:

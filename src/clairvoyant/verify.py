@@ -248,8 +248,7 @@ class Instance:
         form = [part.split(":") for part in FORMS[data["problem"]].split(" ")]
         unknown = data.keys() - WITHOUT_EFFECT - {name.partition(".")[0] for name, _, _ in form}
         need(not unknown, f"instance: unknown fields {unknown}")
-        given: dict[str, Any] = {}
-        self.sizes = {"2": 2}
+        given, self.sizes = dict[str, Any](), {"2": 2}
         for name, axes, kind in form:
             head, _, below = name.partition(".")
             rows: Any = data.get(head, {}).get(below) if below else data.get(head)
@@ -488,11 +487,13 @@ class AllocationGang(Allocation):
         self.shapes |= dict.fromkeys(("more", "less"), (len(self.floor), self.K))
         self.able = self.tasks
         for _ in range(CLIPS):
-            near = self._near()
+            before, near = (self.most, self.able), self._near()
             self.most = [list(map(min, row, near[port])) for row, port in zip(self.most, ports, strict=True)]
             able = [[q for q in mine if all(map(le, self.floor[q], self.most[q]))] for mine in self.tasks]
             each = zip(able, self.minimum, self.counts, strict=True)  # no job of too few tasks ever runs
             self.able = [mine if len(mine) >= least and count else [] for mine, least, count in each]
+            if before == (self.most, self.able):
+                break
 
     def _near(self) -> list[list[Fraction]]:
         """Return how many devices each job can have, and gain their overhead: one that loses need not run."""
@@ -502,8 +503,8 @@ class AllocationGang(Allocation):
                 limit = min(most, sum((self.most[q][k] for q in self.able[port]), Fraction(0)))
                 has[port][k] += limit
                 gains[port] += rounded(gain(*self.utility(server, k), limit)[1], up=True)
-        pairs = [list(zip(row, self.overhead, strict=True)) for row in has]
-        return [[min(a, one / b) if b else a for a, b in row] for row, one in zip(pairs, gains, strict=True)]
+        caps = [[gained / beta if beta else gained + 10**300 for beta in self.overhead] for gained in gains]
+        return [list(map(min, *rows)) for rows in zip(has, caps, strict=True)]
 
     def earned(self, y: Any) -> Fraction:
         """Return what y[pair][kind] earns at least; it is refused unless all constraints hold exactly."""

@@ -481,6 +481,11 @@ def test_gangs_of_allocation_by_hand() -> None:
     assert (found.value, found.bound) == ("4.5", "4.5")
     job = [2, 0, [0, 0, [1, 0, 1]]]  # the job, and then its tasks
     assert derive(*gang_by_hand([[0, 1], [2, 1]], job, dear, lacks, **many)).bound == "4.5"
+    lose, paid = (1, 3.0, 2.25, (0.0, 0.0), (1.0, 0.0)), (1, 3.0, 9.0, (0.0, 0.0), (0.0, 0.0))
+    loses = gang_by_hand(best, [2, 0, 1], none, lose, minimum=[2])  # a job that must run brings its floors
+    assert Fraction(derive(*loses).bound) == Fraction(2.5 * 2.25 + 2.5 - 0.5)
+    never = gang_by_hand(best, [2, [0, 0, 1], 2], none, paid, dear)  # a task runs, and its job does not
+    assert derive(*never).bound == "6.75"
     must = gang_by_hand([[0, 1], [0, 1]], [0, 0, [1, 0, 1]], dear, lacks, **many, minimum=[2])
     assert (derive(*must).value, derive(*must).bound) == ("0", "0")
     with pytest.raises(UnreadableError, match="no choice here"):
@@ -683,6 +688,24 @@ def test_a_schedule_keeps_the_rules(decision: Any, why: str) -> None:
     certificate |= {"digest": verify.Placement(data, FREE).digest, "decision": decision}
     with pytest.raises((RejectedError, UnreadableError), match=why):
         derive(data, certificate)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"gpu_weight": 0.1234},
+        {"jobs": [JOB | {"duration": 1.0005}]},
+        {"jobs": [JOB | {"submit": 1e-4}]},
+        {"jobs": [JOB | {"intensity": 0.33333}]},
+        {"jobs": [JOB | {"memory": 0.0001}]},
+        {"machines": [{"gpus": 2, "cpus": 1.00001, "memory": 1}] * 2},
+    ],
+)
+def test_more_decimals_than_the_format_holds_are_refused(fields: dict[str, Any]) -> None:
+    with pytest.raises(UnreadableError, match="too many decimals"):
+        verify.Placement(cluster(JOB) | fields, FREE)
+    with pytest.raises(cv.InputError, match="decimals"):
+        cv.PlacementInstance.from_dict(cluster(JOB) | fields)
 
 
 def test_nobody_moves_up_in_the_window_of_an_epoch() -> None:

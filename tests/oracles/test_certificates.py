@@ -20,6 +20,7 @@ from clairvoyant import verify
 from clairvoyant.models.base import InputError
 from clairvoyant.models.selection.instance import ChannelInstance
 from clairvoyant.oracles.admission import certificate as jobs
+from clairvoyant.oracles.allocation.certificate import _exactly as exactly
 from clairvoyant.oracles.allocation.certificate import feasible
 from clairvoyant.oracles.base import Budget, Optimum, OracleError, WhyStopped
 from clairvoyant.oracles.placement.bound import sum_of_durations
@@ -61,6 +62,74 @@ def test_allocations_of_all_scales(instance: Any, devices: float, money: float, 
         given[name] = times(given[name], devices)
     given["utility"]["alpha"] = times(given["utility"]["alpha"], money)
     campaigns.check_certificates(cv.AllocationInstance.from_dict(given), data)
+
+
+GANGS = allocation.gang_instances(max_ports=3, min_edges=2, min_slots=1, max_slots=2)
+
+
+@settings(max_examples=25)
+@given(GANGS, st.sampled_from([1e-9, 1e-3, 1.0, 1e9]), st.sampled_from([1e-9, 1.0, 1e9]), st.data())
+def test_gangs_of_allocation_of_all_scales(
+    instance: Any, devices: float, money: float, data: st.DataObject
+) -> None:
+    given = instance.to_dict()
+    given["capacity"] = times(given["capacity"], devices)
+    given["gang"] |= {name: times(given["gang"][name], devices) for name in ("demand", "floor")}
+    given["utility"]["alpha"] = times(given["utility"]["alpha"], money)
+    campaigns.check_certificates(cv.AllocationGangInstance.from_dict(given), data)
+
+
+@settings(max_examples=30)
+@given(GANGS, st.data())
+def test_gangs_become_feasible_without_any_tolerance(instance: Any, data: st.DataObject) -> None:
+    """What earns about as much is feasible exactly; where it lacks more than rounding, tasks hold nothing."""
+    of, optimum = verify.AllocationGang(instance.to_dict()), cv.solve(instance, time_limit=2.0)
+    off = data.draw(st.sampled_from([0.0, 1e-12, 1e-9, 0.3]))
+    signs = data.draw(
+        st.lists(st.sampled_from([-1, 1]), min_size=optimum.decision.size, max_size=optimum.decision.size)
+    )
+    near = optimum.decision * (1.0 + off * np.reshape(signs, optimum.decision.shape))
+    pairs = exactly(of, near)
+    earned = of.earned([[Fraction(*one) for one in row] for row in pairs])  # an error if a limit is broken
+    if off <= 1e-9:
+        assert float(earned) == pytest.approx(optimum.value, rel=1e-6, abs=1e-6 * optimum.scale)
+
+
+def test_what_one_server_lacks_is_moved_from_another() -> None:
+    """Two tasks that fill both servers: the second has to make room for the first."""
+    instance = cv.AllocationGangInstance(
+        cv.AllocationInstance(
+            edges=[[0, 0], [1, 0], [1, 1]],
+            demand=[[1.0], [1.0]],
+            capacity=[[1.0], [0.5]],
+            overhead=[0.0],
+            utility_kind=[["linear"], ["linear"]],
+            alpha=[[1.0], [1.0]],
+            arrivals=[[1, 1]],
+        ),
+        demand=[[[0.7]], [[0.8]]],
+        floor=[[[0.7]], [[0.8]]],
+        minimum=[1, 1],
+    )
+    of = verify.AllocationGang(instance.to_dict())
+    found = [Fraction(*row[0]) for row in exactly(of, np.array([[0.65], [0.35], [0.45]]))]
+    assert [found[0], found[1] + found[2]] == [Fraction(0.7), Fraction(0.8)]
+    assert found[0] + found[1] <= 1
+    assert found[2] <= Fraction(1, 2)
+    of.capacity[0][0] = Fraction(0.99)  # not enough for both
+    found = [Fraction(*row[0]) for row in exactly(of, np.array([[0.65], [0.35], [0.45]]))]
+    assert [found[0], found[1] + found[2]] == [0, Fraction(0.8)]
+
+
+def test_prices_that_do_not_show_that_nothing_is_feasible_are_left_out() -> None:
+    instance = cv.generate("allocation-gang", "tiny", 1)
+    optimum = cv.solve(instance)
+    kept = optimum.certificate
+    empty = tuple(None if one is None else one._replace(empty=True) for one in kept.prices)
+    replaced = replace(optimum, certificate=replace(kept, prices=empty)).verified()
+    assert "not certified: the certificate proves a gap of" in replaced.status
+    assert replaced.statement is not None
+    assert float(replaced.statement.bound) > optimum.value
 
 
 @settings(max_examples=15)
@@ -153,6 +222,11 @@ def test_what_is_reported_is_exact_to_the_last_printed_digit(instance: Any, data
 
 def scaled(given: dict[str, Any], proof: dict[str, Any], factor: float) -> dict[str, Any]:
     """Return an instance that earns so many times as much, and change what proves its optimum alike."""
+    if "gang" in given:
+        kept = ("feasible", "w")
+        proof["prices"] = [times(use, factor) | {name: use[name] for name in kept} for use in proof["prices"]]
+        utility = given["utility"] | {"alpha": times(given["utility"]["alpha"], factor)}
+        return given | {"utility": utility, "overhead": times(given["overhead"], factor)}
     proof["prices" if "prices" in proof else "price"] = times(proof.get("prices", proof.get("price")), factor)
     if "mean" in given:
         return given | {"mean": times(given["mean"], factor)}
@@ -161,10 +235,10 @@ def scaled(given: dict[str, Any], proof: dict[str, Any], factor: float) -> dict[
 
 
 @settings(max_examples=30)
-@given(ANY, st.integers(1, 40), st.data())
+@given(ANY | GANGS, st.integers(1, 40), st.data())
 def test_a_certificate_scales_with_its_instance(instance: Any, power: int, data: st.DataObject) -> None:
     given = json.loads(json.dumps(instance.to_dict()))
-    if instance.problem == "allocation":  # alpha of "reciprocal" is no factor
+    if "utility" in given:  # alpha of "reciprocal" is no factor
         kinds = [
             ["log" if kind == "reciprocal" else kind for kind in row] for row in given["utility"]["kind"]
         ]
@@ -177,7 +251,7 @@ def test_a_certificate_scales_with_its_instance(instance: Any, power: int, data:
     oracle = optimum.oracle
     checker = verify.CHECKERS[instance.problem][oracle]
     before = checker(given, oracle, decision, proof)
-    factor = 2.0**-power if instance.problem != "allocation" or data.draw(st.booleans()) else 2.0**power
+    factor = 2.0**-power if "utility" not in given or data.draw(st.booleans()) else 2.0**power
     after = checker(scaled(given, proof, factor), oracle, decision, proof)
     assert (after.value, after.bound) == (before.value * Fraction(factor), before.bound * Fraction(factor))
     assert after.digest != before.digest or not before.bound

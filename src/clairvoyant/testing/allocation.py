@@ -327,8 +327,9 @@ TARGET = Target(
     lambda instance, y: [y] * instance.setting.slots if isinstance(y, np.ndarray) else list(y),
     "dynamic",
 )
+_GANGS = {"max_ports": 2, "max_servers": 2, "max_kinds": 2, "max_slots": 2}
 GANG_TARGET = Target(
-    gang_instances(max_ports=2, max_servers=2, max_kinds=2, max_slots=2),
+    gang_instances(**_GANGS) | gang_instances(**_GANGS, min_slots=1, min_edges=2),
     scaled,
     lambda instance, y: [y] * instance.setting.slots,
     None,
