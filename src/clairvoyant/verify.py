@@ -495,7 +495,7 @@ class AllocationGang(Allocation):
             if before == (self.most, self.able):
                 break
 
-    def _near(self) -> list[list[Fraction]]:
+    def _near(self) -> Any:
         """Return how many devices each job can have, and gain their overhead: one that loses need not run."""
         has, gains = zeros(self.L, self.K), [Fraction(0)] * self.L
         for port, server in self.edges:
@@ -503,7 +503,7 @@ class AllocationGang(Allocation):
                 limit = min(most, sum((self.most[q][k] for q in self.able[port]), Fraction(0)))
                 has[port][k] += limit
                 gains[port] += rounded(gain(*self.utility(server, k), limit)[1], up=True)
-        caps = [[gained / beta if beta else gained + 10**300 for beta in self.overhead] for gained in gains]
+        caps = [[gained / beta if beta else math.inf for beta in self.overhead] for gained in gains]
         return [list(map(min, *rows)) for rows in zip(has, caps, strict=True)]
 
     def earned(self, y: Any) -> Fraction:
