@@ -490,6 +490,9 @@ def test_gangs_of_allocation_by_hand() -> None:
     assert (derive(*must).value, derive(*must).bound) == ("0", "0")
     with pytest.raises(UnreadableError, match="no choice here"):
         derive(*gang_by_hand(best, [3, 0, 0], none))
+    for feasible, w in ((1, up(3.0)), (0, 5e-324)):
+        with pytest.raises(RejectedError, match="adds up to more than its jobs"):
+            derive(*gang_by_hand(best, 0, (feasible, w, 9.0, (0.0, 0.0), (99.0, 99.0))))
 
 
 @pytest.mark.parametrize(
@@ -510,6 +513,25 @@ def test_a_gang_keeps_its_limits_exactly(y: list[Any], why: str) -> None:
     none = (1, 0.0, 0.0, (0.0, 0.0), (0.0, 0.0))
     with pytest.raises((RejectedError, UnreadableError), match=why):
         derive(*gang_by_hand(y, 0, none))
+
+
+@pytest.mark.parametrize(
+    ("alpha", "floor", "bound"),
+    [
+        (0.5, 2.0, 3 * 0.5 * 2),
+        (0.25, 0.5, 3 * 0.25 * 2),
+        (0.2, 0.5, 3 * 0.2 * 2 * 0.8**3),  # cut three times
+        (0.2, 1.7, 0.0),
+    ],
+)
+def test_what_a_job_cannot_gain_its_overhead_of_is_not_held(alpha: float, floor: float, bound: float) -> None:
+    """Two devices gain twice alpha, which pays the overhead of 8 alpha devices."""
+    none = (1, 0.0, 0.0, (0.0, 0.0), (0.0, 0.0))
+    gang = {"demand": [[[2.0], [9.0]]], "floor": [[[floor], [9.0]]], "minimum": [1]}
+    data, certificate = gang_by_hand([[0, 1], [0, 1]], 0, none, **gang)
+    data["utility"] = {"kind": [["linear"]], "alpha": [[alpha]]}
+    certificate["digest"] = verify.AllocationGang(data).digest
+    assert float(derive(data, certificate).bound) == pytest.approx(bound, rel=1e-12)
 
 
 def test_a_gang_keeps_its_minimum() -> None:

@@ -146,6 +146,7 @@ def test_the_optimum_is_that_of_enumeration(kind: type[Shop], method: str, unit:
     assert found.bound == pytest.approx(found.value, rel=1e-8)
     proved = WhyStopped.PROVED if method == "cp-sat" else WhyStopped.GAP_REACHED
     assert found.why_stopped is proved
+    assert (found.status == f"proved by {found.method}, not certified") == (proved is WhyStopped.PROVED)
     assert ("HiGHS" in found.method) == (method != "cp-sat")
     assert play(Replay(found.decision, "shop"), shop).total == pytest.approx(found.value, rel=1e-15)
 
