@@ -84,6 +84,11 @@ class WhyStopped(enum.Enum):
     STALLED = "no further progress in floating point"
     ROUNDS = "all rounds are done"
 
+    @classmethod
+    def of(cls, status: str) -> Self:
+        """Return what a :attr:`Optimum.status` begins with."""
+        return next(why for why in cls if status.startswith(why.value))
+
 
 @dataclass(frozen=True)
 class Optimum(Shown, Generic[DecisionType]):

@@ -96,7 +96,7 @@ def compared(problem: str, total: float, best: Mapping[str, Any]) -> dict[str, A
         best["value"],
         best["bound"],
         None,
-        WhyStopped(best["why_stopped"]),
+        WhyStopped.of(best["why_stopped"]),
         best["method"],
         best["seconds"],
         minimised=minimised,
