@@ -484,7 +484,8 @@ def test_gangs_of_allocation_by_hand() -> None:
     lose, paid = (1, 3.0, 2.25, (0.0, 0.0), (1.0, 0.0)), (1, 3.0, 9.0, (0.0, 0.0), (0.0, 0.0))
     loses = gang_by_hand(best, [2, 0, 1], none, lose, minimum=[2])  # a job that must run brings its floors
     assert Fraction(derive(*loses).bound) == Fraction(2.5 * 2.25 + 2.5 - 0.5)
-    never = gang_by_hand(best, [2, [0, 0, 1], 2], none, paid, dear)  # a task runs, and its job does not
+    # a task that runs, and its job that does not
+    never = gang_by_hand(best, [2, [0, 0, 1], 2], none, paid, dear, minimum=[0])
     assert derive(*never).bound == "6.75"
     must = gang_by_hand([[0, 1], [0, 1]], [0, 0, [1, 0, 1]], dear, lacks, **many, minimum=[2])
     assert (derive(*must).value, derive(*must).bound) == ("0", "0")
@@ -520,7 +521,7 @@ def test_a_gang_keeps_its_limits_exactly(y: list[Any], why: str) -> None:
     [
         (0.5, 2.0, 3 * 0.5 * 2),
         (0.25, 0.5, 3 * 0.25 * 2),
-        (0.2, 0.5, 3 * 0.2 * 2 * 0.8**3),  # cut three times
+        (0.2, 0.5, 3 * 0.2 * 2 * 0.8**2),  # cut twice, after the task that cannot run
         (0.2, 1.7, 0.0),
     ],
 )
