@@ -47,6 +47,10 @@ REPAIRED = 2.0**-40
 exactly, and bounds are computed again."""
 
 
+ROUNDED = 2.0**-50
+"""The part of gains and charges, where they cancel, that their rounding takes from a value or adds to it."""
+
+
 VERIFIED = "certificate verified"
 """What is said of an optimum that a certificate proves."""
 
@@ -178,6 +182,7 @@ class Optimum(Shown, Generic[DecisionType]):
             return True
         sign = -1.0 if self.minimised else 1.0
         slack = REPAIRED * max(self.scale, abs(self.value), abs(self.bound))
+        slack += ROUNDED * self.scale / CANCELLED
         return value >= sign * self.value - slack and bound <= sign * self.bound + slack
 
     def _proven(self, statement: Statement) -> tuple[float, float, float]:

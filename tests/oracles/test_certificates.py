@@ -121,6 +121,25 @@ def test_what_one_server_lacks_is_moved_from_another() -> None:
     assert [found[0], found[1] + found[2]] == [0, Fraction(0.8)]
 
 
+def test_gains_and_charges_that_cancel_are_certified_up_to_their_rounding() -> None:
+    """A device gains 1, and costs all of it but the last digit: 1.5 of them earn 1.7e-16, told as 2.2e-16."""
+    base = cv.AllocationInstance(
+        edges=[[0, 0]],
+        demand=[[0.0]],
+        capacity=[[2.0]],
+        overhead=[math.nextafter(1.0, 0.0)],
+        utility_kind=[["linear"]],
+        alpha=[[1.0]],
+        arrivals=[[1]],
+    )
+    gangs = cv.AllocationGangInstance(base, demand=[[[1.5]]], floor=[[[0.75]]], minimum=[0])
+    found = cv.solve(gangs).verified()
+    assert found.certified
+    assert found.statement is not None
+    assert float(found.statement.value) == pytest.approx(3 * 2.0**-54, rel=1e-15)
+    assert not replace(found, value=1e-12).certified
+
+
 def test_prices_that_do_not_show_that_nothing_is_feasible_are_left_out() -> None:
     instance = cv.generate("allocation-gang", "tiny", 1)
     optimum = cv.solve(instance)
