@@ -541,11 +541,12 @@ def test_a_gang_keeps_its_minimum() -> None:
         derive(*gang_by_hand([[0, 1], [2, 1]], 0, none, minimum=[2]))
     idle = {"minimum": [2], "floor": [[[0.0], [2.0]]]}  # a task without a floor may run and hold nothing
     assert derive(*gang_by_hand([[0, 1], [2, 1]], 0, none, **idle)).value == "4.5"
-    for wrong in (
+    wrongs: tuple[dict[str, Any], ...] = (
         {"floor": [[[0.5]]]},
         {"minimum": []},
         {"demand": [[[1.0], [2.0]], [[1.0]]], "floor": [[[1.0], [2.0]], [[1.0]]]},
-    ):
+    )
+    for wrong in wrongs:
         data, certificate = gang_by_hand([[0, 1], [2, 1]], 0, none)
         with pytest.raises(UnreadableError):
             derive(data | {"gang": data["gang"] | wrong}, certificate)

@@ -32,7 +32,7 @@ from clairvoyant.testing.kit import times
 LONG_SEARCH = "CPU jobs and machines without GPUs"
 """It takes the checker seconds."""
 
-EDGE = [
+EDGE: list[tuple[str, Any]] = [
     *((name, one) for name, one in allocation.degenerate().items()),
     *((name, one) for name, one in allocation.degenerate_gangs().items()),
     *((name, one) for name, one in selection.degenerate().items()),
