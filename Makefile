@@ -23,11 +23,11 @@ LOCK_COMMAND := uv pip compile pyproject.toml --config-file .ci/lock.toml --univ
 # What only the documentation needs, beside what is in the other lock.
 LOCK_DOCS := $(LOCK_COMMAND) --extra docs --constraint requirements.lock
 
-.PHONY: .venv help setup audit test fuzz mutants coverage lint bench notebooks picture networks docs lock clean
+.PHONY: .venv help setup audit test test-all fuzz mutants coverage lint bench notebooks picture networks docs lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-10s %s\n", $$1, $$2}' Makefile
 
 setup: $(WARM)  ## build .venv from requirements.lock, compile all kernels (nothing when nothing changed)
 
@@ -58,7 +58,11 @@ $(WARM): $(STAMP) $(KERNELS)
 audit: setup  ## check every claim, print the verdicts, write reports/index.html
 	$(BIN)/clairvoyant audit
 
-test: setup  ## run the tests
+# CI=true, as .ci/run sets it, leaves nothing out.
+test: setup  ## run the tests, without those of what is built and installed (all of them if CI is set)
+	$(TESTS) $(if $(CI),,-m 'not slow')
+
+test-all: setup  ## run all tests
 	$(TESTS)
 
 # The campaigns go on where they were stopped, as long as the seed is the same: that of the day, or SEED=N.

@@ -171,6 +171,7 @@ def test_what_goes_wrong_goes_wrong_alone_and_as_on_processes(cluster: Cluster) 
     assert found["stays-0"].state is State.TIMED_OUT
 
 
+@pytest.mark.slow
 def test_a_cell_that_kills_dask_workers_takes_nothing_along(cluster: Cluster) -> None:
     found = answers(
         cluster, [*(cell("add", x) for x in range(6)), cell("kills"), cell("add", 6), cell("add", 7)]
@@ -181,6 +182,7 @@ def test_a_cell_that_kills_dask_workers_takes_nothing_along(cluster: Cluster) ->
     assert [found[f"add-{x}"].result["sum"] for x in range(8)] == list(range(1, 9))
 
 
+@pytest.mark.slow
 def test_no_cell_is_lost_if_somebody_kills_dask_workers(cluster: Cluster) -> None:
     cells = [cell("where", x) for x in range(200)]
     killed: set[int] = set()
@@ -454,6 +456,7 @@ def test_without_a_scheduler_it_ends(empty: LocalCluster) -> None:
         Cluster.local(0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_a_local_cluster_ends_with_its_driver(how: signal.Signals, folder: Path, tmp_path: Path) -> None:
     file, mark = tmp_path / "pid", uuid.uuid4().hex

@@ -3,7 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 
+
+@pytest.mark.slow
 def test_every_row_of_the_admission_problem_is_measured(benchmark: Callable[..., Any]) -> None:
     seconds = {"SOLVE_SECONDS": 0.2, "COLUMN_SECONDS": 0.2, "MILP_SECONDS": 0.5}
     b = benchmark("admission", JOBS=6, OFFERS=3, MILPS=2, **seconds)

@@ -171,6 +171,7 @@ def rows(printed: str) -> dict[str, tuple[float, float, float]]:
     }
 
 
+@pytest.mark.usefixtures("compared_here")
 def test_the_first_hour_is_as_told(
     run: Run, page: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any
 ) -> None:
@@ -225,6 +226,7 @@ def test_versions_agree() -> None:
     assert f"## {cv.__version__}" in (ROOT / "CHANGELOG.md").read_text("utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not installed")
 @pytest.mark.skipif(
     not (BUILT / "index.html").exists(), reason="the documentation has not been made: make docs"

@@ -11,6 +11,7 @@ from clairvoyant.analysis.engine.cluster import Cluster
 from clairvoyant.analysis.engine.processes import Processes
 
 
+@pytest.mark.slow
 def test_every_row_of_the_engine_is_measured(
     benchmark: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

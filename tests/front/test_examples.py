@@ -160,6 +160,7 @@ def layered(layer: str) -> list[Path]:
     return sorted((ROOT / layer).rglob("*.py"))
 
 
+@pytest.mark.slow
 def test_what_a_stranger_brings_is_generated_solved_and_played(stranger: Stranger, problem: str) -> None:
     file, players = f"{problem}.json", POLICIES[problem]
     optimum = stranger.tell("solve", file)
@@ -183,6 +184,7 @@ def test_what_a_stranger_brings_is_generated_solved_and_played(stranger: Strange
     assert "dual bound of the solver" in oracle["guarantee"]
 
 
+@pytest.mark.slow
 def test_the_audit_has_their_claims_and_keeps_a_counterexample(
     stranger: Stranger, problem: str, audited: dict[str, Any]
 ) -> None:
@@ -198,6 +200,7 @@ def test_the_audit_has_their_claims_and_keeps_a_counterexample(
         assert scores[POLICIES[problem][0]]["optimum"] >= 100 * scores[POLICIES[problem][0]]["total"]
 
 
+@pytest.mark.slow
 def test_a_problem_without_claims_has_a_section_of_its_own(
     stranger: Stranger, audited: dict[str, Any]
 ) -> None:
@@ -209,12 +212,14 @@ def test_a_problem_without_claims_has_a_section_of_its_own(
     assert 'id="mute-trading--bound"' in page
 
 
+@pytest.mark.slow
 def test_they_are_warmed_up_whatever_methods_their_programs_take(stranger: Stranger) -> None:
     use = "from clairvoyant._warmup import exercise, rooms\n"
     warm = f"{use}for room in rooms()[:2]: exercise(room); print(room)"
     assert stranger.run("-c", warm).split() == ["one", "job"]
 
 
+@pytest.mark.slow
 def test_their_own_tests_pass_and_what_is_not_checked_is_said(stranger: Stranger) -> None:
     tests = [stranger.folder / "source" / example.name / "tests" for example in EXAMPLES]
     script = (
@@ -253,6 +258,7 @@ def test_the_tutorial_shows_the_whole_example(page: Pages) -> None:
     assert tutorial.blocks("toml") == [(example / "pyproject.toml").read_text("utf-8")]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("audited")
 def test_the_commands_of_the_tutorial_run(page: Pages, stranger: Stranger) -> None:
     install, *others = page(TUTORIAL).commands()

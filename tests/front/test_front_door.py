@@ -413,6 +413,7 @@ def test_the_policy_of_the_readme_passes_the_checks(example: Callable[[int], str
     assert float(example(1)) > 0
 
 
+@pytest.mark.usefixtures("compared_here")
 def test_the_comparison_of_the_readme_compares(example: Callable[[int], str]) -> None:
     printed = example(2)
     assert printed.startswith("Comparison of admission, ratio")

@@ -29,10 +29,10 @@ def kit(monkeypatch: pytest.MonkeyPatch) -> Kit:
 
 def failing(make: Any, kit: Kit) -> set[str]:
     """The names of all checks that a policy does not pass."""
-    found = set()
+    found, subject = set(), Subject(make, kit, None, (0, 1))
     for check in CHECKS:
         try:
-            check(Subject(make, kit, None, (0, 1)))
+            check(subject)
         except PolicyCheckError:
             found.add(check.__name__)
     return found

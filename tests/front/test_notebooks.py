@@ -38,6 +38,7 @@ def notebook(*cells: dict[str, Any]) -> str:
     return json.dumps({"cells": named, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("bad", "said"), [(cell("1 / 0"), "ZeroDivisionError"), (cell("print(2)", "4\n"), "cell 0:")]
 )

@@ -22,6 +22,7 @@ Pages = Callable[[str], Any]  # of tests/front/conftest.py
 NAME = "docs/own-table.md"
 
 
+@pytest.mark.usefixtures("compared_here")
 def test_the_page_runs_as_written(
     run: Callable[..., Any],
     page: Pages,

@@ -131,6 +131,7 @@ def test_the_links_and_the_package_dir_map_name_the_four_layers() -> None:
     assert PROJECT["tool"]["setuptools"]["package-dir"] == {"": "src"} | named
 
 
+@pytest.mark.slow
 def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     inside = {name for name in files_in(wheel) if ".dist-info/" not in name}
     assert inside == expected_files()
@@ -139,10 +140,12 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
         assert "clairvoyant = clairvoyant.__main__:main" in archive.read(entry_points).decode()
 
 
+@pytest.mark.slow
 def test_the_wheel_is_small(wheel: Path) -> None:
     assert wheel.stat().st_size < LARGEST_WHEEL
 
 
+@pytest.mark.slow
 def test_the_source_archive_holds_the_layers_the_tests_and_the_licence(dist: Path) -> None:
     (path,) = dist.glob("*.tar.gz")
     with tarfile.open(path) as archive:
@@ -172,6 +175,7 @@ def test_the_source_archive_holds_the_layers_the_tests_and_the_licence(dist: Pat
     assert wanted - names == set()
 
 
+@pytest.mark.slow
 def test_another_folder_time_and_user_give_the_same_bytes_also_without_links(
     dist: Path, tmp_path: Path
 ) -> None:
@@ -186,6 +190,7 @@ def test_another_folder_time_and_user_give_the_same_bytes_also_without_links(
     assert first == {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
 
 
+@pytest.mark.slow
 def test_what_makes_bytes_equal_keeps_names_contents_and_what_can_be_run(dist: Path, builder: Any) -> None:
     for path in dist.iterdir():
         normal = builder.wheel if path.suffix == ".whl" else builder.source_archive
@@ -209,6 +214,7 @@ def test_the_running_environment_is_the_editable_install() -> None:
     assert Path(clairvoyant.models.__file__).resolve() == ROOT / "models" / "__init__.py"
 
 
+@pytest.mark.slow
 def test_the_installed_wheel_imports_outside_the_repository(wheel: Path, tmp_path: Path) -> None:
     target = tmp_path / "site"
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-compile"]
@@ -293,6 +299,7 @@ assert (w + 4 * slope).clamp(0, 3).item() == 3
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "order",
     [("highspy", "ortools", "cvxpy", "torch"), ("torch", "cvxpy", "ortools", "highspy")],

@@ -3,7 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 
+
+@pytest.mark.slow
 def test_every_row_of_the_learned_schedulers_is_measured(benchmark: Callable[..., Any]) -> None:
     decisions = benchmark("placement_learning").DECISIONS[:2]
     sizes = {"EPISODES": 2, "LESSON_JOBS": 6, "LESSONS": 1, "PLAYED_JOBS": 5, "PLAYS": 1, "REPEATS": 1}
@@ -15,6 +18,7 @@ def test_every_row_of_the_learned_schedulers_is_measured(benchmark: Callable[...
     assert all(row.ratio == row.theirs / row.ours for row in rows if row.rival)
 
 
+@pytest.mark.slow
 def test_every_row_of_the_placement_problem_is_measured(benchmark: Callable[..., Any]) -> None:
     b = benchmark("placement", JOBS=60, SEARCH_JOBS=20, STEPS=50, SOLVE_SECONDS=0.3, CLUSTERS=("small",))
     rows = [b.compile_all(), *b.simulators(), *b.heuristics(), *b.metaheuristics(), b.environment()]

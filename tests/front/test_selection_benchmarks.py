@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -15,6 +17,7 @@ def python(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_every_row_of_the_selection_problem_is_measured(benchmark: Callable[..., Any]) -> None:
     b = benchmark("selection", SLOTS=200)
     rows = [b.compile_all(), *b.every_pattern(12, 0.02), *b.along_a_run(12, (0.3, 0.8, 7.0), 2)]

@@ -131,6 +131,7 @@ def owners(name: str) -> list[str]:
     return [room for room in _warmup.rooms() if room in name.split(".")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", _warmup.rooms())
 def test_what_is_warm_compiles_nothing_and_no_seconds_hold_loading(room: str, tmp_path: Path) -> None:
     names = [problem.name for problem in OURS if problem.room == room]
