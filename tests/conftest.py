@@ -8,6 +8,7 @@ import io
 import os
 import signal
 from collections.abc import Generator, Iterable
+from typing import Any, ClassVar
 
 import pytest
 from _pytest.unraisableexception import gc_collect_iterations_key
@@ -83,19 +84,26 @@ def ticking() -> type[Budget]:
 
 
 @pytest.fixture
-def compared_here(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Let comparisons be computed in this process, and return the names of what was."""
+def here() -> type[Any]:
+    """Return what runs cells as processes do, but in this one; ``ran`` has the names of those that it ran."""
     from clairvoyant.analysis.engine import processes, worker
 
-    ran: list[str] = []
-
     class Here(processes.Processes):
+        ran: ClassVar[list[str]] = []
+
         def run(self, cells: Iterable[Cell]) -> Generator[list[tuple[Cell, Answer]], None, None]:
             for cell in cells:
-                ran.append(cell.name)
+                self.ran.append(cell.name)
                 said = worker.answer({"function": cell.function, "arguments": cell.arguments}, io.BytesIO())
                 state = State.FAILED if "error" in said else State.DONE
                 yield [(cell, Answer(state, said.get("result"), said.get("error", ""), said["seconds"]))]
 
-    monkeypatch.setattr("clairvoyant.comparing.Processes", Here)
+    return Here
+
+
+@pytest.fixture
+def compared_here(monkeypatch: pytest.MonkeyPatch, here: type[Any]) -> list[str]:
+    """Let comparisons be computed in this process, and return the names of what was."""
+    monkeypatch.setattr("clairvoyant.comparing.Processes", here)
+    ran: list[str] = here.ran
     return ran

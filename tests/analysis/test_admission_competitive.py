@@ -93,7 +93,7 @@ def test_duals_and_bounds_against_the_exact_optimum(instance: AdmissionInstance,
         assert found.raised - found.start <= math.exp(log) / 2 * earned * (1 + TIE)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     st.lists(st.floats(0.01, 1.0), min_size=1, max_size=30),
     st.floats(0.02, 0.99),

@@ -160,7 +160,7 @@ def test_both_kinds_of_store_are_what_a_dictionary_is(
 ) -> None:
     monkeypatch.setenv("STORES", str(tmp_path))
     monkeypatch.setattr(os, "fsync", lambda _descriptor: None)
-    run_state_machine_as_test(Stores, settings=settings(max_examples=40, stateful_step_count=15))
+    run_state_machine_as_test(Stores, settings=settings(max_examples=25, stateful_step_count=15))
 
 
 KINDS = pytest.mark.parametrize("name", ["a.sqlite", "a.jsonl"])

@@ -158,7 +158,7 @@ def test_lanes_counted_by_hand() -> None:
     ]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(scheduled(max_jobs=8))
 def test_lanes_never_overlap_and_every_job_has_its_gpus(given: tuple[PlacementInstance, Schedule]) -> None:
     instance, schedule = given

@@ -46,7 +46,7 @@ def check_strict(instance: SelectionInstance, name: str, width: str) -> None:
     name=st.sampled_from(sorted(DELTAS)),
     width=st.sampled_from(sorted(GS)),
 )
-@hypothesis_settings(max_examples=80, deadline=None)
+@hypothesis_settings(max_examples=50, deadline=None)
 def test_the_strict_certificate_is_never_below_the_regret(
     instance: SelectionInstance, name: str, width: str
 ) -> None:

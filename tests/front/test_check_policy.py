@@ -676,7 +676,7 @@ def test_drawn_gang_instances_can_be_written_and_read(instance: AllocationGangIn
 
 
 @given(kit.settings().flatmap(lambda s: kit.decisions(s).map(lambda y: (s, y))))
-@hypothesis_settings(max_examples=80, deadline=None)
+@hypothesis_settings(max_examples=50, deadline=None)
 def test_feasible_decisions_are_feasible(sampled: tuple[Setting, np.ndarray]) -> None:
     setting, y = sampled
     assert setting.violations(y) == []

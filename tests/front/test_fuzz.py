@@ -9,7 +9,6 @@ import pytest
 from click.testing import CliRunner
 
 from clairvoyant import api, problems
-from clairvoyant.analysis.engine import processes
 from clairvoyant.models.allocation.instance import AllocationInstance
 from clairvoyant.models.base import InputError
 from clairvoyant.testing import campaigns, fuzz
@@ -67,17 +66,20 @@ def test_a_crash_of_a_reader_is_found_and_made_small(monkeypatch: pytest.MonkeyP
     assert len(line["failure"]["case"]) < 400
 
 
-def test_a_campaign_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_campaign_goes_on_where_it_was_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, here: type[Any]
+) -> None:
     monkeypatch.setattr(fuzz, "CHUNK", 5)
+    monkeypatch.setattr(fuzz, "Processes", here)
     asked = partial(fuzz.fuzz, tmp_path, seed=1, instances=1, problems=("selection",), workers=1)
     lines = asked(files=3, report=lambda _: None)
     log = tmp_path / "fuzz.jsonl"
     log.write_text(log.read_text() + '{"key": "0123", "na')  # a line that was being written
 
     told: list[str] = []
-    with monkeypatch.context() as patch:
-        patch.setattr(processes, "WORKER", "no.such.module")  # nothing can be run
-        assert asked(files=3, report=told.append) == lines
+    assert len(here.ran) == 2
+    assert asked(files=3, report=told.append) == lines
+    assert len(here.ran) == 2
     assert told == ["2 chunks of up to 5 cases, 2 of them done before"]
     more = asked(files=8, report=told.append)
     assert [line["cases"] for line in more] == [5, 3, 1]

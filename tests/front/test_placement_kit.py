@@ -207,7 +207,7 @@ def test_altered_instances_show_the_same_up_to_the_event(name: str, sees: frozen
 
 
 @given(st.booleans(), st.sampled_from(list(VIEWS.values())), st.booleans(), st.data())
-@hypothesis_settings(max_examples=80, deadline=None)
+@hypothesis_settings(max_examples=50, deadline=None)
 def test_drawn_instances_can_be_altered(
     estimates: bool, sees: frozenset[str], lazy: bool, data: st.DataObject
 ) -> None:

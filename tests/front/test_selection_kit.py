@@ -78,7 +78,7 @@ def test_feasible_decisions_break_nothing(sampled: tuple[Setting, np.ndarray, np
 
 
 @given(slots_with(feasible=False))
-@hypothesis_settings(max_examples=80, deadline=None)
+@hypothesis_settings(max_examples=50, deadline=None)
 @pytest.mark.filterwarnings("ignore:invalid value encountered")  # zero devices times infinity
 def test_infeasible_decisions_break_something_in_the_right_place(
     sampled: tuple[Setting, np.ndarray, np.ndarray],

@@ -967,7 +967,7 @@ def rows_of(schedule: Any) -> list[Any]:
     return [schedule.workers.tolist(), schedule.servers.tolist()]
 
 
-@settings(max_examples=80)
+@settings(max_examples=50)
 @given(priced(), st.data())
 def test_no_schedule_earns_more_than_prices_and_branches_allow(given: Any, data: st.DataObject) -> None:
     instance, of = given
@@ -984,7 +984,7 @@ def test_no_schedule_earns_more_than_prices_and_branches_allow(given: Any, data:
     assert bound >= value
 
 
-@settings(max_examples=80)
+@settings(max_examples=50)
 @given(st.data(), admission.instances())
 def test_a_schedule_that_breaks_a_constraint_is_refused(data: st.DataObject, instance: Any) -> None:
     constraints = [one for one in admission.CONSTRAINTS if one != "twice"]  # such rows are added up

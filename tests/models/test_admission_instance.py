@@ -700,7 +700,7 @@ def any_rows(draw: st.DrawFn, instance: AdmissionInstance) -> Schedule:
 
 
 @given(st.data())
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_violations_are_those_of_an_independent_judge(data: st.DataObject) -> None:
     instance = data.draw(instances(min_jobs=1))
     plan = data.draw(any_rows(instance))

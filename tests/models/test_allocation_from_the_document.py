@@ -205,7 +205,7 @@ COIN: st.SearchStrategy[bool] = st.booleans()
 
 
 @given(st.data(), instances(min_slots=1, max_slots=2), COIN)
-@hypothesis_settings(max_examples=60)
+@hypothesis_settings(max_examples=50)
 def test_the_simulator_finds_the_same_feasible(data: st.DataObject, instance: Any, feasible: bool) -> None:
     y = data.draw(decisions(instance.setting, feasible=feasible))
     assert same_verdict(instance, y) == feasible
@@ -218,7 +218,7 @@ def test_the_simulator_finds_the_same_feasible(data: st.DataObject, instance: An
 
 
 @given(st.data(), gang_instances(min_slots=1, max_slots=2))
-@hypothesis_settings(max_examples=100)
+@hypothesis_settings(max_examples=50)
 def test_the_simulator_finds_the_same_gangs_feasible(data: st.DataObject, instance: Any) -> None:
     """Every task holds a part of its demand or its floor on one of its servers, more or less, or nothing."""
     s = instance.setting

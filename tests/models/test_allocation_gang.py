@@ -486,7 +486,7 @@ def allowed(instance: AllocationGangInstance, fixed: np.ndarray, on: np.ndarray)
     return bool(whole and kept and idle and runs)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(leaves())
 def test_no_allocation_of_a_leaf_is_above_the_bound_of_any_prices(
     leaf: tuple[AllocationGangInstance, np.ndarray, Prices],

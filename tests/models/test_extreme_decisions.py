@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import clairvoyant as cv
@@ -68,6 +68,7 @@ def changed(decision: Any, new: dict[tuple[int, ...], float]) -> Any:
 
 @pytest.mark.parametrize("problem", [one.name for one in OURS])
 @given(data=st.data())
+@settings(max_examples=60)
 def test_an_extreme_decision_is_paid_or_refused_without_a_warning(problem: str, data: st.DataObject) -> None:
     instance, decisions = played(problem)
     event = data.draw(st.sampled_from([e for e, one in enumerate(decisions) if places(listed(one))]))

@@ -185,7 +185,7 @@ EDGES = [0.0, -0.0, 1.0, -1.0, 2.5, SMALLEST, 5e-324, -5e-324, float(MOST_WHOLE)
     st.sampled_from([math.inf, 7.0, float(MOST_WHOLE)]),
     st.booleans(),
 )
-@settings(max_examples=400)
+@settings(max_examples=200)
 def test_what_passes_at_a_glance_passes_a_close_look(
     values: list[float], low: float, high: float, integer: bool
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import clairvoyant as cv
@@ -67,6 +67,7 @@ def spelled(draw: st.DrawFn) -> tuple[cv.PlacementInstance, pd.DataFrame, dict[s
 
 
 @given(spelled())
+@settings(max_examples=60)
 def test_however_it_is_spelled_the_jobs_are_the_same(
     case: tuple[cv.PlacementInstance, pd.DataFrame, dict[str, str]],
 ) -> None:

@@ -245,7 +245,7 @@ def odd_instances(draw: st.DrawFn, /, **options: Any) -> PlacementInstance:
 
 
 @given(st.data())
-@hypothesis_settings(max_examples=80, deadline=None)
+@hypothesis_settings(max_examples=50, deadline=None)
 def test_the_simulator_counts_the_same_milliseconds(data: st.DataObject) -> None:
     instance = data.draw(odd_instances())
     schedule = data.draw(schedules(instance))
@@ -280,7 +280,7 @@ def tried(data: st.DataObject, simulation: Simulation) -> Iterator[Rows]:
 
 
 @given(st.data(), odd_instances(windows=True))
-@hypothesis_settings(max_examples=60, deadline=None)
+@hypothesis_settings(max_examples=40, deadline=None)
 def test_both_have_the_same_epochs_windows_verdicts_and_costs(data: st.DataObject, instance: Any) -> None:
     assert PlacementInstance.from_dict(as_read(instance)) == instance
     lockstep(instance, lambda simulation: tried(data, simulation))

@@ -214,7 +214,7 @@ def test_the_core_follows_the_definition_to_the_tick(data: st.DataObject) -> Non
     assert instance.violations(schedule) == []
 
 
-@hypothesis_settings(max_examples=50, deadline=None)
+@hypothesis_settings(max_examples=30, deadline=None)
 @given(st.data())
 def test_nothing_is_exceeded_and_every_job_runs_once_and_whole(data: st.DataObject) -> None:
     instance = data.draw(instances())
@@ -465,7 +465,7 @@ def corrupt(data: st.DataObject, rows: list[list[int]], instance: PlacementInsta
     return sorted(rows, key=lambda row: row[:2])
 
 
-@hypothesis_settings(max_examples=80, deadline=None)
+@hypothesis_settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_the_fast_check_and_the_list_of_violations_agree(data: st.DataObject) -> None:
     instance = data.draw(instances(min_jobs=1))

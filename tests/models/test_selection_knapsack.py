@@ -86,7 +86,7 @@ def check(problem: dict[str, Any], tolerance: float = 1e-9) -> None:
     assert best[1] <= found.bound <= found.value + tolerance
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=60)
 @given(problems())
 def test_the_best_set_is_that_of_enumeration(problem: dict[str, Any]) -> None:
     check(problem)

@@ -44,7 +44,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "steep": {"steep": True, "floor": False},
     "estimated and steep": {"bounds": "estimated", "steep": True},
 }
-# As it is listed, its contract is checked in full with that of the others; here one instance and one seed tell.
+# What is listed is checked in full with the others; of its other settings one instance and one seed tell.
 ONE: dict[str, Any] = {"instances": [ordinary()["scarce machines"]], "seeds": (0,)}
 CHECKS = [
     pytest.param(check, id=f"{name}: {check_name}")

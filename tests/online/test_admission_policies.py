@@ -429,7 +429,7 @@ def tables(instance: AdmissionInstance, placed: dict[int, Placed]) -> tuple[np.n
 
 
 @given(TINY, st.integers(0, 99))
-@hypothesis_settings(max_examples=40, deadline=None)
+@hypothesis_settings(max_examples=25, deadline=None)
 def test_dorm_solves_its_program(instance: AdmissionInstance, which: int) -> None:
     """Against all deployments, from nothing and beside any other deployment."""
     tasks = tasks_of(instance)

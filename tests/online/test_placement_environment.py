@@ -265,7 +265,7 @@ def test_a_seed_names_the_instance_and_those_after_it() -> None:
 # Rewards
 
 
-@hypothesis_settings(max_examples=80, deadline=None)
+@hypothesis_settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_aligned_rewards_add_up_to_a_constant_less_the_cost(data: st.DataObject) -> None:
     instance = data.draw(instances())

@@ -492,7 +492,7 @@ def no_ties(values: list[Any]) -> bool:
 
 @pytest.mark.parametrize("kind", [FifoLoadBalance, DrfLoadBalance, *CONSOLIDATING, Tetris])
 @given(moment=moments(), data=st.data())
-@hypothesis_settings(max_examples=40, deadline=None)
+@hypothesis_settings(max_examples=25, deadline=None)
 def test_the_names_of_machines_do_not_matter(
     kind: Any, moment: tuple[Setting, Observation], data: st.DataObject
 ) -> None:

@@ -149,7 +149,7 @@ TINY = kit.instances(max_ports=3, max_kinds=2, min_slots=1, max_slots=8, max_cha
 
 @pytest.mark.parametrize("name", INDEXED)
 @given(instance=TINY)
-@hypothesis_settings(max_examples=25, deadline=None)
+@hypothesis_settings(max_examples=15, deadline=None)
 def test_every_decision_is_the_best_by_its_index(name: str, instance: SelectionInstance) -> None:
     policy = INDEXED[name]()
     reference = Reference(instance.setting)

@@ -143,7 +143,7 @@ TINY = instances(max_jobs=3, max_horizon=3, max_chunks=3)
 
 
 @given(TINY)
-@hypothesis_settings(max_examples=40, deadline=None)
+@hypothesis_settings(max_examples=25, deadline=None)
 def test_both_solvers_find_the_optimum_of_enumeration(instance: AdmissionInstance) -> None:
     optimum = enumerated(instance)
     for solver in SOLVERS:

@@ -90,7 +90,7 @@ def in_rationals(setting: Setting, proof: Certificate) -> Fraction:
     return Fraction(total)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.data(), instances(max_jobs=3))
 def test_any_certificate_is_above_any_allocation(data: st.DataObject, instance: AllocationInstance) -> None:
     s = instance.setting

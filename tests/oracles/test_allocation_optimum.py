@@ -106,7 +106,7 @@ def test_nothing_is_held_where_overhead_eats_every_gain(kind: str, method: str) 
 # Three solvers.
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(instances(max_jobs=3, min_slots=1))
 def test_interior_point_agrees_with_cvxpy(instance: AllocationInstance) -> None:
     ours, theirs = stationary(instance), stationary(instance, method="cvxpy")

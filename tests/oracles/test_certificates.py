@@ -360,7 +360,7 @@ def test_a_schedule_costs_what_the_package_says(data: st.DataObject, instance: A
     assert found.bound == Fraction(sum_of_durations(instance).units, 10**6)
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(st.data(), placement.instances(min_jobs=1))
 def test_what_the_package_refuses_is_rejected(data: st.DataObject, instance: Any) -> None:
     known = ("machine", "count", "twice", "window", "gang", "capacity", "progress", "start")

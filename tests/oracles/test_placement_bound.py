@@ -97,7 +97,7 @@ def _paid(
 
 
 @given(st.data())
-@hypothesis_settings(max_examples=60, deadline=None)
+@hypothesis_settings(max_examples=40, deadline=None)
 def test_any_prices_prove_a_bound_of_any_schedule(data: Any) -> None:
     instance = data.draw(instances(min_jobs=1))
     schedule = data.draw(schedules(instance))
@@ -107,7 +107,7 @@ def test_any_prices_prove_a_bound_of_any_schedule(data: Any) -> None:
 
 
 @given(st.data())
-@hypothesis_settings(max_examples=60, deadline=None)
+@hypothesis_settings(max_examples=40, deadline=None)
 def test_the_certificate_in_fractions(data: Any) -> None:
     instance = data.draw(instances(min_jobs=1))
     certificate = random_prices(instance, data)

@@ -49,7 +49,7 @@ def enumerated(
 
 
 @given(st.data())
-@hypothesis_settings(max_examples=80, deadline=None)
+@hypothesis_settings(max_examples=50, deadline=None)
 def test_every_p4_agrees_with_enumeration(data: st.DataObject) -> None:
     instance = data.draw(instances(min_slots=1, max_slots=1, max_channels=7))
     setting, arrivals = instance.setting, instance.arrivals[0]

@@ -305,7 +305,7 @@ def crowded(rng: random.Random) -> Any:
     )
 
 
-@settings(max_examples=80)
+@settings(max_examples=50)
 @given(st.integers(0, 2**32), st.none() | selection.instances(min_slots=1, max_slots=1))
 def test_every_leaf_is_derived_with_the_bound_of_the_certificate(seed: int, plain: Any) -> None:
     rng = random.Random(seed)
