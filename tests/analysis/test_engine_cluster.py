@@ -151,6 +151,7 @@ def empty() -> Iterator[LocalCluster]:
     scheduler.close()
 
 
+@pytest.mark.slow
 def test_what_goes_wrong_goes_wrong_alone_and_as_on_processes(cluster: Cluster) -> None:
     limits = Limits(seconds=3.0, memory=500 * 2**20)
     cells = [cell("add", x) for x in range(20)]
@@ -198,6 +199,7 @@ def test_no_cell_is_lost_if_somebody_kills_dask_workers(cluster: Cluster) -> Non
     assert {answer.state for _, answer in found} == {State.DONE}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leaves", ["the run", "the cluster"])
 def test_who_leaves_takes_the_cells_along(leaves: str, cluster: Cluster, tmp_path: Path) -> None:
     file = tmp_path / "pid"
@@ -372,6 +374,7 @@ def test_what_has_nothing_to_do_is_kept_only_for_a_while(
     assert engine_cluster._idle == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
@@ -420,6 +423,7 @@ def test_the_source_is_the_same_for_a_checkout_and_for_what_is_installed(
     cells.look_again()
 
 
+@pytest.mark.slow
 def test_workers_that_can_begin_no_process_are_named(cluster: Cluster) -> None:
     here = cluster._client.nthreads()
     cluster._client.run(lambda: setattr(sys, "executable", "/bin/false"))

@@ -18,6 +18,7 @@ from clairvoyant.analysis.report import write_report
 from clairvoyant.api import list_oracles, policy_table
 from clairvoyant.problems import OURS, papers
 
+pytestmark = pytest.mark.slow
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 AXE = Path(os.environ.get("CLAIRVOYANT_AXE", ""))
 WIDTHS = (360, 1280, 1600)

@@ -415,6 +415,7 @@ def test_nothing_is_overwritten_and_bad_names_are_refused(
 # The page.
 
 
+@pytest.mark.slow
 def test_the_page_runs_as_written(run: Run, page: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTEST_ADDOPTS", "-q -p no:cacheprovider -k members")  # the others were run by check
     own = page("docs/own-policy.md")

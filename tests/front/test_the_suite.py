@@ -1,6 +1,7 @@
 """The suite itself: the same examples on every run, in any order, and fresh ones where they are asked for."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -63,6 +64,7 @@ def sampled(folder: Path, *tests: str, profile: str | None = None) -> str:
     return line.partition("drawn ")[2]
 
 
+@pytest.mark.slow
 def test_examples_hang_neither_on_the_run_nor_on_the_tests_before(tmp_path: Path) -> None:
     alone = sampled(tmp_path / "alone", "test_draws.py")
     assert sampled(tmp_path / "after_another", "test_loads.py", "test_draws.py") == alone
@@ -70,7 +72,24 @@ def test_examples_hang_neither_on_the_run_nor_on_the_tests_before(tmp_path: Path
     assert sampled(tmp_path / "tests", "test_loads.py", "test_draws.py") == alone
 
 
+@pytest.mark.slow
 def test_the_profile_fuzz_draws_fresh_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CI", "true")  # where Hypothesis draws no fresh ones by itself
     first, second = (sampled(tmp_path / name, "test_draws.py", profile="fuzz") for name in ("one", "two"))
     assert first != second
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+@pytest.mark.parametrize(
+    ("target", "variables", "all_run"),
+    [("test", (), False), ("test", ("CI=true",), True), ("test-all", (), True), ("coverage", (), True)],
+)
+def test_make_leaves_out_what_is_slow_but_not_where_ci_is_set(
+    target: str, variables: tuple[str, ...], all_run: bool
+) -> None:
+    command = ["make", "--dry-run", "--old-file", "setup", target, "CI=", *variables]
+    shown = subprocess.run(
+        command, cwd=CONFTEST.parents[1], capture_output=True, text=True, check=True, timeout=60
+    ).stdout
+    assert " -m pytest " in shown
+    assert ("not slow" not in shown) == all_run
