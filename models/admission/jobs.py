@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -156,6 +156,27 @@ class Job:
     def from_dict(cls, data: Any, index: int, resources: int, horizon: int) -> Job:
         """Read the JSON form of ``jobs[index]`` of an instance; refuse wrong fields by name."""
         return cls(index=index, **JOB.read(data, f"jobs[{index}]", {"R": resources, "T": horizon}))
+
+
+@dataclass(frozen=True, eq=False)
+class Rest(Job):
+    """What is left of a job in some slot, as a job that arrives then; it earns as much when it is done.
+
+    Of the fields that only its work depends on, those of the whole job stand here.
+    """
+
+    left: int  # worker-slots of work
+
+    @classmethod
+    def of(cls, job: Job, slot: int, left: int) -> Rest:
+        """Return what is left from a slot on, not before the arrival: ``left`` worker-slots, at least 1."""
+        known = {field.name: getattr(job, field.name) for field in fields(Job)}
+        return cls(**known | {"arrival": slot, "target": job.target - (slot - job.arrival)}, left=left)
+
+    @cached_property
+    def work(self) -> int:
+        """Worker-slots until it is done."""
+        return self.left
 
 
 complete(Job, JOB)

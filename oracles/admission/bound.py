@@ -18,24 +18,20 @@ import numpy as np
 
 from ...models.admission.instance import AdmissionInstance
 from ...models.admission.jobs import UNIT, Job
+from ...models.admission.market import Market, Volume
+from ...models.admission.program import able
 from ...models.admission.schedule import Offer, Plan, cheapest_schedule
 from ...models.program import in_highs, power_of_two
 from ...models.stopwatch import library
 from ..base import Budget, OracleError, PartProgress, relative_gap, rounding
-from . import kernels as kernels
 
 ROUNDING = 1e-10
 """The margin on a bound, relative to the sum of its positive terms, far more than rounding."""
-
-MOST_GROUPS = 12
-"""The most different prices of machines of one kind in a slot and resource."""
 
 TABLE = 2 * 10**9
 """The most steps of the exact subroutine for one job; beyond, its payoff is bounded by convex hulls."""
 
 VOLUME_ROUNDS = 2000
-SETTLED = 4e-6
-"""The volume method ends when a step hopes for a relative gain of less than this."""
 
 COLUMN_ROUNDS = 300
 COLUMN_GAP = 1e-9
@@ -112,137 +108,6 @@ def _offer(
     return Offer(worker_room, worker_cost, server_room, server_cost)
 
 
-class Market:
-    """The jobs that can finish and the groups of machines, as arrays for the kernels.
-
-    A price here is that of the whole of a group, so that all have one scale.
-    """
-
-    def __init__(self, instance: AdmissionInstance) -> None:
-        setting = instance.setting
-        self.instance = instance
-        self.members = (groups(setting.worker_units), groups(setting.server_units))
-        self.capacity = tuple(
-            _grouped(member, units) / UNIT
-            for member, units in zip(self.members, (setting.worker_units, setting.server_units), strict=True)
-        )
-        self.jobs = [job for job in instance.jobs if job.index not in instance.never]
-        self.shapes = tuple((setting.horizon, *capacity.shape) for capacity in self.capacity)
-
-    def pack(self) -> None:
-        """Fill the arrays that :func:`.admission_kernels.price_jobs` takes."""
-        jobs, setting = self.jobs, self.instance.setting
-        utility = np.zeros((len(jobs), setting.horizon))
-        for row, job in zip(utility, jobs, strict=True):
-            row[job.arrival - 1 :] = job.utilities(setting.horizon)
-        sizes = np.array([job.chunks + 1 for job in jobs], dtype=np.int64)
-        self.packed = (
-            np.array([job.arrival - 1 for job in jobs], dtype=np.int64),
-            np.array([job.work for job in jobs], dtype=np.int64),
-            sizes - 1,
-            np.cumsum(sizes) - sizes,
-            np.concatenate([job.servers_for for job in jobs]),
-            utility,
-        )
-        worker_room = np.array([_grouped(self.members[0], setting.worker_room(job)) for job in jobs])
-        server_room = np.array([_grouped(self.members[1], setting.server_room(job)) for job in jobs])
-        most = (sizes - 1)[:, None]
-        self.sides = (
-            np.minimum(worker_room, most),
-            self._shares(worker_room, [job.worker_demand for job in jobs], self.capacity[0]),
-            np.minimum(server_room, most),
-            self._shares(server_room, [job.server_demand for job in jobs], self.capacity[1]),
-        )
-
-    def split(self, prices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the prices of both sides that stand one after the other."""
-        cut = int(np.prod(self.shapes[0]))
-        return prices[:cut].reshape(self.shapes[0]), prices[cut:].reshape(self.shapes[1])
-
-    def joined(self, priced: Priced) -> np.ndarray:
-        """Return prices per unit of machines as prices of whole groups, one after the other."""
-        both = []
-        for per_unit, member, capacity in zip(
-            (priced.worker_prices, priced.server_prices), self.members, self.capacity, strict=True
-        ):
-            first = np.unique(member, return_index=True)[1]
-            both.append((per_unit[:, first] * capacity).ravel())
-        return np.concatenate(both)
-
-    def offer(self, i: int, prices: tuple[np.ndarray, np.ndarray]) -> Offer:
-        """Return the offer of the empty groups to the i-th job at prices of whole groups."""
-        first = self.jobs[i].arrival - 1
-        worker_room, worker_share, server_room, server_share = (side[i] for side in self.sides)
-        slots = len(prices[0]) - first
-        return Offer(
-            np.tile(worker_room, (slots, 1)),
-            np.einsum("tgr,gr->tg", prices[0][first:], worker_share),
-            np.tile(server_room, (slots, 1)),
-            np.einsum("tgr,gr->tg", prices[1][first:], server_share),
-        )
-
-    @staticmethod
-    def _shares(room: np.ndarray, demand: list[np.ndarray], capacity: np.ndarray) -> np.ndarray:
-        needs = np.array(demand)[:, None, :]
-        usable = (room[:, :, None] > 0) & (needs > 0.0)
-        return np.divide(needs, capacity, out=np.zeros(usable.shape), where=usable)
-
-    def respond(self, prices: tuple[np.ndarray, np.ndarray]) -> Response:
-        """Return the jobs' response to given prices, and the bound of the convex hulls."""
-        used = (np.empty(self.shapes[0]), np.empty(self.shapes[1]))
-        payoffs = np.zeros(len(self.jobs))
-        kernels.price_jobs(self.packed, self.sides, prices[0], prices[1], used[0], used[1], payoffs)
-        bound = float(payoffs.sum() + sum(p.sum() for p in prices))
-        return Response(bound, payoffs, used[0], used[1])
-
-    def priced(
-        self, prices: tuple[np.ndarray, np.ndarray], payoffs: np.ndarray, method: str, budget: Budget
-    ) -> Priced:
-        """Return the certificate of prices of groups, the payoffs made as small as time allows."""
-        per_unit = []
-        for price, capacity, member in zip(prices, self.capacity, self.members, strict=True):
-            unit = np.divide(price, capacity, out=np.zeros(price.shape), where=capacity > 0.0)
-            per_unit.append(np.ascontiguousarray(unit[:, member]))
-        every = np.zeros(len(self.instance.jobs))
-        every[[job.index for job in self.jobs]] = payoffs * (1.0 + ROUNDING / 10)
-        bound, every = lagrangian_bound(self.instance, per_unit[0], per_unit[1], every, budget)
-        for array in (*per_unit, every):
-            array.setflags(write=False)
-        return Priced(bound, per_unit[0], per_unit[1], every, method)
-
-
-@dataclass(frozen=True, eq=False)
-class Response:
-    """The jobs' response to given prices: the bound, the payoffs, and the shares of groups that are taken."""
-
-    bound: float
-    payoffs: np.ndarray
-    used_workers: np.ndarray
-    used_servers: np.ndarray
-
-
-def groups(capacity: np.ndarray) -> np.ndarray:
-    """Return a group for every machine, shape (H,): equal machines, or those equal in some resources.
-
-    Resources count, the most uniform first, as long as there are at most :data:`MOST_GROUPS` groups.
-    """
-    member = np.zeros(len(capacity), dtype=np.int64)
-    different = [len(np.unique(column)) for column in capacity.T]
-    for r in np.argsort(different, kind="stable"):
-        pairs = np.column_stack([member, capacity[:, r]])
-        found, finer = np.unique(pairs, axis=0, return_inverse=True)
-        if len(found) <= MOST_GROUPS:
-            member = finer.reshape(-1)
-    return member
-
-
-def _grouped(member: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Add up the values of the machines of each group."""
-    result = np.zeros((int(member.max(initial=-1)) + 1, *values.shape[1:]), dtype=np.int64)
-    np.add.at(result, member, values)
-    return result
-
-
 def without_prices(instance: AdmissionInstance) -> Priced:
     """Return the bound at prices 0: every job that can finish is worth what it is worth alone."""
     setting = instance.setting
@@ -258,6 +123,24 @@ def without_prices(instance: AdmissionInstance) -> Priced:
     return Priced(bound, prices[0], prices[1], payoffs, "every job alone in the cluster")
 
 
+def _priced(
+    instance: AdmissionInstance,
+    market: Market,
+    prices: np.ndarray,
+    payoffs: np.ndarray,
+    method: str,
+    budget: Budget,
+) -> Priced:
+    """Return the certificate of prices of groups, the payoffs made as small as time allows."""
+    worker_prices, server_prices = market.per_unit(prices)
+    every = np.zeros(len(instance.jobs))
+    every[[job.index for job in market.jobs]] = payoffs * (1.0 + ROUNDING / 10)
+    bound, every = lagrangian_bound(instance, worker_prices, server_prices, every, budget)
+    for array in (worker_prices, server_prices, every):
+        array.setflags(write=False)
+    return Priced(bound, worker_prices, server_prices, every, method)
+
+
 def volume(
     instance: AdmissionInstance,
     budget: Budget,
@@ -269,63 +152,17 @@ def volume(
     Machines of a group have equal prices. In the rounds, a slot's cost is replaced by its convex hull in the
     number of workers; at the end the exact subroutine prices the jobs that gain anything.
     """
-    market = Market(instance)
-    if not market.jobs:
+    jobs = able(instance)
+    if not jobs:
         return without_prices(instance)
-    market.pack()
-    method = _Volume(market)
+    method = Volume(Market(instance.setting, jobs))
     while method.round < rounds and not method.settled and not budget.over:
         method.step()
         if progress is not None and method.round % 50 == 0:
             done = min(1.0, method.round / rounds)
             progress(done, f"volume round {method.round}", bound=method.best.bound)
     name = f"volume method, {method.round} rounds"
-    return market.priced(market.split(method.prices), method.best.payoffs, name, budget)
-
-
-class _Volume:
-    """State of the volume method; see :func:`volume`."""
-
-    def __init__(self, market: Market) -> None:
-        self.market = market
-        self.prices = np.zeros(sum(int(np.prod(shape)) for shape in market.shapes))
-        self.best = market.respond(market.split(self.prices))
-        self.excess = self._excess(self.best)
-        self.round, self.failures = 0, 0
-        self.ambition, self.largest = 0.02, 0.6
-
-    @property
-    def settled(self) -> bool:
-        """Whether the expected gain of a step is negligible."""
-        return self.ambition < SETTLED
-
-    @staticmethod
-    def _excess(found: Response) -> np.ndarray:
-        return np.concatenate([found.used_workers.ravel(), found.used_servers.ravel()]) - 1.0
-
-    def step(self) -> None:
-        """Move the best prices along the average excess, as far as a gain of ``ambition`` asks (Polyak)."""
-        direction = np.where((self.prices > 0.0) | (self.excess > 0.0), self.excess, 0.0)
-        norm = float(direction @ direction)
-        if norm < SETTLED**2:
-            self.ambition = 0.0
-            return
-        prices = np.maximum(0.0, self.prices + self.ambition * self.best.bound / norm * direction)
-        found = self.market.respond(self.market.split(prices))
-        excess = self._excess(found)
-        turn = excess - self.excess
-        square = float(turn @ turn)
-        share = -float(turn @ self.excess) / square if square > 0.0 else self.largest
-        self.excess += (self.largest / 10.0 if share <= 0.0 else min(share, self.largest)) * turn
-        self.round += 1
-        if found.bound < self.best.bound:
-            self.prices, self.best, self.failures = prices, found, 0
-        else:
-            self.failures += 1
-        if self.failures == 8:
-            self.ambition, self.failures = 0.7 * self.ambition, 0
-        if self.round % 100 == 0:
-            self.largest = max(0.5 * self.largest, 0.005)
+    return _priced(instance, method.market, method.prices, method.best.payoffs, name, budget)
 
 
 def columns(
@@ -341,10 +178,10 @@ def columns(
     taken together; HiGHS solves it. The exact subroutine is the pricing problem. Duals are smoothed
     towards the best ones found (Wentges 1997).
     """
-    market = Market(instance)
-    if not market.jobs:
+    jobs = able(instance)
+    if not jobs:
         return without_prices(instance)
-    market.pack()
+    market = Market(instance.setting, jobs)
     master = _Columns(market, start, budget)
     while master.round < rounds and not master.settled and not budget.over:
         master.step(budget)
@@ -352,7 +189,7 @@ def columns(
             done = 1.0 if master.settled else min(1.0, master.round / rounds)
             progress(done, f"columns round {master.round}", bound=master.bound)
     name = f"column generation, {master.round} rounds"
-    return market.priced(market.split(master.prices), master.payoffs, name, budget)
+    return _priced(instance, market, master.prices, master.payoffs, name, budget)
 
 
 class _Columns:
@@ -361,7 +198,9 @@ class _Columns:
     def __init__(self, market: Market, start: Priced | None, budget: Budget) -> None:
         self.market = market
         self.sizes = [int(np.prod(shape)) for shape in market.shapes]
-        self.prices = np.zeros(sum(self.sizes)) if start is None else market.joined(start)
+        self.prices = np.zeros(sum(self.sizes))
+        if start is not None:
+            self.prices = market.joined(start.worker_prices, start.server_prices)
         found = market.respond(market.split(self.prices))
         self.bound, self.payoffs = found.bound, found.payoffs
         self.round, self.settled, self.value = 0, False, 0.0

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 
 from ...models.admission.instance import AdmissionInstance
-from ...models.admission.jobs import UNIT, Job
+from ...models.admission.program import able
 from ...models.admission.schedule import Schedule
+from ...models.admission.search import Search
 from ..annealing import cooling
 from ..base import Budget, PartProgress, relative_gap
-from . import kernels as kernels
-from .bound import Priced, groups
+from .bound import Priced
 
 ITERATIONS = 10_000
 """Rounds of ruin and recreate without a time limit."""
@@ -23,183 +19,6 @@ FIRST = 1000
 WARM, COLD = 1.5e-2, 1e-4
 """Relative loss that is accepted with probability 1/e: at the start, and after so many rounds; then it begins
 again with twice as many, and so on (:func:`.annealing.cooling`)."""
-
-NOISE = (0.0, 0.1, 0.3, 1.0)
-"""Standard deviations of the logarithm of what jobs are ranked by."""
-
-SCALES = (1.0, 0.8, 0.5, 0.2)
-"""Factors on the prices when jobs are placed."""
-
-MOST_OUT = 10
-"""The most jobs that are taken out in a round."""
-
-MOST_TRIED = 6
-"""The most rejected jobs that are tried in a round."""
-
-SHADOW = 0.1
-"""A further price for all of a resource of a machine, relative to the price of the machine in all."""
-
-LEAST = 1e-9
-"""Utilities below this share of the priority do not count."""
-
-
-def _shadow(prices: np.ndarray, member: np.ndarray, units: np.ndarray) -> np.ndarray:
-    """Return prices per unit for each group, shape (T, G, R), with :data:`SHADOW` of the machine in each.
-
-    The relaxation gives no price to a resource of which there is enough in all. But a job that takes all of
-    it on a machine strands the expensive ones; so it pays there.
-    """
-    first = np.unique(member, return_index=True)[1]
-    price, amount = prices[:, first], units[first] / UNIT
-    whole = (price * amount).sum(axis=2, keepdims=True)
-    shadow = np.divide(SHADOW * whole, amount, out=np.zeros(price.shape), where=amount > 0.0)
-    return np.ascontiguousarray(price + shadow)
-
-
-@dataclass(frozen=True, eq=False)
-class _Placed:
-    """Rows (slot from 0, machine, count) of a job's workers and parameter servers, and what it earns."""
-
-    workers: np.ndarray
-    servers: np.ndarray
-    utility: float
-
-
-class _Search:
-    """State of the search; see :func:`search`."""
-
-    def __init__(self, instance: AdmissionInstance, prices: Priced, seed: int) -> None:
-        setting = instance.setting
-        self.instance, self.rng = instance, np.random.default_rng(seed)
-        self.jobs = [job for job in instance.jobs if job.index not in instance.never]
-        capacities = (setting.worker_units, setting.server_units)
-        self.members = tuple(groups(capacity) for capacity in capacities)
-        amounts = (capacity.T[None].astype(np.float64) for capacity in capacities)
-        self.free = tuple(np.repeat(one, setting.horizon, axis=0) for one in amounts)  # (T, R, H), (T, R, K)
-        sides = zip((prices.worker_prices, prices.server_prices), self.members, capacities, strict=True)
-        self.prices = tuple(_shadow(*side) for side in sides)
-        self.given = [self._given(job) for job in self.jobs]
-        slots, most = setting.horizon, max(job.chunks for job in self.jobs)
-        self.rows = tuple(np.empty((slots * min(len(c), most), 3), dtype=np.int64) for c in capacities)
-        self.scratch = self._workspace(slots, most)
-        self.placements: list[_Placed | None] = [None] * len(self.jobs)
-        self.value = 0.0
-        self.rank, self.span = self._ranks()
-
-    def _given(self, job: Job) -> tuple[Any, ...]:
-        """Return a job as :func:`.admission_kernels.insert` takes it, needs and costs with it."""
-        utility = np.zeros(self.instance.setting.horizon)
-        utility[job.arrival - 1 :] = job.utilities(len(utility))
-        utility[utility < LEAST * job.priority] = 0.0
-        given = (job.arrival - 1, job.work, job.chunks, job.servers_for, utility)
-        needs = (job.worker_units.astype(np.float64), job.server_units.astype(np.float64))
-        demands = (job.worker_demand, job.server_demand)
-        costs = tuple(np.ascontiguousarray(p @ d) for p, d in zip(self.prices, demands, strict=True))
-        return given, needs, costs
-
-    def _workspace(self, slots: int, most: int) -> tuple[np.ndarray, ...]:
-        kinds = [int(member.max(initial=-1)) + 1 for member in self.members]
-        entries = max(min(job.work, slots * job.chunks) for job in self.jobs) + most + 1
-        whole = [slots, slots, entries, *kinds, *kinds]
-        corners, counts, length, *rest = (np.empty(n, dtype=np.int64) for n in whole)
-        rooms = [np.empty(len(member)) for member in self.members]
-        curves, slope = np.empty((slots, most + 1)), np.empty(entries)
-        vertices = np.empty((slots, most + 1), dtype=np.int64)
-        return (curves, vertices, corners, counts, slope, length, *rest, *rooms)
-
-    def insert(self, i: int, scale: float) -> float:
-        """Place the i-th job if that pays; return the cost."""
-        given, needs, costs = self.given[i]
-        end, server_end, done, cost = kernels.insert(
-            given, scale, self.free, needs, self.members, self.prices, costs, self.rows, self.scratch
-        )
-        if done >= 0:
-            utility = float(given[4][done])
-            self.placements[i] = _Placed(self.rows[0][:end].copy(), self.rows[1][:server_end].copy(), utility)
-            self.value += utility
-        return float(cost)
-
-    def move(self, i: int, placed: _Placed, sign: int) -> None:
-        """Take a job out (sign 1) or put it back as it was (sign -1)."""
-        needs = self.given[i][1]
-        kernels.move(self.free[0], needs[0], placed.workers, sign)
-        kernels.move(self.free[1], needs[1], placed.servers, sign)
-        self.placements[i] = None if sign > 0 else placed
-        self.value -= sign * placed.utility
-
-    def _ranks(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return each job's utility per cost alone in the cluster, as a logarithm, and when it would run."""
-        rank, span = np.empty(len(self.jobs)), np.empty((len(self.jobs), 2), dtype=np.int64)
-        for i, job in enumerate(self.jobs):
-            cost = self.insert(i, 0.5)
-            placed = self.placements[i]
-            if placed is None:
-                rank[i], span[i] = -50.0, (job.arrival - 1, job.arrival - 1)
-                continue
-            rank[i] = math.log(placed.utility / max(cost, 1e-6 * placed.utility))
-            span[i] = job.arrival - 1, placed.workers[-1, 0]
-            self.move(i, placed, 1)
-        return rank, span
-
-    def recreate(self, tried: np.ndarray, scale: float, noise: float) -> None:
-        """Try to place jobs, the best ranked first."""
-        keys = self.rank[tried] + noise * self.rng.standard_normal(len(tried))
-        for i in tried[np.argsort(-keys, kind="stable")].tolist():
-            self.insert(i, scale)
-
-    def round(self, heat: float) -> None:
-        """Take some jobs out, try these and rejected ones again, and undo it all if too much is lost."""
-        rng, before = self.rng, self.value
-        inside = np.array(
-            [i for i, placed in enumerate(self.placements) if placed is not None], dtype=np.int64
-        )
-        outside = np.setdiff1d(np.arange(len(self.jobs)), inside)
-        victims, wanted = self._victims(inside, outside)
-        undone = [(i, self.placements[i]) for i in victims.tolist()]
-        for i, placed in undone:
-            self.move(i, placed, 1)
-        scale = SCALES[rng.integers(len(SCALES))]
-        if wanted >= 0:
-            self.insert(wanted, scale)
-        chances = self.rank[outside] + rng.gumbel(size=len(outside))
-        tried = outside[np.argsort(-chances, kind="stable")[:MOST_TRIED]]
-        tried = np.concatenate([victims, tried[tried != wanted]])
-        self.recreate(tried, scale, NOISE[rng.integers(len(NOISE))])
-        if self.value < before + heat * math.log(max(rng.random(), 1e-300)):
-            for i in [*tried.tolist(), wanted]:
-                if i >= 0 and self.placements[i] is not None:
-                    self.move(i, self.placements[i], 1)
-            for i, placed in undone:
-                self.move(i, placed, -1)
-            self.value = before
-
-    def _victims(self, inside: np.ndarray, outside: np.ndarray) -> tuple[np.ndarray, int]:
-        """Return which jobs to take out, and a rejected job to place first (-1 for none)."""
-        rng = self.rng
-        if len(inside) == 0:
-            return inside, -1
-        most = max(2, min(MOST_OUT, len(inside) // 4))
-        count = min(len(inside), 1 + int(rng.integers(most)))
-        kind = rng.random()
-        if kind < 0.2:
-            return rng.choice(inside, count, replace=False), -1
-        wanted = -1
-        if len(outside) and kind < 0.7:
-            wanted = int(outside[np.argmax(self.rank[outside] + rng.gumbel(size=len(outside)))])
-        low, high = self.span[wanted if wanted >= 0 else rng.choice(inside)]
-        gap = np.maximum(0, np.maximum(self.span[inside, 0] - high, low - self.span[inside, 1]))
-        keys = gap + 3.0 * rng.random(len(inside)) + (self.rank[inside] if rng.random() < 0.5 else 0.0)
-        return inside[np.argsort(keys, kind="stable")[:count]], wanted
-
-    def schedule(self, placements: list[_Placed | None]) -> Schedule:
-        """Return the schedule of placed jobs."""
-        sides: list[list[np.ndarray]] = [[np.zeros((0, 4), np.int64)], [np.zeros((0, 4), np.int64)]]
-        for job, placed in zip(self.jobs, placements, strict=True):
-            if placed is not None:
-                for side, rows in zip(sides, (placed.workers, placed.servers), strict=True):
-                    number = np.full(len(rows), job.index)
-                    side.append(np.column_stack([rows[:, 0] + 1, number, rows[:, 1:]]))
-        return Schedule(*(np.concatenate(side) for side in sides))
 
 
 def search(
@@ -210,24 +29,19 @@ def search(
     progress: PartProgress | None = None,
     iterations: int = ITERATIONS,
 ) -> Schedule:
-    """Return a good schedule of all jobs, by ruin and recreate at given prices.
+    """Return a good schedule of all jobs, by ruin and recreate at given prices (:class:`.search.Search`).
 
-    Jobs are placed one after the other, the best utility per cost first, each on its cheapest schedule in
-    what is free. All resources of a machine that costs anything cost a little more (:data:`SHADOW`). Then,
-    round by round, some jobs are taken out and tried again with rejected ones, in an order with noise; a
-    round that loses is undone, unless it loses little (simulated annealing). It cools by rounds, and the best
-    of all rounds counts: with more rounds or time, what is returned is never worse.
+    A round that loses is undone, unless it loses little (simulated annealing). It cools by rounds, and the
+    best of all rounds counts: with more rounds or time, what is returned is never worse.
 
     The search ends within ``budget.gap`` of the bound of the prices. With a time limit, how many rounds there
     are depends on the machine's speed; there are at most ``iterations``.
     """
     if len(prices.payoffs) == len(instance.never):
         return Schedule.empty()
-    state = _Search(instance, prices, seed)
-    state.recreate(np.arange(len(state.jobs)), 1.0, 0.0)
-    state.recreate(
-        np.array([i for i, p in enumerate(state.placements) if p is None], dtype=np.int64), 0.0, 0.0
-    )
+    per_unit = prices.worker_prices, prices.server_prices
+    state = Search(instance.setting, able(instance), per_unit, np.random.default_rng(seed))
+    state.greedy()
     best, value = list(state.placements), state.value
     heats = cooling(FIRST, WARM, COLD)
     for k in range(iterations):

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from clairvoyant.models.admission.generate import generate
 from clairvoyant.models.admission.instance import AdmissionInstance
 from clairvoyant.models.admission.jobs import Job
+from clairvoyant.models.admission.market import Market, groups
+from clairvoyant.models.admission.program import able
 from clairvoyant.models.admission.schedule import cheapest_schedule
 from clairvoyant.oracles.admission import bound as admission_bound
 from clairvoyant.oracles.admission.bound import (
-    Market,
     columns,
-    groups,
     lagrangian_bound,
     volume,
     without_prices,
@@ -134,8 +134,7 @@ def test_rounding_takes_no_bound_below_its_terms(seed: int) -> None:
 
 
 def hull_and_exact(instance: AdmissionInstance, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    market = Market(instance)
-    market.pack()
+    market = Market(instance.setting, able(instance))
     rng = np.random.default_rng(seed)
     sampled = [30.0 * rng.random(shape) * (rng.random(shape) < 0.5) for shape in market.shapes]
     prices = (sampled[0], sampled[1])
@@ -161,8 +160,7 @@ def made(seed: int = 0, **options: Any) -> AdmissionInstance:
 
 
 def test_what_the_jobs_take_adds_up_to_the_bound() -> None:
-    market = Market(made())
-    market.pack()
+    market = Market(made().setting, able(made()))
     rng = np.random.default_rng(1)
     worker, server = (5.0 * rng.random(shape) for shape in market.shapes)
     found = market.respond((worker, server))

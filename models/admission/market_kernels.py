@@ -1,4 +1,4 @@
-"""Compiled kernels of the bounds and the search for admission.
+"""Compiled kernels of the market and the search for admission.
 
 All of them are in this one file, because compiled code is cached by file.
 
@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...models.admission.kernels import lower_hull, pop, push
-from ...models.compiled import njit
+from ..compiled import njit
+from .kernels import lower_hull, pop, push
 
 
 @njit(cache=True, error_model="numpy")
