@@ -63,8 +63,7 @@ class Search:
     what is free. All resources of a machine that costs anything cost a little more (:data:`SHADOW`). Round by
     round, some jobs are taken out and tried again with rejected ones, in an order with noise.
 
-    ``prices`` are per unit of each resource, >= 0, shapes (T, H, R) and (T, K, R); ``must`` are the jobs, by
-    their places in ``jobs``, that no round leaves out once they are placed.
+    ``prices`` are per unit of each resource, >= 0, shapes (T, H, R) and (T, K, R).
     """
 
     def __init__(
@@ -73,9 +72,8 @@ class Search:
         jobs: Sequence[Job],
         prices: tuple[np.ndarray, np.ndarray],
         rng: np.random.Generator,
-        must: Sequence[int] = (),
     ) -> None:
-        self.setting, self.jobs, self.rng, self.must = setting, jobs, rng, must
+        self.setting, self.jobs, self.rng = setting, jobs, rng
         capacities = (setting.worker_units, setting.server_units)
         self.members = tuple(groups(capacity) for capacity in capacities)
         amounts = (capacity.T[None].astype(np.float64) for capacity in capacities)
@@ -151,22 +149,26 @@ class Search:
         for i in tried[np.argsort(-keys, kind="stable")].tolist():
             self.insert(i, scale)
 
-    def greedy(self) -> None:
-        """Try to place all jobs that are not placed: if they pay, and then those that only find room."""
-        for scale in (1.0, 0.0):
-            out = [i for i, placed in enumerate(self.placements) if placed is None]
-            self.recreate(np.array(out, dtype=np.int64), scale, 0.0)
+    def restore(self, i: int, workers: np.ndarray, servers: np.ndarray) -> None:
+        """Place the i-th job as rows (slot from 0, machine, count) say, which fit in what is free."""
+        self.move(i, Placed(workers, servers, float(self.given[i][0][4][workers[-1, 0]])), -1)
 
-    def round(self, heat: float) -> None:
+    def greedy(self, scale: float) -> None:
+        """Try to place all jobs that are not placed, at the prices times ``scale``."""
+        out = [i for i, placed in enumerate(self.placements) if placed is None]
+        self.recreate(np.array(out, dtype=np.int64), scale, 0.0)
+
+    def round(self, heat: float, *, same: bool = False) -> None:
         """Take some jobs out, try these and rejected ones again, and undo it all if too much is lost.
 
-        Too much is a job that must stay, or more utility than ``heat`` times a random number with mean 1.
+        Too much is more utility than ``heat`` times a random number with mean 1. With ``same`` no rejected
+        job is tried, and a job that finds no place again is too much, too.
         """
         rng, before = self.rng, self.value
         inside = np.array(
             [i for i, placed in enumerate(self.placements) if placed is not None], dtype=np.int64
         )
-        outside = np.setdiff1d(np.arange(len(self.jobs)), inside)
+        outside = inside[:0] if same else np.setdiff1d(np.arange(len(self.jobs)), inside)
         victims, wanted = self._victims(inside, outside)
         undone = [(i, self.placements[i]) for i in victims.tolist()]
         for i, placed in undone:
@@ -179,7 +181,7 @@ class Search:
         tried = np.concatenate([victims, tried[tried != wanted]])
         self.recreate(tried, scale, NOISE[rng.integers(len(NOISE))])
         lost = before + heat * math.log(max(rng.random(), 1e-300))
-        if self.value < lost or any(self.placements[i] is None for i in self.must):
+        if self.value < lost or (same and any(self.placements[i] is None for i, _ in undone)):
             for i in [*tried.tolist(), wanted]:
                 if i >= 0 and self.placements[i] is not None:
                     self.move(i, self.placements[i], 1)

@@ -41,7 +41,8 @@ def search(
         return Schedule.empty()
     per_unit = prices.worker_prices, prices.server_prices
     state = Search(instance.setting, able(instance), per_unit, np.random.default_rng(seed))
-    state.greedy()
+    state.greedy(1.0)
+    state.greedy(0.0)
     best, value = list(state.placements), state.value
     heats = cooling(FIRST, WARM, COLD)
     for k in range(iterations):
