@@ -13,7 +13,7 @@ from clairvoyant._warmup import exercise
 from clairvoyant.models.admission.jobs import Job
 from clairvoyant.models.admission.schedule import Deployment, Offer, cheapest_schedule, printed_schedule
 from clairvoyant.models.admission.setting import Observation, Setting
-from clairvoyant.online.admission import Oasis
+from clairvoyant.online.admission import Oasis, RollingHorizon
 from clairvoyant.oracles.admission.bound import Priced, columns, volume
 from clairvoyant.oracles.admission.search import search
 from clairvoyant.oracles.base import Budget
@@ -213,6 +213,47 @@ def optima(machines: int, target: float, seeds: range) -> Iterator[Row]:
         )
 
 
+class Clocked(RollingHorizon):
+    """The rolling horizon with a clock of the processor's time around every slot."""
+
+    def start(self, setting: Setting, rng: np.random.Generator) -> None:
+        """Start, with the clock at zero."""
+        self.slowest = 0.0
+        super().start(setting, rng)
+
+    def decide(self, observation: Observation) -> Deployment:
+        """Decide by the clock."""
+        start = time.process_time()
+        deployment = super().decide(observation)
+        self.slowest = max(self.slowest, time.process_time() - start)
+        return deployment
+
+
+def rolling(jobs: int, target: float | None) -> Iterator[Row]:
+    """Measure the slowest slot of the rolling horizon, as it is and where it keeps what it admitted."""
+    sampled = clairvoyant.generate(
+        "admission",
+        size="large",
+        seed=0,
+        jobs=jobs,
+        horizon=100,
+        worker_machines=50,
+        server_machines=50,
+        fit="short",
+    )
+    theirs = clairvoyant.play("oasis", sampled).total
+    for settings in ({}, {"keep": True, "forecast": True}):
+        policy = Clocked(**settings)
+        ours = clairvoyant.play(policy, sampled).total
+        label = f"rolling-horizon{':keep=true,forecast=true' if settings else ''}, {jobs} jobs, T=100"
+        yield Row(
+            f"{label}, 100 machines: slowest slot, CPU",
+            policy.slowest,
+            target,
+            note=f"(utility {ours:.0f}, OASiS {theirs:.0f})",
+        )
+
+
 def memory() -> Row:
     """Measure the peak memory of OASiS at the paper's size."""
     before, ours = peak_memory(
@@ -272,4 +313,7 @@ def measure(full: bool) -> Iterator[Row]:
     yield from at_scale(100, 10.0)
     if full:
         yield from at_scale(400, 41.0)
+    yield from rolling(100, 1.0)
+    if full:
+        yield from rolling(400, None)
     yield memory()

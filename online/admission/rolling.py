@@ -124,9 +124,6 @@ class RollingHorizon:
         from ...models.admission.market import Market, Volume
 
         market = Market(self._setting, [*rests, *(self._expected(slot) if self.forecast else ())])
-        if self._prices is not None:
-            for prices in market.split(self._prices):
-                prices[: slot - 1] = 0.0
         volume = Volume(market, self._prices)
         for _ in range(self.steps):
             if volume.settled:
