@@ -20,7 +20,7 @@ from clairvoyant.models.admission.jobs import Job
 from clairvoyant.models.admission.schedule import Schedule
 from clairvoyant.models.base import InputError
 from clairvoyant.models.program import in_highs as program_in_highs
-from clairvoyant.online.admission import POLICIES, Dorm, Drf, Fifo, OasisPrinted, Rrh, dorm
+from clairvoyant.online.admission import POLICIES, Dorm, Drf, Fifo, OasisPrinted, RollingHorizon, Rrh, dorm
 from clairvoyant.online.admission.dorm import Program
 from clairvoyant.online.admission.drf import fair_placement
 from clairvoyant.online.admission.placement import MOST_WORKERS, Machines, Placed, Task, deployment
@@ -33,6 +33,7 @@ from clairvoyant.testing import policy_checks
 CHECKED: dict[str, Callable[[], Any]] = {
     **POLICIES,
     "oasis-printed, estimated": lambda: OasisPrinted(bounds="estimated"),
+    "rolling-horizon, keep": lambda: RollingHorizon(keep=True, forecast=True, steps=10, rounds=10),
 }
 # What is listed is checked in full; of another setting of it one instance and one seed tell.
 ONE: dict[str, Any] = {"instances": [kit.ordinary()["scarce machines"]], "seeds": (0,)}

@@ -167,7 +167,7 @@ def test_what_the_jobs_take_adds_up_to_the_bound() -> None:
     paid = (worker * found.used_workers).sum() + (server * found.used_servers).sum()
     worths = {float(u) for job in market.jobs for u in job.utilities(12)}
     gained = found.payoffs.sum() + paid
-    chosen = np.flatnonzero(found.payoffs)
+    chosen = np.flatnonzero(found.payoffs).tolist()
     assert len(chosen) > 1
     options = [[u for u in market.jobs[i].utilities(12) if u >= found.payoffs[i]] for i in chosen]
     assert worths
