@@ -178,7 +178,8 @@ OPTIONS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize(
-    "policy", ["oasis", "oasis:bounds=estimated", "oasis-printed", "fifo", "drf", "rrh", "dorm"]
+    "policy",
+    ["oasis", "oasis:bounds=estimated", "oasis-printed", "fifo", "drf", "rrh", "dorm", "rolling-horizon"],
 )
 def test_the_simulator_gets_the_same_rewards(tmp_path: Path, options: dict[str, Any], policy: str) -> None:
     path = tmp_path / "file.json"

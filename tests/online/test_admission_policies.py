@@ -563,6 +563,6 @@ def test_the_list_of_policies_says_what_they_see() -> None:
     rows = {row.name: row for row in policy_table("admission")}
     assert list(rows) == list(POLICIES) == list(policies("admission"))
     assert [name for name, row in rows.items() if row.sees] == ["oasis", "oasis-printed"]
-    assert [name for name, row in rows.items() if row.randomised] == ["fifo", "rrh"]
+    assert [name for name, row in rows.items() if row.randomised] == ["fifo", "rrh", "rolling-horizon"]
     assert all(row.feasible for row in rows.values())
     assert rows["dorm"].settings == {"theta1": 0.2, "theta2": 0.2, "gap": 0.02, "nodes": 1}
