@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from .backfilling import EasyEstimateConsolidate
 from .heuristics import (
+    DrfConsolidate,
     DrfFirstFit,
     DrfLoadBalance,
     FifoConsolidate,
@@ -16,11 +18,16 @@ from .heuristics import (
 )
 from .learned.policies import TRAINED, Untrained
 from .metaheuristics import Malo, Mosa
+from .packing import DrfByLoad, DrfFgd, DrfPatient
 
 _PAPER = (FifoFirstFit, FifoLoadBalance, DrfFirstFit, DrfLoadBalance, Tetris, Mosa, Malo)
-_OURS = (FifoConsolidate, SjfConsolidate, SjfEstimateConsolidate)
+_OURS = (
+    *(FifoConsolidate, SjfConsolidate, SjfEstimateConsolidate, DrfConsolidate),
+    *(DrfByLoad, DrfPatient, DrfFgd, EasyEstimateConsolidate),
+)
 _ALL: tuple[type[Any], ...] = (*_PAPER, *_OURS, *TRAINED.values(), Untrained)
 POLICIES = {policy.name: policy for policy in _ALL}
 
-__all__ = ["POLICIES", "DrfFirstFit", "DrfLoadBalance", "FifoConsolidate", "FifoFirstFit", "FifoLoadBalance"]
+__all__ = ["POLICIES", "DrfByLoad", "DrfConsolidate", "DrfFgd", "DrfFirstFit", "DrfLoadBalance", "DrfPatient"]
+__all__ += ["EasyEstimateConsolidate", "FifoConsolidate", "FifoFirstFit", "FifoLoadBalance"]
 __all__ += ["Malo", "Mosa", "SjfConsolidate", "SjfEstimateConsolidate", "Tetris", "Untrained"]

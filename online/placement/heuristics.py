@@ -1,4 +1,4 @@
-"""The heuristics of the paper (Sec. 5.1.5), and three of ours that place a job on few machines.
+"""The heuristics of the paper (Sec. 5.1.5), and four of ours that place a job on few machines.
 
 At every decision epoch the jobs of the window are tried in an order. One that fits starts: the machines are
 sorted once by a rule, and each takes as many of its instances as it has room for until all are placed. One
@@ -67,7 +67,7 @@ class _Fifo(Heuristic):
         return np.arange(len(observation.jobs))
 
 
-class _Drf(Heuristic):
+class Drf(Heuristic):
     """The smallest dominant resource share first."""
 
     def start(self, setting: Setting, rng: np.random.Generator) -> None:
@@ -104,7 +104,7 @@ class FifoLoadBalance(_Fifo):
 
 
 @dataclass
-class DrfFirstFit(_Drf):
+class DrfFirstFit(Drf):
     """DRF-FirstFit: the smallest dominant share first, on the machines by index; ties: the older job.
 
     The dominant share of a job is the largest share of all machines together that all of its instances need
@@ -116,7 +116,7 @@ class DrfFirstFit(_Drf):
 
 
 @dataclass
-class DrfLoadBalance(_Drf):
+class DrfLoadBalance(Drf):
     """DRF-LoadBalance: the smallest dominant share first, on the least loaded; ties: older, lower index.
 
     Ties go to the older job and to the machine with the lower index. The share as in :class:`DrfFirstFit`,
@@ -125,6 +125,18 @@ class DrfLoadBalance(_Drf):
 
     name: str = field(default="drf-loadbalance", init=False)
     rule: ClassVar[int] = LOAD_BALANCE
+
+
+@dataclass
+class DrfConsolidate(Drf):
+    """DRF-Consolidate: the smallest dominant share first, on as few machines as hold it; ties: the older job.
+
+    The share as in :class:`DrfFirstFit`, the machines as in :class:`FifoConsolidate`: of equals, those with
+    the lower index.
+    """
+
+    name: str = field(default="drf-consolidate", init=False)
+    rule: ClassVar[int] = CONSOLIDATE
 
 
 @dataclass

@@ -21,6 +21,7 @@ from clairvoyant.models.placement.instance import PlacementInstance
 from clairvoyant.models.placement.setting import Observation, Setting
 from clairvoyant.models.placement.slowdown import NO_SLOWDOWN
 from clairvoyant.online.placement import (
+    DrfConsolidate,
     DrfFirstFit,
     DrfLoadBalance,
     FifoConsolidate,
@@ -32,6 +33,7 @@ from clairvoyant.online.placement import (
     SjfEstimateConsolidate,
     Tetris,
 )
+from clairvoyant.online.placement.heuristics import Drf
 from clairvoyant.online.placement.learned.policies import Learned
 from clairvoyant.online.play import play
 from clairvoyant.problems import policies
@@ -42,10 +44,11 @@ from clairvoyant.testing import policy_checks
 POLICIES = {name: kind for name, kind in policies("placement").items() if not issubclass(kind, Learned)}
 ORDERED = (
     *(FifoFirstFit, FifoLoadBalance, DrfFirstFit, DrfLoadBalance),
-    *(FifoConsolidate, SjfConsolidate, SjfEstimateConsolidate),
+    *(DrfConsolidate, FifoConsolidate, SjfConsolidate, SjfEstimateConsolidate),
 )
-CONSOLIDATING = (FifoConsolidate, SjfConsolidate, SjfEstimateConsolidate)
+CONSOLIDATING = (DrfConsolidate, FifoConsolidate, SjfConsolidate, SjfEstimateConsolidate)
 HEURISTICS = (*ORDERED, Tetris)
+WAITING = ("drf-patient", "easy-estimate-consolidate")
 STRICT: dict[str, Callable[[], Any]] = {
     f"{kind.name}, strict": lambda kind=kind: kind(strict=True)  # type: ignore[misc]
     for kind in ORDERED
@@ -155,7 +158,7 @@ def test_every_schedule_keeps_every_limit_at_any_time(name: str, instance: Place
         assert (used <= instance.setting.capacity).all()
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", [name for name in POLICIES if name not in WAITING])
 @given(instance=kit.instances(min_jobs=2, max_jobs=7, estimates=True))
 @hypothesis_settings(max_examples=10, deadline=None)
 def test_nothing_waits_for_which_there_is_room(name: str, instance: PlacementInstance) -> None:
@@ -207,7 +210,7 @@ def reference_order(kind: type[Any], setting: Setting, seen: Observation) -> lis
         return max(Fraction(int(seen.instances[p]) * n, has) for n, has in asked if n)
 
     keys: list[Any] = [0] * len(seen.jobs)
-    if kind in (DrfFirstFit, DrfLoadBalance):
+    if issubclass(kind, Drf):
         keys = [share(p) for p in range(len(seen.jobs))]
     elif kind is SjfConsolidate:
         assert seen.duration is not None
@@ -511,7 +514,7 @@ def test_the_names_of_machines_do_not_matter(
 
 
 @pytest.mark.parametrize(
-    "kind", [DrfFirstFit, DrfLoadBalance, SjfConsolidate, SjfEstimateConsolidate, Tetris]
+    "kind", [DrfConsolidate, DrfFirstFit, DrfLoadBalance, SjfConsolidate, SjfEstimateConsolidate, Tetris]
 )
 @given(moment=moments(), data=st.data())
 @hypothesis_settings(max_examples=40, deadline=None)
