@@ -68,7 +68,7 @@ oasis drf fifo rrh dorm oasis-printed rolling-horizon
 das fifo-firstfit fifo-loadbalance drf-firstfit drf-loadbalance tetris fifo-consolidate
 sjf-consolidate dl2 rifling da da-mc da-rwgp clone-ppo=clone-then-ppo da-mc-capacity
 da-mc-estimates sjf-estimate-consolidate mosa malo untrained
-drf-consolidate drf-byload drf-patient drf-fgd easy-estimate-consolidate
+drf-consolidate drf-byload drf-patient drf-fgd sjf-estimate-patient easy-estimate-consolidate
 """
 """Policies, and settings of them, in paragraphs of those that figures show together.
 

@@ -18,16 +18,24 @@ from .heuristics import (
 )
 from .learned.policies import TRAINED, Untrained
 from .metaheuristics import Malo, Mosa
-from .packing import DrfByLoad, DrfFgd, DrfPatient
+from .packing import DrfByLoad, DrfFgd, DrfPatient, SjfEstimatePatient
 
 _PAPER = (FifoFirstFit, FifoLoadBalance, DrfFirstFit, DrfLoadBalance, Tetris, Mosa, Malo)
 _OURS = (
     *(FifoConsolidate, SjfConsolidate, SjfEstimateConsolidate, DrfConsolidate),
-    *(DrfByLoad, DrfPatient, DrfFgd, EasyEstimateConsolidate),
+    *(DrfByLoad, DrfPatient, DrfFgd, SjfEstimatePatient, EasyEstimateConsolidate),
 )
 _ALL: tuple[type[Any], ...] = (*_PAPER, *_OURS, *TRAINED.values(), Untrained)
 POLICIES = {policy.name: policy for policy in _ALL}
 
 __all__ = ["POLICIES", "DrfByLoad", "DrfConsolidate", "DrfFgd", "DrfFirstFit", "DrfLoadBalance", "DrfPatient"]
 __all__ += ["EasyEstimateConsolidate", "FifoConsolidate", "FifoFirstFit", "FifoLoadBalance"]
-__all__ += ["Malo", "Mosa", "SjfConsolidate", "SjfEstimateConsolidate", "Tetris", "Untrained"]
+__all__ += [
+    "Malo",
+    "Mosa",
+    "SjfConsolidate",
+    "SjfEstimateConsolidate",
+    "SjfEstimatePatient",
+    "Tetris",
+    "Untrained",
+]

@@ -1,34 +1,37 @@
 """Policies of ours that fill the machines with most room, and differ in the choice between equal ones.
 
-As in :mod:`.heuristics`, jobs are tried in an order, here the smallest dominant share first. Again and again,
-the machine with room for the most of a job's instances that are left takes these. So a job spans as few
-machines as it can now, and what is left of it at last goes where there is just room for it.
+As in :mod:`.heuristics`, jobs are tried in an order. Again and again, the machine with room for the most of
+a job's instances that are left takes these. So a job spans as few machines as it can now, and what is left of
+it at last goes where there is just room for it.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import deque
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
 from ...models.draw import real
 from ...models.placement.setting import Observation, Setting
 from ...models.placement.simulator import rooms
-from .heuristics import Drf
+from ..base import Traits
+from .heuristics import Drf, Heuristic, SjfEstimateConsolidate
 
 MIX = 200
 """The number of jobs, the last that arrived, that stand for those to come."""
 
 
 @dataclass
-class _Packing(Drf, ABC):
+class _Packing(Heuristic):
     """The common part: what is started where, once it is known how to choose between equal machines."""
 
     def start(self, setting: Setting, rng: np.random.Generator) -> None:
         """Forget everything."""
         super().start(setting, rng)
+        self._all = setting.capacity.sum(axis=0)
         self._weight: dict[int, int] = {}
         self._mix, self._most = np.zeros((0, 3), dtype=np.int64), np.zeros(0, dtype=np.int64)
 
@@ -59,7 +62,49 @@ class _Packing(Drf, ABC):
 
 
 @dataclass
-class DrfByLoad(_Packing):
+class _ByLoad(_Packing):
+    """The choice of :class:`DrfByLoad`."""
+
+    quiet: float = 0.5
+
+    def __post_init__(self) -> None:
+        self.quiet = real("quiet", self.quiet, 0.0)
+
+    def choice(self, observation: Observation) -> int:
+        """Return the least contention or, under load, the fewest free GPUs."""
+        from .kernels import FEWEST_FREE, LEAST_CONTENTION
+
+        seen = observation
+        asked = self._all - seen.free.sum(axis=0) + seen.instances @ seen.need
+        return LEAST_CONTENTION if (asked <= self.quiet * self._all).all() else FEWEST_FREE
+
+
+@dataclass
+class _Patient(_ByLoad):
+    """The waiting of :class:`DrfPatient`."""
+
+    patience: float = 2.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.patience = real("patience", self.patience, 0.0)
+
+    def start(self, setting: Setting, rng: np.random.Generator) -> None:
+        """Forget everything."""
+        super().start(setting, rng)
+        self._ended, self._ran = 0, 0
+
+    def due(self, observation: Observation) -> np.ndarray:
+        """Return which jobs have waited long enough."""
+        ended = observation.ended
+        self._ended += len(ended)
+        self._ran += int((ended[:, 2] - ended[:, 1]).sum())
+        waited = (observation.time - observation.submit) * float(self._ended)
+        return waited >= self.patience * self._ran
+
+
+@dataclass
+class DrfByLoad(_ByLoad, Drf):
     """DRF-ByLoad: most room first, by load the least contention or fewest free; ties: older, lower index.
 
     The smallest dominant share is tried first. While the jobs that run and those of the window ask for at
@@ -80,23 +125,11 @@ class DrfByLoad(_Packing):
         For a setting out of range.
     """
 
-    quiet: float = 0.5
     name: str = field(default="drf-byload", init=False)
-
-    def __post_init__(self) -> None:
-        self.quiet = real("quiet", self.quiet, 0.0)
-
-    def choice(self, observation: Observation) -> int:
-        """Return the least contention or, under load, the fewest free GPUs."""
-        from .kernels import FEWEST_FREE, LEAST_CONTENTION
-
-        seen = observation
-        asked = self._total - seen.free.sum(axis=0) + seen.instances @ seen.need
-        return LEAST_CONTENTION if (asked <= self.quiet * self._total).all() else FEWEST_FREE
 
 
 @dataclass
-class DrfPatient(DrfByLoad):
+class DrfPatient(_Patient, Drf):
     """DRF-Patient: waits, up to a bound, until few machines hold a job; ties: the older job, lower index.
 
     As :class:`DrfByLoad`, but a job that would span more machines now than it would if they were empty is
@@ -118,29 +151,34 @@ class DrfPatient(DrfByLoad):
         For a setting out of range.
     """
 
-    patience: float = 2.0
     name: str = field(default="drf-patient", init=False)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.patience = real("patience", self.patience, 0.0)
-
-    def start(self, setting: Setting, rng: np.random.Generator) -> None:
-        """Forget everything."""
-        super().start(setting, rng)
-        self._ended, self._ran = 0, 0
-
-    def due(self, observation: Observation) -> np.ndarray:
-        """Return which jobs have waited long enough."""
-        ended = observation.ended
-        self._ended += len(ended)
-        self._ran += int((ended[:, 2] - ended[:, 1]).sum())
-        waited = (observation.time - observation.submit) * float(self._ended)
-        return waited >= self.patience * self._ran
 
 
 @dataclass
-class DrfFgd(_Packing):
+class SjfEstimatePatient(_Patient, SjfEstimateConsolidate):
+    """SJF-Estimate-Patient: the shortest user's estimate first, as DRF-Patient; ties: older, lower index.
+
+    The order is that of :class:`.heuristics.SjfEstimateConsolidate`; the machines and the waiting, whose
+    bound does not depend on estimates, are those of :class:`DrfPatient`. Ties go to the older job and to the
+    machine with the lower index.
+
+    Parameters
+    ----------
+    quiet, patience
+        As for :class:`DrfPatient`.
+
+    Raises
+    ------
+    InputError
+        For a setting out of range.
+    """
+
+    name: str = field(default="sjf-estimate-patient", init=False)
+    traits: ClassVar[Traits] = Traits(problem="placement", sees=frozenset({"estimates"}))
+
+
+@dataclass
+class DrfFgd(_Packing, Drf):
     """DRF-FGD: most room first, then where fragmentation grows least; ties: the older job, lower index.
 
     Fragmentation gradient descent (Weng et al., "Beware of Fragmentation", USENIX ATC 2023) places a task

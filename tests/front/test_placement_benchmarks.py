@@ -21,9 +21,15 @@ def test_every_row_of_the_learned_schedulers_is_measured(benchmark: Callable[...
 @pytest.mark.slow
 def test_every_row_of_the_placement_problem_is_measured(benchmark: Callable[..., Any]) -> None:
     b = benchmark("placement", JOBS=60, SEARCH_JOBS=20, STEPS=50, SOLVE_SECONDS=0.3, CLUSTERS=("small",))
-    rows = [b.compile_all(), *b.simulators(), *b.heuristics(), *b.metaheuristics(), b.environment()]
-    rows += [*b.optima(5, 2, 8.0, range(1)), *b.contended(3, 2, range(1)), *b.bounds(((40, "small", 5.0),))]
+    rows = [b.compile_all(), *b.simulators(), *b.heuristics(), *b.packing(), *b.metaheuristics()]
+    rows += [
+        b.environment(),
+        *b.optima(5, 2, 8.0, range(1)),
+        *b.contended(3, 2, range(1)),
+        *b.bounds(((40, "small", 5.0),)),
+    ]
     assert all(row.ours > 0 for row in rows)
     rivals = [row.rival for row in rows if row.rival]
-    assert rivals == ["SimPy", "fifo-firstfit", "fifo-firstfit", "branch-and-bound", "enumeration"]
+    assert rivals[:5] == ["SimPy", *["fifo-consolidate"] * 4]
+    assert rivals[5:] == ["fifo-firstfit", "fifo-firstfit", "branch-and-bound", "enumeration"]
     assert all(row.ratio == row.theirs / row.ours for row in rows if row.rival)

@@ -17,7 +17,14 @@ from clairvoyant.models.base import InputError
 from clairvoyant.models.placement.generate import generate
 from clairvoyant.models.placement.instance import PlacementInstance
 from clairvoyant.models.placement.setting import Observation
-from clairvoyant.online.placement import DrfByLoad, DrfFgd, DrfPatient, EasyEstimateConsolidate, packing
+from clairvoyant.online.placement import (
+    DrfByLoad,
+    DrfFgd,
+    DrfPatient,
+    EasyEstimateConsolidate,
+    SjfEstimatePatient,
+    packing,
+)
 from clairvoyant.testing import placement as kit
 
 from .test_placement_policies import cluster, fits, job, left, reference_order, room, starts, watch
@@ -118,7 +125,7 @@ class Judge:
 
     def due(self, seen: Observation, p: int) -> bool:
         """Tell whether a job does not wait for a better place any more."""
-        if not isinstance(self.policy, DrfPatient) or not self.ended:
+        if not hasattr(self.policy, "patience") or not self.ended:
             return True
         bound = Fraction(self.policy.patience) * Fraction(self.ran, self.ended)
         return seen.time - int(seen.submit[p]) >= bound
@@ -127,7 +134,7 @@ class Judge:
 PACKING = (
     *(lambda: DrfByLoad(), lambda: DrfByLoad(quiet=0.25), lambda: DrfByLoad(quiet=4)),
     *(lambda: DrfPatient(), lambda: DrfPatient(patience=0.25), lambda: DrfPatient(patience=16, quiet=2)),
-    lambda: DrfFgd(),
+    *(lambda: DrfFgd(), lambda: SjfEstimatePatient(patience=0.5)),
 )
 
 
@@ -164,6 +171,12 @@ def test_contention_counts_the_intensity_of_neighbours() -> None:
     assert found == [[[0, 0, 1]], [[1, 1, 1]], [[2, 0, 1]]]
     assert starts(DrfByLoad(quiet=0), cluster(jobs, gpus=(8, 8)))[2] == [[2, 0, 1]]
     assert starts(DrfByLoad(quiet=0), cluster(jobs[::2], gpus=(4, 8)))[1] == [[1, 0, 1]]
+
+
+def test_contention_counts_shares_of_the_machine() -> None:
+    """2 of 8 GPUs of intensity 0.75 contend less than 1 of 4 of intensity 1."""
+    jobs = [job(duration=99, cpus=60), job(1, duration=99, gpus=2, cpus=60, intensity=0.75), job(2)]
+    assert starts(DrfByLoad(quiet=1), cluster(jobs, gpus=(4, 8)))[2] == [[2, 1, 1]]
 
 
 def test_fragmentation_by_hand() -> None:

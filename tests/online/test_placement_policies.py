@@ -48,7 +48,7 @@ ORDERED = (
 )
 CONSOLIDATING = (DrfConsolidate, FifoConsolidate, SjfConsolidate, SjfEstimateConsolidate)
 HEURISTICS = (*ORDERED, Tetris)
-WAITING = ("drf-patient", "easy-estimate-consolidate")
+WAITING = ("drf-patient", "sjf-estimate-patient", "easy-estimate-consolidate")
 STRICT: dict[str, Callable[[], Any]] = {
     f"{kind.name}, strict": lambda kind=kind: kind(strict=True)  # type: ignore[misc]
     for kind in ORDERED
@@ -215,7 +215,7 @@ def reference_order(kind: type[Any], setting: Setting, seen: Observation) -> lis
     elif kind is SjfConsolidate:
         assert seen.duration is not None
         keys = seen.duration.tolist()
-    elif kind is SjfEstimateConsolidate:
+    elif issubclass(kind, SjfEstimateConsolidate):
         assert seen.estimate is not None
         keys = seen.estimate.tolist()
     return sorted(range(len(seen.jobs)), key=lambda p: (keys[p], seen.jobs[p]))
