@@ -192,6 +192,14 @@ def test_fragmentation_by_hand() -> None:
     assert starts(DrfByLoad(quiet=0), cluster(jobs, gpus=(8, 9)))[-1] == [[5, 0, 1]]
 
 
+@pytest.mark.parametrize(("size", "machine"), [(1, 0), (2, 1)])
+def test_the_mix_is_that_of_the_last_arrivals(size: int, machine: int) -> None:
+    """The first job leaves 5 and 1 GPUs: if such jobs are to come, the second one had better take the 1."""
+    with patch.object(packing, "MIX", size):
+        found = starts(DrfFgd(), cluster([job(duration=50, gpus=3), job(1)], gpus=(5, 4)))
+    assert found == [[[0, 1, 1]], [[1, machine, 1]]]
+
+
 # ------------------------------------------------------------------ waiting
 
 
