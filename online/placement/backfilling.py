@@ -24,6 +24,12 @@ class EasyEstimateConsolidate:
     contention is not counted; a job that outlives its estimate is expected to end at the next tick. With true
     estimates and without contention no head starts later than it was promised. Jobs of the same tick are
     tried in the order of the file, and of equal machines the lower index counts.
+
+    Parameters
+    ----------
+    shortest
+        Whether those behind the head are tried by their estimates, the shortest first (Tsafrir, Etsion and
+        Feitelson, IEEE TPDS 2007); by default they are tried by age.
     """
 
     shortest: bool = False

@@ -24,7 +24,6 @@ MIX = 200
 """The number of jobs, the last that arrived, that stand for those to come."""
 
 
-@dataclass
 class _Packing(Heuristic):
     """The common part: what is started where, once it is known how to choose between equal machines."""
 
@@ -135,8 +134,9 @@ class DrfPatient(_Patient, Drf):
     As :class:`DrfByLoad`, but a job that would span more machines now than it would if they were empty is
     passed over, until it has waited for ``patience`` times the mean time for which the jobs that have ended
     ran; from the first decision on after that it starts as the others do. Before any job has ended, none
-    waits so. True durations are not known. Waiting for a better place, up to a bound, is delay scheduling
-    (Zaharia et al., EuroSys 2010), where the bound is fixed and the place is where the data are.
+    waits so. If ``strict``, a job that waits holds back all that come after it. True durations are not known.
+    Waiting for a better place, up to a bound, is delay scheduling (Zaharia et al., EuroSys 2010), where the
+    bound is fixed and the place is where the data are.
 
     Parameters
     ----------

@@ -99,6 +99,8 @@ class Judge:
             need, remaining = seen.need[p].tolist(), int(seen.instances[p])
             now, at_best = self.fewest(free, p, seen), self.fewest(self.capacity, p, seen)
             if now > len(free) or (now > at_best and not self.due(seen, p)):
+                if self.policy.strict:
+                    break
                 continue
             while remaining:
                 count, best = min(
@@ -135,6 +137,7 @@ PACKING = (
     *(lambda: DrfByLoad(), lambda: DrfByLoad(quiet=0.25), lambda: DrfByLoad(quiet=4)),
     *(lambda: DrfPatient(), lambda: DrfPatient(patience=0.25), lambda: DrfPatient(patience=16, quiet=2)),
     *(lambda: DrfFgd(), lambda: SjfEstimatePatient(patience=0.5)),
+    lambda: DrfPatient(patience=1, strict=True),
 )
 
 
@@ -350,7 +353,8 @@ def test_with_true_estimates_no_head_starts_later_than_promised(
     data = instance.to_dict()
     told = [one | {"estimate": one["duration"]} for one in data["jobs"]]
     instance = PlacementInstance.from_dict(data | {"jobs": told})
-    judge, started = EasyJudge(instance, shortest=shortest), {}
+    judge = EasyJudge(instance, shortest=shortest)
+    started: dict[int, int] = {}
     for seen, decision in watch(EasyEstimateConsolidate(shortest), instance):
         judge.rows(seen)
         started |= dict.fromkeys(decision[:, 0].tolist(), seen.time)
