@@ -32,7 +32,17 @@ THEMES: dict[str, tuple[str, ...]] = {
     ),
     "optima": ("solve", "list_oracles", "Optimum", "WhyStopped"),
     "policies": ("play", "Run", "make_policy", "list_policies", "Policy", "Traits", "train"),
-    "comparisons": ("compare", "Comparison", "regret", "ratio", "Interval", "sweep", "results"),
+    "comparisons": (
+        "compare",
+        "Comparison",
+        "leaderboard",
+        "Leaderboard",
+        "regret",
+        "ratio",
+        "Interval",
+        "sweep",
+        "results",
+    ),
     "plots": (
         *("plot_regret", "plot_schedule", "plot_utilization", "plot_holdings", "plot_ratio", "explore"),
     ),

@@ -14,12 +14,12 @@ from functools import partial
 from importlib.metadata import version
 from itertools import count
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jinja2
 
 from ...models.base import make_folder, write_whole
-from ..claim import Claim, Context, Finding, Paper, Table, Verdict, in_words
+from ..claim import Claim, Context, Figure, Finding, Paper, Table, Verdict, in_words
 from ..findings import command, counterexample_file, figure_file
 from ..optima import in_all, share
 from .tables import instance_tables, oracle_table, policy_table
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 Results = Sequence[tuple[Claim, Finding]]
 
-PAGE = "index.html"
+PAGE, LEADERBOARD = "index.html", "leaderboard.html"
 
 TITLE = re.compile("<title>(.+): claims, checked</title>")
 """How a page of a problem is known, and its name in there."""
@@ -152,10 +152,36 @@ def write_report(
         surprises=surprises,
         failed=failed or {},
         findings=findings,
+        leaderboard=LEADERBOARD if (out / LEADERBOARD).is_file() else None,
         earlier=_earlier(out, [one["page"] for one in sections]),
     )
     write_whole(out / PAGE, page.encode())
     return out / PAGE
+
+
+class Shown(NamedTuple):
+    """What the page of the leaderboards shows of one problem."""
+
+    problem: str
+    optimum: str  # what policies are compared with
+    figure: Figure
+    tables: Sequence[Table]  # one per group of policies
+    instances: Table
+    left_out: Mapping[str, str]  # who does not play, and why
+
+
+def write_leaderboard(out: Path, boards: Sequence[Shown]) -> Path:
+    """Write the page of the leaderboards, and its pictures, into the folder of a report; return its path."""
+    make_folder(out / "figures")
+    for board in boards:
+        write_whole(out / figure_file(board.figure), f"{board.figure.svg}\n".encode())
+    environment = _environment()
+    environment.globals["command"] = lambda _claim: "clairvoyant leaderboard"
+    template = environment.get_template("leaderboard.html")
+    audited = (out / PAGE).is_file()
+    page = template.render(boards=boards, audited=audited, fresh=partial(next, count(1)))
+    write_whole(out / LEADERBOARD, page.encode())
+    return out / LEADERBOARD
 
 
 def _earlier(folder: Path, written: Collection[str]) -> dict[str, str]:

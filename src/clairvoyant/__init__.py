@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         plot_schedule,
         plot_utilization,
     )
+    from .ranking import Leaderboard, leaderboard
     from .sweeping import results, sweep
 
 _HOMES = {
@@ -66,6 +67,7 @@ _HOMES = {
     "Run": "online.play",
     **dict.fromkeys(("Claim", "Finding", "Verdict"), "analysis.claim"),
     **dict.fromkeys(("Comparison", "compare"), "comparing"),
+    **dict.fromkeys(("Leaderboard", "leaderboard"), "ranking"),
     **dict.fromkeys(("Interval", "ratio", "regret"), "intervals"),
     **dict.fromkeys(("sweep", "results"), "sweeping"),
     **dict.fromkeys(
@@ -89,6 +91,7 @@ __all__ = [
     "InputError",
     "Instance",
     "Interval",
+    "Leaderboard",
     "Optimum",
     "OracleError",
     "PlacementInstance",
@@ -108,6 +111,7 @@ __all__ = [
     "from_table",
     "from_trace",
     "generate",
+    "leaderboard",
     "list_oracles",
     "list_policies",
     "load",

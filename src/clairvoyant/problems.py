@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
     from .analysis.claim import Claim, Paper, Table
+    from .analysis.stage import Stage
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 """What a problem may be called: names become names of files."""
@@ -127,6 +128,9 @@ class Problem:
     environment
         A function of a source and options that returns an environment of Gymnasium; by default that of the
         view, where there is one.
+    leaderboard
+        The instances on which ``clairvoyant leaderboard`` lets all policies play, a
+        :class:`clairvoyant.analysis.stage.Stage`.
     worst_case
         A search for the instance on which a policy regrets most.
     kit
@@ -165,6 +169,7 @@ class Problem:
     plot_regret: Callable[[Any, Mapping[str, Any], Any], Any] | str | None = None
     view: Callable[..., Any] | str | None = None
     environment: Callable[..., Any] | str | None = None
+    leaderboard: Stage | str | None = None
     worst_case: Callable[..., Any] | str | None = None
     kit: Any = None
     target: Any = None
@@ -257,6 +262,7 @@ OURS = (
         claims=".analysis.allocation:CLAIMS",
         facts=".analysis.allocation:facts",
         paper=".analysis.allocation:PAPER",
+        leaderboard=".analysis.allocation.stage:STAGE",
         bounds=".analysis.allocation.regret:bounds",
         worst_case=".analysis.allocation.worst_case:worst_case",
         view=".online.allocation.view:AllocationView",
@@ -304,6 +310,7 @@ OURS = (
         claims=".analysis.selection:CLAIMS",
         facts=".analysis.selection:facts",
         paper=".analysis.selection:PAPER",
+        leaderboard=".analysis.selection.stage:STAGE",
         bounds=".analysis.selection.regret:bounds",
         view=".online.selection.view:SelectionView",
         holdings=".analysis.selection.measures:holdings",
@@ -355,6 +362,7 @@ OURS = (
         claims=".analysis.admission:CLAIMS",
         facts=".analysis.admission:facts",
         paper=".analysis.admission:PAPER",
+        leaderboard=".analysis.admission.stage:STAGE",
         bounds=".analysis.admission.competitive:bounds",
         ratio=".analysis.admission.competitive:ratio",
         view=".online.admission.view:AdmissionView",
@@ -390,6 +398,7 @@ OURS = (
         claims=".analysis.placement:CLAIMS",
         facts=".analysis.placement:facts",
         paper=".analysis.placement:PAPER",
+        leaderboard=".analysis.placement.stage:STAGE",
         ratio=".analysis.placement.measures:ratio",
         measures=".analysis.placement.measures:measures",
         view=".online.placement.view:PlacementView",

@@ -14,7 +14,7 @@ import pytest
 from clairvoyant.analysis.claim import Claim, Context, Figure, Finding, Table, Verdict
 from clairvoyant.analysis.findings import write_files
 from clairvoyant.analysis.plots import name_axes, new_figure, plot_bars, to_svg
-from clairvoyant.analysis.report import write_report
+from clairvoyant.analysis.report import Shown, write_leaderboard, write_report
 from clairvoyant.api import list_oracles, policy_table
 from clairvoyant.problems import OURS, papers
 
@@ -107,6 +107,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write_files(out, claim, finding, Context("quick"))
     players, known = policy_table(), list_oracles()
     write_report(out, found, mode="quick", seed=0, facts={}, policies=players, oracles=known, papers=papers())
+    figures = [figure for _, finding in found for figure in finding.figures]
+    tables = [table for _, finding in found for table in finding.tables]
+    board = Shown("admission", "the best schedule", figures[0], tables[:2], tables[0], {"dorm": "it is slow"})
+    write_leaderboard(out, [board])
     return out
 
 
@@ -132,7 +136,7 @@ def ask(folder: Path, pages: list[str], widths: tuple[int, ...], *options: str) 
 
 @pytest.fixture(scope="module")
 def told(folder: Path) -> list[dict[str, Any]]:
-    return ask(folder, ["index.html", "allocation.html", "admission.html"], WIDTHS)
+    return ask(folder, ["index.html", "allocation.html", "admission.html", "leaderboard.html"], WIDTHS)
 
 
 def test_nothing_is_cut_off_and_no_table_scrolls_where_there_is_room(told: list[dict[str, Any]]) -> None:

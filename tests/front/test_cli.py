@@ -95,6 +95,7 @@ def test_without_a_command_the_help_goes_to_standard_error(run: Run) -> None:
 def test_every_command_is_there() -> None:
     wanted = {
         "generate",
+        "leaderboard",
         "solve",
         "verify",
         "import",

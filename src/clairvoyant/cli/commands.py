@@ -17,7 +17,18 @@ from typing import Any
 
 import click
 
-from . import auditing, checking, comparing, importing, instances, listing, playing, sweeping, training
+from . import (
+    auditing,
+    checking,
+    comparing,
+    importing,
+    instances,
+    listing,
+    playing,
+    ranking,
+    sweeping,
+    training,
+)
 from . import output as out
 from .interrupt import OVER, Interruptible, ctrl_c
 from .parts import BAD_INPUT, BUG, COMPLETE, DONE, FAILED, NO_READER, stopped
@@ -85,6 +96,7 @@ for _command in (
         importing.import_table,
         playing.play,
         comparing.compare,
+        ranking.leaderboard,
         checking.check,
         checking.new_policy,
         playing.worst_case,

@@ -1,0 +1,24 @@
+"""The instances of the leaderboard of ``allocation``."""
+
+from ..stage import Family, Stage
+
+STAGE = Stage(
+    (
+        Family(
+            "10 ports, 128 servers",
+            {},
+            ("e2a41c3004e0", "83c0e997554e", "a7199a7e4cf1", "8f4122191e32", "204dc0b0790f"),
+        ),
+        Family(
+            "contention 2",
+            {"contention": 2.0},
+            ("24254d1d2b1a", "2be0f0da515e", "e0fa909a66a2", "211208960a2a", "75bac184a3ee"),
+        ),
+        Family(
+            "several jobs at once",
+            {"counts": True, "fano": 4.0, "arrival_probability": 0.5},
+            ("11ffb990b1f0", "5e96efc6565b", "e1a3c2811522", "a3a46efcac79", "7ae912f2eb4e"),
+        ),
+    ),
+    also=("ogasched:start_at=fair", "ogasched:step=adagrad"),
+)

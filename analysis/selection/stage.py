@@ -1,0 +1,24 @@
+"""The instances of the leaderboard of ``selection``."""
+
+from ..stage import Family, Stage
+
+STAGE = Stage(
+    (
+        Family(
+            "rho 0.9, 2 devices",
+            {},
+            ("1cd976e2f39a", "8f0f8aae3546", "717c30706513", "0db02d760f57", "fd8e813ab99d"),
+        ),
+        Family(
+            "rho 0.5, 4 devices",
+            {"arrival_probability": 0.5, "capacity": 4},
+            ("bf5882405444", "eec42e1ddd1f", "44fae4641b2b", "d1621aa94542", "76ddb63c8cc8"),
+        ),
+        Family(
+            "12 ports, 8 devices",
+            {"ports": 12, "capacity": 8},
+            ("257f769a89da", "51d7befc683f", "911b913dd3e7", "675212ea0cda", "321ee57f1c85"),
+        ),
+    ),
+    also=("esdp:g=log", "escb:g=log"),
+)

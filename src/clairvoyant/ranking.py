@@ -1,0 +1,258 @@
+"""Every policy of a problem on a fixed public set of instances, beside the optimum of each."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from . import api
+from .analysis.engine.engine import Progress
+from .comparing import Comparison, compare
+from .models.base import ClairvoyantError, InputError, Instance
+from .models.shown import html_table
+from .online.base import Policy
+from .problems import find, players, rival
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from pandas import DataFrame
+
+    from .analysis.report import Shown
+    from .analysis.stage import Stage
+
+RUNS = 3
+"""Runs per instance of a policy that draws at random."""
+
+
+@dataclass(frozen=True, eq=False)
+class Leaderboard:
+    """What every policy of a problem earned on the instances of its leaderboard.
+
+    Its measure is the *share of the optimum*, of which 100 % is the best: total / optimum, or optimum / total
+    where less is better. It lies between the share of the dual bound and that of the incumbent.
+
+    Attributes
+    ----------
+    problem
+        Its name.
+    comparison
+        All runs, as :func:`clairvoyant.compare` returns them.
+    families
+        The family of each instance, by the name that it has in the comparison.
+    sees
+        What each policy sees before it decides: those that see the same are a group.
+    left_out
+        Policies and families of traces that are not on the board, each with the reason.
+    """
+
+    problem: str
+    comparison: Comparison
+    families: Mapping[str, str]
+    sees: Mapping[str, frozenset[str]]
+    left_out: Mapping[str, str]
+
+    def to_frame(self) -> DataFrame:
+        """Return one row per run: those of the comparison, with ``family``, ``low`` and ``high``.
+
+        The last two are the ends of the share of the optimum, NaN where nothing positive is known of it.
+        """
+        frame = self.comparison.to_frame()
+        minimised = find(self.problem).part("instance").minimised
+        frame.insert(1, "family", [self.families[name] for name in frame["instance"]])
+        value, bound, total = frame["optimum_value"], frame["optimum_bound"], frame["total"]
+        low, high = (bound / total, value / total) if minimised else (total / bound, total / value)
+        known = (total > 0.0) & (bound > 0.0) if minimised else (bound > 0.0) & (value > 0.0)
+        frame["low"], frame["high"] = low.where(known), high.where(known)
+        return frame
+
+    def summary(self) -> DataFrame:
+        """Return one row per policy, the groups after each other, the best of each group first.
+
+        ``group`` says what the policies of a group see. ``low`` and ``high`` are the ends of the mean share
+        over all instances, of which each counts with the mean over its runs. ``behind`` is how far the share
+        is behind that of the first of the group, on the same instances, with ``from`` and ``to`` (95 % by
+        Student's t) and ``p``, by Wilcoxon's signed-rank test, corrected after Holm within the group; NaN for
+        the first. ``ms`` is the mean time per decision. Columns ``family.NAME`` have the share in a family.
+        """
+        import pandas as pd
+
+        frame = self.to_frame()
+        each = frame.groupby(["policy", "instance"], sort=False)[["low", "high"]].mean().reset_index()
+        by_family = frame.groupby(["policy", "family"], sort=False)["low"].mean().unstack()
+        seconds, events = (frame.groupby("policy")[name].sum() for name in ("seconds", "events"))
+        rows = []
+        for sees in sorted(set(self.sees.values()), key=lambda group: (len(group), sorted(group))):
+            group = [policy for policy, seen in self.sees.items() if seen == sees]
+            shares = {policy: each[each["policy"] == policy].set_index("instance") for policy in group}
+            group.sort(key=lambda policy: -shares[policy]["low"].mean(skipna=False))
+            for policy, behind in zip(group, _behind([shares[one]["low"] for one in group]), strict=True):
+                ends = {end: shares[policy][end].mean(skipna=False) for end in ("low", "high")}
+                row = {"policy": policy, "group": _group(sees), **ends, **behind}
+                row["ms"] = 1e3 * seconds[policy] / events[policy] if events[policy] else math.nan
+                rows.append(row | {f"family.{name}": by_family.loc[policy, name] for name in by_family})
+        return pd.DataFrame(rows)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the share of the optimum of every policy, group below group.
+
+        A bar lies between the certified ends; the mark is at the lower one.
+        """
+        from .analysis.plots import MARKERS, looks_of, name_axes, name_rows, new_figure, stacked_rows
+
+        told = self.summary()
+        blocks = {group: [*part["policy"]] for group, part in told.groupby("group", sort=False)}
+        names, begins = stacked_rows(blocks)
+        axes = new_figure(height=0.9 + 0.22 * len(names))[1] if ax is None else ax
+        looks, rows = looks_of(told["policy"], {}), told.set_index("policy")
+        for begin, policies in zip(begins, blocks.values(), strict=True):
+            for place, policy in enumerate(policies, begin):
+                low, high, look = 100 * rows["low"][policy], 100 * rows["high"][policy], looks[policy]
+                axes.plot([low, high], [place, place], color=look.colour, lw=4, solid_capstyle="butt")
+                axes.plot([low], [place], MARKERS[look.place], color=look.colour, ms=5)
+        name_rows(axes, names, [name for name in names if name in blocks and len(blocks) > 1])
+        return name_axes(axes, "share of the optimum (%)", "")
+
+    def shown(self) -> Shown:
+        """Return what the page of the leaderboards shows."""
+        from .analysis.claim import Figure, Table
+        from .analysis.plots import new_figure, to_svg
+        from .analysis.report import Shown
+
+        told = self.summary()
+        families = [name for name in told if name.startswith("family.")]
+        heads = "policy | % of the optimum, at least | at most | behind the first | from | to | p (Holm)"
+        heads += " | ms per decision"
+        names = tuple(name.removeprefix("family.") for name in families)
+        columns = ["low", "high", "behind", "from", "to", *families]
+        told[columns] = (100.0 * told[columns]).round(2)
+        told[["p", "ms"]] = told[["p", "ms"]].map(lambda value: float(f"{value:.3g}"))
+        order = ["policy", *columns[:5], "p", "ms", *families]
+        tables = [
+            Table(f"{self.problem}, {group}", (*heads.split(" | "), *names), _rows(part[order]))
+            for group, part in told.groupby("group", sort=False)
+        ]
+        digests = (
+            self.comparison.frame.groupby("instance", sort=False)["digest"].first().str[:12].reset_index()
+        )
+        instances = Table(f"Instances of {self.problem}", ("instance", "digest"), _rows(digests))
+        picture, axes = new_figure(height=0.9 + 0.22 * (len(told) + told["group"].nunique()))
+        self.plot(axes)
+        caption = (
+            "Share of the optimum (%): a bar lies between the certified ends, the mark is at the lower one."
+        )
+        figure = Figure(f"leaderboard-{self.problem}", caption, to_svg(picture))
+        entry = api.list_oracles(self.problem)[rival(self.problem) or ""]
+        return Shown(self.problem, entry.description, figure, tables, instances, self.left_out)
+
+    def _repr_html_(self) -> str:
+        """Return the summary as a table for a notebook."""
+        told = self.summary()
+        rows = [[f"{v:,.4g}" if isinstance(v, float) else str(v) for v in row] for row in told.to_numpy()]
+        return html_table(f"{self.problem}: shares of the optimum", rows, list(told))
+
+    def __repr__(self) -> str:
+        return f"Leaderboard of {self.problem}:\n{self.summary().to_string(index=False)}"
+
+
+def _rows(frame: DataFrame) -> tuple[tuple[Any, ...], ...]:
+    """Return the rows of a table, as a page shows them."""
+    return tuple(map(tuple, frame.to_numpy().tolist()))
+
+
+def _group(sees: frozenset[str]) -> str:
+    """Return what a group of policies is called."""
+    return f"policies that see {', '.join(sorted(sees))}" if sees else "policies that commit first"
+
+
+def _behind(shares: list[Any]) -> Iterator[dict[str, float]]:
+    """Yield how far each is behind the first, paired by instance."""
+    from .analysis.statistics import holm, paired
+
+    yield dict.fromkeys(("behind", "from", "to", "p"), math.nan)
+    known = all(one.notna().all() for one in shares) and len(shares[0]) > 1
+    found = [paired(shares[0], one.loc[shares[0].index]) for one in shares[1:] if known]
+    for one, p in zip(found, holm([one.p for one in found]) if found else [], strict=True):
+        yield dict(zip(("behind", "from", "to"), one.difference, strict=True)) | {"p": p}
+    for _ in shares[1 + len(found) :]:
+        yield dict.fromkeys(("behind", "from", "to", "p"), math.nan)
+
+
+def leaderboard(
+    problem: str,
+    policies: Iterable[str | Policy] = (),
+    *,
+    traces: str | os.PathLike[str] | None = None,
+    workers: int | None = None,
+    store: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> Leaderboard:
+    """Play every policy of a problem on a fixed public set of instances, and set it beside the optimum.
+
+    The instances are recipes, each with the digest of what it makes: who gets the same digest plays the same
+    game. Runs and optima are kept in a store, as those of :func:`compare` are, so that a second call, or one
+    after Ctrl-C, computes only what is missing. Optima that are not proved within the time limit of the board
+    count with their certified bound.
+
+    Parameters
+    ----------
+    problem
+        Its name.
+    policies
+        Further policies to set beside ours: names with settings, or objects.
+    traces
+        The folder of traces; without it the families of traces are left out.
+    workers, store, progress
+        As for :func:`compare`.
+
+    Raises
+    ------
+    InputError
+        For a problem without a leaderboard, and what :func:`compare` refuses.
+    ClairvoyantError
+        If an instance is not the one that the board means: its digest is another.
+    Interrupted
+        After Ctrl-C.
+    """
+    stage: Stage = find(problem).part("leaderboard")
+    left_out = dict(stage.without)
+    everyone = [*_able(problem, stage, left_out), *stage.also, *policies]
+    instances, families = dict[str, Instance](), dict[str, str]()
+    for family in stage.families:
+        if not family.trace:
+            make = partial(api.generate, problem)
+        elif traces is not None:
+            make = partial(api.from_trace, problem, traces)
+        else:
+            left_out[family.name] = "no folder of traces is given"
+            continue
+        for name, options, digest in family.recipes():
+            instances[name], families[name] = make(**options), family.name
+            found = instances[name].digest()
+            if not found.startswith(digest):
+                raise ClairvoyantError(
+                    f"{name}: digest {found} does not begin with {digest}, as on the board"
+                )
+    compared = partial(compare, workers=workers, store=store, progress=progress)
+    comparison = compared(instances, everyone, RUNS, time_limit=stage.time_limit)
+    made = [api.make_policy(one, problem) if isinstance(one, str) else one for one in everyone]
+    return Leaderboard(problem, comparison, families, {one.name: one.traits.sees for one in made}, left_out)
+
+
+def _able(problem: str, stage: Stage, left_out: dict[str, str]) -> Iterator[str]:
+    """Yield the policies that play by their defaults; say why of those that do not."""
+    for name, kind in players(problem).items():
+        if name in stage.without:
+            continue
+        if not kind.traits.feasible:
+            left_out[name] = "its decisions are not always feasible"
+            continue
+        try:
+            api.make_policy(name, problem)
+        except InputError as error:
+            left_out[name] = str(error)
+        else:
+            yield name

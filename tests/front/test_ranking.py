@@ -1,0 +1,198 @@
+"""``cv.leaderboard`` and ``clairvoyant leaderboard``: shares of the optimum, groups, and the page."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import clairvoyant as cv
+from clairvoyant import api, problems
+from clairvoyant.analysis.stage import Family, Stage
+from clairvoyant.analysis.statistics import mean_interval
+
+Run = Callable[..., Any]  # of tests/front/conftest.py
+SEEDS = range(3)
+TINY: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
+    "allocation": (("ogasched", "hedge", "fairness", "slot-optimum"), {"size": "tiny"}),
+    "admission": (("oasis", "fifo", "drf", "rrh"), {"size": "tiny"}),
+    "placement": (("fifo-firstfit", "mosa", "sjf-consolidate"), {"size": "tiny", "jobs": 4}),
+}
+STAGES = {
+    name: one.part("leaderboard") for name, one in problems.problems().items() if one.has("leaderboard")
+}
+
+
+def stage(problem: str, **more: Any) -> Stage:
+    """Return a stage of two small families on which a few policies play."""
+    players, options = TINY[problem]
+    families = []
+    for name, each in (("first", None), ("second", ("seed", (7,)))):
+        seeds = SEEDS if each is None else each[1]
+        made = [api.generate(problem, seed=seed, **options).digest()[:12] for seed in seeds]
+        families.append(Family(name, options, made, each))
+    others = {name: "not here" for name in problems.players(problem) if name not in players}
+    return Stage(families, without=others, **more)
+
+
+@pytest.fixture
+def staged(monkeypatch: pytest.MonkeyPatch, compared_here: list[str]) -> Callable[..., list[str]]:
+    """Return what puts a small stage in the place of a problem's; what is computed then is listed."""
+
+    def put(problem: str, here: Stage | None = None) -> list[str]:
+        where = f"clairvoyant.analysis.{problem}.stage.STAGE"
+        monkeypatch.setattr(where, stage(problem) if here is None else here)
+        return compared_here
+
+    return put
+
+
+@pytest.mark.parametrize("problem", TINY)
+def test_a_share_is_what_play_and_solve_give(problem: str, staged: Callable[..., Any]) -> None:
+    staged(problem)
+    board = cv.leaderboard(problem)
+    frame, told = board.to_frame(), board.summary().set_index("policy")
+    assert set(frame["family"]) == {"first", "second"}
+    shares: dict[str, dict[str, list[float]]] = {}
+    for (name, policy), part in frame.groupby(["instance", "policy"]):
+        instance = api.generate(problem, seed=int(str(name).split()[-1]), **TINY[problem][1])
+        best, runs = cv.solve(instance), [cv.play(str(policy), instance, seed) for seed in part["seed"]]
+        assert best.bound is not None
+        sides = [(r.total, best.bound) for r in runs], [(r.total, best.value) for r in runs]
+        if type(instance).minimised:
+            sides = [(b, a) for a, b in sides[0]], [(b, a) for a, b in sides[1]]
+        low, high = (float(np.mean([a / b for a, b in side])) for side in sides)
+        assert part["low"].mean() == pytest.approx(low)
+        assert part["high"].mean() == pytest.approx(high)
+        assert low <= high * (1 + 1e-9)
+        shares.setdefault(str(policy), {})[str(name)] = [low, high]
+    for policy, by_instance in shares.items():
+        assert told.loc[policy, "low"] == pytest.approx(np.mean([low for low, _ in by_instance.values()]))
+        assert told.loc[policy, "high"] == pytest.approx(np.mean([high for _, high in by_instance.values()]))
+        assert told.loc[policy, "family.second"] == pytest.approx(by_instance["second, seed 7"][0])
+    for _, group in told.groupby("group"):
+        assert group["low"].is_monotonic_decreasing
+        first = group.index[0]
+        assert math.isnan(group["behind"][first])
+        for policy in group.index[1:]:
+            differences = [shares[first][name][0] - shares[policy][name][0] for name in shares[policy]]
+            wanted = mean_interval(differences)
+            assert tuple(group.loc[policy, ["behind", "from", "to"]]) == pytest.approx(wanted)
+            assert 0.0 <= group["p"][policy] <= 1.0
+
+
+def test_who_sees_more_stands_apart(staged: Callable[..., Any]) -> None:
+    staged("allocation")
+    board = cv.leaderboard("allocation", ["ogasched:step=decay"])
+    told = board.summary()
+    groups = {group: {*part["policy"]} for group, part in told.groupby("group", sort=False)}
+    assert groups == {
+        "policies that commit first": {"ogasched", "hedge", "ogasched:step=decay"},
+        "policies that see arrivals": {"fairness", "slot-optimum"},
+    }
+    assert "ogasched-printed" in board.left_out
+    ticks = [label.get_text() for label in board.plot().get_yticklabels()]
+    assert ticks == [
+        "policies that commit first",
+        *told["policy"][:3],
+        "policies that see arrivals",
+        *told["policy"][3:],
+    ]
+    assert "Leaderboard of allocation" in repr(board)
+    assert "<table" in board._repr_html_()
+
+
+def test_one_of_ones_own_plays_beside_them(staged: Callable[..., Any]) -> None:
+    class Nobody:
+        name = "nobody"
+        traits = cv.Traits(problem="allocation")
+
+        def start(self, setting: Any, rng: Any) -> None:
+            self._shape = setting.shape
+
+        def decide(self, observation: Any) -> np.ndarray:
+            return np.zeros(self._shape)
+
+    staged("allocation")
+    told = cv.leaderboard("allocation", [Nobody()]).summary()
+    last = told[told["group"] == "policies that commit first"].iloc[-1]
+    assert (last["policy"], last["low"], last["high"]) == ("nobody", 0.0, 0.0)
+
+
+def test_what_earns_nothing_beside_nothing_has_no_share(staged: Callable[..., Any]) -> None:
+    options: dict[str, Any] = {"size": "tiny", "jobs": 0}
+    digests = [api.generate("admission", seed=seed, **options).digest() for seed in SEEDS]
+    staged("admission", dataclasses.replace(stage("admission"), families=[Family("empty", options, digests)]))
+    board = cv.leaderboard("admission")
+    told = board.summary()
+    assert told[["low", "high", "behind", "from", "to", "p"]].isna().all(axis=None)
+    assert len(board.shown().tables) == told["group"].nunique()
+
+
+def test_another_instance_than_the_board_means_is_refused(staged: Callable[..., Any]) -> None:
+    here = stage("admission")
+    wrong = dataclasses.replace(here.families[0], digests=[*here.families[0].digests[:2], "0" * 12])
+    staged("admission", dataclasses.replace(here, families=[wrong]))
+    with pytest.raises(
+        cv.ClairvoyantError, match=r"first, seed 2: digest [0-9a-f]+ does not begin with 0{12}"
+    ):
+        cv.leaderboard("admission")
+
+
+def test_what_has_no_stage_has_no_board() -> None:
+    with pytest.raises(cv.InputError, match="'selection-gang' has no leaderboard"):
+        cv.leaderboard("selection-gang")
+
+
+@pytest.mark.parametrize(("problem", "here"), STAGES.items())
+def test_the_instances_are_those_of_the_recipes(problem: str, here: Stage) -> None:
+    traces = os.environ.get("CLAIRVOYANT_TRACES")
+    for family in here.families:
+        assert len(family.digests) >= 5
+        for _, options, digest in [*family.recipes()][:: 1 if problem != "allocation" else 4]:
+            if not family.trace:
+                assert api.generate(problem, **options).digest().startswith(digest)
+            elif traces:
+                assert api.from_trace(problem, traces, **options).digest().startswith(digest)
+    known: Mapping[str, Any] = problems.players(problem)
+    assert set(here.without) <= set(known)
+    for spec in here.also:
+        api.make_policy(spec, problem)
+
+
+class TestCommand:
+    def test_ranks_and_writes_the_page(self, run: Run, tmp_path: Path, staged: Callable[..., Any]) -> None:
+        ran = staged("admission")
+        command = ("leaderboard", "--problem", "admission", "--store", tmp_path / "store.sqlite")
+        found = run(*command, "--out", tmp_path / "reports")
+        assert found.status == 0, found.err
+        assert "admission: policies that see announced" in found.out
+        assert "left out: dorm: not here" in found.out
+        page = (tmp_path / "reports/leaderboard.html").read_text("utf-8")
+        assert "<svg" in page
+        assert 'href="index.html"' not in page
+        assert (tmp_path / "reports/leaderboard-admission.csv").read_text("utf-8").count("\n") > 20
+        assert ran
+        ran.clear()
+        again = run(*command, "--out", tmp_path / "reports", "--json")
+        assert ran == []
+        assert again.status == 0
+        rows = again.json["leaderboards"]["admission"]
+        assert {row["policy"] for row in rows} == {"oasis", "fifo", "drf", "rrh"}
+        assert (tmp_path / "reports/leaderboard.html").read_text("utf-8") == page
+
+    def test_a_policy_needs_a_problem(self, run: Run, tmp_path: Path) -> None:
+        found = run("leaderboard", "--policy", "fifo", "--out", tmp_path)
+        assert (found.status, found.out) == (2, "")
+        assert "--policy needs one --problem" in found.err
+
+    def test_no_problem_of_that_name(self, run: Run, tmp_path: Path) -> None:
+        found = run("leaderboard", "--problem", "admision", "--out", tmp_path)
+        assert found.status == 2
+        assert "did you mean 'admission'" in found.err
