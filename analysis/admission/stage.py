@@ -20,7 +20,7 @@ STAGE = Stage(
             ("03658cc04973", "44c7d599984f", "2bad8366b5d4", "923e64e248cf", "4941bb11c3fe"),
         ),
     ),
-    also=("oasis:bounds=estimated",),
+    also=("oasis:bounds=estimated", "rolling-horizon:keep=true,forecast=true"),
     without={"dorm": "its integer programs take minutes an instance here"},
     time_limit=15.0,
 )

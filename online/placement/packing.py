@@ -115,6 +115,8 @@ class DrfByLoad(_ByLoad, Drf):
 
     Parameters
     ----------
+    strict
+        Whether a job that does not start holds back all that come after it; by default it is passed over.
     quiet
         See above, 0 or more.
 
@@ -134,12 +136,14 @@ class DrfPatient(_Patient, Drf):
     As :class:`DrfByLoad`, but a job that would span more machines now than it would if they were empty is
     passed over, until it has waited for ``patience`` times the mean time for which the jobs that have ended
     ran; from the first decision on after that it starts as the others do. Before any job has ended, none
-    waits so. If ``strict``, a job that waits holds back all that come after it. True durations are not known.
+    waits so. True durations are not known.
     Waiting for a better place, up to a bound, is delay scheduling (Zaharia et al., EuroSys 2010), where the
     bound is fixed and the place is where the data are.
 
     Parameters
     ----------
+    strict
+        Whether a job that does not start holds back all that come after it; by default it is passed over.
     quiet
         As for :class:`DrfByLoad`.
     patience
@@ -164,7 +168,7 @@ class SjfEstimatePatient(_Patient, SjfEstimateConsolidate):
 
     Parameters
     ----------
-    quiet, patience
+    strict, quiet, patience
         As for :class:`DrfPatient`.
 
     Raises

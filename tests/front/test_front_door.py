@@ -294,7 +294,7 @@ def test_a_misspelt_name_is_told_what_is_like_it(call: Any, meant: str, instance
 @pytest.mark.parametrize(
     ("begun", "meant"),
     [
-        ("drf", "'drf-firstfit' or 'drf-loadbalance'"),
+        ("drf-f", "'drf-fgd' or 'drf-firstfit'"),
         ("fifo", "'fifo-consolidate' or 'fifo-firstfit' or 'fifo-loadbalance'"),
     ],
 )

