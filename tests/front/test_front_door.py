@@ -294,7 +294,7 @@ def test_a_misspelt_name_is_told_what_is_like_it(call: Any, meant: str, instance
 @pytest.mark.parametrize(
     ("begun", "meant"),
     [
-        ("drf-f", "'drf-fgd' or 'drf-firstfit'"),
+        ("sjf", "'sjf-consolidate' or 'sjf-estimate-consolidate' or 'sjf-estimate-patient'"),
         ("fifo", "'fifo-consolidate' or 'fifo-firstfit' or 'fifo-loadbalance'"),
     ],
 )
