@@ -46,14 +46,14 @@ UNIT_ROUNDOFF = 2.0**-53
 MOST_UNITS = 4096
 """Up to so many units of a resource on a machine, all sums of needs are found."""
 
-MOST_LEVEL = 8
-"""The most pieces that a machine is cut into for a :class:`Row`."""
+MOST_LEVEL, MOST_WHOLE = 8, 3
+"""The highest level of a :class:`Row` of a machine, and of all machines as one."""
 
 FIRST_INTERVALS = 256
 MOST_INTERVALS = 800
 """Intervals of equal prices: at first, and at most."""
 
-ROUNDS = 100
+ROUNDS = 1000
 VOLUME_WORK = 5e8
 """Rounds of the volume method on each grid, and jobs times intervals that it may do on all of them."""
 
@@ -80,10 +80,15 @@ class Row:
     At level 0, the units of the resource; a machine has as many as whole instances can fill. At level q >= 1,
     an instance of more than i / (q + 1) of the largest machine counts i, the largest such i. As the counts of
     instances that fit together on a machine add up to q at most, this may be tighter for large instances.
+
+    A ``whole`` row takes all machines for one, which has as much as they can be filled with, and each job for
+    one instance. This is tighter for large gangs: of those that take more than half of everything, one at a
+    time can run.
     """
 
     resource: int  # its number
     level: int  # q
+    whole: bool = False  # whether whole jobs fill all machines together
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +121,12 @@ class Bound:
 def counted(instance: PlacementInstance, row: Row) -> tuple[np.ndarray, int]:
     """Return the count of all instances of each job in a row, shape (n,), and that of all full machines."""
     jobs, capacity = instance.jobs, instance.setting.capacity
-    kinds, kind = np.unique(jobs.need, axis=0, return_inverse=True)
+    need, times = jobs.need, jobs.instances
+    if row.whole:
+        capacity = np.array([[counted(instance, Row(row.resource, 0))[1]]])
+        need, times = (times * need[:, row.resource])[:, None], np.ones_like(times)
+        row = Row(0, row.level)
+    kinds, kind = np.unique(need, axis=0, return_inverse=True)
     count = kinds[:, row.resource]
     if row.level > 0:
         largest = max(1, int(capacity[:, row.resource].max()))
@@ -124,7 +134,7 @@ def counted(instance: PlacementInstance, row: Row) -> tuple[np.ndarray, int]:
     machines, machine = np.unique(capacity, axis=0, return_inverse=True)
     most = [_most_counted(row, kinds, count, units) for units in machines]
     total = sum(most[k] for k in machine.reshape(-1).tolist())
-    return jobs.instances * count[kind.reshape(-1)], total
+    return times * count[kind.reshape(-1)], total
 
 
 def _most_counted(row: Row, kinds: np.ndarray, count: np.ndarray, units: np.ndarray) -> int:
@@ -159,22 +169,37 @@ def _fullest(needs: list[int], most: int) -> int:
     return (sums.bit_length() - 1) * step
 
 
-def rows_of(instance: PlacementInstance) -> tuple[Row, ...]:
-    """Return the rows that count: every resource that is needed, and its best level if that is tighter."""
+def rows_of(instance: PlacementInstance, *, plain: bool = False) -> tuple[Row, ...]:
+    """Return the rows that count: every resource that is needed, and unless ``plain`` what may be tighter."""
     jobs = instance.jobs
     found = []
     for r in range(len(RESOURCES)):
         if not jobs.need[:, r].any():
             continue
+        found.append(Row(r, 0))
+        if plain:
+            continue
         loads = []
         for level in range(MOST_LEVEL + 1):
             count, total = counted(instance, Row(r, level))
             loads.append(float((count * (jobs.duration / max(1, total))).sum()) if count.any() else 0.0)
-        found.append(Row(r, 0))
         best = int(np.argmax(loads))
         if best > 0:
             found.append(Row(r, best))
+        found += _whole_rows(instance, r)
     return tuple(found)
+
+
+def _whole_rows(instance: PlacementInstance, resource: int) -> list[Row]:
+    """Return the rows of whole jobs that count, but for those that another one of them dominates."""
+    found: list[tuple[Row, np.ndarray]] = []
+    for row in [Row(resource, level, whole=True) for level in range(MOST_WHOLE + 1)]:
+        count, total = counted(instance, row)
+        share = count / max(1, total)
+        if share.any() and not any((other >= share).all() for _, other in found):
+            found = [(kept, other) for kept, other in found if not (share >= other).all()]
+            found.append((row, share))
+    return [row for row, _ in found]
 
 
 class Market:
@@ -268,6 +293,7 @@ def lower_bound(
     progress: PartProgress | None = None,
     *,
     schedule: Schedule | None = None,
+    plain: bool = False,
 ) -> Bound:
     """Return a lower bound of the cost of every schedule, with its certificate.
 
@@ -275,7 +301,7 @@ def lower_bound(
     are too many jobs, and then from the volume method (Barahona and Anbil 2000), on finer and finer grids:
     intervals that have a price are halved. With no time left it is the sum of durations. It ends within
     ``budget.gap`` of the cost of ``schedule``, whose events are the first grid; by default it is that by
-    shortest duration first.
+    shortest duration first. With ``plain``, only resources as such have prices.
     """
     budget = Budget(0.0, None) if budget is None else budget
     trivial = sum_of_durations(instance)
@@ -285,7 +311,8 @@ def lower_bound(
     cost = instance.units(schedule)
     if gap(instance, cost, trivial.units) <= budget.gap or budget.over:
         return trivial
-    market, times = Market(instance, rows_of(instance)), first_grid(instance, schedule)
+    rows = rows_of(instance, plain=plain)
+    market, times = Market(instance, rows), first_grid(instance, schedule)
     method = _Volume(market, times, fluid_prices(market, times, schedule, budget))
     rounds, work = 0, 0.0
     while True:
@@ -303,7 +330,7 @@ def lower_bound(
         near = gap(instance, cost, enough) <= budget.gap
         if near or budget.over or work > VOLUME_WORK or not method.refine():
             break
-    certificate = Certificate(rows_of(instance), method.times, method.prices)
+    certificate = Certificate(rows, method.times, method.prices)
     name = f"Lagrangian prices of capacity in {len(method.times) - 1} intervals"
     ticks = market.respond(method.times, method.prices).bound  # on a finer grid rounding may cost more
     return _bound(instance, ticks, name, certificate)

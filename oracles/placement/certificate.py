@@ -17,7 +17,7 @@ from ...models.placement.jobs import RESOURCES
 from ...models.placement.schedule import Schedule
 from ...verify import Placement, RejectedError, Run
 from ..base import Optimum
-from .bound import Certificate, counted, lower_bound
+from .bound import Certificate, Row, counted, lower_bound
 from .exact import MILLION
 
 BITS = 50
@@ -32,10 +32,11 @@ def of_offline(instance: PlacementInstance, optimum: Optimum[Schedule]) -> tuple
     schedule = optimum.decision
     decision = [[int(start), schedule.of_job(job).tolist()] for job, start in enumerate(schedule.start)]
     kept = optimum.certificate
-    if not kept.rows and len(instance.jobs) <= MOST_JOBS:  # the methods that only search have no prices
-        kept = lower_bound(instance, schedule=schedule).certificate
+    few = len(instance.jobs) <= MOST_JOBS  # the methods that only search have no prices
+    if any(row != Row(row.resource, 0) for row in kept.rows) or (few and not kept.rows):
+        kept = lower_bound(instance, schedule=schedule, plain=True).certificate
     proof = {"search": 0, **_prices(instance, kept)}
-    if len(instance.jobs) <= MOST_JOBS and optimum.bound is not None:
+    if few and optimum.bound is not None:
         of = Placement(instance.to_dict(), proof)
         if of.bound(Run()) < optimum.bound * MILLION:
             with suppress(RejectedError):  # too many steps
@@ -48,7 +49,7 @@ def _prices(instance: PlacementInstance, kept: Certificate) -> dict[str, Any]:
     """Return times, the first of them 0, and prices of a unit of each resource, where they change."""
     price = np.zeros((len(kept.prices), len(RESOURCES)))
     for r, row in enumerate(kept.rows):
-        if row.level == 0:
+        if row == Row(row.resource, 0):
             price[:, row.resource] = kept.prices[:, r] / max(1, counted(instance, row)[1])
     grid = math.frexp(price.max(initial=0.0))[1] - BITS
     price = np.ldexp(np.rint(np.ldexp(price, -grid)), grid)

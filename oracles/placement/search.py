@@ -24,7 +24,19 @@ ROOM = (1.0, 1.1, 1.25)
 
 PLACING = {sim.CONSOLIDATE: "", sim.FIRST_FIT: ", first fit", sim.LOAD_BALANCE: ", balanced"}
 
-PLAN_WORK = 4e8
+MOST_PARTS, PART_JOBS, ROLLOUT_WORK = 48, 4, 2e5
+"""Rollouts begin in so many parts of the time, of at least so many jobs; at most so many by that of jobs."""
+
+MOST_TRIES = 32
+"""Rollouts from the beginning of a part."""
+
+PATIENCE = 2.0
+"""Rollouts wait for reservations from 1 to 10 to this power times a duration."""
+
+SLACK = 0.5
+"""They expect jobs to run for up to so much longer than alone, if jobs contend."""
+
+PLAN_WORK = 1e8
 """Plans are made up to so many jobs squared times machines."""
 
 PLAN_BATCH_WORK = 10**6
@@ -50,6 +62,9 @@ simulated, times machines."""
 ANNEALED = ", improved by annealing"
 UNTIL_TIME = 10**9
 SEED = 0
+
+Start = tuple[tuple[np.ndarray, ...], tuple[np.ndarray, np.ndarray]]
+"""A genome, which is keys, releases and styles, and the places of a plan; see :class:`_Best`."""
 
 
 def gap(instance: PlacementInstance, value: int, bound: int) -> float:
@@ -122,7 +137,14 @@ class _Best:
             self.places = places[0].copy(), places[1].copy()
             sim.copy_state(self.other, self.best)
 
-    def again(self) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, np.ndarray]]:
+    def by_rollout(self, cost: float) -> None:
+        """Take what stands in the other state, if it costs less than the best."""
+        if cost < self.cost:
+            self.cost, self.maker = cost, "reservations"
+            sim.copy_state(self.other, self.best)
+            self.genome, self.places = self.again()
+
+    def again(self) -> Start:
         """Return a genome and places with which the best simulation runs again, whatever made it."""
         start, taken = self.best.start, self.schedule().rows
         rows, spans = np.zeros_like(self.places[0]), self.best.spans.copy()
@@ -166,9 +188,11 @@ def search(
     First list schedules by several keys and rules. Then plans: in the order of such keys each job is planned
     as early as it fits beside those planned before it, whether they come earlier or later; so a long job does
     not start where it would delay many short ones. Plans are played, and those that contention upsets are
-    also played as mere orders. Last, simulated annealing on the keys and on the ticks from which on jobs are
-    tried, each round by a whole simulation. It cools by rounds (:func:`.annealing.cooling`), and the best of
-    all rounds counts: with more rounds or time, what is returned is never worse.
+    also played as mere orders. Then list schedules in which jobs that waited for long get reservations, by
+    settings drawn at random for each part of the time (:meth:`_Search.rollouts`). Last, simulated annealing
+    on the keys and on the ticks from which on jobs are tried, each round by a whole simulation. It cools by
+    rounds (:func:`.annealing.cooling`), and the best of all rounds counts: with more rounds or time, what is
+    returned is never worse.
 
     The first list schedule is made in any case. With a time limit, how many rounds there are depends on the
     machine's speed; by default there are as many as the size allows (:data:`SEARCH_WORK`), or until the time
@@ -179,6 +203,7 @@ def search(
     if len(instance.jobs):
         state.lists()
         state.plans()
+        state.rollouts(np.random.default_rng(seed))
         state.anneal(np.random.default_rng(seed), rounds)
     return state.best.schedule(), state.best.maker or "nothing to run"
 
@@ -191,6 +216,7 @@ class _Search:
     ) -> None:
         self.instance, self.budget, self.progress = instance, budget, progress
         self.best, self.bound = _Best(instance), bound
+        self.starts: list[Start] = []  # of the annealing, besides the best
 
     @property
     def over(self) -> bool:
@@ -217,6 +243,48 @@ class _Search:
             name = f"least duration x share^{exponent:g}" if exponent else "shortest first"
             yield size_keys(self.instance, exponent), name
         yield self.instance.jobs.submit.astype(np.float64), "oldest first"
+
+    def rollouts(self, rng: np.random.Generator) -> None:
+        """Try list schedules with reservations, with other settings in each part of the time.
+
+        From the start of each part, in turn, several random settings are simulated to the end. The part is
+        then run by the setting of the cheapest of all, and the next part begins there.
+        """
+        best, submit = self.best, self.instance.jobs.submit
+        self.starts.append((best.genome, best.places))
+        parts = max(1, min(MOST_PARTS, len(submit) // PART_JOBS, int(ROLLOUT_WORK / len(submit))))
+        now, least, chosen = self.instance.simulator().state, math.inf, self._draw(rng)
+        sim.advance(best.table, now, *best.setting[:2])
+        for part in range(parts):
+            for _ in range(MOST_TRIES):
+                if self.over:
+                    return
+                drawn = self._draw(rng)
+                sim.copy_state(now, best.other)
+                cost = kernels.run_reserved(
+                    best.table, best.other, best.setting, *drawn, kernels.NEVER, least
+                )
+                if cost < least:
+                    least, chosen = cost, drawn
+                    best.by_rollout(cost)
+            self.report(0.1 + 0.1 * part / parts)
+            if part + 1 < parts:
+                self._go_on(now, chosen, int(submit[len(submit) * (part + 1) // parts]), math.inf)
+
+    def _go_on(self, state: sim.State, setting: tuple[np.ndarray, ...], until: int, limit: float) -> float:
+        """Simulate from an epoch on, and return the cost in millionths, infinite if it is above the limit."""
+        best = self.best
+        return float(kernels.run_reserved(best.table, state, best.setting, *setting, until, limit))
+
+    def _draw(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return random keys, patience and expected durations, each of shape (n,)."""
+        exponent, relative = EXPONENTS[rng.integers(len(EXPONENTS))], rng.random() < 0.5
+        factor, slack = 10.0 ** (PATIENCE * rng.random()), 1.0
+        if self.instance.setting.slowdown.contention > 0.0:
+            slack += SLACK * rng.random()
+        duration = self.instance.jobs.duration.astype(np.float64)
+        patience = factor * (duration if relative else np.full_like(duration, duration.mean()))
+        return size_keys(self.instance, exponent), patience, slack * duration
 
     def plans(self) -> None:
         """Try plans."""
@@ -269,10 +337,15 @@ class _Search:
             self.report(0.2 + 0.8 * max(done / rounds, self.budget.seconds / self.budget.time_limit))
 
     def _chains(self, first: int) -> list[_Chain]:
-        """Return the best as it was made, and as it ran if that is another one: so it is if made strictly."""
+        """Return a chain from the best before the rollouts, if another, and from the best.
+
+        The latter starts as it was made, and also as it ran if that is another one: it is if made strictly.
+        """
         best = self.best
-        chains = [_Chain(best, best.genome, best.places, first)]
-        if chains[0].cost > best.cost:
+        chains = [_Chain(best, *start, first) for start in [*self.starts, (best.genome, best.places)]]
+        if self.starts and self.starts[-1][0] is best.genome:
+            chains.pop()
+        if chains[-1].cost > best.cost:
             chains.append(_Chain(best, *best.again(), first))
         return chains
 

@@ -10,6 +10,9 @@ import numpy as np
 from ...models.compiled import njit
 from ...models.placement import kernels as sim
 
+NEVER = 2**62
+"""A tick after all others."""
+
 
 @njit(cache=True)
 def _spend(times, rate, spent):  # type: ignore[no-untyped-def]
@@ -262,6 +265,71 @@ def run_plan(table, blank, state, contention, window, keys, release, style, rows
                     at += 1
         sim.start_rows(table, state, contention, begun[:at])
     return 1000.0 * clock[sim.WAITED] + weight * clock[sim.USED]
+
+
+@njit(cache=True)
+def _room_at(table, state, free, job):  # type: ignore[no-untyped-def]
+    """Return when a job will fit, as far as the running jobs tell; NEVER if what starts now is in its way."""
+    left = free.copy()
+    running = state.running[: state.clock[sim.RUNNING]]
+    for p in np.argsort(state.finish[running], kind="mergesort"):
+        other = running[p]
+        for i in range(state.first[other], state.first[other] + state.spans[other]):
+            for r in range(3):
+                left[state.rows[i, 0], r] += state.rows[i, 1] * table.need[other, r]
+        if sim.fits(left, table.need[job], table.instances[job]):
+            return state.finish[other]
+    return NEVER
+
+
+@njit(cache=True)
+def _reserve(table, state, window, keys, patience, lasts, begun):  # type: ignore[no-untyped-def]
+    """Write (job, machine, count) of the jobs that start now, and return how many rows; see run_reserved."""
+    clock = state.clock
+    jobs = state.pending[: min(window, clock[sim.PENDING])].copy()
+    order = np.argsort(keys[jobs], kind="mergesort")
+    late = clock[sim.NOW] - table.submit[jobs] >= patience[jobs]
+    one = np.empty((state.free.shape[0], 2), dtype=np.int64)
+    free, at, until = state.free.copy(), 0, NEVER
+    for first in (True, False):
+        for p in order:
+            job = jobs[p]
+            if late[p] != first or clock[sim.NOW] + lasts[job] > until:
+                continue
+            need = table.need[job]
+            count = _place(free, table.capacity, need, table.instances[job], sim.CONSOLIDATE, one)
+            if count == 0 and first and until == NEVER:
+                until = _room_at(table, state, free, job)
+            for i in range(count):
+                begun[at, 0], begun[at, 1], begun[at, 2] = job, one[i, 0], one[i, 1]
+                at += 1
+                for r in range(3):
+                    free[one[i, 0], r] -= one[i, 1] * need[r]
+    return at
+
+
+@njit(cache=True)
+def run_reserved(table, state, setting, keys, patience, lasts, until, limit):  # type: ignore[no-untyped-def]
+    """Simulate from a decision epoch on to the first one at ``until`` or later, or to the end.
+
+    Waiting jobs are tried by ascending key; first those that have waited for at least their ``patience``, in
+    ticks, shape (n,). The first of these that does not fit gets a reservation: until the running jobs leave
+    room for it, only those start that end before, if they run for ``lasts`` ticks, shape (n,). ``setting`` is
+    contention, window and ``weight``, as in :func:`run_plan`, and so is ``limit``. Returned is the cost so
+    far, infinite if it is above the limit.
+    """
+    contention, window, weight = setting
+    clock, n = state.clock, table.submit.size
+    begun = np.empty((max(1, min(window, n)) * state.free.shape[0], 3), dtype=np.int64)
+    while True:
+        count = _reserve(table, state, window, keys, patience, lasts, begun)
+        sim.start_rows(table, state, contention, begun[:count])
+        more = sim.advance(table, state, contention, window)
+        cost = 1000.0 * clock[sim.WAITED] + weight * clock[sim.USED]
+        if cost > limit:
+            return np.inf
+        if not more or clock[sim.NOW] >= until:
+            return cost
 
 
 @njit(cache=True)

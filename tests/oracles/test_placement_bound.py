@@ -20,6 +20,7 @@ from clairvoyant.oracles.base import Budget
 from clairvoyant.oracles.placement import bound as placement_bound
 from clairvoyant.oracles.placement.bound import (
     MOST_LEVEL,
+    MOST_WHOLE,
     Bound,
     Certificate,
     Row,
@@ -29,7 +30,7 @@ from clairvoyant.oracles.placement.bound import (
     rows_of,
     sum_of_durations,
 )
-from clairvoyant.oracles.placement.exact import by_enumeration
+from clairvoyant.oracles.placement.exact import _decisions, by_enumeration
 from clairvoyant.oracles.placement.search import list_schedule
 from clairvoyant.testing.placement import instances, schedules
 
@@ -53,7 +54,8 @@ def alike(jobs: list[dict[str, Any]], machines: int = 1, gpus: int = 8, **option
 
 def random_prices(instance: PlacementInstance, data: Any) -> Certificate:
     """Any prices on any ticks."""
-    rows = tuple(Row(r, level) for r in range(3) for level in (0, 1, 3) if instance.jobs.need[:, r].any())
+    kinds = [(0, False), (1, False), (3, False), (0, True), (1, True), (2, True)]
+    rows = tuple(Row(r, *kind) for r in range(3) for kind in kinds if instance.jobs.need[:, r].any())
     first = int(instance.jobs.submit.min(initial=0))
     gaps = data.draw(st.lists(st.integers(1, 4000), min_size=1, max_size=6))
     times = np.cumsum([first - data.draw(st.integers(0, min(first, 50))), *gaps])
@@ -224,6 +226,42 @@ def test_what_fits_on_the_machines_never_counts_more_than_they_hold(
                 if (np.array(chosen) @ jobs.need <= machine).all()
             )
         assert total <= held
+
+
+@given(instances(min_jobs=1, max_jobs=4, max_machines=2, max_instances=3), st.integers(0, MOST_LEVEL))
+@hypothesis_settings(max_examples=60, deadline=None)
+def test_jobs_that_run_together_never_count_more_than_all_machines_hold(
+    instance: PlacementInstance, level: int
+) -> None:
+    rows = [Row(r, level, whole=True) for r in range(3)]
+    pairs = [counted(instance, row) for row in rows]
+    free = instance.setting.capacity.tolist()
+    one = instance.simulator()
+    for taken in _decisions(one, list(range(len(instance.jobs))), free):
+        together = np.unique(taken[:, 0])
+        for count, held in pairs:
+            assert count[together].sum() <= held
+
+
+def test_whole_gangs_fill_all_machines() -> None:
+    fives = alike([job(10.0, instances=5)] * 5, machines=2, gpus=4)
+    count, held = counted(fives, Row(0, 1, whole=True))
+    assert (count.tolist(), held) == ([1] * 5, 1)
+    assert counted(fives, Row(0, 0, whole=True))[1] == 5
+    assert Row(0, 0, whole=True) in rows_of(fives)
+    assert rows_of(fives, plain=True) == (Row(0, 0),)
+    assert 0.99 * 150.0 <= lower_bound(fives).value <= 150.0
+    assert lower_bound(fives, plain=True).value < 0.9 * 150.0
+
+
+def test_more_levels_are_kept_unless_another_is_at_least_as_tight() -> None:
+    mixed = alike([job(10.0, instances=k) for k in (1, 2, 3, 4, 6) * 4], machines=2, gpus=4)
+    rows = [row for row in rows_of(mixed) if row.whole]
+    shares = [count / held for count, held in (counted(mixed, row) for row in rows)]
+    assert len(rows) > 1
+    assert not any((a >= b).all() for a, b in itertools.permutations(shares, 2))
+    every = [counted(mixed, Row(0, level, whole=True)) for level in range(MOST_WHOLE + 1)]
+    assert all(any((share >= count / held).all() for share in shares) for count, held in every)
 
 
 def relaxation(instance: PlacementInstance, step: int) -> float:

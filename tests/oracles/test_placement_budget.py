@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from clairvoyant.models.base import InputError
 from clairvoyant.models.placement import kernels
 from clairvoyant.models.placement.generate import generate
-from clairvoyant.models.placement.instance import PlacementInstance
+from clairvoyant.models.placement.instance import PlacementInstance, taken_schedule
 from clairvoyant.oracles.base import Budget, WhyStopped
 from clairvoyant.oracles.placement import bound as placement_bound
 from clairvoyant.oracles.placement import exact as placement_exact
@@ -244,6 +244,7 @@ def test_the_search_looks_at_its_budget_after_little_work(
 
     monkeypatch.setattr(search_kernels, "plan", watched_plan)
     monkeypatch.setattr(search_kernels, "search_rounds", watched_rounds)
+    monkeypatch.setattr(placement_search, "MOST_TRIES", 0)
     count = 60
     search(gangs(count, (6,) * machines, 3 * machines), Asked(45))  # ten plans, six times rounds
     work = count * machines
@@ -271,6 +272,7 @@ def test_more_time_is_never_worse_and_the_clock_changes_nothing(
     seed: int, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(placement_search, "MOST_BATCH", 20)
+    monkeypatch.setattr(placement_search, "MOST_TRIES", 6)
     instance = gangs(20, (4, 4, 3), 8, **options)
     costs = [
         instance.units(search(instance, Asked(most), seed=seed)[0]) for most in (0, 7, 14, 28, 49, 77, 133)
@@ -301,9 +303,88 @@ def test_the_best_runs_again_whatever_made_it(instance: PlacementInstance) -> No
     assert state.best.run(*state.best.again(), math.inf) == state.best.cost
     state.plans()
     assert state.best.run(*state.best.again(), math.inf) == state.best.cost
+    state.rollouts(np.random.default_rng(0))
+    assert state.best.run(*state.best.again(), math.inf) == state.best.cost
+    assert instance.units(state.best.schedule()) == state.best.cost
 
 
-def test_annealing_also_starts_from_what_a_strict_list_made() -> None:
+def reserved(
+    instance: PlacementInstance, patience: float, ends: list[int], lasts: float = 1.0
+) -> tuple[float, Any]:
+    """Run list schedules with reservations, oldest job first, in parts that end at some ticks."""
+    blank = instance.simulator().state
+    slow, window = instance.setting.slowdown.contention, instance.setting.window
+    setting = slow, window, float(instance.units_of_cost(0, 1))
+    keys, waits = np.arange(len(instance.jobs), dtype=np.float64), np.full(len(instance.jobs), patience)
+    kernels.advance(instance.table, blank, slow, window)
+    for end in [*ends, search_kernels.NEVER]:
+        if blank.clock[kernels.DONE] < len(instance.jobs):
+            expected = lasts * instance.jobs.duration
+            cost = search_kernels.run_reserved(
+                instance.table, blank, setting, keys, waits, expected, end, math.inf
+            )
+    return cost, blank
+
+
+@given(instances(min_jobs=1, max_jobs=8, max_gpus=6))
+@hypothesis_settings(max_examples=60, deadline=None)
+def test_with_endless_patience_it_is_the_list_schedule(instance: PlacementInstance) -> None:
+    one = instance.simulator()
+    keys = np.arange(len(instance.jobs), dtype=np.float64)
+    kernels.run_by_keys(
+        one.table, one.state, one.contention, one.window, keys, kernels.CONSOLIDATE, strict=False
+    )
+    cost, state = reserved(instance, math.inf, [])
+    assert np.array_equal(state.start, one.state.start)
+    assert cost == instance.units(taken_schedule(one))
+
+
+@given(instances(min_jobs=1, max_jobs=8, max_gpus=6), st.integers(0, 4000), st.data())
+@hypothesis_settings(max_examples=60, deadline=None)
+def test_parts_of_a_run_with_reservations_make_the_whole(
+    instance: PlacementInstance, patience: int, data: Any
+) -> None:
+    ends = sorted(data.draw(st.lists(st.integers(0, 20_000), max_size=4)))
+    cost, whole = reserved(instance, patience, [])
+    in_parts, state = reserved(instance, patience, ends)
+    assert np.array_equal(state.start, whole.start)
+    assert in_parts == cost
+    one = instance.simulator()
+    kernels.copy_state(whole, one.state)
+    assert cost == instance.units(taken_schedule(one))
+
+
+def test_a_reservation_keeps_room_for_a_gang() -> None:
+    asked = [(0, 15, 1), (1, 5, 2), (10, 15, 1), (12, 2, 1), (12.5, 4, 1), (20, 15, 1), (30, 15, 1)]
+    names = ("submit", "duration", "gpus")
+    common = {"instances": 1, "cpus": 0, "memory": 0}
+    instance = PlacementInstance(
+        machines=[{"gpus": 2, "cpus": 1, "memory": 1}],
+        jobs=[{**dict(zip(names, one, strict=True)), **common} for one in asked],
+    )
+    gang, short, longer = 1, 3, 4
+    patient, hasty = reserved(instance, math.inf, [])[1], reserved(instance, 0.0, [])[1]
+    assert patient.start[gang] == 45_000  # a GPU is taken until then
+    assert hasty.start[gang] == 15_000
+    assert hasty.start[short] == 12_000
+    assert hasty.start[longer] >= 20_000
+    assert reserved(instance, 0.0, [], lasts=2.0)[1].start[short] >= 20_000
+
+
+def test_annealing_also_starts_from_what_the_rollouts_made_and_from_what_was_there_before() -> None:
+    instance = generate("tiny", 1, jobs=30, machines=2, rho=1.5)
+    state = placement_search._Search(instance, Budget(0.0, None), None, 0)
+    state.lists()
+    before = state.best.cost
+    state.rollouts(np.random.default_rng(0))
+    assert state.best.maker == "reservations"
+    assert state.best.cost < before
+    costs = [chain.cost for chain in state._chains(10)]
+    assert costs[1] == state.best.cost < costs[0]
+
+
+def test_annealing_also_starts_from_what_a_strict_list_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placement_search, "MOST_TRIES", 0)
     instance = generate("default", 0, jobs=200, rho=1.6)
     listed, maker = search(instance, Budget(0.0, None), rounds=0)
     assert maker == "least duration x share^1, strictly"
