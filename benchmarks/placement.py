@@ -183,6 +183,22 @@ def bounds(sizes: tuple[tuple[int, str, float | None], ...]) -> Iterator[Row]:
         )
 
 
+def intervals(seconds: float) -> Iterator[Row]:
+    """Measure how far above its bound the best schedule is where exact solving ends, and under load."""
+    sampled = {
+        "20 jobs on 2 x 4 GPUs, rho 1.5": generate("tiny", 0, jobs=20, machines=2, rho=1.5),
+        "30 jobs on 2 x 4 GPUs, rho 1.5": generate("tiny", 0, jobs=30, machines=2, rho=1.5),
+        "200 jobs, 8 machines, rho 1.6": generate("large", 0, jobs=200, cluster="small", rho=1.6),
+        "1,000 jobs, 16 machines, rho 1.6": generate("large", 0, jobs=1000, cluster="medium", rho=1.6),
+        "4,000 jobs, 8 machines, rho 0.8": workload(4000, "small"),
+    }
+    for name, instance in sampled.items():
+        found: list[Any] = []
+        spent = timed(lambda: found.append(clairvoyant.solve(instance, time_limit=seconds)))  # noqa: B023
+        gap = 100.0 * (found[0].value / found[0].bound - 1.0)
+        yield Row(f"certified interval of {name}, at most {seconds:.0f} s", spent, note=f"({gap:.1f} %)")
+
+
 def learning() -> Iterator[Row]:
     """Measure the learned schedulers; only now PyTorch is loaded."""
     from . import placement_learning
@@ -212,6 +228,7 @@ def measure(full: bool) -> Iterator[Row]:
     yield from optima(12, 4, None, range(5 if full else 2))
     yield from contended(4, 2, range(4 if full else 2))
     sizes = ((200, "small", 5.0),)
+    yield from intervals(60.0 if full else 12.0)
     yield from bounds((*sizes, (4000, "small", None), (4000, "large", None)) if full else sizes)
     yield from certificate("tiny", generate("tiny", 1), "offline")
     yield memory()

@@ -53,9 +53,11 @@ FIRST_INTERVALS = 256
 MOST_INTERVALS = 800
 """Intervals of equal prices: at first, and at most."""
 
-ROUNDS = 1000
+FEW_ROUNDS, ROUNDS, GRID_WORK = 100, 1000, 1e8
+"""Rounds of the volume method on a grid: so few, or up to so many within GRID_WORK jobs times intervals."""
+
 VOLUME_WORK = 5e8
-"""Rounds of the volume method on each grid, and jobs times intervals that it may do on all of them."""
+"""Jobs times intervals that it may do on all grids."""
 
 SETTLED = 1e-6
 """The volume method ends when a step hopes for a relative gain of less than this."""
@@ -317,7 +319,8 @@ def lower_bound(
     rounds, work = 0, 0.0
     while True:
         method.restart()
-        for _ in range(ROUNDS):
+        affordable = int(GRID_WORK // (len(instance.jobs) * len(method.times)))
+        for _ in range(min(ROUNDS, max(FEW_ROUNDS, affordable))):
             if method.settled or budget.over or work > VOLUME_WORK:
                 break
             method.step()

@@ -63,9 +63,6 @@ ANNEALED = ", improved by annealing"
 UNTIL_TIME = 10**9
 SEED = 0
 
-Start = tuple[tuple[np.ndarray, ...], tuple[np.ndarray, np.ndarray]]
-"""A genome, which is keys, releases and styles, and the places of a plan; see :class:`_Best`."""
-
 
 def gap(instance: PlacementInstance, value: int, bound: int) -> float:
     """Return the relative gap between a cost and a bound, in millionths of a second, as searches judge it.
@@ -138,13 +135,12 @@ class _Best:
             sim.copy_state(self.other, self.best)
 
     def by_rollout(self, cost: float) -> None:
-        """Take what stands in the other state, if it costs less than the best."""
+        """Take the other state, if it costs less than the best; the genome stays what it was."""
         if cost < self.cost:
             self.cost, self.maker = cost, "reservations"
             sim.copy_state(self.other, self.best)
-            self.genome, self.places = self.again()
 
-    def again(self) -> Start:
+    def again(self) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, np.ndarray]]:
         """Return a genome and places with which the best simulation runs again, whatever made it."""
         start, taken = self.best.start, self.schedule().rows
         rows, spans = np.zeros_like(self.places[0]), self.best.spans.copy()
@@ -216,7 +212,6 @@ class _Search:
     ) -> None:
         self.instance, self.budget, self.progress = instance, budget, progress
         self.best, self.bound = _Best(instance), bound
-        self.starts: list[Start] = []  # of the annealing, besides the best
 
     @property
     def over(self) -> bool:
@@ -251,7 +246,6 @@ class _Search:
         then run by the setting of the cheapest of all, and the next part begins there.
         """
         best, submit = self.best, self.instance.jobs.submit
-        self.starts.append((best.genome, best.places))
         parts = max(1, min(MOST_PARTS, len(submit) // PART_JOBS, int(ROLLOUT_WORK / len(submit))))
         now, least, chosen = self.instance.simulator().state, math.inf, self._draw(rng)
         sim.advance(best.table, now, *best.setting[:2])
@@ -337,15 +331,13 @@ class _Search:
             self.report(0.2 + 0.8 * max(done / rounds, self.budget.seconds / self.budget.time_limit))
 
     def _chains(self, first: int) -> list[_Chain]:
-        """Return a chain from the best before the rollouts, if another, and from the best.
+        """Return the best as it was made, before rollouts, and as it ran if that is another one.
 
-        The latter starts as it was made, and also as it ran if that is another one: it is if made strictly.
+        So it is after rollouts, or if it was made strictly.
         """
         best = self.best
-        chains = [_Chain(best, *start, first) for start in [*self.starts, (best.genome, best.places)]]
-        if self.starts and self.starts[-1][0] is best.genome:
-            chains.pop()
-        if chains[-1].cost > best.cost:
+        chains = [_Chain(best, best.genome, best.places, first)]
+        if chains[0].cost > best.cost:
             chains.append(_Chain(best, *best.again(), first))
         return chains
 

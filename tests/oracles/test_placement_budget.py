@@ -371,6 +371,16 @@ def test_a_reservation_keeps_room_for_a_gang() -> None:
     assert reserved(instance, 0.0, [], lasts=2.0)[1].start[short] >= 20_000
 
 
+def test_a_reservation_is_for_the_first_time_at_which_the_gang_fits() -> None:
+    asked = [(0, 10, 1), (0, 30, 1), (1, 5, 2), (2, 5, 1), (3, 20, 1)]
+    jobs = [
+        {"submit": at, "duration": lasts, "instances": 1, "gpus": gpus, "cpus": 0, "memory": 0}
+        for at, lasts, gpus in asked
+    ]
+    instance = PlacementInstance(machines=[{"gpus": 3, "cpus": 1, "memory": 1}], jobs=jobs)
+    assert reserved(instance, 0.0, [])[1].start.tolist() == [0, 0, 10_000, 2_000, 15_000]
+
+
 def test_annealing_also_starts_from_what_the_rollouts_made_and_from_what_was_there_before() -> None:
     instance = generate("tiny", 1, jobs=30, machines=2, rho=1.5)
     state = placement_search._Search(instance, Budget(0.0, None), None, 0)
