@@ -27,6 +27,7 @@ def test_every_row_of_the_placement_problem_is_measured(benchmark: Callable[...,
         *b.optima(5, 2, 8.0, range(1)),
         *b.contended(3, 2, range(1)),
         *b.bounds(((40, "small", 5.0),)),
+        *b.intervals(0.3),
     ]
     assert all(row.ours > 0 for row in rows)
     rivals = [row.rival for row in rows if row.rival]
