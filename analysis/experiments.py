@@ -23,6 +23,15 @@ def seeds(context: Context, quick: int, default: int, full: int) -> range:
     return range(first, first + int(context.pick(quick, default, full)))
 
 
+def apart(context: Context, quick: int, default: int, full: int) -> range:
+    """Return instance seeds as :func:`seeds` does, but of instances that no other check plays on.
+
+    Nobody has chosen the settings of a policy by them, or how many a check needs.
+    """
+    usual, ahead = seeds(context, quick, default, full), 3 * SEEDS_APART // 4
+    return range(usual.start + ahead, usual.stop + ahead)
+
+
 def policy_seed(seed: int) -> int:
     """Return the seed of the policies on the instance of this seed: another stream than the instance's."""
     return int(np.random.SeedSequence(seed, spawn_key=(1,)).generate_state(1)[0])

@@ -350,6 +350,13 @@ def conclude(
     return finding(final, headline, numbers, statements(judged, names, note), *shown, **more)
 
 
+def tally(said: Sequence[Said], scenarios: Iterable[str] = ("",)) -> str:
+    """Return in how many comparisons, of every statement in every scenario, one is ahead, for a headline."""
+    signs = [sign for one in judge(said, scenarios) for sign in one.signs]
+    ahead, behind = signs.count(True), signs.count(False)
+    return f"surely ahead in {ahead} of {len(signs)} comparisons, surely behind in {behind}"
+
+
 def signs_of(judged: Iterable[Judged], scenarios: Iterable[str] = ("",)) -> dict[str, dict[str, bool | None]]:
     """Return the signs of judged statements, which differ in what they say, by statement and scenario."""
     names, signs = list(scenarios), dict[str, dict[str, bool | None]]()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...claim import Claim
-from . import figures, rules, settings, subroutine, theory
+from . import figures, ours, rules, settings, subroutine, theory
 
-PARTS = (subroutine, theory, settings, figures, rules)
+PARTS = (subroutine, theory, settings, figures, ours, rules)
 CLAIMS: list[Claim] = [one for part in PARTS for one in part.CLAIMS]

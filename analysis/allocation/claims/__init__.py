@@ -1,9 +1,9 @@
-"""Claims of the OGASched paper: the projection, the regret, gangs, every table and figure."""
+"""Claims of the OGASched paper: the projection, the regret, gangs, every table and figure; and ours."""
 
 from __future__ import annotations
 
 from ...claim import Claim
-from . import figures, gangs, projection, rules, steps, tables, theory
+from . import figures, gangs, ours, projection, rules, steps, tables, theory
 
 CLAIMS: list[Claim] = [
     *projection.CLAIMS,
@@ -12,5 +12,6 @@ CLAIMS: list[Claim] = [
     *tables.CLAIMS,
     *steps.CLAIMS,
     *figures.CLAIMS,
+    *ours.CLAIMS,
     *rules.CLAIMS,
 ]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ...claim import Claim
-from . import evaluation, learned, learned_cases, model, network, objective, rules, table_1, theory
+from . import evaluation, learned, learned_cases, model, network, objective, ours, rules, table_1, theory
 
-_FILES = (model, table_1, theory, network, objective, evaluation, learned, learned_cases, rules)
+_FILES = (model, table_1, theory, network, objective, evaluation, learned, learned_cases, ours, rules)
 
 CLAIMS: list[Claim] = [claim for file in _FILES for claim in file.CLAIMS]
