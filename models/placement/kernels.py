@@ -77,6 +77,24 @@ def fits(free, need, instances):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
+def enough(total, need, instances):  # type: ignore[no-untyped-def]
+    """Return whether what is free on all machines together is enough: where not, a job cannot fit."""
+    for r in range(need.size):
+        if need[r] * instances > total[r]:
+            return False
+    return True
+
+
+@njit(cache=True)
+def summed(free, total):  # type: ignore[no-untyped-def]
+    """Write what is free on all machines together into ``total``."""
+    total[:] = 0
+    for k in range(free.shape[0]):
+        for r in range(total.size):
+            total[r] += free[k, r]
+
+
+@njit(cache=True)
 def fill(free, need, instances, order, job, rows, at):  # type: ignore[no-untyped-def]
     """Place a job: on each machine in this order as many instances as fit; take them from ``free``.
 
@@ -101,9 +119,12 @@ def fill(free, need, instances, order, job, rows, at):  # type: ignore[no-untype
 @njit(cache=True)
 def any_fits(table, state, window):  # type: ignore[no-untyped-def]
     """Return whether a job of the window, the oldest pending ones, fits into what is free."""
+    total = np.empty(state.free.shape[1], dtype=np.int64)
+    summed(state.free, total)
     for p in range(min(window, state.clock[PENDING])):
         job = state.pending[p]
-        if fits(state.free, table.need[job], table.instances[job]):
+        need, instances = table.need[job], table.instances[job]
+        if enough(total, need, instances) and fits(state.free, need, instances):
             return True
     return False
 
@@ -378,12 +399,15 @@ def start_by_rule(capacity, free, jobs, instances, need, order, rule, strict):  
     the matter if ``strict``.
     """
     left = free.copy()
+    total = np.empty(free.shape[1], dtype=np.int64)
+    summed(free, total)
     rows = np.empty((jobs.size * free.shape[0], 3), dtype=np.int64)
     at = 0
     for p in order:
-        if fits(left, need[p], instances[p]):
+        if enough(total, need[p], instances[p]) and fits(left, need[p], instances[p]):
             ranked = machine_order(rule, left, capacity, need[p], instances[p])
             at = fill(left, need[p], instances[p], ranked, jobs[p], rows, at)
+            summed(left, total)
         elif strict:
             break
     return rows[:at].copy()
