@@ -15,6 +15,8 @@ from .evaluation import LOADS, MODEL, Trial
 
 claim = Register("placement")
 
+LOADED = (0.8, 8.0)  # with room for all on Medium, and not
+
 PATIENT = Contender("DRF-Patient", "drf-patient")
 
 
@@ -36,12 +38,12 @@ def best(setup: runs.Setup, sampled: range, measure: str) -> Contender:
     choices=(LOADS, "the size of the cluster"),
 )
 def _beyond_the_paper(context: Context) -> Finding:
-    jobs, clusters = context.pick((60, ["medium"]), (120, ["medium"]), (2000, [*runs.CLUSTERS]))
-    where = {
-        f"{cluster}, rho {rho:g}": runs.Setup(jobs, cluster, rho)
-        for cluster, rho in product(clusters, (0.8, 8.0))
-    }
-    trial, chosen = Trial(context, apart(context, 4, 24, 20), where), seeds(context, 6, 6, 10)
+    jobs = context.pick(60, 120, 120)
+    where = {f"medium, rho {rho:g}": runs.Setup(jobs, "medium", rho) for rho in LOADED}
+    if context.mode == "full":
+        many = product(runs.CLUSTERS, LOADED)
+        where |= {f"{one}, rho {rho:g}, 2000 jobs": runs.Setup(2000, one, rho) for one, rho in many}
+    trial, chosen = Trial(context, apart(context, 4, 24, 24), where), seeds(context, 6, 6, 6)
     rivals = {(n, m): best(setup, chosen, m) for n, setup in where.items() for m in (JCT, FEE)}
     runs.play_all(context, [(PATIENT, setup) for setup in where.values()], trial.sampled)
 
