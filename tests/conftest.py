@@ -1,6 +1,7 @@
 """What holds for all tests: Hypothesis draws the same examples on every run and machine, however slow.
 
-`HYPOTHESIS_PROFILE=fuzz` draws fresh ones, and prints with a failure how to reproduce it.
+`HYPOTHESIS_PROFILE=fuzz` draws fresh ones, and prints with a failure how to reproduce it. Unless `CI` is set,
+the first half of a test's examples is all that is drawn.
 """
 
 import gc
@@ -24,6 +25,7 @@ settings.register_profile(
 )
 settings.register_profile("fuzz", settings.get_profile("suite"), derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
+HALF = settings().derandomize and not os.environ.get("CI")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as for what a shell begins in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -43,6 +45,18 @@ providers._get_local_constants = _numbers_of_the_source
 def pytest_configure(config: pytest.Config) -> None:
     """Look for garbage once at the end, not five times as other Pythons need it."""
     config.stash[gc_collect_iterations_key] = 1
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Draw half as many examples where a first look is enough: Hypothesis cannot scale `max_examples`."""
+    test = getattr(item, "function", None)
+    own = getattr(test, "_hypothesis_internal_use_settings", None)
+    if HALF and own is not None and test not in _halved:
+        _halved.add(test)
+        test._hypothesis_internal_use_settings = settings(own, max_examples=(own.max_examples + 1) // 2)
+
+
+_halved: set[Any] = set()
 
 
 def pytest_collection_finish() -> None:

@@ -79,7 +79,7 @@ def fits(free, need, instances):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def enough(total, need, instances):  # type: ignore[no-untyped-def]
     """Return whether what is free on all machines together is enough: where not, a job cannot fit."""
-    for r in range(need.size):
+    for r in range(need.size):  # noqa: SIM110 - numba compiles no all()
         if need[r] * instances > total[r]:
             return False
     return True
