@@ -49,7 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Draw half as many examples where a first look is enough: Hypothesis cannot scale `max_examples`."""
-    test = getattr(item, "function", None)
+    test: Any = getattr(item, "function", None)
     own = getattr(test, "_hypothesis_internal_use_settings", None)
     if HALF and own is not None and test not in _halved:
         _halved.add(test)
