@@ -165,14 +165,15 @@ def selection() -> None:
 
 def placement() -> None:
     """Use the whole search, and what extras bring, where they are installed: environments and training."""
+    from .models.placement.generate import generate
     from .oracles.base import Budget
     from .oracles.placement.search import search
 
-    search(api.generate("placement", "tiny"), Budget(0.0, None), rounds=1)  # a bound may end solve earlier
+    search(generate("tiny"), Budget(0.0, None), rounds=1)  # a bound may end solve earlier
     if find_spec("pettingzoo") and find_spec("gymnasium"):
         from .online.placement.environment import ParallelEnvironment
 
-        environment = ParallelEnvironment(api.generate("placement", "tiny", gpu_weight=1.0))
+        environment = ParallelEnvironment(generate("tiny", gpu_weight=1.0))
         environment.reset(seed=0)
         while environment.agents:
             environment.step({name: environment.action_space(name).sample() for name in environment.agents})
