@@ -291,6 +291,11 @@ def draw_utilities(seed: int, count: int, priority: Any, classes: Any) -> list[d
 
 _UTILITY = ("priority", "decay", "target")
 
+
+class NoJobFitsError(InputError):
+    """So few machines, or so few slots, are left for a job that none of many draws fits."""
+
+
 Candidates = Callable[[np.random.Generator, int], Iterator[tuple[int, dict[str, Any]]]]
 """Of a generator and the slots that are left: draws of a job with how many draws there were so far."""
 
@@ -306,7 +311,8 @@ def draw_jobs(
 ) -> tuple[list[dict[str, Any]], int]:
     """Draw jobs until they fit; return them, and how many draws that took.
 
-    Without machines, or if a job does not fit after :data:`MOST_DRAWS` draws, there is an InputError.
+    Without machines, or if a job does not fit after :data:`MOST_DRAWS` draws, there is an InputError,
+    in the latter case a :class:`NoJobFitsError`.
     """
     machines = (setting.worker_servers, setting.parameter_servers)
     if fit != "any" and len(arrivals) > 0 and min(map(len, machines)) == 0:
@@ -323,7 +329,7 @@ def draw_jobs(
                 draws += tried
                 break
         else:
-            raise InputError(
+            raise NoJobFitsError(
                 f"fit: {fit!r}: none of {MOST_DRAWS:,} draws of a job that arrives in slot {arrival} fits"
             )
     return found, draws

@@ -25,6 +25,7 @@ from clairvoyant.analysis.admission.experiments import (
 )
 from clairvoyant.analysis.claim import Claim, Context, Finding, Verdict
 from clairvoyant.analysis.study import Study, judge
+from clairvoyant.models.admission.generate import NoJobFitsError
 from clairvoyant.online.admission import Oasis
 from clairvoyant.online.play import play
 
@@ -87,6 +88,22 @@ def test_jobs_that_fit_at_once_would_be_noticed(monkeypatch: pytest.MonkeyPatch)
     """Where half of the jobs can be done within 15 slots, the ranges need no amendment."""
     monkeypatch.setattr(settings, "lengths", lambda some: np.ones((len(some), len(some[0].jobs))))
     assert CLAIMS["job-ranges"].check(Context(mode="quick")).verdict is Verdict.HOLDS
+
+
+def test_where_no_job_can_be_drawn_the_other_instances_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched = experiments.searched
+
+    def without_the_second(place: experiments.Place, seed: int) -> tuple[float, float]:
+        if seed == 1:
+            raise NoJobFitsError("no draw fits")
+        return searched(place, seed)
+
+    whole = figures.ratios(figures.Case(SMALL), range(3))
+    monkeypatch.setattr(experiments, "searched", without_the_second)
+    found = figures.ratios(figures.Case(SMALL), range(3))
+    assert not np.isnan(whole).any()
+    assert np.isnan(found[1]).all()
+    assert figures.known(found).tolist() == whole[[0, 2]].tolist()
 
 
 def test_a_slow_policy_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -206,7 +206,7 @@ def test_without_machines_no_job_fits_and_this_is_told(options: dict[str, Any]) 
 def test_where_no_draw_fits_this_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_DRAWS", 128)
     with pytest.raises(
-        InputError, match=r"^fit: 'short': none of 128 draws of a job that arrives in slot \d"
+        module.NoJobFitsError, match=r"^fit: 'short': none of 128 draws of a job that arrives in slot \d"
     ):
         generate(fit="short")
 
