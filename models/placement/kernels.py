@@ -117,12 +117,17 @@ def fill(free, need, instances, order, job, rows, at):  # type: ignore[no-untype
 
 
 @njit(cache=True)
+def waiting(state):  # type: ignore[no-untyped-def]
+    """Return the waiting jobs in the order of their submission, a view that the next start makes void."""
+    return state.pending[state.clock[ARRIVED] - state.clock[PENDING] : state.clock[ARRIVED]]
+
+
+@njit(cache=True)
 def any_fits(table, state, window):  # type: ignore[no-untyped-def]
     """Return whether a job of the window, the oldest pending ones, fits into what is free."""
     total = np.empty(state.free.shape[1], dtype=np.int64)
     summed(state.free, total)
-    for p in range(min(window, state.clock[PENDING])):
-        job = state.pending[p]
+    for job in waiting(state)[:window]:
         need, instances = table.need[job], table.instances[job]
         if enough(total, need, instances) and fits(state.free, need, instances):
             return True
@@ -175,13 +180,15 @@ def _take(table, state, job, sign, touched):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _remove(jobs, count, job):  # type: ignore[no-untyped-def]
-    """Remove a job from a list of jobs, keeping the order of the others."""
+def _remove(state, job):  # type: ignore[no-untyped-def]
+    """Take a job out of those that wait: the older ones move up, of which a window has few."""
+    jobs = waiting(state)
     p = 0
     while jobs[p] != job:
         p += 1
-    for q in range(p, count - 1):
-        jobs[q] = jobs[q + 1]
+    for q in range(p, 0, -1):
+        jobs[q] = jobs[q - 1]
+    state.clock[PENDING] -= 1
 
 
 @njit(cache=True)
@@ -200,8 +207,7 @@ def start_rows(table, state, contention, rows):  # type: ignore[no-untyped-def]
         state.spans[job] = clock[ROWS] - state.first[job]
         state.start[job] = state.settled[job] = clock[NOW]
         state.work[job] = table.duration[job, state.spans[job]] * SCALE
-        _remove(state.pending, clock[PENDING], job)
-        clock[PENDING] -= 1
+        _remove(state, job)
         state.running[clock[RUNNING]] = job
         clock[RUNNING] += 1
         _take(table, state, job, 1, touched)
@@ -257,7 +263,7 @@ def advance(table, state, contention, window):  # type: ignore[no-untyped-def]
         touched[:] = False
         _complete(table, state, touched)
         while clock[ARRIVED] < table.submit.size and table.submit[clock[ARRIVED]] == when:
-            state.pending[clock[PENDING]] = clock[ARRIVED]
+            state.pending[clock[ARRIVED]] = clock[ARRIVED]
             clock[PENDING] += 1
             clock[ARRIVED] += 1
         _refresh(table, state, contention, touched)
@@ -302,8 +308,8 @@ def is_feasible(table, state, window, rows):  # type: ignore[no-untyped-def]
     while r < rows.shape[0]:
         job, placed = rows[r, 0], 0
         waits = False
-        for p in range(min(window, clock[PENDING])):
-            waits = waits or state.pending[p] == job
+        for other in waiting(state)[:window]:
+            waits = waits or other == job
         if not waits:
             return False
         while r < rows.shape[0] and rows[r, 0] == job:
@@ -342,7 +348,7 @@ def observe(table, state, window, known):  # type: ignore[no-untyped-def]
     rows of the running jobs, and the rows (job, start, finish) of the jobs that have ended, but for the first
     ``known`` of them.
     """
-    jobs = state.pending[: min(window, state.clock[PENDING])].copy()
+    jobs = waiting(state)[:window].copy()
     need = np.empty((jobs.size, 3), dtype=np.int64)
     for p in range(jobs.size):
         need[p] = table.need[jobs[p]]
@@ -435,8 +441,7 @@ def start_by_rank(free, jobs, instances, need, order, ranked, strict):  # type: 
 def run_by_keys(table, state, contention, window, keys, rule, strict):  # type: ignore[no-untyped-def]
     """Simulate to the end: at every epoch the waiting jobs are tried by ascending key, ties by submission."""
     while advance(table, state, contention, window):
-        count = min(window, state.clock[PENDING])
-        jobs = state.pending[:count].copy()
+        jobs = waiting(state)[:window].copy()
         order = np.argsort(keys[jobs], kind="mergesort")
         instances, need = table.instances[jobs], table.need[jobs]
         rows = start_by_rule(table.capacity, state.free, jobs, instances, need, order, rule, strict)

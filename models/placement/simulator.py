@@ -148,8 +148,9 @@ class Simulator:
     @property
     def pending(self) -> np.ndarray:
         """The waiting jobs of the window, a copy."""
-        count = min(self.window, int(self.state.clock[PENDING]))
-        return self.state.pending[:count].copy()
+        arrived, pending = int(self.state.clock[ARRIVED]), int(self.state.clock[PENDING])
+        first = arrived - pending
+        return self.state.pending[first : first + min(self.window, pending)].copy()
 
     def violations(self, rows: np.ndarray) -> list[Violation]:
         """List what starting these sorted rows now would break.

@@ -51,7 +51,8 @@ class State(NamedTuple):
     spans: np.ndarray
     rows: np.ndarray  # machine and number of instances, shape (R, 2)
     running: np.ndarray  # the running jobs in the order in which they started, shape (n,)
-    pending: np.ndarray  # the waiting jobs in the order of their submission, shape (n,)
+    # The waiting jobs in the order of their submission, which end at place ARRIVED, shape (n,).
+    pending: np.ndarray
     ended: np.ndarray  # the jobs that are done, in the order in which they ended, shape (n,)
 
 

@@ -18,7 +18,6 @@ import numpy as np
 
 from ...models.base import InputError
 from ...models.draw import choose, truth, whole
-from ...models.placement import kernels
 from ...models.placement.instance import MOST_TICKS, PlacementInstance
 from ...models.placement.jobs import LARGEST, seconds
 from ...models.placement.reward import Meter, refuse_free_jobs
@@ -118,10 +117,15 @@ class Stage:
         """Return the observation of now: "jobs", "machines" and "mask", new arrays."""
         simulator, _ = self._playing()
         state, table = simulator.state, simulator.table
-        waiting = state.pending[: min(simulator.window, int(state.clock[kernels.PENDING]))]
         columns = table.instances, table.need, table.submit
         return arrays(
-            waiting, columns, simulator.now, state.free, table.capacity, self._window, scaled=self._scaled
+            simulator.pending,
+            columns,
+            simulator.now,
+            state.free,
+            table.capacity,
+            self._window,
+            scaled=self._scaled,
         )
 
     def _playing(self) -> tuple[Simulator, PlacementInstance]:

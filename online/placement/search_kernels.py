@@ -54,8 +54,7 @@ def remaining(seen_gpus, seen_ticks, gpus, age, prior):  # type: ignore[no-untyp
 def how_many_fit(table, state):  # type: ignore[no-untyped-def]
     """Return how many of the waiting jobs fit now, each for itself."""
     count = 0
-    for p in range(state.clock[sim.PENDING]):
-        job = state.pending[p]
+    for job in sim.waiting(state):
         count += sim.fits(state.free, table.need[job], table.instances[job])
     return count
 
@@ -69,8 +68,8 @@ def _queue(forecast, keys):  # type: ignore[no-untyped-def]
     rules = np.zeros(now.start.size, dtype=np.int64)
     order = np.argsort(keys[:w], kind="mergesort")
     for p in range(w):
-        work.pending[p] = now.pending[order[p]]
-        rules[now.pending[p]] = min(int(RULES * keys[w + p]), RULES - 1)
+        sim.waiting(work)[p] = sim.waiting(now)[order[p]]
+        rules[sim.waiting(now)[p]] = min(int(RULES * keys[w + p]), RULES - 1)
     return rules
 
 
@@ -79,8 +78,7 @@ def _starts(forecast, rules):  # type: ignore[no-untyped-def]
     """Write the rows that start now into ``rows`` and return how many; jobs that do not fit are skipped."""
     table, state = forecast.table, forecast.work
     free, at = state.free.copy(), 0
-    for p in range(state.clock[sim.PENDING]):
-        job = state.pending[p]
+    for job in sim.waiting(state):
         need, instances = table.need[job], table.instances[job]
         if sim.fits(free, need, instances):
             ranked = sim.machine_order(rules[job], free, table.capacity, need, instances)

@@ -198,7 +198,7 @@ def least_cost(table, state, costs, limit):  # type: ignore[no-untyped-def]
     single, base = 0, 0
     for p in range(waiting):
         if p < state.clock[sim.PENDING]:
-            job = state.pending[p]
+            job = sim.waiting(state)[p]
         else:
             job = state.clock[sim.ARRIVED] + p - state.clock[sim.PENDING]
         earliest = max(now, table.submit[job])
@@ -247,8 +247,7 @@ def _open_level(table, tree, costs, window, same):  # type: ignore[no-untyped-de
     level = tree.cursor[LEVEL]
     state = at_level(tree.states, level)
     count = 0
-    for p in range(min(window, state.clock[sim.PENDING])):
-        job = state.pending[p]
+    for job in sim.waiting(state)[:window]:
         if sim.fits(state.free, table.need[job], table.instances[job]):
             q = count
             while q > 0 and costs.least[tree.jobs[level, q - 1]] > costs.least[job]:

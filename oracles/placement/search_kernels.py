@@ -240,7 +240,7 @@ def run_plan(table, blank, state, contention, window, keys, release, style, rows
     while sim.advance(table, state, contention, window):
         if 1000.0 * clock[sim.WAITED] + weight * clock[sim.USED] > limit:
             return np.inf
-        jobs = state.pending[: min(window, clock[sim.PENDING])].copy()
+        jobs = sim.waiting(state)[:window].copy()
         order = np.argsort(keys[jobs], kind="mergesort")
         free = state.free.copy()
         at, alone = 0, clock[sim.RUNNING] == 0 and clock[sim.ARRIVED] == n
@@ -286,7 +286,7 @@ def _room_at(table, state, free, job):  # type: ignore[no-untyped-def]
 def _reserve(table, state, window, keys, patience, lasts, begun):  # type: ignore[no-untyped-def]
     """Write (job, machine, count) of the jobs that start now, and return how many rows; see run_reserved."""
     clock = state.clock
-    jobs = state.pending[: min(window, clock[sim.PENDING])].copy()
+    jobs = sim.waiting(state)[:window].copy()
     order = np.argsort(keys[jobs], kind="mergesort")
     late = clock[sim.NOW] - table.submit[jobs] >= patience[jobs]
     one = np.empty((state.free.shape[0], 2), dtype=np.int64)

@@ -405,7 +405,7 @@ def _other_bodies(instance: PlacementInstance, simulator: Simulator) -> Iterator
     """Yield a list of jobs in which those that wait beyond the window are others, if there are any."""
     jobs = instance.jobs.to_list()
     state = simulator.state
-    beyond = state.pending[simulator.window : state.clock[kernels.PENDING]].tolist()
+    beyond = kernels.waiting(state)[simulator.window :].tolist()
     if beyond:
         longer = {
             i: {name: min(LONGEST, 2 * jobs[i][name]) for name in ("duration", "estimate") if name in jobs[i]}
