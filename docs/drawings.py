@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
 import clairvoyant as cv
-from clairvoyant.analysis.plots import INK, PALETTE, house_style, name_axes, new_figure, to_svg
+from clairvoyant.analysis.plots import INK, PALETTE, house_style, name_axes, new_figure, plot_bands, to_svg
 from clairvoyant.analysis.selection.regret import over_time
 
 BLUE, ORANGE, TEAL, RED, GREEN = PALETTE[:5]
@@ -237,8 +237,39 @@ PICTURES: dict[str, Callable[[], Any]] = {
 def picture(name: str) -> str:
     """Return a picture as SVG that can stand in a page, described by what draws it."""
     with house_style():
-        svg = to_svg(PICTURES[name]())
-    label = (PICTURES[name].__doc__ or "").removeprefix("Draw ")
+        return in_a_page(PICTURES[name](), (PICTURES[name].__doc__ or "").removeprefix("Draw "))
+
+
+ROOM = 9
+"""Curves in a panel."""
+
+
+def growth(kept: Mapping[str, Any]) -> str:
+    """Return time and memory over size, log-log: oracles first, then the policies, the fastest first."""
+    curves: dict[tuple[str, str], list[tuple[float, float, float]]] = {}
+    for one in kept["cells"]:
+        if one["size"]:
+            each = one["seconds"] / max(1, one.get("decisions", 1))
+            curves.setdefault((one["kind"], one["name"]), []).append((one["size"], each, one["memory"]))
+    ranked = sorted((who for who in curves if who[0] == "policy"), key=lambda who: curves[who][-1][1])
+    panels = [[who for who in curves if who[0] == "oracle"]]
+    panels += [ranked[at : at + ROOM] for at in range(0, len(ranked), ROOM)]
+    shown = []
+    for who in panels:
+        figure, axes = new_figure(2, height=(2.6, 1.7))
+        for ax, column, what in zip(axes, (1, 2), ("s", "GB"), strict=True):
+            for kind, name in who:
+                x, *columns = np.array(curves[kind, name]).T
+                plot_bands(ax, x, {name: (columns[column - 1], *[np.full(len(x), np.nan)] * 2)})
+            name_axes(ax, kept["counts"], what, log="xy")
+        axes[0].set_ylabel("CPU s" if who is panels[0] else "CPU s per decision")
+        shown.append(in_a_page(figure, f"time and memory over the size of {kept['problem']}"))
+    return "\n".join(shown)
+
+
+def in_a_page(figure: Any, label: str) -> str:
+    """Return a figure as SVG that can stand in a page, with a description."""
+    svg = to_svg(figure)
     lines = [
         line
         for line in svg.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1).splitlines()

@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from drawings import picture
+from drawings import growth, picture
 
 import clairvoyant as cv
 from clairvoyant.api import policy_table
@@ -231,6 +231,36 @@ def options(problem: str) -> str:
     return f"```{{eval-rst}}\n.. autofunction:: {function.__module__}.{function.__name__}\n```"
 
 
+def scaling(problem: str) -> str:
+    """Return time and memory over size, of every policy and oracle of a problem, as kept of benchmarks."""
+    kept = json.loads((HERE / "scaling" / f"{problem}.json").read_text(encoding="utf-8"))
+    common = ", ".join(f"{name} {value}" for name, value in kept["common"].items())
+    sizes = {one["step"]: f"{one['size']:,}" for one in kept["cells"] if one["size"]}
+    heads = [f"{sizes[step]} {kept['counts']}" for step in sorted(sizes)]
+    text = [f"Instances: {common}; " + "; ".join(map(plain, map(str, kept["steps"]))) + ".\n"]
+    for kind, title in (("oracle", "oracle: seconds, gap"), ("policy", "policy: ms per decision")):
+        names = dict.fromkeys(one["name"] for one in kept["cells"] if one["kind"] == kind)
+        lines = []
+        for name in names:
+            cells = {one["step"]: one for one in kept["cells"] if (one["kind"], one["name"]) == (kind, name)}
+            lines.append([f"`{name}`", *(took(cells.get(step)) for step in sorted(sizes))])
+        text += [rows((title, *heads), lines)]
+    return "\n".join([*text[:1], growth(kept), *text[1:]])
+
+
+def took(cell: Mapping[str, Any] | None) -> str:
+    """Return what a policy takes per decision, or an oracle in all and how far it comes, with the memory."""
+    if cell is None:
+        return "–"
+    if "over" in cell:
+        return f"over {cell['over']:g} s"
+    if cell["kind"] == "policy":
+        return f"{1e3 * cell['seconds'] / max(1, cell['decisions']):.2g}, {cell['memory']:.2f} GB"
+    gap = cell["gap"]
+    told = "no bound" if gap is None else "proved" if gap <= 1e-6 else f"{100 * gap:.2g} %"
+    return f"{cell['seconds']:.2g} s, {told}, {cell['memory']:.2f} GB"
+
+
 MAKERS: dict[str, Callable[[str], str]] = {
-    one.__name__: one for one in (errata, policies, oracles, reference, module, options, picture)
+    one.__name__: one for one in (errata, policies, oracles, reference, module, options, picture, scaling)
 }

@@ -21,7 +21,7 @@ import pytest
 import clairvoyant as cv
 from clairvoyant.analysis.claim import Context
 from clairvoyant.analysis.findings import write_files
-from clairvoyant.problems import OURS
+from clairvoyant.problems import OURS, oracles, players
 
 Run = Callable[..., Any]  # of tests/front/conftest.py
 ROOT = Path(__file__).resolve().parents[2]
@@ -250,3 +250,19 @@ def test_a_browser_opens_the_pages(page: str, wanted: tuple[str, ...]) -> None:
     assert not re.search(
         r'(?:src|href)="(?:https?:)?//[^"]*\.(?:js|css)', done.stdout
     )  # nothing from a network
+
+
+@pytest.mark.parametrize("problem", OURS, ids=lambda problem: problem.name)
+def test_what_grows_is_measured_of_every_policy_and_oracle(made: Any, problem: Any) -> None:
+    kept = json.loads((DOCS / "scaling" / f"{problem.name}.json").read_text("utf-8"))
+    measured = {(one["kind"], one["name"]) for one in kept["cells"]}
+    there = {("policy", name) for name in players(problem.name)}
+    there |= {("oracle", name) for name in oracles(problem.name)}
+    assert measured == there, (
+        f"python -m benchmarks.scaling --problem {problem.name} measures what is missing"
+    )
+    for one in kept["cells"]:
+        assert ("over" in one) or (one["seconds"] > 0 and one["memory"] >= one["loaded"] > 0), one
+    text = made.scaling(problem.name)
+    assert all(f"| `{name}` |" in text for _, name in measured)
+    assert text.count("<svg") == 1 + -(-len(players(problem.name)) // 9)
