@@ -135,7 +135,7 @@ def two_jobs(slots: int, **fields: Any) -> AdmissionInstance:
     )
 
 
-@pytest.mark.parametrize("policy", ["fifo", "drf", "rrh", "rolling-horizon"])
+@pytest.mark.parametrize("policy", ["fifo", "drf", "rrh", "rolling-horizon", "elasticflow"])
 def test_of_equal_jobs_the_first_in_the_file_runs_on_the_first_machine(policy: str) -> None:
     first, second, *_ = decisions(policy, two_jobs(3))
     assert first.workers.tolist() == [[0, 0, 1]]
