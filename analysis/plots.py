@@ -63,12 +63,13 @@ perturbed-leader ogasched-printed follow-leader hedge slot-optimum
 esdp hswf lcf lwtf cucb thompson escb greedy esdp-printed esdp-gang esdp-g-ln-t
 escb-v cucb-v gaussian-thompson escb-v-gang
 
-oasis drf fifo rrh dorm oasis-printed rolling-horizon
+oasis drf fifo rrh dorm oasis-printed rolling-horizon elasticflow
 
 das fifo-firstfit fifo-loadbalance drf-firstfit drf-loadbalance tetris fifo-consolidate
 sjf-consolidate dl2 rifling da da-mc da-rwgp clone-ppo=clone-then-ppo da-mc-capacity
 da-mc-estimates sjf-estimate-consolidate mosa malo untrained
 drf-consolidate drf-byload drf-patient drf-fgd sjf-estimate-patient easy-estimate-consolidate
+rolling-horizon-estimate
 """
 """Policies, and settings of them, in paragraphs of those that figures show together.
 

@@ -13,7 +13,7 @@ from clairvoyant._warmup import exercise
 from clairvoyant.models.admission.jobs import Job
 from clairvoyant.models.admission.schedule import Deployment, Offer, cheapest_schedule, printed_schedule
 from clairvoyant.models.admission.setting import Observation, Setting
-from clairvoyant.online.admission import Oasis, RollingHorizon
+from clairvoyant.online.admission import ElasticFlow, Oasis, RollingHorizon
 from clairvoyant.oracles.admission.bound import Priced, columns, volume
 from clairvoyant.oracles.admission.search import search
 from clairvoyant.oracles.base import Budget
@@ -213,8 +213,8 @@ def optima(machines: int, target: float, seeds: range) -> Iterator[Row]:
         )
 
 
-class Clocked(RollingHorizon):
-    """The rolling horizon with a clock of the processor's time around every slot."""
+class Clocked:
+    """A policy with a clock of the processor's time around every slot."""
 
     def start(self, setting: Setting, rng: np.random.Generator) -> None:
         """Start, with the clock at zero."""
@@ -229,8 +229,16 @@ class Clocked(RollingHorizon):
         return deployment
 
 
+class ClockedHorizon(Clocked, RollingHorizon):
+    """The rolling horizon with a clock."""
+
+
+class ClockedFlow(Clocked, ElasticFlow):
+    """ElasticFlow with a clock."""
+
+
 def rolling(jobs: int, target: float | None) -> Iterator[Row]:
-    """Measure the slowest slot of the rolling horizon, as it is and where it keeps what it admitted."""
+    """Measure the slowest slot of the rolling horizon, as it is and where it keeps, and of ElasticFlow."""
     sampled = clairvoyant.generate(
         "admission",
         size="large",
@@ -242,12 +250,15 @@ def rolling(jobs: int, target: float | None) -> Iterator[Row]:
         fit="short",
     )
     theirs = clairvoyant.play("oasis", sampled).total
-    for settings in ({}, {"keep": True, "forecast": True}):
-        policy = Clocked(**settings)
+    keeping = ClockedHorizon(keep=True, forecast=True)
+    for label, policy in (
+        ("rolling-horizon", ClockedHorizon()),
+        ("rolling-horizon:keep=true,forecast=true", keeping),
+        ("elasticflow", ClockedFlow()),
+    ):
         ours = clairvoyant.play(policy, sampled).total
-        label = f"rolling-horizon{':keep=true,forecast=true' if settings else ''}, {jobs} jobs, T=100"
         yield Row(
-            f"{label}, 100 machines: slowest slot, CPU",
+            f"{label}, {jobs} jobs, T=100, 100 machines: slowest slot, CPU",
             policy.slowest,
             target,
             note=f"(utility {ours:.0f}, OASiS {theirs:.0f})",

@@ -103,9 +103,9 @@ def packing() -> Iterator[Row]:
 
 def metaheuristics() -> Iterator[Row]:
     """Measure the searching policies beside FIFO-FirstFit on the same jobs."""
-    sampled = workload(SEARCH_JOBS, "small")
+    sampled = generate("large", 0, jobs=SEARCH_JOBS, cluster="small", estimate_error=0.5)
     theirs = median_of(3, lambda: clairvoyant.play("fifo-firstfit", sampled))
-    for name in ("mosa", "malo"):
+    for name in ("mosa", "malo", "rolling-horizon-estimate"):
         ours = timed(lambda: clairvoyant.play(name, sampled))  # noqa: B023
         yield Row(f"run of {SEARCH_JOBS} jobs, 8 machines: {name}", ours, None, "fifo-firstfit", theirs)
 

@@ -54,6 +54,7 @@ def fair_placement(setting: Setting, tasks: Sequence[Task]) -> dict[int, Placed]
         np.concatenate([task.shares[:m] for task, m in zip(tasks, most, strict=True)]),
         np.concatenate([task.job.servers_for[:m] for task, m in zip(tasks, most, strict=True)]),
         np.concatenate([[0], np.cumsum(most)]),
+        np.zeros(len(tasks), dtype=np.int64),
     )
     found = zip(tasks, workers, servers, strict=True)
     return {task.job.index: Placed(y, z) for task, y, z in found if y.any()}

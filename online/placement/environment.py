@@ -4,7 +4,7 @@ A step is a decision epoch. The actions are priorities of the waiting jobs and a
 every machine, carried out as by :func:`.placing.place`: the jobs are tried in descending order of priority,
 each on machines in descending order of affinity, ties to the older job and the lower index, and a job that
 does not fit is passed over. At every epoch some job fits: every step starts at least one, and no action is
-infeasible.
+infeasible. With ``wait`` a job may be held back though it fits, until the next arrival or completion.
 
 Both environments need the extra "environments" of the package.
 """
@@ -24,7 +24,7 @@ from ...models.placement.reward import Meter, refuse_free_jobs
 from ...models.placement.simulator import Simulator
 from ..views import Seen, draw, missing
 from ..views import scores as action_of
-from .view import AGENTS, HOUR, JOBS, arrays, parts, shape_of, starts
+from .view import AGENTS, HOUR, JOBS, arrays, may_wait, parts, shape_of, starts
 
 try:
     import gymnasium
@@ -52,10 +52,14 @@ class Stage:
         instance is smaller.
     reward
         "aligned", see :class:`.reward.Meter`, or "printed", reward (3) with dollars and minutes, where a job
-        fails if it is in the window and does not start.
+        fails if it is in the window, is not held back, and does not start.
     scaled
         Whether all that is seen lies between 0 and 1, see :class:`.view.PlacementView`, and rewards between
         -1 and 0: they are divided by ``scale``.
+    wait
+        Whether jobs of priorities below 0 are held back: they do not start before the next epoch, which is
+        the next arrival or completion. Where nothing runs and nothing else starts, nobody knows of an event
+        to wait for: the first in their order that fits starts all the same.
 
     Attributes
     ----------
@@ -76,8 +80,10 @@ class Stage:
         those before, or, with the printed reward, a job that pays nothing, or ``scaled``.
     """
 
-    def __init__(self, source: Source, window: int, reward: str, scaled: bool = False) -> None:
-        self._window = whole("window", window, 1)
+    def __init__(
+        self, source: Source, window: int, reward: str, scaled: bool = False, wait: bool = False
+    ) -> None:
+        self._window, self._wait = whole("window", window, 1), truth("wait", wait)
         self._reward = choose(reward, REWARDS, "reward")
         self._scaled = truth("scaled", scaled)
         if self._scaled and reward == "printed":
@@ -142,15 +148,17 @@ class Stage:
         simulator, instance = self._playing()
         waiting = simulator.pending
         sizes, needs = instance.jobs.instances[waiting], instance.jobs.need[waiting]
-        rows = starts(
-            simulator.table.capacity, simulator.state.free, waiting, sizes, needs, priorities, affinities
-        )
+        state, idle = simulator.state, not simulator.state.clock[kernels.RUNNING]
+        given = waiting, sizes, needs, priorities, affinities, self._wait, bool(idle)
+        rows = starts(simulator.table.capacity, state.free, *given)
         waited, used = simulator.waited, simulator.used
         simulator.start(rows)
         self.over = not simulator.advance()
         cost = instance.weighted(simulator.waited - waited, simulator.used - used)
         if self._reward == "aligned":
             return self._meter.aligned() / self.scale, cost
+        if self._wait and priorities is not None:
+            waiting = waiting[priorities[: len(waiting)] >= 0.0]
         return self._meter.printed(np.setdiff1d(waiting, rows[:, 0])), cost
 
     def info(self, cost: float = 0.0) -> dict[str, float]:
@@ -189,7 +197,8 @@ def costliest_step(instance: PlacementInstance) -> float:
     """Return seconds that no step of an instance costs more than, whatever is decided.
 
     In a step each job is in the system no longer than the longest of all takes with the largest slowdown:
-    while nothing that waits fits something runs, and when that has ended the machines are empty.
+    while nothing that waits fits, or what fits is held back, something runs, and when that has ended the
+    machines are empty.
     """
     longest = int(float(instance.jobs.duration.max()) * instance.setting.slowdown.worst) + 2
     gpus = int(instance.setting.capacity[:, 0].sum())
@@ -197,7 +206,7 @@ def costliest_step(instance: PlacementInstance) -> float:
 
 
 def _action_space(shape: tuple[int, ...]) -> spaces.Box:
-    """Return the space of scores; only their order counts, so that any finite numbers will do."""
+    """Return the space of scores; only order, and with ``wait`` sign, count: any finite numbers will do."""
     return spaces.Box(-1.0, 1.0, shape, np.float32)
 
 
@@ -214,7 +223,8 @@ class ParallelEnvironment(ParallelEnv):  # type: ignore[misc]
 
     In the paper the one sees the jobs and the other the machines, and the rest reaches them as messages; here
     both see both. ``ordering`` answers with priorities, shape (N,), and ``placement`` with affinities, shape
-    (N, M); only their order counts. The info of each has the "cost" of the step and the "time", in seconds.
+    (N, M); only their order counts, and with ``wait`` whether a priority is below 0. The info of each has the
+    "cost" of the step and the "time", in seconds.
 
     ``reset(seed=s)`` plays the instance of seed s; without a seed, that of a seed drawn from the generator
     that the last one given has set up. Parameters, attributes and errors are those of :class:`Stage`.
@@ -223,9 +233,14 @@ class ParallelEnvironment(ParallelEnv):  # type: ignore[misc]
     metadata: ClassVar[dict[str, Any]] = {"name": "clairvoyant_placement", "render_modes": []}
 
     def __init__(
-        self, source: Source, window: int = JOBS, reward: str = "aligned", scaled: bool = False
+        self,
+        source: Source,
+        window: int = JOBS,
+        reward: str = "aligned",
+        scaled: bool = False,
+        wait: bool = False,
     ) -> None:
-        self.stage = Stage(source, window, reward, scaled)
+        self.stage = Stage(source, window, reward, scaled, wait)
         self.possible_agents = list(AGENTS)
         self.agents: list[str] = []
         self.render_mode = None
@@ -295,7 +310,7 @@ class SingleEnvironment(gymnasium.Env[Any, np.ndarray]):
 
     Parameters
     ----------
-    source, window, reward, scaled
+    source, window, reward, scaled, wait
         See :class:`Stage`.
     agent
         "both": the action has shape (N, 1 + M), priorities in the first column and affinities in the others.
@@ -305,7 +320,7 @@ class SingleEnvironment(gymnasium.Env[Any, np.ndarray]):
     Raises
     ------
     InputError
-        As :class:`Stage`, and for an unknown agent.
+        As :class:`Stage`, for an unknown agent, and for ``wait`` with the agent "placement".
     """
 
     def __init__(
@@ -315,9 +330,10 @@ class SingleEnvironment(gymnasium.Env[Any, np.ndarray]):
         reward: str = "aligned",
         agent: str = "both",
         scaled: bool = False,
+        wait: bool = False,
     ) -> None:
         self.agent = choose(agent, ("both", *AGENTS), "agent")
-        self.stage = Stage(source, window, reward, scaled)
+        self.stage = Stage(source, window, reward, scaled, may_wait(wait, agent))
         self.observation_space = self.stage.seen_space()
         self.action_space = _action_space(self.stage.shape(self.agent))
 

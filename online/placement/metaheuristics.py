@@ -61,14 +61,17 @@ class Records:
 
     ``facts`` are the number of instances, what each takes of GPUs, CPUs and memory, intensity, start (tick)
     and machines spanned; whole numbers, 0 if not known, shape (N, 7). ``factor`` is comm(K) for K machines,
-    nan where the job cannot run, shape (N, M + 1). ``seen_gpus`` and ``seen_ticks`` are those of the jobs
-    that ended last: all GPUs, and how long they took divided by comm(K).
+    nan where the job cannot run, shape (N, M + 1). ``guess`` is what users estimate, in ticks, shape (N,),
+    1 where that is not shown. ``seen_gpus`` and ``seen_ticks`` are those of the jobs that ended last: all
+    GPUs, and how long they took divided by comm(K) and by the guess.
     """
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
         self.facts = np.zeros((0, 7), dtype=np.int64)
         self.factor = np.zeros((0, len(setting.capacity) + 1))
+        self.guess = np.ones(0)
+        self.prior = PRIOR * TICKS
         self.seen_gpus = np.zeros(0, dtype=np.int64)
         self.seen_ticks = np.zeros(0)
 
@@ -79,6 +82,7 @@ class Records:
             more = 2 * size - len(self.facts)
             self.facts = np.concatenate([self.facts, np.zeros((more, 7), dtype=np.int64)])
             self.factor = np.concatenate([self.factor, np.full((more, self.factor.shape[1]), np.nan)])
+            self.guess = np.concatenate([self.guess, np.ones(more)])
         fresh = self.facts[observation.jobs, 0] == 0
         if fresh.any():
             self._add(observation, fresh)
@@ -101,10 +105,12 @@ class Records:
         factor = self.setting.slowdown.spread_factor(spans, fewest)
         factor[(spans < fewest) | (spans > instances[:, None])] = np.nan
         self.factor[jobs, 1:] = factor
+        if observation.estimate is not None:
+            self.guess[jobs], self.prior = observation.estimate[fresh], 1.0
 
     def _learn(self, ended: np.ndarray) -> None:
         jobs = ended[:, 0]
-        ticks = (ended[:, 2] - ended[:, 1]) / self.factor[jobs, self.facts[jobs, 6]]
+        ticks = (ended[:, 2] - ended[:, 1]) / self.factor[jobs, self.facts[jobs, 6]] / self.guess[jobs]
         gpus = self.facts[jobs, 0] * self.facts[jobs, 1]
         self.seen_gpus = np.concatenate([self.seen_gpus, gpus])[-MEMORY:]
         self.seen_ticks = np.concatenate([self.seen_ticks, ticks])[-MEMORY:]
@@ -120,7 +126,9 @@ class Records:
         running = len(jobs) - waiting
         mine = facts[:running]
         age[:running] = (time - mine[:, 5]) / self.factor[jobs[:running], mine[:, 6]]
-        ticks = remaining(self.seen_gpus, self.seen_ticks, facts[:, 0] * facts[:, 1], age, PRIOR * TICKS)
+        guess = self.guess[jobs]
+        known = self.seen_gpus, self.seen_ticks
+        ticks = guess * remaining(*known, facts[:, 0] * facts[:, 1], age / guess, self.prior)
         gpus = float(self.setting.capacity[:, 0].sum())
         longest = MOST / max(SCALE, len(jobs) * max(len(jobs), gpus)) / self.setting.slowdown.worst
         return np.clip(ticks, 1.0, max(1.0, np.floor(longest)))

@@ -29,7 +29,7 @@ class PlacementView:
 
     Parameters
     ----------
-    window, agent, scaled
+    window, agent, scaled, wait
         As for :class:`.environment.SingleEnvironment`. The instance may let more jobs start than the window
         shows; these wait until they are among the oldest.
     """
@@ -37,10 +37,13 @@ class PlacementView:
     problem = "placement"
     sees: frozenset[str] = frozenset()
 
-    def __init__(self, *, window: int = JOBS, agent: str = "both", scaled: bool = False) -> None:
+    def __init__(
+        self, *, window: int = JOBS, agent: str = "both", scaled: bool = False, wait: bool = False
+    ) -> None:
         self._window = whole("window", window, 1)
         self._agent = choose(agent, ("both", *AGENTS), "agent")
         self._scaled = truth("scaled", scaled)
+        self._wait = may_wait(wait, agent)
 
     def fit(self, setting: Setting) -> None:
         """Take the number of machines."""
@@ -73,7 +76,8 @@ class PlacementView:
         o, w = self._now, min(self._window, len(self._now.jobs))
         jobs = np.array(o.jobs[:w])
         sizes, needs = np.array(o.instances[:w]), np.array(o.need[:w])
-        return frozen(starts(self._capacity, o.free, jobs, sizes, needs, *parts(action, self._agent)))
+        given = *parts(action, self._agent), self._wait, not len(o.running)
+        return frozen(starts(self._capacity, o.free, jobs, sizes, needs, *given))
 
     def learn(self, feedback: Feedback) -> None:
         """Nothing: the next observation says all."""
@@ -83,6 +87,13 @@ def shape_of(agent: str, window: int, machines: int) -> tuple[int, ...]:
     """Return the shape of what an agent decides: (N,), (N, M), or both side by side."""
     many = {"ordering": (), "placement": (machines,), "both": (1 + machines,)}
     return (window, *many[agent])
+
+
+def may_wait(wait: bool, agent: str) -> bool:
+    """Return whether jobs may be held back; refuse it to an agent without priorities."""
+    if truth("wait", wait) and agent == "placement":
+        raise InputError("wait: True, but the agent 'placement' gives no priorities to wait by")
+    return wait
 
 
 def parts(action: np.ndarray, agent: str) -> tuple[np.ndarray | None, np.ndarray | None]:
@@ -100,21 +111,45 @@ def starts(
     needs: np.ndarray,
     priorities: np.ndarray | None,
     affinities: np.ndarray | None,
+    wait: bool,
+    idle: bool,
 ) -> np.ndarray:
     """Return which of the waiting jobs start where: rows (job, machine, count).
 
-    Without priorities the oldest job comes first; without affinities jobs are consolidated.
+    Without priorities the oldest job comes first; without affinities jobs are consolidated. With ``wait``
+    jobs of priorities below 0 are held back; if then nothing starts though nothing runs (``idle``), the first
+    in their order that fits does.
     """
-    from ...models.placement import kernels
-
     w = len(waiting)
     order = np.arange(w) if priorities is None else np.argsort(-priorities[:w], kind="stable")
+    given = capacity, free, waiting, sizes, needs, affinities
+    if not wait or priorities is None:
+        return _started(order, *given)
+    rows = _started(order[priorities[order] >= 0.0], *given)
+    if len(rows) or not idle:
+        return rows
+    rows = _started(order, *given)
+    return rows[rows[:, 0] == rows[0, 0]]
+
+
+def _started(
+    order: np.ndarray,
+    capacity: np.ndarray,
+    free: np.ndarray,
+    waiting: np.ndarray,
+    sizes: np.ndarray,
+    needs: np.ndarray,
+    affinities: np.ndarray | None,
+) -> np.ndarray:
+    """Return the rows that start if jobs are tried in an order of places, those of a job together."""
+    from ...models.placement import kernels
+
     left = free.copy()
     if affinities is None:
         rule = kernels.CONSOLIDATE
         rows = kernels.start_by_rule(capacity, left, waiting, sizes, needs, order, rule, strict=False)
     else:
-        ranked = np.argsort(-affinities[:w], axis=1, kind="stable")
+        ranked = np.argsort(-affinities[: len(waiting)], axis=1, kind="stable")
         rows = kernels.start_by_rank(left, waiting, sizes, needs, order, ranked, strict=False)
     return np.asarray(rows)
 

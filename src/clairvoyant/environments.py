@@ -49,8 +49,8 @@ def make(
     size
         "tiny", "default" or "large", for the generator.
     **options
-        What the view takes; for placement what its environment takes: ``window``, ``reward``, ``agent`` and
-        ``scaled``, see :class:`clairvoyant.online.placement.environment.SingleEnvironment`.
+        What the view takes; for placement what its environment takes: ``window``, ``reward``, ``agent``,
+        ``scaled`` and ``wait``, see :class:`clairvoyant.online.placement.environment.SingleEnvironment`.
 
     Raises
     ------
@@ -89,8 +89,8 @@ def trained(problem: str, model: Any, name: str = "trained", **options: Any) -> 
     name
         What tables call the policy.
     **options
-        What the environment was made with, but ``reward``: ``window``, and for placement ``agent`` and
-        ``scaled``.
+        What the environment was made with, but ``reward``: ``window``, and for placement ``agent``,
+        ``scaled`` and ``wait``.
 
     Raises
     ------

@@ -179,7 +179,19 @@ OPTIONS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize(
     "policy",
-    ["oasis", "oasis:bounds=estimated", "oasis-printed", "fifo", "drf", "rrh", "dorm", "rolling-horizon"],
+    [
+        *(
+            "oasis",
+            "oasis:bounds=estimated",
+            "oasis-printed",
+            "fifo",
+            "drf",
+            "rrh",
+            "dorm",
+            "rolling-horizon",
+        ),
+        "elasticflow",
+    ],
 )
 def test_the_simulator_gets_the_same_rewards(tmp_path: Path, options: dict[str, Any], policy: str) -> None:
     path = tmp_path / "file.json"

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from pettingzoo.test import parallel_api_test, parallel_seed_test
 
+from clairvoyant.environments import trained
 from clairvoyant.models.base import DecisionError, InputError
 from clairvoyant.models.placement import kernels
 from clairvoyant.models.placement.generate import generate
@@ -28,7 +30,7 @@ from clairvoyant.models.placement.schedule import Schedule
 from clairvoyant.models.placement.setting import Observation
 from clairvoyant.online.base import Traits
 from clairvoyant.online.placement.environment import ParallelEnvironment, SingleEnvironment
-from clairvoyant.online.placement.view import AGENTS
+from clairvoyant.online.placement.view import AGENTS, PlacementView
 from clairvoyant.online.play import play
 from clairvoyant.testing.placement import instances, schedules
 
@@ -187,6 +189,87 @@ def test_every_step_starts_a_job() -> None:
 
 
 # What is seen
+
+
+def fitting(free: np.ndarray, instance: PlacementInstance, order: list[int]) -> set[int]:
+    """Return which jobs start if they are tried in this order and consolidated."""
+    jobs = instance.jobs
+    rows = kernels.start_by_rule(
+        *(instance.setting.capacity, free, np.arange(len(jobs)), jobs.instances, jobs.need),
+        *(np.array(order, dtype=np.int64), kernels.CONSOLIDATE, False),
+    )
+    return set(rows[:, 0].tolist())
+
+
+@hypothesis_settings(max_examples=40, deadline=None)
+@given(instances(min_jobs=1), st.sampled_from(["both", "ordering"]), st.integers(0, 2**32))
+def test_who_is_held_back_waits_for_the_next_event(
+    instance: PlacementInstance, agent: str, seed: int
+) -> None:
+    data = {**instance.to_dict(), "window": min(WINDOW, instance.setting.window)}
+    narrow = PlacementInstance.from_dict(data)
+    shape = (WINDOW, 1 + len(instance.setting.capacity)) if agent == "both" else (WINDOW,)
+
+    def model(seen: dict[str, np.ndarray]) -> np.ndarray:
+        state = sum(int(1000 * array.sum()) for array in seen.values())
+        return scores(shape, np.random.default_rng([seed, state]))
+
+    environment = SingleEnvironment(narrow, WINDOW, agent=agent, wait=True)
+    (seen, _), over, costs = environment.reset(seed=1), False, []
+    simulator = environment.stage.simulator
+    assert simulator is not None
+    while not over:
+        action, waiting = model(seen), simulator.pending
+        state, was_running = simulator.state, int(simulator.state.clock[kernels.RUNNING])
+        priority = dict(zip(waiting.tolist(), action.reshape(WINDOW, -1)[:, 0].tolist(), strict=False))
+        ends = state.finish[state.running[:was_running]].tolist()
+        coming = narrow.jobs.submit[int(state.clock[kernels.ARRIVED]) :][:1].tolist()
+        tried = [i for i in sorted(priority, key=lambda i: (-priority[i], i)) if priority[i] >= 0.0]
+        able = fitting(state.free.copy(), narrow, tried)
+        seen, _, over, _, info = environment.step(action)
+        costs.append(info["cost"])
+        started = [i for i in waiting.tolist() if state.start[i] >= 0]
+        if not tried:
+            first = max(priority, key=lambda i: (priority[i], -i))
+            assert started == ([] if was_running else [first])
+            assert not was_running or simulator.now == min(ends + coming)
+        else:
+            assert set(started) == able or (agent == "both" and set(started) <= set(tried))
+    assert (simulator.state.finish >= 0).all()
+    policy = trained("placement", model, window=WINDOW, agent=agent, wait=True)
+    assert play(policy, narrow).rewards.tolist() == costs
+
+
+@pytest.mark.parametrize("wait", [False, True])
+def test_who_waits_may_span_fewer_machines(wait: bool) -> None:
+    """Both machines have two free GPUs when a job of three comes, one of them is empty later."""
+    busy = [job(duration=10, gpus=2, cpus=1), job(duration=15, gpus=2, cpus=1, memory=16)]
+    instance = cluster([*busy, job(1, instances=3, memory=0)])
+    environment = SingleEnvironment(instance, agent="ordering", wait=wait)
+    environment.reset(seed=0)
+    over = False
+    for sign in (1.0, -1.0, 1.0):
+        if not over:
+            over = environment.step(np.full(24, sign))[2]
+    state = environment.stage.simulator.state  # type: ignore[union-attr]
+    assert (state.start[2], state.spans[2]) == ((10_000, 1) if wait else (1_000, 2))
+
+
+def test_a_job_that_is_held_back_has_not_failed() -> None:
+    instance = cluster([job(duration=9), job(1, gpus=4)], price=2.0)
+    environment = SingleEnvironment(instance, agent="ordering", reward="printed", wait=True)
+    environment.reset(seed=0)
+    environment.step(np.ones(24))
+    _, reward, *_ = environment.step(-np.ones(24))
+    assert reward == printed_reward(np.array([2.0 * 9 / 3600]), np.array([9 / 60]), np.zeros(0))
+
+
+def test_only_who_gives_priorities_can_wait() -> None:
+    for make in (partial(SingleEnvironment, tiny), PlacementView):
+        with pytest.raises(InputError, match="wait: True, but the agent 'placement' gives no priorities"):
+            make(agent="placement", wait=True)
+        with pytest.raises(InputError, match="wait: 1 is neither true nor false"):
+            make(wait=1)
 
 
 def test_the_features_are_those_of_the_paper_in_plain_units() -> None:

@@ -135,7 +135,7 @@ def two_jobs(slots: int, **fields: Any) -> AdmissionInstance:
     )
 
 
-@pytest.mark.parametrize("policy", ["fifo", "drf", "rrh", "rolling-horizon"])
+@pytest.mark.parametrize("policy", ["fifo", "drf", "rrh", "rolling-horizon", "elasticflow"])
 def test_of_equal_jobs_the_first_in_the_file_runs_on_the_first_machine(policy: str) -> None:
     first, second, *_ = decisions(policy, two_jobs(3))
     assert first.workers.tolist() == [[0, 0, 1]]
@@ -195,6 +195,7 @@ JOB = {"submit": 0, "duration": 1, "estimate": 1, "instances": 1, "gpus": 1, "cp
         *((f"{order}-consolidate", [0, 0, 1]) for order in ("fifo", "drf", "sjf", "sjf-estimate")),
         *((policy, [0, 0, 1]) for policy in ("drf-byload", "drf-patient", "drf-fgd", "sjf-estimate-patient")),
         ("drf-byload:quiet=9", [0, 1, 0]),
+        ("rolling-horizon-estimate", [0, 0, 1]),
         *((f"easy-estimate-consolidate:shortest={told}", [0, 0, 1]) for told in ("false", "true")),
         ("tetris", [0, 1, 0]),
     ],
