@@ -61,7 +61,7 @@ ogasched=ogasched-constant drf fairness binpacking spreading ogasched-table-1
 perturbed-leader ogasched-printed follow-leader hedge slot-optimum
 
 esdp hswf lcf lwtf cucb thompson escb greedy esdp-printed esdp-gang esdp-g-ln-t
-escb-v cucb-v gaussian-thompson escb-v-gang
+escb-v cucb-v gaussian-thompson escb-v-gang aescb
 
 oasis drf fifo rrh dorm oasis-printed rolling-horizon elasticflow
 

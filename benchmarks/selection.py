@@ -48,8 +48,8 @@ class Seen:
 class Watched(Esdp):
     """ESDP with a clock around every slot, which keeps what it decided from in some of them."""
 
-    def __init__(self, keep: range) -> None:
-        super().__init__()
+    def __init__(self, keep: range, gap: float = 0.0) -> None:
+        super().__init__(gap=gap)
         self._keep = keep
 
     def start(self, setting: Setting, rng: np.random.Generator) -> None:
@@ -189,6 +189,30 @@ def index_search(setting: Setting, seen: Seen) -> tuple[float, float]:
     return taken[0], taken[1]
 
 
+def many_channels(ports: int, target: float, slots: int = 150, kept: int = 3) -> Row:
+    """Measure the mean slot of ESDP within 1 % of the largest index, beside HiGHS on the last slots."""
+    size = {"ports": ports, "servers": 100, "density": 0.1, "capacity": 24, "slots": slots}
+    instance = clairvoyant.generate("selection", seed=0, **size)
+    setting, watched = instance.setting, Watched(range(slots - kept, slots), gap=0.01)
+    clairvoyant.play(watched, instance)
+    theirs = []
+    for seen in watched.seen:
+        v, q, found = seen.upsilon / seen.xi, seen.sigma2 / seen.xi**2, list[Any]()
+        index = (setting, v, q, seen.arrivals)
+        theirs.append(timed(lambda: found.append(index_optimum(*index, method="highs", gap=0.01))))  # noqa: B023
+        assert found[0].value / 1.0101 <= seen.index / seen.xi <= found[0].bound
+    spent = 1e3 * np.array(watched.seconds)
+    return Row(
+        f"ESDP, gap 1 %, {setting.channels} channels: mean slot",
+        float(spent.mean()),
+        target,
+        f"HiGHS, outer approximation ({len(theirs)} slots)",
+        1e3 * statistics.fmean(theirs),
+        "ms",
+        note=f"(longest slot: {spent.max():.0f} ms, largest gap: {watched.largest_gap:.2g})",
+    )
+
+
 def variances() -> Iterator[Row]:
     """Measure whole runs of the bandits that estimate variances, beside the one without that is alike."""
     instance = clairvoyant.generate("selection", size="default", seed=0, slots=SLOTS)
@@ -290,6 +314,8 @@ def measure(full: bool) -> Iterator[Row]:
     yield from every_pattern(24, 0.08)
     yield from along_a_run(12, (0.3, 0.8, 7.0), 40 if full else 10)
     yield from along_a_run(24, (1.5, 2.5, 25.0), 40 if full else 5)
+    yield many_channels(32, 20.0)
+    yield many_channels(96, 200.0)
     yield from variances()
     yield gangs()
     yield from certificates()

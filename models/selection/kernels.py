@@ -18,6 +18,9 @@ TAKE, SKIP, BACK = 0, 1, 2
 NODES_PER_TABLE = 500
 """Entries of a table that take as long as a node of the search."""
 
+PRICE_STEPS, PRICE_GAP = 100, 1e-6
+"""The most steps to the best prices, and the relative distance from their bound at which they end."""
+
 
 @njit(cache=True, error_model="numpy")
 def layer(old, new, gain, offset, blocked, floor, digits, rows, width):  # type: ignore[no-untyped-def]
@@ -111,6 +114,12 @@ def score(x, values, spread, cap, first):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
+def margin(tolerance, value, bonuses):  # type: ignore[no-untyped-def]
+    """Return the distance from a value that counts as none, by the tolerance of :func:`close_at_root`."""
+    return tolerance[0] * (value + bonuses) + tolerance[1] * value
+
+
+@njit(cache=True, error_model="numpy")
 def keep_what_fits(x, demand, capacity):  # type: ignore[no-untyped-def]
     """Leave out, in order, the items that no longer fit the true capacities."""
     left = capacity.copy()
@@ -140,12 +149,13 @@ def close_at_root(what, demand, capacity, grid, tables, lines, best, tolerance):
     next one is filled.
 
     ``what`` is values, spread and cap of the objective min(values.x, cap) + sqrt(spread.x); which items come
-    first (1 or 0), and how many of them a set must hold, the most that is possible, as ``best`` does.
+    first (1 or 0), and how many of them a set must hold, the most that is possible; while none is known that
+    does, the value is -1.
     ``demand`` and ``capacity`` are the true constraints; ``grid`` is needs, offsets, like, blocked, digits,
     rows and width of the tables, which may be a relaxation. ``tables`` has room for them, shape (at least 1,
     more than n, states), and one is filled per lambda; ``lines`` has room for [lambda, bonus] of each, and
     lines[0, 0] is where to begin, 0 if spread is zero. ``tolerance`` is the distance of value and bound that
-    counts as none, relative to the value and all bonuses in it.
+    counts as none: what is relative to the value and all bonuses in it, and what is to the value alone.
 
     Returns the number of tables filled, the value of ``best``, the smallest bound (the value itself where the
     search was complete), and the nodes of the search.
@@ -155,7 +165,9 @@ def close_at_root(what, demand, capacity, grid, tables, lines, best, tolerance):
     top = tables.shape[2] - 1
     floors = _floors(grid)
     x = np.zeros(n, dtype=np.bool_)
-    value = score(best, values, spread, cap, first)[1]
+    count, value = score(best, values, spread, cap, first)
+    if count < goal:
+        value = -1.0
     bound = np.inf
     bracket = np.array([0.0, 0.0, 0.0, 0.0, 0.0, np.inf])
     lam = lines[0, 0]
@@ -176,7 +188,7 @@ def close_at_root(what, demand, capacity, grid, tables, lines, best, tolerance):
             best[:] = x
         if leading == goal and line == 0.0 and square == 0.0:  # nothing fits beside what comes first
             return number + 1, value, value, nodes
-        if bound - value <= tolerance * (value + goal * bonus) or lam == 0.0:
+        if bound - value <= margin(tolerance, value, goal * bonus) or lam == 0.0:
             return number + 1, value, bound, nodes
         if number > 0:
             begin_search(place, choice, sums, left, value, top, capacity)
@@ -185,7 +197,7 @@ def close_at_root(what, demand, capacity, grid, tables, lines, best, tolerance):
             value = place[1]
             nodes += int(place[2])
             if place[0] < 0:
-                return number + 1, value, value, nodes
+                return number + 1, value, min(bound, value + tolerance[1] * value), nodes
         lam = _next_lambda(bracket, lam, line, square)
         if lam < 0.0:
             return number + 1, value, bound, nodes
@@ -264,6 +276,150 @@ def _next_lambda(bracket, lam, line, square):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
+def undominated(values, spread, first, demand, capacity):  # type: ignore[no-untyped-def]
+    """Return which items may be needed: those that few others equal or exceed in everything.
+
+    Any others are as many as fit together with the item itself, and then one of them can take its place.
+    """
+    n, kinds = demand.shape
+    least = np.full(kinds, np.iinfo(np.int64).max)
+    for i in range(n):
+        for k in range(kinds):
+            least[k] = min(least[k], demand[i, k])
+    keep = np.ones(n, dtype=np.bool_)
+    for i in range(n):
+        most = n  # items in a set with this one
+        for k in range(kinds):
+            if least[k] > 0:
+                most = min(most, 1 + (capacity[k] - demand[i, k]) // least[k])
+        for j in range(n):
+            better = values[j] >= values[i] and spread[j] >= spread[i] and first[j] >= first[i] and j != i
+            same = j > i and values[j] == values[i] and spread[j] == spread[i] and first[j] == first[i]
+            if better:
+                for k in range(kinds):
+                    better &= demand[j, k] <= demand[i, k]
+                    same &= demand[j, k] == demand[i, k]
+                if better and not same:
+                    most -= 1
+                    if most == 0:
+                        keep[i] = False
+                        break
+    return keep
+
+
+@njit(cache=True, error_model="numpy")
+def prices(gain, weights, limits, root):  # type: ignore[no-untyped-def]
+    r"""Minimise the Lagrangian bound of a relaxed problem over its prices, by Newton steps along a barrier.
+
+    For prices p >= 0 no set x with weights'x <= limits is worth more than::
+
+        limits.p + sum_i max(0, gain_i - weights_i.p)    (+ 1 / (4 p_0) with ``root``)
+
+    With ``root``, ``limits[0]`` is 0 and ``weights[:, 0]`` the negative spread: p_0 is 1 / (2 lambda), and
+    what is bounded is gain.x + sqrt(spread.x). Gains, spreads and limits are about 1 or less.
+
+    Returns the prices of the smallest bound that was met; any prices give one, and rounding is the caller's.
+    """
+    n, rows = weights.shape
+    p, best, step = np.ones(rows), np.ones(rows), np.zeros(rows)
+    slope, hessian = np.empty(rows), np.empty((rows, rows))
+    if root:
+        spread = 0.0
+        for i in range(n):
+            spread -= weights[i, 0]
+        p[0] = 0.5 / np.sqrt(spread)
+        best[0] = p[0]
+    bound, barrier, expected = np.inf, 1e-2, 0.0
+    for _ in range(PRICE_STEPS):
+        total = _barrier(p, gain, weights, limits, root, barrier, slope, hessian)
+        ahead = 0.0
+        for a in range(rows):
+            ahead += step[a] * slope[a]
+            if total < bound:
+                best[a] = p[a]
+        bound = min(bound, total)
+        if ahead > 0.5 * expected:  # it went too far
+            expected *= 0.5
+            for a in range(rows):
+                step[a] *= 0.5
+                p[a] -= step[a]
+            continue
+        _solve(hessian, slope, step)
+        expected, part = 0.0, 1.0
+        for a in range(rows):
+            step[a] = -step[a]
+            expected -= step[a] * slope[a]
+            if step[a] < 0.0:
+                part = min(part, -0.9 * p[a] / step[a])
+        if expected < 0.5 * barrier:
+            if 2 * n * barrier < PRICE_GAP * bound:
+                break
+            barrier, expected, part = 0.1 * barrier, 0.0, 0.0
+        expected *= part
+        for a in range(rows):
+            step[a] *= part
+            p[a] += step[a]
+    return best
+
+
+@njit(cache=True, error_model="numpy")
+def _barrier(p, gain, weights, limits, root, barrier, slope, hessian):  # type: ignore[no-untyped-def]
+    """Return the bound of :func:`prices` at p; set slope and lower half of the Hessian, barrier included.
+
+    The barrier is -ln p for every price, and the greatest of x reduced + ln x + ln (1 - x) for every item.
+    """
+    n, rows = weights.shape
+    total = 0.0
+    for a in range(rows):
+        total += limits[a] * p[a]
+        slope[a] = limits[a] - barrier / p[a]
+        for b in range(a):
+            hessian[a, b] = 0.0
+        hessian[a, a] = barrier / (p[a] * p[a])
+    if root:
+        total += 0.25 / p[0]
+        slope[0] -= 0.25 / (p[0] * p[0])
+        hessian[0, 0] += 0.5 / (p[0] * p[0] * p[0])
+    for i in range(n):
+        reduced = gain[i]
+        for a in range(rows):
+            reduced -= weights[i, a] * p[a]
+        total += max(0.0, reduced)
+        ratio = reduced / barrier
+        less = 2.0 / (np.sqrt(ratio * ratio + 4.0) + 2.0 + abs(ratio))
+        more = 1.0 - less
+        x = less if ratio < 0.0 else more
+        bend = 1.0 / (barrier / (less * less) + barrier / (more * more))
+        for a in range(rows):
+            slope[a] -= x * weights[i, a]
+            for b in range(a + 1):
+                hessian[a, b] += bend * weights[i, a] * weights[i, b]
+    return total
+
+
+@njit(cache=True, error_model="numpy")
+def _solve(matrix, right, x):  # type: ignore[no-untyped-def]
+    """Set x to the solution of a system of which the lower half is given, and then overwritten.
+
+    The matrix is positive definite.
+    """
+    n = right.shape[0]
+    for i in range(n):
+        x[i] = right[i]
+        for j in range(i + 1):
+            for k in range(j):
+                matrix[i, j] -= matrix[i, k] * matrix[j, k]
+            matrix[i, j] = np.sqrt(matrix[i, i]) if i == j else matrix[i, j] / matrix[j, j]
+        for k in range(i):
+            x[i] -= matrix[i, k] * x[k]
+        x[i] /= matrix[i, i]
+    for i in range(n - 1, -1, -1):
+        for k in range(i + 1, n):
+            x[i] -= matrix[k, i] * x[k]
+        x[i] /= matrix[i, i]
+
+
+@njit(cache=True, error_model="numpy")
 def earlier_twins(values, spread, first, demand):  # type: ignore[no-untyped-def]
     """Return for each item the last one before it that is the same in everything, or -1."""
     n = values.shape[0]
@@ -324,7 +480,7 @@ def search(what, demand, offsets, known, walk, best, tolerance, chunk):  # type:
                 half = 0.5 / lam if lam > 0.0 else 0.0
                 rest = tables[number, i, int(sums[i, 3])] + bonus * (sums[i, 2] - goal)
                 most = sums[i, 0] + half * sums[i, 1] + 0.5 * lam + rest
-                if most <= value + tolerance * (value + goal * bonus):
+                if most <= value + margin(tolerance, value, goal * bonus):
                     hopeless = True
                     break
             if hopeless:
@@ -389,7 +545,8 @@ def next_labels(i, state, sums, words, what, grid, known, value, tolerance):  # 
                 lam, bonus = lines[number, 0], lines[number, 1]
                 half = 0.5 / lam if lam > 0.0 else 0.0
                 rest = tables[number, i + 1, s] + bonus * (leading - goal)
-                if line + half * square + 0.5 * lam + rest <= value + tolerance * (value + goal * bonus):
+                most = line + half * square + 0.5 * lam + rest
+                if most <= value + margin(tolerance, value, goal * bonus):
                     hopeless = True
                     break
             if not hopeless:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from ..base import InputError, frozen_copy
 from ..program import SolverError
 from .channels import Channels
+from .core import best_prices
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -39,6 +40,12 @@ MOST_NODES = 2**13
 
 LONG_SEARCH = 2**21
 """Nodes after which the depth-first search over lumped tables gives way to 0/1 programs."""
+
+SMALL_TABLE = 3 * 2**18
+"""Entries of a table of all channels up to which they are searched without prices."""
+
+CORE = 24
+"""Channels that prices leave undecided at first."""
 
 _room = threading.local()
 
@@ -119,17 +126,20 @@ class Knapsack:
         first: np.ndarray | None = None,
         guess: np.ndarray | None = None,
         cap: float = math.inf,
+        gap: float = 0.0,
         stop: Callable[[], bool] | None = None,
     ) -> Choice:
-        """Maximise min(values.x, cap) + sqrt(spread.x) over the feasible sets, exactly.
+        """Maximise min(values.x, cap) + sqrt(spread.x) over the feasible sets, exactly by default.
 
         ``values`` and ``spread`` are finite and >= 0; without a spread the objective is linear. Only ``open``
         channels may be chosen. Those marked in ``first`` come first: among the feasible sets with the most of
         these, the best one is wanted. Their own values and spread should be 0 (never give them huge values
         instead: many equal sets would have to be distinguished). ``guess`` is a warm start, such as the last
-        decision under the same arrivals; what is not feasible in it is left out. ``stop`` is asked now and
-        then during a long search; if it returns True, the best so far is returned with the bound proven so
-        far, or a SolverError is raised if it is not proved how many channels that come first fit.
+        decision under the same arrivals; what is not feasible in it is left out. A bound of at most
+        1 + ``gap`` times the value, and what rounding takes, is near enough; how many come first is exact.
+        ``stop`` is asked now and then during a long search; if it returns True, the best so far is returned
+        with the bound proven so far, or a SolverError is raised if it is not proved how many channels that
+        come first fit.
         """
         v = self._weights("values", values)
         q = np.zeros(len(v)) if spread is None else self._weights("spread", spread)
@@ -141,7 +151,104 @@ class Knapsack:
             v, q = np.where(first, 0.0, v), np.where(first, 0.0, q)
         comes_first = np.zeros(len(v), dtype=bool) if goal == 0 or first is None else first
         items = np.flatnonzero(allowed & ((v > 0.0) | (q > 0.0) | comes_first))
-        return self._search(items, v[items], q[items], cap, comes_first[items], goal, start, stop)
+        if (len(items) + 1) * self.full_states > SMALL_TABLE and cap >= v.sum():
+            return self._search_core(items, v, q, comes_first, goal, start, gap, stop)
+        return self._search(items, v[items], q[items], cap, comes_first[items], goal, start, gap, stop)
+
+    def _search_core(
+        self,
+        items: np.ndarray,
+        v: np.ndarray,
+        q: np.ndarray,
+        first: np.ndarray,
+        goal: int,
+        guess: np.ndarray | None,
+        gap: float,
+        stop: Callable[[], bool] | None,
+    ) -> Choice:
+        """Search among those channels alone that the best prices of the capacities leave undecided.
+
+        At first these are few, and the others are decided by their reduced values; what the incumbent then
+        misses of the bound says how many have to be undecided for a proof.
+        """
+        kernels = _kernels()
+        of = (v[items], q[items], first[items], self.demand[items], self.capacity)
+        kept = kernels.undominated(*of)
+        items = items[kept if guess is None else kept | (guess[items] > 0)]
+        known = best_prices(v[items], q[items], self.demand[items], self.capacity, first[items], goal)
+        size = abs(known.reduced)
+        order = np.argsort(size, kind="stable")  # those that are hardest to decide first
+        best = np.zeros(len(items), dtype=bool) if guess is None else guess[items] > 0
+        by_worth = np.argsort(-known.reduced, kind="stable")
+        kernels.keep_what_fits(best, self.demand[items], self.capacity)
+        what = (v[items], q[items], math.inf, first[items].astype(np.int64))
+        value = float(kernels.score(best, *what)[1])
+        bound, nodes, count = float(known.beyond(0.0)), 0, CORE
+        while True:
+            core, rest = np.sort(order[:count]), order[count:]
+            sure = rest[known.reduced[rest] > 0.0][::-1]
+            beyond = float(known.beyond(size[rest[0]])) if len(rest) else 0.0
+            least = beyond / (1.0 + gap)
+            found = self._search_part(items, core, sure, what, goal, best, gap, stop, known.lam, least)
+            x = self._completed(found.x, items, by_worth)
+            nodes += found.nodes
+            held, reached = kernels.score(x, *what)
+            if held == goal and reached > value:
+                best, value = x, float(reached)
+            bound = min(bound, max(found.bound, beyond))
+            if found.value >= least or (stop is not None and stop()):
+                break
+            count += max(1, CORE // 4)
+            count = max(count, int((known.beyond(size) > value + gap * value).sum()))
+            if 2 * count < len(items):
+                count = min(count, 2 * len(core))
+        chosen = np.zeros(len(v), dtype=bool)
+        chosen[items[best]] = True
+        return Choice(chosen, value, max(value, bound), goal, (known.lam,), nodes)
+
+    def _completed(self, x: np.ndarray, items: np.ndarray, order: np.ndarray) -> np.ndarray:
+        """Return a set with all that still fits in it, in order: more is never worth less."""
+        order = np.append(np.flatnonzero(x), order[~x[order]])
+        fit = np.ones(len(x), dtype=bool)
+        _kernels().keep_what_fits(fit, self.demand[items[order]], self.capacity)
+        result = np.zeros(len(x), dtype=bool)
+        result[order[fit]] = True
+        return result
+
+    def _search_part(
+        self,
+        items: np.ndarray,
+        core: np.ndarray,
+        sure: np.ndarray,
+        what: tuple[Any, ...],
+        goal: int,
+        guess: np.ndarray,
+        gap: float,
+        stop: Callable[[], bool] | None,
+        lam: float,
+        least: float,
+    ) -> Choice:
+        """Search among the sets that hold, of what is not ``core``, those of ``sure`` that fit.
+
+        The sure ones are one item, which takes nothing of what they leave of the capacities. Value and bound
+        are below 0 if none of the sets has as many channels that come first as are wanted. The search is no
+        longer than with tables if they find less than ``least``.
+        """
+        v, q, _, first = what
+        demand = self.demand[items]
+        fit = np.ones(len(sure), dtype=bool)
+        _kernels().keep_what_fits(fit, demand[sure], self.capacity)
+        sure = sure[fit]
+        left = self.capacity - demand[sure].sum(axis=0)
+        part = Knapsack(_channels(np.vstack([np.zeros_like(left), demand[core]]), left))
+        line, square, before = (np.append(array[sure].sum(), array[core]) for array in (v, q, first))
+        some = np.flatnonzero(part.fits)
+        keep = np.append([True], guess[core])
+        which = (some, line[some], square[some], math.inf, before[some], goal, keep, gap, stop)
+        found = part._search(*which, lam, least)
+        x = np.zeros(len(items), dtype=bool)
+        x[sure], x[core] = found.x[0], found.x[1:]
+        return replace(found, x=x)
 
     def _search(
         self,
@@ -152,8 +259,12 @@ class Knapsack:
         first: np.ndarray,
         goal: int,
         guess: np.ndarray | None,
+        gap: float,
         stop: Callable[[], bool] | None,
+        lam: float = 0.0,
+        least: float = 0.0,
     ) -> Choice:
+        """Search among ``items``; no longer than with tables if they find less than ``least``."""
         kernels = _kernels()
         n = len(items)
         demand, needs, offsets, like = (
@@ -163,9 +274,9 @@ class Knapsack:
         kernels.keep_what_fits(best, demand, self.capacity)
         first = first.astype(np.int64)
         room = self._tables(n + 1)
-        tolerance = ROUNDING * (n + 8)
+        tolerance = (ROUNDING * (n + 8), gap)
         lines = np.zeros((TABLES, 2))
-        lines[0, 0] = _first_lambda(q, best)
+        lines[0, 0] = lam if q.any() and lam > 0.0 else _first_lambda(q, best)
         what = (v, q, float(cap), first, goal)
         grid = (needs, offsets, like, self._blocked, *self._grid)
         count, value, bound, nodes = kernels.close_at_root(
@@ -173,7 +284,7 @@ class Knapsack:
         )
         known = (room[:count], lines[:count])
         bonus = goal * float(lines[:count, 1].max())
-        if bound - value > tolerance * (value + bonus):
+        if bound - value > kernels.margin(tolerance, value, bonus) and value >= least:
             machines = (demand, self.capacity, offsets, like, self._blocked)
             search = _Search(what, *machines, known, best, value, tolerance)
             solver = not self.exact and stop is None and cap >= v.sum()
@@ -185,14 +296,14 @@ class Knapsack:
             if self.exact and not search.done:
                 search.by_labels(self.states - 1, stop)
             value, nodes = search.value, nodes + search.nodes
-            bound = min(bound, value) if search.done else bound
+            bound = min(bound, value + gap * value) if search.done else bound
             if solver and not search.done:
                 value, bound = self._by_program(items, v, q, first, goal, best, value, bound)
         x = np.zeros(len(self.fits), dtype=bool)
         x[items[best]] = True
         proven = max(value, bound)
         if proven > 0.0:
-            proven += tolerance * (value + bonus) + n * TINIEST
+            proven += tolerance[0] * (value + bonus) + n * TINIEST
         return Choice(x, float(value), float(proven), goal, tuple(lines[:count, 0].tolist()), nodes)
 
     def _by_program(
@@ -209,9 +320,7 @@ class Knapsack:
         """Go on with 0/1 programs; ``best`` is improved in place. Return its value and the bound."""
         from .program import best_by_program
 
-        n = len(items)
-        edges = np.column_stack([np.zeros(n, dtype=np.int64), np.arange(n)])
-        part = Channels(edges, self.demand[items], self.capacity, np.zeros(n), 1, 0)
+        part = _channels(self.demand[items], self.capacity)
         x, above = best_by_program(part, v, q, first, goal, _first_lambda(q, best))
         kernels = _kernels()
         kernels.keep_what_fits(x, part.demand, part.capacity)
@@ -294,7 +403,7 @@ class _Search:
         known: tuple[np.ndarray, np.ndarray],
         best: np.ndarray,
         value: float,
-        tolerance: float,
+        tolerance: tuple[float, float],
     ) -> None:
         self.value, self.best, self.nodes, self.done = value, best, 0, False
         self._tolerance = tolerance
@@ -339,6 +448,13 @@ class _Search:
                 bits = np.arange(n, dtype=np.uint64)
                 self.best[:] = words[at, bits // np.uint64(64)] >> (bits % np.uint64(64)) & np.uint64(1) > 0
         self.done = True
+
+
+def _channels(demand: np.ndarray, capacity: np.ndarray) -> Channels:
+    """Return channels of one port."""
+    n = len(demand)
+    edges = np.column_stack([np.zeros(n, dtype=np.int64), np.arange(n)])
+    return Channels(edges, demand, capacity, np.zeros(n), 1, 0)
 
 
 def _first_lambda(spread: np.ndarray, guess: np.ndarray) -> float:

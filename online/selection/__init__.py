@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .bandits import Cucb, Greedy, Thompson
-from .esdp import Escb, Esdp
+from .esdp import Aescb, Escb, Esdp
 from .gang import GangEsdp
 from .heuristics import Hswf, Lcf, Lwtf
 from .printed import EsdpPrinted
@@ -13,12 +13,13 @@ POLICIES = {
     policy.name: policy
     for policy in (
         *(Esdp, EsdpPrinted, Escb, Cucb, Thompson, Greedy, Hswf, Lcf, Lwtf),
-        *(EscbV, CucbV, GaussianThompson, GangEsdp, GangEscbV),
+        *(EscbV, CucbV, GaussianThompson, GangEsdp, GangEscbV, Aescb),
     )
 }
 
 __all__ = [
     "POLICIES",
+    "Aescb",
     "Cucb",
     "CucbV",
     "Escb",

@@ -21,13 +21,25 @@ class IndexPolicy(ABC):
     Ties: of decisions with the largest index, up to rounding, the last decision under the same arrivals stays
     if it is one; otherwise, as while a channel is untried, the exact search returns one of them, the same in
     every run, by no simple rule.
+
+    With a ``gap`` above 0 the search may end with an index of which 1 + gap times is proved to be as much as
+    the largest. Untried channels are counted exactly all the same.
+
+    Attributes
+    ----------
+    largest_gap
+        The largest distance from its bound that an index had since the start, relative to the bound, with
+        what rounding may take. Slots in which channels were tried for the first time do not count.
     """
+
+    gap: float = 0.0
 
     def start(self, setting: Setting, rng: np.random.Generator) -> None:
         """Forget everything."""
         self._setting = setting
         self._statistics = Statistics(setting.channels)
         self._last: dict[bytes, np.ndarray] = {}  # by arrivals: where the next search begins
+        self.largest_gap = 0.0
 
     @abstractmethod
     def index(self, slot: int) -> tuple[np.ndarray, np.ndarray | None]:
@@ -38,14 +50,18 @@ class IndexPolicy(ABC):
         arrivals = shown_arrivals(observation)
         values, spread = self.index(observation.slot)
         key = arrivals.tobytes()
-        x = self._last[key] = self._setting.knapsack.best(
+        found = self._setting.knapsack.best(
             values,
             spread,
             self._setting.open(arrivals),
             first=self._statistics.untried,
             guess=self._last.get(key),
-        ).x
-        return x
+            gap=self.gap,
+        )
+        if found.first == 0 and found.bound > 0.0:
+            self.largest_gap = max(self.largest_gap, 1.0 - found.value / found.bound)
+        self._last[key] = found.x
+        return found.x
 
     def learn(self, feedback: Feedback) -> None:
         """Count what the chosen channels have shown."""

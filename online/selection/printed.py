@@ -41,6 +41,7 @@ class EsdpPrinted(Esdp):
     """
 
     alpha: float = 0.5
+    gap: float = field(default=0.0, init=False)
     name: str = field(default="esdp-printed", init=False)
     traits: ClassVar[Traits] = Traits(problem="selection", sees=frozenset({"arrivals"}))
 

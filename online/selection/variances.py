@@ -31,14 +31,18 @@ class EscbV(IndexPolicy):
     ----------
     prior
         Samples of the variance 1/4, above 0.
+    gap
+        How far the index may be from the largest one, relative to it; see :class:`.index.IndexPolicy`.
     """
 
     prior: float = 2.0
+    gap: float = 0.0
     name: str = field(default="escb-v", init=False)
     traits: ClassVar[Traits] = _SEES_ARRIVALS
 
     def __post_init__(self) -> None:
         real("prior", self.prior, 1e-6, 1e6)
+        real("gap", self.gap, 0.0, 1.0)
 
     def index(self, slot: int) -> tuple[np.ndarray, np.ndarray]:
         """Return v-hat and 2 ln t s^2 / n."""

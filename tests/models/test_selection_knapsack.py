@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 import clairvoyant as cv
 from clairvoyant.models.base import InputError
 from clairvoyant.models.program import SolverError
-from clairvoyant.models.selection import knapsack
+from clairvoyant.models.selection import kernels, knapsack
+from clairvoyant.models.selection.core import best_prices
 from clairvoyant.models.selection.instance import SelectionInstance
 from clairvoyant.models.selection.knapsack import Choice, Knapsack
+from clairvoyant.models.selection.program import best_by_program
 from clairvoyant.models.selection.setting import Setting
 
 WHOLE = st.integers(0, 4).map(float)
@@ -68,10 +70,10 @@ def objective(problem: dict[str, Any], x: np.ndarray) -> tuple[int, float]:
     return int(x @ first), line + math.sqrt(float(problem["spread"] @ others))
 
 
-def solve(problem: dict[str, Any], setting: Setting | None = None) -> Choice:
-    names = ("first", "guess", "cap")
+def solve(problem: dict[str, Any], setting: Setting | None = None, gap: float = 0.0) -> Choice:
+    more = {name: problem[name] for name in ("first", "guess", "cap")}
     box = Knapsack(problem["setting"] if setting is None else setting)
-    return box.best(problem["values"], problem["spread"], problem["open"], **{n: problem[n] for n in names})
+    return box.best(problem["values"], problem["spread"], problem["open"], gap=gap, **more)
 
 
 def check(problem: dict[str, Any], tolerance: float = 1e-9) -> None:
@@ -118,6 +120,78 @@ def test_every_way_to_branch_gives_the_same_optimum(
         check(problem)
 
     inner()
+
+
+@pytest.mark.parametrize("core", [1, 3])
+def test_what_prices_decide_beforehand_costs_nothing(core: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(knapsack, "SMALL_TABLE", 0)
+    monkeypatch.setattr(knapsack, "CORE", core)
+
+    @settings(deadline=None, max_examples=80)
+    @given(problems(most=9))
+    def inner(problem: dict[str, Any]) -> None:
+        check(problem)
+
+    inner()
+
+
+@pytest.mark.parametrize("small", [0, 2**20])
+def test_a_search_with_a_gap_says_what_it_may_have_missed(
+    small: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(knapsack, "SMALL_TABLE", small)
+    monkeypatch.setattr(knapsack, "CORE", 1)
+
+    @settings(deadline=None, max_examples=60)
+    @given(problems(most=9), st.sampled_from([1e-3, 0.05, 0.5]))
+    def inner(problem: dict[str, Any], gap: float) -> None:
+        best = max(objective(problem, x) for x in subsets(problem["setting"], problem["open"]))
+        found = solve(problem, gap=gap)
+        assert not problem["setting"].violations(found.x)
+        assert objective(problem, found.x.astype(np.int64)) == pytest.approx((best[0], found.value), abs=1e-9)
+        assert found.value <= best[1] + 1e-9
+        assert best[1] <= found.bound <= (1.0 + gap) * found.value + 1e-9
+
+    inner()
+
+
+@settings(deadline=None, max_examples=40)
+@given(problems(most=8), st.integers(0, 1))
+def test_reduced_values_say_what_differing_from_them_costs(problem: dict[str, Any], some: int) -> None:
+    setting, first = problem["setting"], problem["first"]
+    fits = setting.knapsack.fits
+    first = np.zeros(len(fits), dtype=bool) if first is None or not some else first
+    v, q = np.where(first, 0.0, problem["values"]), np.where(first, 0.0, problem["spread"])
+    sets = subsets(setting, fits)
+    goal = int((sets @ first).max(initial=0))
+    found = best_prices(v[fits], q[fits], setting.demand[fits], setting.capacity, first[fits], goal)
+    for x in sets[sets @ first == goal]:
+        against = (x[fits] > 0) != (found.reduced > 0.0)
+        cost = abs(found.reduced[against]).sum()
+        assert v @ x + math.sqrt(q @ x) <= found.beyond(cost) + 1e-9
+
+
+def test_a_channel_that_as_many_others_exceed_as_fit_is_not_needed() -> None:
+    values = np.array([3.0, 1.0, 2.0, 2.0, 0.5])
+    nothing, demand = np.zeros(5), np.array([[2], [2], [2], [2], [1]])
+    for capacity, second in ((5, True), (4, False)):  # with the second, at most 4 and 3 are in a set
+        kept = kernels.undominated(values, nothing, nothing > 0.0, demand, np.array([capacity]))
+        assert kept.tolist() == [True, second, True, True, True]
+
+
+def test_a_thousand_channels_are_searched_exactly() -> None:
+    """HiGHS proves the same by tangents."""
+    rng = np.random.default_rng(7)
+    setting = cv.generate("selection", ports=50, servers=200, capacity=24, seed=2, slots=1).setting
+    assert setting.channels > 900
+    values, spread = rng.uniform(0.1, 0.5, setting.channels), rng.uniform(0.1, 2.0, setting.channels)
+    found = setting.knapsack.best(values, spread)
+    none = np.zeros(setting.channels)
+    x, bound = best_by_program(setting, values, spread, none, 0, 1.0)
+    assert not setting.violations(found.x)
+    assert found.value == pytest.approx(values @ x + math.sqrt(spread @ x), rel=1e-9)
+    assert found.value <= found.bound <= found.value * (1 + 1e-9)
+    assert bound >= found.value - 1e-9
 
 
 @settings(deadline=None, max_examples=40)

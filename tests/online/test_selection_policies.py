@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from clairvoyant.api import make_policy, policy_table
 from clairvoyant.models.base import InputError
+from clairvoyant.models.selection import knapsack
 from clairvoyant.models.selection.generate import generate
 from clairvoyant.models.selection.instance import SelectionInstance
 from clairvoyant.models.selection.setting import Feedback, Observation, Setting
@@ -21,6 +22,7 @@ from clairvoyant.online.base import Policy
 from clairvoyant.online.play import play
 from clairvoyant.online.selection import (
     POLICIES,
+    Aescb,
     Cucb,
     CucbV,
     Escb,
@@ -50,6 +52,8 @@ INDEXED: dict[str, Callable[[], Any]] = {
     "esdp, logloglog": lambda: Esdp(delta="logloglog"),
     "escb": Escb,
     "escb, log": lambda: Escb(g="log"),
+    "aescb": Aescb,
+    "aescb, log": lambda: Aescb(g="log"),
     "cucb": Cucb,
     "greedy": Greedy,
     "escb-v": EscbV,
@@ -117,6 +121,9 @@ class Reference:
                 return min(1.0, mean + math.sqrt(2 * variance * math.log(t) / n) + math.log(t) / n), 0.0
             case Escb():
                 return mean, float(g(policy.g, t, self.m)) / (2 * n)
+            case Aescb():
+                step = self.setting.channels * max(1.0, math.log(self.m)) ** 2 / t / self.m
+                return math.ceil(mean / step) * step, float(g(policy.g, t, self.m)) / (2 * n)
         m = policy.alpha * self.setting.channels if isinstance(policy, EsdpPrinted) else self.m
         xi = math.ceil(m / delta(policy.delta, t))
         return math.ceil(xi * mean), math.ceil(xi**2 * float(g(policy.g, t, m)) / (2 * n))
@@ -178,6 +185,46 @@ def test_every_decision_of_a_long_run_is_the_best_by_its_index(name: str) -> Non
         assert x @ untried == fresh.max()
         assert x @ value + math.sqrt(x @ spread) == pytest.approx(index[fresh == fresh.max()].max(), rel=1e-9)
         reference.learn(feedback)
+
+
+@pytest.mark.parametrize("make", [Esdp, Escb, EscbV])
+@given(instance=TINY, gap=st.sampled_from([0.01, 0.3]))
+@hypothesis_settings(max_examples=10, deadline=None)
+def test_with_a_gap_no_index_is_further_from_the_best_than_told(
+    make: Callable[..., Any], instance: SelectionInstance, gap: float
+) -> None:
+    policy, furthest = make(gap=gap), 0.0
+    reference = Reference(instance.setting)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(knapsack, "SMALL_TABLE", 0)
+        patch.setattr(knapsack, "CORE", 1)
+        for seen, x, feedback in steps(policy, instance):
+            allowed = feasible_sets(instance.setting, instance.setting.open(instance.arrivals[seen.slot]))
+            untried, index = reference.score(policy, seen.slot, x)
+            best = max(reference.score(policy, seen.slot, other) for other in allowed)
+            assert untried == best[0]
+            assert best[1] <= (1.0 + gap) * index + 1e-9
+            if untried == 0 and best[1] > 0.0:
+                furthest = max(furthest, 1.0 - index / best[1])
+            reference.learn(feedback)
+    assert furthest - 1e-9 <= policy.largest_gap <= gap / (1.0 + gap) + 1e-9
+
+
+def test_aescb_misses_the_index_of_escb_by_no_more_than_its_delta() -> None:
+    instance = generate("default", 2, slots=150)
+    setting, policy, exact = instance.setting, Aescb(), Escb()
+    exact.start(setting, RNG)
+    delta_1 = setting.channels * math.log(setting.most_channels) ** 2
+    missed = []
+    for seen, x, feedback in steps(policy, instance):
+        v, q = exact.index(seen.slot)
+        there = setting.open(instance.arrivals[seen.slot])
+        if not exact._statistics.untried.any():
+            best = setting.knapsack.best(v, q, there).value
+            missed.append((best - v @ x - math.sqrt(q @ x)) * (seen.slot + 1) / delta_1)
+        exact.learn(feedback)
+    assert len(missed) > 100
+    assert 0.0 < max(missed) <= 1.0
 
 
 def printed_decisions_are_the_best(instance: SelectionInstance, alpha: float) -> None:
@@ -613,6 +660,11 @@ def test_sums_beyond_single_precision_are_exact() -> None:
         ("esdp:delta=none", "policy esdp: delta: 'none' is not one of loglog, log, loglog-7, logloglog"),
         ("esdp:g=big", "policy esdp: g: 'big' is not one of full, loglog, log"),
         ("escb:g=big", "policy escb: g: 'big' is not one of full, loglog, log"),
+        ("aescb:g=big", "policy aescb: g: 'big' is not one of full, loglog, log"),
+        *(
+            (f"{who}:gap=2", f"policy {who}: gap: 2.0 is not at least 0 and at most 1")
+            for who in ("esdp", "escb", "escb-v")
+        ),
         ("esdp-printed:alpha=2", "policy esdp-printed: alpha: 2.0 is not in [0, 1]"),
         ("esdp-printed:alpha=nan", "policy esdp-printed: alpha: nan is not in [0, 1]"),
         ("esdp-printed:g=big", "policy esdp-printed: g: 'big' is not one of full, loglog, log"),
@@ -666,7 +718,7 @@ def test_the_list_of_policies_says_who_has_a_guarantee() -> None:
     assert [name for name, row in rows.items() if row.guarantee != "none"] == ["cucb"]
     assert [name for name, row in rows.items() if row.randomised] == ["thompson", "gaussian-thompson"]
     assert all(row.sees == ("arrivals",) and row.feasible for row in rows.values())
-    assert rows["esdp"].settings == {"delta": "loglog", "g": "full"}
+    assert rows["esdp"].settings == {"delta": "loglog", "g": "full", "gap": 0.0}
     assert rows["esdp-printed"].settings == {"delta": "loglog", "g": "full", "alpha": 0.5}
 
 
