@@ -83,6 +83,8 @@ LONGEST_NAME = 30
 LEGEND_LINE = 0.19
 """Inches."""
 
+BAND = "95 % confidence"
+
 
 class Look(NamedTuple):
     """A colour, and the place of a marker, a dash and a hatch in their lists."""
@@ -218,14 +220,13 @@ def plot_bands(
     x: npt.ArrayLike,
     curves: Mapping[str, Curve],
     *,
-    band: str = "95 % confidence",
     possible: Range = ANY,
 ) -> Axes:
     """Draw curves with bands, in addition to what is there; curves differ in colour, dashes and marker.
 
     A policy looks the same in every figure, and any other name in all panels of one, which share a legend. A
     curve is a mean, lower and upper ends, each of the shape of ``x``. No band is drawn where ends are NaN,
-    nor beyond the least and the largest ``possible`` value; the legend says what a ``band`` means.
+    nor beyond the least and the largest ``possible`` value.
     """
     places = np.asarray(x, dtype=np.float64)
     shaded, looks = False, _looks(ax, curves)
@@ -245,8 +246,8 @@ def plot_bands(
         if np.isfinite(high - low).any():
             ax.fill_between(places, low, high, color=colour, alpha=0.18, linewidth=0)
             shaded = True
-    if shaded:
-        _explain_bands(ax, band)
+    if shaded and BAND not in ax.get_legend_handles_labels()[1]:
+        ax.fill_between([], [], color=INK, alpha=0.18, linewidth=0, label=BAND)
     legend_above(ax)
     return ax
 
@@ -274,17 +275,12 @@ def _columns(names: Sequence[str]) -> int:
     return 3 if longest <= 12 else 2 if longest <= 23 else 1
 
 
-def _explain_bands(ax: Axes, text: str) -> None:
-    if text not in ax.get_legend_handles_labels()[1]:
-        ax.fill_between([], [], color=INK, alpha=0.18, linewidth=0, label=text)
-
-
 def plot_bars(
     ax: Axes,
     groups: Sequence[str],
     series: Mapping[str, Curve],
     *,
-    band: str = "95 % confidence",
+    band: str = BAND,
     possible: Range = ANY,
 ) -> Axes:
     """Draw horizontal bars with error bars as :func:`plot_bands` draws curves, by group from top to bottom.

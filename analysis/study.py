@@ -270,19 +270,13 @@ class Study:
             for other in others
         ]
 
-    def grid(self, title: str, share: bool = False, digits: int = 1) -> list[Table]:
-        """Return mean and half width, or that in per cent of the oracle's mean: a table per scenario.
-
-        More than MOST scenarios stand below each other in one.
-        """
+    def grid(self, title: str, digits: int = 1) -> list[Table]:
+        """Return mean and half width: a table per scenario; more than MOST stand below each other in one."""
         note = f". {len(self.seeds)} instances, mean ± 95 % half width. {self.lab.note}"
-        grids = {}
-        for name, found in self.found.items():
-            top = found[ORACLE].mean(axis=0) if share else 1.0
-            grids[name] = [
-                (label, *(spread(c, digits) for c in ((100.0 * v / top) if share else v).T))
-                for label, v in found.items()
-            ]
+        grids = {
+            name: [(label, *(spread(column, digits) for column in v.T)) for label, v in found.items()]
+            for name, found in self.found.items()
+        }
         heads = ("algorithm", *self.heads)
         if len(grids) > MOST:
             every = tuple(row for name, rows in grids.items() for row in named_once(name, rows))
