@@ -46,12 +46,8 @@ def relied_on(name: str, entry: OracleEntry, instance: Instance, **options: Any)
 def prover(name: str, entry: OracleEntry, instance: Instance, found: Optimum[Any]) -> str:
     """Return what proves an optimum: its certificate, which is verified here, or else what proved its bound.
 
-    What is kept of it depends on :data:`.CHECKER` as well.
-
-    Raises
-    ------
-    OracleError
-        If the certificate does not survive the check.
+    What is kept of it depends on :data:`.CHECKER` as well. A certificate that does not survive the check is
+    an OracleError.
     """
     if entry.writer is not None and entry.named(name, instance, found).verified().certified:
         return VERIFIED

@@ -192,12 +192,8 @@ class Cluster:
         When a worker dies, Dask begins all that it had to do elsewhere, and after some such deaths gives all
         of it up. Those cells are suspects, which are handed to Dask anew, one at a time. What it gives up
         :data:`DEATHS` times has failed; the last time a cell is handed out all by itself, so that one that
-        kills its workers takes nothing along.
-
-        Raises
-        ------
-        EngineError
-            If there are no workers, the scheduler is lost, or a worker is of another version.
+        kills its workers takes nothing along. It is an EngineError if there are no workers, the scheduler is
+        lost, or a worker is of another version.
         """
         waiting, suspects, given_up = deque(cells), deque[Cell](), Counter[str]()
         try:
