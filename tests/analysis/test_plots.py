@@ -15,8 +15,7 @@ from matplotlib.text import Text
 
 from clairvoyant.analysis import admission, allocation, experiments, placement, selection
 from clairvoyant.analysis.claim import Context
-from clairvoyant.analysis.experiments import bars as bar_figure
-from clairvoyant.analysis.experiments import curves
+from clairvoyant.analysis.experiments import bars_of, curves
 from clairvoyant.analysis.plots import (
     AT_MOST_ALL,
     HATCHES,
@@ -390,9 +389,10 @@ def test_figures_of_what_is_bounded_say_so(
 
 def test_figures_of_experiments_know_what_is_possible() -> None:
     samples = np.array([[0.0, 100.0], [100.0, 99.0]])
+    known = {"a": mean_band(samples)}
     for draw in (
         partial(curves, "f", "c", [1, 2], {"use (%)": {"a": samples}}, "x", problem="p", note="n"),
-        partial(bar_figure, "f", "c", ["x", "y"], {"a": samples}, "use (%)", problem="p", note="n"),
+        partial(bars_of, "f", "c", ["x", "y"], known, "use (%)", problem="p", note="n"),
     ):
         assert draw().svg == draw(possible=(-np.inf, np.inf)).svg != draw(possible=(0, 100)).svg
 
