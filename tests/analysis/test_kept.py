@@ -268,7 +268,7 @@ def test_what_is_damaged_is_computed_anew(damage: str, caplog: pytest.LogCapture
     with memory.open() as handed, caplog.at_level(logging.WARNING, "clairvoyant"):
         assert plain(call()) == computed
     assert len(handed) == 1
-    assert caplog.messages == [f"what is kept as {key} is damaged, or of something else; it is computed anew"]
+    assert caplog.messages == [f"what is kept as {key} is damaged, or of something else; it is not used"]
     assert names(memory, call) == []
 
 
