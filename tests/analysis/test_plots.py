@@ -29,7 +29,7 @@ from clairvoyant.analysis.plots import (
     new_figure,
     plot_bands,
     plot_bars,
-    plot_gantt,
+    plot_gantts,
     power_of_ten,
     prefix_ids,
     to_svg,
@@ -203,7 +203,8 @@ def test_panels_share_one_legend_above_them() -> None:
 def test_a_legend_covers_neither_the_curves_nor_the_title(kinds: tuple[str, ...]) -> None:
     figure, (upper, lower) = new_figure(2)
     plot_bands(upper, X, {kind: mean_band(SAMPLES) for kind in kinds})
-    plot_gantt(lower, [f"job {kind}" for kind in kinds], np.ones((len(kinds), 3)), kinds, "workers")
+    rows = [f"job {kind}" for kind in kinds]
+    plot_gantts({"": np.ones((len(kinds), 3))}, rows, kinds, "workers", lower)
     figure.draw_without_rendering()
     for ax in (upper, lower):
         legend, title = ax.get_legend(), ax.get_title("left")
