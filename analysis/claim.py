@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..models.base import Instance
-from .optima import counted, noting
+from .optima import in_all, noting
 
 EXTRAS = {"rl": "torch"}  # the module that each optional part of the package brings, by the name of the extra
 HEADLINE, PARAGRAPH = 25, 80  # most words of a headline and of a paragraph
@@ -239,7 +240,7 @@ class Claim:
         if not self.lacks_extra:
             with noting() as noted:
                 found = self.check(context)
-            return replace(found, optima=counted(noted.values())) if noted else found
+            return replace(found, optima=in_all([Counter(noted.values())])) if noted else found
         context.progress(1.0)
         return Finding(
             Verdict.NOT_CHECKABLE,

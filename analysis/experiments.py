@@ -80,22 +80,6 @@ def curves(
     return Figure(f"{problem}-{name}", _full(caption, note), to_svg(figure))
 
 
-def bars(
-    name: str,
-    caption: str,
-    groups: Sequence[str],
-    series: Mapping[str, np.ndarray],
-    axis: str,
-    *,
-    problem: str,
-    note: str,
-    possible: Range = ANY,
-) -> Figure:
-    """Return a figure of bars with intervals over seeds; ``series[label]`` has shape (seeds, groups)."""
-    known = {who: mean_band(samples) for who, samples in series.items()}
-    return bars_of(name, caption, groups, known, axis, problem=problem, note=note, possible=possible)
-
-
 def bars_of(
     name: str,
     caption: str,

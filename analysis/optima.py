@@ -21,7 +21,7 @@ from ..oracles.base import VERIFIED, Optimum, OracleEntry
 
 Found = TypeVar("Found")
 
-_noted: ContextVar[dict[str, str] | None] = ContextVar("optima", default=None)
+_noted: ContextVar[dict[str, str]] = ContextVar("optima")
 
 
 @contextmanager
@@ -38,7 +38,7 @@ def noting() -> Iterator[dict[str, str]]:
 def relied_on(name: str, entry: OracleEntry, instance: Instance, **options: Any) -> Optimum[Any]:
     """Return the optimum of an instance by the oracle of this name, and note what proves it."""
     found = entry.function(instance, **options)
-    if _noted.get() is not None:
+    if _noted.get(None) is not None:
         rest_on(name, instance, prover(name, entry, instance, found))
     return found
 
@@ -46,12 +46,8 @@ def relied_on(name: str, entry: OracleEntry, instance: Instance, **options: Any)
 def prover(name: str, entry: OracleEntry, instance: Instance, found: Optimum[Any]) -> str:
     """Return what proves an optimum: its certificate, which is verified here, or else what proved its bound.
 
-    What is kept of it depends on :data:`.CHECKER` as well.
-
-    Raises
-    ------
-    OracleError
-        If the certificate does not survive the check.
+    What is kept of it depends on :data:`.CHECKER` as well. A certificate that does not survive the check is
+    an OracleError.
     """
     if entry.writer is not None and entry.named(name, instance, found).verified().certified:
         return VERIFIED
@@ -65,13 +61,7 @@ def method_of(found: Optimum[Any]) -> str:
 
 def rest_on(name: str, instance: Instance, proved_by: str) -> None:
     """Note that a verdict rests on what an oracle finds of an instance, and what proves that."""
-    _note(f"{name} of {instance.problem} {instance.digest()}", proved_by)
-
-
-def _note(which: str, proved_by: str) -> None:
-    noted = _noted.get()
-    if noted is not None:
-        noted[which] = proved_by
+    _noted.get({})[f"{name} of {instance.problem} {instance.digest()}"] = proved_by
 
 
 def remembered(function: Callable[..., Found]) -> Callable[..., Found]:
@@ -88,20 +78,14 @@ def remembered(function: Callable[..., Found]) -> Callable[..., Found]:
         asked = signature.bind(*arguments, **named)
         asked.apply_defaults()
         found, noted = made(*asked.args, **asked.kwargs)
-        for which, proved_by in noted.items():
-            _note(which, proved_by)
+        _noted.get({}).update(noted)
         return found
 
     return again
 
 
-def counted(provers: Iterable[str]) -> dict[str, int]:
-    """Return how many optima are proved by what, those with certificates first."""
-    return in_all([Counter(provers)])
-
-
 def in_all(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Return the counts of several findings together."""
+    """Return how many optima of several findings are proved by what, those with certificates first."""
     total = sum(map(Counter, counts), Counter[str]())
     return {one: total[one] for one in sorted(total, key=lambda one: (one != VERIFIED, one))}
 

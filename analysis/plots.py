@@ -84,6 +84,8 @@ LONGEST_NAME = 30
 LEGEND_LINE = 0.19
 """Inches."""
 
+BAND = "95 % confidence"
+
 
 class Look(NamedTuple):
     """A colour, and the place of a marker, a dash and a hatch in their lists."""
@@ -219,14 +221,13 @@ def plot_bands(
     x: npt.ArrayLike,
     curves: Mapping[str, Curve],
     *,
-    band: str = "95 % confidence",
     possible: Range = ANY,
 ) -> Axes:
     """Draw curves with bands, in addition to what is there; curves differ in colour, dashes and marker.
 
     A policy looks the same in every figure, and any other name in all panels of one, which share a legend. A
     curve is a mean, lower and upper ends, each of the shape of ``x``. No band is drawn where ends are NaN,
-    nor beyond the least and the largest ``possible`` value; the legend says what a ``band`` means.
+    nor beyond the least and the largest ``possible`` value.
     """
     places = np.asarray(x, dtype=np.float64)
     shaded, looks = False, _looks(ax, curves)
@@ -246,8 +247,8 @@ def plot_bands(
         if np.isfinite(high - low).any():
             ax.fill_between(places, low, high, color=colour, alpha=0.18, linewidth=0)
             shaded = True
-    if shaded:
-        _explain_bands(ax, band)
+    if shaded and BAND not in ax.get_legend_handles_labels()[1]:
+        ax.fill_between([], [], color=INK, alpha=0.18, linewidth=0, label=BAND)
     legend_above(ax)
     return ax
 
@@ -275,17 +276,12 @@ def _columns(names: Sequence[str]) -> int:
     return 3 if longest <= 12 else 2 if longest <= 23 else 1
 
 
-def _explain_bands(ax: Axes, text: str) -> None:
-    if text not in ax.get_legend_handles_labels()[1]:
-        ax.fill_between([], [], color=INK, alpha=0.18, linewidth=0, label=text)
-
-
 def plot_bars(
     ax: Axes,
     groups: Sequence[str],
     series: Mapping[str, Curve],
     *,
-    band: str = "95 % confidence",
+    band: str = BAND,
     possible: Range = ANY,
 ) -> Axes:
     """Draw horizontal bars with error bars as :func:`plot_bands` draws curves, by group from top to bottom.
@@ -374,39 +370,6 @@ def time_unit(seconds: float) -> tuple[str, int]:
     return "s", 1
 
 
-def plot_gantt(
-    ax: Axes, rows: Sequence[str], counts: npt.ArrayLike, kinds: Sequence[str], unit: str, *, first: int = 1
-) -> Axes:
-    """Draw when each row is busy and with how many: the bar of a slot is as high as its count.
-
-    Counts are >= 0, from a first slot on, shape (rows, slots); rows stand from top to bottom, of which 0.17
-    inches of height keep the names apart. Their kinds differ in colour and hatching; a row without a kind has
-    nothing but its name. The counted quantity stands above the panel, with the full height of a row.
-    """
-    from matplotlib.collections import PolyCollection
-
-    table = np.asarray(counts, dtype=np.float64)
-    if table.ndim != 2 or not len(table) == len(rows) == len(kinds):
-        raise InputError(f"counts: shape {table.shape} does not fit {len(rows)} rows, {len(kinds)} kinds")
-    most = max(1.0, table.max(initial=0.0))
-    looks = _looks(ax, sorted({*kinds} - {""}))
-    for kind in sorted({*kinds} - {""}):
-        outlines = [
-            outline
-            for row in np.flatnonzero(np.array(kinds) == kind).tolist()
-            for outline in _skylines(table[row] * 0.85 / most, row + 0.45, first - 0.5)
-        ]
-        ax.add_collection(PolyCollection(outlines, linewidth=0.4, label=kind, **_filled(looks[kind])))
-    name_rows(ax, rows, [row for row, kind in zip(rows, kinds, strict=True) if not kind])
-    ax.set_xlim(first - 0.5, max(1, table.shape[1]) + first - 0.5)
-    ax.set_xlabel("slot")
-    ax.set_ylabel("job")
-    ax.set_title(f"{unit}; full height: {most:g}", loc="left", fontsize=10.5)
-    if len({*kinds} - {""}) > 1:
-        legend_above(ax)
-    return ax
-
-
 def plot_gantts(
     tables: Mapping[str, npt.ArrayLike],
     rows: Sequence[str],
@@ -416,16 +379,38 @@ def plot_gantts(
     *,
     first: int = 1,
 ) -> Axes:
-    """Draw :func:`plot_gantt` of several tables of the same rows, below each other in the same axes."""
+    """Draw when each row is busy and with how many, tables below each other in the same axes.
+
+    Tables hold counts >= 0, from a first slot on, shape (rows, slots): the bar of a slot is as high as its
+    count. Rows stand from top to bottom, of which 0.17 inches of height keep the names apart; their kinds
+    differ in colour and hatching. The counted quantity stands above the panel, with the full height of a row.
+    """
+    from matplotlib.collections import PolyCollection
+
+    counts = np.array([*tables.values()], dtype=np.float64)
+    if counts.ndim != 3 or not counts.shape[1] == len(rows) == len(kinds):
+        raise InputError(
+            f"counts: shape {counts.shape[1:]} does not fit {len(rows)} rows, {len(kinds)} kinds"
+        )
     names, tops = stacked_rows(dict.fromkeys(tables, rows))
-    shapes = {np.shape(table) for table in tables.values()}
-    if len(shapes) != 1:
-        raise InputError(f"tables: shapes {sorted(shapes)} have to be one")
-    stacked, of = np.zeros((len(names), shapes.pop()[1])), [""] * len(names)
-    for top, table in zip(tops, tables.values(), strict=True):
-        stacked[top : top + len(rows)], of[top : top + len(rows)] = table, kinds
     axes = new_figure(height=1.2 + 0.17 * len(names))[1] if ax is None else ax
-    plot_gantt(axes, names, stacked, of, unit, first=first).set_ylabel("")
+    most = max(1.0, counts.max(initial=0.0))
+    different = sorted({*kinds})
+    looks = _looks(axes, different)
+    for kind in different:
+        outlines = [
+            outline
+            for top, table in zip(tops, counts, strict=True)
+            for row in np.flatnonzero(np.array(kinds) == kind).tolist()
+            for outline in _skylines(table[row] * 0.85 / most, top + row + 0.45, first - 0.5)
+        ]
+        axes.add_collection(PolyCollection(outlines, linewidth=0.4, label=kind, **_filled(looks[kind])))
+    name_rows(axes, names, tables if len(tables) > 1 else ())
+    axes.set_xlim(first - 0.5, max(1, counts.shape[2]) + first - 0.5)
+    axes.set_xlabel("slot")
+    axes.set_title(f"{unit}; full height: {most:g}", loc="left", fontsize=10.5)
+    if len(different) > 1:
+        legend_above(axes)
     return axes
 
 

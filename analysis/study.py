@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .claim import Context, Figure, Finding, Table, Verdict, finding, table
-from .experiments import bars, curves, lead, spread, track
+from .experiments import bars_of, curves, lead, spread, track
 from .plots import ANY, Range
-from .statistics import holm, mean_interval, p_of_mean, p_of_next, prediction_interval
+from .statistics import holm, mean_band, mean_interval, p_of_mean, p_of_next, prediction_interval
 
 LEVEL = 0.05  # of all tests of a claim together: the chance to decide any of them wrongly
 AS_IS = {"": lambda setup: setup}  # the scenario of a text that leaves nothing open which a setup holds
@@ -270,19 +270,13 @@ class Study:
             for other in others
         ]
 
-    def grid(self, title: str, share: bool = False, digits: int = 1) -> list[Table]:
-        """Return mean and half width, or that in per cent of the oracle's mean: a table per scenario.
-
-        More than MOST scenarios stand below each other in one.
-        """
+    def grid(self, title: str, digits: int = 1) -> list[Table]:
+        """Return mean and half width: a table per scenario; more than MOST stand below each other in one."""
         note = f". {len(self.seeds)} instances, mean ± 95 % half width. {self.lab.note}"
-        grids = {}
-        for name, found in self.found.items():
-            top = found[ORACLE].mean(axis=0) if share else 1.0
-            grids[name] = [
-                (label, *(spread(c, digits) for c in ((100.0 * v / top) if share else v).T))
-                for label, v in found.items()
-            ]
+        grids = {
+            name: [(label, *(spread(column, digits) for column in v.T)) for label, v in found.items()]
+            for name, found in self.found.items()
+        }
         heads = ("algorithm", *self.heads)
         if len(grids) > MOST:
             every = tuple(row for name, rows in grids.items() for row in named_once(name, rows))
@@ -307,9 +301,11 @@ class Study:
             panels = {f"{self.lab.unit}\n{s}": found for s, found in self.found.items()}
             return curves(name, caption, x, panels, axis, log, **more)
         groups = [f"{head}{f', {s}' if s else ''}" for s in self.found for head in self.heads]
-        labels = next(iter(self.found.values()))
-        series = {who: np.concatenate([f[who] for f in self.found.values()], axis=1) for who in labels}
-        return bars(name, caption, groups, series, self.lab.unit, **more)
+        series = {
+            who: mean_band(np.concatenate([found[who] for found in self.found.values()], axis=1))
+            for who in next(iter(self.found.values()))
+        }
+        return bars_of(name, caption, groups, series, self.lab.unit, **more)
 
     def finding(
         self,

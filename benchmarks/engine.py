@@ -107,7 +107,7 @@ def on_dask(count: int) -> Iterator[Row]:
         (scheduler,) = (
             one
             for one in psutil.Process().children()
-            if "clairvoyant.analysis.engine.local" in str(one.cmdline())
+            if "clairvoyant.analysis.engine.cluster" in str(one.cmdline())
         )
         workers = [psutil.Process(pid) for pid in client.run(_pid).values()]
         busy = {"driver": [psutil.Process()], "scheduler": [scheduler], "Dask workers": workers}

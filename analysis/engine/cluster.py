@@ -10,9 +10,15 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import logging
+import os
 import queue
 import re
+import shutil
+import signal
 import subprocess
+import sys
+import tempfile
 import threading
 import uuid
 from collections import Counter, deque
@@ -27,7 +33,8 @@ from .cells import SOURCE_HASH, Answer, Cell, EngineError, State, key_of, last_l
 from .processes import DEATHS, TICK, Limits, Processes, start
 
 try:
-    from distributed import Client, KilledWorker, get_worker
+    import dask
+    from distributed import Client, KilledWorker, LocalCluster, get_worker
 except ModuleNotFoundError as error:
     message = f'a cluster needs the package {error.name}: pip install "clairvoyant[cluster]"'
     raise InputError(message) from error
@@ -40,9 +47,6 @@ TELL_EVERY = 5.0  # seconds between two reports of how far a cell is
 KEEP = 30.0  # seconds for which a Dask worker keeps a process that has nothing to do
 
 GIVEN_UP = "the Dask workers that ran it ended, one after the other"
-
-LOCAL = "clairvoyant.analysis.engine.local"
-
 
 # What a Dask worker does.
 
@@ -153,7 +157,7 @@ class Cluster:
         """Start a cluster on this machine, which ends with this process, and no later than this context."""
         if workers < 1:
             raise InputError(f"workers: {workers} is not at least 1")
-        process = start(LOCAL, f"{workers:d}")
+        process = start(__name__, f"{workers:d}")
         assert process.stdout is not None  # noqa: S101 - for types
         address = process.stdout.readline().decode().strip()
         if not address:
@@ -188,12 +192,8 @@ class Cluster:
         When a worker dies, Dask begins all that it had to do elsewhere, and after some such deaths gives all
         of it up. Those cells are suspects, which are handed to Dask anew, one at a time. What it gives up
         :data:`DEATHS` times has failed; the last time a cell is handed out all by itself, so that one that
-        kills its workers takes nothing along.
-
-        Raises
-        ------
-        EngineError
-            If there are no workers, the scheduler is lost, or a worker is of another version.
+        kills its workers takes nothing along. It is an EngineError if there are no workers, the scheduler is
+        lost, or a worker is of another version.
         """
         waiting, suspects, given_up = deque(cells), deque[Cell](), Counter[str]()
         try:
@@ -297,6 +297,27 @@ class Cluster:
                 ended.append((cell, replace(answer, attempts=answer.attempts + given_up[cell.key])))
             elif cell is not None:
                 self.fractions[cell.key] = told["fraction"]
+
+
+def main(workers: int) -> None:
+    """Be a cluster on this machine: print the address of its scheduler, serve until standard input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    folder = tempfile.mkdtemp(prefix="clairvoyant-")
+    dask.config.set({"temporary-directory": folder})
+    try:
+        cluster = LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            memory_limit=None,  # cells have processes of their own
+            dashboard_address="127.0.0.1:0",
+            silence_logs=logging.CRITICAL,
+        )
+        print(cluster.scheduler_address, flush=True)
+        sys.stdin.read()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.killpg(0, signal.SIGKILL)
 
 
 def kind_of(cell: Cell) -> str:

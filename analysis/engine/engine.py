@@ -61,12 +61,8 @@ def run_cells(
     computed. ``take`` is called with every cell and its answer as soon as that is kept, those from the store
     first; progress with the fraction done and a text, in which cells are called ``what``.
 
-    Raises
-    ------
-    Interrupted
-        After Ctrl-C; it says how much is kept.
-    InputError, EngineError
-        If the store cannot be written; if cells cannot be run at all, which says how much is kept, too.
+    A store that cannot be written is an InputError. After Ctrl-C an Interrupted, and where cells cannot be
+    run at all an EngineError, say how much is kept.
     """
     wanted, limits = dict[str, Cell](), executor.limits
     for cell in cells:

@@ -179,11 +179,11 @@ def intact(key: str, result: Any) -> bool:
 
 
 def believed(key: str, answer: Answer) -> bool:
-    """Return whether the result that is kept as a key is whole, and that of this key; say so if it is not."""
-    whole = intact(key, answer.result)
-    if not whole:
-        log.warning("what is kept as %s is damaged, or of something else; it is computed anew", key)
-    return whole
+    """Return whether an answer has no result, or one that is whole and of its key; say so if it has not."""
+    if answer.state is not State.DONE or intact(key, answer.result):
+        return True
+    log.warning("what is kept as %s is damaged, or of something else; it is not used", key)
+    return False
 
 
 def packed(data: Any, where: str = "result") -> Any:

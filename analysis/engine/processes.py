@@ -217,12 +217,8 @@ class Processes:
         """Yield what became of cells as they end; now and then nothing, so that progress can be told.
 
         A cell whose process dies is begun again, up to :data:`DEATHS` times. What a process answers that runs
-        other source than there was at the last look (:func:`.cells.look_again`) is not taken.
-
-        Raises
-        ------
-        EngineError
-            If processes end before they can do anything, or run other source.
+        other source than there was at the last look (:func:`.cells.look_again`) is not taken: that, or that
+        processes end before they can do anything, is an EngineError.
         """
         waiting = deque((cell, 1) for cell in cells)
         false_starts, stranger = 0, None

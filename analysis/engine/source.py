@@ -42,35 +42,28 @@ def hashes(root: Path, *, links: bool = False) -> dict[str, str]:
     Files are read again only where the system says that they have changed. Folders that are links are looked
     into where ``links`` says so; what cannot be looked into has no files.
     """
-    found = {}
-    for place, path in [("", os.fspath(root))] if root.is_file() else _files(root, links):
+    found, top = {}, os.fspath(root)
+    for path in [top] if root.is_file() else _files(top, links):
         with suppress(FileNotFoundError):  # an editor's mark, or just deleted
             stat = os.stat(path)  # noqa: PTH116 - of many files
             state = stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino
             if _known.get(path, (None, ""))[0] != state:
                 _known[path] = state, hash_of_file(Path(path))
-            found[place] = _known[path][1]
+            found[path[len(top) + 1 :]] = _known[path][1]
     return dict(sorted(found.items()))
 
 
-def _files(root: Path | str, links: bool, place: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the place of every file of source in a folder, and its path."""
-    with suppress(FileNotFoundError, NotADirectoryError, PermissionError), os.scandir(root) as entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=links):
-                if entry.name != "__pycache__":
-                    yield from _files(entry.path, links, f"{place}{entry.name}/")
-            elif entry.name.endswith(SOURCE):
-                yield place + entry.name, entry.path
+def _files(root: str, links: bool) -> Iterator[str]:
+    """Yield the path of every file of source in a folder."""
+    for folder, folders, names in os.walk(root, followlinks=links):
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        yield from (f"{folder}/{name}" for name in names if name.endswith(SOURCE))
 
 
 def hash_of_file(path: Path) -> str:
     """Return a hash of what a file holds."""
-    found = hashlib.sha256()
-    with path.open("rb", buffering=0) as stream:
-        while part := stream.read(2**20):
-            found.update(part)
-    return found.hexdigest()
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def joined(found: Mapping[str, str]) -> str:

@@ -26,9 +26,9 @@ from . import api
 from .analysis.engine import identity
 from .analysis.engine.cells import Answer, Cell, State, hash_of, key_of, look_again
 from .analysis.engine.engine import Executor, Progress, run_cells, stands
-from .analysis.engine.kept import intact, signed
+from .analysis.engine.kept import believed, signed
 from .analysis.engine.processes import Limits, Processes
-from .analysis.engine.store import Store, answer_of, open_store, place_of, read_rows
+from .analysis.engine.store import Store, answer_of, open_store, read_rows
 from .models.base import InputError, Instance, need, path_of, read_text, refuse_unknown, regular
 from .models.draw import choose, choose_some, real, whole
 from .online.base import Policy
@@ -463,7 +463,7 @@ def _run(
         executor,
         retry=retry,
         progress=lambda fraction, text: tell(share * fraction, text),
-        believe=_believed,
+        believe=believed,
         what="instances",
     )
     cells = _cells(made, described)
@@ -473,7 +473,7 @@ def _run(
         executor,
         retry=retry,
         progress=lambda fraction, text: tell(share + (1.0 - share) * fraction, text),
-        believe=_believed,
+        believe=believed,
     )
     store.rename(cells)
     return _rows(instances, cells, described | answers)
@@ -514,7 +514,7 @@ def forecast(
 ) -> Forecast:
     """Say what a sweep would do, without doing anything."""
     path = path_of("store", store or default_store())
-    rows = {row["key"]: row for row in read_rows(path)} if place_of(path) is not None else {}
+    rows = {row["key"]: row for row in read_rows(path)} if path.exists() else {}
     chosen, again = Plan.read(plan), [State(one) for one in retry]
     known = _answers(rows.values())
     answers = {key: answer for key, answer in known.items() if stands(answer, again, chosen.limits)}
@@ -550,15 +550,7 @@ def _kind(arguments: Mapping[str, Any]) -> str:
 
 def _answers(rows: Iterable[Mapping[str, Any]]) -> dict[str, Answer]:
     found = {row["key"]: answer_of(row) for row in rows}
-    return {key: answer for key, answer in found.items() if _believed(key, answer)}
-
-
-def _believed(key: str, answer: Answer) -> bool:
-    """Return whether an answer has no result, or one that is whole and of its key; say so if it has not."""
-    if answer.state is not State.DONE or intact(key, answer.result):
-        return True
-    log.warning("what is kept as %s is damaged, or of something else: it is left out", key)
-    return False
+    return {key: answer for key, answer in found.items() if believed(key, answer)}
 
 
 def _known(row: Mapping[str, Any]) -> bool:
@@ -636,7 +628,7 @@ def results(
         answers, made = _answers(rows), Plan.read(plan).made()
         return frame_of(_rows([cell for _, cell in made], _cells(made, answers), answers))
     ours: list[Any] = [row for row in rows if row["function"].startswith(SWEPT) and _known(row)]
-    ours = [row for row in ours if _believed(row["key"], answer_of(row))]
+    ours = [row for row in ours if believed(row["key"], answer_of(row))]
     ours = sorted(_newest(ours) if versions == "newest" else ours, key=lambda row: (row["name"], row["key"]))
     making = SWEPT + describe.__name__
     wanted = [row for row in ours if row["function"] != making or row["state"] != State.DONE.value]

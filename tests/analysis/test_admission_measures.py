@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clairvoyant.analysis.admission import measures
-from clairvoyant.analysis.plots import new_figure, plot_gantt, to_svg
+from clairvoyant.analysis.plots import new_figure, plot_gantts, to_svg
 from clairvoyant.models.admission.instance import AdmissionInstance
 from clairvoyant.models.admission.jobs import CLASSES
 from clairvoyant.models.admission.schedule import Schedule
@@ -123,19 +123,19 @@ def texts(svg: str) -> list[str]:
 
 def test_gantt_bars_are_as_high_as_their_counts_and_stand_apart() -> None:
     figure, ax = new_figure()
-    plot_gantt(ax, ["p", "q"], [[0, 2, 4, 0, 1], [4, 0, 0, 0, 0]], ["x", "y"], "workers")
+    plot_gantts({"": [[0, 2, 4, 0, 1], [4, 0, 0, 0, 0]]}, ["p", "q"], ["x", "y"], "workers", ax)
     first, second = (collection.get_paths() for collection in ax.collections)
     assert [len(first), len(second)] == [2, 1]
     box = first[0].get_extents()
     assert (box.x0, box.x1, box.height) == pytest.approx((1.5, 3.5, 0.85))
     assert first[1].get_extents().height == pytest.approx(0.85 / 4)
     assert second[0].get_extents().y0 > box.y1
-    assert {"x", "y", "p", "q", "slot", "job", "workers; full height: 4"} <= set(texts(to_svg(figure)))
+    assert {"x", "y", "p", "q", "slot", "workers; full height: 4"} <= set(texts(to_svg(figure)))
 
 
 def test_gantt_without_rows_is_empty_and_shapes_are_checked() -> None:
     _, ax = new_figure()
-    plot_gantt(ax, [], np.zeros((0, 3)), [], "workers")
+    plot_gantts({"": np.zeros((0, 3))}, [], [], "workers", ax)
     assert not ax.collections
     with pytest.raises(InputError, match=r"counts: shape \(1, 3\) does not fit 2 rows"):
-        plot_gantt(ax, ["a", "b"], np.zeros((1, 3)), ["x", "y"], "workers")
+        plot_gantts({"": np.zeros((1, 3))}, ["a", "b"], ["x", "y"], "workers", ax)

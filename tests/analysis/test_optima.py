@@ -1,5 +1,6 @@
 """Optima that verdicts rest on: what proves each is noted, counted and shown."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from clairvoyant.analysis import report
 from clairvoyant.analysis.claim import Claim, Context, Finding, Verdict
 from clairvoyant.analysis.engine import identity
 from clairvoyant.analysis.findings import from_dict, to_dict
-from clairvoyant.analysis.optima import counted, in_all, noting, relied_on, remembered, rest_on, share
+from clairvoyant.analysis.optima import in_all, noting, relied_on, remembered, rest_on, share
 from clairvoyant.analysis.placement import experiments as placement
 from clairvoyant.cli import rendering
 from clairvoyant.oracles.allocation.certificate import of_stationary
@@ -28,7 +29,7 @@ def noted(entry: OracleEntry, *instances: Any) -> dict[str, int]:
     with noting() as found:
         for instance in instances:
             relied_on("stationary", entry, instance)
-    return counted(found.values())
+    return in_all([Counter(found.values())])
 
 
 def written_by(writer: Callable[..., Any] | None) -> OracleEntry:
@@ -97,7 +98,7 @@ def test_what_is_remembered_is_noted_again() -> None:
     for named in ({}, {"apart": 1}):
         with noting() as found:
             both(1, **named)
-        assert counted(found.values()) == {VERIFIED: 2}
+        assert in_all([Counter(found.values())]) == {VERIFIED: 2}
     assert made == [1, 2]
 
 

@@ -15,8 +15,7 @@ from matplotlib.text import Text
 
 from clairvoyant.analysis import admission, allocation, experiments, placement, selection
 from clairvoyant.analysis.claim import Context
-from clairvoyant.analysis.experiments import bars as bar_figure
-from clairvoyant.analysis.experiments import curves
+from clairvoyant.analysis.experiments import bars_of, curves
 from clairvoyant.analysis.plots import (
     AT_MOST_ALL,
     HATCHES,
@@ -30,7 +29,7 @@ from clairvoyant.analysis.plots import (
     new_figure,
     plot_bands,
     plot_bars,
-    plot_gantt,
+    plot_gantts,
     power_of_ten,
     prefix_ids,
     to_svg,
@@ -204,7 +203,8 @@ def test_panels_share_one_legend_above_them() -> None:
 def test_a_legend_covers_neither_the_curves_nor_the_title(kinds: tuple[str, ...]) -> None:
     figure, (upper, lower) = new_figure(2)
     plot_bands(upper, X, {kind: mean_band(SAMPLES) for kind in kinds})
-    plot_gantt(lower, [f"job {kind}" for kind in kinds], np.ones((len(kinds), 3)), kinds, "workers")
+    rows = [f"job {kind}" for kind in kinds]
+    plot_gantts({"": np.ones((len(kinds), 3))}, rows, kinds, "workers", lower)
     figure.draw_without_rendering()
     for ax in (upper, lower):
         legend, title = ax.get_legend(), ax.get_title("left")
@@ -390,9 +390,10 @@ def test_figures_of_what_is_bounded_say_so(
 
 def test_figures_of_experiments_know_what_is_possible() -> None:
     samples = np.array([[0.0, 100.0], [100.0, 99.0]])
+    known = {"a": mean_band(samples)}
     for draw in (
         partial(curves, "f", "c", [1, 2], {"use (%)": {"a": samples}}, "x", problem="p", note="n"),
-        partial(bar_figure, "f", "c", ["x", "y"], {"a": samples}, "use (%)", problem="p", note="n"),
+        partial(bars_of, "f", "c", ["x", "y"], known, "use (%)", problem="p", note="n"),
     ):
         assert draw().svg == draw(possible=(-np.inf, np.inf)).svg != draw(possible=(0, 100)).svg
 

@@ -179,7 +179,7 @@ def test_a_claim_of_several_parts_needs_all(words: list[str], verdict: Verdict) 
 
 
 def test_a_study_finds_what_was_put_in() -> None:
-    """Leads, rises, shares and the figure are those of the made-up rewards."""
+    """Leads, rises and the figure are those of the made-up rewards."""
     made = study()
     said = [*made.leads("good", ["bad"]), made.rises("bad"), made.rises("bad", falls=True)]
     assert [one.word for one in judge(said)] == ["holds", "holds", "against"]
@@ -192,8 +192,6 @@ def test_a_study_finds_what_was_put_in() -> None:
     assert (finding.verdict, finding.faults) == (Verdict.HOLDS, [])
     assert finding.numbers == {"instances": 5, "statements": 2, "statements, holds": 2}
     assert finding.tables[1].rows[0] == (ORACLE, "3.0 ± 0.0", "6.0 ± 0.0")
-    (shares,) = made.grid("Share of the oracle (%)", share=True)
-    assert shares.rows[0] == (ORACLE, "100.0 ± 0.0", "100.0 ± 0.0")
     assert made.finding("No.", said).verdict.value == "not reproduced"
 
 
