@@ -287,10 +287,7 @@ def plot_runs(
 
 
 def _curves(label: str, instances: Sequence[Any], runs: Sequence[Run], best: np.ndarray) -> RegretCurves:
-    """Return the regret of one run on each instance, and what bounds it if all runs are of CUCB.
-
-    ``best`` is what the optimum earns until each slot, shape (T,), or (instances, T).
-    """
+    """Return the regret of one run on each instance; ``best`` is what optima earn until each slot."""
     points = checkpoints(instances[0].setting.slots)
     regret = best - np.cumsum([run.rewards for run in runs], axis=1)
     own = isinstance(instances[0], SelectionInstance) and all(run.policy == "cucb" for run in runs)

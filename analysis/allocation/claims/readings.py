@@ -134,10 +134,7 @@ def on(context: Context, sampled: Sequence[int] = (), scenarios: Scenarios = UNI
 
 
 def by_step(study: Study, of: Of, names: Mapping[str, str] = STEPS) -> dict[str, np.ndarray]:
-    """Return a function of what was found and of a label, in each scenario, by default with each step.
-
-    The labels stand behind the names that they have in readings.
-    """
+    """Return a function of what was found and of a label, by scenario and name of the label in readings."""
     return {f"{n}; {name}": of(found, who) for n, found in study.found.items() for name, who in names.items()}
 
 

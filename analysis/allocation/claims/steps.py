@@ -157,11 +157,7 @@ FROM_NOTHING = {
 
 
 def _wobble(who: Contender, setup: Setup, seed: int) -> list[float]:
-    """Return how much the average reward until slot t goes back and forth, early and late.
-
-    That is the length of the way up and down in per cent of the final value, less what is left of it at the
-    end: in the second twentieth of the slots, and in the last one.
-    """
+    """Return by how much (% of the end) the average goes back and forth in the second and last twentieth."""
     earned = rewards(who, setup, seed)
     mean = np.cumsum(earned) / np.arange(1, len(earned) + 1)
     width = len(mean) // 20

@@ -99,10 +99,7 @@ def _arrivals(instance: AllocationInstance, slots: int, rng: np.random.Generator
 
 
 def _adaptive(instance: AllocationInstance, slots: int) -> np.ndarray:
-    """Return what an adversary sends who sees y(t) first: jobs at the half of the ports served worst.
-
-    A port is served the worse the less it earns compared with holding all that its servers can give it.
-    """
+    """Return what an adversary sends who sees y(t) first: jobs at the half of the ports served worst."""
     arrivals, policy = np.zeros((slots, instance.setting.ports), dtype=np.int64), Ogasched()
     s = instance.with_arrivals(arrivals).setting
     policy.start(s, np.random.default_rng(0))

@@ -35,10 +35,7 @@ def found_if(
 
 
 def one_device(edges: Any, mean: Any, arrivals: Any, note: str, **more: Any) -> SelectionInstance:
-    """Return channels that take one device each, of one; a number of ``arrivals`` has jobs at all ports.
-
-    Other keywords are further fields of the instance, or replace these.
-    """
+    """Return channels that take one device each, of one; a number of ``arrivals`` has jobs at all ports."""
     if isinstance(arrivals, int):
         arrivals = np.ones((arrivals, 1 + max(port for port, _ in edges)))
     more = {"demand": np.ones((len(edges), 1)), "capacity": [1], "origin": Origin(note), **more}
@@ -110,10 +107,7 @@ class Known(NamedTuple):
 
 
 def occurring(rng: np.random.Generator, alpha: float | None = None) -> tuple[Case, Known]:
-    """Return Upsilon, Sigma^2 and S as they occur after some slots of feasible decisions on a small instance.
-
-    ``alpha`` times the number of channels stands for m, or the exact m if it is ``None``.
-    """
+    """Return what may occur on a small instance after some slots; m is exact, or alpha times the channels."""
     channels, kinds = int(rng.integers(3, 6)), int(rng.integers(1, 3))
     demand, capacity = rng.integers(1, 3, (channels, kinds)), rng.integers(2, 5, kinds)
     sets = feasible_sets(demand, capacity)

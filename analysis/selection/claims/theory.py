@@ -126,15 +126,16 @@ def _slides_minimum(_context: Context) -> Finding:
 
 def several_jobs(rng: np.random.Generator) -> tuple[float, float]:
     """Return the optimum of a slot with several jobs per port: of copies of ports, and by counting jobs."""
-    edges = list(product(range(2), range(2)))  # two ports, two servers, at most two jobs
+    ports, most = 2, 2
+    edges = list(product(range(ports), range(2)))
     demand, capacity = rng.integers(1, 3, (4, 1)), rng.integers(1, 7, 1)
-    mean, jobs = rng.random(4), rng.integers(0, 3, 2)
+    mean, jobs = rng.random(4), rng.integers(0, most + 1, ports)
     copied = SelectionInstance(
-        edges=[(2 * port + n, r) for port, r in edges for n in range(2)],
-        demand=np.repeat(demand, 2, axis=0),
+        edges=[(port * most + n, r) for port, r in edges for n in range(most)],
+        demand=np.repeat(demand, most, axis=0),
         capacity=capacity,
-        mean=np.repeat(mean, 2),
-        arrivals=[[int(n < jobs[port]) for port in range(2) for n in range(2)]],
+        mean=np.repeat(mean, most),
+        arrivals=[[int(n < jobs[port]) for port in range(ports) for n in range(most)]],
     )
     s = copied.setting
     by_copies = s.knapsack.best(copied.mean, open=s.open(copied.arrivals[0])).value
