@@ -130,12 +130,12 @@ def _table_2_consistency(_context: Context) -> Finding:
     differ = [100.0 * (b / a - 1.0) for a, b in zip(first, second, strict=True)]
     reverses = (first[0] < high[0]) != (second[0] < high[0])
     rows = zip(ALGORITHMS, first, second, (f"{d:+.2f}" for d in differ), strict=True)
-    title, heads = "One setting, printed twice", "algorithm | T = 2000 | rho = 0.7 | difference (%)"
+    title = "One setting, printed twice: average reward per slot"
     return finding(
         holds_if(not any(differ)),
         f"One setting stands twice in Table 2, with rewards of OGASched {abs(differ[0]):.0f} % apart.",
         {"the fall from rho = 0.7 to 0.9 reverses with the other number": reverses},
-        table(title, heads, rows),
+        table(title, "algorithm | T = 2000 | rho = 0.7 | difference (%)", rows),
         proof="T = 2000 and rho = 0.7 are both defaults of Table 1, so two columns have one setting. They "
         f"give OGASched {first[0]:.2f} and {second[0]:.2f}, and no other algorithm differs by more than "
         f"{max(map(abs, differ[1:])):.1f} %. Both can be measured only if instances were drawn anew for each "

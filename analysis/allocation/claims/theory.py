@@ -312,12 +312,12 @@ def _regular_graph(context: Context) -> Finding:
         total = float(((jobs[0] * s.overhead.max())[s.port] ** 2).sum())
         lines.append((ports, servers, degree, total, degree * ports, degree * servers))
     printed, amended = (all(line[3] <= line[bound] for line in lines) for bound in (4, 5))
-    title, heads = "The sum of (19) on right d-regular graphs", "|L| | |R| | d | sum | d |L| | d |R|"
+    title = "The sum of (19) with beta* = 1 on right d-regular graphs"
     return finding(
         amended_if(printed, amended, Verdict.UNDETERMINED),
         "A right d-regular graph has d |R| edges, not d |L|: the bound then does not depend on |L| at all.",
         {},
-        table(title, heads, lines),
+        table(title, "|L| | |R| | d | sum | d |L| | d |R|", lines),
         assumes="Amended: d |R| for d |L|.",
     )
 
