@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cache, lru_cache, partial
 from typing import Any
 
@@ -56,19 +56,14 @@ class Setup:
 
 @dataclass(frozen=True)
 class Contender:
-    """A policy with its settings, known by its label.
-
-    Where decisions depend on T it knows the horizon; otherwise the first t rewards are those of a run of t
-    slots.
-    """
+    """A policy with its settings, known by its label."""
 
     label: str
     make: Callable[[], Policy] = field(compare=False)
-    knows_horizon: bool = field(default=False, compare=False)
 
 
-CONSTANT = Contender("OGASched (constant)", partial(Ogasched, "constant", "fair"), knows_horizon=True)
-PER_SLOT = Contender("OGASched (26)", partial(Ogasched, "per-slot", "fair"), knows_horizon=True)
+CONSTANT = Contender("OGASched (constant)", partial(Ogasched, "constant", "fair"))
+PER_SLOT = Contender("OGASched (26)", partial(Ogasched, "per-slot", "fair"))
 TABLE_1 = Contender("OGASched (Table 1)", partial(Ogasched, "decay", "fair"))
 DRF = Contender("DRF", Drf)
 FAIRNESS = Contender("FAIRNESS", Fairness)
@@ -122,16 +117,3 @@ def averages(who: Contender, setup: Setup, sampled: Sequence[int]) -> np.ndarray
 def optima(setup: Setup, sampled: Sequence[int]) -> np.ndarray:
     """Return the stationary optimum per slot on each instance seed."""
     return np.array([optimum(setup, seed) for seed in sampled])
-
-
-def by_horizon(who: Contender, setup: Setup, seed: int, lengths: Sequence[int]) -> list[float]:
-    """Return average rewards for several horizons.
-
-    The first slots of a longer instance are those of the shorter one, so one run serves all lengths unless
-    the policy knows T.
-    """
-    runs = [n if who.knows_horizon else max(lengths) for n in lengths]
-    return [
-        float(rewards(who, replace(setup, slots=slots), seed)[:n].mean())
-        for n, slots in zip(lengths, runs, strict=True)
-    ]

@@ -83,10 +83,6 @@ class RegretCurves:
     tightened: np.ndarray
 
 
-OWN = "ogasched"
-"""Whose regret the bounds are of."""
-
-
 def checkpoints(slots: int, count: int = 25) -> np.ndarray:
     """Return up to ``count`` numbers of slots from 1 to ``slots``, evenly spaced on a log scale."""
     return np.unique(np.geomspace(1, max(slots, 1), count).round().astype(np.int64))
@@ -119,18 +115,17 @@ def regret_curves(
             best = np.cumsum(optimum.dynamic(instance).certificate.per_slot[:, 1])[points - 1]
             per_slot.append(best - earned)
         progress((n + 1) / len(instances))
-    printed, tightened = (np.array([f(i) for i in instances]) for f in (theorem_1, theorem_1_tightened))
+    printed, tightened = np.array([[*bounds(instance).values()] for instance in instances]).T
     upper = np.array(per_slot) if dynamic else None
     return RegretCurves(make_policy().name, points, np.array(stationary), upper, printed, tightened)
 
 
-def curves_of(
-    instance: AllocationInstance | AllocationGangInstance, runs: Mapping[str, Sequence[Run]]
-) -> list[RegretCurves]:
-    """Return the stationary regret over time of runs of each policy, and the bounds of its own.
-
-    Runs stand in the place of instances; the bounds of all but OGASched are empty.
-    """
+def plot_runs(
+    instance: AllocationInstance | AllocationGangInstance,
+    runs: Mapping[str, Sequence[Run]],
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw what :func:`plot_regret` does of runs on one instance, by label; they stand for instances."""
     if not instance.setting.slots:
         raise InputError("instance: it has no slots, over which there is no regret")
     points = checkpoints(instance.setting.slots)
@@ -139,23 +134,13 @@ def curves_of(
         best = np.array([best_gang(instance.setting, row).bound for row in counts])
     else:
         best = optimum.prefix_optima(instance, points)[1]
-    found = []
+    curves = []
     for label, some in runs.items():
-        regret = np.array([best - np.cumsum(run.rewards)[points - 1] for run in some])
+        regret = best - np.cumsum([run.rewards for run in some], axis=1)[:, points - 1]
         proven = [np.empty(0), np.empty(0)]
-        if isinstance(instance, AllocationInstance) and all(run.policy == OWN for run in some):
+        if isinstance(instance, AllocationInstance) and all(run.policy == "ogasched" for run in some):
             proven = [np.array([bound]) for bound in bounds(instance).values()]
-        found.append(RegretCurves(label, points, regret, None, *proven))
-    return found
-
-
-def plot_runs(
-    instance: AllocationInstance | AllocationGangInstance,
-    runs: Mapping[str, Sequence[Run]],
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw what :func:`plot_regret` does of runs on one instance, by label."""
-    curves = curves_of(instance, runs)
+        curves.append(RegretCurves(label, points, regret, None, *proven))
     axes = plot_regret(curves, ax)
     most = max((one.bound.max(initial=0.0) for one in curves), default=0.0)
     span_bound(axes, max(one.stationary.max() for one in curves), most)
@@ -174,10 +159,8 @@ def plot_regret(curves: Sequence[RegretCurves], ax: Axes | None = None) -> Axes:
         if bands:  # only the best decision of each slot cannot be beaten
             plot_bands(axes, first.slots, bands, possible=POSITIVE if kind == "dynamic" else ANY)
     for one in [one for one in curves if one.bound.size][:1]:
-        for mark, name, heights, colour in (
-            ("v", "Theorem 1", one.bound, PALETTE[-1]),
-            ("^", "Theorem 1, tightened", one.tightened, PALETTE[-2]),
-        ):
+        marks = ("v", "Theorem 1", one.bound), ("^", "Theorem 1, tightened", one.tightened)
+        for (mark, name, heights), colour in zip(marks, PALETTE[:-3:-1], strict=True):
             axes.plot(first.slots[-1:], [heights.mean()], mark, color=colour, label=name, clip_on=False)
     name_axes(axes, "slots t", "regret after t slots (reward)")
     legend_above(axes)

@@ -123,12 +123,9 @@ def certificate(
     for broken in instance.violations(x)[:1]:
         raise InputError(f"decisions: {broken}")
     per_slot, optimal = best.certificate.per_slot, best.decision
-    t = np.arange(1, s.slots + 1)
-    slack = statistics.delta(delta, t)
-    m = s.most_channels
+    t, m, past = np.arange(1, s.slots + 1), s.most_channels, History.of(instance, x)
+    slack, spread = statistics.delta(delta, t), past.spread(0.5 * statistics.g(g, t, m))
     xi = np.maximum(scaling(slack, m), 1.0)
-    past = History.of(instance, x)
-    spread = past.spread(0.5 * statistics.g(g, t, m))
     untried = ((past.count == 0) & ((x > 0) | optimal)).any(axis=1)
     missed = misses(instance, past, spread, x) | misses(instance, past, spread, optimal)
     return RunCertificate(
@@ -155,10 +152,9 @@ def cucb_bound(instance: SelectionInstance, slots: int | None = None) -> float:
     4 sqrt(1.5 m \|E| T ln T) + m \|E| (1 + pi^2 / 3); the proof is in :class:`.online.selection.Cucb`.
     """
     s = instance.setting
-    horizon = s.slots if slots is None else slots
+    horizon, size = s.slots if slots is None else slots, s.most_channels * s.channels
     if horizon == 0:
         return 0.0
-    size = s.most_channels * s.channels
     return 4.0 * math.sqrt(1.5 * size * horizon * math.log(horizon)) + size * (1.0 + math.pi**2 / 3.0)
 
 
@@ -209,16 +205,12 @@ def smallest_gap(instance: SelectionInstance) -> float:
     s = instance.setting
     patterns = all_patterns(s)
     x, value, _ = s.knapsack.best_of_patterns(instance.mean, patterns)
-    smallest = math.inf
+    gaps = [math.inf]
     for pattern, chosen, best in zip(patterns, x, value, strict=True):
-        allowed = s.open(pattern)
-        for e in np.flatnonzero(chosen).tolist():
-            allowed[e] = False
-            gap = best - s.knapsack.best(instance.mean, open=allowed).value
-            allowed[e] = True
-            if gap > TIE:
-                smallest = min(smallest, gap)
-    return float(smallest)
+        for e in np.flatnonzero(chosen):
+            allowed = s.open(pattern) & (np.arange(s.channels) != e)
+            gaps.append(float(best - s.knapsack.best(instance.mean, open=allowed).value))
+    return min(gap for gap in gaps if gap > TIE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -295,14 +287,10 @@ def plot_runs(
 
 
 def _curves(label: str, instances: Sequence[Any], runs: Sequence[Run], best: np.ndarray) -> RegretCurves:
-    """Return the regret of one run on each instance, and what bounds it if all runs are of CUCB.
-
-    ``best`` is what the optimum earns until each slot, shape (T,), or (instances, T).
-    """
+    """Return the regret of one run on each instance; ``best`` is what optima earn until each slot."""
     points = checkpoints(instances[0].setting.slots)
     regret = best - np.cumsum([run.rewards for run in runs], axis=1)
-    own = all(isinstance(instance, SelectionInstance) for instance in instances)
-    own = own and all(run.policy == "cucb" for run in runs)
+    own = isinstance(instances[0], SelectionInstance) and all(run.policy == "cucb" for run in runs)
     bounds = {"CUCB, bound in expectation": cucb_curve(instances, points)} if own else {}
     return RegretCurves(label, points, regret[:, points - 1], bounds)
 

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache, partial
+from typing import Any
 
 import numpy as np
 
 from ....online.play import play
-from ...claim import Context, Figure, Finding, Register, Verdict
+from ...claim import Context, Finding, Register, Verdict
 from ...experiments import lead, seeds
-from ...plots import POSITIVE, new_figure, plot_bars, to_svg
-from ...statistics import mean_band
+from ...plots import POSITIVE
 from ...study import ORACLE, Scenarios, Statement, Study
 from .. import experiments as runs
 from ..experiments import DRF, FAIRNESS, OGASCHED, PLAYERS, Contender, Setup
 from ..regret import checkpoints
 from . import readings
-from .readings import CHOICES, LAB, OURS, ahead, by_step, leads, on, ours, rises, varied
+from .readings import CHOICES, OURS, ahead, below_proportion, by_step, leads, on, ours, rises, varied
 
 claim = Register("allocation")
 
@@ -59,12 +58,12 @@ def _figure_2(context: Context) -> Finding:
     )
 
 
-def _large(name: str, density: float) -> Callable[[Setup], Setup]:
-    return lambda setup: readings.UNITS[name](replace(setup, density=density))
+def _large(name: str, density: float, setup: Setup) -> Any:
+    return readings.UNITS[name](replace(setup, density=density))
 
 
 LARGE: Scenarios = {
-    f"{name}, density {density:g}": _large(name, density)
+    f"{name}, density {density:g}": partial(_large, name, density)
     for name in ("8 cores, 64 GB", "2 cores, 16 GB", "1 core, 1 GB", "public code")
     for density in (2.5, 10.0)
 }
@@ -117,12 +116,10 @@ def _figure_3(context: Context) -> Finding:
     more = there.play(OGASCHED, varied(context, LEVEL, "contention", (0.1, 1.0, levels[-1])))
     middle, ten, one = len(servers) // 2, ports.index(10), levels.index(1.0)
     growth, times = f"earns more with {servers[-1]} servers than with {servers[0]}", ports[-1] // 10
-    less, smaller = (
-        f"{what} at contention {levels[-1]:g} than at 1" for what in ("earns less", "is smaller")
-    )
+    contended = f"at contention {levels[-1]:g} than at 1"
     over = by_step(by_servers, over_fairness)
-    more_servers = by_step(by_servers, lambda f, who: lead(f[who][:, -1], f[who][:, middle]))
-    more_ports = by_step(by_ports, lambda f, who: lead(f[who][:, -1], f[who][:, ten]))
+    more_servers = rises(by_servers, OURS, "", middle).samples
+    more_ports = rises(by_ports, OURS, "", ten).samples
     best = [found[ORACLE][:, one:] for found in by_level.found.values()]
     never = all(bool((np.diff(values, axis=1) >= -1e-6 * values[:, 1:]).all()) for values in best)
     return readings.finding(
@@ -146,11 +143,11 @@ def _figure_3(context: Context) -> Finding:
                 "points",
             ),
             rises(more, OURS, "earns more at contention 1 than at 0.1", 0, 1),
-            rises(more, OURS, less, -1, 1),
-            *(rises(by_level, who, less, -1, one) for who in (DRF.label, FAIRNESS.label)),
+            rises(more, OURS, f"earns less {contended}", -1, 1),
+            *(rises(by_level, who.label, f"earns less {contended}", -1, one) for who in (DRF, FAIRNESS)),
             ours(
                 by_level,
-                f"the lead over FAIRNESS {smaller}",
+                f"the lead over FAIRNESS is smaller {contended}",
                 lambda f, who: -np.diff(over_fairness(f, who)[:, [one, -1]])[:, 0],
                 "points",
             ),
@@ -187,22 +184,14 @@ def _figure_6(context: Context) -> Finding:
         return here.measure(OGASCHED, setup, map(LEVEL.format, levels), of, unit)
 
     gain, penalty = by_level(0, "gain per slot"), by_level(1, "penalty per slot")
+    rising = f"the penalty rises from contention {levels[0]:g} to {levels[-1]:g}"
+    slowly = "and less than in proportion to it (1 less the exponent)"
     return readings.finding(
         penalty,
         "OGASched's overhead penalty rises with contention, far less than in proportion, in every reading.",
         [
-            ours(
-                penalty,
-                f"the penalty rises from contention {levels[0]:g} to {levels[-1]:g}",
-                lambda f, who: lead(f[who][:, -1], f[who][:, 0]),
-            ),
-            ours(
-                penalty,
-                "and less than in proportion to it (1 less the exponent)",
-                lambda f, who: readings.below_proportion(levels, f[who]),
-                "",
-                digits=2,
-            ),
+            ours(penalty, rising, lambda f, who: lead(f[who][:, -1], f[who][:, 0])),
+            ours(penalty, slowly, lambda f, who: below_proportion(levels, f[who]), "", digits=2),
         ],
         readings.earnings(gain, "Gain per slot by contention level"),
         penalty.figure("figure-6", "Penalty by contention level.", "contention", levels, "x", POSITIVE),
@@ -233,37 +222,23 @@ FAMILIES = ("linear", "log", "reciprocal", "poly")
 )
 def _figure_7(context: Context) -> Finding:
     study = on(context).play(PLAYERS, varied(context, "{}", "utility", FAMILIES))
-    reciprocal = FAMILIES.index("reciprocal")
+    says = "OGASched earns more with linear utilities than with each of the others"
+    last = "all reciprocal: OGASched is ahead of FAIRNESS"
+    coarse, fine = (  # the units decide the scale
+        replace(study, found={units: study.found[units]}) for units in ("8 cores, 64 GB", "1 core, 1 GB")
+    )
     return readings.finding(
         study,
         "Linear utilities give most, as printed, but with them OGASched trails all four in every reading.",
         [
-            ours(
-                study,
-                "OGASched earns more with linear utilities than with each of the others",
-                lambda f, who: lead(f[who][:, [0]], f[who][:, 1:]),
-                places=FAMILIES[1:],
-            ),
+            ours(study, says, lambda f, who: lead(f[who][:, [0]], f[who][:, 1:]), places=FAMILIES[1:]),
             *leads(study, " whatever the utilities are"),
-            ours(
-                study,
-                "all reciprocal: OGASched is ahead of FAIRNESS",
-                lambda f, who: over_fairness(f, who)[:, reciprocal],
-            ),
+            ours(study, last, lambda f, who: over_fairness(f, who)[:, FAMILIES.index("reciprocal")]),
         ],
-        _by_family(study, ("8 cores, 64 GB", "1 core, 1 GB")),
+        coarse.figure("figure-7a", "Reward by utility family.", ""),
+        fine.figure("figure-7b", "Reward by utility family.", ""),
         title="Average reward per slot by utility family",
     )
-
-
-def _by_family(study: Study, scenarios: Sequence[str]) -> Figure:
-    """Return a panel per scenario, of bars by utility family: the units decide the scale."""
-    figure, axes = new_figure(len(scenarios), height=4.2)
-    for ax, name in zip(axes, scenarios, strict=True):
-        plot_bars(ax, study.heads, {who: mean_band(earned) for who, earned in study.found[name].items()})
-        ax.set_title(name, loc="left", fontsize="medium")
-        ax.set_xlabel(LAB.unit, loc="right")
-    return Figure("allocation-figure-7", f"Reward by utility family and units. {LAB.note}", to_svg(figure))
 
 
 CLAIMS = claim.claims

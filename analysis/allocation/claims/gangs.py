@@ -25,15 +25,13 @@ claim = Register("allocation")
     how="One server, one kind, two unit tasks: allocations the printed set admits, and whether it is empty.",
 )
 def _gang_set(_context: Context) -> Finding:
-    two = model.printed_counterexample(1.0, 2)
-    lines = []
+    two, lines = model.printed_counterexample(1.0, 2), []
     for tiny in (0.5, 0.1, 1e-3, 1e-9):
         y = np.array([[1.0 - tiny], [tiny]])
         lines.append((tiny, not model.printed_violations(two.setting, y), not two.violations(y)))
     empty = model.printed_is_empty(model.printed_counterexample(0.0, 1).setting)
-    admitted = sum(line[1] for line in lines)
     return finding(
-        holds_if(not admitted and not empty),
+        holds_if(not any(line[1] for line in lines) and not empty),
         "The printed set admits any positive crumb as a scheduled task, and is empty where none can run.",
         {"empty without devices": empty},
         table("One device, two unit tasks, both required", "e | in the printed set | sound", lines),
@@ -59,15 +57,12 @@ def _gang_regret(context: Context) -> Finding:
         bound = leader_bounds(instance.setting).regret(instance.setting.slots)
         lines.append((seed, len(runs), optimum.value, upper, bound))
     ratio = max(line[3] / line[4] for line in lines if line[4] > 0)
+    heads = "seed | runs | optimum | mean regret (upper end, 95 %) | bound"
     return finding(
         Verdict.HOLDS_AMENDED if ratio <= 1.0 else Verdict.UNDETERMINED,
         "Another algorithm has sublinear expected regret for gangs; the paper gives none.",
         {"largest mean regret / bound": ratio},
-        table(
-            "Perturbed leader on gang instances",
-            "seed | runs | optimum | mean regret (upper end, 95 %) | bound",
-            lines,
-        ),
+        table("Perturbed leader on gang instances", heads, lines),
         assumes="Amended: following the perturbed leader with an exact offline optimum, on the sound set. "
         "Rewards are linear in the arrivals, so its expected regret is at most 2 sqrt(D R A T) against "
         "arrivals fixed beforehand.",

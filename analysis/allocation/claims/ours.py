@@ -13,9 +13,9 @@ from . import readings
 
 claim = Register("allocation")
 
-HEDGE = Contender("Hedge", POLICIES["hedge"], knows_horizon=True)
+HEDGE = Contender("Hedge", POLICIES["hedge"])
 STARTS = {
-    "nothing, as by default": Contender("OGASched (from nothing)", POLICIES["ogasched"], knows_horizon=True),
+    "nothing, as by default": Contender("OGASched (from nothing)", POLICIES["ogasched"]),
     "the fair share": CONSTANT,
 }
 
@@ -40,17 +40,10 @@ def _beyond_the_paper(context: Context) -> Finding:
     place = readings.Place(context, apart(context, 3, 5, 10), {name: readings.UNITS[name] for name in names})
     setup = Setup(slots=context.pick(20, 60, 2000))
     study = place.play((HEDGE, *STARTS.values()), {"": setup}, replace(readings.LAB, note=NOTE))
-    said = [
-        Statement(
-            f"Hedge is ahead of OGASched from {start}",
-            {
-                name: readings.ahead(found, HEDGE.label, who.label)[:, 0]
-                for name, found in study.found.items()
-            },
-            "%",
-        )
-        for start, who in STARTS.items()
-    ]
+    said = []
+    for start, who in STARTS.items():
+        leads = {name: readings.ahead(f, HEDGE.label, who.label)[:, 0] for name, f in study.found.items()}
+        said.append(Statement(f"Hedge is ahead of OGASched from {start}", leads, "%"))
     return study.finding(f"Hedge against OGASched: {tally(said, study.found)}.", said)
 
 

@@ -22,8 +22,8 @@ WITH_OPTIMA = replace(LAB, optima=runs.optima)
 
 def _public_code(setup: Setup) -> Setup:
     """Return the setting of the paper's public code; its utilities are linear unless a figure varies them."""
-    drawn = replace(setup, units=(1.0, 1.0), machines="uniform", requests="uniform")
-    return replace(drawn, utility="linear") if setup.utility == "mix" else drawn
+    utility = "linear" if setup.utility == "mix" else setup.utility
+    return replace(setup, units=(1.0, 1.0), machines="uniform", requests="uniform", utility=utility)
 
 
 UNITS: Scenarios = {
@@ -51,8 +51,6 @@ OPEN = (
 
 CHOICES = (*OPEN, "the step: eta0 decay^t of Table 1, or D/(G sqrt T) around (26)")
 
-HORIZONS = (1000, 2000, 5000, 10000)
-"""The horizons of Table 2; 2000 is the default. Outside the full mode all are shorter by one factor."""
 
 REWARD = "Average reward per slot"
 
@@ -61,19 +59,20 @@ OURS = "OGASched"
 
 Found = Mapping[str, np.ndarray]
 Of = Callable[[Found, str], np.ndarray]
+Measured = Callable[[Contender, Setup, int], Any]
 
 STEPS = {who.label: who.label for who in OGASCHED}
 """The labels of OGASched with each step, by their names in readings."""
 
 
-def horizons(context: Context) -> list[int]:
-    """Return the horizons of Table 2 as they are played."""
-    return [slots // context.pick(100, 50, 1) for slots in HORIZONS]
+def usual(context: Context, slots: int = 2000, **changes: Any) -> Setup:
+    """Return the defaults, or what differs from them; outside the full mode a part of the slots."""
+    return Setup(slots=slots // context.pick(100, 50, 1), **changes)
 
 
-def usual(context: Context, **changes: Any) -> Setup:
-    """Return the defaults, or what differs from them, with the slots that most claims share."""
-    return Setup(slots=horizons(context)[1], **changes)
+def horizons(context: Context) -> dict[str, Setup]:
+    """Return the horizons of Table 2."""
+    return {f"T = {one.slots}": one for one in (usual(context, n) for n in (1000, 2000, 5000, 10000))}
 
 
 def varied(context: Context, text: str, argument: str, values: Iterable[Any]) -> dict[str, Setup]:
@@ -100,34 +99,26 @@ class Place:
         return replace(study, numbers=_slots(settings.values()))
 
     def measure(
-        self,
-        who: Sequence[Contender],
-        setup: Setup,
-        heads: Iterable[Any],
-        of: Callable[..., Any],
-        unit: str = LAB.unit,
+        self, who: Sequence[Contender], setup: Setup, heads: Iterable[Any], of: Measured, unit: str = LAB.unit
     ) -> Study:
         """Return what a function finds of a contender, a setup and a seed: a number for each head."""
         found = {
             name: {one.label: np.array([of(one, turn(setup), seed) for seed in self.seeds]) for one in who}
             for name, turn in track(self.context, self.scenarios.items())
         }
-        lab, named = replace(LAB, unit=unit), [str(head) for head in heads]
-        return Study(lab, found, named, self.seeds, self.context.quick, _slots([setup]))
+        lab = replace(LAB, unit=unit)
+        return Study(lab, found, [*map(str, heads)], self.seeds, self.context.quick, _slots([setup]))
 
-    def over_time(self, who: Sequence[Contender], setup: Setup, slots: Sequence[int]) -> Study:
-        """Return average rewards until each of these slots."""
+    def over_time(
+        self, who: Sequence[Contender], setup: Setup, slots: Sequence[int], accumulated: bool = False
+    ) -> Study:
+        """Return average rewards until each of these slots, or their sums."""
+        at = np.array(slots)
 
         def until(one: Contender, turned: Setup, seed: int) -> Any:
-            return np.cumsum(runs.rewards(one, turned, seed))[np.array(slots) - 1] / slots
+            return np.cumsum(runs.rewards(one, turned, seed))[at - 1] / (1 if accumulated else at)
 
-        return self.measure(who, setup, slots, until)
-
-    def over_horizons(self, who: Sequence[Contender]) -> Study:
-        """Return average rewards over the horizons of Table 2."""
-        lengths = horizons(self.context)
-        by_length = partial(runs.by_horizon, lengths=lengths)
-        return self.measure(who, Setup(), [f"T = {n}" for n in lengths], by_length)
+        return self.measure(who, setup, slots, until, "accumulated reward" if accumulated else LAB.unit)
 
 
 def _slots(setups: Iterable[Setup]) -> dict[str, Any]:
@@ -143,10 +134,7 @@ def on(context: Context, sampled: Sequence[int] = (), scenarios: Scenarios = UNI
 
 
 def by_step(study: Study, of: Of, names: Mapping[str, str] = STEPS) -> dict[str, np.ndarray]:
-    """Return a function of what was found and of a label, in each scenario, by default with each step.
-
-    The labels stand behind the names that they have in readings.
-    """
+    """Return a function of what was found and of a label, by scenario and name of the label in readings."""
     return {f"{n}; {name}": of(found, who) for n, found in study.found.items() for name, who in names.items()}
 
 
@@ -167,9 +155,10 @@ def ahead(found: Found, ours: str, theirs: str) -> np.ndarray:
 def leads(study: Study, where: str = "") -> list[Statement]:
     """Say of each of the others that OGASched is ahead of it in every setting."""
     places = study.heads if len(study.heads) > 1 else ()
+    others = [who.label for who in BASELINES]
     return [
         ours(study, f"OGASched is ahead of {who}{where}", partial(ahead, theirs=who), places=places)
-        for who in (other.label for other in BASELINES)
+        for who in others
     ]
 
 

@@ -53,16 +53,13 @@ def own_steps(who: Contender, setup: Setup, seed: int, slots: int) -> tuple[np.n
 )
 def _eta0(context: Context) -> Finding:
     here = on(context, seeds(context, 3, 6, 20), {**readings.UNITS, **readings.FINEST})
-    horizon, few = 2000, context.pick(20, 40, 2000)
-    setup = Setup(slots=context.pick(40, 200, 2000))
-    study = here.play((CONSTANT, PER_SLOT, TABLE_1), {"defaults": setup})
-    last = ETA0 * DECAY ** (horizon - 1)
-    own = {
-        name: np.array([own_steps(PER_SLOT, turn(Setup()), seed, few)[0] for seed in here.seeds])
-        for name, turn in here.scenarios.items()
-    }
-    highest = {name: 100.0 * (np.nanmax(v, axis=1) / last - 1.0) for name, v in own.items()}
-    lowest = {name: 100.0 * (1.0 - np.nanmin(v, axis=1) / ETA0) for name, v in own.items()}
+    study = here.play((CONSTANT, PER_SLOT, TABLE_1), {"defaults": Setup(slots=context.pick(40, 200, 2000))})
+    few, last = context.pick(20, 40, 2000), ETA0 * DECAY**1999  # at the end of 2000 slots
+    highest, lowest = {}, {}
+    for name, turn in here.scenarios.items():
+        own = np.array([own_steps(PER_SLOT, turn(Setup()), seed, few)[0] for seed in here.seeds])
+        highest[name] = 100.0 * (np.nanmax(own, axis=1) / last - 1.0)
+        lowest[name] = 100.0 * (1.0 - np.nanmin(own, axis=1) / ETA0)
 
     def gain(who: Contender) -> Statement:
         over = study.samples(lambda f: lead(f[TABLE_1.label], f[who.label])[:, 0])
@@ -78,7 +75,6 @@ def _eta0(context: Context) -> Finding:
             gain(PER_SLOT),
         ],
         scenarios=here.scenarios,
-        numbers={"horizon": horizon},
     )
 
 
@@ -108,15 +104,14 @@ GROWN, LARGER = "(26) is by more than {:g} % larger in the last tenth than in th
 )
 def _step_26_grows(context: Context) -> Finding:
     here, slots, tenths = on(context, seeds(context, 3, 8, 20)), context.pick(40, 100, 2000), range(1, 11)
-    starts = [Contender(f"y(1) {start}", partial(Ogasched, "per-slot", start)) for start in ("zero", "fair")]
+    names = {f"y(1) {start}": f"y(1) {start}" for start in ("zero", "fair")}
+    starts = [Contender(name, partial(Ogasched, "per-slot", name.split()[-1])) for name in names]
 
     def by_tenth(who: Contender, setup: Setup, seed: int) -> Any:
         return np.nanmean(own_steps(who, setup, seed, slots)[1].reshape(len(tenths), -1), axis=1)
 
     study = here.measure(starts, Setup(slots=slots), tenths, by_tenth, "step")
-    changes = by_step(
-        study, lambda f, who: lead(f[who][:, -1], f[who][:, 0]), {v.label: v.label for v in starts}
-    )
+    changes = by_step(study, lambda f, who: lead(f[who][:, -1], f[who][:, 0]), names)
     return readings.finding(
         study,
         "In (26) the horizon is a constant; only the gradient's norm can move it, and whether it shrinks "
@@ -142,7 +137,7 @@ def _step_26_grows(context: Context) -> Finding:
     choices=CHOICES,
 )
 def _increasing_horizon(context: Context) -> Finding:
-    study = on(context).over_horizons((*OGASCHED, FAIRNESS))
+    study = on(context).play((*OGASCHED, FAIRNESS), readings.horizons(context))
     return readings.finding(
         study,
         "With the constant step and curved utilities OGASched gains on FAIRNESS over longer horizons; "
@@ -155,18 +150,14 @@ def _increasing_horizon(context: Context) -> Finding:
 
 
 FROM_NOTHING = {
-    CONSTANT.label: Contender("(constant), y(1) = 0", partial(Ogasched, "constant", "zero"), True),
+    CONSTANT.label: Contender("(constant), y(1) = 0", partial(Ogasched, "constant", "zero")),
     TABLE_1.label: Contender("(Table 1), y(1) = 0", partial(Ogasched, "decay", "zero")),
 }
 """OGASched with both steps, with nothing for the initial decision in place of the fair share."""
 
 
 def _wobble(who: Contender, setup: Setup, seed: int) -> list[float]:
-    """Return how much the average reward until slot t goes back and forth, early and late.
-
-    That is the length of the way up and down in per cent of the final value, less what is left of it at the
-    end: in the second twentieth of the slots, and in the last one.
-    """
+    """Return by how much (% of the end) the average goes back and forth in the second and last twentieth."""
     earned = rewards(who, setup, seed)
     mean = np.cumsum(earned) / np.arange(1, len(earned) + 1)
     width = len(mean) // 20
@@ -219,24 +210,16 @@ def _figure_4(context: Context) -> Finding:
     here, setup = on(context, seeds(context, 3, 6, 10)), Setup(slots=context.pick(40, 200, 8000))
     initial = context.pick((1.0, ETA0, 100.0), (1.0, ETA0, 100.0), (0.1, 1.0, 5.0, ETA0, 100.0))
     by_start, by_decay = [_stepped(eta, DECAY) for eta in initial], [_stepped(ETA0, d) for d in DECAYS]
-    grid = list(dict.fromkeys([CONSTANT, *by_start, *by_decay]))
-    study = here.play(grid, {"defaults": setup})
-    label = {decay: _stepped(ETA0, decay).label for decay in DECAYS}
-    inside = [label[d] for d in DECAYS if 0.995 <= d <= 0.9999]
-    outside = [label[d] for d in DECAYS if not 0.995 <= d <= 0.9999]
+    study = here.play(dict.fromkeys([CONSTANT, *by_start, *by_decay]), {"defaults": setup})
+    labels = [who.label for who in by_decay]
+    inside, outside = labels[2:5], labels[:2] + labels[5:]  # the range that is printed
     wrong, families = by_start[-1], {of: replace(setup, utility=of) for of in ("mix", "reciprocal")}
     below = here.play([wrong], families, replace(LAB, averages=_negative))
     negative = below.samples(lambda f: f[wrong.label].max(axis=1))
-    best = study.samples(lambda f: lead(f[label[0.9999]], f[label[1.0001]])[:, 0])
+    best = study.samples(lambda f: lead(f[labels[4]], f[labels[5]])[:, 0])
     printed = study.samples(lambda f: lead(_best(f, inside), _best(f, outside)))
     at = checkpoints(setup.slots or 1, 40).tolist()
-
-    def until(one: Contender, turned: Setup, seed: int) -> Any:
-        return np.cumsum(rewards(one, turned, seed))[np.array(at) - 1]
-
-    starts, decays = (
-        here.measure((CONSTANT, *who), setup, at, until, "accumulated reward") for who in (by_start, by_decay)
-    )
+    starts, decays = (here.over_time((CONSTANT, *who), setup, at, True) for who in (by_start, by_decay))
     return readings.finding(
         study,
         "In coarse units decays outside the printed range earn more; in fine ones decay hardly matters.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,7 +15,7 @@ from ...claim import Context, Finding, Register, Verdict, amended_if, finding, h
 from ...experiments import lead, seeds, spread, track
 from ...study import ORACLE, Study
 from .. import experiments as runs
-from ..experiments import BASELINES, FAIRNESS, OGASCHED, PLAYERS, Contender, Setup, instance, rewards
+from ..experiments import BASELINES, FAIRNESS, OGASCHED, PLAYERS, Setup, instance
 from . import readings
 from .projection import row
 from .readings import CHOICES, OPEN, OURS, ahead, fig_2, leads, on, ours, rises, usual, varied
@@ -60,13 +59,14 @@ def _table_1(context: Context) -> Finding:
     jobs, trials = sum(int(i.arrivals.sum()) for i in made), sum(i.arrivals.size for i in made)
     off = abs(jobs - 0.7 * trials) / np.sqrt(0.21 * trials)
     level = float(first.demand.sum() / unit.demand.sum())
+    spans = [f"drawn from {values.min():.3f} to {values.max():.3f}" for values in (alpha, beta)]
     rows = [
         ("job types |L|", 10, first.ports, first.ports == 10),
         ("servers |R|", 128, first.servers, first.servers == 128),
         ("device kinds K", 6, first.kinds, first.kinds == 6),
         ("slots T", 2000, first.slots, first.slots == 2000),
-        ("range of alpha", "[1, 1.5]", _span(alpha), alpha.min() >= 1.0 and alpha.max() <= 1.5),
-        ("range of beta", "[0.3, 0.5]", _span(beta), beta.min() >= 0.3 and beta.max() <= 0.5),
+        ("range of alpha", "[1, 1.5]", spans[0], alpha.min() >= 1.0 and alpha.max() <= 1.5),
+        ("range of beta", "[0.3, 0.5]", spans[1], beta.min() >= 0.3 and beta.max() <= 0.5),
         ("initial step eta0", 25, step.eta0, step.eta0 == 25),
         ("decay", 0.9999, step.decay, step.decay == 0.9999),
         ("arrival probability rho", 0.7, f"{jobs / trials:.4f}, {off:.1f} standard errors off", off < 4.0),
@@ -84,24 +84,12 @@ def _table_1(context: Context) -> Finding:
     )
 
 
-def _span(values: np.ndarray) -> str:
-    return f"drawn from {values.min():.3f} to {values.max():.3f}"
-
-
 def _columns(context: Context) -> Study:
     """Return average rewards in the columns of Table 2, with fewer slots outside the full mode."""
-    lengths, slots = readings.horizons(context), usual(context).slots
-    changes: list[dict[str, Any]] = [{"arrival_probability": rho} for rho in (0.3, 0.5, 0.7, 0.9)]
-    changes += [{"density": density} for density in (2.0, 2.5, 3.0)]
-
-    def earned(who: Contender, setup: Setup, seed: int) -> list[float]:
-        others = (replace(setup, slots=slots, **change) for change in changes)
-        return [
-            *runs.by_horizon(who, setup, seed, lengths),
-            *(rewards(who, one, seed).mean() for one in others),
-        ]
-
-    return on(context).measure(PLAYERS, Setup(), TABLE_2, earned)
+    by_rho = [usual(context, arrival_probability=rho) for rho in (0.3, 0.5, 0.7, 0.9)]
+    by_density = [usual(context, density=density) for density in (2.0, 2.5, 3.0)]
+    settings = (*readings.horizons(context).values(), *by_rho, *by_density)
+    return on(context).play(PLAYERS, dict(zip(TABLE_2, settings, strict=True)))
 
 
 @claim(
@@ -115,7 +103,7 @@ def _columns(context: Context) -> Study:
     choices=CHOICES,
 )
 def _table_2(context: Context) -> Finding:
-    study = _columns(context)
+    study, heads = _columns(context), " | ".join(("column", *ALGORITHMS))
     own, *others = np.array(list(TABLE_2.values())).T
     means = {who: float((100.0 * (own / v - 1.0)).mean()) for who, v in zip(BASELINES, others, strict=True)}
     return readings.finding(
@@ -126,11 +114,7 @@ def _table_2(context: Context) -> Finding:
             *leads(study, " in every column"),
             *readings.printed_leads(study, "its mean lead over {} in the columns is {:.1f} %", means),
         ],
-        table(
-            "Table 2 as printed",
-            " | ".join(("column", *ALGORITHMS)),
-            [(head, *printed) for head, printed in TABLE_2.items()],
-        ),
+        table("Table 2 as printed", heads, [(head, *printed) for head, printed in TABLE_2.items()]),
     )
 
 
@@ -145,15 +129,13 @@ def _table_2_consistency(_context: Context) -> Finding:
     first, second, high = (TABLE_2[head] for head in ("T = 2000", "rho = 0.7", "rho = 0.9"))
     differ = [100.0 * (b / a - 1.0) for a, b in zip(first, second, strict=True)]
     reverses = (first[0] < high[0]) != (second[0] < high[0])
+    rows = zip(ALGORITHMS, first, second, (f"{d:+.2f}" for d in differ), strict=True)
+    title = "One setting, printed twice: average reward per slot"
     return finding(
         holds_if(not any(differ)),
         f"One setting stands twice in Table 2, with rewards of OGASched {abs(differ[0]):.0f} % apart.",
         {"the fall from rho = 0.7 to 0.9 reverses with the other number": reverses},
-        table(
-            "One setting, printed twice: average reward per slot",
-            "algorithm | T = 2000 | rho = 0.7 | difference (%)",
-            zip(ALGORITHMS, first, second, (f"{d:+.2f}" for d in differ), strict=True),
-        ),
+        table(title, "algorithm | T = 2000 | rho = 0.7 | difference (%)", rows),
         proof="T = 2000 and rho = 0.7 are both defaults of Table 1, so two columns have one setting. They "
         f"give OGASched {first[0]:.2f} and {second[0]:.2f}, and no other algorithm differs by more than "
         f"{max(map(abs, differ[1:])):.1f} %. Both can be measured only if instances were drawn anew for each "
@@ -173,10 +155,7 @@ def _table_2_consistency(_context: Context) -> Finding:
 def _rho_monotone(context: Context) -> Finding:
     levels = varied(context, "rho = {}", "arrival_probability", (0.3, 0.5, 0.7, 0.9))
     study = on(context).play(OGASCHED, levels, readings.WITH_OPTIMA)
-    nested = all(
-        np.diff([instance(one, seed).arrivals for one in levels.values()], axis=0).min() >= 0
-        for seed in study.seeds
-    )
+    arrivals = [[instance(one, seed).arrivals for one in levels.values()] for seed in study.seeds]
     best = [found[ORACLE] for found in study.found.values()]
     change = min(float(lead(optima[:, 3], optima[:, 2]).mean()) for optima in best)
     return readings.finding(
@@ -185,12 +164,11 @@ def _rho_monotone(context: Context) -> Finding:
         [rises(study, OURS, "earns less at rho = 0.9 than at 0.7", 3, 2)],
         title="Average reward per slot over rho",
         numbers={
-            "arrivals nested": nested,
+            "arrivals nested": bool((np.diff(arrivals, axis=1) >= 0).all()),
             "stationary optimum never falls": all(bool((np.diff(v, axis=1) >= 0.0).all()) for v in best),
             "least change of the stationary optimum from 0.7 to 0.9 (%)": round(change, 2),
         },
-        remark="Every port's reward at the stationary optimum is at least zero, so more arrivals only add "
-        "to it. Table 2 itself has a smaller reward for the same setting in another column.",
+        remark="At the stationary optimum no port earns less than nothing: more arrivals only add to it.",
     )
 
 
@@ -267,12 +245,9 @@ def _fairness_best(context: Context) -> Finding:
     settings = {"Fig. 2": fig_2(context), "defaults": usual(context)}
     study = on(context).play(runs.HEURISTICS, settings)
     forms = {"ports with jobs": FAIRNESS.label, "all ports": runs.FAIRNESS_LITERAL.label}
-    said = [
-        ours(
-            study, f"FAIRNESS is ahead of {who}", partial(ahead, theirs=who), names=forms, places=study.heads
-        )
-        for who in (other.label for other in BASELINES if other is not FAIRNESS)
-    ]
+    others = [who.label for who in BASELINES if who is not FAIRNESS]
+    over: Any = {"names": forms, "places": study.heads}
+    said = [ours(study, f"FAIRNESS is ahead of {who}", partial(ahead, theirs=who), **over) for who in others]
     at = ALGORITHMS.index(FAIRNESS.label)
     first = sum(printed[at] == max(printed[1:]) for printed in TABLE_2.values())
     return readings.finding(
@@ -293,8 +268,7 @@ def _fairness_best(context: Context) -> Finding:
     choices=("how much one job may take in all",),
 )
 def _binpacking_spreading(context: Context) -> Finding:
-    sampled = seeds(context, 2, 3, 20)
-    setup = usual(context)
+    sampled, setup = seeds(context, 2, 3, 20), usual(context)
     busy = np.stack([instance(setup, seed).arrivals.any(axis=1) for seed in sampled])
     rows, share = [], {}
     for quota in track(context, (0.25, 0.5, 0.75, 0.9, 1.0)):
@@ -304,7 +278,7 @@ def _binpacking_spreading(context: Context) -> Finding:
         )
         share[quota] = 100.0 * float((~np.isclose(packed, spreaded, rtol=1e-9))[busy].mean())
         means = packed.mean(axis=1), spreaded.mean(axis=1)
-        rows.append((quota, *map(spread, means), spread(lead(*means[::-1]), 2, True), f"{share[quota]:.1f}"))
+        rows.append((quota, *map(spread, means), spread(lead(*means[::-1]), 2, True)))
     apart = all(share[quota] > 0.0 for quota in share if quota < 1.0)
     return finding(
         amended_if(apart and share[1.0] > 0.0, apart, Verdict.UNDETERMINED),
@@ -313,8 +287,7 @@ def _binpacking_spreading(context: Context) -> Finding:
         table(
             f"BINPACKING and SPREADING by quota, reward per slot, {setup.slots} slots, 95 % half widths "
             f"over {len(sampled)} instances. All see the arrivals before they decide.",
-            "quota (part of |R_l| a) | BINPACKING | SPREADING | SPREADING against BINPACKING (%) | "
-            "slots with different rewards (%)",
+            "quota (part of |R_l| a) | BINPACKING | SPREADING | SPREADING against BINPACKING (%)",
             rows,
         ),
         assumes="Amended: one job takes at most a given part of what all its servers could give it. The "
@@ -332,8 +305,7 @@ def _binpacking_spreading(context: Context) -> Finding:
     choices=CHOICES,
 )
 def _abstract_improvement(context: Context) -> Finding:
-    settings = {"Fig. 2": fig_2(context)}
-    study = on(context).play(runs.EVERYONE, settings)
+    study = on(context).play(runs.EVERYONE, {"Fig. 2": fig_2(context)})
     return readings.finding(
         study,
         "With the step of Table 1 OGASched leads all four in fine units and trails in coarse ones; printed "

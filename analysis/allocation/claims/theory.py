@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -17,8 +18,7 @@ from ...experiments import SEEDS_APART, seeds, spread, track
 from ...plots import new_figure, to_svg
 from ...statistics import growth_exponent
 from ...study import Statement, conclude
-from .. import experiments
-from ..experiments import Setup, hindsight
+from ..experiments import Setup, hindsight, instance
 from ..regret import plot_regret, regret_curves, theorem_1, theorem_1_tightened
 from ..worst_case import worst_case
 from .projection import linear, row
@@ -56,10 +56,9 @@ def _definition_1(_context: Context) -> Finding:
     how="Random pairs of feasible decisions on a default instance: chords and mixtures.",
 )
 def _proposition_1(context: Context) -> Finding:
-    rng = context.rng()
+    rng, trials = context.rng(), context.pick(20, 200, 2000)
     instance = generate("default", context.seed, slots=1)
     s, arrivals = instance.setting, np.ones(instance.setting.ports, dtype=np.int64)
-    trials = context.pick(20, 200, 2000)
     defect, outside = -np.inf, 0
     for _ in range(trials):
         y, z = (s.project(rng.normal(2, 5, s.shape)) for _ in range(2))
@@ -84,35 +83,27 @@ def certified(played: AllocationInstance) -> tuple[float, float]:
     return upper - play(Ogasched(), played).total, upper
 
 
-def arrival_patterns(
-    instance: AllocationInstance, slots: int, rng: np.random.Generator
-) -> dict[str, AllocationInstance]:
-    """Return the instance under named arrivals: random, periodic, in blocks, and an adaptive adversary's."""
+def _arrivals(instance: AllocationInstance, slots: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Return arrivals by name: random, periodic, in blocks, and an adaptive adversary's."""
     ports = instance.setting.ports
     time, port = np.arange(slots)[:, None], np.arange(ports)[None, :]
-    patterns = {
+    return {
         "random, sparse": rng.random((slots, ports)) < 0.2,
         "random, dense": rng.random((slots, ports)) < 0.8,
         "alternating": (time + port) % 2 == 0,
         "two halves": (time < slots // 2) ^ (port % 2 == 0),
         "every sixth": (time % 6 == 0) == (port == 0),
         "one at a time": port == rng.integers(ports, size=(slots, 1)),
-        "adaptive": adaptive_arrivals(instance, slots),
+        "adaptive": _adaptive(instance, slots),
     }
-    return {name: instance.with_arrivals(arrivals.astype(np.int64)) for name, arrivals in patterns.items()}
 
 
-def adaptive_arrivals(instance: AllocationInstance, slots: int) -> np.ndarray:
-    """Return what an adversary sends who sees y(t) first: jobs at the half of the ports served worst.
-
-    A port is served the worse the less it earns compared with holding all that its servers can give it.
-    """
-    base = instance.with_arrivals(np.zeros((slots, instance.setting.ports), dtype=np.int64))
-    s = base.setting
-    policy = Ogasched()
+def _adaptive(instance: AllocationInstance, slots: int) -> np.ndarray:
+    """Return what an adversary sends who sees y(t) first: jobs at the half of the ports served worst."""
+    arrivals, policy = np.zeros((slots, instance.setting.ports), dtype=np.int64), Ogasched()
+    s = instance.with_arrivals(arrivals).setting
     policy.start(s, np.random.default_rng(0))
     alone = s.port_rewards(np.minimum(s.edge_demand, s.capacity[s.server]))
-    arrivals = np.array(base.arrivals)
     for slot in range(slots):
         shortfall = alone - s.port_rewards(policy.decide(Observation(slot, None)))
         arrivals[slot] = shortfall >= np.median(shortfall)
@@ -142,17 +133,19 @@ def _theorem_1_holds(context: Context) -> Finding:
     rng, lengths = context.rng(), context.pick((10, 100), (10, 1000), (10, 100, 1000, 5000))
     ratios: dict[str, list[float]] = {}
     tight, below, worst = -np.inf, 0, None
-    for instance in track(context, _settings(context.pick(4, 17, 200), SEEDS_APART * context.seed)):
-        still = instance.setting.port_rewards(fair_share(instance.setting))
+    for drawn in track(context, _settings(context.pick(4, 17, 200), SEEDS_APART * context.seed)):
+        still = drawn.setting.port_rewards(fair_share(drawn.setting))
         for slots in lengths:
-            for name, played in arrival_patterns(instance, slots, rng).items():
+            for name, arrivals in _arrivals(drawn, slots, rng).items():
+                played = drawn.with_arrivals(arrivals.astype(np.int64))
                 regret, upper = certified(played)
                 ratios.setdefault(name, []).append(regret / theorem_1(played))
                 tight = max(tight, regret / theorem_1_tightened(played))
                 worst = played if ratios[name][-1] > 1.0 else worst
                 earned = float(played.arrival_counts @ still)
                 below += not earned - 1e-6 * abs(earned) <= upper
-    largest = max(max(values) for values in ratios.values())
+    rows = [(name, len(values), max(values)) for name, values in ratios.items()]
+    largest = max(row[2] for row in rows)
     fine = largest <= 1.0 and tight <= 1.0 and below == 0
     return finding(
         Verdict.HOLDS if fine else Verdict.REFUTED if worst is not None else Verdict.UNDETERMINED,
@@ -163,14 +156,15 @@ def _theorem_1_holds(context: Context) -> Finding:
             "largest regret / tightened bound": tight,
             "optima below what the fair share earns": below,
         },
-        table(
-            "Largest regret over bound (14), by arrivals",
-            "arrivals | runs | largest ratio",
-            ((name, len(values), max(values)) for name, values in ratios.items()),
-        ),
+        table("Largest regret over bound (14), by arrivals", "arrivals | runs | largest ratio", rows),
         counterexample=worst,
         assumes="The constant step D/(G sqrt T), for which the proof is, and an exact projection.",
     )
+
+
+def _regret(instance: AllocationInstance, **settings: Any) -> float:
+    """Return the stationary regret of OGASched, by default with the constant step."""
+    return float(hindsight(instance).value) - play(Ogasched(**settings), instance).total
 
 
 def six_slot_example(slots: int) -> AllocationInstance:
@@ -191,23 +185,16 @@ def _equation_26(context: Context) -> Finding:
     lines = []
     for slots in context.pick((300, 1000), (300, 1000, 3000), (300, 1000, 3000, 10000)):
         instance = six_slot_example(slots)
-        best = hindsight(instance).value
-        regrets = [best - play(Ogasched(step=step), instance).total for step in ("per-slot", "constant")]
+        regrets = [_regret(instance, step=step) for step in ("per-slot", "constant")]
         lines.append((slots, theorem_1(instance), *regrets))
     lengths, bounds, own, _ = np.array(lines).T
     beaten = int((own > bounds).sum())
+    title = "Port 0 alone every sixth slot, ports 1 to 100 together otherwise"
     return finding(
         holds_if(not beaten),
         "With each slot's own gradient norm in the step, the regret grows like T and passes the bound.",
-        {
-            "lengths where the regret is above the bound": beaten,
-            "growth exponent": growth_exponent(lengths, own).mean,
-        },
-        table(
-            "Port 0 alone every sixth slot, ports 1 to 100 together otherwise",
-            "slots T | bound (14) | regret, step (26) | regret, constant step",
-            lines,
-        ),
+        {"growth exponent": growth_exponent(lengths, own).mean},
+        table(title, "slots T | bound (14) | regret, step (26) | regret, constant step", lines),
         counterexample=six_slot_example(1000) if beaten else None,
         remark="A slot with few jobs takes a large step towards them; where nothing arrives (26) is 0/0.",
     )
@@ -223,16 +210,15 @@ def _equation_26(context: Context) -> Finding:
 def _equation_16(context: Context) -> Finding:
     failed = {"y(T)": 0, "y(T + 1)": 0}
     smallest = row([1.0], 1.0, [[1]])
-    sampled = seeds(context, 3, 19, 99)
-    made = (generate("tiny", seed, slots=1 + n % 4) for n, seed in enumerate(sampled))
-    for instance in (smallest, *made):
-        for name, holds in _summed(instance, np.asarray(hindsight(instance).decision)).items():
+    made = [generate("tiny", seed, slots=1 + n % 4) for n, seed in enumerate(seeds(context, 3, 19, 99))]
+    for one in (smallest, *made):
+        for name, holds in _summed(one, np.asarray(hindsight(one).decision)).items():
             failed[name] += not holds
     amended = failed["y(T + 1)"] == 0
     return finding(
         amended_if(failed["y(T)"] == 0 and amended, amended, Verdict.UNDETERMINED),
         "The sum telescopes to y(T + 1), one slot later; with y(T) the inequality fails on one port.",
-        {"runs": len(sampled) + 1, **{f"inequality fails with {name}": n for name, n in failed.items()}},
+        {"runs": len(made) + 1, **{f"inequality fails with {name}": n for name, n in failed.items()}},
         counterexample=smallest,
         assumes="Amended: y(T + 1) for y(T). The next line drops the term, so the theorem stands.",
     )
@@ -249,11 +235,9 @@ def _summed(instance: AllocationInstance, best: np.ndarray) -> dict[str, bool]:
     slopes = np.array([s.supergradient(y, x) for y, x in zip(points[:-1], instance.arrivals, strict=True)])
     left, away = (slopes * (best - points[:-1])).sum(), ((points - best) ** 2).sum(axis=(1, 2))
 
-    def holds(end: float) -> bool:
-        right = eta * (slopes**2).sum() / 2 + (away[0] - end) / (2 * eta)
-        return as_played and bool(left <= right + 1e-9 * max(1.0, abs(right)))
-
-    return {"y(T)": holds(away[-2]), "y(T + 1)": holds(away[-1])}
+    right = eta * (slopes**2).sum() / 2 + (away[0] - away[-2:]) / (2 * eta)
+    holds = as_played & (left <= right + 1e-9 * np.maximum(1.0, abs(right)))
+    return dict(zip(("y(T)", "y(T + 1)"), holds.tolist(), strict=True))
 
 
 @claim(
@@ -264,24 +248,21 @@ def _summed(instance: AllocationInstance, best: np.ndarray) -> dict[str, bool]:
     how="Gradients at random points and at y = 0, all ports having jobs, on instances of all families.",
 )
 def _equation_22(context: Context) -> Finding:
-    rng = context.rng()
+    rng, tried = context.rng(), context.pick(5, 50, 500)
     shares, worst = {}, None
     for family in (*utility.KINDS, "mix"):
         instance = generate("default", context.seed, slots=1, utility=family, overhead=(0.0, 1.0))
         s = instance.setting
-        allowed = float(np.sqrt(geometry.gradient_norms(s).sum()))
-        tried = context.pick(5, 50, 500)
         points = [np.zeros(s.shape), *(s.project(rng.normal(0, 5, s.shape)) for _ in range(tried))]
-        found = [float(np.linalg.norm(s.supergradient(y, np.ones(s.ports)))) for y in points]
-        shares[family] = max(found) / allowed
+        longest = max(float(np.linalg.norm(s.supergradient(y, np.ones(s.ports)))) for y in points)
+        shares[family] = longest / float(np.sqrt(geometry.gradient_norms(s).sum()))
         worst = instance if shares[family] > 1.0 else worst
     return finding(
         holds_if(worst is None),
         "No gradient is longer than (22) allows; at y = 0 it comes close.",
         {f"largest gradient / bound, {family}": value for family, value in shares.items()},
         counterexample=worst,
-        assumes="Utilities do not decrease, as Sec. 1 has it; with Definition 1 their slopes lie between 0 "
-        "and varpi, and so does every term of (18).",
+        assumes="Utilities do not decrease, as Sec. 1 has it, so their slopes lie between 0 and varpi.",
     )
 
 
@@ -293,10 +274,9 @@ def _equation_22(context: Context) -> Finding:
     how="Both sides of the equation, and the distance, of random feasible pairs on a default instance.",
 )
 def _equation_24(context: Context) -> Finding:
-    rng = context.rng()
+    rng, trials = context.rng(), context.pick(20, 100, 1000)
     s = generate("default", context.seed, slots=1).setting
     largest, equal, above = 0.0, 0, 0
-    trials = context.pick(20, 100, 1000)
     for _ in range(trials):
         y, z = (s.project(rng.normal(0, 50, s.shape)) for _ in range(2))
         largest = max(largest, float(np.linalg.norm(y - z)))
@@ -309,14 +289,8 @@ def _equation_24(context: Context) -> Finding:
     return finding(
         amended_if(equal == trials and bounded, bounded, Verdict.UNDETERMINED),
         "The step printed as an equation is an inequality: it takes the largest demand for each; (25) holds.",
-        {
-            "pairs": trials,
-            "pairs with equality": equal,
-            "pairs with the wrong order": above,
-            "diameter (25)": printed,
-            "tightened": tight,
-            "farthest pair found": largest,
-        },
+        {"pairs": trials, "pairs with equality": equal, "pairs with the wrong order": above}
+        | {"diameter (25)": printed, "tightened": tight, "farthest pair found": largest},
         assumes="Amended: <= for = in the fourth line.",
     )
 
@@ -337,23 +311,15 @@ def _regular_graph(context: Context) -> Finding:
         s = linear(edges, np.ones((ports, 1)), np.ones((servers, 1)), jobs, overhead=(1.0,)).setting
         total = float(((jobs[0] * s.overhead.max())[s.port] ** 2).sum())
         lines.append((ports, servers, degree, total, degree * ports, degree * servers))
-    printed = all(total <= bound for *_, total, bound, _ in lines)
+    printed, amended = (all(line[3] <= line[bound] for line in lines) for bound in (4, 5))
+    title = "The sum of (19) with beta* = 1 on right d-regular graphs"
     return finding(
-        amended_if(printed, all(line[3] <= line[5] for line in lines), Verdict.UNDETERMINED),
+        amended_if(printed, amended, Verdict.UNDETERMINED),
         "A right d-regular graph has d |R| edges, not d |L|: the bound then does not depend on |L| at all.",
         {},
-        table(
-            "The sum of (19) with beta* = 1 on right d-regular graphs",
-            "|L| | |R| | d | sum | d |L| | d |R|",
-            lines,
-        ),
+        table(title, "|L| | |R| | d | sum | d |L| | d |R|", lines),
         assumes="Amended: d |R| for d |L|.",
     )
-
-
-def _regret(instance: AllocationInstance, start: str = "zero") -> float:
-    """Return the stationary regret of OGASched with the constant step."""
-    return float(hindsight(instance).value) - play(Ogasched(start_at=start), instance).total
 
 
 @claim(
@@ -371,10 +337,10 @@ def _growth_in_slots(context: Context) -> Finding:
     regret = np.array([[_regret(one.with_arrivals(one.arrivals[:n])) for n in lengths] for one in made])
     slope = growth_exponent(lengths, regret)
     still = row([1.0, 1.0], 2.0, [[1, 1]] * int(lengths[-1]))
-    none = _regret(still, "fair")
-    above = none > 1e-6 * still.setting.slots
+    none = _regret(still, start_at="fair")
+    as_printed = none > 1e-6 * still.setting.slots and slope.low <= 0.5 <= slope.high
     return finding(
-        amended_if(above and slope.low <= 0.5 <= slope.high, slope.high < 1.0, Verdict.UNDETERMINED),
+        amended_if(as_printed, slope.high < 1.0, Verdict.UNDETERMINED),
         "sqrt(T) is an upper bound, not the order: where all demands fit, the regret is 0 for every T.",
         {"exponent": slope.mean, "low": slope.low, "high": slope.high, "regret without contention": none},
         table(
@@ -404,24 +370,20 @@ GRAPHS: Mapping[str, Callable[[int], float]] = {
 def _growth_in_ports(context: Context) -> Finding:
     counts = np.array(context.pick((5, 10, 20), (5, 10, 20, 40), (5, 10, 20, 40, 80, 160)))
     sampled, slots = seeds(context, 5, 6, 20), context.pick(60, 250, 2000)
-    missing, rows = {}, []
+    regret, rows = dict[str, np.ndarray](), []
     for name, density in track(context, GRAPHS.items()):
         setups = [Setup(slots=slots, ports=n, servers=64, density=density(n)) for n in counts.tolist()]
-        made = [[experiments.instance(setup, seed) for setup in setups] for seed in sampled]
-        regret, bound = (
-            np.array([[of(one) for one in by_count] for by_count in made]) for of in (_regret, theorem_1)
-        )
-        for what, values in (("regret", regret), ("bound (14)", bound)):
+        made = [[instance(setup, seed) for setup in setups] for seed in sampled]
+        for what, of in (("regret", _regret), ("bound (14)", theorem_1)):
+            values = np.array([[of(one) for one in by_count] for by_count in made])
             rows.append((name, what, *(spread(v) for v in values.T), str(growth_exponent(counts, values))))
-        missing[name] = below_proportion(counts, regret)
+            regret.setdefault(name, values)
+    missing = {name: below_proportion(counts, values) for name, values in regret.items()}
+    heads = " | ".join(("graph", "", *(f"|L| = {n}" for n in counts), "exponent"))
     return conclude(
         "With more job types the regret grows less than in proportion, on both families of graphs.",
         [Statement("the exponent of the regret over |L| is below 1", missing, "to spare", 2)],
-        table(
-            f"Stationary regret and bound, T = {slots}, {len(sampled)} instances",
-            " | ".join(("graph", "", *(f"|L| = {n}" for n in counts), "exponent")),
-            rows,
-        ),
+        table(f"Stationary regret and bound, T = {slots}, {len(sampled)} instances", heads, rows),
         scenarios=missing,
         numbers={"instances": len(sampled), "slots": slots},
         small=context.quick,
@@ -450,7 +412,6 @@ def _regret_over_time(context: Context) -> Finding:
             hindsight(one.with_arrivals(one.arrivals[:end]))
     falls = {"": 100.0 * (1.0 - rate[:, -1] / rate[:, middle])}
     ratio = float((found.stationary[:, -1] / found.bound).max())
-    dynamic = float("nan") if found.dynamic is None else float(found.dynamic[:, -1].mean())
     return conclude(
         "The regret per slot falls with the number of slots, as the theorem says.",
         [Statement("regret per slot is less at the end than in the middle", falls, "%")],
@@ -464,8 +425,6 @@ def _regret_over_time(context: Context) -> Finding:
         numbers={
             "slots": slots,
             "middle": int(found.slots[middle]),
-            "stationary regret": float(found.stationary[:, -1].mean()),
-            "dynamic regret": dynamic,
             "largest regret / bound (14)": ratio,
             "bound (14)": float(found.bound.mean()),
             "bound (14), tightened": float(found.tightened.mean()),
@@ -529,7 +488,7 @@ def _several_arrivals(context: Context) -> Finding:
 def _looseness(context: Context) -> Finding:
     sampled, below = seeds(context, 3, 5, 20), {}
     for name, turn in track(context, UNITS.items()):
-        made = [experiments.instance(turn(Setup()), seed) for seed in sampled]
+        made = [instance(turn(Setup()), seed) for seed in sampled]
         below[name] = np.array([100.0 * (1.0 - theorem_1(one) / hindsight(one).value) for one in made])
     return conclude(
         "The bound is below the stationary optimum in coarse units; in finer ones it may not be.",
@@ -559,15 +518,12 @@ def _worst_arrivals(context: Context) -> Finding:
     beaten = next((w.instance for w in both.values() if w.regret > w.bound), None)
     positive = min(found.regret, searched.regret) > 0.0
     rows = ((len(w.instance.arrivals), how, w.evaluations, w.regret, w.bound) for how, w in both.items())
+    heads = "slots T | how | sequences played | regret | bound (14)"
     return finding(
         Verdict.REFUTED if beaten is not None else holds_if(positive, Verdict.UNDETERMINED),
         "The worst arrivals there are cost less than the bound allows.",
         {"largest ratio": ratio},
-        table(
-            "Worst arrivals, tiny instance with 2 ports",
-            "slots T | how | sequences played | regret | bound (14)",
-            rows,
-        ),
+        table("Worst arrivals, tiny instance with 2 ports", heads, rows),
         counterexample=beaten,
     )
 

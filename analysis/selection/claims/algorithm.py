@@ -35,16 +35,11 @@ def found_if(
 
 
 def one_device(edges: Any, mean: Any, arrivals: Any, note: str, **more: Any) -> SelectionInstance:
-    """Return channels that take one device each, of one; whole ``arrivals`` are slots with jobs at all ports.
-
-    Other keywords are further fields of the instance, or replace these.
-    """
+    """Return channels that take one device each, of one; a number of ``arrivals`` has jobs at all ports."""
     if isinstance(arrivals, int):
         arrivals = np.ones((arrivals, 1 + max(port for port, _ in edges)))
-    devices = {"demand": np.ones((len(edges), 1)), "capacity": [1]}
-    return SelectionInstance(
-        edges=edges, mean=mean, arrivals=arrivals, origin=Origin(note), **{**devices, **more}
-    )
+    more = {"demand": np.ones((len(edges), 1)), "capacity": [1], "origin": Origin(note), **more}
+    return SelectionInstance(edges=edges, mean=mean, arrivals=arrivals, **more)
 
 
 def feasible_sets(demand: np.ndarray, capacity: np.ndarray) -> np.ndarray:
@@ -112,10 +107,7 @@ class Known(NamedTuple):
 
 
 def occurring(rng: np.random.Generator, alpha: float | None = None) -> tuple[Case, Known]:
-    """Return Upsilon, Sigma^2 and S as they occur after some slots of feasible decisions on a small instance.
-
-    ``alpha`` times the number of channels stands for m, or the exact m if it is ``None``.
-    """
+    """Return what may occur on a small instance after some slots; m is exact, or alpha times the channels."""
     channels, kinds = int(rng.integers(3, 6)), int(rng.integers(1, 3))
     demand, capacity = rng.integers(1, 3, (channels, kinds)), rng.integers(2, 5, kinds)
     sets = feasible_sets(demand, capacity)
@@ -161,7 +153,7 @@ def _algorithm_2_sets(context: Context) -> Finding:
     count = context.pick(100, 300, 10000)
     rows = [right(one, algorithm_2) for one in track(context, random_cases(context.rng(), count))]
     values_right, sets_right = (100.0 * np.mean(rows, axis=0)).tolist()
-    x, values = algorithm_2(*NOT_HANDED_ON)
+    chosen = tuple(map(int, algorithm_2(*NOT_HANDED_ON)[0][0]))
     return finding(
         holds_if(right(NOT_HANDED_ON, algorithm_2)[1] and sets_right == 100.0),
         "Algorithm 2 finds the right values but often returns sets that they do not belong to.",
@@ -169,9 +161,8 @@ def _algorithm_2_sets(context: Context) -> Finding:
             "random cases": count,
             "all values V(s) right (%)": values_right,
             "all sets x(s) right (%)": sets_right,
-            "V(0) of the counterexample": float(values[0]),
         },
-        counterexample=NOT_HANDED_ON.instance(f"for s = 0 Algorithm 2 returns x = {tuple(map(int, x[0]))}"),
+        counterexample=NOT_HANDED_ON.instance(f"for s = 0 Algorithm 2 returns x = {chosen}"),
         assumes="Upsilon and Sigma^2 of the example are those of (16) and (17) in slot 4 with the default "
         "sequences, after one channel was used twice and the other once.",
         remark="Lines 10 to 17 lack (23), in which a channel is not taken, so x stays 0 there.",
@@ -262,9 +253,9 @@ class ShortSets(EsdpPrinted):
     choices=("alpha (0.25 to 1)",),
 )
 def _truncated_s(context: Context) -> Finding:
-    small = six_channels(context.pick(200, 400, 2000))
-    most = 5.0 * small.setting.slots
-    regret = {a: most - play(ShortSets(alpha=a), small).total for a in (0.25, 0.5, 0.75, 1.0)}
+    slots = context.pick(200, 400, 2000)
+    small = six_channels(slots)
+    regret = {a: 5.0 * slots - play(ShortSets(alpha=a), small).total for a in (0.25, 0.5, 0.75, 1.0)}
     return finding(
         holds_if(regret[0.5] <= regret[1.0]),
         "S(t) that ends at alpha |E| costs ESDP more than S(t) in full, on six channels of which five fit.",
@@ -274,10 +265,7 @@ def _truncated_s(context: Context) -> Finding:
 
 
 def literal_table(given: Case) -> dict[tuple[int, tuple[int, ...], int], tuple[float, np.ndarray]]:
-    """Fill the table of Algorithm 2 cell by cell, line by line as printed: V and x by (s, c', i).
-
-    Sigma^2 may be infinite: this is plain floating point.
-    """
+    """Fill the table of Algorithm 2 as printed, in floating point: V and x by (s, c', i)."""
     count = len(given.sigma2)
     nothing, cells = np.zeros(count), {}
     states = product(*(range(int(c) + 1) for c in given.capacity))
@@ -299,17 +287,14 @@ def literal_table(given: Case) -> dict[tuple[int, tuple[int, ...], int], tuple[f
 
 
 def earned_slots(here: SelectionInstance, last: bool) -> int:
-    """Play (21) over all ports with true infinities, and return the slots in which something is earned.
-
-    Of sets with equal index the first counts, or the last.
-    """
+    """Play (21) over all ports with true infinities; return in how many slots something is earned."""
     s = here.setting
     sets = feasible_sets(s.demand, s.capacity) > 0
     tried, earned = np.zeros(s.channels), 0
     for arrivals in here.arrivals:
         width = np.where(tried > 0, 1.0 / np.maximum(tried, 1.0), math.inf)
         index = np.array([here.mean[x].sum() + math.sqrt(width[x].sum()) for x in sets])
-        x = sets[np.flatnonzero(index == index.max())[-1 if last else 0]] & s.open(arrivals)
+        x = sets[np.flatnonzero(index == index.max())[-1 if last else 0]] & s.open(arrivals)  # of equals
         tried, earned = tried + x, earned + bool(x.any())
     return earned
 
@@ -409,16 +394,11 @@ def _chain_32(context: Context) -> Finding:
         reached = np.flatnonzero(np.isfinite(values))
         p4 = (reached + np.sqrt(values[reached])).max()
         slack.append((rounded / known.xi - indices(omega, known.mean, known.spread).max(), p4 - rounded))
-    first, second = np.transpose(slack)
+    least = np.min(slack, axis=0).tolist()
     return found_if(
-        min(first.min(), second.min()) >= -TIE,
+        min(least) >= -TIE,
         "The chain (31), (32) holds where S(t) reaches as far as the exact m says.",
-        {
-            "cases": len(slack),
-            "least slack of (31)": float(first.min()),
-            "least slack of (32)": float(second.min()),
-            "cases in which (32) is strict": int((second > TIE).sum()),
-        },
+        {"cases": len(slack), "least slack of (31)": least[0], "least slack of (32)": least[1]},
         remark="With alpha |E| below m the equality in (32) fails: that is the claim selection/truncated-s.",
     )
 
@@ -436,11 +416,10 @@ def _p3_np_hard(context: Context) -> Finding:
     for _ in track(context, range(count)):
         sizes = rng.integers(5, 60, int(rng.integers(3, 8)))
         target = int(rng.integers(sizes.min(), sizes.sum()))
-        given = case(sizes, sizes, sizes[:, None], [target])
+        given, unit = case(sizes, sizes, sizes[:, None], [target]), 1.0 / sizes.max()
         hit = bool((given.sets @ sizes == target).any())
-        unit, spread = 1.0 / sizes.max(), 0.25 / sizes.max() ** 2 / len(sizes)
-        knapsack = given.instance("a subset sum").setting.knapsack
-        found = knapsack.best(sizes * unit, np.full(len(sizes), spread))
+        spread = np.full(len(sizes), 0.25 * unit**2 / len(sizes))
+        found = given.instance("a subset sum").setting.knapsack.best(sizes * unit, spread)
         right += bool(found.value >= target * unit) == hit
         yes += hit
     return found_if(

@@ -1,8 +1,4 @@
-"""Claims about Fig. 2 to 13: each is run again under what the text leaves open, and judged.
-
-The base is Algorithm 1 as printed at c = 12, rho = 0.9 and a tenth of the costs, against baselines that stop
-at the first channel that does not fit; the readings of :mod:`.readings` change one or two of these.
-"""
+"""Claims about Fig. 2 to 13: each is run again under what the text leaves open, and judged."""
 
 from __future__ import annotations
 
@@ -22,21 +18,8 @@ from ...study import ORACLE, Fact, Printed, Said, Statement, Study, conclude, ju
 from ..experiments import ESDP as AWARE
 from ..experiments import PRINTED, Setup, instance, played, rewards
 from ..regret import History, blind_slope
-from . import algorithm
-from .readings import (
-    AGAINST_OPTIMA,
-    ESDP,
-    LAB,
-    NOTE,
-    OPEN,
-    OTHERS,
-    PLANS,
-    SINGLE,
-    Game,
-    player,
-    readings,
-    sweep,
-)
+from . import algorithm, readings
+from .readings import ESDP, LAB, OPEN, OTHERS, PLANS, Game, player, sweep
 from .theory import RHO, stays, two_ports, two_ports_gap
 
 claim = Register("selection")
@@ -97,7 +80,7 @@ def outgrows(study: Study) -> list[Statement]:
     choices=OPEN,
 )
 def _improvements(context: Context) -> Finding:
-    study = sweep(context, {"T": {}}, names=SINGLE)
+    study = sweep(context, {"T": {}}, names=readings.SINGLE)
     ordered = study.samples(lambda f: np.sort([lead(f[ESDP], f[o])[:, 0] for o in OTHERS], axis=0)[::-1].T)
     said: list[Said] = [*study.leads(ESDP, OTHERS)]
     for i, (nth, number) in enumerate((("largest", 73.0), ("second", 36.0), ("least", 28.0))):
@@ -192,7 +175,7 @@ def _figure_4(context: Context) -> Finding:
 def games(study: Study) -> dict[str, Game]:
     """Return the game of each reading."""
     base = Game(Setup(slots=study.numbers["slots"]))
-    return {name: change(base) for name, change in readings(*study.found).items()}
+    return {name: change(base) for name, change in readings.readings(*study.found).items()}
 
 
 @claim(
@@ -207,17 +190,14 @@ def _figure_4_oracle(context: Context) -> Finding:
     least = blind_slope(two_ports(slots, context.seed), RHO)
     gap = {who.label: two_ports_gap(who, slots, context.seed)[slots // 2 :] for who in (PRINTED, AWARE)}
     return finding(
-        REFUTED if stays(gap[PRINTED.label], least)[0] else UNDETERMINED,
+        REFUTED if stays(gap[PRINTED.label], least) else UNDETERMINED,
         "Algorithm 1 stays below the oracle for ever: it plans for ports that may have no job.",
-        {
-            "least gap per slot": least,
-            **{f"gap in the second half, {k}": float(v.mean()) for k, v in gap.items()},
-        },
+        {"least gap per slot": least}
+        | {f"gap in the second half, {k}": float(v.mean()) for k, v in gap.items()},
         counterexample=two_ports(200, context.seed),
         assumes=f"Each port has a job with probability {RHO:g}, independently, as in Sec. 2.2.",
-        proof="Two ports of equal worth 1/2 share one device. Whichever Algorithm 1 picks has no job with "
-        "probability 1 - rho while the other has one with probability rho. So it misses rho (1 - rho) / 2 "
-        "per slot in expectation, at every t.",
+        proof="Of two ports worth 1/2, whichever Algorithm 1 picks has no job while the other has one with "
+        "probability rho (1 - rho). So it misses half of that per slot in expectation, at every t.",
     )
 
 
@@ -235,15 +215,12 @@ def _figure_5(context: Context) -> Finding:
         filled = len(algorithm.literal_table(algorithm.case([1] * n, [1] * n, [[1]] * n, [2], last)))
         m = 0.5 * n
         rows.append((n, filled, round((n + 1) * 3 * (m * (m / delta + 1.0) + 1.0))))
+    title = "Cells of Algorithm 2, c = 2, one kind, t = 100, alpha = 0.5"
     return algorithm.found_if(
         all(a[1] < b[1] for a, b in pairwise(rows)) and all(row[1] <= row[2] for row in rows),
         "The table of Algorithm 2 grows with the channels like their cube, as (18) and (19) say.",
         {"sizes": len(rows)},
-        table(
-            "Cells of Algorithm 2, c = 2, one kind, t = 100, alpha = 0.5",
-            "channels | cells filled | at most, a cubic polynomial",
-            rows,
-        ),
+        table(title, "channels | cells filled | at most, a cubic polynomial", rows),
     )
 
 
@@ -268,16 +245,12 @@ def _figure_7(context: Context) -> Finding:
     count = [instance(Setup(slots=last), seed).setting.channels for seed in study.seeds]
     many = np.array([[programs(name, last, n) for name in DELTA.values()] for n in count])
     work = 100.0 * np.ptp(many, axis=1) / many.mean(axis=1)
-    effect = study.samples(lambda f: 100.0 * np.ptp(f[ESDP], axis=1) / f[ESDP].mean(axis=1))
-    more = {name: work - change for name, change in effect.items()}
+    more = study.samples(lambda f: work - 100.0 * np.ptp(f[ESDP], axis=1) / f[ESDP].mean(axis=1))
     return study.finding(
         "The choice of delta changes the number of programs far more than the AOU.",
         [Statement("delta changes the number of programs by more per cent than the AOU", more, "points")],
         study.figure("figure-7", "Average AOU with each delta.", "delta"),
-        numbers={
-            "change of |S(T)| (%)": round(float(work.mean()), 1),
-            **{f"change of AOU, {n} (%)": round(float(v.mean()), 2) for n, v in effect.items()},
-        },
+        numbers={"change of |S(T)| (%)": round(float(work.mean()), 1)},
     )
 
 
@@ -303,10 +276,9 @@ def greed(game: Game, seed: int, slots: Sequence[int]) -> float:
     choices=(*PLANNED, "how much is overwhelming"),
 )
 def _figure_8(context: Context) -> Finding:
-    study = sweep(
-        context, {text: {"g": g} for text, g in G.items()}, (60, 100, 8000), (3, 8, 10), who=(ESDP,)
-    )
-    last = study.numbers["slots"]
+    settings = {text: {"g": g} for text, g in G.items()}
+    study = sweep(context, settings, (60, 100, 8000), (3, 8, 10), who=(ESDP,))
+    last, others = study.numbers["slots"], study.heads[:2]
     at = np.linspace(last // 5, min(last, 1000) - 1, 15).astype(int).tolist()
     exploits = {}
     for name, game in games(study).items():
@@ -315,13 +287,12 @@ def _figure_8(context: Context) -> Finding:
         exploits[name] = worth[:, 2:] - worth[:, :2]
     ahead = study.samples(lambda f: lead(f[ESDP][:, 2:], f[ESDP][:, :2]))
     says = "with the smallest g decisions are worth more by the averages known"
-    said = [
-        Statement(f"{study.heads[2]} earns more than the others", ahead, "%", places=study.heads[:2]),
-        Statement(says, exploits, "points", places=study.heads[:2]),
-    ]
     return study.finding(
         "The smallest g earns most and exploits most.",
-        said,
+        [
+            Statement(f"{study.heads[2]} earns more than the others", ahead, "%", places=others),
+            Statement(says, exploits, "points", places=others),
+        ],
         study.figure("figure-8", "Average AOU with each g.", "g"),
     )
 
@@ -379,7 +350,7 @@ def _figure_9(context: Context) -> Finding:
         *(grid for one in studies for grid in one.grid(LAB.unit)),
         studies[0].figure("figure-9", "Average AOU by rho.", "rho", (0.2, 0.8, 1.0)),
         scenarios=found,
-        note=NOTE,
+        note=LAB.note,
         numbers={"instances": len(study.seeds), **study.numbers},
         small=context.quick,
         assumes="Nearly all algorithms are taken to be ESDP and the three baselines; of a reading that names "
@@ -398,16 +369,12 @@ def _figure_9(context: Context) -> Finding:
 )
 def _figure_10(context: Context) -> Finding:
     levels = {f"density {d:g}": {"density": d} for d in (0.05, 0.15)}
-    study = sweep(context, levels, instances=(3, 10, 10), who=(ESDP,), lab=AGAINST_OPTIMA)
-    missing = study.samples(lambda f: f[ORACLE] - f[ESDP])
+    study = sweep(context, levels, instances=(3, 10, 10), who=(ESDP,), lab=readings.AGAINST_OPTIMA)
+    more = grows("more AOU is missing", study.samples(lambda f: f[ORACLE] - f[ESDP]))
     share = study.samples(lambda f: 100.0 * (1.0 - paired_ratio(f[ESDP], f[ORACLE])))
     return study.finding(
         "The more channels, the more ESDP misses of the optimum in the same time.",
-        [
-            study.rises(ORACLE),
-            grows("more AOU is missing", missing),
-            grows("more per cent are missing", share),
-        ],
+        [study.rises(ORACLE), more, grows("more per cent are missing", share)],
         study.figure("figure-10", "Average AOU by density.", "density", (0.05, 0.15)),
     )
 
@@ -468,8 +435,7 @@ def _leading_position(context: Context) -> Finding:
         "Sec. 4.3 has ESDP first at every number of servers, and HAUF ahead of it at 80.",
         both,
         verdict=UNDETERMINED if (True, True) in zip(*signs, strict=True) else REFUTED,
-        proof="Sec. 4.3 has ESDP in the lead at every number of servers, and HAUF above it from 60 to 80 of "
-        "them: both cannot be true of the same runs. The list of baselines calls HSWF by the name HAUF.",
+        proof="Both cannot be true of the same runs. The list of baselines calls HSWF by the name HAUF.",
     )
 
 
@@ -492,19 +458,14 @@ def _figure_13(context: Context) -> Finding:
     plans = {"all ports": ESDP, "ports with jobs": ESDP, "HSWF": "HSWF"}
     totals = {plan: play(player(who, Game(plan=plan)).make(), small).total for plan, who in plans.items()}
     behind = max(totals["all ports"], totals["ports with jobs"]) < totals["HSWF"]
-    said: list[Said] = [
-        Fact("ESDP performs best on two ports at one device", f"{totals}", not behind),
-        study.rises(ESDP),
-        *study.leads(ESDP, OTHERS),
-    ]
+    best = Fact("ESDP performs best on two ports at one device", f"{totals}", not behind)
     return study.finding(
         "On two ports of which the first is the better one, HSWF is ahead of ESDP at every horizon.",
-        said,
+        [best, study.rises(ESDP), *study.leads(ESDP, OTHERS)],
         study.figure("figure-13", "Average AOU by T.", "horizon T (slots)", times),
         verdict=REFUTED if behind else settled,
         counterexample=small,
         assumes="'Whatever the parameter settings' is taken at its word.",
-        numbers={f"two ports, {who}": total for who, total in totals.items()},
     )
 
 

@@ -20,13 +20,7 @@ claim = Register("selection")
 
 
 def printed_is_empty(setting: SelectionGangSetting, arrivals: np.ndarray) -> bool:
-    """Return whether no decision meets the constraints as printed in a slot, by solving for one.
-
-    Raises
-    ------
-    SolverError
-        If HiGHS neither finds a decision that keeps the printed rows nor says that there is none.
-    """
+    """Return whether no decision meets the constraints as printed in a slot, by solving for one."""
     solved = literal_program(setting, np.zeros(setting.channels), arrivals).solve()
     if solved.status in ("provenInfeasible", "infeasibleOrUnbounded"):  # 0/1 programs are bounded
         return True
@@ -71,7 +65,6 @@ def _gang_literal(_context: Context) -> Finding:
         "With two jobs and room for one, the printed constraints have no solution; all-or-nothing has three.",
         {"no decision as printed": empty, "decisions of the sound form": sum(sound)},
         counterexample=small,
-        remark="It asks for m_l(t) tasks of every job, so a job that does not fit makes the slot infeasible.",
     )
 
 
@@ -84,8 +77,8 @@ def _gang_literal(_context: Context) -> Finding:
 )
 def _gang_sound(context: Context) -> Finding:
     count, slots = context.pick((5, 160), (6, 400), (20, 8000))
-    at = np.array([slots // 8, slots // 4, slots // 2, slots])
     curves, infeasible = [], 0
+    at = np.array([slots // 8, slots // 4, slots // 2, slots])
     for n in track(context, range(count)):
         here = generate("tiny", SEEDS_APART * context.seed + n, tasks=(2, 2), slots=slots)
         run = play(GangEsdp(delta=None, g="log"), here, enforce=False)
@@ -97,11 +90,8 @@ def _gang_sound(context: Context) -> Finding:
     return finding(
         amended_if(sublinear and not empty, sublinear, Verdict.UNDETERMINED),
         "With a launch variable per job, the index of ESDP gives feasible decisions and sublinear regret.",
-        {
-            "infeasible decisions": infeasible,
-            "growth exponent of the regret": exponent.mean,
-            "growth exponent, high (95 %)": exponent.high,
-        },
+        {"infeasible decisions": infeasible}
+        | {"growth exponent of the regret": exponent.mean, "growth exponent, high (95 %)": exponent.high},
         small=context.quick,
         remark="The maximisation is a 0/1 program and no longer a knapsack: the polynomial time of the "
         "printed recursion does not carry over.",

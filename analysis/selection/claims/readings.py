@@ -102,20 +102,14 @@ def averages(who: Who, game: Game, sampled: Sequence[int]) -> np.ndarray:
     return np.array([runs.rewards(made, game.setup, seed)[: game.until].mean() for seed in sampled])
 
 
-def optima(game: Game, sampled: Sequence[int]) -> np.ndarray:
-    """Return the clairvoyant optimum per slot on each instance seed."""
-    return np.array([runs.optimum(game.setup, seed)[: game.until].mean() for seed in sampled])
+def optima(game: Game, sampled: Sequence[int], relied: bool = False) -> np.ndarray:
+    """Return the clairvoyant optimum per slot on each instance seed; ``relied``: a verdict rests on it."""
+    per_slot = [runs.optimum(game.setup, seed, relied=relied) for seed in sampled]
+    return np.array([values[: game.until].mean() for values in per_slot])
 
 
 LAB = Lab("selection", NOTE, averages, optima, "expected net utility per slot")
-
-
-def relied_optima(game: Game, sampled: Sequence[int]) -> np.ndarray:
-    """Return the same as :func:`optima`, where a verdict rests on it."""
-    return np.array([runs.optimum(game.setup, s, relied=True)[: game.until].mean() for s in sampled])
-
-
-AGAINST_OPTIMA = replace(LAB, optima=relied_optima)
+AGAINST_OPTIMA = replace(LAB, optima=partial(optima, relied=True))
 
 CHANGES: dict[str, dict[str, Any]] = {
     "as printed": {},

@@ -61,20 +61,14 @@ def _table_3(context: Context) -> Finding:
         ("delta(1)", f"{says[0]:.4f}", f"{delta:.4f}", bool(np.isclose(delta, says[0]))),
         ("g(1) at alpha |E| = 16", f"{says[1]:.4f}", f"{g:.4f}", bool(np.isclose(g, says[1]))),
     )
+    shown = [(*row[:3], "yes" if row[3] else "no") for row in rows]
+    most = max(i.setting.most_channels for i in made)
+    title = "Table 3 against synthetic instances; the paper's trace is not used here"
     return finding(
         holds_if(all(row[3] for row in rows), Verdict.UNDETERMINED),
         "All parameters of Table 3 can be drawn; its capacities of 1 to 2 then admit two channels at once.",
-        {
-            "instances": len(sampled),
-            "parameters": len(rows),
-            "reproduced": sum(bool(row[3]) for row in rows),
-            "most channels at once, c = 2": max(i.setting.most_channels for i in made),
-        },
-        table(
-            "Table 3 against synthetic instances; the paper's trace is not used here",
-            "parameter | paper | ours | agrees",
-            [(*row[:3], "yes" if row[3] else "no") for row in rows],
-        ),
+        {"instances": len(sampled), "most channels at once, c = 2": most},
+        table(title, "parameter | paper | ours | agrees", shown),
         remark="The bounds of c are said to be normalised, by what is not said.",
     )
 
@@ -96,15 +90,12 @@ def _alpha(context: Context) -> Finding:
         equal[f"equal to m, c = {c}"] = float((half == exact).mean())
         shares = (100 * float((half < exact).mean()), 100 * float((half > exact).mean()))
         lines.append((c, spread(exact), spread(half), *shares))
+    title = "alpha |E| against the exact m = max ||x||_1 on synthetic instances"
     return finding(
         holds_if(min(equal.values()) == 1.0),
         "alpha |E| is several times m where devices are scarce, and below m where they are not.",
         {"instances": len(sampled), **equal},
-        table(
-            "alpha |E| against the exact m = max ||x||_1 on synthetic instances",
-            "capacity | m | alpha |E| | too small on (%) | too large on (%)",
-            lines,
-        ),
+        table(title, "capacity | m | alpha |E| | too small on (%) | too large on (%)", lines),
         counterexample=six_channels(1),
         remark="Too large a value only widens g and S(t); selection/truncated-s has one that is too small.",
     )
@@ -128,15 +119,12 @@ def _costs(context: Context) -> Finding:
         idle = round(100 * best.count(0.0) / len(best), 1)
         rows.append((f"{scale:g}", spread(negative, 2), spread(np.array(best), 3), idle))
         none |= scale == 1.0 and not negative.any()
+    heads = "costs times | channels with a negative mean (%) | optimum | doing nothing is best on (%)"
     return finding(
         holds_if(none),
         "With the printed costs nearly every channel has a negative mean, and doing nothing is best.",
         {"instances": len(sampled)},
-        table(
-            "Costs and what they leave on synthetic instances, c = 12, jobs at all ports",
-            "costs times | channels with a negative mean (%) | optimum | doing nothing is best on (%)",
-            rows,
-        ),
+        table("Costs and what they leave on synthetic instances, c = 12, jobs at all ports", heads, rows),
         proof="mu is at most 1, and the three costs sum to a normal variable of mean 1.5 and deviation "
         "0.17. That is above 1 with probability 0.998, so even the best channel has a negative mean net "
         "utility nearly always, and (7) puts it in [0, 1].",
@@ -163,11 +151,8 @@ def _baselines(context: Context) -> Finding:
     return finding(
         holds_if(all(differ.values()), Verdict.VACUOUS),
         "LCF and LWTF may estimate what they like: no decision of theirs depends on it.",
-        {
-            "instances": len(sampled),
-            "slots": slots,
-            **{f"slots decided differently on another path, {k} (%)": v for k, v in differ.items()},
-        },
+        {"instances": len(sampled), "slots": slots}
+        | {f"slots decided differently on another path, {k} (%)": v for k, v in differ.items()},
         remark="They rank by cost and by waiting time. HAUF in the list and in Sec. 4.3 is HSWF elsewhere. "
         "Ranking by x_(l,r)(t) before x is chosen is circular; all channels of a port are taken to count.",
     )
