@@ -24,7 +24,7 @@ from ...plots import AT_MOST_ALL, to_svg
 from ...study import Fact, Printed, Said, Statement, conclude, judge, settled
 from .. import experiments as runs
 from ..experiments import CLUSTERS, FEE, FIFO_C, FIFO_FF, FIFO_LB, HEURISTICS, JCT, NOTE, OURS, SJF_C, outcome
-from ..gantt import gantt_panels
+from ..gantt import plot_schedules
 from ..measures import above, ratio
 from .table_1 import column
 
@@ -243,9 +243,10 @@ def _gantt(setup: runs.Setup, seed: int, best: Optimum) -> Figure:
     panels = {name: best.decision, FIFO_FF.label: run.schedule}
     text = (
         f"{name}, and FIFO-FirstFit where that is furthest ({run.cost / best.value:.2f} times the JCT): "
-        f"jobs numbered by submission, on 2 machines of 4 GPUs; below each chart, how many wait. {NOTE}."
+        f"jobs numbered by submission, on 2 machines of 4 GPUs. {NOTE}."
     )
-    return Figure("placement-gantt", text, to_svg(gantt_panels(sampled, panels)))
+    drawn: Any = plot_schedules(sampled, panels)
+    return Figure("placement-gantt", text, to_svg(drawn.figure))
 
 
 @claim(
