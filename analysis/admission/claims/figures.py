@@ -634,6 +634,3 @@ def figure_6(context: Context) -> Finding:
         remark="f(T - a) of time-critical jobs makes U / L as printed so large that factors of it hardly "
         "matter.",
     )
-
-
-CLAIMS = claim.claims

@@ -60,6 +60,3 @@ def _beyond_the_paper(context: Context) -> Finding:
         "never does. OASiS is told the range of prices, the others nothing.",
         numbers={"jobs": setup.jobs},
     )
-
-
-CLAIMS = claim.claims

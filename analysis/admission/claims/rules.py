@@ -78,6 +78,3 @@ def _rules(_context: Context) -> Finding:
             ("its prices at half of the capacity, on the way from ln L to ln U", at, (0.5, 0.5)),
         ]
     )
-
-
-CLAIMS = claim.claims

@@ -227,6 +227,3 @@ def ties(context: Context) -> Finding:
         remark="Differences between policies on one instance that are smaller than this say nothing. We take "
         "machines in ascending order of price, then of number.",
     )
-
-
-CLAIMS = claim.claims

@@ -489,6 +489,3 @@ def exact_schedule(context: Context) -> Finding:
             "largest difference": float(abs(found[:, 0] - found[:, 1]).max()),
         },
     )
-
-
-CLAIMS = claim.claims

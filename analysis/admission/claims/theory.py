@@ -709,6 +709,3 @@ def printed_prices(context: Context) -> Finding:
 )
 def steep_prices(context: Context) -> Finding:
     return _proved(context, steep=True)
-
-
-CLAIMS = claim.claims
