@@ -153,20 +153,13 @@ def figure_3(context: Context) -> Finding:
     }
     few = first(readings, context.pick(3, 5, 8))
     study = Study.run(context, LAB, (OASIS, *QUICK_BASELINES), settings, sampled, few)
-    limits = [[ex.bound(case.place, seed) for case in settings.values()] for seed in sampled[:2]]
     return study.finding(
         "With many jobs RRH overtakes OASiS unless RRH has few workers; the text names no numbers of jobs.",
         [*ahead(study, QUICK_BASELINES), *grows(study)],
         study.figure("figure-3", "Total utility by number of jobs.", "jobs", levels, possible=POSITIVE),
-        Table(
-            f"Certified bound on the optimum, mean over {len(limits)} of the instances. {ex.NOTE}",
-            tuple(study.heads),
-            (tuple(np.mean(limits, axis=0).round(1).tolist()),),
-        ),
         title=f"Total utility, T = {T}, {machines} + {machines} machines",
         assumes="Jobs that are not done by T earn nothing, as in (1).",
-        remark="Without Dorm, whose integer programs take too long with this many jobs; see "
-        "admission/figure-8.",
+        remark="Without Dorm, whose integer programs take too long here; see admission/figure-8.",
     )
 
 
@@ -193,14 +186,13 @@ def figure_8(context: Context) -> Finding:
     others = QUICK_BASELINES if context.quick else (*QUICK_BASELINES, ex.DORM)
     sampled, settings = seeds(context, 4, 20, 100), {"12 jobs": Case(ex.Enlarged())}
     study = Study.run(context, LAB_TESTBED, (OASIS, *others), settings, sampled, ON_TESTBED)
+    title = "Total utility at the size of the testbed, in simulation"
     return study.finding(
         "OASiS earns more than FIFO, DRF and Dorm; against RRH it depends on how many workers RRH gives a "
         "job.",
         ahead(study, others),
-        study.figure(
-            "figure-8", "Total utility at the size of the testbed, in simulation.", "", possible=POSITIVE
-        ),
-        title="Total utility at the size of the testbed, in simulation",
+        study.figure("figure-8", f"{title}.", "", possible=POSITIVE),
+        title=title,
         assumes="The testbed itself is not at hand; jobs alone in it run for 2 to 6 slots, as printed.",
     )
 
@@ -409,8 +401,7 @@ def figure_9(context: Context) -> Finding:
 
 # --- Fig. 5: performance ratio ---------------------------------------------------------------------------
 
-STATED = (1.1, 1.5)
-"""The performance ratios that the paper observes."""
+STATED = (1.1, 1.5)  # the performance ratios that the paper observes
 
 
 class Within(Statement):
@@ -503,24 +494,23 @@ def figure_5(context: Context) -> Finding:
     }
     name = "{} servers, priorities up to {:g}".format
     keys = [*((n, highs[-1]) for n in servers), *((servers[0], high) for high in highs[:-1])]
-    places = {name(n, high): Case(Setup(10, 10, n // 2, n // 2, priority=(1.0, high))) for n, high in keys}
-    found = {
-        head: {what: ratios(read(case), sampled) for what, read in readings.items()}
-        for head, case in track(context, places.items())
-    }
-    cells = {head: {what: known(ends) for what, ends in by.items()} for head, by in found.items()}
+    found = {}
+    for n, high in track(context, keys):
+        case = Case(Setup(10, 10, n // 2, n // 2, priority=(1.0, high)))
+        found[n, high] = {what: ratios(read(case), sampled) for what, read in readings.items()}
+    cells = {name(*key): {what: known(ends) for what, ends in by.items()} for key, by in found.items()}
     said: list[Statement] = [Within(f"the ratio is 1.1 to 1.5 ({head})", by) for head, by in cells.items()]
-    first_place = name(servers[0], highs[-1])
-    for what, least, last in (
-        ("more servers", first_place, name(servers[-1], highs[-1])),
-        ("larger U / L", name(servers[0], highs[0]), first_place),
-    ):
+    middle = servers[0], highs[-1]
+    ends = {
+        "more servers": (middle, (servers[-1], highs[-1])),
+        "larger U / L": ((servers[0], highs[0]), middle),
+    }
+    for what, (least, last) in ends.items():
         if least != last:
             change = {of: known(found[last][of] - found[least][of])[:, :1] for of in readings}
             said.append(Trend(f"no clear trend with {what}", change))
     bands = {of: Band(*np.exp([mean_interval(by[of][:, 0]) for by in cells.values()]).T) for of in readings}
-    every = np.exp(np.concatenate([ends for by in cells.values() for ends in by.values()]))
-    best, bound = every.T
+    best, bound = np.exp(np.concatenate([both for by in cells.values() for both in by.values()])).T
     means = [float(mean) for band in bands.values() for mean in band.mean]
     inside = (best >= STATED[0]) & (best <= STATED[1])
     return conclude(
@@ -629,8 +619,6 @@ def figure_6(context: Context) -> Finding:
         "tens of per cent.",
         said,
         study.figure("figure-6", "Total utility of OASiS with inaccurate U / L.", "", possible=POSITIVE),
-        title=f"Total utility of OASiS with U / L at a percentage of its value, T = {T}, {machines} + "
-        f"{machines} machines",
-        remark="f(T - a) of time-critical jobs makes U / L as printed so large that factors of it hardly "
-        "matter.",
+        title=f"Total utility with U / L at these percentages, T = {T}, {machines} + {machines} machines",
+        remark="f(T - a) of time-critical jobs makes U / L as printed so large that factors hardly matter.",
     )

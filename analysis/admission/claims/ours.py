@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
-
-import numpy as np
-
 from ...claim import Context, Finding, Register, Verdict, Why
 from ...experiments import apart
-from ...study import Lab, Scenarios, Study, tally
-from .. import experiments as ex
+from ...study import Study, tally
 from ..experiments import OASIS, RRH, Contender, Setup
+from .figures import AS_OURS, FEASIBLE, LAB, Case, Reading, both, with_setup
 
 claim = Register("admission")
 
 ROLLING = Contender("rolling horizon", "rolling-horizon")
 KEEPING = Contender("the same that keeps", "rolling-horizon", (("forecast", True), ("keep", True)))
 
-READINGS: Scenarios = {
-    "short": lambda setup: setup,
-    "feasible": partial(replace, fit="feasible"),
-    "short, 100 jobs": lambda _setup: Setup(100, 100, 50, 50, "short"),
-    "feasible, 100 jobs": lambda _setup: Setup(100, 100, 50, 50, "feasible"),
+LARGE = with_setup(jobs=100, horizon=100, worker_machines=50, server_machines=50)
+READINGS: dict[str, Reading] = {
+    "short": AS_OURS,
+    "feasible": FEASIBLE,
+    "short, 100 jobs": LARGE,
+    "feasible, 100 jobs": both(LARGE, FEASIBLE),
 }
 """Which jobs are used; the full mode has all of them, any other the first."""
-
-
-def _averages(who: Contender, place: ex.Place, sampled: Sequence[int]) -> np.ndarray:
-    return np.array([ex.outcome(who, place, seed).total for seed in sampled])
-
-
-LAB = Lab("admission", ex.NOTE, _averages, None, "total utility")
 
 
 @claim(
@@ -51,7 +39,7 @@ def _beyond_the_paper(context: Context) -> Finding:
     setup = Setup(8, 8, 3, 3, "short") if context.quick else Setup(20, 20, 5, 5, "short")
     sampled, players = apart(context, 3, 6, 10), (OASIS, RRH, ROLLING, KEEPING)
     scenarios = {name: READINGS[name] for name in context.pick(["short"], ["short"], READINGS)}
-    study = Study.run(context, LAB, players, {"": setup}, sampled, scenarios)
+    study = Study.run(context, LAB, players, {"": Case(setup)}, sampled, scenarios)
     said = [one for ours in (ROLLING, KEEPING) for one in study.leads(ours.label, (OASIS.label, RRH.label))]
     return study.finding(
         f"The rolling horizon, of either kind, against OASiS and RRH: {tally(said, scenarios)}.",
