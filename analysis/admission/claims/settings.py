@@ -78,11 +78,8 @@ def job_ranges(context: Context) -> Finding:
 )
 def c4_gpu(context: Context) -> Finding:
     sampled, jobs = seeds(context, 3, 5, 20), context.pick(200, 300, 2000)
-    some = drawn(sampled, jobs)
-    asks = np.array([[job.worker_demand[0] > 0.0 for job in made.jobs] for made in some])
-    asks, ours, printed = (
-        100.0 * such.mean(axis=1)
-        for such in (asks, workers(some) > 0, workers(drawn(sampled, jobs, swapped=True)) > 0)
+    ours, printed = (
+        100.0 * (workers(drawn(sampled, jobs, swapped)) > 0).mean(axis=1) for swapped in (False, True)
     )
     return finding(
         amended_if(min(printed) == 100.0, min(ours) == 100.0, Verdict.UNDETERMINED),
@@ -90,7 +87,6 @@ def c4_gpu(context: Context) -> Finding:
         {
             "instances": len(sampled),
             "jobs, every one drawn once": jobs,
-            "jobs that want a GPU (%)": spread(asks),
             "that can run a worker on C4, as printed (%)": spread(printed),
             "that can run one on P2 and G3 (%)": spread(ours),
         },
@@ -130,7 +126,6 @@ def chunk_time(context: Context) -> Finding:
         "0.0505 = 2.8 slots on average without any transfer. Each chunk is trained by one worker at a time, "
         "so an epoch takes at least as long as a chunk.",
         assumes="Numbers are uniform over their ranges; the text names none but the ranges.",
-        remark="Algorithm 2 hands out whole chunks because they are short; see admission/whole-chunks.",
     )
 
 

@@ -21,20 +21,7 @@ from ...experiments import seeds
 from .. import competitive
 from ..competitive import able
 from . import cases
-from .cases import (
-    HAND,
-    TIE,
-    Played,
-    below,
-    cluster,
-    hand_run,
-    holds_unless,
-    plain_job,
-    rising_run,
-    rising_runs,
-    runs,
-    worthwhile,
-)
+from .cases import HAND, TIE, Played, below, hand_run, holds_unless, plain_job, rising_runs, runs, worthwhile
 
 claim = Register("admission")
 
@@ -70,8 +57,7 @@ def theorem_2(context: Context) -> Finding:
         counterexample=hand.instance,
         assumes="A worker of the counterexample takes a thousandth of a machine, as the proof of Theorem 4 "
         "asks.",
-        remark="Algorithm 2 maximises over the schedules that still fit, (20) over all. So D_I is no bound "
-        "of the optimum; admission/weak-duality mends it.",
+        remark="So D_I is no bound of the optimum; admission/weak-duality mends it.",
     )
 
 
@@ -89,9 +75,9 @@ def paid(r: Played, at: competitive.Prices) -> bool:
     how="Instances of two jobs of which one fits, and random ones, against the exact optimum.",
 )
 def theorem_4(context: Context) -> Finding:
-    hand, random = {given: hand_run(*given) for given in HAND}, worthwhile(context)
-    small = hand[HAND[3]]
-    twice = 2.0 * small.sizes[0]
+    hand, random = [hand_run(*given) for given in HAND], worthwhile(context)
+    rows = [(100.0 * r.sizes[1], r.earned, r.least, r.ratio, 2.0 * r.sizes[0]) for r in hand]
+    small, twice = hand[3], rows[3][4]
     return finding(
         Verdict.REFUTED if small.ratio > twice else Verdict.UNDETERMINED,
         f"With two jobs the optimum is {small.ratio:,.0f} times what OASiS earns; 2 alpha is {twice:.1f}.",
@@ -102,17 +88,13 @@ def theorem_4(context: Context) -> Finding:
         table(
             "Two jobs of which one fits, worth 1 and then F",
             "capacity | F | share of a job (%) | OASiS | optimum | ratio | 2 alpha",
-            (
-                (*given, 100.0 * r.sizes[1], r.earned, r.least, r.ratio, 2.0 * r.sizes[0])
-                for given, r in hand.items()
-            ),
+            ((*given, *row) for given, row in zip(HAND, rows, strict=True)),
         ),
         counterexample=small.instance,
         assumes="A worker of the counterexample takes a thousandth of a machine, as the proof asks; its job "
         "takes 60 % of it.",
         remark="The ratio grows with F, alpha with ln F. Who does not know F can do no better: without the "
-        "first job they may end with nothing. What holds where jobs take little is in "
-        "admission/small-shares.",
+        "first job they may end with nothing.",
     )
 
 
@@ -175,7 +157,6 @@ def remark_theorem_4(context: Context) -> Finding:
         {
             "instances": len(some),
             **{f"least added by {name}": float(found.min()) for name, found in added.items()},
-            **{f"most added by {name}": float(found.max()) for name, found in added.items()},
         },
         assumes="The ratio is the bound 2 alpha of Theorem 4; what OASiS earns has no clear trend (Fig. 5).",
     )
@@ -220,12 +201,9 @@ def _lemma_1(r: Played) -> tuple[float, bool]:
 def lemma_1(context: Context) -> Finding:
     third = hand_run(*HAND[2])
     needed, initial = _lemma_1(third)
-    wrong = kept = 0
-    for r in (*worthwhile(context), *worthwhile(context, steep=True)):
-        least, start = _lemma_1(r)
-        feasible = start and below(r.least, r.duals.printed)
-        kept += feasible
-        wrong += feasible and not below(r.ratio, 2.0 * least)
+    found = [(r, *_lemma_1(r)) for r in (*worthwhile(context), *worthwhile(context, steep=True))]
+    feasible = [(r, least) for r, least, start in found if start and below(r.least, r.duals.printed)]
+    kept, wrong = len(feasible), sum(not below(r.ratio, 2.0 * least) for r, least in feasible)
     return finding(
         amended_if(not initial or third.ratio <= 2.0 * needed, wrong == 0 and kept > 0, Verdict.UNDETERMINED),
         "Its proof uses D_I >= OPT, which is not among its conditions and not true of OASiS; with it the "
@@ -330,7 +308,9 @@ def initial_dual(context: Context) -> Finding:
     random = worthwhile(context)
     ours = [(r.instance, r.duals.start / r.least) for r in random]
     printed = [(r.instance, literal_start(r.instance) / r.least) for r in random if _all_demand(r.instance)]
-    alone = cluster([plain_job(6.0, 6.0, 1.0)], origin="a job alone, of which D_0 is half of the optimum")
+    alone = cases.cluster(
+        [plain_job(6.0, 6.0, 1.0)], origin="a job alone, of which D_0 is half of the optimum"
+    )
     part = literal_start(alone) / alone.jobs[0].utility(0)
     wrong = [i for i, found in (*ours, *printed, (alone, part)) if not below(found, 0.5)]
     return holds_unless(
@@ -383,7 +363,7 @@ def server_volume(_context: Context) -> Finding:
     lines = []
     for chunks, wide in ((10, 1), (10, 2), (10, 10), (100, 100)):
         job = plain_job(1.0, 1.0, 1.0, chunks=chunks, server_bandwidth=wide)
-        last = cluster([job], 1000.0, 1000.0, horizon=4)
+        last = cases.cluster([job], 1000.0, 1000.0, horizon=4)
         lines.append((chunks, wide, fewest_servers(last), chunks / wide))
     wrong = any(line[2] != line[0] for line in lines) and all(line[2] >= line[3] for line in lines)
     return finding(
@@ -394,15 +374,16 @@ def server_volume(_context: Context) -> Finding:
         counterexample=last,
         proof="By (6) a slot with y workers needs ceil(y b / B) parameter servers. With B = 100 b one is "
         "enough for 100 workers, so that W = 100 worker-slots in one slot take one parameter server.",
-        remark="The proof of Theorem 4 does not suffer, because eta_2 is used with the same W: D_0 stays at "
-        "most f / 4. But L_2 is smaller than it could be, and alpha larger.",
+        remark="The proof of Theorem 4 does not suffer, but alpha is larger than it could be.",
     )
 
 
 def other_resource() -> AdmissionInstance:
     """Return an instance in which one job exhausts a resource that the other does not need."""
     jobs = [plain_job(worker, [0, 1], 1.0) for worker in ([10, 0], [0, 1])]
-    return cluster(jobs, [10, 10], [10, 10], origin="the first job takes all of r0, the second needs only r1")
+    return cases.cluster(
+        jobs, [10, 10], [10, 10], origin="the first job takes all of r0, the second needs only r1"
+    )
 
 
 @claim(
@@ -509,15 +490,13 @@ def largest_utility(context: Context) -> Finding:
         "one is never smaller.",
         {
             "f as printed": printed,
-            "largest utility": true,
-            "earned alone": earned,
+            "largest utility, as earned alone": earned,
             "alpha gained, late job": gained,
             "random instances with a smaller alpha as printed": lower,
             "largest gain of alpha on random instances": max(excess),
         },
         counterexample=late,
         assumes="The amendment: f_i(ceil(E_i m_i) - 1), which is what Appendix A asks for.",
-        remark="The printed U is still an upper end; prices rise faster, and alpha is larger.",
     )
 
 
@@ -533,16 +512,12 @@ def size_of_alpha(context: Context) -> Finding:
     sizes = context.pick(((100, 30),), ((100, 100), (300, 200)), ((100, 100), (300, 200)))
     lines = []
     for fit, (horizon, jobs) in product(("feasible", "short"), sizes):
-        few = seeds(context, 1, 3, 5)
-        some = [generate("large", seed, horizon=horizon, jobs=jobs, fit=fit) for seed in few]
-        ranges = [i.announced for i in some]
-        columns = (
-            [2.0 * r.alpha() for r in ranges],
-            [2.0 * r.alpha(True) for r in ranges],
-            [r.lower_workers for r in ranges],
-            [competitive.log_bounds(i)[0] / math.log(10.0) for i in some],
-        )
-        lines.append((fit, horizon, jobs, *np.median(columns, axis=1).tolist()))
+        rows = []
+        for seed in seeds(context, 1, 3, 5):
+            made = generate("large", seed, horizon=horizon, jobs=jobs, fit=fit)
+            r, proven = made.announced, competitive.log_bounds(made)[0] / math.log(10.0)
+            rows.append((2.0 * r.alpha(), 2.0 * r.alpha(True), r.lower_workers, proven))
+        lines.append((fit, horizon, jobs, *np.median(rows, axis=0).tolist()))
     return finding(
         Verdict.VACUOUS if all(line[3] > line[2] for line in lines) else Verdict.UNDETERMINED,
         "2 alpha is far above the number of jobs, and running the most valuable job alone already guarantees "
@@ -553,9 +528,8 @@ def size_of_alpha(context: Context) -> Finding:
             "fit | T | jobs | 2 alpha | 2 alpha with the floor | ln L_1 | log10 of the proven bound",
             lines,
         ),
-        remark="L is the utility at the horizon of the most impatient job, e^{-gamma_2 (T - a - gamma_3)} or "
-        "so. A job may take all of a machine, so that what can be proved is much larger still. With a floor "
-        "on L, which is ours, 2 alpha is smaller, but nothing is proven.",
+        remark="L is the utility at the horizon of the most impatient job. A job may take all of a machine, "
+        "so that what can be proved is much larger still; with a floor on L, which is ours, nothing is.",
     )
 
 
@@ -609,7 +583,7 @@ def finite_bound(context: Context) -> Finding:
 
     random = worthwhile(context)
     worst = [max(some, key=lambda r: r.ratio / bound(r)) for some in rising_runs(context).values()]
-    shown = (*(hand_run(*given) for given in HAND), rising_run(5, 100.0, 20), *worst)
+    shown = (*(hand_run(*given) for given in HAND), cases.rising_run(5, 100.0, 20), *worst)
     above = [r for r in shown if not below(r.ratio, bound(r))]
     return finding(
         Verdict.REFUTED if above else Verdict.UNDETERMINED,
