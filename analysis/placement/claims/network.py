@@ -18,23 +18,12 @@ from .theory import cluster, moves
 
 claim = Register("placement")
 
-CLUSTERS = {"Small": 8, "Medium": 16, "Large": 32}
-"""Machines of the clusters (Sec. 5.1.3)."""
-
-PENDING, HIDDEN = 24, 64
-"""N, the jobs that the network sees, of which the paper does not say how many, and e (Sec. 5.1.3)."""
-
-JOB_FEATURES, MACHINE_FEATURES = 5, 5
-"""u: instances, CPU, GPU, memory, wait; v: free CPU, GPU, memory, bandwidth, utilisation (Sec. 3)."""
-
-ROUNDING = 1e-12
-"""An eigenvalue below -ROUNDING times the largest modulus of one is negative."""
-
-STATE_SIZE = 4
-"""Numbers in the random machine states of the checks, shares between 0 and 1."""
-
-TWO = {"alike": np.full((2, 2), 0.5), "far apart": 0.5 * np.eye(2)}
-"""The graphs of two machines that are alike, and of two far apart."""
+CLUSTERS = {"Small": 8, "Medium": 16, "Large": 32}  # machines (Sec. 5.1.3)
+PENDING, HIDDEN = 24, 64  # N, the jobs that the network sees, which is ours, and e (Sec. 5.1.3)
+JOB_FEATURES, MACHINE_FEATURES = 5, 5  # u: instances, CPU, GPU, memory, wait; v is free or used (Sec. 3)
+STATE_SIZE = 4  # numbers in the random machine states of the checks, shares between 0 and 1
+ROUNDING = 1e-12  # an eigenvalue below -ROUNDING times the largest modulus of one is negative
+TWO = {"alike": np.full((2, 2), 0.5), "far apart": 0.5 * np.eye(2)}  # graphs of two machines
 
 
 def random_graphs(
@@ -64,7 +53,6 @@ def kronecker_shape(_context: Context) -> Finding:
         table(f"Shapes of the states, N = {PENDING}, e = {HIDDEN}", "cluster | printed | Kronecker", rows),
         assumes=f"N = {PENDING} is ours, as N is not given; the shapes do not depend on it.",
         proof="See the table: on no cluster has the product as many numbers as N x M x M, whatever N is.",
-        remark="(11) needs one vector per job and machine, as the product entry by entry, N x M x e, is.",
     )
 
 
@@ -170,8 +158,7 @@ def walk_series(context: Context) -> Finding:
         {"smallest rho, 1 on the diagonal": least, "cases": len(sound), "cases that agree": int(sum(sound))},
         table("Spectral radius of P (x) P as printed, lengthscale 1", heads, rows),
         assumes="The diagonal of P is 1, as printed. Over M, as we take P, the radius is at most 1.",
-        proof="P1 (x) P2 has entries >= 0, so the series converges exactly below 1 / rho. The diagonal alone "
-        "makes rho at least 1, and machines that are alike make it M^2.",
+        proof="P1 (x) P2 has entries >= 0, so the series converges exactly below 1 / rho; rho is at least 1.",
     )
 
 
@@ -255,7 +242,7 @@ def proposition_2(_context: Context) -> Finding:
         table("(12) with lambda = 0.5 on two machines, each graph with itself", heads, rows),
         assumes="Sums over the entries are compared, as (12) is a number and exp(beta P1 (x) P2) a matrix.",
         proof="Where all rows of P1 (x) P2 have the sum delta, beta must be -log(1 - lambda delta) / delta, "
-        "which increases with delta: see the table. Exponentials entry by entry are a third thing.",
+        "which increases with delta: see the table.",
     )
 
 
@@ -282,8 +269,7 @@ def walk_eigenvalues(context: Context) -> Finding:
         f"The sum is the kernel, at {min(factors):.0f} to {max(factors):.0f} times fewer operations.",
         {"pairs of graphs": pairs, "largest relative difference": worst},
         proof="The sum is that of (U1'1)^2 (U2'1)^2 exp(beta l1 l2).",
-        remark="For one pair of graphs: a product of matrices of M^2 rows takes 2 M^6 operations, two "
-        "decompositions of M rows 18 M^3, the sum 4 M^2.",
+        remark="By counts of 2 M^6 operations for a product of matrices of M^2 rows, and 18 M^3 + 4 M^2.",
     )
 
 
@@ -335,9 +321,8 @@ def machines_apart(context: Context) -> Finding:
         "One number per pair of graphs gives all machines the same weights: which one is empty is no matter.",
         {"exchange: most moved": moved, "empty and full: most apart": equal, "over machines: least": least},
         assumes="Prior mean 0, as printed, and one kernel value per pair of graphs, as (12) is.",
-        proof="Exchanging the states of an empty and a full machine renumbers the graph, and the kernel is "
-        "the same for renumbered graphs. So (13) does not change, and two machines with the same past "
-        "affinities get the same one; the variance (14) is one number for all.",
+        proof="Exchanging the states of two machines renumbers the graph, and the kernel is the same for "
+        "renumbered graphs: (13) does not change. The variance (14) is one number for all.",
     )
 
 
@@ -417,8 +402,7 @@ def process_actions(
 ) -> np.ndarray:
     """Return the actions of a process that regresses on its own last ``length`` actions, shape (T, M).
 
-    ``K`` is the kernel of all graphs, ``noise`` sigma^2, ``means`` are the prior means, shape (T, M), and
-    ``draws`` standard normal numbers of that shape; zeros take the means as actions.
+    Of this shape are the prior means, and standard normal draws; zeros take the means as actions.
     """
     actions = np.zeros_like(means)
     for t in range(len(K)):
@@ -484,7 +468,6 @@ def mean_actions(context: Context) -> Finding:
         "With learned means as actions neither kernel nor tau changes a decision.",
         {"largest difference from the means": differ, "if sampled, tau 4 and 10 at least": min(sampled)},
         proof="Past actions less their prior means are 0, so the posterior mean is the prior mean.",
-        remark="A dependence on tau, as in Figure 5(c, d), comes from training, or from sampled actions.",
     )
 
 

@@ -14,8 +14,7 @@ from .network import HIDDEN, PENDING
 
 claim = Register("placement")
 
-BOUND, COPY, DISCOUNT = 0.2, 2, 0.98
-"""epsilon in (17), z, the steps between two copies of the networks, and gamma (Appendix D)."""
+BOUND, COPY, DISCOUNT = 0.2, 2, 0.98  # epsilon in (17), z, the steps between copies, and gamma (Appendix D)
 
 
 @claim(
@@ -188,16 +187,13 @@ def q_advantage(context: Context) -> Finding:
         amended_if(from_q > 1e-6, from_v < 1e-6 and slopes < 1e-4),
         "From an exact Q the expected advantage is 0 for every state and action; from V it is Q - V.",
         {"from Q: largest": from_q, "from V: off Q - V": from_v, "from V: off the gradient": slopes},
-        assumes="Q and V are exact. What is left from Q in training is noise and the error of the critic.",
+        assumes="Q and V are exact.",
         proof="Q holds the action already, so that its temporal differences have expectation 0.",
     )
 
 
 def single_updates(rng: np.random.Generator, steps: int, rate: float) -> np.ndarray:
-    """Return the ratios of Algorithm 1's updates of the output layer (8): of one sample each.
-
-    The states are random, the advantages standard normal, the density is the right one, the optimiser Adam.
-    """
+    """Return the ratios of Adam's updates of (8) by Algorithm 1, of a random state and advantage each."""
     theta = np.zeros(2 * HIDDEN + 2)
     old, first, second = theta.copy(), np.zeros_like(theta), np.zeros_like(theta)
     ratios = np.empty(steps)

@@ -56,16 +56,11 @@ TABLE_1 = {
 CLUSTERS = ("Small", "Medium", "Large")
 BASELINES = tuple(name for name, row in TABLE_1.items() if row.kind != "ours")
 LEARNED = ("DL2", "RIFLING")
+COLUMNS = {name: at for at, name in enumerate((*CLUSTERS, "average"))}  # of Table 1
 
-DAILY_JOBS = 17_000
-"""Jobs per day of the production cluster (Sec. 5.2)."""
-
-PAI_GPUS = 6742
-"""GPUs of that cluster, by its published list of machines (``pai_machine_spec``)."""
-
-SUBSAMPLE = (20_000, 24.8)
-"""The first rows of the published 8.2 % sub-sample of its tasks, and the days over which they arrive."""
-
+DAILY_JOBS = 17_000  # in the production cluster (Sec. 5.2)
+PAI_GPUS = 6742  # of that cluster, by its published list of machines (``pai_machine_spec``)
+SUBSAMPLE = (20_000, 24.8)  # first rows of the published 8.2 % of its tasks, and the days of their arrivals
 SUBSAMPLE_MEANS = (7.98, 92.1)
 """GPU-hours, and minutes of duration, of a task in these rows, those of more than 64 GPUs left out.
 
@@ -73,13 +68,9 @@ A part of a GPU counts as one, so the GPU-hours are if anything too many.
 """
 
 
-COLUMNS = {name: at for at, name in enumerate((*CLUSTERS, "average"))}
-"""Where the columns of Table 1 are, by name."""
-
-
-def column(metric: str, where: int | None) -> dict[str, float]:
-    """Return a column of Table 1: "jct" or "fee" on a cluster by its number, ``None`` for the average."""
-    return {name: getattr(row, metric)[-1 if where is None else where] for name, row in TABLE_1.items()}
+def column(metric: str, where: int = -1) -> dict[str, float]:
+    """Return a column of Table 1: "jct" or "fee" on a cluster by its number, by default the average."""
+    return {name: getattr(row, metric)[where] for name, row in TABLE_1.items()}
 
 
 @claim(
@@ -127,8 +118,7 @@ def das_best(_context: Context) -> Finding:
         holds_if(wins == len(lines)),
         f"In print DAS has the least value in {wins} of {len(lines)} columns beside the nine baselines.",
         table("DAS beside the best of the nine baselines in every column", heads, lines),
-        remark="Its own variant DA+RWGP has a smaller JCT than DAS on the Large cluster. `table-1-trained` "
-        "asks what networks of ours do.",
+        remark="Its own variant DA+RWGP has a smaller JCT than DAS on the Large cluster.",
     )
 
 
@@ -140,7 +130,7 @@ def das_best(_context: Context) -> Finding:
     how="The printed averages. Amended: less than RIFLING, the learned one with the least fee.",
 )
 def less_by_34_minutes(_context: Context) -> Finding:
-    jct = column("jct", None)
+    jct = column("jct")
     less = {name: jct[name] - jct["DAS"] for name in LEARNED}
     return in_print(
         amended_if(round(min(less.values())) >= 34, round(less["RIFLING"]) >= 34),
@@ -159,7 +149,7 @@ def less_by_34_minutes(_context: Context) -> Finding:
     "printed numbers.",
 )
 def daily_saving(_context: Context) -> Finding:
-    fee = column("fee", None)
+    fee = column("fee")
     saving = fee["RIFLING"] - fee["DAS"]
     printed = saving * DAILY_JOBS
     most = saving / fee["RIFLING"] * PAI_GPUS * 24 * PRICE
@@ -173,10 +163,7 @@ def daily_saving(_context: Context) -> Finding:
             "GPUs of the cluster": PAI_GPUS,
             "saving a day if all GPUs are always in use ($)": most,
         },
-        assumes="The price per GPU hour is that of the paper; the GPUs are counted in the published list of "
-        "machines of the cluster.",
-        remark="If all GPUs of the cluster are always in use at this price, the same relative saving is "
-        "below ten thousand dollars a day.",
+        assumes="The price per GPU hour is that of the paper; the GPUs are those of the published list.",
     )
 
 
@@ -190,7 +177,7 @@ def daily_saving(_context: Context) -> Finding:
     choices=("rate of the trace: 17,000 jobs a day, or that of its published sub-sample",),
 )
 def load_of_table_1(_context: Context) -> Finding:
-    hours = column("fee", None)["DAS"] / PRICE
+    hours = column("fee")["DAS"] / PRICE
     rates = {"17,000 a day": float(DAILY_JOBS), "8.2 % sub-sample": SUBSAMPLE[0] / SUBSAMPLE[1]}
     lines: list[tuple[Any, ...]] = []
     for name, gpus in zip(CLUSTERS, (64, 128, 256), strict=True):
@@ -213,7 +200,6 @@ def load_of_table_1(_context: Context) -> Finding:
         table("The work of 4,000 jobs at the fee of DAS, 2.84 dollars per GPU-hour", heads, lines),
         assumes="All jobs are there at the original speed of the trace (Appendix E), and a GPU does an hour "
         "of work in an hour.",
-        remark="So rate or jobs were others than described. The load is a parameter here.",
     )
 
 
@@ -336,11 +322,8 @@ def dual_agent(_context: Context) -> Finding:
     )
 
 
-INFERENCE = (0.0132, 0.0138, 0.0156)
-"""Seconds that DAS takes per job on the three clusters (Appendix F)."""
-
-SLOWER = 50
-"""How many times slower than DAS metaheuristics are said to be (Sec. 5.2)."""
+INFERENCE = (0.0132, 0.0138, 0.0156)  # seconds that DAS takes per job on the three clusters (Appendix F)
+SLOWER = 50  # times, than DAS: what the text says of metaheuristics (Sec. 5.2)
 
 
 @claim(
@@ -379,9 +362,7 @@ def inapplicable(_context: Context) -> Finding:
         "every five.",
         {"seconds per job, at most": takes, "seconds between jobs": every},
         assumes="Jobs come evenly, at the printed 17,000 a day.",
-        remark="Appendix F calls the time of DAS negligible beside the JCT; 50 times that is less than 0.02 "
-        "% of the least average JCT. Bursts, larger clusters, and how the time grows are not in the printed "
-        "numbers.",
+        remark="Appendix F calls the time of DAS negligible beside the JCT; so is 50 times that, by Table 1.",
     )
 
 
@@ -455,8 +436,7 @@ def job_sizes(_context: Context) -> Finding:
         f"{few:.0f} % of the tasks of the published sub-sample need at most 4 GPUs, {100 - most:.1f} % more "
         f"than 32.",
         {"at most 4 (%)": few, "more than 32 (%)": 100 - most, "more than 64 (%)": 100 - all_},
-        assumes="A part of a GPU counts as one there, so these are numbers of instances. Tasks of more than "
-        "64 are left out: they do not fit on the Small cluster.",
+        assumes="A part of a GPU counts as one there. Tasks of more than 64 do not fit on the Small cluster.",
     )
 
 
@@ -476,8 +456,7 @@ def table_2(_context: Context) -> Finding:
         assumes="The row of MALO: initial temperature 400, cooling ratio 0.99, 50 iterations; that of MOSA: "
         "100 iterations, 50 solutions.",
         remark="MOSA is annealing; MALO, ant lions with differential evolution, has a population. We take "
-        "the rows as swapped. In the text that we have the second row has lost its name; it stands between "
-        "MALO and DL2.",
+        "the rows as swapped. In the text that we have the second row has lost its name.",
     )
 
 
