@@ -73,13 +73,9 @@ DRF_FF = Contender("DRF-FirstFit", "drf-firstfit")
 DRF_LB = Contender("DRF-LoadBalance", "drf-loadbalance")
 TETRIS = Contender("Tetris", "tetris")
 FIFO_C = Contender("FIFO-Consolidate", "fifo-consolidate")
-SJF_C = Contender("SJF-Consolidate", "sjf-consolidate")
-"""It knows the durations."""
-
+SJF_C = Contender("SJF-Consolidate", "sjf-consolidate")  # it knows the durations
 CLUSTERS = ("small", "medium", "large")
-HEURISTICS = (FIFO_FF, FIFO_LB, DRF_FF, DRF_LB, TETRIS)
-"""Those of Table 1, as the clusters are."""
-
+HEURISTICS = (FIFO_FF, FIFO_LB, DRF_FF, DRF_LB, TETRIS)  # those of Table 1, as the clusters are
 OURS = (FIFO_C, SJF_C)
 
 
@@ -136,8 +132,7 @@ def followed(sampled: PlacementInstance, decisions: Iterable[Any]) -> Schedule:
     return taken_schedule(simulator)
 
 
-PATIENCE = 600.0
-"""Seconds in which six jobs are always proved, and eight nearly always."""
+PATIENCE = 600.0  # seconds in which six jobs are always proved, and eight nearly always
 
 
 def _solved(_instance: PlacementInstance, found: Optimum[Schedule]) -> dict[str, Any]:

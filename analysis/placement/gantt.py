@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 MOST_ROWS = 80
 """Machines are drawn from the first on, as long as there are no more rows than these; at least one."""
 
-NAMED_ROWS = 24
-"""With more rows than these only machines have names."""
+NAMED_ROWS = 24  # with more rows than these only machines have names
 
 
 def lanes(instance: PlacementInstance, schedule: Schedule) -> np.ndarray:

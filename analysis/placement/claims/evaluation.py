@@ -122,20 +122,16 @@ def table_1_heuristics(context: Context) -> Finding:
         f"every load and slowdown, {counts.count('depends')} at some, {counts.count('against')} at none.",
         said,
         assumes=f"{MODEL} Our runs have fewer jobs than the paper's 4,000, so that intervals are wider.",
-        remark="Absolute numbers cannot be checked: neither the rate of the trace nor the slowdown is given.",
     )
 
 
 def searches(more: str, mosa: int, malo: int) -> tuple[runs.Contender, runs.Contender]:
     """Return MOSA and MALO with so many iterations, the latter with 50 solutions."""
-    settings = (("iterations", malo), ("population", 50))
     annealing = runs.Contender(f"MOSA{more}", "mosa", (("iterations", mosa),))
-    return annealing, runs.Contender(f"MALO{more}", "malo", settings)
+    return annealing, runs.Contender(f"MALO{more}", "malo", (("iterations", malo), ("population", 50)))
 
 
-BUDGETS = searches("", 50, 100)
-"""With the budgets of Table 2, its two rows taken as swapped."""
-
+BUDGETS = searches("", 50, 100)  # with the budgets of Table 2, its two rows taken as swapped
 AS_PRINTED, WITHOUT_SEARCH = searches(" as printed", 100, 50), searches(" without search", 0, 0)
 
 
@@ -185,8 +181,7 @@ def table_1_metaheuristics(context: Context) -> Finding:
     )
 
 
-MUCH = 10.0
-"""How many times slower is "much less efficient" (a threshold of ours)."""
+MUCH = 10.0  # how many times slower is "much less efficient" (a threshold of ours)
 
 
 def seconds_of_decisions(policy: Policy, sampled: PlacementInstance, seed: int) -> np.ndarray:
@@ -232,7 +227,6 @@ def search_cost(context: Context) -> Finding:
         f"{min(int(times.sum()) for times in often.values())} {of}.",
         said,
         assumes=f"{MUCH:g} times is a threshold of ours.",
-        remark='That they are "about 50 times slower than DAS" needs DAS. Times are not stored.',
     )
 
 
@@ -347,7 +341,6 @@ def stronger_baselines(context: Context) -> Finding:
         f"FIFO on as few machines as possible is surely ahead of FIFO-FirstFit at {fifo} of {len(where)} "
         f"loads and slowdowns, shortest job first at {shortest}.",
         said,
-        remark="SJF-Consolidate knows the durations, so it says what they would be worth.",
     )
 
 
@@ -388,8 +381,7 @@ def jct_and_fee(context: Context) -> Finding:
         said,
         verdict=lambda judged: settled(judged[:1]),
         assumes=MODEL + " Without slowdown all fees are equal.",
-        remark="What is placed on fewer machines runs shorter, costs less and frees its GPUs sooner. Five "
-        "baselines are few, and learned ones are not among them.",
+        remark="Five baselines are few, and learned ones are not among them.",
     )
 
 
@@ -417,13 +409,11 @@ def figure_4(context: Context) -> Finding:
         f"Of the generated jobs {few.mean():.0f} % need at most 4 GPUs, {big.mean():.1f} % more than "
         f"32, and most are short.",
         said,
-        assumes="The laws are fitted to public traces of the same clusters; the paper's own list of jobs is "
-        "not published.",
+        assumes="The laws are fitted to public traces; the paper's own list of jobs is not published.",
     )
 
 
-HOURS = 6
-"""The number of busiest hours, and of quietest ones, that are compared (ours)."""
+HOURS = 6  # the number of busiest hours, and of quietest ones, that are compared (ours)
 
 
 def busy_over_quiet(counts: np.ndarray) -> float:
@@ -433,7 +423,7 @@ def busy_over_quiet(counts: np.ndarray) -> float:
 
 
 def by_hours(submit: np.ndarray) -> float:
-    """Return by how many per cent more jobs come in the sub-sample's busiest hours than in its quietest."""
+    """Return the same of jobs, by the times of their submissions in ticks."""
     return busy_over_quiet(np.bincount(submit // (3600 * TICKS) % 24, minlength=24))
 
 
@@ -458,13 +448,11 @@ def figure_4_hours(context: Context) -> Finding:
         f"In the {HOURS} busiest hours {more.mean():.0f} % more generated jobs are submitted than in the "
         f"{HOURS} quietest; {known:.0f} % in the public sub-sample.",
         said,
-        assumes="Hours are those of the public sub-sample (UTC+8). The numbers of Figure 4(b) are not "
-        "printed.",
+        assumes="Hours are UTC+8, as in the sub-sample. The numbers of Figure 4(b) are not printed.",
     )
 
 
-RATES = {"Low": 0.5, "Normal": 1.0, "High": 2.0}
-"""Levels of Figure 7 and how much faster jobs arrive."""
+RATES = {"Low": 0.5, "Normal": 1.0, "High": 2.0}  # levels of Figure 7 and how much faster jobs arrive
 
 
 @claim(
@@ -517,18 +505,14 @@ def figure_7(context: Context) -> Finding:
         f"{measure.split()[0]} below FIFO-FirstFit (%)": {w.label: saved(w, measure) for w in players[1:]}
         for measure in (JCT, FEE)
     }
-    caption, axis = (
-        f"JCT and fee by the arrival rate; {name}, {jobs} jobs.",
-        "arrival rate, relative to Normal",
-    )
+    caption = f"JCT and fee by the arrival rate relative to Normal; {name}, {jobs} jobs."
     more: Any = {"problem": "placement", "note": NOTE, "possible": AT_MOST_ALL}
     return normal.finding(
         f"With the arrival rate JCT surely grows for {sum(sure[:3])} of 3 heuristics, its improvement "
         f"in {sum(sure[3:5])} of 2, fees as said in {sum(sure[5:])} of 2.",
         said,
-        curves("figure-7", caption, list(RATES.values()), panels, axis, **more),
-        remark="Figure 7 is about DAS and RIFLING; here heuristics stand for better ordering and better "
-        "placing, and the order is clairvoyant.",
+        curves("figure-7", caption, list(RATES.values()), panels, "arrival rate", **more),
+        remark="The better order, that of SJF, is clairvoyant.",
     )
 
 
@@ -600,8 +584,7 @@ def test_over_jobs(context: Context) -> Finding:
         f"{max(often):.0f} % of cases, its level being {100 * LEVEL:g} %.",
         said,
         assumes="The jobs of one trace are not independent: a delay of one passes on to those behind it.",
-        remark="FIFO with two random orders of the machines is the same policy. What is compared must be "
-        "paired over traces.",
+        remark="FIFO with two random orders of the machines is the same policy.",
     )
 
 

@@ -20,7 +20,7 @@ from ....oracles.placement.optimum import ORACLES
 from ...claim import Context, Finding, Register, Verdict, amended_if, finding, holds_if, table
 from ...experiments import seeds, spread, track
 from ...optima import relied_on
-from ...study import Statement, judge, settled, signs_of, statements
+from ...study import Statement, conclude, judge
 from ..measures import measures_of
 from .theory import EAGER, HEURISTICS, MINUTE, by_keys, cluster, moves, schedule_by, schedules
 
@@ -115,8 +115,7 @@ def twofold_slowdown(_context: Context) -> Finding:
         "How much real jobs slow each other down is a measurement that no trace here has.",
         {"Figure 1, job of 180 min, takes (min)": took},
         table("Slowdown of a job on one GPU of a full machine, all intensities 1", heads, rows),
-        remark="In our model eta = 1 comes near twofold. A job of 3 h beside two light ones, which a heavy "
-        "one joins after an hour, then takes longer than anybody could have told when it started.",
+        remark="In our model eta = 1 comes near twofold.",
     )
 
 
@@ -162,7 +161,7 @@ def np_hard(context: Context) -> Finding:
         "Partition is a special case: two machines of half the sum, jobs of one second with a_i GPUs.",
         {"sets of numbers": len(sets), "can be split": possible, "optimum agrees": agree},
         assumes="The offline problem; without contention, communication or gangs.",
-        remark="The sum of JCT is n seconds if and only if the a_i split; with M machines: 3-partition.",
+        remark="The sum of JCT is n seconds if and only if the a_i split.",
     )
 
 
@@ -202,7 +201,6 @@ def window_matters(context: Context) -> Finding:
         {"three jobs, mean JCT: N = 1 (min)": one, "three jobs, mean JCT: all (min)": every},
         table(title, " | ".join(("placing", *(f"N = {n}" for n in sizes))), rows),
         counterexample=BACKFILL,
-        remark="We take the oldest 64, the same for every policy.",
     )
 
 
@@ -307,15 +305,15 @@ def preemption(context: Context) -> Finding:
         to_the_end, *preempting = (mean_time(submit, takes.tolist(), cost) for cost in (None, *costs))
         found.append(100.0 * (np.array(preempting) / to_the_end - 1.0))
     samples = dict(zip([f"{cost:g} min" for cost in costs], np.array(found).T, strict=True))
-    judged = judge([Statement("running to the end has less JCT than preempting", samples, "%")], samples)
-    better = max((c for c, sign in zip(costs, judged[0].signs, strict=True) if sign is False), default=0.0)
-    return finding(
-        settled(judged),
+    said = [Statement("running to the end has less JCT than preempting", samples, "%")]
+    signs = judge(said, samples)[0].signs
+    better = max((c for c, sign in zip(costs, signs, strict=True) if sign is False), default=0.0)
+    return conclude(
         f"Preemption surely pays in JCT up to {better:g} minutes per interruption, if durations are known; "
         f"the paper gives no overhead.",
-        {"instances": len(sampled)},
-        statements(judged, samples, ""),
-        signs=signs_of(judged, samples),
+        said,
+        scenarios=samples,
+        numbers={"instances": len(sampled)},
         small=context.quick,
         assumes="Every job needs the whole cluster; durations are known to both, and who preempts heeds no "
         "cost. The load is 0.8.",
@@ -331,8 +329,7 @@ def eight_machines(jobs: Sequence[tuple[float, ...]], origin: str) -> PlacementI
 def figure_6c() -> tuple[PlacementInstance, list[list[tuple[int, int, int]]]]:
     """Return an instance as Figure 6(c) is told, and how it begins: j6 on machine 7, j7 on machine 3.
 
-    j8 comes a minute later and needs few cores, j9 another minute later so many that machine 7 has none for
-    it; either takes more than half of a machine's GPUs for each of its four instances.
+    Then come j8 with few cores and j9 with more than machine 7 has left, for four machines each.
     """
     jobs = [(0, 600, 1, 2, 64), (0, 600, 1, 2, 16), (1, 60, 4, 5, 16), (2, 60, 4, 6, 80)]
     note = "after Figure 6(c): j6 on machine 7, j7 on machine 3, then j8 and the CPU-intensive j9"
@@ -368,7 +365,6 @@ def case_placement(_context: Context) -> Finding:
         table("The case of Figure 6(c), after j6 and j7 have been placed", heads, rows),
         counterexample=instance,
         assumes="Built as the text tells it, with GPUs, cores and durations of our own.",
-        remark=f"{' and '.join(free)} fill machines that are in use first.",
     )
 
 
@@ -402,7 +398,6 @@ def case_ordering(_context: Context) -> Finding:
         None,
         table("Jobs that start", "a job that does not fit is | order | start", rows),
         assumes="j1 needs 7 GPUs on each of the 8 machines, of which one has 6 free.",
-        remark="The priority matters only if such a job holds back all others. The paper does not say which.",
     )
 
 

@@ -22,23 +22,18 @@ from ....online.base import Policy
 from ....online.placement import POLICIES, FifoConsolidate, FifoFirstFit, FifoLoadBalance
 from ...claim import Context, Finding, Register, Verdict, Why, amended_if, finding, holds_if, table
 from ...experiments import lead, seeds, track
-from ...study import Judged, Statement, conclude, judge, settled, signs_of, statements
+from ...study import Judged, Statement, conclude, judge, settled, statements
 from .. import experiments as runs
 from ..measures import gpu_ticks
 
 claim = Register("placement")
 
-LEVELS = ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0))
-"""kappa and eta of the small instances."""
-
-HEURISTICS = tuple(who.policy for who in (*runs.HEURISTICS, *runs.OURS))
-"""Names of the policies."""
-
+LEVELS = ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0))  # kappa and eta of the small instances
+HEURISTICS = tuple(who.policy for who in (*runs.HEURISTICS, *runs.OURS))  # names of the policies
 EAGER = {"FIFO-FirstFit": kernels.FIRST_FIT, "FIFO-Consolidate": kernels.CONSOLIDATE}
 """Placing rules of policies that start the oldest job that fits, by name."""
 
 MINUTE = 60.0
-
 ROUNDING = 50
 """Ticks and GPU-ticks: under contention jobs end at whole ticks, so that sums differ by a few of them."""
 
@@ -103,9 +98,9 @@ def cluster(
 
 
 def every_decision(instance: PlacementInstance, simulator: Simulator) -> Iterator[np.ndarray]:
-    """Yield every decision that is feasible now, as sorted rows (job, machine, count).
+    """Yield the feasible decisions as sorted rows (job, machine, count), one of those alike.
 
-    Of decisions that differ only in which of equal empty machines they use, the first is enough.
+    These differ only in which of equal empty machines they use.
     """
     jobs, waiting, free = instance.jobs, simulator.pending, simulator.state.free
     alike = [
@@ -151,11 +146,7 @@ def every_end(instance: PlacementInstance) -> Iterator[tuple[Simulator, bool]]:
 
 
 def pareto_front(points: np.ndarray) -> np.ndarray:
-    """Return the different points (smaller is better) that no other one dominates, by the first column.
-
-    Differences of at most :data:`ROUNDING` do not count: a point is dominated by one that is no worse but for
-    them, and better by more.
-    """
+    """Return the different points (smaller is better) that no other dominates by more than ROUNDING."""
     kept: list[np.ndarray] = []
     for point in np.unique(points, axis=0):
         better = (points <= point + ROUNDING).all(axis=1) & (points < point - ROUNDING).any(axis=1)
@@ -166,17 +157,12 @@ def pareto_front(points: np.ndarray) -> np.ndarray:
 
 
 class Solved(NamedTuple):
-    """Sum of completion times and GPU time paid (ticks) of all schedules of an instance; which are eager."""
+    """Sum of completion times and GPU time paid (ticks) of all schedules, and their minima; who is eager."""
 
     instance: PlacementInstance
     points: np.ndarray
+    least: np.ndarray
     eager: np.ndarray
-
-    @property
-    def least(self) -> np.ndarray:
-        """The least of both, each on its own."""
-        result: np.ndarray = self.points.min(axis=0)
-        return result
 
 
 def point_of(policy: Policy, instance: PlacementInstance) -> np.ndarray:
@@ -185,10 +171,11 @@ def point_of(policy: Policy, instance: PlacementInstance) -> np.ndarray:
     return np.array([(schedule.finish - instance.jobs.submit).sum(), gpu_ticks(instance, schedule)])
 
 
+@lru_cache(maxsize=4096)
 def solve_all(instance: PlacementInstance) -> Solved:
     """Return all schedules of a tiny instance."""
     ends = np.array([(end.waited, end.used, eager) for end, eager in every_end(instance)], dtype=np.int64)
-    return Solved(instance, ends[:, :2], ends[:, 2] > 0)
+    return Solved(instance, ends[:, :2], ends[:, :2].min(axis=0), ends[:, 2] > 0)
 
 
 def small_instance(seed: int, level: tuple[float, float]) -> PlacementInstance:
@@ -203,16 +190,13 @@ def small_instance(seed: int, level: tuple[float, float]) -> PlacementInstance:
     return cluster(machines, 8 // machines, rows, level, origin=note)
 
 
-@lru_cache(maxsize=4096)
-def solved(seed: int, level: tuple[float, float]) -> Solved:
-    """Return all schedules of the small random instance of a seed."""
-    return solve_all(small_instance(seed, level))
-
-
 def survey(context: Context) -> dict[tuple[float, float], list[Solved]]:
     """Return the solved small instances of a check by level, the same ones for all claims."""
     sampled = seeds(context, 8, 12, 200)
-    return {level: [solved(seed, level) for seed in sampled] for level in track(context, LEVELS)}
+    return {
+        level: [solve_all(small_instance(seed, level)) for seed in sampled]
+        for level in track(context, LEVELS)
+    }
 
 
 @lru_cache(maxsize=256)
@@ -252,7 +236,6 @@ def lazy_fee(context: Context) -> Finding:
         {"small instances": len(known)},
         table("Fee of lazy", "start together | the least of all | fee / least, largest", rows),
         assumes="A job alone on the fewest machines runs for its duration, and nothing makes it shorter.",
-        remark="The text has a job wait for the durations of all before it, which is one at a time.",
     )
 
 
@@ -278,18 +261,18 @@ def lazy_jct(context: Context) -> Finding:
         Statement(f"the mean JCT of lazy is above that of {name}", samples, "%")
         for name, samples in behind.items()
     ]
-    judged, small = judge(said), solve_all(IN_ORDER)
-    always = best == 0 and point_of(Lazy(), IN_ORDER)[0] > small.least[0]
-    return finding(
-        amended_if(always, settled(judged) is Verdict.HOLDS, settled(judged)),
-        f"On generated workloads lazy is behind {sum(one.word == 'holds' for one in judged)} of "
-        f"{len(judged)} heuristics; where every job needs the whole cluster it can be the best of all.",
-        {"small instances": len(known), "lazy has the least JCT": best},
-        statements(judged, [""], f"{len(sampled)} workloads of {jobs} jobs, rho = 0.8"),
+    always = best == 0 and point_of(Lazy(), IN_ORDER)[0] > solve_all(IN_ORDER).least[0]
+    sure = sum(one.word == "holds" for one in judge(said))
+    return conclude(
+        f"On generated workloads lazy is behind {sure} of {len(said)} heuristics; where every job needs the "
+        f"whole cluster it can be the best of all.",
+        said,
+        numbers={"small instances": len(known), "lazy has the least JCT": best},
+        note=f"{len(sampled)} workloads of {jobs} jobs, rho = 0.8",
+        verdict=lambda judged: amended_if(always, settled(judged) is Verdict.HOLDS, settled(judged)),
         counterexample=IN_ORDER,
         small=context.quick,
         assumes="Jobs start one by one. How bad it is depends on the load.",
-        remark="The wait is the sum of all durations before only if all jobs are submitted at once.",
     )
 
 
@@ -444,15 +427,15 @@ def high_value_first(context: Context) -> Finding:
     _, *slowed = found = above(context, sampled, ratios, [1], jobs=jobs, rho=4.0, window=10**6)
     fee = Statement("the fee is lower", {name: -of[:, 1] for name, of in found.items()}, "%", 2)
     jct = Statement("the JCT is higher", {name: of[:, 0] for name, of in found.items()}, "%")
-    judged, later = judge([fee, jct], slowed), [float(found[name][:, 0].mean()) for name in slowed]
-    note = f"{len(sampled)} workloads of {jobs} jobs, rho = 4, beside first in first out"
-    return finding(
-        amended(judged),
+    later = [float(found[name][:, 0].mean()) for name in slowed]
+    sure = judge([fee, jct], slowed)[0].signs.count(True)
+    return conclude(
         f"Most GPU-hours first costs {min(later):.0f} to {max(later):.0f} % more JCT, by the slowdown; the "
-        f"fee is surely lower in {judged[0].signs.count(True)} of {len(slowed)} cases.",
-        {},
-        statements(judged, slowed, note),
-        signs=signs_of(judged, slowed),
+        f"fee is surely lower in {sure} of {len(slowed)} cases.",
+        [fee, jct],
+        scenarios=slowed,
+        note=f"{len(sampled)} workloads of {jobs} jobs, rho = 4, beside first in first out",
+        verdict=amended,
         small=context.quick,
         assumes="kappa and eta are our assumptions. Without them no order changes the fee.",
     )
