@@ -132,11 +132,13 @@ def grows(study: Study, per_cent: bool = False) -> list[Statement]:
     "Fig. 3, Sec. V.A",
     Verdict.UNDETERMINED,
     turns=("one worker each", "L as printed"),
-    says="OASiS has the largest total utility of all, by more the more jobs there are.",
-    how="Total utility of all but Dorm by the number of jobs, on paired instances, in every reading.",
     choices=OPEN,
 )
 def figure_3(context: Context) -> Finding:
+    """OASiS has the largest total utility of all, by more the more jobs there are.
+
+    Total utility of all but Dorm by the number of jobs, on paired instances, in every reading.
+    """
     sampled = seeds(context, 3, 8, 10)
     levels = context.pick((10, 40), (10, 80), (20, 50, 100, 200, 300, 400))
     T, machines = context.pick((30, 8), (100, 25), (300, 50))
@@ -178,11 +180,13 @@ ON_TESTBED = {
     "Fig. 8, Sec. V.B",
     Verdict.UNDETERMINED,
     turns=("one worker each", "as ours"),
-    says="On the testbed OASiS has the largest total utility of all.",
-    how="A simulation with the testbed's machines and jobs like its own, in every reading.",
     choices=OPEN_ON_TESTBED,
 )
 def figure_8(context: Context) -> Finding:
+    """On the testbed OASiS has the largest total utility of all.
+
+    A simulation with the testbed's machines and jobs like its own, in every reading.
+    """
     others = QUICK_BASELINES if context.quick else (*QUICK_BASELINES, ex.DORM)
     sampled, settings = seeds(context, 4, 20, 100), {"12 jobs": Case(ex.Enlarged())}
     study = Study.run(context, LAB_TESTBED, (OASIS, *others), settings, sampled, ON_TESTBED)
@@ -202,11 +206,13 @@ def figure_8(context: Context) -> Finding:
     "Sec. V.B, last paragraph",
     Verdict.UNDETERMINED,
     because=Why.SAMPLES,
-    says="The advantage of OASiS is more obvious on a larger testbed.",
-    how="Machines and jobs of the simulated testbed several times; leads in per cent of what OASiS earns.",
     choices=OPEN_ON_TESTBED,
 )
 def large_testbed(context: Context) -> Finding:
+    """The advantage of OASiS is more obvious on a larger testbed.
+
+    Machines and jobs of the simulated testbed several times; leads in per cent of what OASiS earns.
+    """
     sampled, times = seeds(context, 3, 10, 40), context.pick((1, 2), (1, 4), (1, 4, 16))
     settings = {f"{n} x 12 jobs": Case(ex.Enlarged(n)) for n in times}
     study = Study.run(context, LAB_TESTBED, (OASIS, *QUICK_BASELINES), settings, sampled, ON_TESTBED)
@@ -327,12 +333,14 @@ def timely(
     "Fig. 4, Sec. V.A",
     Verdict.UNDETERMINED,
     turns=("short jobs, all", "workers on C4, done"),
-    says="Completion less target time is closest to zero with OASiS, for time-sensitive and for "
-    "time-critical jobs, with the smallest variance; RRH uses the machines less.",
-    how="Means and deviations of the delays on each instance, and the use of the machines, in every reading.",
     choices=(OPEN_DELAYS, *OPEN),
 )
 def figure_4(context: Context) -> Finding:
+    """Completion less target time is closest to zero with OASiS, for time-sensitive and for time-critical
+    jobs, with the smallest variance; RRH uses the machines less.
+
+    Means and deviations of the delays on each instance, and the use of the machines, in every reading.
+    """
     sampled = seeds(context, 3, 10, 10)
     jobs, T, machines = context.pick((40, 40, 10), (60, 60, 15), (200, 100, 50))
     case = Case(Setup(jobs, T, machines, machines, "short", classes=(0.0, 0.5, 0.5)))
@@ -374,13 +382,14 @@ def _used(who: Contender, case: Case, seed: int) -> float:
     "Fig. 9, Sec. V.B",
     Verdict.UNDETERMINED,
     turns=("done", "one worker each, all"),
-    says="On the testbed completion less target time is closest to zero with OASiS, with the smallest "
-    "variance.",
-    how="A simulation with the testbed's machines and jobs like its own; judged like Fig. 4; with Dorm in "
-    "full mode.",
     choices=(OPEN_DELAYS, *OPEN_ON_TESTBED),
 )
 def figure_9(context: Context) -> Finding:
+    """On the testbed completion less target time is closest to zero with OASiS, with the smallest variance.
+
+    A simulation with the testbed's machines and jobs like its own; judged like Fig. 4; with Dorm in full
+    mode.
+    """
     return timely(
         context,
         "figure-9",
@@ -471,10 +480,6 @@ def known(found: np.ndarray) -> np.ndarray:
     "Fig. 5, Sec. V.A",
     Verdict.UNDETERMINED,
     because=Why.SAMPLES,
-    says="For 10 jobs the optimum is 1.1 to 1.5 times what OASiS earns, without a clear trend in the number "
-    "of servers or in U / L.",
-    how="The best schedule found and a certified bound over OASiS, in geometric means; a clear trend is a "
-    "factor as large as 1.5 / 1.1, the largest between two of the ratios stated.",
     choices=(
         "the numbers of servers and ranges of priorities",
         "whether bars are means or runs",
@@ -483,6 +488,12 @@ def known(found: np.ndarray) -> np.ndarray:
     ),
 )
 def figure_5(context: Context) -> Finding:
+    """For 10 jobs the optimum is 1.1 to 1.5 times what OASiS earns, without a clear trend in the number of
+    servers or in U / L.
+
+    The best schedule found and a certified bound over OASiS, in geometric means; a clear trend is a factor as
+    large as 1.5 / 1.1, the largest between two of the ratios stated.
+    """
     sampled = seeds(context, 2, 8, 30)
     servers = context.pick((10,), (10, 40), (10, 20, 40, 80))
     highs = context.pick((100.0,), (10.0, 100.0), (10.0, 30.0, 100.0))
@@ -548,12 +559,14 @@ def figure_5(context: Context) -> Finding:
     "Fig. 5, Abstract",
     Verdict.NOT_REPRODUCED,
     ours=True,
-    says="The ratio of 1.1 to 1.5 seen with 10 jobs holds with many jobs, one to four of them for a machine.",
-    how="What a schedule found by search earns, and a certified bound, over OASiS; which jobs, how many "
-    "machines and the floor of L are crossed, other readings are of the fewest machines.",
     choices=("how many jobs there are for a machine", *OPEN[:1], *OPEN[2:5]),
 )
 def ratio_at_scale(context: Context) -> Finding:
+    """The ratio of 1.1 to 1.5 seen with 10 jobs holds with many jobs, one to four of them for a machine.
+
+    What a schedule found by search earns, and a certified bound, over OASiS; which jobs, how many machines
+    and the floor of L are crossed, other readings are of the fewest machines.
+    """
     sampled = seeds(context, 3, 16, 20)
     jobs, T, machines = context.pick((20, 30, 6), (40, 50, 10), (200, 100, 50))
     readings = {
@@ -586,12 +599,14 @@ def ratio_at_scale(context: Context) -> Finding:
     "Fig. 6, Sec. V.A",
     Verdict.UNDETERMINED,
     because=Why.SAMPLES,
-    says="When resources are scarce an underestimated U / L leads to a higher total utility than an "
-    "overestimated one.",
-    how="OASiS with U / L scaled down and up by the same factor, with more jobs than fit, in every reading.",
     choices=("the percentages", "how scarce resources are", *OPEN[:1], *OPEN[2:4]),
 )
 def figure_6(context: Context) -> Finding:
+    """When resources are scarce an underestimated U / L leads to a higher total utility than an overestimated
+    one.
+
+    OASiS with U / L scaled down and up by the same factor, with more jobs than fit, in every reading.
+    """
     sampled = seeds(context, 4, 6, 20)
     factors = context.pick((100.0,), (2.0, 100.0), (2.0, 10.0, 100.0))
     jobs, T, machines = context.pick((60, 40, 12), (60, 60, 15), (400, 300, 50))

@@ -28,14 +28,16 @@ READINGS: dict[str, Reading] = {
     "Algorithm 1, Sec. V; our own",
     Verdict.UNDETERMINED,
     because=Why.SAMPLES,
-    says="A rolling horizon earns more than OASiS and RRH, also one that keeps what it admitted, as OASiS "
-    "promises.",
-    how="All four on instances that no other check plays on; the one that keeps expects what came so far to "
-    "come again.",
     ours=True,
     choices=("which of the drawn jobs are used, as few can finish",),
 )
 def _beyond_the_paper(context: Context) -> Finding:
+    """A rolling horizon earns more than OASiS and RRH, also one that keeps what it admitted, as OASiS
+    promises.
+
+    All four on instances that no other check plays on; the one that keeps expects what came so far to come
+    again.
+    """
     setup = Setup(8, 8, 3, 3, "short") if context.quick else Setup(20, 20, 5, 5, "short")
     sampled, players = apart(context, 3, 6, 10), (OASIS, RRH, ROLLING, KEEPING)
     scenarios = {name: READINGS[name] for name in context.pick(["short"], ["short"], READINGS)}

@@ -184,12 +184,14 @@ def same(one: float, other: float) -> bool:
     "theorem-1",
     "Theorem 1, Algorithm 2, (27), Appendix B",
     Verdict.HOLDS_AMENDED,
-    says="Algorithm 2 finds the best schedule of a job, an optimum of (27).",
-    how="Algorithm 2, compiled and line by line, against the exact program over worker-slots, and against "
-    "a mixed-integer program of (27) in which every slot trains whole chunks, on random small cases.",
     choices=("whether a slot trains whole chunks, as Sec. IV.C assumes, or (2) counts parts",),
 )
 def theorem_1(context: Context) -> Finding:
+    """Algorithm 2 finds the best schedule of a job, an optimum of (27).
+
+    Algorithm 2, compiled and line by line, against the exact program over worker-slots, and against a
+    mixed-integer program of (27) in which every slot trains whole chunks, on random small cases.
+    """
     positive = worse = rejected = divided = 0
     as_whole, checked = True, context.pick(30, 150, 1000)
     cases = list(random_cases(context.rng(), context.pick(250, 1500, 10000)))
@@ -239,15 +241,13 @@ def small_chunks() -> AdmissionInstance:
     return one_job(4, 133, 1, 0.03, 1.0, origin=text)
 
 
-@claim(
-    "whole-chunks",
-    "Sec. IV.C, before (32)",
-    Verdict.REFUTED,
-    says="Where a chunk takes much less than a slot, one may safely assume that a worker trains a whole "
-    "number of chunks in each slot.",
-    how="What OASiS earns with printed and with exact schedules of a job whose chunks take 3 % of a slot.",
-)
+@claim("whole-chunks", "Sec. IV.C, before (32)", Verdict.REFUTED)
 def whole_chunks(_context: Context) -> Finding:
+    """Where a chunk takes much less than a slot, one may safely assume that a worker trains a whole number of
+    chunks in each slot.
+
+    What OASiS earns with printed and with exact schedules of a job whose chunks take 3 % of a slot.
+    """
     small = small_chunks()
     exact, printed = (play(policy(floor=False), small).total for policy in (Oasis, OasisPrinted))
     return finding(
@@ -262,14 +262,12 @@ def whole_chunks(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "cost-t",
-    "Theorem 1, COST_t, (32)",
-    Verdict.HOLDS,
-    says="COST_t finds the cheapest way to do a workload in a slot, an optimum of (32).",
-    how="COST_t line by line against enumeration of all deployments in a slot.",
-)
+@claim("cost-t", "Theorem 1, COST_t, (32)", Verdict.HOLDS)
 def cost_t(context: Context) -> Finding:
+    """COST_t finds the cheapest way to do a workload in a slot, an optimum of (32).
+
+    COST_t line by line against enumeration of all deployments in a slot.
+    """
     right = total = infeasible = 0
     for case in track(context, random_cases(context.rng(), context.pick(40, 150, 1000))):
         for chunks in range(case.job.chunks + 1):
@@ -315,15 +313,13 @@ def cheapest_cover(sizes: np.ndarray, costs: np.ndarray, cover: int) -> float:
     return float((sets @ costs)[sets @ sizes >= cover].min())
 
 
-@claim(
-    "theorem-3",
-    "Theorem 3, Appendix D",
-    Verdict.HOLDS_AMENDED,
-    says="OASiS decides on a job in polynomial time, O(T N E (H + K) + T N^2 E^2).",
-    how="Loops of Algorithm 2, counted, against the bound and against the digits of N; minimum knapsacks as "
-    "cases of (27), against enumeration.",
-)
+@claim("theorem-3", "Theorem 3, Appendix D", Verdict.HOLDS_AMENDED)
 def theorem_3(context: Context) -> Finding:
+    """OASiS decides on a job in polynomial time, O(T N E (H + K) + T N^2 E^2).
+
+    Loops of Algorithm 2, counted, against the bound and against the digits of N; minimum knapsacks as cases
+    of (27), against enumeration.
+    """
     rng, count = context.rng(), context.pick(20, 60, 300)
     right = sum(_as_knapsack(rng) for _ in track(context, range(count)))
     most = max(map(part_of_bound, random_cases(rng, count)))
@@ -361,15 +357,12 @@ def _as_knapsack(rng: np.random.Generator) -> bool:
     return plan is not None and case.job.work == cover and abs(plan.cost - cover - best) <= TIE * best
 
 
-@claim(
-    "completion-slot",
-    "(8), Algorithm 2, Appendix D",
-    Verdict.HOLDS_AMENDED,
-    says="(8) defines the completion slot of every job.",
-    how="The slots that attain the printed argmax in a schedule of two slots, and what it says of a rejected "
-    "job.",
-)
+@claim("completion-slot", "(8), Algorithm 2, Appendix D", Verdict.HOLDS_AMENDED)
 def completion_slot(_context: Context) -> Finding:
+    """(8) defines the completion slot of every job.
+
+    The slots that attain the printed argmax in a schedule of two slots, and what it says of a rejected job.
+    """
     jobs = [plain_job(1.0, 1.0, epochs=epochs) for epochs in (2, 3)]  # the second never finishes
     instance, policy = cluster(jobs, horizon=2), Oasis(floor=False)
     play(policy, instance)
@@ -423,14 +416,12 @@ def few_jobs(seed: int) -> AdmissionInstance:
     return cluster(jobs, *machines, horizon=2, origin=f"random instance of 3 jobs and 2 slots, seed {seed}")
 
 
-@claim(
-    "equivalence",
-    "(1), (14), Sec. IV.A",
-    Verdict.HOLDS,
-    says="(1) and (14) are equivalent: their feasible solutions correspond, with the same objective.",
-    how="Optima of (14), over all schedules of each job, against those of (1), on small random instances.",
-)
+@claim("equivalence", "(1), (14), Sec. IV.A", Verdict.HOLDS)
 def equivalence(context: Context) -> Finding:
+    """(1) and (14) are equivalent: their feasible solutions correspond, with the same objective.
+
+    Optima of (14), over all schedules of each job, against those of (1), on small random instances.
+    """
     wrong, values = [], []
     for seed in track(context, seeds(context, 5, 40, 200)):
         instance = few_jobs(seed)
@@ -447,15 +438,12 @@ def equivalence(context: Context) -> Finding:
     )
 
 
-@claim(
-    "exact-schedule",
-    "(27)",
-    Verdict.HOLDS,
-    ours=True,
-    says="The program over worker-slots solves (27).",
-    how="Against a mixed-integer program of (27), by HiGHS, on random small cases.",
-)
+@claim("exact-schedule", "(27)", Verdict.HOLDS, ours=True)
 def exact_schedule(context: Context) -> Finding:
+    """The program over worker-slots solves (27).
+
+    Against a mixed-integer program of (27), by HiGHS, on random small cases.
+    """
     count = context.pick(30, 200, 2000)
     cases = track(context, random_cases(context.rng(), count))
     found = np.array([(payoff(case), milp_payoff(case)) for case in cases])

@@ -26,15 +26,13 @@ from .cases import HAND, TIE, Played, below, hand_run, holds_unless, plain_job, 
 claim = Register("admission")
 
 
-@claim(
-    "theorem-2",
-    "Theorem 2, Appendix C, (19), (20)",
-    Verdict.REFUTED,
-    says="OASiS computes feasible solutions of (1), of (14) and of the dual (19).",
-    how="Runs against the exact optimum: constraints broken; jobs whose mu is below a payoff of (20) at "
-    "final prices; D_I below the optimum.",
-)
+@claim("theorem-2", "Theorem 2, Appendix C, (19), (20)", Verdict.REFUTED)
 def theorem_2(context: Context) -> Finding:
+    """OASiS computes feasible solutions of (1), of (14) and of the dual (19).
+
+    Runs against the exact optimum: constraints broken; jobs whose mu is below a payoff of (20) at final
+    prices; D_I below the optimum.
+    """
     random, hand = runs(context), hand_run(*HAND[3])
     plans = [Schedule.join([plan.schedule for plan in r.policy.plans.values()]) for r in random]
     broken = sum(bool(r.instance.violations(plan)) for r, plan in zip(random, plans, strict=True))
@@ -67,14 +65,12 @@ def paid(r: Played, at: competitive.Prices) -> bool:
     return all(most[i] <= mu + TIE * r.instance.jobs[i].priority for i, mu in r.policy.payoffs.items())
 
 
-@claim(
-    "theorem-4",
-    "Theorem 4, Appendix E",
-    Verdict.REFUTED,
-    says="OASiS is 2 alpha-competitive, alpha = max(1, ln(U_1 / L_1), ln(U_2 / L_2)).",
-    how="Instances of two jobs of which one fits, and random ones, against the exact optimum.",
-)
+@claim("theorem-4", "Theorem 4, Appendix E", Verdict.REFUTED)
 def theorem_4(context: Context) -> Finding:
+    """OASiS is 2 alpha-competitive, alpha = max(1, ln(U_1 / L_1), ln(U_2 / L_2)).
+
+    Instances of two jobs of which one fits, and random ones, against the exact optimum.
+    """
     hand, random = [hand_run(*given) for given in HAND], worthwhile(context)
     rows = [(100.0 * r.sizes[1], r.earned, r.least, r.ratio, 2.0 * r.sizes[0]) for r in hand]
     small, twice = hand[3], rows[3][4]
@@ -98,14 +94,12 @@ def theorem_4(context: Context) -> Finding:
     )
 
 
-@claim(
-    "small-shares",
-    "Theorem 4, before Definition 2",
-    Verdict.HOLDS_AMENDED,
-    says="2 alpha holds if a worker or parameter server takes little of a machine.",
-    how="An instance with w / c = 0.001; jobs of rising utilities that take 1/2 to 1/100 of a machine.",
-)
+@claim("small-shares", "Theorem 4, before Definition 2", Verdict.HOLDS_AMENDED)
 def small_shares(context: Context) -> Finding:
+    """2 alpha holds if a worker or parameter server takes little of a machine.
+
+    An instance with w / c = 0.001; jobs of rising utilities that take 1/2 to 1/100 of a machine.
+    """
     small, lines, within = hand_run(*HAND[3]), [], True
     limits = {x: math.exp(competitive.log_printed_bound(10.0, x, x)) / 20.0 for x in (1e-2, 1e-3, 1e-4, 1e-5)}
     for n, some in rising_runs(context).items():
@@ -134,16 +128,12 @@ def small_shares(context: Context) -> Finding:
     )
 
 
-@claim(
-    "remark-theorem-4",
-    "Sec. IV.D, after Theorem 4",
-    Verdict.HOLDS,
-    says="The ratio is worse the larger largest over lowest utility, the timespan, or the amount of "
-    "resources is.",
-    how="alpha of random instances with the horizon doubled, with every machine twice, and with priorities "
-    "spread.",
-)
+@claim("remark-theorem-4", "Sec. IV.D, after Theorem 4", Verdict.HOLDS)
 def remark_theorem_4(context: Context) -> Finding:
+    """The ratio is worse the larger largest over lowest utility, the timespan, or the amount of resources is.
+
+    alpha of random instances with the horizon doubled, with every machine twice, and with priorities spread.
+    """
     some = [r.instance for r in runs(context) if not r.instance.never]
     changes = [{name: _span(other) - _span(i) for name, other in _larger(i).items()} for i in some]
     added = {name: np.array([change[name] for change in changes]) for name in changes[0]}
@@ -190,15 +180,13 @@ def _lemma_1(r: Played) -> tuple[float, bool]:
     return max([1.0, *(step.rise / step.gain for step in r.steps)]), below(r.duals.start, r.least / 2.0)
 
 
-@claim(
-    "lemma-1",
-    "Lemma 1",
-    Verdict.HOLDS_AMENDED,
-    says="If P_i - P_{i-1} >= (D_i - D_{i-1}) / alpha for all jobs, and D_0 <= OPT / 2, the ratio is at most "
-    "2 alpha.",
-    how="The least alpha of the condition in runs, against the ratio.",
-)
+@claim("lemma-1", "Lemma 1", Verdict.HOLDS_AMENDED)
 def lemma_1(context: Context) -> Finding:
+    """If P_i - P_{i-1} >= (D_i - D_{i-1}) / alpha for all jobs, and D_0 <= OPT / 2, the ratio is at most 2
+    alpha.
+
+    The least alpha of the condition in runs, against the ratio.
+    """
     third = hand_run(*HAND[2])
     needed, initial = _lemma_1(third)
     found = [(r, *_lemma_1(r)) for r in (*worthwhile(context), *worthwhile(context, steep=True))]
@@ -220,14 +208,12 @@ def lemma_1(context: Context) -> Finding:
     )
 
 
-@claim(
-    "lemma-2",
-    "Lemma 2, Definition 1",
-    Verdict.HOLDS,
-    says="The relation of Definition 1 implies P_i - P_{i-1} >= (D_i - D_{i-1}) / alpha.",
-    how="The least alpha of the relation, job by job, in runs with printed and with steep prices.",
-)
+@claim("lemma-2", "Lemma 2, Definition 1", Verdict.HOLDS)
 def lemma_2(context: Context) -> Finding:
+    """The relation of Definition 1 implies P_i - P_{i-1} >= (D_i - D_{i-1}) / alpha.
+
+    The least alpha of the relation, job by job, in runs with printed and with steep prices.
+    """
     every = (*runs(context), *runs(context, steep=True))
     steps = [(r, step) for r in every for step in r.steps]
     wrong = [r.instance for r, s in steps if not below(s.rise, max(1.0, s.relation) * s.gain)]
@@ -241,14 +227,12 @@ def lemma_2(context: Context) -> Finding:
     )
 
 
-@claim(
-    "lemma-3",
-    "Lemma 3, Definition 2, (22)",
-    Verdict.HOLDS,
-    says="The price functions satisfy the differential relation with alpha = max(1, ln(U / L)).",
-    how="Central differences at random points of random price functions: c dp / (p dg) against ln(U / L).",
-)
+@claim("lemma-3", "Lemma 3, Definition 2, (22)", Verdict.HOLDS)
 def lemma_3(context: Context) -> Finding:
+    """The price functions satisfy the differential relation with alpha = max(1, ln(U / L)).
+
+    Central differences at random points of random price functions: c dp / (p dg) against ln(U / L).
+    """
     usage, rng = Usage(cases.by_hand(*HAND[0]).setting), context.rng()
     away, count = 0.0, context.pick(200, 1000, 10000)
     for _ in range(count):
@@ -268,14 +252,12 @@ def lemma_3(context: Context) -> Finding:
     )
 
 
-@claim(
-    "finite-steps",
-    "Appendix E.B, Definition 1",
-    Verdict.HOLDS_AMENDED,
-    says="The differential relation implies that of Definition 1 with the same alpha.",
-    how="The least alpha of Definition 1 for every accepted job, and for jobs of less and less of a machine.",
-)
+@claim("finite-steps", "Appendix E.B, Definition 1", Verdict.HOLDS_AMENDED)
 def finite_steps(context: Context) -> Finding:
+    """The differential relation implies that of Definition 1 with the same alpha.
+
+    The least alpha of Definition 1 for every accepted job, and for jobs of less and less of a machine.
+    """
     pairs = [(r.sizes[0], step) for r in runs(context) for step in r.steps if step.largest > 0.0]
     above = sum(step.relation > alpha * (1 + TIE) for alpha, step in pairs)
     finite = ((step, competitive.finite_steps(alpha, step.largest)) for alpha, step in pairs)
@@ -297,14 +279,12 @@ def finite_steps(context: Context) -> Finding:
     )
 
 
-@claim(
-    "initial-dual",
-    "(33)-(35), eta_1 and eta_2, Sec. IV.B",
-    Verdict.HOLDS,
-    says="D_0 <= OPT / 2.",
-    how="D_0 as printed and ours, on random instances against the exact optimum.",
-)
+@claim("initial-dual", "(33)-(35), eta_1 and eta_2, Sec. IV.B", Verdict.HOLDS)
 def initial_dual(context: Context) -> Finding:
+    """D_0 <= OPT / 2.
+
+    D_0 as printed and ours, on random instances against the exact optimum.
+    """
     random = worthwhile(context)
     ours = [(r.instance, r.duals.start / r.least) for r in random]
     printed = [(r.instance, literal_start(r.instance) / r.least) for r in random if _all_demand(r.instance)]
@@ -352,14 +332,12 @@ def fewest_servers(instance: AdmissionInstance) -> int:
     return int(plan.schedule.servers[:, 3].sum())
 
 
-@claim(
-    "server-volume",
-    "Appendix E.B, eta_2",
-    Verdict.REFUTED,
-    says="The least amount that the parameter servers of a job take in all is W times the demand of one.",
-    how="The fewest parameter servers with which jobs can be done, by the exact subroutine.",
-)
+@claim("server-volume", "Appendix E.B, eta_2", Verdict.REFUTED)
 def server_volume(_context: Context) -> Finding:
+    """The least amount that the parameter servers of a job take in all is W times the demand of one.
+
+    The fewest parameter servers with which jobs can be done, by the exact subroutine.
+    """
     lines = []
     for chunks, wide in ((10, 1), (10, 2), (10, 10), (100, 100)):
         job = plain_job(1.0, 1.0, 1.0, chunks=chunks, server_bandwidth=wide)
@@ -386,15 +364,12 @@ def other_resource() -> AdmissionInstance:
     )
 
 
-@claim(
-    "appendix-a-exhausted",
-    "Appendix A, Sec. IV.B (iii)",
-    Verdict.HOLDS_AMENDED,
-    says="No job can be scheduled in a slot in which a resource of a machine is used up, because of its "
-    "price.",
-    how="U against the utilities of all jobs; a job that does not need what another exhausts.",
-)
+@claim("appendix-a-exhausted", "Appendix A, Sec. IV.B (iii)", Verdict.HOLDS_AMENDED)
 def appendix_a_exhausted(context: Context) -> Finding:
+    """No job can be scheduled in a slot in which a resource of a machine is used up, because of its price.
+
+    U against the utilities of all jobs; a job that does not need what another exhausts.
+    """
     random, both, policy = runs(context), other_resource(), Oasis(floor=False)
     play(policy, both)
     full = bool((policy.usage.workers[0, :, 0] == both.setting.worker_units[:, 0]).all())
@@ -442,15 +417,13 @@ def _empty_margins(instance: AdmissionInstance) -> list[tuple[float, float]]:
     return margins
 
 
-@claim(
-    "appendix-a-empty",
-    "Appendix A, Sec. IV.B (i)",
-    Verdict.HOLDS,
-    says="In the empty cluster a job that can finish has a payoff of at least (1 - 1/(4 eta_1) - 1/(4 "
-    "eta_2)) f > 0.",
-    how="Every job of random instances at the initial prices.",
-)
+@claim("appendix-a-empty", "Appendix A, Sec. IV.B (i)", Verdict.HOLDS)
 def appendix_a_empty(context: Context) -> Finding:
+    """In the empty cluster a job that can finish has a payoff of at least (1 - 1/(4 eta_1) - 1/(4 eta_2)) f >
+    0.
+
+    Every job of random instances at the initial prices.
+    """
     exact = [(r.instance, m) for r in runs(context) for m in _empty_margins(r.instance)]
     wrong = [i for i, (mu, claimed) in exact if not below(claimed, mu) or mu <= 0.0]
     return holds_unless(
@@ -469,14 +442,12 @@ def with_arrival(instance: AdmissionInstance) -> PriceRange:
     return replace(instance.announced, upper_workers=workers, upper_servers=servers)
 
 
-@claim(
-    "largest-utility",
-    "(23), (24), Appendix A",
-    Verdict.HOLDS_AMENDED,
-    says="f_i(ceil(E_i m_i) - a_i) is the largest utility that a job can earn.",
-    how="A job that arrives late, and the ranges of random instances.",
-)
+@claim("largest-utility", "(23), (24), Appendix A", Verdict.HOLDS_AMENDED)
 def largest_utility(context: Context) -> Finding:
+    """f_i(ceil(E_i m_i) - a_i) is the largest utility that a job can earn.
+
+    A job that arrives late, and the ranges of random instances.
+    """
     late = cases.late_job(10, 3, 12)
     job = late.jobs[0]
     printed, true = job.utility(job.shortest - job.arrival), job.utility(job.shortest - 1)
@@ -504,11 +475,13 @@ def largest_utility(context: Context) -> Finding:
     "size-of-alpha",
     "Theorem 4, Abstract, Sec. I",
     Verdict.VACUOUS,
-    says="2 alpha is a good guarantee at the sizes of Sec. V.A.",
-    how="2 alpha of generated instances of the paper's size, against the number of jobs.",
     choices=("units: shares of all capacity", "which jobs are drawn"),
 )
 def size_of_alpha(context: Context) -> Finding:
+    """2 alpha is a good guarantee at the sizes of Sec. V.A.
+
+    2 alpha of generated instances of the paper's size, against the number of jobs.
+    """
     sizes = context.pick(((100, 30),), ((100, 100), (300, 200)), ((100, 100), (300, 200)))
     lines = []
     for fit, (horizon, jobs) in product(("feasible", "short"), sizes):
@@ -536,16 +509,13 @@ def size_of_alpha(context: Context) -> Finding:
 # --- What mends Theorems 2 and 4 -------------------------------------------------------------------------
 
 
-@claim(
-    "weak-duality",
-    "(19), (20)",
-    Verdict.HOLDS,
-    ours=True,
-    says="D_I is at least the optimum if payoffs are worked out again at the final prices over all schedules "
-    "of the empty cluster, and also if prices are raised to U where the largest job may not fit.",
-    how="Both on random instances against the exact optimum, and by what factor they miss it.",
-)
+@claim("weak-duality", "(19), (20)", Verdict.HOLDS, ours=True)
 def weak_duality(context: Context) -> Finding:
+    """D_I is at least the optimum if payoffs are worked out again at the final prices over all schedules of
+    the empty cluster, and also if prices are raised to U where the largest job may not fit.
+
+    Both on random instances against the exact optimum, and by what factor they miss it.
+    """
     random = worthwhile(context)
     lines = []
     for name in ("printed", "raised", "repaired"):
@@ -568,16 +538,14 @@ def weak_duality(context: Context) -> Finding:
     )
 
 
-@claim(
-    "theorem-4-finite-steps",
-    "Theorem 4, Lemma 3",
-    Verdict.REFUTED,
-    ours=True,
-    says="The obvious amendment: OPT <= 2 max(1, (e^{xa} - 1) / x) ALG, with a = alpha and x the largest "
-    "share that a job takes in a slot.",
-    how="The instances by hand, rising utilities, and random instances against the exact optimum.",
-)
+@claim("theorem-4-finite-steps", "Theorem 4, Lemma 3", Verdict.REFUTED, ours=True)
 def finite_bound(context: Context) -> Finding:
+    """The obvious amendment: OPT <= 2 max(1, (e^{xa} - 1) / x) ALG, with a = alpha and x the largest share
+    that a job takes in a slot.
+
+    The instances by hand, rising utilities, and random instances against the exact optimum.
+    """
+
     def bound(r: Played) -> float:
         return 2.0 * max(1.0, competitive.finite_steps(*r.sizes[:2]))
 
@@ -658,28 +626,21 @@ def _proved(context: Context, steep: bool) -> Finding:
     )
 
 
-@claim(
-    "theorem-4-printed-prices",
-    "Theorem 4",
-    Verdict.HOLDS,
-    ours=True,
-    says="OPT <= 2 max(1, B) ALG, B = (e^{xa} - 1) / x (e^a - 1) / (e^{(1-x)a} - 1) for x < 1/2, else (e^a - "
-    "1) / max(1 - x, x0), with prices as printed, the exact range and no floor.",
-    how="Bound and proof step by step on random instances against the exact optimum and on all "
-    "counterexamples.",
-)
+@claim("theorem-4-printed-prices", "Theorem 4", Verdict.HOLDS, ours=True)
 def printed_prices(context: Context) -> Finding:
+    """OPT <= 2 max(1, B) ALG, B = (e^{xa} - 1) / x (e^a - 1) / (e^{(1-x)a} - 1) for x < 1/2, else (e^a - 1) /
+    max(1 - x, x0), with prices as printed, the exact range and no floor.
+
+    Bound and proof step by step on random instances against the exact optimum and on all counterexamples.
+    """
     return _proved(context, steep=False)
 
 
-@claim(
-    "theorem-4-steep",
-    "Theorem 4",
-    Verdict.HOLDS,
-    ours=True,
-    says="OPT <= 2 max(1, B) ALG, B = (e^{xa/(1-x)} - 1) / x for x < 1/2, else (e^a - 1) / max(1 - x, x0), "
-    "with prices that reach U at (1 - x) c.",
-    how="As for the printed prices.",
-)
+@claim("theorem-4-steep", "Theorem 4", Verdict.HOLDS, ours=True)
 def steep_prices(context: Context) -> Finding:
+    """OPT <= 2 max(1, B) ALG, B = (e^{xa/(1-x)} - 1) / x for x < 1/2, else (e^a - 1) / max(1 - x, x0), with
+    prices that reach U at (1 - x) c.
+
+    As for the printed prices.
+    """
     return _proved(context, steep=True)

@@ -99,12 +99,13 @@ def printed_lead(who: str, cluster: int, measure: str) -> float:
     "Table 1, heuristic rows",
     Verdict.UNDETERMINED,
     turns=("rho 2", "rho 2, no slowdown"),
-    says="How far the heuristics are from FIFO-FirstFit in JCT and fee, on three clusters.",
-    how="Paired runs; each printed difference is compared with where the difference in one more run of ours "
-    "lies.",
     choices=(LOADS, SLOWDOWN),
 )
 def table_1_heuristics(context: Context) -> Finding:
+    """How far the heuristics are from FIFO-FirstFit in JCT and fee, on three clusters.
+
+    Paired runs; each printed difference is compared with where the difference in one more run of ours lies.
+    """
     where, clusters = places(context), CLUSTERS[:1] if context.quick else CLUSTERS
     if not context.quick:
         where["rho 64"] = replace(where["rho 2"], rho=64.0)  # jobs wait on Large, too
@@ -140,9 +141,6 @@ AS_PRINTED, WITHOUT_SEARCH = searches(" as printed", 100, 50), searches(" withou
     "Table 1, Sec. 5.2",
     Verdict.UNDETERMINED,
     because=Why.SAMPLES,
-    says="Metaheuristics perform better than heuristics, as they explore at random.",
-    how="Paired runs of MOSA and MALO with the budgets of Table 2 on Small, against the five heuristics and "
-    "against themselves without search.",
     choices=(
         LOADS,
         "whether the rows of Table 2 are swapped",
@@ -150,6 +148,11 @@ AS_PRINTED, WITHOUT_SEARCH = searches(" as printed", 100, 50), searches(" withou
     ),
 )
 def table_1_metaheuristics(context: Context) -> Finding:
+    """Metaheuristics perform better than heuristics, as they explore at random.
+
+    Paired runs of MOSA and MALO with the budgets of Table 2 on Small, against the five heuristics and against
+    themselves without search.
+    """
     low = runs.Setup(context.pick(12, 40, 1000))
     high, last = replace(low, rho=2.0), "rho 2, rows as printed"
     trial = Trial(context, seeds(context, 4, 6, 20), {"rho 0.8": low, "rho 2": high, last: high})
@@ -243,15 +246,13 @@ def _gantt(setup: runs.Setup, seed: int, best: Optimum) -> Figure:
     return Figure("placement-gantt", text, to_svg(drawn.figure))
 
 
-@claim(
-    "sub-optimal",
-    "Sec. 2.1",
-    Verdict.HOLDS,
-    says="Heuristics are often sub-optimal.",
-    how="Against the exact optimum on small instances: often is more often than not. (`learned-gap` has "
-    "some of them against a bound on larger ones.)",
-)
+@claim("sub-optimal", "Sec. 2.1", Verdict.HOLDS)
 def sub_optimal(context: Context) -> Finding:
+    """Heuristics are often sub-optimal.
+
+    Against the exact optimum on small instances: often is more often than not. (`learned-gap` has some of
+    them against a bound on larger ones.)
+    """
     tiny = runs.Setup(context.pick(6, 6, 8), None, 3.0, size="tiny")
     trial = Trial(context, seeds(context, 8, 20, 30), {"": tiny})
     best = {
@@ -286,11 +287,13 @@ def sub_optimal(context: Context) -> Finding:
     "Sec. 5.2, Appendix E",
     Verdict.UNDETERMINED,
     because=Why.SAMPLES,
-    says="For the same jobs scheduling decisions matter less on a larger cluster.",
-    how="JCT on three clusters, and how far apart two orders and two placing rules are in it, paired.",
     choices=(LOADS, SLOWDOWN),
 )
 def cluster_size(context: Context) -> Finding:
+    """For the same jobs scheduling decisions matter less on a larger cluster.
+
+    JCT on three clusters, and how far apart two orders and two placing rules are in it, paired.
+    """
     trial = Trial(context, seeds(context, 3, 8, 20), places(context))
     on = {cluster: trial.on(cluster) for cluster in CLUSTERS}
     trial.play((FIFO_FF, FIFO_LB, runs.DRF_FF), on["medium"], on["large"])
@@ -317,17 +320,13 @@ def cluster_size(context: Context) -> Finding:
     )
 
 
-@claim(
-    "stronger-baselines",
-    "Sec. 5.1.5, Sec. 5.2",
-    Verdict.HOLDS,
-    says="The comparison lacks two simple rules that are better than FIFO-FirstFit on Small where jobs "
-    "contend: FIFO on as few machines as possible, and shortest job first if durations are known.",
-    how="Both against FIFO-FirstFit, paired.",
-    ours=True,
-    choices=(LOADS, SLOWDOWN),
-)
+@claim("stronger-baselines", "Sec. 5.1.5, Sec. 5.2", Verdict.HOLDS, ours=True, choices=(LOADS, SLOWDOWN))
 def stronger_baselines(context: Context) -> Finding:
+    """The comparison lacks two simple rules that are better than FIFO-FirstFit on Small where jobs contend:
+    FIFO on as few machines as possible, and shortest job first if durations are known.
+
+    Both against FIFO-FirstFit, paired.
+    """
     where = {name: setup for name, setup in places(context).items() if setup.contention}
     # at rho 8 the lead is 4.6 % and its spread 6 %: t is about 5
     trial = Trial(context, seeds(context, 10, 40, 40), where)
@@ -344,16 +343,13 @@ def stronger_baselines(context: Context) -> Finding:
     )
 
 
-@claim(
-    "jct-and-fee",
-    "Sec. 5.2, Appendix A",
-    Verdict.NOT_REPRODUCED,
-    says="Among the baselines a low JCT and a low fee hardly go together.",
-    how="Rank correlation of JCT and fee over the five heuristics in paired runs on Small: in a trade-off it "
-    "is negative. Beside it, with our two.",
-    choices=(LOADS, SLOWDOWN),
-)
+@claim("jct-and-fee", "Sec. 5.2, Appendix A", Verdict.NOT_REPRODUCED, choices=(LOADS, SLOWDOWN))
 def jct_and_fee(context: Context) -> Finding:
+    """Among the baselines a low JCT and a low fee hardly go together.
+
+    Rank correlation of JCT and fee over the five heuristics in paired runs on Small: in a trade-off it is
+    negative. Beside it, with our two.
+    """
     from scipy.stats import kendalltau
 
     where = {name: s for name, s in places(context).items() if s.contention}  # else there is one fee
@@ -385,14 +381,12 @@ def jct_and_fee(context: Context) -> Finding:
     )
 
 
-@claim(
-    "figure-4",
-    "Figure 4, Appendix G",
-    Verdict.HOLDS,
-    says="Most jobs need few GPUs and are short, a certain proportion needs more than 32.",
-    how="The jobs that our generator makes. It says whether they are like those of the paper, no more.",
-)
+@claim("figure-4", "Figure 4, Appendix G", Verdict.HOLDS)
 def figure_4(context: Context) -> Finding:
+    """Most jobs need few GPUs and are short, a certain proportion needs more than 32.
+
+    The jobs that our generator makes. It says whether they are like those of the paper, no more.
+    """
     setup = runs.Setup(context.pick(500, 1000, 4000))
     trial, parts = Trial(context, seeds(context, 4, 10, 20), {"": setup}), []
     for seed in track(context, trial.sampled):
@@ -460,13 +454,14 @@ RATES = {"Low": 0.5, "Normal": 1.0, "High": 2.0}  # levels of Figure 7 and how m
     "Figure 7, Appendix E",
     Verdict.UNDETERMINED,
     because=Why.SAMPLES,
-    says="JCT and its improvement grow with the arrival rate; the fee is improved the most at the Normal "
-    "one.",
-    how="Arrivals at half, once and twice the rate for the same jobs on Small; better ordering and placing "
-    "by heuristics in place of DAS and RIFLING.",
     choices=("load at the Normal rate", "who stands for the better scheduler"),
 )
 def figure_7(context: Context) -> Finding:
+    """JCT and its improvement grow with the arrival rate; the fee is improved the most at the Normal one.
+
+    Arrivals at half, once and twice the rate for the same jobs on Small; better ordering and placing by
+    heuristics in place of DAS and RIFLING.
+    """
     jobs, rhos = context.pick(60, 120, 4000), context.pick((2.0,), (0.8, 2.0), (0.8, 2.0))
     low, normal, high = trials = [
         Trial(
@@ -560,12 +555,14 @@ def rejections(setup: runs.Setup, sampled: Sequence[int], count: int) -> np.ndar
     "test-over-jobs",
     "Table 3, Appendix G",
     Verdict.NOT_REPRODUCED,
-    says="A Wilcoxon signed-rank test on JCT and fee of the jobs shows that an improvement is significant.",
-    how="The test over the jobs of a trace for two seeds of one randomised policy: it may find a difference "
-    "as often as its level says.",
     choices=(LOADS, "what is paired: jobs of one trace under two schedulers is our reading"),
 )
 def test_over_jobs(context: Context) -> Finding:
+    """A Wilcoxon signed-rank test on JCT and fee of the jobs shows that an improvement is significant.
+
+    The test over the jobs of a trace for two seeds of one randomised policy: it may find a difference as
+    often as its level says.
+    """
     jobs, played = context.pick((50, 3), (120, 3), (1000, 5))
     where = {f"rho {rho:g}": runs.Setup(jobs, rho=rho) for rho in (2.0, 4.0)}
     trial = Trial(context, seeds(context, 10, 20, 30), where)

@@ -27,15 +27,13 @@ from .theory import EAGER, HEURISTICS, MINUTE, by_keys, cluster, moves, schedule
 claim = Register("placement")
 
 
-@claim(
-    "definitions",
-    "Sec. 3",
-    Verdict.HOLDS,
-    says="The fee is p C n d, the JCT finish less submission; jobs run to their end, all instances at once, "
-    "and start at an arrival or an end that leaves room for them.",
-    how="Schedules of small random instances without and with slowdown, job by job.",
-)
+@claim("definitions", "Sec. 3", Verdict.HOLDS)
 def definitions(context: Context) -> Finding:
+    """The fee is p C n d, the JCT finish less submission; jobs run to their end, all instances at once, and
+    start at an arrival or an end that leaves room for them.
+
+    Schedules of small random instances without and with slowdown, job by job.
+    """
     every = [definitions_broken(instance, s) for instance, s in schedules(context)]
     wrong = {f"jobs with a wrong {name}": sum(broken[name] for broken in every) for name in every[0]}
     return finding(
@@ -59,14 +57,12 @@ def definitions_broken(instance: PlacementInstance, schedule: Schedule) -> dict[
     return {name: int(broken.sum()) for name, broken in wrong.items()}
 
 
-@claim(
-    "printed-sums",
-    "(3), Sec. 5.1.4",
-    Verdict.HOLDS_AMENDED,
-    says="The averages are sums over 0 to |J|, and 0 to N', divided by |J| and N'.",
-    how="Small random schedules against sums with one term more. Amended: as many as they are divided by.",
-)
+@claim("printed-sums", "(3), Sec. 5.1.4", Verdict.HOLDS_AMENDED)
 def printed_sums(context: Context) -> Finding:
+    """The averages are sums over 0 to |J|, and 0 to N', divided by |J| and N'.
+
+    Small random schedules against sums with one term more. Amended: as many as they are divided by.
+    """
     off = []
     for instance, s in schedules(context):
         times, mean = instance.completion_times(s) / MINUTE, measures_of(instance, s)["JCT (min)"]
@@ -98,11 +94,13 @@ def figure_1(eta: float) -> PlacementInstance:
     "twofold-slowdown",
     "Sec. 1, Figure 1",
     Verdict.NOT_CHECKABLE,
-    says="A job that is placed on a machine later can slow another one down nearly twofold.",
-    how="What our model says, simulated; a measurement would be needed to check it.",
     choices=("eta, how much jobs slow each other down: 0.5 and 1",),
 )
 def twofold_slowdown(_context: Context) -> Finding:
+    """A job that is placed on a machine later can slow another one down nearly twofold.
+
+    What our model says, simulated; a measurement would be needed to check it.
+    """
     rows = [
         (gpus, eta, slowed(gpus, eta), 1.0 + eta * (gpus - 1) / gpus) for gpus in (4, 8) for eta in (0.5, 1.0)
     ]
@@ -140,14 +138,12 @@ def number_sets(largest: int, most: int) -> Iterator[tuple[int, ...]]:
                 yield sizes
 
 
-@claim(
-    "np-hard",
-    "Abstract, Sec. 1",
-    Verdict.HOLDS,
-    says="The scheduling problem is NP-hard.",
-    how="Partition as a case of it: proven optima on all sets of small numbers against enumeration.",
-)
+@claim("np-hard", "Abstract, Sec. 1", Verdict.HOLDS)
 def np_hard(context: Context) -> Finding:
+    """The scheduling problem is NP-hard.
+
+    Partition as a case of it: proven optima on all sets of small numbers against enumeration.
+    """
     sets = list(number_sets(*context.pick((4, 4), (5, 5), (6, 6))))
     agree, possible = 0, sum(map(can_be_split, sets))
     for sizes in track(context, sets):
@@ -173,16 +169,12 @@ BACKFILL = cluster(
 )
 
 
-@claim(
-    "window",
-    "Appendix D, Sec. 3",
-    Verdict.HOLDS,
-    says="The JCT depends on N, of how many pending jobs some may start; its value is not given.",
-    how="An instance of three jobs; FIFO-FirstFit and FIFO-Consolidate on generated workloads by N.",
-    ours=True,
-    choices=("N: 2 to 512",),
-)
+@claim("window", "Appendix D, Sec. 3", Verdict.HOLDS, ours=True, choices=("N: 2 to 512",))
 def window_matters(context: Context) -> Finding:
+    """The JCT depends on N, of how many pending jobs some may start; its value is not given.
+
+    An instance of three jobs; FIFO-FirstFit and FIFO-Consolidate on generated workloads by N.
+    """
     jobs, sizes = context.pick(150, 200, 800), context.pick((2, 8, 64), (2, 8, 24, 64), (2, 8, 24, 64, 512))
     sampled = [generate("default", seed, jobs=jobs, rho=4.0) for seed in seeds(context, 3, 4, 20)]
 
@@ -232,15 +224,13 @@ RULES = dict(zip(HEURISTICS, ((0, 2), (0, 3), (1, 2), (1, 3)), strict=False))
 """The columns of :func:`told_from` that the text says of FirstFit and LoadBalance, in either order."""
 
 
-@claim(
-    "baselines",
-    "Sec. 5.1.5",
-    Verdict.HOLDS,
-    says="FIFO begins with the oldest job, DRF with the smallest dominant share; FirstFit takes the first "
-    "available machine, LoadBalance the least loaded.",
-    how="The first start of each epoch at which several jobs fit, on generated workloads.",
-)
+@claim("baselines", "Sec. 5.1.5", Verdict.HOLDS)
 def baselines(context: Context) -> Finding:
+    """FIFO begins with the oldest job, DRF with the smallest dominant share; FirstFit takes the first
+    available machine, LoadBalance the least loaded.
+
+    The first start of each epoch at which several jobs fit, on generated workloads.
+    """
     sampled = [generate("default", seed, jobs=100, rho=4.0) for seed in seeds(context, 6, 6, 20)]
     rows, good, count, differ = [], 0, 0, True
     for name, columns in track(context, RULES.items()):
@@ -291,11 +281,13 @@ def mean_time(submit: Sequence[float], takes: Sequence[float], cost: float | Non
     "Sec. 3",
     Verdict.UNDETERMINED,
     turns=("600 min", "0 min"),
-    says="Jobs run to their end, as a scheduler that preempts them may bring extra overhead.",
-    how="Shortest first, to the end, against shortest remaining time, where interruptions cost minutes.",
     choices=("what an interruption costs: nothing to ten hours",),
 )
 def preemption(context: Context) -> Finding:
+    """Jobs run to their end, as a scheduler that preempts them may bring extra overhead.
+
+    Shortest first, to the end, against shortest remaining time, where interruptions cost minutes.
+    """
     costs, sampled = (0.0, 1.0, 10.0, 60.0, 600.0), seeds(context, 6, 20, 40)
     found = []
     for seed in track(context, sampled):
@@ -336,14 +328,12 @@ def figure_6c() -> tuple[PlacementInstance, list[list[tuple[int, int, int]]]]:
     return eight_machines(jobs, note), [[(0, 7, 1), (1, 3, 1)]]
 
 
-@claim(
-    "case-placement",
-    "Sec. 5.5, Figure 6(c)",
-    Verdict.HOLDS_AMENDED,
-    says="FirstFit and LoadBalance place j8 so that j9 cannot start; others hardly find the best either.",
-    how="An instance as told, played by seven heuristics. Amended: FirstFit and LoadBalance do.",
-)
+@claim("case-placement", "Sec. 5.5, Figure 6(c)", Verdict.HOLDS_AMENDED)
 def case_placement(_context: Context) -> Finding:
+    """FirstFit and LoadBalance place j8 so that j9 cannot start; others hardly find the best either.
+
+    An instance as told, played by seven heuristics. Amended: FirstFit and LoadBalance do.
+    """
     instance, opening = figure_6c()
     played = {"as printed": (FifoFirstFit(), [*opening, [(2, k, 1) for k in (4, 5, 6, 7)]])}
     played |= {name: (POLICIES[name](), opening) for name in HEURISTICS}
@@ -378,11 +368,13 @@ def figure_6a() -> tuple[PlacementInstance, list[list[tuple[int, int, int]]]]:
     "case-ordering",
     "Sec. 5.5, Figure 6(a)",
     Verdict.VACUOUS,
-    says="That the job which fits gets the highest priority shows that the ordering agent decides well.",
-    how="What starts with either order. Vacuous if jobs that do not fit are passed over, as by default.",
     choices=("whether a job that does not fit is passed over, or holds back all others",),
 )
 def case_ordering(_context: Context) -> Finding:
+    """That the job which fits gets the highest priority shows that the ordering agent decides well.
+
+    What starts with either order. Vacuous if jobs that do not fit are passed over, as by default.
+    """
     instance, opening = figure_6a()
     _, (seen, _) = islice(moves(FifoFirstFit(), instance, opening), 2)
     rows = []

@@ -30,14 +30,16 @@ def best(setup: runs.Setup, sampled: range, measure: str) -> Contender:
     "Table 1, heuristic rows; our own",
     Verdict.UNDETERMINED,
     turns=("medium, rho 8", "medium, rho 0.8"),
-    says="DRF-Patient, which waits for few machines, has less JCT and a lower fee than the best heuristic of "
-    "Table 1 at every size and load.",
-    how="The best heuristic of a setting is chosen on other instances than those on which both are compared; "
-    "those are played on by no other check.",
     ours=True,
     choices=(LOADS, "the size of the cluster"),
 )
 def _beyond_the_paper(context: Context) -> Finding:
+    """DRF-Patient, which waits for few machines, has less JCT and a lower fee than the best heuristic of
+    Table 1 at every size and load.
+
+    The best heuristic of a setting is chosen on other instances than those on which both are compared; those
+    are played on by no other check.
+    """
     jobs = context.pick(60, 120, 120)
     where = {f"medium, rho {rho:g}": runs.Setup(jobs, "medium", rho) for rho in LOADED}
     if context.mode == "full":

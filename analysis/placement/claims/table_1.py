@@ -73,14 +73,12 @@ def column(metric: str, where: int = -1) -> dict[str, float]:
     return {name: getattr(row, metric)[where] for name, row in TABLE_1.items()}
 
 
-@claim(
-    "table-1-averages",
-    "Table 1",
-    Verdict.REFUTED,
-    says="The last two columns are the averages of the clusters.",
-    how="All 26 of them from the printed numbers.",
-)
+@claim("table-1-averages", "Table 1", Verdict.REFUTED)
 def table_1_averages(_context: Context) -> Finding:
+    """The last two columns are the averages of the clusters.
+
+    All 26 of them from the printed numbers.
+    """
     lines: list[tuple[Any, ...]] = []
     for name, row in TABLE_1.items():
         for metric, (*values, printed) in (("JCT", row.jct), ("fee", row.fee)):
@@ -98,14 +96,12 @@ def table_1_averages(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "das-best",
-    "Sec. 5.2, Table 1",
-    Verdict.HOLDS,
-    says="DAS is better than all competitors in all cases.",
-    how="The printed numbers: DAS and the nine baselines, six columns.",
-)
+@claim("das-best", "Sec. 5.2, Table 1", Verdict.HOLDS)
 def das_best(_context: Context) -> Finding:
+    """DAS is better than all competitors in all cases.
+
+    The printed numbers: DAS and the nine baselines, six columns.
+    """
     lines: list[tuple[Any, ...]] = []
     for metric, name in product(("jct", "fee"), CLUSTERS):
         values = column(metric, COLUMNS[name])
@@ -122,14 +118,12 @@ def das_best(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "34-minutes",
-    "Sec. 1, Table 1",
-    Verdict.HOLDS_AMENDED,
-    says="DAS takes 34 minutes of JCT per job less than the best learned scheduler.",
-    how="The printed averages. Amended: less than RIFLING, the learned one with the least fee.",
-)
+@claim("34-minutes", "Sec. 1, Table 1", Verdict.HOLDS_AMENDED)
 def less_by_34_minutes(_context: Context) -> Finding:
+    """DAS takes 34 minutes of JCT per job less than the best learned scheduler.
+
+    The printed averages. Amended: less than RIFLING, the learned one with the least fee.
+    """
     jct = column("jct")
     less = {name: jct[name] - jct["DAS"] for name in LEARNED}
     return in_print(
@@ -140,15 +134,13 @@ def less_by_34_minutes(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "daily-saving",
-    "Sec. 1, Sec. 5.2",
-    Verdict.HOLDS_AMENDED,
-    says="More than ten thousand dollars are saved every day in a production cluster with 17,000 jobs a day.",
-    how="The printed fees and rate, and the cluster's published list of machines. Amended: as a product of "
-    "printed numbers.",
-)
+@claim("daily-saving", "Sec. 1, Sec. 5.2", Verdict.HOLDS_AMENDED)
 def daily_saving(_context: Context) -> Finding:
+    """More than ten thousand dollars are saved every day in a production cluster with 17,000 jobs a day.
+
+    The printed fees and rate, and the cluster's published list of machines. Amended: as a product of printed
+    numbers.
+    """
     fee = column("fee")
     saving = fee["RIFLING"] - fee["DAS"]
     printed = saving * DAILY_JOBS
@@ -171,12 +163,14 @@ def daily_saving(_context: Context) -> Finding:
     "load-of-table-1",
     "Table 1, Sec. 5.1",
     Verdict.NOT_REPRODUCED,
-    says="The fees and completion times are those of the jobs of the trace on these clusters.",
-    how="Work by the printed fee, against the rate of the trace and the GPUs of the clusters: it holds if "
-    "the load on Large is at most 1.",
     choices=("rate of the trace: 17,000 jobs a day, or that of its published sub-sample",),
 )
 def load_of_table_1(_context: Context) -> Finding:
+    """The fees and completion times are those of the jobs of the trace on these clusters.
+
+    Work by the printed fee, against the rate of the trace and the GPUs of the clusters: it holds if the load
+    on Large is at most 1.
+    """
     hours = column("fee")["DAS"] / PRICE
     rates = {"17,000 a day": float(DAILY_JOBS), "8.2 % sub-sample": SUBSAMPLE[0] / SUBSAMPLE[1]}
     lines: list[tuple[Any, ...]] = []
@@ -203,14 +197,12 @@ def load_of_table_1(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "improvement-by-size",
-    "Sec. 5.2, Appendix E",
-    Verdict.HOLDS_AMENDED,
-    says="The larger the cluster, the less JCT is gained by DAS.",
-    how="The printed numbers against each of the nine baselines. Amended: in minutes.",
-)
+@claim("improvement-by-size", "Sec. 5.2, Appendix E", Verdict.HOLDS_AMENDED)
 def improvement_by_size(_context: Context) -> Finding:
+    """The larger the cluster, the less JCT is gained by DAS.
+
+    The printed numbers against each of the nine baselines. Amended: in minutes.
+    """
     jct = np.array([TABLE_1[name].jct[:3] for name in BASELINES])
     minutes = jct - TABLE_1["DAS"].jct[:3]
     percent = 100 * minutes / jct
@@ -225,14 +217,12 @@ def improvement_by_size(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "three-groups",
-    "Sec. 5.2, Abstract",
-    Verdict.HOLDS_AMENDED,
-    says="Heuristics are the worst, metaheuristics better, learned schedulers better still.",
-    how="The printed averages, one by one and by group. Amended: the means of the groups.",
-)
+@claim("three-groups", "Sec. 5.2, Abstract", Verdict.HOLDS_AMENDED)
 def three_groups(_context: Context) -> Finding:
+    """Heuristics are the worst, metaheuristics better, learned schedulers better still.
+
+    The printed averages, one by one and by group. Amended: the means of the groups.
+    """
     kinds = ("heuristic", "metaheuristic", "learned")
     groups = {
         kind: np.array([(r.jct[3], r.fee[3]) for r in TABLE_1.values() if r.kind == kind]) for kind in kinds
@@ -252,14 +242,12 @@ def three_groups(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "rifling",
-    "Sec. 5.2",
-    Verdict.HOLDS_AMENDED,
-    says="Of the baselines RIFLING has the least fee, and slightly more JCT than DL2.",
-    how="The printed numbers, cluster by cluster. Amended: on average.",
-)
+@claim("rifling", "Sec. 5.2", Verdict.HOLDS_AMENDED)
 def rifling(_context: Context) -> Finding:
+    """Of the baselines RIFLING has the least fee, and slightly more JCT than DL2.
+
+    The printed numbers, cluster by cluster. Amended: on average.
+    """
     lowest = {name: min(BASELINES, key=column("fee", w).__getitem__) for name, w in COLUMNS.items()}
     jct = {name: [column("jct", w)[who] for who in ("RIFLING", "DL2")] for name, w in COLUMNS.items()}
     heads = "cluster | least fee | JCT of RIFLING (min) | JCT of DL2 (min)"
@@ -272,14 +260,12 @@ def rifling(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "ablation",
-    "Sec. 5.3, Table 1",
-    Verdict.HOLDS_AMENDED,
-    says="Message communication and the random walk process each improve both metrics.",
-    how="The printed numbers, column by column. Amended: on average.",
-)
+@claim("ablation", "Sec. 5.3, Table 1", Verdict.HOLDS_AMENDED)
 def ablation(_context: Context) -> Finding:
+    """Message communication and the random walk process each improve both metrics.
+
+    The printed numbers, column by column. Amended: on average.
+    """
     lines: list[tuple[Any, ...]] = []
     for less, more in (("DA", "DA+MC"), ("DA", "DA+RWGP"), ("DA+MC", "DAS"), ("DA+RWGP", "DAS")):
         gains = [column(m, w)[less] - column(m, w)[more] for w in (0, 1, 2) for m in ("jct", "fee")]
@@ -294,14 +280,12 @@ def ablation(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "dual-agent",
-    "Sec. 5.3, Table 1",
-    Verdict.HOLDS_AMENDED,
-    says="DA, without its modules, has a better JCT and a competitive fee compared with learned baselines.",
-    how="The printed numbers, column by column. Amended: on average, but not on Medium.",
-)
+@claim("dual-agent", "Sec. 5.3, Table 1", Verdict.HOLDS_AMENDED)
 def dual_agent(_context: Context) -> Finding:
+    """DA, without its modules, has a better JCT and a competitive fee compared with learned baselines.
+
+    The printed numbers, column by column. Amended: on average, but not on Medium.
+    """
     lines = {
         name: [column(metric, where)[who] for metric in ("jct", "fee") for who in ("DA", *LEARNED)]
         for name, where in COLUMNS.items()
@@ -326,14 +310,12 @@ INFERENCE = (0.0132, 0.0138, 0.0156)  # seconds that DAS takes per job on the th
 SLOWER = 50  # times, than DAS: what the text says of metaheuristics (Sec. 5.2)
 
 
-@claim(
-    "300-minutes",
-    "Appendix F, Table 1",
-    Verdict.HOLDS_AMENDED,
-    says="The average JCT in Table 1 is more than 300 minutes, so the time of decisions can be ignored.",
-    how="The printed numbers of DAS, by cluster. Amended: the average over the clusters is.",
-)
+@claim("300-minutes", "Appendix F, Table 1", Verdict.HOLDS_AMENDED)
 def more_than_300_minutes(_context: Context) -> Finding:
+    """The average JCT in Table 1 is more than 300 minutes, so the time of decisions can be ignored.
+
+    The printed numbers of DAS, by cluster. Amended: the average over the clusters is.
+    """
     jcts, most = {name: column("jct", where)["DAS"] for name, where in COLUMNS.items()}, max(INFERENCE) / 60.0
     below = [name for name in CLUSTERS if jcts[name] <= 300.0]
     return in_print(
@@ -349,12 +331,14 @@ def more_than_300_minutes(_context: Context) -> Finding:
     "Sec. 5.2, Appendix F",
     Verdict.UNDETERMINED,
     because=Why.LACKING,
-    says="About 50 times slower than DAS, metaheuristics are inapplicable in production clusters.",
-    how="The printed times against the printed rate of jobs: it holds if a decision takes longer than passes "
-    "between two jobs on average.",
     choices=("bursts of arrivals, and how the time of metaheuristics grows with the cluster",),
 )
 def inapplicable(_context: Context) -> Finding:
+    """About 50 times slower than DAS, metaheuristics are inapplicable in production clusters.
+
+    The printed times against the printed rate of jobs: it holds if a decision takes longer than passes
+    between two jobs on average.
+    """
     every, takes = 86_400 / DAILY_JOBS, SLOWER * max(INFERENCE)
     return finding(
         holds_if(takes >= every, Verdict.UNDETERMINED),
@@ -371,11 +355,13 @@ def inapplicable(_context: Context) -> Finding:
     "Remark in Sec. 3, Appendix A, Table 1",
     Verdict.UNDETERMINED,
     because=Why.SAMPLES,
-    says="Table 1 shows that JCT and fee are in a trade-off.",
-    how="Rank correlation of JCT and fee over the baselines, and who is beaten in both by none: shown if the "
-    "correlation is clearly negative in every column.",
 )
 def table_1_trade_off(_context: Context) -> Finding:
+    """Table 1 shows that JCT and fee are in a trade-off.
+
+    Rank correlation of JCT and fee over the baselines, and who is beaten in both by none: shown if the
+    correlation is clearly negative in every column.
+    """
     from scipy.stats import spearmanr
 
     lines: list[tuple[Any, ...]] = []
@@ -398,14 +384,12 @@ def table_1_trade_off(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "significance",
-    "Sec. 5.2, Appendix G, Table 3",
-    Verdict.HOLDS_AMENDED,
-    says="p-values below 0.05 for JCT and 0.10 for the fee show that the improvements are significant.",
-    how="The printed numbers, at 5 % and by Holm's correction. Amended: the numbers are below these bounds.",
-)
+@claim("significance", "Sec. 5.2, Appendix G, Table 3", Verdict.HOLDS_AMENDED)
 def significance(_context: Context) -> Finding:
+    """p-values below 0.05 for JCT and 0.10 for the fee show that the improvements are significant.
+
+    The printed numbers, at 5 % and by Holm's correction. Amended: the numbers are below these bounds.
+    """
     printed = {"JCT": (0.0002, 0.0006, 0.04911), "fee": (0.0588, 0.0570, 0.0792)}
     tests = [(m, name, p) for m, ps in printed.items() for name, p in zip(CLUSTERS, ps, strict=True)]
     corrected = holm([p for *_, p in tests])
@@ -421,14 +405,12 @@ def significance(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "job-sizes",
-    "Sec. 5.1.2, Appendix G, Figure 4(a)",
-    Verdict.HOLDS,
-    says="Most jobs need few GPUs, no more than 4, and some more than 32.",
-    how="The shares of gang sizes in the published sub-sample of the trace.",
-)
+@claim("job-sizes", "Sec. 5.1.2, Appendix G, Figure 4(a)", Verdict.HOLDS)
 def job_sizes(_context: Context) -> Finding:
+    """Most jobs need few GPUs, no more than 4, and some more than 32.
+
+    The shares of gang sizes in the published sub-sample of the trace.
+    """
     sizes, cumulated = gang_law(None)
     few, most, all_ = (100 * float(cumulated[sizes <= limit][-1]) for limit in (4, 32, 64))
     return finding(
@@ -444,11 +426,13 @@ def job_sizes(_context: Context) -> Finding:
     "table-2",
     "Table 2, Appendix D",
     Verdict.NOT_CHECKABLE,
-    says="MALO's settings are a temperature, a cooling ratio and 50 iterations.",
-    how="Reading; nothing to run.",
     choices=("which of the two rows is whose: `table-1-metaheuristics` plays both readings",),
 )
 def table_2(_context: Context) -> Finding:
+    """MALO's settings are a temperature, a cooling ratio and 50 iterations.
+
+    Reading; nothing to run.
+    """
     return finding(
         Verdict.NOT_CHECKABLE,
         "The row of MALO has the settings of annealing, that of MOSA those of a population; nothing tells "

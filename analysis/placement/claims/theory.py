@@ -220,11 +220,13 @@ IN_ORDER = cluster(1, 1, [(0, 1, 1, 1), (0, 2, 1, 1)], origin="two jobs for one 
     "lazy-fee",
     "Appendix A",
     Verdict.HOLDS_AMENDED,
-    says="Lazy scheduling, where a job waits until all others are done, gives the least durations and fees.",
-    how="Against all schedules of small random instances. Amended: if jobs start one by one.",
     choices=("whether all jobs that fit start together once the cluster is empty, or one",),
 )
 def lazy_fee(context: Context) -> Finding:
+    """Lazy scheduling, where a job waits until all others are done, gives the least durations and fees.
+
+    Against all schedules of small random instances. Amended: if jobs start one by one.
+    """
     known, rows = [s for some in survey(context).values() for s in some], []
     for name, policy in (("one", Lazy()), ("all that fit", Lazy(together=True))):
         factors = np.array([point_of(policy, s.instance)[1] / s.least[1] for s in known])
@@ -239,14 +241,12 @@ def lazy_fee(context: Context) -> Finding:
     )
 
 
-@claim(
-    "lazy-jct",
-    "Appendix A",
-    Verdict.HOLDS_AMENDED,
-    says="Lazy has almost the worst JCT: a job waits for the durations of all before it.",
-    how="All schedules of small instances; heuristics on workloads. Amended: on workloads with more room.",
-)
+@claim("lazy-jct", "Appendix A", Verdict.HOLDS_AMENDED)
 def lazy_jct(context: Context) -> Finding:
+    """Lazy has almost the worst JCT: a job waits for the durations of all before it.
+
+    All schedules of small instances; heuristics on workloads. Amended: on workloads with more room.
+    """
     known = [s for some in survey(context).values() for s in some]
     best = sum(bool(point_of(Lazy(), s.instance)[0] == s.least[0]) for s in known)
     jobs = context.pick(60, 150, 400)
@@ -280,14 +280,12 @@ LATE_COMER = cluster(1, 1, [(0, 10, 1, 1), (1, 1, 1, 1)], origin="a short job af
 NO_SURPRISE = cluster(1, 2, [(0, 1, 1, 1), (0, 3, 1, 2), (0, 10, 1, 1)], origin="one GPU is to be left idle")
 
 
-@claim(
-    "eager-jct",
-    "Appendix A",
-    Verdict.REFUTED,
-    says="Eager scheduling, whenever there is room, minimises the waiting and so the JCT.",
-    how="The best eager schedule against the best of all: two instances by hand, and small random ones.",
-)
+@claim("eager-jct", "Appendix A", Verdict.REFUTED)
 def eager_jct(context: Context) -> Finding:
+    """Eager scheduling, whenever there is room, minimises the waiting and so the JCT.
+
+    The best eager schedule against the best of all: two instances by hand, and small random ones.
+    """
     cases = {"two jobs by hand": [solve_all(LATE_COMER)], "three by hand": [solve_all(NO_SURPRISE)]}
     cases |= {f"kappa {kappa:g}, eta {eta:g}": some for (kappa, eta), some in survey(context).items()}
     rows = []
@@ -333,11 +331,13 @@ def above(
     "eager-fee",
     "Appendix A",
     Verdict.HOLDS_AMENDED,
-    says="Eager has a much higher fee than lazy, as jobs contend and communicate.",
-    how="FIFO-FirstFit and FIFO-Consolidate beside lazy on workloads. Amended: higher, with contention.",
     choices=("kappa and eta, what communication and contention cost", "the placing rule"),
 )
 def eager_fee(context: Context) -> Finding:
+    """Eager has a much higher fee than lazy, as jobs contend and communicate.
+
+    FIFO-FirstFit and FIFO-Consolidate beside lazy on workloads. Amended: higher, with contention.
+    """
     jobs = context.pick(60, 150, 400)
 
     def fees(i: PlacementInstance) -> list[float]:
@@ -370,14 +370,12 @@ SIDE_BY_SIDE = cluster(
 CROWDED = cluster(1, 8, [(0, t, 1, 2) for t in (1, 2, 4, 6)], (1.0, 1.0), origin="four jobs that contend")
 
 
-@claim(
-    "hard-trade-off",
-    "Appendix A, Remark in Sec. 3, Sec. 5.2",
-    Verdict.HOLDS_AMENDED,
-    says="JCT and fee are proven to be in a hard trade-off.",
-    how="Pareto fronts over all schedules of small instances. Amended: in some instances they are.",
-)
+@claim("hard-trade-off", "Appendix A, Remark in Sec. 3, Sec. 5.2", Verdict.HOLDS_AMENDED)
 def hard_trade_off(context: Context) -> Finding:
+    """JCT and fee are proven to be in a hard trade-off.
+
+    Pareto fronts over all schedules of small instances. Amended: in some instances they are.
+    """
     rows = []
     for level, some in survey(context).items():
         sizes = np.array([len(pareto_front(s.points)) for s in some])
@@ -413,11 +411,13 @@ def by_keys(
     "Sec. 5.2, Sec. 5.4",
     Verdict.UNDETERMINED,
     because=Why.SAMPLES,
-    says="Large and long jobs first gives a lower fee, at the price of a higher JCT.",
-    how="The same placing with most GPU-hours first, and first in first out, on generated workloads.",
     choices=("kappa and eta, what communication and contention cost",),
 )
 def high_value_first(context: Context) -> Finding:
+    """Large and long jobs first gives a lower fee, at the price of a higher JCT.
+
+    The same placing with most GPU-hours first, and first in first out, on generated workloads.
+    """
     jobs, sampled = context.pick(100, 200, 400), seeds(context, 20, 40, 200)
 
     def ratios(i: PlacementInstance) -> list[float]:
@@ -457,11 +457,13 @@ def eager_ends(instance: PlacementInstance) -> list[Schedule]:
     "reward-misaligned",
     "(3), Sec. 5.2",
     Verdict.REFUTED,
-    says="Reward (3) optimises JCT and fee.",
-    how="Rewards of two schedules of three jobs, one of them better; of all orders of three on one GPU.",
     choices=("which jobs count as failed: none in the two schedules, else all that wait in the window",),
 )
 def reward_misaligned(_context: Context) -> Finding:
+    """Reward (3) optimises JCT and fee.
+
+    Rewards of two schedules of three jobs, one of them better; of all orders of three on one GPU.
+    """
     two = []
     for name, policy in (("packed", FifoFirstFit()), ("spread", FifoLoadBalance())):
         s, i = schedule_by(policy, PACKED_OR_SPREAD), PACKED_OR_SPREAD
@@ -484,15 +486,12 @@ def reward_misaligned(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "reward-small-jobs",
-    "(3)",
-    Verdict.HOLDS,
-    says="A tenth of the jobs makes up most of the sum of 1 / (fee x JCT).",
-    how="Seven heuristics on generated workloads.",
-    ours=True,
-)
+@claim("reward-small-jobs", "(3)", Verdict.HOLDS, ours=True)
 def reward_small_jobs(context: Context) -> Finding:
+    """A tenth of the jobs makes up most of the sum of 1 / (fee x JCT).
+
+    Seven heuristics on generated workloads.
+    """
     jobs, least = context.pick(60, 60, 400), []
     for seed in track(context, seeds(context, 3, 6, 30)):
         i, shares = generate("default", seed, jobs=jobs, rho=1.5), []
@@ -509,15 +508,12 @@ def reward_small_jobs(context: Context) -> Finding:
     )
 
 
-@claim(
-    "reward-units",
-    "(3), Appendix D",
-    Verdict.HOLDS,
-    says="How reward (3) ranks policies depends on its units, which are not given.",
-    how="Both orders of two jobs, with completion times in seconds, minutes, hours.",
-    ours=True,
-)
+@claim("reward-units", "(3), Appendix D", Verdict.HOLDS, ours=True)
 def reward_units(_context: Context) -> Finding:
+    """How reward (3) ranks policies depends on its units, which are not given.
+
+    Both orders of two jobs, with completion times in seconds, minutes, hours.
+    """
     short_first, long_first = sorted(eager_ends(TWO_ORDERS), key=lambda s: int(s.start[0]))
     rows = []
     for name, unit in (("seconds", 1.0), ("minutes", MINUTE), ("hours", 60.0 * MINUTE)):
@@ -535,15 +531,12 @@ def reward_units(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "reward-sound",
-    "Instead of (3)",
-    Verdict.HOLDS,
-    says="A reward that adds up to a constant less the cost of the schedule.",
-    how="Schedules of small random instances, with communication cost and contention.",
-    ours=True,
-)
+@claim("reward-sound", "Instead of (3)", Verdict.HOLDS, ours=True)
 def reward_sound(context: Context) -> Finding:
+    """A reward that adds up to a constant less the cost of the schedule.
+
+    Schedules of small random instances, with communication cost and contention.
+    """
     off = [
         float(abs(aligned_rewards(i, s).sum() - unavoidable(i) + i.cost(s))) for i, s in schedules(context)
     ]
