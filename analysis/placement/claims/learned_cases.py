@@ -18,7 +18,7 @@ from ..measures import ratio
 from . import trained
 from .evaluation import BUDGETS, seconds_of_decisions
 from .model import eight_machines
-from .table_1 import INFERENCE, SLOWER
+from .table_1 import INFERENCE
 from .trained import PAPER, RL, UNTIL, Group, outcomes, with_networks
 
 claim = Register("placement")
@@ -141,16 +141,12 @@ def case_priority(context: Context, das: Group, da: Group) -> Finding:
         small=context.quick,
         assumes=UNTIL,
         remark="Messages would show if the job came first where the other does not fit, and second where it "
-        "does, in either order of submission. A job that does not fit is passed over "
-        "(`placement/case-ordering`).",
+        "does, in either order of submission.",
     )
 
 
-CONTENDING = 5
-"""The machine of j4 in Figure 6(b)."""
-
-ALIKE = (1, 2, 3, 4, 6)
-"""The machines that run j3 alone."""
+CONTENDING = 5  # the machine of j4 in Figure 6(b)
+ALIKE = (1, 2, 3, 4, 6)  # the machines that run j3 alone
 
 
 def case_6b(cores: float) -> tuple[PlacementInstance, Opening]:
@@ -195,7 +191,6 @@ def case_affinity(context: Context, das: Group, mc: Group) -> Finding:
         small=context.quick,
         assumes="What is free and in use are the features here. Bandwidth, which the paper names besides, "
         "and a history of affinities, are not there: either might tell the machines apart.",
-        remark="Machines that are equal in all features get equal affinities from any function of them.",
     )
 
 
@@ -241,8 +236,6 @@ def decision_time(context: Context, das: Group) -> Finding:
         ),
         small=context.quick,
         assumes="One thread of this machine. The times are those of this run.",
-        remark=f"Whether metaheuristics are {SLOWER} times slower than DAS is a matter of how both are "
-        f"programmed: see the table.",
     )
 
 
@@ -263,8 +256,7 @@ OURS = ("clone-ppo", "da-mc-capacity", "da-mc-estimates")
 def learned_gap(context: Context, *networks: Group) -> Finding:
     rules = (FIFO_FF, FIFO_C, SJF_C, trained.SJF_E)
     groups = (*networks, *(Group(who.label, (who,)) for who in rules))
-    sampled, many = seeds(context, 3, 8, 30), trained.traces(context)
-    sigma = trained.ESTIMATES
+    sampled, many, sigma = seeds(context, 3, 8, 30), trained.traces(context), trained.ESTIMATES
     tiny = Setup(context.pick(6, 6, 8), None, 3.0, size="tiny", estimate_error=sigma)
     base = replace(trained.base_setup(context), estimate_error=sigma)
     best = [runs.optimum(tiny, seed, certify=context.mode == "full") for seed in sampled]
