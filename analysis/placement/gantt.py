@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Mapping
+from itertools import count as naturals
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -31,34 +32,30 @@ def lanes(instance: PlacementInstance, schedule: Schedule) -> np.ndarray:
     of its machines; a job without GPUs takes one of those behind, which have no end. More GPUs in use than
     there are is an InputError.
     """
-    free = [list(range(int(gpus))) for gpus in instance.setting.capacity[:, 0]]
-    behind: list[list[int]] = [[] for _ in free]
-    opened = list(map(len, free))
-    in_use: dict[int, list[tuple[list[int], int]]] = {}
+    gpus = instance.setting.capacity[:, 0].tolist()
+    in_use: list[set[int]] = [set() for _ in gpus]
+    held: dict[int, list[tuple[int, int]]] = {}
     rows: list[tuple[int, int, int]] = []
     n = len(schedule.start)
-    starts = np.repeat([False, True], n)
-    times = np.concatenate([schedule.finish, schedule.start])
-    for event in np.lexsort((np.tile(np.arange(n), 2), starts, times)).tolist():  # ends come first
+    order = np.tile(np.arange(n), 2), np.repeat([0, 1], n), np.concatenate([schedule.finish, schedule.start])
+    for event in np.lexsort(order).tolist():  # ends come first
         job = event % n
         if event < n:
-            for heap, lane in in_use.pop(job):
-                heapq.heappush(heap, lane)
+            for k, lane in held.pop(job):
+                in_use[k].remove(lane)
             continue
-        in_use[job] = []
+        held[job] = []
         for k, count in schedule.of_job(job).tolist():
             wanted = count * int(instance.jobs.need[job, 0])
-            if wanted > len(free[k]):
+            some = range(gpus[k]) if wanted else naturals(gpus[k])
+            taken = list(islice((lane for lane in some if lane not in in_use[k]), max(1, wanted)))
+            if len(taken) < wanted:
                 raise InputError(
-                    f"schedule: job {job} takes {wanted} GPUs of machine {k}, {len(free[k])} are free"
+                    f"schedule: job {job} takes {wanted} GPUs of machine {k}, {len(taken)} are free"
                 )
-            if not wanted and not behind[k]:
-                behind[k].append(opened[k])
-                opened[k] += 1
-            heap = free[k] if wanted else behind[k]
-            taken = [heapq.heappop(heap) for _ in range(max(1, wanted))]
-            in_use[job] += [(heap, lane) for lane in taken]
-            rows += [(job, k, lane) for lane in taken]
+            in_use[k].update(taken)
+            held[job] += [(k, lane) for lane in taken]
+        rows += [(job, *place) for place in held[job]]
     return np.array(sorted(rows), dtype=np.int64).reshape(-1, 3)
 
 
