@@ -583,6 +583,3 @@ def test_over_jobs(context: Context) -> Finding:
         assumes="The jobs of one trace are not independent: a delay of one passes on to those behind it.",
         remark="FIFO with two random orders of the machines is the same policy.",
     )
-
-
-CLAIMS = claim.claims

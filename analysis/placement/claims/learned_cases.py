@@ -307,6 +307,3 @@ def learned_gap(context: Context, *networks: Group) -> Finding:
         small=context.quick,
         assumes="Optimum and bound know all jobs and durations beforehand.",
     )
-
-
-CLAIMS = claim.claims

@@ -391,6 +391,3 @@ def case_ordering(_context: Context) -> Finding:
         table("Jobs that start", "a job that does not fit is | order | start", rows),
         assumes="j1 needs 7 GPUs on each of the 8 machines, of which one has 6 free.",
     )
-
-
-CLAIMS = claim.claims

@@ -516,6 +516,3 @@ def positions_claim(_context: Context) -> Finding:
         table(f"Distances of position encodings, e = {HIDDEN}", heads, rows),
         assumes=f"e = {HIDDEN}. Which position is meant, in the pending list or in the trace, is not said.",
     )
-
-
-CLAIMS = claim.claims

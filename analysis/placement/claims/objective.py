@@ -245,6 +245,3 @@ def copy_interval(context: Context) -> Finding:
         assumes=f"One layer, (8), on {HIDDEN} random features, {PENDING} jobs, Adam; not a whole network.",
         remark="The action is drawn from the new policy, so the ratio is no importance weight.",
     )
-
-
-CLAIMS = claim.claims

@@ -70,6 +70,3 @@ def _beyond_the_paper(context: Context) -> Finding:
         ),
         assumes=MODEL,
     )
-
-
-CLAIMS = claim.claims

@@ -53,6 +53,3 @@ def _rules(_context: Context) -> Finding:
             ("certified bound of that (s, rounded)", round(bound), 600 + 1200),
         ]
     )
-
-
-CLAIMS = claim.claims

@@ -442,6 +442,3 @@ def table_2(_context: Context) -> Finding:
         remark="MOSA is annealing; MALO, ant lions with differential evolution, has a population. We take "
         "the rows as swapped. In the text that we have the second row has lost its name.",
     )
-
-
-CLAIMS = claim.claims

@@ -546,6 +546,3 @@ def reward_sound(context: Context) -> Finding:
         {"schedules": len(off), "largest difference (s)": max(off)},
         assumes="No discount. A step pays -(jobs dt + lambda x GPU-time above the least), lambda = 1/4.",
     )
-
-
-CLAIMS = claim.claims
