@@ -30,12 +30,14 @@ claim = Register("placement")
     Verdict.UNDETERMINED,
     extra=RL,
     because=Why.LACKING,
-    says="JCT and fee are the least with a history of tau = 8.",
-    how="The trained networks of DAS with other lengths of the history at play.",
     choices=("tau at play: 1, 4, 6, 8, 10",),
 )
 @with_networks("das")
 def figure_5_history(context: Context, das: Group) -> Finding:
+    """JCT and fee are the least with a history of tau = 8.
+
+    The trained networks of DAS with other lengths of the history at play.
+    """
     sampled, setup = seeds(context, 1, 1, 5), Setup(context.pick(20, 30, 400), rho=2.0)
     made = [instance(setup, seed) for seed in sampled]
     same: list[bool] = []
@@ -102,19 +104,16 @@ def case_6a() -> dict[str, tuple[PlacementInstance, Opening, int, int]]:
     return cases
 
 
-@claim(
-    "case-priority",
-    "Sec. 5.5, Figure 6(a)",
-    Verdict.UNDETERMINED,
-    extra=RL,
-    because=Why.LACKING,
-    says="That the job which fits gets the highest priority shows that messages from the machines reach the "
-    "ordering agent.",
-    how="The case as told, in both orders of submission, and on an empty cluster, where the other job fits "
-    "too; trained networks with and without messages, and untrained ones.",
-)
+@claim("case-priority", "Sec. 5.5, Figure 6(a)", Verdict.UNDETERMINED, extra=RL, because=Why.LACKING)
 @with_networks("das", "da")
 def case_priority(context: Context, das: Group, da: Group) -> Finding:
+    """That the job which fits gets the highest priority shows that messages from the machines reach the
+    ordering agent.
+
+    The case as told, in both orders of submission, and on an empty cluster, where the other job fits too;
+    trained networks with and without messages, and untrained ones.
+    """
+
     def lead(who: Contender, made: PlacementInstance, opening: Opening, blocked: int, fitting: int) -> float:
         """Return by how much the priority of the job that fits is above that of the other one."""
         priorities, _ = case(who, made, opening)
@@ -159,18 +158,14 @@ def case_6b(cores: float) -> tuple[PlacementInstance, Opening]:
     return eight_machines(jobs, f"after Figure 6(b), j4 takes {cores:g} cores"), [opening]
 
 
-@claim(
-    "case-affinity",
-    "Sec. 5.5, Figure 6(b)",
-    Verdict.UNDETERMINED,
-    extra=RL,
-    because=Why.LACKING,
-    says="The process detects contention: the machine of the contending job has the least affinity.",
-    how="The case as told, with a job that takes more cores than the others, and with one that takes the "
-    "same: it holds if networks tell that machine from the others there, too.",
-)
+@claim("case-affinity", "Sec. 5.5, Figure 6(b)", Verdict.UNDETERMINED, extra=RL, because=Why.LACKING)
 @with_networks("das", "da-mc")
 def case_affinity(context: Context, das: Group, mc: Group) -> Finding:
+    """The process detects contention: the machine of the contending job has the least affinity.
+
+    The case as told, with a job that takes more cores than the others, and with one that takes the same: it
+    holds if networks tell that machine from the others there, too.
+    """
     groups = (das, mc, trained.untrained("das", context.pick(3, 20, 100)))
     rows = []
     for group in track(context, groups):
@@ -242,18 +237,14 @@ def decision_time(context: Context, das: Group) -> Finding:
 OURS = ("clone-ppo", "da-mc-capacity", "da-mc-estimates")
 
 
-@claim(
-    "learned-gap",
-    "Sec. 2.1",
-    Verdict.HOLDS,
-    extra=RL,
-    says="No policy is below the certified bound or the optimum; how far the learned ones are above them.",
-    how="A bound by prices of capacity on Small; the optimum over the decision epochs, contention included, "
-    "by branch and bound on tiny instances.",
-    ours=True,
-)
+@claim("learned-gap", "Sec. 2.1", Verdict.HOLDS, extra=RL, ours=True)
 @with_networks(*PAPER, *OURS)
 def learned_gap(context: Context, *networks: Group) -> Finding:
+    """No policy is below the certified bound or the optimum; how far the learned ones are above them.
+
+    A bound by prices of capacity on Small; the optimum over the decision epochs, contention included, by
+    branch and bound on tiny instances.
+    """
     rules = (FIFO_FF, FIFO_C, SJF_C, trained.SJF_E)
     groups = (*networks, *(Group(who.label, (who,)) for who in rules))
     sampled, many, sigma = seeds(context, 3, 8, 30), trained.traces(context), trained.ESTIMATES
