@@ -153,8 +153,7 @@ def _certified(sampled: PlacementInstance, found: Optimum[Schedule]) -> dict[str
 def optimum(setup: Setup, seed: int, certify: bool = False) -> Optimum[Schedule]:
     """Return the optimum over the decision epochs, as far as it is proved in :data:`PATIENCE`.
 
-    It is without its certificate, which is verified on request: that may take longer than all else. It is the
-    same whatever users estimate.
+    It is the same whatever users estimate. Its certificate is verified on request, which may take long.
     """
     if setup.estimate_error is not None:
         return optimum(replace(setup, estimate_error=None), seed, certify)
@@ -196,10 +195,6 @@ def samples(who: Contender, setup: Setup, sampled: Iterable[int], measure: str) 
 
 
 def excess(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return by how many per cent a is above b, instance by instance, so that every instance counts the same.
-
-    Both are positive: a few jobs that run for days decide the mean JCT of an instance, and those of a few
-    instances would decide a ratio of means.
-    """
+    """Return by how many per cent a is above b, instance by instance, so that every one counts the same."""
     result: np.ndarray = 100.0 * (a - b) / b
     return result

@@ -197,11 +197,7 @@ def window_matters(context: Context) -> Finding:
 
 
 def told_from(policy: Policy, instance: PlacementInstance) -> np.ndarray:
-    """Return how first starts of epochs at which two jobs fit stand to others, shape (epochs, 4).
-
-    By column: whether no job that fits was submitted earlier; none has a smaller dominant share; whether the
-    first machine with room is used; and the least loaded one with room.
-    """
+    """Return whether the first start of an epoch at which two jobs fit is as the columns of RULES say."""
     capacity, found = instance.setting.capacity, []
     for seen, rows in moves(policy, instance):
         needs = np.maximum(seen.need, 0)[:, None, :]
@@ -221,7 +217,8 @@ def told_from(policy: Policy, instance: PlacementInstance) -> np.ndarray:
 
 
 RULES = dict(zip(HEURISTICS, ((0, 2), (0, 3), (1, 2), (1, 3)), strict=False))
-"""The columns of :func:`told_from` that the text says of FirstFit and LoadBalance, in either order."""
+"""Which of these the text says of a rule: the oldest job, the smallest dominant share; the first machine, the
+least loaded one."""
 
 
 @claim("baselines", "Sec. 5.1.5", Verdict.HOLDS)
@@ -252,8 +249,7 @@ def baselines(context: Context) -> Finding:
 def mean_time(submit: Sequence[float], takes: Sequence[float], cost: float | None) -> float:
     """Return the mean completion time of jobs that have a cluster in turn, the shortest one first.
 
-    Submissions ascend. After an interruption a job takes ``cost`` longer each time that it goes on; with
-    None jobs run to their end.
+    After each interruption a job takes ``cost`` longer; with None jobs run to their end.
     """
     waiting: list[tuple[float, int]] = []
     begun = [False] * len(takes)

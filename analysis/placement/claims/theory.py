@@ -98,10 +98,7 @@ def cluster(
 
 
 def every_decision(instance: PlacementInstance, simulator: Simulator) -> Iterator[np.ndarray]:
-    """Yield the feasible decisions as sorted rows (job, machine, count), one of those alike.
-
-    These differ only in which of equal empty machines they use.
-    """
+    """Yield the feasible decisions as sorted rows (job, machine, count), equal empty machines in order."""
     jobs, waiting, free = instance.jobs, simulator.pending, simulator.state.free
     alike = [
         (k, m)
@@ -123,10 +120,7 @@ def every_decision(instance: PlacementInstance, simulator: Simulator) -> Iterato
 
 
 def every_end(instance: PlacementInstance) -> Iterator[tuple[Simulator, bool]]:
-    """Yield the end of every schedule over the decision epochs, and whether it is eager.
-
-    Eager is a schedule in which, at every epoch, jobs start until no pending one fits. For tiny instances.
-    """
+    """Yield the end of every schedule, and whether jobs start in it at every epoch until none fits: eager."""
     need, gang = instance.jobs.need, instance.jobs.instances
 
     def visit(simulator: Simulator, eager: bool) -> Iterator[tuple[Simulator, bool]]:
