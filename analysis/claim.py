@@ -320,7 +320,7 @@ class Register:
         self,
         name: str,
         where: str,
-        expected: Verdict,
+        expected: Verdict = Verdict.UNDETERMINED,
         *,
         says: str = "",
         how: str = "",
@@ -332,7 +332,7 @@ class Register:
         """Return what makes a function the check of a claim; ``more`` are other fields of :class:`Claim`.
 
         What it says, and how that is checked, are the paragraphs of the check's docstring unless given here.
-        What turns depends.
+        What turns, or is open because of something, is expected to be undetermined.
         """
         more |= {"choices": tuple(choices), "turns": tuple(turns)}
         more["because"] = Why.DEPENDS if turns else because

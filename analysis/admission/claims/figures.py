@@ -127,13 +127,7 @@ def grows(study: Study, per_cent: bool = False) -> list[Statement]:
 # --- Fig. 3 and 8: total utility -------------------------------------------------------------------------
 
 
-@claim(
-    "figure-3",
-    "Fig. 3, Sec. V.A",
-    Verdict.UNDETERMINED,
-    turns=("one worker each", "L as printed"),
-    choices=OPEN,
-)
+@claim("figure-3", "Fig. 3, Sec. V.A", turns=("one worker each", "L as printed"), choices=OPEN)
 def figure_3(context: Context) -> Finding:
     """OASiS has the largest total utility of all, by more the more jobs there are.
 
@@ -175,13 +169,7 @@ ON_TESTBED = {
 }
 
 
-@claim(
-    "figure-8",
-    "Fig. 8, Sec. V.B",
-    Verdict.UNDETERMINED,
-    turns=("one worker each", "as ours"),
-    choices=OPEN_ON_TESTBED,
-)
+@claim("figure-8", "Fig. 8, Sec. V.B", turns=("one worker each", "as ours"), choices=OPEN_ON_TESTBED)
 def figure_8(context: Context) -> Finding:
     """On the testbed OASiS has the largest total utility of all.
 
@@ -201,13 +189,7 @@ def figure_8(context: Context) -> Finding:
     )
 
 
-@claim(
-    "large-testbed",
-    "Sec. V.B, last paragraph",
-    Verdict.UNDETERMINED,
-    because=Why.SAMPLES,
-    choices=OPEN_ON_TESTBED,
-)
+@claim("large-testbed", "Sec. V.B, last paragraph", because=Why.SAMPLES, choices=OPEN_ON_TESTBED)
 def large_testbed(context: Context) -> Finding:
     """The advantage of OASiS is more obvious on a larger testbed.
 
@@ -331,7 +313,6 @@ def timely(
 @claim(
     "figure-4",
     "Fig. 4, Sec. V.A",
-    Verdict.UNDETERMINED,
     turns=("short jobs, all", "workers on C4, done"),
     choices=(OPEN_DELAYS, *OPEN),
 )
@@ -380,7 +361,6 @@ def _used(who: Contender, case: Case, seed: int) -> float:
 @claim(
     "figure-9",
     "Fig. 9, Sec. V.B",
-    Verdict.UNDETERMINED,
     turns=("done", "one worker each, all"),
     choices=(OPEN_DELAYS, *OPEN_ON_TESTBED),
 )
@@ -478,7 +458,6 @@ def known(found: np.ndarray) -> np.ndarray:
 @claim(
     "figure-5",
     "Fig. 5, Sec. V.A",
-    Verdict.UNDETERMINED,
     because=Why.SAMPLES,
     choices=(
         "the numbers of servers and ranges of priorities",
@@ -597,7 +576,6 @@ def ratio_at_scale(context: Context) -> Finding:
 @claim(
     "figure-6",
     "Fig. 6, Sec. V.A",
-    Verdict.UNDETERMINED,
     because=Why.SAMPLES,
     choices=("the percentages", "how scarce resources are", *OPEN[:1], *OPEN[2:4]),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...claim import Context, Finding, Register, Verdict, Why
+from ...claim import Context, Finding, Register, Why
 from ...experiments import apart
 from ...study import Study, tally
 from ..experiments import OASIS, RRH, Contender, Setup
@@ -26,7 +26,6 @@ READINGS: dict[str, Reading] = {
 @claim(
     "beyond-the-paper",
     "Algorithm 1, Sec. V; our own",
-    Verdict.UNDETERMINED,
     because=Why.SAMPLES,
     ours=True,
     choices=("which of the drawn jobs are used, as few can finish",),

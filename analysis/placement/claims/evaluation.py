@@ -97,7 +97,6 @@ def printed_lead(who: str, cluster: int, measure: str) -> float:
 @claim(
     "table-1-heuristics",
     "Table 1, heuristic rows",
-    Verdict.UNDETERMINED,
     turns=("rho 2", "rho 2, no slowdown"),
     choices=(LOADS, SLOWDOWN),
 )
@@ -139,7 +138,6 @@ AS_PRINTED, WITHOUT_SEARCH = searches(" as printed", 100, 50), searches(" withou
 @claim(
     "table-1-metaheuristics",
     "Table 1, Sec. 5.2",
-    Verdict.UNDETERMINED,
     because=Why.SAMPLES,
     choices=(
         LOADS,
@@ -282,13 +280,7 @@ def sub_optimal(context: Context) -> Finding:
     )
 
 
-@claim(
-    "cluster-size",
-    "Sec. 5.2, Appendix E",
-    Verdict.UNDETERMINED,
-    because=Why.SAMPLES,
-    choices=(LOADS, SLOWDOWN),
-)
+@claim("cluster-size", "Sec. 5.2, Appendix E", because=Why.SAMPLES, choices=(LOADS, SLOWDOWN))
 def cluster_size(context: Context) -> Finding:
     """For the same jobs scheduling decisions matter less on a larger cluster.
 
@@ -452,7 +444,6 @@ RATES = {"Low": 0.5, "Normal": 1.0, "High": 2.0}  # levels of Figure 7 and how m
 @claim(
     "figure-7",
     "Figure 7, Appendix E",
-    Verdict.UNDETERMINED,
     because=Why.SAMPLES,
     choices=("load at the Normal rate", "who stands for the better scheduler"),
 )

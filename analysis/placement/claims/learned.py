@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ...claim import Context, Finding, Register, Verdict, Why, table
+from ...claim import Context, Finding, Register, Why, table
 from ...experiments import spread
 from ..experiments import CLUSTERS, FIFO_C, FIFO_LB, HEURISTICS, NOTE, SJF_C, Contender, Setup, instance
 from . import trained
@@ -23,7 +23,7 @@ from .evaluation import BUDGETS, LEVEL, RATES, differ
 from .trained import RL, SJF_E, Group, base_setup, contest, outcomes
 
 claim = Register("placement")
-of_networks = partial(claim, expected=Verdict.UNDETERMINED, because=Why.LACKING, extra=RL)
+of_networks = partial(claim, because=Why.LACKING, extra=RL)
 
 UNSEEN = "Jobs of seeds that no training has seen; all trainings that come with the package. "
 OTHER_SETTINGS = (

@@ -27,7 +27,6 @@ claim = Register("placement")
 @claim(
     "figure-5-history",
     "Figure 5(c, d), Sec. 5.4",
-    Verdict.UNDETERMINED,
     extra=RL,
     because=Why.LACKING,
     choices=("tau at play: 1, 4, 6, 8, 10",),
@@ -104,7 +103,7 @@ def case_6a() -> dict[str, tuple[PlacementInstance, Opening, int, int]]:
     return cases
 
 
-@claim("case-priority", "Sec. 5.5, Figure 6(a)", Verdict.UNDETERMINED, extra=RL, because=Why.LACKING)
+@claim("case-priority", "Sec. 5.5, Figure 6(a)", extra=RL, because=Why.LACKING)
 @with_networks("das", "da")
 def case_priority(context: Context, das: Group, da: Group) -> Finding:
     """That the job which fits gets the highest priority shows that messages from the machines reach the
@@ -158,7 +157,7 @@ def case_6b(cores: float) -> tuple[PlacementInstance, Opening]:
     return eight_machines(jobs, f"after Figure 6(b), j4 takes {cores:g} cores"), [opening]
 
 
-@claim("case-affinity", "Sec. 5.5, Figure 6(b)", Verdict.UNDETERMINED, extra=RL, because=Why.LACKING)
+@claim("case-affinity", "Sec. 5.5, Figure 6(b)", extra=RL, because=Why.LACKING)
 @with_networks("das", "da-mc")
 def case_affinity(context: Context, das: Group, mc: Group) -> Finding:
     """The process detects contention: the machine of the contending job has the least affinity.

@@ -275,7 +275,6 @@ def mean_time(submit: Sequence[float], takes: Sequence[float], cost: float | Non
 @claim(
     "preemption",
     "Sec. 3",
-    Verdict.UNDETERMINED,
     turns=("600 min", "0 min"),
     choices=("what an interruption costs: nothing to ten hours",),
 )

@@ -343,7 +343,6 @@ def rows_back(seen: list[list[int]], lag: int) -> np.ndarray:
 @claim(
     "history-rows",
     "(9), (10)",
-    Verdict.UNDETERMINED,
     turns=("what is known of a job", "a place in the list"),
     choices=("whether a row is a place in the pending list, or what is known of the job in it",),
 )

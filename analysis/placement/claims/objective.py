@@ -57,7 +57,6 @@ def first_probability(ahead: float, variance: float, jobs: int) -> float:
 @claim(
     "priority-probability",
     "(7), (8), Sec. 5.5, Figure 6(a)",
-    Verdict.UNDETERMINED,
     because=Why.DEPENDS,
     choices=("the number of jobs: 2 to 24", "the variance, from (0, 1) by (8)", "means of the other jobs: 0"),
 )
@@ -223,7 +222,6 @@ def _heads(theta: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 @claim(
     "copy-interval",
     "(17), Algorithm 1, Appendix D",
-    Verdict.UNDETERMINED,
     because=Why.LACKING,
     choices=("learning rate: the least, a middle and the largest of Appendix D",),
 )

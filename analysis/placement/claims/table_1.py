@@ -329,7 +329,6 @@ def more_than_300_minutes(_context: Context) -> Finding:
 @claim(
     "inapplicable",
     "Sec. 5.2, Appendix F",
-    Verdict.UNDETERMINED,
     because=Why.LACKING,
     choices=("bursts of arrivals, and how the time of metaheuristics grows with the cluster",),
 )
@@ -350,12 +349,7 @@ def inapplicable(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "table-1-trade-off",
-    "Remark in Sec. 3, Appendix A, Table 1",
-    Verdict.UNDETERMINED,
-    because=Why.SAMPLES,
-)
+@claim("table-1-trade-off", "Remark in Sec. 3, Appendix A, Table 1", because=Why.SAMPLES)
 def table_1_trade_off(_context: Context) -> Finding:
     """Table 1 shows that JCT and fee are in a trade-off.
 

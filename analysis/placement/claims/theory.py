@@ -403,7 +403,6 @@ def by_keys(
 @claim(
     "high-value-first",
     "Sec. 5.2, Sec. 5.4",
-    Verdict.UNDETERMINED,
     because=Why.SAMPLES,
     choices=("kappa and eta, what communication and contention cost",),
 )
