@@ -305,10 +305,13 @@ class Register:
 
         claim = Register("selection")
 
-        @claim("theorem-1", "Theorem 1, (28)", Verdict.REFUTED, says="...", how="...")
-        def theorem_1(context: Context) -> Finding: ...
 
-        CLAIMS = claim.claims
+        @claim("theorem-1", "Theorem 1, (28)", Verdict.REFUTED)
+        def theorem_1(context: Context) -> Finding:
+            '''The statement, in our words.
+
+            How it is checked.
+            '''
     """
 
     def __init__(self, problem: str) -> None:
@@ -318,10 +321,10 @@ class Register:
         self,
         name: str,
         where: str,
-        expected: Verdict,
+        expected: Verdict = Verdict.UNDETERMINED,
         *,
-        says: str,
-        how: str,
+        says: str = "",
+        how: str = "",
         choices: Sequence[str] = (),
         because: Why | None = None,
         turns: Sequence[str] = (),
@@ -329,13 +332,18 @@ class Register:
     ) -> Callable[[Check], Check]:
         """Return what makes a function the check of a claim; ``more`` are other fields of :class:`Claim`.
 
-        What turns depends.
+        What it says, and how that is checked, are the paragraphs of the check's docstring unless given here.
+        What turns, or is open because of something, is expected to be undetermined.
         """
         more |= {"choices": tuple(choices), "turns": tuple(turns)}
         more["because"] = Why.DEPENDS if turns else because
 
         def add(check: Check) -> Check:
-            self.claims.append(Claim(f"{self.problem}/{name}", where, says, how, expected, check, **more))
+            statement, _, means = (check.__doc__ or "").partition("\n\n")
+            said, checked = (" ".join(text.split()) for text in (says or statement, how or means))
+            if not (said and checked):
+                raise ValueError(f"{name}: the docstring of its check has to say what it checks, and how")
+            self.claims.append(Claim(f"{self.problem}/{name}", where, said, checked, expected, check, **more))
             return check
 
         return add

@@ -76,14 +76,10 @@ Prices = tuple[np.ndarray, np.ndarray]
 class Duals(NamedTuple):
     """Dual objectives (19) of a finished run."""
 
-    start: float
-    """D_0: before the first job."""
-    printed: float
-    """D_I: payoffs at arrival, final prices; may be below the optimum."""
-    raised: float
-    """D_I with raised prices; never below the optimum if the range is that of all jobs."""
-    repaired: float
-    """D_I with repaired payoffs; never below the optimum."""
+    start: float  # D_0: before the first job
+    printed: float  # D_I: payoffs at arrival, final prices; may be below the optimum
+    raised: float  # D_I with raised prices; never below the optimum if the range is that of all jobs
+    repaired: float  # D_I with repaired payoffs; never below the optimum
 
 
 class Step(NamedTuple):

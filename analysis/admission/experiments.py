@@ -110,16 +110,6 @@ BOUND_ROUNDS, SEARCH_ROUNDS = 50, 100
 """Rounds of the volume method and of the search, few enough for seconds; no clock decides what is found."""
 
 
-def _bounded(sampled: AdmissionInstance, rounds: int) -> dict[str, Any]:
-    return {"bound": volume(sampled, Budget(0.0, None), rounds=rounds).bound}
-
-
-@cache
-def bound(place: Place, seed: int) -> float:
-    """Return a certified bound of what any schedule earns, by the volume method."""
-    return float(result_of(_bounded, instance(place, seed), BOUND_ROUNDS)["bound"])
-
-
 def _searched(sampled: AdmissionInstance, seed: int, rounds: int, iterations: int) -> dict[str, Any]:
     prices = volume(sampled, Budget(0.0, None), rounds=rounds)
     schedule = search(sampled, prices, Budget(0.0, None), seed, iterations=iterations)

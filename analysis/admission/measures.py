@@ -58,17 +58,6 @@ def utilisation(instance: AdmissionInstance, schedule: Schedule) -> BothSides:
     return BothSides(*found)
 
 
-def mean_prices(prices: np.ndarray, capacity: np.ndarray) -> np.ndarray:
-    """Return the mean price of each resource on the machines that have it, shape (T, R); NaN where none has.
-
-    From prices of shape (T, machines, R), as ``worker_prices`` of OASiS are, and a capacity (machines, R).
-    """
-    has = capacity > 0.0
-    total, count = (prices * has).sum(axis=1), np.broadcast_to(has.sum(axis=0), prices[:, 0].shape)
-    result: np.ndarray = np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
-    return result
-
-
 def counts(instance: AdmissionInstance, schedule: Schedule) -> BothSides:
     """Return how many workers and parameter servers each job has in each slot, shape (I, T) per side."""
     found = []

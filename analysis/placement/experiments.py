@@ -73,13 +73,9 @@ DRF_FF = Contender("DRF-FirstFit", "drf-firstfit")
 DRF_LB = Contender("DRF-LoadBalance", "drf-loadbalance")
 TETRIS = Contender("Tetris", "tetris")
 FIFO_C = Contender("FIFO-Consolidate", "fifo-consolidate")
-SJF_C = Contender("SJF-Consolidate", "sjf-consolidate")
-"""It knows the durations."""
-
+SJF_C = Contender("SJF-Consolidate", "sjf-consolidate")  # it knows the durations
 CLUSTERS = ("small", "medium", "large")
-HEURISTICS = (FIFO_FF, FIFO_LB, DRF_FF, DRF_LB, TETRIS)
-"""Those of Table 1, as the clusters are."""
-
+HEURISTICS = (FIFO_FF, FIFO_LB, DRF_FF, DRF_LB, TETRIS)  # those of Table 1, as the clusters are
 OURS = (FIFO_C, SJF_C)
 
 
@@ -136,8 +132,7 @@ def followed(sampled: PlacementInstance, decisions: Iterable[Any]) -> Schedule:
     return taken_schedule(simulator)
 
 
-PATIENCE = 600.0
-"""Seconds in which six jobs are always proved, and eight nearly always."""
+PATIENCE = 600.0  # seconds in which six jobs are always proved, and eight nearly always
 
 
 def _solved(_instance: PlacementInstance, found: Optimum[Schedule]) -> dict[str, Any]:
@@ -158,8 +153,7 @@ def _certified(sampled: PlacementInstance, found: Optimum[Schedule]) -> dict[str
 def optimum(setup: Setup, seed: int, certify: bool = False) -> Optimum[Schedule]:
     """Return the optimum over the decision epochs, as far as it is proved in :data:`PATIENCE`.
 
-    It is without its certificate, which is verified on request: that may take longer than all else. It is the
-    same whatever users estimate.
+    It is the same whatever users estimate. Its certificate is verified on request, which may take long.
     """
     if setup.estimate_error is not None:
         return optimum(replace(setup, estimate_error=None), seed, certify)
@@ -201,10 +195,6 @@ def samples(who: Contender, setup: Setup, sampled: Iterable[int], measure: str) 
 
 
 def excess(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return by how many per cent a is above b, instance by instance, so that every instance counts the same.
-
-    Both are positive: a few jobs that run for days decide the mean JCT of an instance, and those of a few
-    instances would decide a ratio of means.
-    """
+    """Return by how many per cent a is above b, instance by instance, so that every one counts the same."""
     result: np.ndarray = 100.0 * (a - b) / b
     return result

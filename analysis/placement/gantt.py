@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Mapping
+from itertools import count as naturals
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,18 +13,16 @@ from ...models.base import InputError
 from ...models.placement.instance import PlacementInstance
 from ...models.placement.jobs import TICKS
 from ...models.placement.schedule import Schedule
-from ..plots import INK, PALETTE, embolden, house_style, new_figure, stacked_rows, time_unit
-from .measures import queue_length, schedule_of
+from ..plots import INK, PALETTE, embolden, new_figure, stacked_rows, time_unit
+from .measures import schedule_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 MOST_ROWS = 80
 """Machines are drawn from the first on, as long as there are no more rows than these; at least one."""
 
-NAMED_ROWS = 24
-"""With more rows than these only machines have names."""
+NAMED_ROWS = 24  # with more rows than these only machines have names
 
 
 def lanes(instance: PlacementInstance, schedule: Schedule) -> np.ndarray:
@@ -33,34 +32,30 @@ def lanes(instance: PlacementInstance, schedule: Schedule) -> np.ndarray:
     of its machines; a job without GPUs takes one of those behind, which have no end. More GPUs in use than
     there are is an InputError.
     """
-    free = [list(range(int(gpus))) for gpus in instance.setting.capacity[:, 0]]
-    behind: list[list[int]] = [[] for _ in free]
-    opened = list(map(len, free))
-    in_use: dict[int, list[tuple[list[int], int]]] = {}
+    gpus = instance.setting.capacity[:, 0].tolist()
+    in_use: list[set[int]] = [set() for _ in gpus]
+    held: dict[int, list[tuple[int, int]]] = {}
     rows: list[tuple[int, int, int]] = []
     n = len(schedule.start)
-    starts = np.repeat([False, True], n)
-    times = np.concatenate([schedule.finish, schedule.start])
-    for event in np.lexsort((np.tile(np.arange(n), 2), starts, times)).tolist():  # ends come first
+    order = np.tile(np.arange(n), 2), np.repeat([0, 1], n), np.concatenate([schedule.finish, schedule.start])
+    for event in np.lexsort(order).tolist():  # ends come first
         job = event % n
         if event < n:
-            for heap, lane in in_use.pop(job):
-                heapq.heappush(heap, lane)
+            for k, lane in held.pop(job):
+                in_use[k].remove(lane)
             continue
-        in_use[job] = []
+        held[job] = []
         for k, count in schedule.of_job(job).tolist():
             wanted = count * int(instance.jobs.need[job, 0])
-            if wanted > len(free[k]):
+            some = range(gpus[k]) if wanted else naturals(gpus[k])
+            taken = list(islice((lane for lane in some if lane not in in_use[k]), max(1, wanted)))
+            if len(taken) < wanted:
                 raise InputError(
-                    f"schedule: job {job} takes {wanted} GPUs of machine {k}, {len(free[k])} are free"
+                    f"schedule: job {job} takes {wanted} GPUs of machine {k}, {len(taken)} are free"
                 )
-            if not wanted and not behind[k]:
-                behind[k].append(opened[k])
-                opened[k] += 1
-            heap = free[k] if wanted else behind[k]
-            taken = [heapq.heappop(heap) for _ in range(max(1, wanted))]
-            in_use[job] += [(heap, lane) for lane in taken]
-            rows += [(job, k, lane) for lane in taken]
+            in_use[k].update(taken)
+            held[job] += [(k, lane) for lane in taken]
+        rows += [(job, *place) for place in held[job]]
     return np.array(sorted(rows), dtype=np.int64).reshape(-1, 3)
 
 
@@ -103,65 +98,26 @@ def shown_machines(instance: PlacementInstance) -> int:
     return max(1, int(np.searchsorted(rows, MOST_ROWS, side="right")))
 
 
-def gantt_panels(instance: PlacementInstance, schedules: Mapping[str, Schedule]) -> Figure:
-    """Return charts of schedules of one instance below each other, over the same time, by title.
+def plot_schedules(instance: PlacementInstance, decided: Mapping[str, Any], ax: Axes | None = None) -> Axes:
+    """Draw schedules below each other in the same axes, each under its title, over the same time.
 
     A row is a GPU, a bar a job, with its number by submission where there is room for it. Of the jobs without
-    GPUs each takes a row below the GPUs of its machine. The number of jobs that wait stands below each chart.
-    Clusters with more than :data:`MOST_ROWS` GPUs are cut off after a machine, and the title says so.
+    GPUs each takes a row below the GPUs of its machine. Clusters with more than :data:`MOST_ROWS` GPUs are
+    cut off after a machine, and the time axis says so.
     """
-    machines = shown_machines(instance)
-    charts = {title: chart(instance, schedule, machines) for title, schedule in schedules.items()}
-    rows = [len(laid.names) for laid in charts.values()]
-    heights = [part for n in rows for part in (0.55 + n * row_height(n), 0.9)]
-    figure, _ = new_figure(len(heights), height=heights)
-    time = _time(schedules)
-    panels = iter(figure.axes)
-    for title, schedule in schedules.items():
-        ax, below = next(panels), next(panels)
-        with house_style():
-            _draw(ax, {title: charts[title]}, schedules, time)
-            _draw_queue(below, instance, schedule, time.ticks)
-        ax.set_title(title + _cut(instance), loc="left", fontsize=10.5)
-        for panel in (ax, below):
-            panel.set_xlim(0.0, time.end)
-        ax.tick_params(labelbottom=False)
-        below.set_xlabel(f"time ({time.unit})")
-    return figure
-
-
-def plot_schedules(instance: PlacementInstance, decided: Mapping[str, Any], ax: Axes | None = None) -> Axes:
-    """Draw schedules below each other in the same axes, with rows and bars as in :func:`gantt_panels`."""
     schedules = {title: schedule_of(instance, one) for title, one in decided.items()}
     machines = shown_machines(instance)
     charts = {title: chart(instance, schedule, machines) for title, schedule in schedules.items()}
     rows = sum(len(laid.names) + 1 for laid in charts.values())
     axes = new_figure(height=0.8 + rows * row_height(rows))[1] if ax is None else ax
-    time = _time(schedules)
-    _draw(axes, charts, schedules, time)
-    axes.set_xlim(0.0, time.end)
-    axes.set_xlabel(f"time ({time.unit}){_cut(instance)}")
-    return axes
-
-
-class Time(NamedTuple):
-    """The time axis that schedules share: its unit, the ticks in it, and where it ends."""
-
-    unit: str
-    ticks: int
-    end: float
-
-
-def _time(schedules: Mapping[str, Schedule]) -> Time:
     last = max(int(schedule.finish.max(initial=0)) for schedule in schedules.values())
     unit, seconds = time_unit(last / TICKS)
-    return Time(unit, seconds * TICKS, 1.015 * last / (seconds * TICKS) or 1.0)
-
-
-def _cut(instance: PlacementInstance) -> str:
-    """Return what is said of machines that are not drawn."""
-    machines, many = shown_machines(instance), len(instance.setting.capacity)
-    return f" (machines 0 to {machines - 1} of {many})" if machines < many else ""
+    axes.set_xlim(0.0, 1.015 * last / (seconds * TICKS) or 1.0)
+    _draw(axes, charts, schedules, seconds * TICKS)
+    many = len(instance.setting.capacity)
+    cut = f" (machines 0 to {machines - 1} of {many})" if machines < many else ""
+    axes.set_xlabel(f"time ({unit}){cut}")
+    return axes
 
 
 def row_height(rows: int) -> float:
@@ -169,8 +125,8 @@ def row_height(rows: int) -> float:
     return 0.19 if rows <= NAMED_ROWS else 0.1
 
 
-def _draw(ax: Axes, charts: Mapping[str, Chart], schedules: Mapping[str, Schedule], time: Time) -> None:
-    """Draw charts below each other; with several, each has its title in a row above it."""
+def _draw(ax: Axes, charts: Mapping[str, Chart], schedules: Mapping[str, Schedule], unit: int) -> None:
+    """Draw charts below each other, in a unit of so many ticks; several have their titles above them."""
     from matplotlib.collections import PolyCollection
 
     names, tops = stacked_rows({title: laid.names for title, laid in charts.items()})
@@ -179,11 +135,11 @@ def _draw(ax: Axes, charts: Mapping[str, Chart], schedules: Mapping[str, Schedul
     for top, (title, laid) in zip(tops, charts.items(), strict=True):
         schedule, boxes, colours = schedules[title], [], []
         for job, first, last in laid.bars:
-            left, right = schedule.start[job] / time.ticks, schedule.finish[job] / time.ticks
+            left, right = schedule.start[job] / unit, schedule.finish[job] / unit
             low, high = top + first - 0.5, top + last + 0.5
             boxes.append([(left, low), (right, low), (right, high), (left, high)])
             colours.append(PALETTE[job % len(PALETTE)])
-            wide, number = 3.4 * float(right - left) / time.end, str(job)
+            wide, number = 3.4 * float(right - left) / ax.get_xlim()[1], str(job)
             if wide > 0.085 * len(number) + 0.03 and row_height(len(names)) * (high - low) > 0.13:
                 ax.text((left + right) / 2, (low + high) / 2, number, color="white", clip_on=True, **style)
         ax.add_collection(PolyCollection(boxes, facecolor=colours, edgecolor=INK, linewidth=0.6))
@@ -200,14 +156,3 @@ def _draw(ax: Axes, charts: Mapping[str, Chart], schedules: Mapping[str, Schedul
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(max(1, len(names)) - 0.5, -0.5)
     ax.grid(visible=False, axis="y")
-
-
-def _draw_queue(ax: Axes, instance: PlacementInstance, schedule: Schedule, ticks: int) -> None:
-    from matplotlib.ticker import MaxNLocator
-
-    waiting = queue_length(instance, schedule)
-    times, values = waiting.times / ticks, waiting.values
-    ax.fill_between(times, values, step="post", color=PALETTE[0], alpha=0.5, linewidth=0)
-    ax.set_ylim(0.0, max(1, int(values.max(initial=0))) * 1.05)
-    ax.set_ylabel("waiting")
-    ax.yaxis.set_major_locator(MaxNLocator(nbins=4, integer=True))

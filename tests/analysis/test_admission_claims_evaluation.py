@@ -34,7 +34,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 CLAIMS: dict[str, Claim] = {
-    claim.id.removeprefix("admission/"): claim for claim in [*settings.CLAIMS, *figures.CLAIMS]
+    claim.id.removeprefix("admission/"): claim for claim in [*settings.claim.claims, *figures.claim.claims]
 }
 ON_TESTBED = ("figure-8", "figure-9", "large-testbed")
 SMALL = Setup(6, 20, 3, 3, "short")

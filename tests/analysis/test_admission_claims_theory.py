@@ -21,7 +21,7 @@ from clairvoyant.models.admission.schedule import cheapest_schedule, printed_sch
 from clairvoyant.online.admission.oasis import Oasis, OasisPrinted
 from clairvoyant.online.play import play
 
-CHECKED = {c.id.split("/")[1]: c for c in (*subroutine.CLAIMS, *theory.CLAIMS)}
+CHECKED = {c.id.split("/")[1]: c for c in (*subroutine.claim.claims, *theory.claim.claims)}
 WITH_EXAMPLE = {Verdict.REFUTED, Verdict.HOLDS_AMENDED}
 BY_REMARK = ("theorem-3", "lemma-3")
 """Amended claims that no instance shows."""

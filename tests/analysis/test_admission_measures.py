@@ -76,12 +76,6 @@ class TestByHand:
         assert np.isnan(found.workers[:, 1]).all()
         assert np.isnan(found.servers[:, :2]).all()
 
-    def test_prices_count_only_machines_that_have_the_resource(self) -> None:
-        prices = np.array([[[1.0, 7.0, 3.0], [9.0, 7.0, 5.0]]])
-        found = measures.mean_prices(prices, TWO.setting.worker_servers)
-        assert found[0, [0, 2]].tolist() == [1.0, 4.0]
-        assert np.isnan(found[0, 1])
-
     def test_counts(self) -> None:
         found = measures.counts(TWO, PLAN)
         assert found.workers.tolist() == [[2, 1, 0, 1, 0], [0, 0, 0, 0, 2], [0] * 5]

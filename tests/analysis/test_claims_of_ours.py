@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clairvoyant.analysis.admission.claims import figures
 from clairvoyant.analysis.admission.claims import ours as admission
 from clairvoyant.analysis.allocation.claims import ours as allocation
 from clairvoyant.analysis.allocation.claims import readings
@@ -113,7 +114,7 @@ def plant_selection(monkeypatch: pytest.MonkeyPatch, best: str) -> None:
 
 
 def plant_admission(monkeypatch: pytest.MonkeyPatch, best: str) -> None:
-    monkeypatch.setattr(admission, "LAB", replace(admission.LAB, averages=averages(best)))
+    monkeypatch.setattr(admission, "LAB", replace(figures.LAB, averages=averages(best)))
 
 
 def plant_placement(monkeypatch: pytest.MonkeyPatch, best: str) -> None:

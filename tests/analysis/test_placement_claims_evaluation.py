@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.mark.parametrize("claim", evaluation.CLAIMS, ids=lambda claim: claim.id)
+@pytest.mark.parametrize("claim", evaluation.claim.claims, ids=lambda claim: claim.id)
 def test_claim_comes_to_the_expected_verdict(claim: Claim) -> None:
     told: list[float] = []
     finding = claim.check(Context("quick", 0, told.append))
@@ -38,9 +38,9 @@ def test_claim_comes_to_the_expected_verdict(claim: Claim) -> None:
 
 
 def test_claims_belong_to_placement_and_have_names_of_their_own() -> None:
-    ids = [claim.id for claim in evaluation.CLAIMS]
+    ids = [claim.id for claim in evaluation.claim.claims]
     assert len(set(ids)) == len(ids)
-    assert {claim.problem for claim in evaluation.CLAIMS} == {"placement"}
+    assert {claim.problem for claim in evaluation.claim.claims} == {"placement"}
 
 
 def test_an_outcome_is_what_play_measures() -> None:
@@ -154,7 +154,7 @@ def test_the_gain_in_figure_7_is_what_is_saved_at_high_less_that_at_low() -> Non
         result: np.ndarray = 100.0 * (worse - better) / worse
         return result
 
-    found = next(c for c in evaluation.CLAIMS if c.id == "placement/figure-7").check(Context("quick"))
+    found = next(c for c in evaluation.claim.claims if c.id == "placement/figure-7").check(Context("quick"))
     (row,) = [row for row in found.tables[0].rows if "better placing (" in row[0]]
     assert row[1].startswith(f"{float((saved(4.0) - saved(1.0)).mean()):+.1f} ± ")
 

@@ -45,7 +45,7 @@ pytestmark = pytest.mark.skipif(
     os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="runs take minutes where kernels run as plain Python"
 )
 
-ALL = [*learned.CLAIMS, *learned_cases.CLAIMS]
+ALL = [*learned.claim.claims, *learned_cases.claim.claims]
 BY_ID = {one.id.removeprefix("placement/"): one for one in ALL}
 
 CAPACITY = replace(DESIGNS["da-mc"], features="capacity", prior="consolidate")

@@ -18,7 +18,7 @@ from clairvoyant.analysis.placement import formulas as kernels
 from clairvoyant.analysis.placement.claims import network, objective
 from clairvoyant.models.placement.instance import PlacementInstance
 
-CHECKED = [*network.CLAIMS, *objective.CLAIMS]
+CHECKED = [*network.claim.claims, *objective.claim.claims]
 
 
 @lru_cache(maxsize=64)

@@ -25,7 +25,7 @@ from clairvoyant.oracles.base import Budget
 from clairvoyant.oracles.placement.exact import by_branch_and_bound, by_enumeration
 from clairvoyant.testing.placement import instances
 
-CHECKED = [*model.CLAIMS, *table_1.CLAIMS, *theory.CLAIMS]
+CHECKED = [*model.claim.claims, *table_1.claim.claims, *theory.claim.claims]
 
 
 def fresh(name: str) -> Finding:

@@ -320,11 +320,18 @@ def test_claims_stand_on_their_checks() -> None:
     def b(_context: Context) -> Finding:
         return Finding(Verdict.HOLDS, "It holds.")
 
-    @claim("a", "our own", Verdict.UNDETERMINED, says="It may.", how="By hand.", ours=True)
+    @claim("a", "our own", Verdict.UNDETERMINED, ours=True)
     def a(_context: Context) -> Finding:
+        """It may, in words
+        of two lines.
+
+        By hand.
+        """
         return Finding(Verdict.UNDETERMINED, "Open.")
 
-    assert [(one.id, one.check, one.ours, one.choices) for one in claim.claims] == [
-        ("allocation/b", b, False, ("units",)),
-        ("allocation/a", a, True, ()),
+    assert [(one.id, one.check, one.ours, one.choices, one.says, one.how) for one in claim.claims] == [
+        ("allocation/b", b, False, ("units",), "It holds.", "By hand."),
+        ("allocation/a", a, True, (), "It may, in words of two lines.", "By hand."),
     ]
+    with pytest.raises(ValueError, match="c: the docstring of its check has to say"):
+        claim("c", "Sec. 2", Verdict.HOLDS, says="It holds.")(lambda _context: Finding(Verdict.HOLDS, ""))

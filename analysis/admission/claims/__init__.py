@@ -6,4 +6,4 @@ from ...claim import Claim
 from . import figures, ours, rules, settings, subroutine, theory
 
 PARTS = (subroutine, theory, settings, figures, ours, rules)
-CLAIMS: list[Claim] = [one for part in PARTS for one in part.CLAIMS]
+CLAIMS: list[Claim] = [one for part in PARTS for one in part.claim.claims]

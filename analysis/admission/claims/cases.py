@@ -73,10 +73,7 @@ def by_hand(capacity: float, utility: float) -> AdmissionInstance:
 
 
 def random_instance(seed: int) -> AdmissionInstance:
-    """Return a small instance with contention: utilities over three decades, mostly in rising order.
-
-    Up to 3 slots, 2 machines of each kind, 2 resources and 8 jobs; a job may take all of a machine.
-    """
+    """Return a small instance with contention: utilities over three decades, mostly in rising order."""
     rng = np.random.default_rng(seed)
     slots, workers, servers, kinds = (int(rng.choice(few)) for few in ((1, 1, 2, 3), (1, 2), (1, 2), (1, 2)))
     count, size = int(rng.integers(3, 9)), int(rng.choice([4, 6, 10, 24]))
@@ -88,13 +85,8 @@ def random_instance(seed: int) -> AdmissionInstance:
         chunks, decay = int(rng.integers(1, 4)), float(rng.choice([0.0, 0.5, 5.0]))
         time, wide = float(rng.choice([0.5, 1.0, 1.7])), float(rng.choice([1.0, 2.0]))
         demands, target = (rng.integers(0, 5, kinds), rng.integers(0, 5, kinds)), int(rng.integers(0, 3))
-        changes = {
-            "arrival": int(arrival),
-            "chunks": chunks,
-            "minibatch_time": time,
-            "server_bandwidth": wide,
-        }
-        jobs.append(plain_job(*demands, float(utility), decay=decay, target=target, **changes))
+        some = {"arrival": int(arrival), "chunks": chunks, "minibatch_time": time, "server_bandwidth": wide}
+        jobs.append(plain_job(*demands, float(utility), decay, target, **some))
     return cluster(
         jobs,
         rng.integers(size // 2, size + 1, (workers, kinds)),

@@ -127,16 +127,12 @@ def grows(study: Study, per_cent: bool = False) -> list[Statement]:
 # --- Fig. 3 and 8: total utility -------------------------------------------------------------------------
 
 
-@claim(
-    "figure-3",
-    "Fig. 3, Sec. V.A",
-    Verdict.UNDETERMINED,
-    turns=("one worker each", "L as printed"),
-    says="OASiS has the largest total utility of all, by more the more jobs there are.",
-    how="Total utility of all but Dorm by the number of jobs, on paired instances, in every reading.",
-    choices=OPEN,
-)
+@claim("figure-3", "Fig. 3, Sec. V.A", turns=("one worker each", "L as printed"), choices=OPEN)
 def figure_3(context: Context) -> Finding:
+    """OASiS has the largest total utility of all, by more the more jobs there are.
+
+    Total utility of all but Dorm by the number of jobs, on paired instances, in every reading.
+    """
     sampled = seeds(context, 3, 8, 10)
     levels = context.pick((10, 40), (10, 80), (20, 50, 100, 200, 300, 400))
     T, machines = context.pick((30, 8), (100, 25), (300, 50))
@@ -153,20 +149,13 @@ def figure_3(context: Context) -> Finding:
     }
     few = first(readings, context.pick(3, 5, 8))
     study = Study.run(context, LAB, (OASIS, *QUICK_BASELINES), settings, sampled, few)
-    limits = [[ex.bound(case.place, seed) for case in settings.values()] for seed in sampled[:2]]
     return study.finding(
         "With many jobs RRH overtakes OASiS unless RRH has few workers; the text names no numbers of jobs.",
         [*ahead(study, QUICK_BASELINES), *grows(study)],
         study.figure("figure-3", "Total utility by number of jobs.", "jobs", levels, possible=POSITIVE),
-        Table(
-            f"Certified bound on the optimum, mean over {len(limits)} of the instances. {ex.NOTE}",
-            tuple(study.heads),
-            (tuple(np.mean(limits, axis=0).round(1).tolist()),),
-        ),
         title=f"Total utility, T = {T}, {machines} + {machines} machines",
         assumes="Jobs that are not done by T earn nothing, as in (1).",
-        remark="Without Dorm, whose integer programs take too long with this many jobs; see "
-        "admission/figure-8.",
+        remark="Without Dorm, whose integer programs take too long here; see admission/figure-8.",
     )
 
 
@@ -180,41 +169,32 @@ ON_TESTBED = {
 }
 
 
-@claim(
-    "figure-8",
-    "Fig. 8, Sec. V.B",
-    Verdict.UNDETERMINED,
-    turns=("one worker each", "as ours"),
-    says="On the testbed OASiS has the largest total utility of all.",
-    how="A simulation with the testbed's machines and jobs like its own, in every reading.",
-    choices=OPEN_ON_TESTBED,
-)
+@claim("figure-8", "Fig. 8, Sec. V.B", turns=("one worker each", "as ours"), choices=OPEN_ON_TESTBED)
 def figure_8(context: Context) -> Finding:
+    """On the testbed OASiS has the largest total utility of all.
+
+    A simulation with the testbed's machines and jobs like its own, in every reading.
+    """
     others = QUICK_BASELINES if context.quick else (*QUICK_BASELINES, ex.DORM)
     sampled, settings = seeds(context, 4, 20, 100), {"12 jobs": Case(ex.Enlarged())}
     study = Study.run(context, LAB_TESTBED, (OASIS, *others), settings, sampled, ON_TESTBED)
+    title = "Total utility at the size of the testbed, in simulation"
     return study.finding(
         "OASiS earns more than FIFO, DRF and Dorm; against RRH it depends on how many workers RRH gives a "
         "job.",
         ahead(study, others),
-        study.figure(
-            "figure-8", "Total utility at the size of the testbed, in simulation.", "", possible=POSITIVE
-        ),
-        title="Total utility at the size of the testbed, in simulation",
+        study.figure("figure-8", f"{title}.", "", possible=POSITIVE),
+        title=title,
         assumes="The testbed itself is not at hand; jobs alone in it run for 2 to 6 slots, as printed.",
     )
 
 
-@claim(
-    "large-testbed",
-    "Sec. V.B, last paragraph",
-    Verdict.UNDETERMINED,
-    because=Why.SAMPLES,
-    says="The advantage of OASiS is more obvious on a larger testbed.",
-    how="Machines and jobs of the simulated testbed several times; leads in per cent of what OASiS earns.",
-    choices=OPEN_ON_TESTBED,
-)
+@claim("large-testbed", "Sec. V.B, last paragraph", because=Why.SAMPLES, choices=OPEN_ON_TESTBED)
 def large_testbed(context: Context) -> Finding:
+    """The advantage of OASiS is more obvious on a larger testbed.
+
+    Machines and jobs of the simulated testbed several times; leads in per cent of what OASiS earns.
+    """
     sampled, times = seeds(context, 3, 10, 40), context.pick((1, 2), (1, 4), (1, 4, 16))
     settings = {f"{n} x 12 jobs": Case(ex.Enlarged(n)) for n in times}
     study = Study.run(context, LAB_TESTBED, (OASIS, *QUICK_BASELINES), settings, sampled, ON_TESTBED)
@@ -333,14 +313,15 @@ def timely(
 @claim(
     "figure-4",
     "Fig. 4, Sec. V.A",
-    Verdict.UNDETERMINED,
     turns=("short jobs, all", "workers on C4, done"),
-    says="Completion less target time is closest to zero with OASiS, for time-sensitive and for "
-    "time-critical jobs, with the smallest variance; RRH uses the machines less.",
-    how="Means and deviations of the delays on each instance, and the use of the machines, in every reading.",
     choices=(OPEN_DELAYS, *OPEN),
 )
 def figure_4(context: Context) -> Finding:
+    """Completion less target time is closest to zero with OASiS, for time-sensitive and for time-critical
+    jobs, with the smallest variance; RRH uses the machines less.
+
+    Means and deviations of the delays on each instance, and the use of the machines, in every reading.
+    """
     sampled = seeds(context, 3, 10, 10)
     jobs, T, machines = context.pick((40, 40, 10), (60, 60, 15), (200, 100, 50))
     case = Case(Setup(jobs, T, machines, machines, "short", classes=(0.0, 0.5, 0.5)))
@@ -380,15 +361,15 @@ def _used(who: Contender, case: Case, seed: int) -> float:
 @claim(
     "figure-9",
     "Fig. 9, Sec. V.B",
-    Verdict.UNDETERMINED,
     turns=("done", "one worker each, all"),
-    says="On the testbed completion less target time is closest to zero with OASiS, with the smallest "
-    "variance.",
-    how="A simulation with the testbed's machines and jobs like its own; judged like Fig. 4; with Dorm in "
-    "full mode.",
     choices=(OPEN_DELAYS, *OPEN_ON_TESTBED),
 )
 def figure_9(context: Context) -> Finding:
+    """On the testbed completion less target time is closest to zero with OASiS, with the smallest variance.
+
+    A simulation with the testbed's machines and jobs like its own; judged like Fig. 4; with Dorm in full
+    mode.
+    """
     return timely(
         context,
         "figure-9",
@@ -409,8 +390,7 @@ def figure_9(context: Context) -> Finding:
 
 # --- Fig. 5: performance ratio ---------------------------------------------------------------------------
 
-STATED = (1.1, 1.5)
-"""The performance ratios that the paper observes."""
+STATED = (1.1, 1.5)  # the performance ratios that the paper observes
 
 
 class Within(Statement):
@@ -478,12 +458,7 @@ def known(found: np.ndarray) -> np.ndarray:
 @claim(
     "figure-5",
     "Fig. 5, Sec. V.A",
-    Verdict.UNDETERMINED,
     because=Why.SAMPLES,
-    says="For 10 jobs the optimum is 1.1 to 1.5 times what OASiS earns, without a clear trend in the number "
-    "of servers or in U / L.",
-    how="The best schedule found and a certified bound over OASiS, in geometric means; a clear trend is a "
-    "factor as large as 1.5 / 1.1, the largest between two of the ratios stated.",
     choices=(
         "the numbers of servers and ranges of priorities",
         "whether bars are means or runs",
@@ -492,6 +467,12 @@ def known(found: np.ndarray) -> np.ndarray:
     ),
 )
 def figure_5(context: Context) -> Finding:
+    """For 10 jobs the optimum is 1.1 to 1.5 times what OASiS earns, without a clear trend in the number of
+    servers or in U / L.
+
+    The best schedule found and a certified bound over OASiS, in geometric means; a clear trend is a factor as
+    large as 1.5 / 1.1, the largest between two of the ratios stated.
+    """
     sampled = seeds(context, 2, 8, 30)
     servers = context.pick((10,), (10, 40), (10, 20, 40, 80))
     highs = context.pick((100.0,), (10.0, 100.0), (10.0, 30.0, 100.0))
@@ -503,24 +484,23 @@ def figure_5(context: Context) -> Finding:
     }
     name = "{} servers, priorities up to {:g}".format
     keys = [*((n, highs[-1]) for n in servers), *((servers[0], high) for high in highs[:-1])]
-    places = {name(n, high): Case(Setup(10, 10, n // 2, n // 2, priority=(1.0, high))) for n, high in keys}
-    found = {
-        head: {what: ratios(read(case), sampled) for what, read in readings.items()}
-        for head, case in track(context, places.items())
-    }
-    cells = {head: {what: known(ends) for what, ends in by.items()} for head, by in found.items()}
+    found = {}
+    for n, high in track(context, keys):
+        case = Case(Setup(10, 10, n // 2, n // 2, priority=(1.0, high)))
+        found[n, high] = {what: ratios(read(case), sampled) for what, read in readings.items()}
+    cells = {name(*key): {what: known(ends) for what, ends in by.items()} for key, by in found.items()}
     said: list[Statement] = [Within(f"the ratio is 1.1 to 1.5 ({head})", by) for head, by in cells.items()]
-    first_place = name(servers[0], highs[-1])
-    for what, least, last in (
-        ("more servers", first_place, name(servers[-1], highs[-1])),
-        ("larger U / L", name(servers[0], highs[0]), first_place),
-    ):
+    middle = servers[0], highs[-1]
+    ends = {
+        "more servers": (middle, (servers[-1], highs[-1])),
+        "larger U / L": ((servers[0], highs[0]), middle),
+    }
+    for what, (least, last) in ends.items():
         if least != last:
             change = {of: known(found[last][of] - found[least][of])[:, :1] for of in readings}
             said.append(Trend(f"no clear trend with {what}", change))
     bands = {of: Band(*np.exp([mean_interval(by[of][:, 0]) for by in cells.values()]).T) for of in readings}
-    every = np.exp(np.concatenate([ends for by in cells.values() for ends in by.values()]))
-    best, bound = every.T
+    best, bound = np.exp(np.concatenate([both for by in cells.values() for both in by.values()])).T
     means = [float(mean) for band in bands.values() for mean in band.mean]
     inside = (best >= STATED[0]) & (best <= STATED[1])
     return conclude(
@@ -558,12 +538,14 @@ def figure_5(context: Context) -> Finding:
     "Fig. 5, Abstract",
     Verdict.NOT_REPRODUCED,
     ours=True,
-    says="The ratio of 1.1 to 1.5 seen with 10 jobs holds with many jobs, one to four of them for a machine.",
-    how="What a schedule found by search earns, and a certified bound, over OASiS; which jobs, how many "
-    "machines and the floor of L are crossed, other readings are of the fewest machines.",
     choices=("how many jobs there are for a machine", *OPEN[:1], *OPEN[2:5]),
 )
 def ratio_at_scale(context: Context) -> Finding:
+    """The ratio of 1.1 to 1.5 seen with 10 jobs holds with many jobs, one to four of them for a machine.
+
+    What a schedule found by search earns, and a certified bound, over OASiS; which jobs, how many machines
+    and the floor of L are crossed, other readings are of the fewest machines.
+    """
     sampled = seeds(context, 3, 16, 20)
     jobs, T, machines = context.pick((20, 30, 6), (40, 50, 10), (200, 100, 50))
     readings = {
@@ -594,14 +576,15 @@ def ratio_at_scale(context: Context) -> Finding:
 @claim(
     "figure-6",
     "Fig. 6, Sec. V.A",
-    Verdict.UNDETERMINED,
     because=Why.SAMPLES,
-    says="When resources are scarce an underestimated U / L leads to a higher total utility than an "
-    "overestimated one.",
-    how="OASiS with U / L scaled down and up by the same factor, with more jobs than fit, in every reading.",
     choices=("the percentages", "how scarce resources are", *OPEN[:1], *OPEN[2:4]),
 )
 def figure_6(context: Context) -> Finding:
+    """When resources are scarce an underestimated U / L leads to a higher total utility than an overestimated
+    one.
+
+    OASiS with U / L scaled down and up by the same factor, with more jobs than fit, in every reading.
+    """
     sampled = seeds(context, 4, 6, 20)
     factors = context.pick((100.0,), (2.0, 100.0), (2.0, 10.0, 100.0))
     jobs, T, machines = context.pick((60, 40, 12), (60, 60, 15), (400, 300, 50))
@@ -629,11 +612,6 @@ def figure_6(context: Context) -> Finding:
         "tens of per cent.",
         said,
         study.figure("figure-6", "Total utility of OASiS with inaccurate U / L.", "", possible=POSITIVE),
-        title=f"Total utility of OASiS with U / L at a percentage of its value, T = {T}, {machines} + "
-        f"{machines} machines",
-        remark="f(T - a) of time-critical jobs makes U / L as printed so large that factors of it hardly "
-        "matter.",
+        title=f"Total utility with U / L at these percentages, T = {T}, {machines} + {machines} machines",
+        remark="f(T - a) of time-critical jobs makes U / L as printed so large that factors hardly matter.",
     )
-
-
-CLAIMS = claim.claims

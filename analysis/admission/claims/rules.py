@@ -44,15 +44,12 @@ def _position(policy: Oasis) -> tuple[float, ...]:
     )
 
 
-@claim(
-    "rules",
-    "(1), Alg. 1, Sec. IV, Sec. V.A",
-    Verdict.HOLDS,
-    says="What is played and judged is what the paper defines: utilities, prices, baselines, lateness.",
-    how="Two or three jobs on one machine, worked out by hand.",
-    ours=True,
-)
+@claim("rules", "(1), Alg. 1, Sec. IV, Sec. V.A", Verdict.HOLDS, ours=True)
 def _rules(_context: Context) -> Finding:
+    """What is played and judged is what the paper defines: utilities, prices, baselines, lateness.
+
+    Two or three jobs on one machine, worked out by hand.
+    """
     steep = _cluster(1.0, _job(3, 1.0, priority=100.0, decay=2.0))
     line = _cluster(3.0, _job(2, 2.0), _job(2, 2.0), _job(2, 1.0))
     greedy = _cluster(10.0, _job(2, 4.0, 10), _job(2, 1.0, 10))
@@ -78,6 +75,3 @@ def _rules(_context: Context) -> Finding:
             ("its prices at half of the capacity, on the way from ln L to ln U", at, (0.5, 0.5)),
         ]
     )
-
-
-CLAIMS = claim.claims

@@ -20,14 +20,9 @@ from .cases import below, cluster, holds_unless, optimum, plain_job
 
 claim = Register("admission")
 
-TIE = 1e-9
-"""Payoffs that differ by less, relative to the largest utility, are the same: rounding."""
-
-CHUNK_TIMES = (0.1, 0.4, 0.7, 1.0, 1.5, 2.5)
-"""Worker-slots per chunk of the random cases, m."""
-
-BANDWIDTHS = ((1.0, 1.0), (1.0, 3.0), (0.1, 0.3), (2.0, 3.0))
-"""Their b and B."""
+TIE = 1e-9  # payoffs that differ by less, relative to the largest utility, are the same: rounding
+CHUNK_TIMES = (0.1, 0.4, 0.7, 1.0, 1.5, 2.5)  # worker-slots per chunk of the random cases, m
+BANDWIDTHS = ((1.0, 1.0), (1.0, 3.0), (0.1, 0.3), (2.0, 3.0))  # their b and B
 
 
 class Case(NamedTuple):
@@ -98,9 +93,8 @@ def least(cost: np.ndarray, highest: np.ndarray, rows: np.ndarray, low: Any, hig
 def milp_payoff(case: Case, *, whole: bool = False) -> float:
     """Return the optimum of (27), or 0 if that is more, from a mixed-integer program.
 
-    Variables are the workers and parameter servers of every slot and machine, and for every slot whether it
-    is the job's deadline: workers before it only, and utility by it. (6) and (7) stand as they are printed.
-    With ``whole`` chunks, a variable per slot holds the chunks that its workers train, and these replace (2).
+    Variables are workers and parameter servers by slot and machine, whether a slot is the deadline, and the
+    chunks that it trains, which replace (2) if they are ``whole``. (6) and (7) stand as they are printed.
     """
     job, offer = case
     (slots, workers), servers = offer.worker_room.shape, offer.server_room.shape[1]
@@ -190,12 +184,14 @@ def same(one: float, other: float) -> bool:
     "theorem-1",
     "Theorem 1, Algorithm 2, (27), Appendix B",
     Verdict.HOLDS_AMENDED,
-    says="Algorithm 2 finds the best schedule of a job, an optimum of (27).",
-    how="Algorithm 2, compiled and line by line, against the exact program over worker-slots, and against "
-    "a mixed-integer program of (27) in which every slot trains whole chunks, on random small cases.",
     choices=("whether a slot trains whole chunks, as Sec. IV.C assumes, or (2) counts parts",),
 )
 def theorem_1(context: Context) -> Finding:
+    """Algorithm 2 finds the best schedule of a job, an optimum of (27).
+
+    Algorithm 2, compiled and line by line, against the exact program over worker-slots, and against a
+    mixed-integer program of (27) in which every slot trains whole chunks, on random small cases.
+    """
     positive = worse = rejected = divided = 0
     as_whole, checked = True, context.pick(30, 150, 1000)
     cases = list(random_cases(context.rng(), context.pick(250, 1500, 10000)))
@@ -229,9 +225,7 @@ def theorem_1(context: Context) -> Finding:
         counterexample=rejected_instance(),
         assumes="The amendment: a slot trains a whole number of chunks, as Sec. IV.C assumes before "
         "Algorithm 2; in (2) and (27) parts of chunks count as well.",
-        remark="Whole chunks are handed to slots, so what rounding d m up wastes in a slot is lost, and a "
-        "chunk of more than N worker-slots can never be done. DP_COST has no base case before the arrival; "
-        "ours is that no work costs nothing.",
+        remark="DP_COST has no base case before the arrival; ours is that no work costs nothing.",
     )
 
 
@@ -247,15 +241,13 @@ def small_chunks() -> AdmissionInstance:
     return one_job(4, 133, 1, 0.03, 1.0, origin=text)
 
 
-@claim(
-    "whole-chunks",
-    "Sec. IV.C, before (32)",
-    Verdict.REFUTED,
-    says="Where a chunk takes much less than a slot, one may safely assume that a worker trains a whole "
-    "number of chunks in each slot.",
-    how="What OASiS earns with printed and with exact schedules of a job whose chunks take 3 % of a slot.",
-)
+@claim("whole-chunks", "Sec. IV.C, before (32)", Verdict.REFUTED)
 def whole_chunks(_context: Context) -> Finding:
+    """Where a chunk takes much less than a slot, one may safely assume that a worker trains a whole number of
+    chunks in each slot.
+
+    What OASiS earns with printed and with exact schedules of a job whose chunks take 3 % of a slot.
+    """
     small = small_chunks()
     exact, printed = (play(policy(floor=False), small).total for policy in (Oasis, OasisPrinted))
     return finding(
@@ -267,19 +259,15 @@ def whole_chunks(_context: Context) -> Finding:
             "earned with printed schedules": printed,
         },
         counterexample=small,
-        remark="Only where the chunks that a worker trains in a slot add up to exactly one slot is nothing "
-        "lost.",
     )
 
 
-@claim(
-    "cost-t",
-    "Theorem 1, COST_t, (32)",
-    Verdict.HOLDS,
-    says="COST_t finds the cheapest way to do a workload in a slot, an optimum of (32).",
-    how="COST_t line by line against enumeration of all deployments in a slot.",
-)
+@claim("cost-t", "Theorem 1, COST_t, (32)", Verdict.HOLDS)
 def cost_t(context: Context) -> Finding:
+    """COST_t finds the cheapest way to do a workload in a slot, an optimum of (32).
+
+    COST_t line by line against enumeration of all deployments in a slot.
+    """
     right = total = infeasible = 0
     for case in track(context, random_cases(context.rng(), context.pick(40, 150, 1000))):
         for chunks in range(case.job.chunks + 1):
@@ -303,12 +291,14 @@ def part_of_bound(case: Case) -> float:
     return (loops + visits) / (slots * chunks * (workers + servers) + slots * chunks**2)
 
 
+MOST_PART = 3.0  # of the printed bound: with D = N E the loops are T (D + 1) (D + 2) / 2, at most 3 T D^2
+
+
 def knapsack_case(sizes: np.ndarray, costs: np.ndarray, cover: int) -> Case:
     """Return a case of (27) whose least cost is that of items with these sizes that cover a demand.
 
-    Slot j is item j: ``sizes[j]`` workers fit, and the one parameter server that any number of them needs
-    costs ``costs[j]``. Workers cost 1 everywhere, W in all, which changes nothing. N is a power of ten, so
-    that W = ``cover`` exactly.
+    Slot j is item j: ``sizes[j]`` workers fit, at 1 each, and their parameter server costs ``costs[j]``.
+    N is a power of ten, so that W = ``cover`` exactly.
     """
     chunks = 10 ** len(str(int(sizes.max())))
     worth = float(costs.sum() + cover + 1.0)
@@ -323,15 +313,13 @@ def cheapest_cover(sizes: np.ndarray, costs: np.ndarray, cover: int) -> float:
     return float((sets @ costs)[sets @ sizes >= cover].min())
 
 
-@claim(
-    "theorem-3",
-    "Theorem 3, Appendix D",
-    Verdict.HOLDS_AMENDED,
-    says="OASiS decides on a job in polynomial time, O(T N E (H + K) + T N^2 E^2).",
-    how="Loops of Algorithm 2, counted, against the bound and against the digits of N; minimum knapsacks as "
-    "cases of (27), against enumeration.",
-)
+@claim("theorem-3", "Theorem 3, Appendix D", Verdict.HOLDS_AMENDED)
 def theorem_3(context: Context) -> Finding:
+    """OASiS decides on a job in polynomial time, O(T N E (H + K) + T N^2 E^2).
+
+    Loops of Algorithm 2, counted, against the bound and against the digits of N; minimum knapsacks as cases
+    of (27), against enumeration.
+    """
     rng, count = context.rng(), context.pick(20, 60, 300)
     right = sum(_as_knapsack(rng) for _ in track(context, range(count)))
     most = max(map(part_of_bound, random_cases(rng, count)))
@@ -354,14 +342,9 @@ def theorem_3(context: Context) -> Finding:
         table("Loops of DP_COST, T = 2, E = 1", "N | binary digits of N | loops", lines),
         assumes="The amendment: pseudo-polynomial, in the values of N and E instead of their lengths.",
         remark="No algorithm does better unless P = NP: (27) contains the minimum knapsack (a slot is an "
-        "item; workers cost the same everywhere, its one parameter server does not). V in the proof is not "
-        "defined, and the time for sorting, which the theorem leaves out, is within its bound only where N E "
-        "is at least log H and log K.",
+        "item; workers cost the same everywhere, its one parameter server does not). The time for sorting, "
+        "which the theorem leaves out, is within its bound only where N E is at least log H and log K.",
     )
-
-
-MOST_PART = 3.0
-"""Of the printed bound: with D = N E the loops are T (D + 1) (D + 2) / 2, at most 3 T D^2."""
 
 
 def _as_knapsack(rng: np.random.Generator) -> bool:
@@ -374,15 +357,12 @@ def _as_knapsack(rng: np.random.Generator) -> bool:
     return plan is not None and case.job.work == cover and abs(plan.cost - cover - best) <= TIE * best
 
 
-@claim(
-    "completion-slot",
-    "(8), Algorithm 2, Appendix D",
-    Verdict.HOLDS_AMENDED,
-    says="(8) defines the completion slot of every job.",
-    how="The slots that attain the printed argmax in a schedule of two slots, and what it says of a rejected "
-    "job.",
-)
+@claim("completion-slot", "(8), Algorithm 2, Appendix D", Verdict.HOLDS_AMENDED)
 def completion_slot(_context: Context) -> Finding:
+    """(8) defines the completion slot of every job.
+
+    The slots that attain the printed argmax in a schedule of two slots, and what it says of a rejected job.
+    """
     jobs = [plain_job(1.0, 1.0, epochs=epochs) for epochs in (2, 3)]  # the second never finishes
     instance, policy = cluster(jobs, horizon=2), Oasis(floor=False)
     play(policy, instance)
@@ -430,26 +410,18 @@ def few_jobs(seed: int) -> AdmissionInstance:
     for arrival in np.sort(rng.integers(1, 3, 3)):
         chunks, time = int(rng.integers(1, 3)), float(rng.choice([0.5, 1.0, 1.3]))
         wide, demands = float(rng.choice([1.0, 2.0])), (rng.integers(1, 4, 2), rng.integers(1, 4, 2))
-        worth = float(rng.integers(1, 100)) / 2.0
-        changes = {
-            "arrival": int(arrival),
-            "chunks": chunks,
-            "minibatch_time": time,
-            "server_bandwidth": wide,
-        }
-        jobs.append(plain_job(*demands, worth, decay=1.0, **changes))
+        some = {"arrival": int(arrival), "chunks": chunks, "minibatch_time": time, "server_bandwidth": wide}
+        jobs.append(plain_job(*demands, float(rng.integers(1, 100)) / 2.0, 1.0, **some))
     machines = rng.integers(2, 5, (2, 2)), rng.integers(2, 5, (1, 2))
     return cluster(jobs, *machines, horizon=2, origin=f"random instance of 3 jobs and 2 slots, seed {seed}")
 
 
-@claim(
-    "equivalence",
-    "(1), (14), Sec. IV.A",
-    Verdict.HOLDS,
-    says="(1) and (14) are equivalent: their feasible solutions correspond, with the same objective.",
-    how="Optima of (14), over all schedules of each job, against those of (1), on small random instances.",
-)
+@claim("equivalence", "(1), (14), Sec. IV.A", Verdict.HOLDS)
 def equivalence(context: Context) -> Finding:
+    """(1) and (14) are equivalent: their feasible solutions correspond, with the same objective.
+
+    Optima of (14), over all schedules of each job, against those of (1), on small random instances.
+    """
     wrong, values = [], []
     for seed in track(context, seeds(context, 5, 40, 200)):
         instance = few_jobs(seed)
@@ -466,15 +438,12 @@ def equivalence(context: Context) -> Finding:
     )
 
 
-@claim(
-    "exact-schedule",
-    "(27)",
-    Verdict.HOLDS,
-    ours=True,
-    says="The program over worker-slots solves (27).",
-    how="Against a mixed-integer program of (27), by HiGHS, on random small cases.",
-)
+@claim("exact-schedule", "(27)", Verdict.HOLDS, ours=True)
 def exact_schedule(context: Context) -> Finding:
+    """The program over worker-slots solves (27).
+
+    Against a mixed-integer program of (27), by HiGHS, on random small cases.
+    """
     count = context.pick(30, 200, 2000)
     cases = track(context, random_cases(context.rng(), count))
     found = np.array([(payoff(case), milp_payoff(case)) for case in cases])
@@ -482,13 +451,5 @@ def exact_schedule(context: Context) -> Finding:
     return finding(
         holds_if(right == count, Verdict.UNDETERMINED),
         "The program over worker-slots gave the optimum of (27) in every random small case.",
-        {
-            "cases": count,
-            "as by HiGHS": right,
-            "positive payoffs": int((found[:, 1] > 1e-6).sum()),
-            "largest difference": float(abs(found[:, 0] - found[:, 1]).max()),
-        },
+        {"cases": count, "as by HiGHS": right, "positive payoffs": int((found[:, 1] > 1e-6).sum())},
     )
-
-
-CLAIMS = claim.claims

@@ -21,33 +21,18 @@ from ...experiments import seeds
 from .. import competitive
 from ..competitive import able
 from . import cases
-from .cases import (
-    HAND,
-    TIE,
-    Played,
-    below,
-    cluster,
-    hand_run,
-    holds_unless,
-    plain_job,
-    rising_run,
-    rising_runs,
-    runs,
-    worthwhile,
-)
+from .cases import HAND, TIE, Played, below, hand_run, holds_unless, plain_job, rising_runs, runs, worthwhile
 
 claim = Register("admission")
 
 
-@claim(
-    "theorem-2",
-    "Theorem 2, Appendix C, (19), (20)",
-    Verdict.REFUTED,
-    says="OASiS computes feasible solutions of (1), of (14) and of the dual (19).",
-    how="Runs against the exact optimum: constraints broken; jobs whose mu is below a payoff of (20) at "
-    "final prices; D_I below the optimum.",
-)
+@claim("theorem-2", "Theorem 2, Appendix C, (19), (20)", Verdict.REFUTED)
 def theorem_2(context: Context) -> Finding:
+    """OASiS computes feasible solutions of (1), of (14) and of the dual (19).
+
+    Runs against the exact optimum: constraints broken; jobs whose mu is below a payoff of (20) at final
+    prices; D_I below the optimum.
+    """
     random, hand = runs(context), hand_run(*HAND[3])
     plans = [Schedule.join([plan.schedule for plan in r.policy.plans.values()]) for r in random]
     broken = sum(bool(r.instance.violations(plan)) for r, plan in zip(random, plans, strict=True))
@@ -70,8 +55,7 @@ def theorem_2(context: Context) -> Finding:
         counterexample=hand.instance,
         assumes="A worker of the counterexample takes a thousandth of a machine, as the proof of Theorem 4 "
         "asks.",
-        remark="Algorithm 2 maximises over the schedules that still fit, (20) over all. So D_I is no bound "
-        "of the optimum; admission/weak-duality mends it.",
+        remark="So D_I is no bound of the optimum; admission/weak-duality mends it.",
     )
 
 
@@ -81,17 +65,15 @@ def paid(r: Played, at: competitive.Prices) -> bool:
     return all(most[i] <= mu + TIE * r.instance.jobs[i].priority for i, mu in r.policy.payoffs.items())
 
 
-@claim(
-    "theorem-4",
-    "Theorem 4, Appendix E",
-    Verdict.REFUTED,
-    says="OASiS is 2 alpha-competitive, alpha = max(1, ln(U_1 / L_1), ln(U_2 / L_2)).",
-    how="Instances of two jobs of which one fits, and random ones, against the exact optimum.",
-)
+@claim("theorem-4", "Theorem 4, Appendix E", Verdict.REFUTED)
 def theorem_4(context: Context) -> Finding:
-    hand, random = {given: hand_run(*given) for given in HAND}, worthwhile(context)
-    small = hand[HAND[3]]
-    twice = 2.0 * small.sizes[0]
+    """OASiS is 2 alpha-competitive, alpha = max(1, ln(U_1 / L_1), ln(U_2 / L_2)).
+
+    Instances of two jobs of which one fits, and random ones, against the exact optimum.
+    """
+    hand, random = [hand_run(*given) for given in HAND], worthwhile(context)
+    rows = [(100.0 * r.sizes[1], r.earned, r.least, r.ratio, 2.0 * r.sizes[0]) for r in hand]
+    small, twice = hand[3], rows[3][4]
     return finding(
         Verdict.REFUTED if small.ratio > twice else Verdict.UNDETERMINED,
         f"With two jobs the optimum is {small.ratio:,.0f} times what OASiS earns; 2 alpha is {twice:.1f}.",
@@ -102,28 +84,22 @@ def theorem_4(context: Context) -> Finding:
         table(
             "Two jobs of which one fits, worth 1 and then F",
             "capacity | F | share of a job (%) | OASiS | optimum | ratio | 2 alpha",
-            (
-                (*given, 100.0 * r.sizes[1], r.earned, r.least, r.ratio, 2.0 * r.sizes[0])
-                for given, r in hand.items()
-            ),
+            ((*given, *row) for given, row in zip(HAND, rows, strict=True)),
         ),
         counterexample=small.instance,
         assumes="A worker of the counterexample takes a thousandth of a machine, as the proof asks; its job "
         "takes 60 % of it.",
         remark="The ratio grows with F, alpha with ln F. Who does not know F can do no better: without the "
-        "first job they may end with nothing. What holds where jobs take little is in "
-        "admission/small-shares.",
+        "first job they may end with nothing.",
     )
 
 
-@claim(
-    "small-shares",
-    "Theorem 4, before Definition 2",
-    Verdict.HOLDS_AMENDED,
-    says="2 alpha holds if a worker or parameter server takes little of a machine.",
-    how="An instance with w / c = 0.001; jobs of rising utilities that take 1/2 to 1/100 of a machine.",
-)
+@claim("small-shares", "Theorem 4, before Definition 2", Verdict.HOLDS_AMENDED)
 def small_shares(context: Context) -> Finding:
+    """2 alpha holds if a worker or parameter server takes little of a machine.
+
+    An instance with w / c = 0.001; jobs of rising utilities that take 1/2 to 1/100 of a machine.
+    """
     small, lines, within = hand_run(*HAND[3]), [], True
     limits = {x: math.exp(competitive.log_printed_bound(10.0, x, x)) / 20.0 for x in (1e-2, 1e-3, 1e-4, 1e-5)}
     for n, some in rising_runs(context).items():
@@ -152,16 +128,12 @@ def small_shares(context: Context) -> Finding:
     )
 
 
-@claim(
-    "remark-theorem-4",
-    "Sec. IV.D, after Theorem 4",
-    Verdict.HOLDS,
-    says="The ratio is worse the larger largest over lowest utility, the timespan, or the amount of "
-    "resources is.",
-    how="alpha of random instances with the horizon doubled, with every machine twice, and with priorities "
-    "spread.",
-)
+@claim("remark-theorem-4", "Sec. IV.D, after Theorem 4", Verdict.HOLDS)
 def remark_theorem_4(context: Context) -> Finding:
+    """The ratio is worse the larger largest over lowest utility, the timespan, or the amount of resources is.
+
+    alpha of random instances with the horizon doubled, with every machine twice, and with priorities spread.
+    """
     some = [r.instance for r in runs(context) if not r.instance.never]
     changes = [{name: _span(other) - _span(i) for name, other in _larger(i).items()} for i in some]
     added = {name: np.array([change[name] for change in changes]) for name in changes[0]}
@@ -175,7 +147,6 @@ def remark_theorem_4(context: Context) -> Finding:
         {
             "instances": len(some),
             **{f"least added by {name}": float(found.min()) for name, found in added.items()},
-            **{f"most added by {name}": float(found.max()) for name, found in added.items()},
         },
         assumes="The ratio is the bound 2 alpha of Theorem 4; what OASiS earns has no clear trend (Fig. 5).",
     )
@@ -209,23 +180,18 @@ def _lemma_1(r: Played) -> tuple[float, bool]:
     return max([1.0, *(step.rise / step.gain for step in r.steps)]), below(r.duals.start, r.least / 2.0)
 
 
-@claim(
-    "lemma-1",
-    "Lemma 1",
-    Verdict.HOLDS_AMENDED,
-    says="If P_i - P_{i-1} >= (D_i - D_{i-1}) / alpha for all jobs, and D_0 <= OPT / 2, the ratio is at most "
-    "2 alpha.",
-    how="The least alpha of the condition in runs, against the ratio.",
-)
+@claim("lemma-1", "Lemma 1", Verdict.HOLDS_AMENDED)
 def lemma_1(context: Context) -> Finding:
+    """If P_i - P_{i-1} >= (D_i - D_{i-1}) / alpha for all jobs, and D_0 <= OPT / 2, the ratio is at most 2
+    alpha.
+
+    The least alpha of the condition in runs, against the ratio.
+    """
     third = hand_run(*HAND[2])
     needed, initial = _lemma_1(third)
-    wrong = kept = 0
-    for r in (*worthwhile(context), *worthwhile(context, steep=True)):
-        least, start = _lemma_1(r)
-        feasible = start and below(r.least, r.duals.printed)
-        kept += feasible
-        wrong += feasible and not below(r.ratio, 2.0 * least)
+    found = [(r, *_lemma_1(r)) for r in (*worthwhile(context), *worthwhile(context, steep=True))]
+    feasible = [(r, least) for r, least, start in found if start and below(r.least, r.duals.printed)]
+    kept, wrong = len(feasible), sum(not below(r.ratio, 2.0 * least) for r, least in feasible)
     return finding(
         amended_if(not initial or third.ratio <= 2.0 * needed, wrong == 0 and kept > 0, Verdict.UNDETERMINED),
         "Its proof uses D_I >= OPT, which is not among its conditions and not true of OASiS; with it the "
@@ -242,14 +208,12 @@ def lemma_1(context: Context) -> Finding:
     )
 
 
-@claim(
-    "lemma-2",
-    "Lemma 2, Definition 1",
-    Verdict.HOLDS,
-    says="The relation of Definition 1 implies P_i - P_{i-1} >= (D_i - D_{i-1}) / alpha.",
-    how="The least alpha of the relation, job by job, in runs with printed and with steep prices.",
-)
+@claim("lemma-2", "Lemma 2, Definition 1", Verdict.HOLDS)
 def lemma_2(context: Context) -> Finding:
+    """The relation of Definition 1 implies P_i - P_{i-1} >= (D_i - D_{i-1}) / alpha.
+
+    The least alpha of the relation, job by job, in runs with printed and with steep prices.
+    """
     every = (*runs(context), *runs(context, steep=True))
     steps = [(r, step) for r in every for step in r.steps]
     wrong = [r.instance for r, s in steps if not below(s.rise, max(1.0, s.relation) * s.gain)]
@@ -263,14 +227,12 @@ def lemma_2(context: Context) -> Finding:
     )
 
 
-@claim(
-    "lemma-3",
-    "Lemma 3, Definition 2, (22)",
-    Verdict.HOLDS,
-    says="The price functions satisfy the differential relation with alpha = max(1, ln(U / L)).",
-    how="Central differences at random points of random price functions: c dp / (p dg) against ln(U / L).",
-)
+@claim("lemma-3", "Lemma 3, Definition 2, (22)", Verdict.HOLDS)
 def lemma_3(context: Context) -> Finding:
+    """The price functions satisfy the differential relation with alpha = max(1, ln(U / L)).
+
+    Central differences at random points of random price functions: c dp / (p dg) against ln(U / L).
+    """
     usage, rng = Usage(cases.by_hand(*HAND[0]).setting), context.rng()
     away, count = 0.0, context.pick(200, 1000, 10000)
     for _ in range(count):
@@ -290,14 +252,12 @@ def lemma_3(context: Context) -> Finding:
     )
 
 
-@claim(
-    "finite-steps",
-    "Appendix E.B, Definition 1",
-    Verdict.HOLDS_AMENDED,
-    says="The differential relation implies that of Definition 1 with the same alpha.",
-    how="The least alpha of Definition 1 for every accepted job, and for jobs of less and less of a machine.",
-)
+@claim("finite-steps", "Appendix E.B, Definition 1", Verdict.HOLDS_AMENDED)
 def finite_steps(context: Context) -> Finding:
+    """The differential relation implies that of Definition 1 with the same alpha.
+
+    The least alpha of Definition 1 for every accepted job, and for jobs of less and less of a machine.
+    """
     pairs = [(r.sizes[0], step) for r in runs(context) for step in r.steps if step.largest > 0.0]
     above = sum(step.relation > alpha * (1 + TIE) for alpha, step in pairs)
     finite = ((step, competitive.finite_steps(alpha, step.largest)) for alpha, step in pairs)
@@ -319,18 +279,18 @@ def finite_steps(context: Context) -> Finding:
     )
 
 
-@claim(
-    "initial-dual",
-    "(33)-(35), eta_1 and eta_2, Sec. IV.B",
-    Verdict.HOLDS,
-    says="D_0 <= OPT / 2.",
-    how="D_0 as printed and ours, on random instances against the exact optimum.",
-)
+@claim("initial-dual", "(33)-(35), eta_1 and eta_2, Sec. IV.B", Verdict.HOLDS)
 def initial_dual(context: Context) -> Finding:
+    """D_0 <= OPT / 2.
+
+    D_0 as printed and ours, on random instances against the exact optimum.
+    """
     random = worthwhile(context)
     ours = [(r.instance, r.duals.start / r.least) for r in random]
     printed = [(r.instance, literal_start(r.instance) / r.least) for r in random if _all_demand(r.instance)]
-    alone = cluster([plain_job(6.0, 6.0, 1.0)], origin="a job alone, of which D_0 is half of the optimum")
+    alone = cases.cluster(
+        [plain_job(6.0, 6.0, 1.0)], origin="a job alone, of which D_0 is half of the optimum"
+    )
     part = literal_start(alone) / alone.jobs[0].utility(0)
     wrong = [i for i, found in (*ours, *printed, (alone, part)) if not below(found, 0.5)]
     return holds_unless(
@@ -372,18 +332,16 @@ def fewest_servers(instance: AdmissionInstance) -> int:
     return int(plan.schedule.servers[:, 3].sum())
 
 
-@claim(
-    "server-volume",
-    "Appendix E.B, eta_2",
-    Verdict.REFUTED,
-    says="The least amount that the parameter servers of a job take in all is W times the demand of one.",
-    how="The fewest parameter servers with which jobs can be done, by the exact subroutine.",
-)
+@claim("server-volume", "Appendix E.B, eta_2", Verdict.REFUTED)
 def server_volume(_context: Context) -> Finding:
+    """The least amount that the parameter servers of a job take in all is W times the demand of one.
+
+    The fewest parameter servers with which jobs can be done, by the exact subroutine.
+    """
     lines = []
     for chunks, wide in ((10, 1), (10, 2), (10, 10), (100, 100)):
         job = plain_job(1.0, 1.0, 1.0, chunks=chunks, server_bandwidth=wide)
-        last = cluster([job], 1000.0, 1000.0, horizon=4)
+        last = cases.cluster([job], 1000.0, 1000.0, horizon=4)
         lines.append((chunks, wide, fewest_servers(last), chunks / wide))
     wrong = any(line[2] != line[0] for line in lines) and all(line[2] >= line[3] for line in lines)
     return finding(
@@ -394,26 +352,24 @@ def server_volume(_context: Context) -> Finding:
         counterexample=last,
         proof="By (6) a slot with y workers needs ceil(y b / B) parameter servers. With B = 100 b one is "
         "enough for 100 workers, so that W = 100 worker-slots in one slot take one parameter server.",
-        remark="The proof of Theorem 4 does not suffer, because eta_2 is used with the same W: D_0 stays at "
-        "most f / 4. But L_2 is smaller than it could be, and alpha larger.",
+        remark="The proof of Theorem 4 does not suffer, but alpha is larger than it could be.",
     )
 
 
 def other_resource() -> AdmissionInstance:
     """Return an instance in which one job exhausts a resource that the other does not need."""
     jobs = [plain_job(worker, [0, 1], 1.0) for worker in ([10, 0], [0, 1])]
-    return cluster(jobs, [10, 10], [10, 10], origin="the first job takes all of r0, the second needs only r1")
+    return cases.cluster(
+        jobs, [10, 10], [10, 10], origin="the first job takes all of r0, the second needs only r1"
+    )
 
 
-@claim(
-    "appendix-a-exhausted",
-    "Appendix A, Sec. IV.B (iii)",
-    Verdict.HOLDS_AMENDED,
-    says="No job can be scheduled in a slot in which a resource of a machine is used up, because of its "
-    "price.",
-    how="U against the utilities of all jobs; a job that does not need what another exhausts.",
-)
+@claim("appendix-a-exhausted", "Appendix A, Sec. IV.B (iii)", Verdict.HOLDS_AMENDED)
 def appendix_a_exhausted(context: Context) -> Finding:
+    """No job can be scheduled in a slot in which a resource of a machine is used up, because of its price.
+
+    U against the utilities of all jobs; a job that does not need what another exhausts.
+    """
     random, both, policy = runs(context), other_resource(), Oasis(floor=False)
     play(policy, both)
     full = bool((policy.usage.workers[0, :, 0] == both.setting.worker_units[:, 0]).all())
@@ -461,15 +417,13 @@ def _empty_margins(instance: AdmissionInstance) -> list[tuple[float, float]]:
     return margins
 
 
-@claim(
-    "appendix-a-empty",
-    "Appendix A, Sec. IV.B (i)",
-    Verdict.HOLDS,
-    says="In the empty cluster a job that can finish has a payoff of at least (1 - 1/(4 eta_1) - 1/(4 "
-    "eta_2)) f > 0.",
-    how="Every job of random instances at the initial prices.",
-)
+@claim("appendix-a-empty", "Appendix A, Sec. IV.B (i)", Verdict.HOLDS)
 def appendix_a_empty(context: Context) -> Finding:
+    """In the empty cluster a job that can finish has a payoff of at least (1 - 1/(4 eta_1) - 1/(4 eta_2)) f >
+    0.
+
+    Every job of random instances at the initial prices.
+    """
     exact = [(r.instance, m) for r in runs(context) for m in _empty_margins(r.instance)]
     wrong = [i for i, (mu, claimed) in exact if not below(claimed, mu) or mu <= 0.0]
     return holds_unless(
@@ -488,14 +442,12 @@ def with_arrival(instance: AdmissionInstance) -> PriceRange:
     return replace(instance.announced, upper_workers=workers, upper_servers=servers)
 
 
-@claim(
-    "largest-utility",
-    "(23), (24), Appendix A",
-    Verdict.HOLDS_AMENDED,
-    says="f_i(ceil(E_i m_i) - a_i) is the largest utility that a job can earn.",
-    how="A job that arrives late, and the ranges of random instances.",
-)
+@claim("largest-utility", "(23), (24), Appendix A", Verdict.HOLDS_AMENDED)
 def largest_utility(context: Context) -> Finding:
+    """f_i(ceil(E_i m_i) - a_i) is the largest utility that a job can earn.
+
+    A job that arrives late, and the ranges of random instances.
+    """
     late = cases.late_job(10, 3, 12)
     job = late.jobs[0]
     printed, true = job.utility(job.shortest - job.arrival), job.utility(job.shortest - 1)
@@ -509,15 +461,13 @@ def largest_utility(context: Context) -> Finding:
         "one is never smaller.",
         {
             "f as printed": printed,
-            "largest utility": true,
-            "earned alone": earned,
+            "largest utility, as earned alone": earned,
             "alpha gained, late job": gained,
             "random instances with a smaller alpha as printed": lower,
             "largest gain of alpha on random instances": max(excess),
         },
         counterexample=late,
         assumes="The amendment: f_i(ceil(E_i m_i) - 1), which is what Appendix A asks for.",
-        remark="The printed U is still an upper end; prices rise faster, and alpha is larger.",
     )
 
 
@@ -525,24 +475,22 @@ def largest_utility(context: Context) -> Finding:
     "size-of-alpha",
     "Theorem 4, Abstract, Sec. I",
     Verdict.VACUOUS,
-    says="2 alpha is a good guarantee at the sizes of Sec. V.A.",
-    how="2 alpha of generated instances of the paper's size, against the number of jobs.",
     choices=("units: shares of all capacity", "which jobs are drawn"),
 )
 def size_of_alpha(context: Context) -> Finding:
+    """2 alpha is a good guarantee at the sizes of Sec. V.A.
+
+    2 alpha of generated instances of the paper's size, against the number of jobs.
+    """
     sizes = context.pick(((100, 30),), ((100, 100), (300, 200)), ((100, 100), (300, 200)))
     lines = []
     for fit, (horizon, jobs) in product(("feasible", "short"), sizes):
-        few = seeds(context, 1, 3, 5)
-        some = [generate("large", seed, horizon=horizon, jobs=jobs, fit=fit) for seed in few]
-        ranges = [i.announced for i in some]
-        columns = (
-            [2.0 * r.alpha() for r in ranges],
-            [2.0 * r.alpha(True) for r in ranges],
-            [r.lower_workers for r in ranges],
-            [competitive.log_bounds(i)[0] / math.log(10.0) for i in some],
-        )
-        lines.append((fit, horizon, jobs, *np.median(columns, axis=1).tolist()))
+        rows = []
+        for seed in seeds(context, 1, 3, 5):
+            made = generate("large", seed, horizon=horizon, jobs=jobs, fit=fit)
+            r, proven = made.announced, competitive.log_bounds(made)[0] / math.log(10.0)
+            rows.append((2.0 * r.alpha(), 2.0 * r.alpha(True), r.lower_workers, proven))
+        lines.append((fit, horizon, jobs, *np.median(rows, axis=0).tolist()))
     return finding(
         Verdict.VACUOUS if all(line[3] > line[2] for line in lines) else Verdict.UNDETERMINED,
         "2 alpha is far above the number of jobs, and running the most valuable job alone already guarantees "
@@ -553,25 +501,21 @@ def size_of_alpha(context: Context) -> Finding:
             "fit | T | jobs | 2 alpha | 2 alpha with the floor | ln L_1 | log10 of the proven bound",
             lines,
         ),
-        remark="L is the utility at the horizon of the most impatient job, e^{-gamma_2 (T - a - gamma_3)} or "
-        "so. A job may take all of a machine, so that what can be proved is much larger still. With a floor "
-        "on L, which is ours, 2 alpha is smaller, but nothing is proven.",
+        remark="L is the utility at the horizon of the most impatient job. A job may take all of a machine, "
+        "so that what can be proved is much larger still; with a floor on L, which is ours, nothing is.",
     )
 
 
 # --- What mends Theorems 2 and 4 -------------------------------------------------------------------------
 
 
-@claim(
-    "weak-duality",
-    "(19), (20)",
-    Verdict.HOLDS,
-    ours=True,
-    says="D_I is at least the optimum if payoffs are worked out again at the final prices over all schedules "
-    "of the empty cluster, and also if prices are raised to U where the largest job may not fit.",
-    how="Both on random instances against the exact optimum, and by what factor they miss it.",
-)
+@claim("weak-duality", "(19), (20)", Verdict.HOLDS, ours=True)
 def weak_duality(context: Context) -> Finding:
+    """D_I is at least the optimum if payoffs are worked out again at the final prices over all schedules of
+    the empty cluster, and also if prices are raised to U where the largest job may not fit.
+
+    Both on random instances against the exact optimum, and by what factor they miss it.
+    """
     random = worthwhile(context)
     lines = []
     for name in ("printed", "raised", "repaired"):
@@ -594,22 +538,20 @@ def weak_duality(context: Context) -> Finding:
     )
 
 
-@claim(
-    "theorem-4-finite-steps",
-    "Theorem 4, Lemma 3",
-    Verdict.REFUTED,
-    ours=True,
-    says="The obvious amendment: OPT <= 2 max(1, (e^{xa} - 1) / x) ALG, with a = alpha and x the largest "
-    "share that a job takes in a slot.",
-    how="The instances by hand, rising utilities, and random instances against the exact optimum.",
-)
+@claim("theorem-4-finite-steps", "Theorem 4, Lemma 3", Verdict.REFUTED, ours=True)
 def finite_bound(context: Context) -> Finding:
+    """The obvious amendment: OPT <= 2 max(1, (e^{xa} - 1) / x) ALG, with a = alpha and x the largest share
+    that a job takes in a slot.
+
+    The instances by hand, rising utilities, and random instances against the exact optimum.
+    """
+
     def bound(r: Played) -> float:
         return 2.0 * max(1.0, competitive.finite_steps(*r.sizes[:2]))
 
     random = worthwhile(context)
     worst = [max(some, key=lambda r: r.ratio / bound(r)) for some in rising_runs(context).values()]
-    shown = (*(hand_run(*given) for given in HAND), rising_run(5, 100.0, 20), *worst)
+    shown = (*(hand_run(*given) for given in HAND), cases.rising_run(5, 100.0, 20), *worst)
     above = [r for r in shown if not below(r.ratio, bound(r))]
     return finding(
         Verdict.REFUTED if above else Verdict.UNDETERMINED,
@@ -684,31 +626,21 @@ def _proved(context: Context, steep: bool) -> Finding:
     )
 
 
-@claim(
-    "theorem-4-printed-prices",
-    "Theorem 4",
-    Verdict.HOLDS,
-    ours=True,
-    says="OPT <= 2 max(1, B) ALG, B = (e^{xa} - 1) / x (e^a - 1) / (e^{(1-x)a} - 1) for x < 1/2, else (e^a - "
-    "1) / max(1 - x, x0), with prices as printed, the exact range and no floor.",
-    how="Bound and proof step by step on random instances against the exact optimum and on all "
-    "counterexamples.",
-)
+@claim("theorem-4-printed-prices", "Theorem 4", Verdict.HOLDS, ours=True)
 def printed_prices(context: Context) -> Finding:
+    """OPT <= 2 max(1, B) ALG, B = (e^{xa} - 1) / x (e^a - 1) / (e^{(1-x)a} - 1) for x < 1/2, else (e^a - 1) /
+    max(1 - x, x0), with prices as printed, the exact range and no floor.
+
+    Bound and proof step by step on random instances against the exact optimum and on all counterexamples.
+    """
     return _proved(context, steep=False)
 
 
-@claim(
-    "theorem-4-steep",
-    "Theorem 4",
-    Verdict.HOLDS,
-    ours=True,
-    says="OPT <= 2 max(1, B) ALG, B = (e^{xa/(1-x)} - 1) / x for x < 1/2, else (e^a - 1) / max(1 - x, x0), "
-    "with prices that reach U at (1 - x) c.",
-    how="As for the printed prices.",
-)
+@claim("theorem-4-steep", "Theorem 4", Verdict.HOLDS, ours=True)
 def steep_prices(context: Context) -> Finding:
+    """OPT <= 2 max(1, B) ALG, B = (e^{xa/(1-x)} - 1) / x for x < 1/2, else (e^a - 1) / max(1 - x, x0), with
+    prices that reach U at (1 - x) c.
+
+    As for the printed prices.
+    """
     return _proved(context, steep=True)
-
-
-CLAIMS = claim.claims

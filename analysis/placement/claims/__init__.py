@@ -7,4 +7,4 @@ from . import evaluation, learned, learned_cases, model, network, objective, our
 
 _FILES = (model, table_1, theory, network, objective, evaluation, learned, learned_cases, ours, rules)
 
-CLAIMS: list[Claim] = [claim for file in _FILES for claim in file.CLAIMS]
+CLAIMS: list[Claim] = [claim for file in _FILES for claim in file.claim.claims]

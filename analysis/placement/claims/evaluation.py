@@ -24,7 +24,7 @@ from ...plots import AT_MOST_ALL, to_svg
 from ...study import Fact, Printed, Said, Statement, conclude, judge, settled
 from .. import experiments as runs
 from ..experiments import CLUSTERS, FEE, FIFO_C, FIFO_FF, FIFO_LB, HEURISTICS, JCT, NOTE, OURS, SJF_C, outcome
-from ..gantt import gantt_panels
+from ..gantt import plot_schedules
 from ..measures import above, ratio
 from .table_1 import column
 
@@ -97,14 +97,14 @@ def printed_lead(who: str, cluster: int, measure: str) -> float:
 @claim(
     "table-1-heuristics",
     "Table 1, heuristic rows",
-    Verdict.UNDETERMINED,
     turns=("rho 2", "rho 2, no slowdown"),
-    says="How far the heuristics are from FIFO-FirstFit in JCT and fee, on three clusters.",
-    how="Paired runs; each printed difference is compared with where the difference in one more run of ours "
-    "lies.",
     choices=(LOADS, SLOWDOWN),
 )
 def table_1_heuristics(context: Context) -> Finding:
+    """How far the heuristics are from FIFO-FirstFit in JCT and fee, on three clusters.
+
+    Paired runs; each printed difference is compared with where the difference in one more run of ours lies.
+    """
     where, clusters = places(context), CLUSTERS[:1] if context.quick else CLUSTERS
     if not context.quick:
         where["rho 64"] = replace(where["rho 2"], rho=64.0)  # jobs wait on Large, too
@@ -122,31 +122,23 @@ def table_1_heuristics(context: Context) -> Finding:
         f"every load and slowdown, {counts.count('depends')} at some, {counts.count('against')} at none.",
         said,
         assumes=f"{MODEL} Our runs have fewer jobs than the paper's 4,000, so that intervals are wider.",
-        remark="Absolute numbers cannot be checked: neither the rate of the trace nor the slowdown is given.",
     )
 
 
 def searches(more: str, mosa: int, malo: int) -> tuple[runs.Contender, runs.Contender]:
     """Return MOSA and MALO with so many iterations, the latter with 50 solutions."""
-    settings = (("iterations", malo), ("population", 50))
     annealing = runs.Contender(f"MOSA{more}", "mosa", (("iterations", mosa),))
-    return annealing, runs.Contender(f"MALO{more}", "malo", settings)
+    return annealing, runs.Contender(f"MALO{more}", "malo", (("iterations", malo), ("population", 50)))
 
 
-BUDGETS = searches("", 50, 100)
-"""With the budgets of Table 2, its two rows taken as swapped."""
-
+BUDGETS = searches("", 50, 100)  # with the budgets of Table 2, its two rows taken as swapped
 AS_PRINTED, WITHOUT_SEARCH = searches(" as printed", 100, 50), searches(" without search", 0, 0)
 
 
 @claim(
     "table-1-metaheuristics",
     "Table 1, Sec. 5.2",
-    Verdict.UNDETERMINED,
     because=Why.SAMPLES,
-    says="Metaheuristics perform better than heuristics, as they explore at random.",
-    how="Paired runs of MOSA and MALO with the budgets of Table 2 on Small, against the five heuristics and "
-    "against themselves without search.",
     choices=(
         LOADS,
         "whether the rows of Table 2 are swapped",
@@ -154,6 +146,11 @@ AS_PRINTED, WITHOUT_SEARCH = searches(" as printed", 100, 50), searches(" withou
     ),
 )
 def table_1_metaheuristics(context: Context) -> Finding:
+    """Metaheuristics perform better than heuristics, as they explore at random.
+
+    Paired runs of MOSA and MALO with the budgets of Table 2 on Small, against the five heuristics and against
+    themselves without search.
+    """
     low = runs.Setup(context.pick(12, 40, 1000))
     high, last = replace(low, rho=2.0), "rho 2, rows as printed"
     trial = Trial(context, seeds(context, 4, 6, 20), {"rho 0.8": low, "rho 2": high, last: high})
@@ -185,8 +182,7 @@ def table_1_metaheuristics(context: Context) -> Finding:
     )
 
 
-MUCH = 10.0
-"""How many times slower is "much less efficient" (a threshold of ours)."""
+MUCH = 10.0  # how many times slower is "much less efficient" (a threshold of ours)
 
 
 def seconds_of_decisions(policy: Policy, sampled: PlacementInstance, seed: int) -> np.ndarray:
@@ -232,7 +228,6 @@ def search_cost(context: Context) -> Finding:
         f"{min(int(times.sum()) for times in often.values())} {of}.",
         said,
         assumes=f"{MUCH:g} times is a threshold of ours.",
-        remark='That they are "about 50 times slower than DAS" needs DAS. Times are not stored.',
     )
 
 
@@ -243,20 +238,19 @@ def _gantt(setup: runs.Setup, seed: int, best: Optimum) -> Figure:
     panels = {name: best.decision, FIFO_FF.label: run.schedule}
     text = (
         f"{name}, and FIFO-FirstFit where that is furthest ({run.cost / best.value:.2f} times the JCT): "
-        f"jobs numbered by submission, on 2 machines of 4 GPUs; below each chart, how many wait. {NOTE}."
+        f"jobs numbered by submission, on 2 machines of 4 GPUs. {NOTE}."
     )
-    return Figure("placement-gantt", text, to_svg(gantt_panels(sampled, panels)))
+    drawn: Any = plot_schedules(sampled, panels)
+    return Figure("placement-gantt", text, to_svg(drawn.figure))
 
 
-@claim(
-    "sub-optimal",
-    "Sec. 2.1",
-    Verdict.HOLDS,
-    says="Heuristics are often sub-optimal.",
-    how="Against the exact optimum on small instances: often is more often than not. (`learned-gap` has "
-    "some of them against a bound on larger ones.)",
-)
+@claim("sub-optimal", "Sec. 2.1", Verdict.HOLDS)
 def sub_optimal(context: Context) -> Finding:
+    """Heuristics are often sub-optimal.
+
+    Against the exact optimum on small instances: often is more often than not. (`learned-gap` has some of
+    them against a bound on larger ones.)
+    """
     tiny = runs.Setup(context.pick(6, 6, 8), None, 3.0, size="tiny")
     trial = Trial(context, seeds(context, 8, 20, 30), {"": tiny})
     best = {
@@ -286,16 +280,12 @@ def sub_optimal(context: Context) -> Finding:
     )
 
 
-@claim(
-    "cluster-size",
-    "Sec. 5.2, Appendix E",
-    Verdict.UNDETERMINED,
-    because=Why.SAMPLES,
-    says="For the same jobs scheduling decisions matter less on a larger cluster.",
-    how="JCT on three clusters, and how far apart two orders and two placing rules are in it, paired.",
-    choices=(LOADS, SLOWDOWN),
-)
+@claim("cluster-size", "Sec. 5.2, Appendix E", because=Why.SAMPLES, choices=(LOADS, SLOWDOWN))
 def cluster_size(context: Context) -> Finding:
+    """For the same jobs scheduling decisions matter less on a larger cluster.
+
+    JCT on three clusters, and how far apart two orders and two placing rules are in it, paired.
+    """
     trial = Trial(context, seeds(context, 3, 8, 20), places(context))
     on = {cluster: trial.on(cluster) for cluster in CLUSTERS}
     trial.play((FIFO_FF, FIFO_LB, runs.DRF_FF), on["medium"], on["large"])
@@ -322,17 +312,13 @@ def cluster_size(context: Context) -> Finding:
     )
 
 
-@claim(
-    "stronger-baselines",
-    "Sec. 5.1.5, Sec. 5.2",
-    Verdict.HOLDS,
-    says="The comparison lacks two simple rules that are better than FIFO-FirstFit on Small where jobs "
-    "contend: FIFO on as few machines as possible, and shortest job first if durations are known.",
-    how="Both against FIFO-FirstFit, paired.",
-    ours=True,
-    choices=(LOADS, SLOWDOWN),
-)
+@claim("stronger-baselines", "Sec. 5.1.5, Sec. 5.2", Verdict.HOLDS, ours=True, choices=(LOADS, SLOWDOWN))
 def stronger_baselines(context: Context) -> Finding:
+    """The comparison lacks two simple rules that are better than FIFO-FirstFit on Small where jobs contend:
+    FIFO on as few machines as possible, and shortest job first if durations are known.
+
+    Both against FIFO-FirstFit, paired.
+    """
     where = {name: setup for name, setup in places(context).items() if setup.contention}
     # at rho 8 the lead is 4.6 % and its spread 6 %: t is about 5
     trial = Trial(context, seeds(context, 10, 40, 40), where)
@@ -346,20 +332,16 @@ def stronger_baselines(context: Context) -> Finding:
         f"FIFO on as few machines as possible is surely ahead of FIFO-FirstFit at {fifo} of {len(where)} "
         f"loads and slowdowns, shortest job first at {shortest}.",
         said,
-        remark="SJF-Consolidate knows the durations, so it says what they would be worth.",
     )
 
 
-@claim(
-    "jct-and-fee",
-    "Sec. 5.2, Appendix A",
-    Verdict.NOT_REPRODUCED,
-    says="Among the baselines a low JCT and a low fee hardly go together.",
-    how="Rank correlation of JCT and fee over the five heuristics in paired runs on Small: in a trade-off it "
-    "is negative. Beside it, with our two.",
-    choices=(LOADS, SLOWDOWN),
-)
+@claim("jct-and-fee", "Sec. 5.2, Appendix A", Verdict.NOT_REPRODUCED, choices=(LOADS, SLOWDOWN))
 def jct_and_fee(context: Context) -> Finding:
+    """Among the baselines a low JCT and a low fee hardly go together.
+
+    Rank correlation of JCT and fee over the five heuristics in paired runs on Small: in a trade-off it is
+    negative. Beside it, with our two.
+    """
     from scipy.stats import kendalltau
 
     where = {name: s for name, s in places(context).items() if s.contention}  # else there is one fee
@@ -387,19 +369,16 @@ def jct_and_fee(context: Context) -> Finding:
         said,
         verdict=lambda judged: settled(judged[:1]),
         assumes=MODEL + " Without slowdown all fees are equal.",
-        remark="What is placed on fewer machines runs shorter, costs less and frees its GPUs sooner. Five "
-        "baselines are few, and learned ones are not among them.",
+        remark="Five baselines are few, and learned ones are not among them.",
     )
 
 
-@claim(
-    "figure-4",
-    "Figure 4, Appendix G",
-    Verdict.HOLDS,
-    says="Most jobs need few GPUs and are short, a certain proportion needs more than 32.",
-    how="The jobs that our generator makes. It says whether they are like those of the paper, no more.",
-)
+@claim("figure-4", "Figure 4, Appendix G", Verdict.HOLDS)
 def figure_4(context: Context) -> Finding:
+    """Most jobs need few GPUs and are short, a certain proportion needs more than 32.
+
+    The jobs that our generator makes. It says whether they are like those of the paper, no more.
+    """
     setup = runs.Setup(context.pick(500, 1000, 4000))
     trial, parts = Trial(context, seeds(context, 4, 10, 20), {"": setup}), []
     for seed in track(context, trial.sampled):
@@ -416,13 +395,11 @@ def figure_4(context: Context) -> Finding:
         f"Of the generated jobs {few.mean():.0f} % need at most 4 GPUs, {big.mean():.1f} % more than "
         f"32, and most are short.",
         said,
-        assumes="The laws are fitted to public traces of the same clusters; the paper's own list of jobs is "
-        "not published.",
+        assumes="The laws are fitted to public traces; the paper's own list of jobs is not published.",
     )
 
 
-HOURS = 6
-"""The number of busiest hours, and of quietest ones, that are compared (ours)."""
+HOURS = 6  # the number of busiest hours, and of quietest ones, that are compared (ours)
 
 
 def busy_over_quiet(counts: np.ndarray) -> float:
@@ -432,7 +409,7 @@ def busy_over_quiet(counts: np.ndarray) -> float:
 
 
 def by_hours(submit: np.ndarray) -> float:
-    """Return by how many per cent more jobs come in the sub-sample's busiest hours than in its quietest."""
+    """Return the same of jobs, by the times of their submissions in ticks."""
     return busy_over_quiet(np.bincount(submit // (3600 * TICKS) % 24, minlength=24))
 
 
@@ -457,27 +434,25 @@ def figure_4_hours(context: Context) -> Finding:
         f"In the {HOURS} busiest hours {more.mean():.0f} % more generated jobs are submitted than in the "
         f"{HOURS} quietest; {known:.0f} % in the public sub-sample.",
         said,
-        assumes="Hours are those of the public sub-sample (UTC+8). The numbers of Figure 4(b) are not "
-        "printed.",
+        assumes="Hours are UTC+8, as in the sub-sample. The numbers of Figure 4(b) are not printed.",
     )
 
 
-RATES = {"Low": 0.5, "Normal": 1.0, "High": 2.0}
-"""Levels of Figure 7 and how much faster jobs arrive."""
+RATES = {"Low": 0.5, "Normal": 1.0, "High": 2.0}  # levels of Figure 7 and how much faster jobs arrive
 
 
 @claim(
     "figure-7",
     "Figure 7, Appendix E",
-    Verdict.UNDETERMINED,
     because=Why.SAMPLES,
-    says="JCT and its improvement grow with the arrival rate; the fee is improved the most at the Normal "
-    "one.",
-    how="Arrivals at half, once and twice the rate for the same jobs on Small; better ordering and placing "
-    "by heuristics in place of DAS and RIFLING.",
     choices=("load at the Normal rate", "who stands for the better scheduler"),
 )
 def figure_7(context: Context) -> Finding:
+    """JCT and its improvement grow with the arrival rate; the fee is improved the most at the Normal one.
+
+    Arrivals at half, once and twice the rate for the same jobs on Small; better ordering and placing by
+    heuristics in place of DAS and RIFLING.
+    """
     jobs, rhos = context.pick(60, 120, 4000), context.pick((2.0,), (0.8, 2.0), (0.8, 2.0))
     low, normal, high = trials = [
         Trial(
@@ -516,18 +491,14 @@ def figure_7(context: Context) -> Finding:
         f"{measure.split()[0]} below FIFO-FirstFit (%)": {w.label: saved(w, measure) for w in players[1:]}
         for measure in (JCT, FEE)
     }
-    caption, axis = (
-        f"JCT and fee by the arrival rate; {name}, {jobs} jobs.",
-        "arrival rate, relative to Normal",
-    )
+    caption = f"JCT and fee by the arrival rate relative to Normal; {name}, {jobs} jobs."
     more: Any = {"problem": "placement", "note": NOTE, "possible": AT_MOST_ALL}
     return normal.finding(
         f"With the arrival rate JCT surely grows for {sum(sure[:3])} of 3 heuristics, its improvement "
         f"in {sum(sure[3:5])} of 2, fees as said in {sum(sure[5:])} of 2.",
         said,
-        curves("figure-7", caption, list(RATES.values()), panels, axis, **more),
-        remark="Figure 7 is about DAS and RIFLING; here heuristics stand for better ordering and better "
-        "placing, and the order is clairvoyant.",
+        curves("figure-7", caption, list(RATES.values()), panels, "arrival rate", **more),
+        remark="The better order, that of SJF, is clairvoyant.",
     )
 
 
@@ -575,12 +546,14 @@ def rejections(setup: runs.Setup, sampled: Sequence[int], count: int) -> np.ndar
     "test-over-jobs",
     "Table 3, Appendix G",
     Verdict.NOT_REPRODUCED,
-    says="A Wilcoxon signed-rank test on JCT and fee of the jobs shows that an improvement is significant.",
-    how="The test over the jobs of a trace for two seeds of one randomised policy: it may find a difference "
-    "as often as its level says.",
     choices=(LOADS, "what is paired: jobs of one trace under two schedulers is our reading"),
 )
 def test_over_jobs(context: Context) -> Finding:
+    """A Wilcoxon signed-rank test on JCT and fee of the jobs shows that an improvement is significant.
+
+    The test over the jobs of a trace for two seeds of one randomised policy: it may find a difference as
+    often as its level says.
+    """
     jobs, played = context.pick((50, 3), (120, 3), (1000, 5))
     where = {f"rho {rho:g}": runs.Setup(jobs, rho=rho) for rho in (2.0, 4.0)}
     trial = Trial(context, seeds(context, 10, 20, 30), where)
@@ -599,9 +572,5 @@ def test_over_jobs(context: Context) -> Finding:
         f"{max(often):.0f} % of cases, its level being {100 * LEVEL:g} %.",
         said,
         assumes="The jobs of one trace are not independent: a delay of one passes on to those behind it.",
-        remark="FIFO with two random orders of the machines is the same policy. What is compared must be "
-        "paired over traces.",
+        remark="FIFO with two random orders of the machines is the same policy.",
     )
-
-
-CLAIMS = claim.claims

@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from ...claim import Context, Finding, Register, Verdict, Why, table
+from ...claim import Context, Finding, Register, Why, table
 from ...experiments import spread
 from ..experiments import CLUSTERS, FIFO_C, FIFO_LB, HEURISTICS, NOTE, SJF_C, Contender, Setup, instance
 from . import trained
 from .evaluation import BUDGETS, LEVEL, RATES, differ
 from .trained import RL, SJF_E, Group, base_setup, contest, outcomes
 
-register = Register("placement")
-claim = partial(register, expected=Verdict.UNDETERMINED, because=Why.LACKING, extra=RL)
+claim = Register("placement")
+of_networks = partial(claim, because=Why.LACKING, extra=RL)
 
 UNSEEN = "Jobs of seeds that no training has seen; all trainings that come with the package. "
 OTHER_SETTINGS = (
@@ -49,7 +49,7 @@ def unseen(context: Context, **options: Any) -> Finding:
 def compared(name: str, where: str, what: str, pairs: Sequence[str], *, how: str, **more: Any) -> None:
     """Claim something of pairs of policies."""
     options = {key: more.pop(key) for key in ("places", "shown", "remark") if key in more}
-    claim(name, where, how=UNSEEN + how, **more)(partial(unseen, what=what, pairs=pairs, **options))
+    of_networks(name, where, how=UNSEEN + how, **more)(partial(unseen, what=what, pairs=pairs, **options))
 
 
 def clusters(context: Context) -> dict[str, Setup]:
@@ -130,7 +130,7 @@ compared(
 )
 
 
-@claim(
+@of_networks(
     "table-3-trained",
     "Table 3, Appendix G",
     says="A Wilcoxon signed-rank test over the jobs tells whether one design is better than another.",
@@ -235,5 +235,3 @@ compared(
     ours=True,
     shown=[table("What was changed", "networks | change", ADDED.items())],
 )
-
-CLAIMS = register.claims

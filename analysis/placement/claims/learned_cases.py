@@ -18,7 +18,7 @@ from ..measures import ratio
 from . import trained
 from .evaluation import BUDGETS, seconds_of_decisions
 from .model import eight_machines
-from .table_1 import INFERENCE, SLOWER
+from .table_1 import INFERENCE
 from .trained import PAPER, RL, UNTIL, Group, outcomes, with_networks
 
 claim = Register("placement")
@@ -27,15 +27,16 @@ claim = Register("placement")
 @claim(
     "figure-5-history",
     "Figure 5(c, d), Sec. 5.4",
-    Verdict.UNDETERMINED,
     extra=RL,
     because=Why.LACKING,
-    says="JCT and fee are the least with a history of tau = 8.",
-    how="The trained networks of DAS with other lengths of the history at play.",
     choices=("tau at play: 1, 4, 6, 8, 10",),
 )
 @with_networks("das")
 def figure_5_history(context: Context, das: Group) -> Finding:
+    """JCT and fee are the least with a history of tau = 8.
+
+    The trained networks of DAS with other lengths of the history at play.
+    """
     sampled, setup = seeds(context, 1, 1, 5), Setup(context.pick(20, 30, 400), rho=2.0)
     made = [instance(setup, seed) for seed in sampled]
     same: list[bool] = []
@@ -102,19 +103,16 @@ def case_6a() -> dict[str, tuple[PlacementInstance, Opening, int, int]]:
     return cases
 
 
-@claim(
-    "case-priority",
-    "Sec. 5.5, Figure 6(a)",
-    Verdict.UNDETERMINED,
-    extra=RL,
-    because=Why.LACKING,
-    says="That the job which fits gets the highest priority shows that messages from the machines reach the "
-    "ordering agent.",
-    how="The case as told, in both orders of submission, and on an empty cluster, where the other job fits "
-    "too; trained networks with and without messages, and untrained ones.",
-)
+@claim("case-priority", "Sec. 5.5, Figure 6(a)", extra=RL, because=Why.LACKING)
 @with_networks("das", "da")
 def case_priority(context: Context, das: Group, da: Group) -> Finding:
+    """That the job which fits gets the highest priority shows that messages from the machines reach the
+    ordering agent.
+
+    The case as told, in both orders of submission, and on an empty cluster, where the other job fits too;
+    trained networks with and without messages, and untrained ones.
+    """
+
     def lead(who: Contender, made: PlacementInstance, opening: Opening, blocked: int, fitting: int) -> float:
         """Return by how much the priority of the job that fits is above that of the other one."""
         priorities, _ = case(who, made, opening)
@@ -141,16 +139,12 @@ def case_priority(context: Context, das: Group, da: Group) -> Finding:
         small=context.quick,
         assumes=UNTIL,
         remark="Messages would show if the job came first where the other does not fit, and second where it "
-        "does, in either order of submission. A job that does not fit is passed over "
-        "(`placement/case-ordering`).",
+        "does, in either order of submission.",
     )
 
 
-CONTENDING = 5
-"""The machine of j4 in Figure 6(b)."""
-
-ALIKE = (1, 2, 3, 4, 6)
-"""The machines that run j3 alone."""
+CONTENDING = 5  # the machine of j4 in Figure 6(b)
+ALIKE = (1, 2, 3, 4, 6)  # the machines that run j3 alone
 
 
 def case_6b(cores: float) -> tuple[PlacementInstance, Opening]:
@@ -163,18 +157,14 @@ def case_6b(cores: float) -> tuple[PlacementInstance, Opening]:
     return eight_machines(jobs, f"after Figure 6(b), j4 takes {cores:g} cores"), [opening]
 
 
-@claim(
-    "case-affinity",
-    "Sec. 5.5, Figure 6(b)",
-    Verdict.UNDETERMINED,
-    extra=RL,
-    because=Why.LACKING,
-    says="The process detects contention: the machine of the contending job has the least affinity.",
-    how="The case as told, with a job that takes more cores than the others, and with one that takes the "
-    "same: it holds if networks tell that machine from the others there, too.",
-)
+@claim("case-affinity", "Sec. 5.5, Figure 6(b)", extra=RL, because=Why.LACKING)
 @with_networks("das", "da-mc")
 def case_affinity(context: Context, das: Group, mc: Group) -> Finding:
+    """The process detects contention: the machine of the contending job has the least affinity.
+
+    The case as told, with a job that takes more cores than the others, and with one that takes the same: it
+    holds if networks tell that machine from the others there, too.
+    """
     groups = (das, mc, trained.untrained("das", context.pick(3, 20, 100)))
     rows = []
     for group in track(context, groups):
@@ -195,7 +185,6 @@ def case_affinity(context: Context, das: Group, mc: Group) -> Finding:
         small=context.quick,
         assumes="What is free and in use are the features here. Bandwidth, which the paper names besides, "
         "and a history of affinities, are not there: either might tell the machines apart.",
-        remark="Machines that are equal in all features get equal affinities from any function of them.",
     )
 
 
@@ -241,30 +230,23 @@ def decision_time(context: Context, das: Group) -> Finding:
         ),
         small=context.quick,
         assumes="One thread of this machine. The times are those of this run.",
-        remark=f"Whether metaheuristics are {SLOWER} times slower than DAS is a matter of how both are "
-        f"programmed: see the table.",
     )
 
 
 OURS = ("clone-ppo", "da-mc-capacity", "da-mc-estimates")
 
 
-@claim(
-    "learned-gap",
-    "Sec. 2.1",
-    Verdict.HOLDS,
-    extra=RL,
-    says="No policy is below the certified bound or the optimum; how far the learned ones are above them.",
-    how="A bound by prices of capacity on Small; the optimum over the decision epochs, contention included, "
-    "by branch and bound on tiny instances.",
-    ours=True,
-)
+@claim("learned-gap", "Sec. 2.1", Verdict.HOLDS, extra=RL, ours=True)
 @with_networks(*PAPER, *OURS)
 def learned_gap(context: Context, *networks: Group) -> Finding:
+    """No policy is below the certified bound or the optimum; how far the learned ones are above them.
+
+    A bound by prices of capacity on Small; the optimum over the decision epochs, contention included, by
+    branch and bound on tiny instances.
+    """
     rules = (FIFO_FF, FIFO_C, SJF_C, trained.SJF_E)
     groups = (*networks, *(Group(who.label, (who,)) for who in rules))
-    sampled, many = seeds(context, 3, 8, 30), trained.traces(context)
-    sigma = trained.ESTIMATES
+    sampled, many, sigma = seeds(context, 3, 8, 30), trained.traces(context), trained.ESTIMATES
     tiny = Setup(context.pick(6, 6, 8), None, 3.0, size="tiny", estimate_error=sigma)
     base = replace(trained.base_setup(context), estimate_error=sigma)
     best = [runs.optimum(tiny, seed, certify=context.mode == "full") for seed in sampled]
@@ -315,6 +297,3 @@ def learned_gap(context: Context, *networks: Group) -> Finding:
         small=context.quick,
         assumes="Optimum and bound know all jobs and durations beforehand.",
     )
-
-
-CLAIMS = claim.claims

@@ -20,22 +20,20 @@ from ....oracles.placement.optimum import ORACLES
 from ...claim import Context, Finding, Register, Verdict, amended_if, finding, holds_if, table
 from ...experiments import seeds, spread, track
 from ...optima import relied_on
-from ...study import Statement, judge, settled, signs_of, statements
+from ...study import Statement, conclude, judge
 from ..measures import measures_of
 from .theory import EAGER, HEURISTICS, MINUTE, by_keys, cluster, moves, schedule_by, schedules
 
 claim = Register("placement")
 
 
-@claim(
-    "definitions",
-    "Sec. 3",
-    Verdict.HOLDS,
-    says="The fee is p C n d, the JCT finish less submission; jobs run to their end, all instances at once, "
-    "and start at an arrival or an end that leaves room for them.",
-    how="Schedules of small random instances without and with slowdown, job by job.",
-)
+@claim("definitions", "Sec. 3", Verdict.HOLDS)
 def definitions(context: Context) -> Finding:
+    """The fee is p C n d, the JCT finish less submission; jobs run to their end, all instances at once, and
+    start at an arrival or an end that leaves room for them.
+
+    Schedules of small random instances without and with slowdown, job by job.
+    """
     every = [definitions_broken(instance, s) for instance, s in schedules(context)]
     wrong = {f"jobs with a wrong {name}": sum(broken[name] for broken in every) for name in every[0]}
     return finding(
@@ -59,14 +57,12 @@ def definitions_broken(instance: PlacementInstance, schedule: Schedule) -> dict[
     return {name: int(broken.sum()) for name, broken in wrong.items()}
 
 
-@claim(
-    "printed-sums",
-    "(3), Sec. 5.1.4",
-    Verdict.HOLDS_AMENDED,
-    says="The averages are sums over 0 to |J|, and 0 to N', divided by |J| and N'.",
-    how="Small random schedules against sums with one term more. Amended: as many as they are divided by.",
-)
+@claim("printed-sums", "(3), Sec. 5.1.4", Verdict.HOLDS_AMENDED)
 def printed_sums(context: Context) -> Finding:
+    """The averages are sums over 0 to |J|, and 0 to N', divided by |J| and N'.
+
+    Small random schedules against sums with one term more. Amended: as many as they are divided by.
+    """
     off = []
     for instance, s in schedules(context):
         times, mean = instance.completion_times(s) / MINUTE, measures_of(instance, s)["JCT (min)"]
@@ -98,11 +94,13 @@ def figure_1(eta: float) -> PlacementInstance:
     "twofold-slowdown",
     "Sec. 1, Figure 1",
     Verdict.NOT_CHECKABLE,
-    says="A job that is placed on a machine later can slow another one down nearly twofold.",
-    how="What our model says, simulated; a measurement would be needed to check it.",
     choices=("eta, how much jobs slow each other down: 0.5 and 1",),
 )
 def twofold_slowdown(_context: Context) -> Finding:
+    """A job that is placed on a machine later can slow another one down nearly twofold.
+
+    What our model says, simulated; a measurement would be needed to check it.
+    """
     rows = [
         (gpus, eta, slowed(gpus, eta), 1.0 + eta * (gpus - 1) / gpus) for gpus in (4, 8) for eta in (0.5, 1.0)
     ]
@@ -115,8 +113,7 @@ def twofold_slowdown(_context: Context) -> Finding:
         "How much real jobs slow each other down is a measurement that no trace here has.",
         {"Figure 1, job of 180 min, takes (min)": took},
         table("Slowdown of a job on one GPU of a full machine, all intensities 1", heads, rows),
-        remark="In our model eta = 1 comes near twofold. A job of 3 h beside two light ones, which a heavy "
-        "one joins after an hour, then takes longer than anybody could have told when it started.",
+        remark="In our model eta = 1 comes near twofold.",
     )
 
 
@@ -141,14 +138,12 @@ def number_sets(largest: int, most: int) -> Iterator[tuple[int, ...]]:
                 yield sizes
 
 
-@claim(
-    "np-hard",
-    "Abstract, Sec. 1",
-    Verdict.HOLDS,
-    says="The scheduling problem is NP-hard.",
-    how="Partition as a case of it: proven optima on all sets of small numbers against enumeration.",
-)
+@claim("np-hard", "Abstract, Sec. 1", Verdict.HOLDS)
 def np_hard(context: Context) -> Finding:
+    """The scheduling problem is NP-hard.
+
+    Partition as a case of it: proven optima on all sets of small numbers against enumeration.
+    """
     sets = list(number_sets(*context.pick((4, 4), (5, 5), (6, 6))))
     agree, possible = 0, sum(map(can_be_split, sets))
     for sizes in track(context, sets):
@@ -162,7 +157,7 @@ def np_hard(context: Context) -> Finding:
         "Partition is a special case: two machines of half the sum, jobs of one second with a_i GPUs.",
         {"sets of numbers": len(sets), "can be split": possible, "optimum agrees": agree},
         assumes="The offline problem; without contention, communication or gangs.",
-        remark="The sum of JCT is n seconds if and only if the a_i split; with M machines: 3-partition.",
+        remark="The sum of JCT is n seconds if and only if the a_i split.",
     )
 
 
@@ -174,16 +169,12 @@ BACKFILL = cluster(
 )
 
 
-@claim(
-    "window",
-    "Appendix D, Sec. 3",
-    Verdict.HOLDS,
-    says="The JCT depends on N, of how many pending jobs some may start; its value is not given.",
-    how="An instance of three jobs; FIFO-FirstFit and FIFO-Consolidate on generated workloads by N.",
-    ours=True,
-    choices=("N: 2 to 512",),
-)
+@claim("window", "Appendix D, Sec. 3", Verdict.HOLDS, ours=True, choices=("N: 2 to 512",))
 def window_matters(context: Context) -> Finding:
+    """The JCT depends on N, of how many pending jobs some may start; its value is not given.
+
+    An instance of three jobs; FIFO-FirstFit and FIFO-Consolidate on generated workloads by N.
+    """
     jobs, sizes = context.pick(150, 200, 800), context.pick((2, 8, 64), (2, 8, 24, 64), (2, 8, 24, 64, 512))
     sampled = [generate("default", seed, jobs=jobs, rho=4.0) for seed in seeds(context, 3, 4, 20)]
 
@@ -202,16 +193,11 @@ def window_matters(context: Context) -> Finding:
         {"three jobs, mean JCT: N = 1 (min)": one, "three jobs, mean JCT: all (min)": every},
         table(title, " | ".join(("placing", *(f"N = {n}" for n in sizes))), rows),
         counterexample=BACKFILL,
-        remark="We take the oldest 64, the same for every policy.",
     )
 
 
 def told_from(policy: Policy, instance: PlacementInstance) -> np.ndarray:
-    """Return how first starts of epochs at which two jobs fit stand to others, shape (epochs, 4).
-
-    By column: whether no job that fits was submitted earlier; none has a smaller dominant share; whether the
-    first machine with room is used; and the least loaded one with room.
-    """
+    """Return whether the first start of an epoch at which two jobs fit is as the columns of RULES say."""
     capacity, found = instance.setting.capacity, []
     for seen, rows in moves(policy, instance):
         needs = np.maximum(seen.need, 0)[:, None, :]
@@ -231,18 +217,17 @@ def told_from(policy: Policy, instance: PlacementInstance) -> np.ndarray:
 
 
 RULES = dict(zip(HEURISTICS, ((0, 2), (0, 3), (1, 2), (1, 3)), strict=False))
-"""The columns of :func:`told_from` that the text says of FirstFit and LoadBalance, in either order."""
+"""Which of these the text says of a rule: the oldest job, the smallest dominant share; the first machine, the
+least loaded one."""
 
 
-@claim(
-    "baselines",
-    "Sec. 5.1.5",
-    Verdict.HOLDS,
-    says="FIFO begins with the oldest job, DRF with the smallest dominant share; FirstFit takes the first "
-    "available machine, LoadBalance the least loaded.",
-    how="The first start of each epoch at which several jobs fit, on generated workloads.",
-)
+@claim("baselines", "Sec. 5.1.5", Verdict.HOLDS)
 def baselines(context: Context) -> Finding:
+    """FIFO begins with the oldest job, DRF with the smallest dominant share; FirstFit takes the first
+    available machine, LoadBalance the least loaded.
+
+    The first start of each epoch at which several jobs fit, on generated workloads.
+    """
     sampled = [generate("default", seed, jobs=100, rho=4.0) for seed in seeds(context, 6, 6, 20)]
     rows, good, count, differ = [], 0, 0, True
     for name, columns in track(context, RULES.items()):
@@ -264,8 +249,7 @@ def baselines(context: Context) -> Finding:
 def mean_time(submit: Sequence[float], takes: Sequence[float], cost: float | None) -> float:
     """Return the mean completion time of jobs that have a cluster in turn, the shortest one first.
 
-    Submissions ascend. After an interruption a job takes ``cost`` longer each time that it goes on; with
-    None jobs run to their end.
+    After each interruption a job takes ``cost`` longer; with None jobs run to their end.
     """
     waiting: list[tuple[float, int]] = []
     begun = [False] * len(takes)
@@ -291,13 +275,14 @@ def mean_time(submit: Sequence[float], takes: Sequence[float], cost: float | Non
 @claim(
     "preemption",
     "Sec. 3",
-    Verdict.UNDETERMINED,
     turns=("600 min", "0 min"),
-    says="Jobs run to their end, as a scheduler that preempts them may bring extra overhead.",
-    how="Shortest first, to the end, against shortest remaining time, where interruptions cost minutes.",
     choices=("what an interruption costs: nothing to ten hours",),
 )
 def preemption(context: Context) -> Finding:
+    """Jobs run to their end, as a scheduler that preempts them may bring extra overhead.
+
+    Shortest first, to the end, against shortest remaining time, where interruptions cost minutes.
+    """
     costs, sampled = (0.0, 1.0, 10.0, 60.0, 600.0), seeds(context, 6, 20, 40)
     found = []
     for seed in track(context, sampled):
@@ -307,15 +292,15 @@ def preemption(context: Context) -> Finding:
         to_the_end, *preempting = (mean_time(submit, takes.tolist(), cost) for cost in (None, *costs))
         found.append(100.0 * (np.array(preempting) / to_the_end - 1.0))
     samples = dict(zip([f"{cost:g} min" for cost in costs], np.array(found).T, strict=True))
-    judged = judge([Statement("running to the end has less JCT than preempting", samples, "%")], samples)
-    better = max((c for c, sign in zip(costs, judged[0].signs, strict=True) if sign is False), default=0.0)
-    return finding(
-        settled(judged),
+    said = [Statement("running to the end has less JCT than preempting", samples, "%")]
+    signs = judge(said, samples)[0].signs
+    better = max((c for c, sign in zip(costs, signs, strict=True) if sign is False), default=0.0)
+    return conclude(
         f"Preemption surely pays in JCT up to {better:g} minutes per interruption, if durations are known; "
         f"the paper gives no overhead.",
-        {"instances": len(sampled)},
-        statements(judged, samples, ""),
-        signs=signs_of(judged, samples),
+        said,
+        scenarios=samples,
+        numbers={"instances": len(sampled)},
         small=context.quick,
         assumes="Every job needs the whole cluster; durations are known to both, and who preempts heeds no "
         "cost. The load is 0.8.",
@@ -331,22 +316,19 @@ def eight_machines(jobs: Sequence[tuple[float, ...]], origin: str) -> PlacementI
 def figure_6c() -> tuple[PlacementInstance, list[list[tuple[int, int, int]]]]:
     """Return an instance as Figure 6(c) is told, and how it begins: j6 on machine 7, j7 on machine 3.
 
-    j8 comes a minute later and needs few cores, j9 another minute later so many that machine 7 has none for
-    it; either takes more than half of a machine's GPUs for each of its four instances.
+    Then come j8 with few cores and j9 with more than machine 7 has left, for four machines each.
     """
     jobs = [(0, 600, 1, 2, 64), (0, 600, 1, 2, 16), (1, 60, 4, 5, 16), (2, 60, 4, 6, 80)]
     note = "after Figure 6(c): j6 on machine 7, j7 on machine 3, then j8 and the CPU-intensive j9"
     return eight_machines(jobs, note), [[(0, 7, 1), (1, 3, 1)]]
 
 
-@claim(
-    "case-placement",
-    "Sec. 5.5, Figure 6(c)",
-    Verdict.HOLDS_AMENDED,
-    says="FirstFit and LoadBalance place j8 so that j9 cannot start; others hardly find the best either.",
-    how="An instance as told, played by seven heuristics. Amended: FirstFit and LoadBalance do.",
-)
+@claim("case-placement", "Sec. 5.5, Figure 6(c)", Verdict.HOLDS_AMENDED)
 def case_placement(_context: Context) -> Finding:
+    """FirstFit and LoadBalance place j8 so that j9 cannot start; others hardly find the best either.
+
+    An instance as told, played by seven heuristics. Amended: FirstFit and LoadBalance do.
+    """
     instance, opening = figure_6c()
     played = {"as printed": (FifoFirstFit(), [*opening, [(2, k, 1) for k in (4, 5, 6, 7)]])}
     played |= {name: (POLICIES[name](), opening) for name in HEURISTICS}
@@ -368,7 +350,6 @@ def case_placement(_context: Context) -> Finding:
         table("The case of Figure 6(c), after j6 and j7 have been placed", heads, rows),
         counterexample=instance,
         assumes="Built as the text tells it, with GPUs, cores and durations of our own.",
-        remark=f"{' and '.join(free)} fill machines that are in use first.",
     )
 
 
@@ -382,11 +363,13 @@ def figure_6a() -> tuple[PlacementInstance, list[list[tuple[int, int, int]]]]:
     "case-ordering",
     "Sec. 5.5, Figure 6(a)",
     Verdict.VACUOUS,
-    says="That the job which fits gets the highest priority shows that the ordering agent decides well.",
-    how="What starts with either order. Vacuous if jobs that do not fit are passed over, as by default.",
     choices=("whether a job that does not fit is passed over, or holds back all others",),
 )
 def case_ordering(_context: Context) -> Finding:
+    """That the job which fits gets the highest priority shows that the ordering agent decides well.
+
+    What starts with either order. Vacuous if jobs that do not fit are passed over, as by default.
+    """
     instance, opening = figure_6a()
     _, (seen, _) = islice(moves(FifoFirstFit(), instance, opening), 2)
     rows = []
@@ -402,8 +385,4 @@ def case_ordering(_context: Context) -> Finding:
         None,
         table("Jobs that start", "a job that does not fit is | order | start", rows),
         assumes="j1 needs 7 GPUs on each of the 8 machines, of which one has 6 free.",
-        remark="The priority matters only if such a job holds back all others. The paper does not say which.",
     )
-
-
-CLAIMS = claim.claims

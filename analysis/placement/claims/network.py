@@ -18,23 +18,12 @@ from .theory import cluster, moves
 
 claim = Register("placement")
 
-CLUSTERS = {"Small": 8, "Medium": 16, "Large": 32}
-"""Machines of the clusters (Sec. 5.1.3)."""
-
-PENDING, HIDDEN = 24, 64
-"""N, the jobs that the network sees, of which the paper does not say how many, and e (Sec. 5.1.3)."""
-
-JOB_FEATURES, MACHINE_FEATURES = 5, 5
-"""u: instances, CPU, GPU, memory, wait; v: free CPU, GPU, memory, bandwidth, utilisation (Sec. 3)."""
-
-ROUNDING = 1e-12
-"""An eigenvalue below -ROUNDING times the largest modulus of one is negative."""
-
-STATE_SIZE = 4
-"""Numbers in the random machine states of the checks, shares between 0 and 1."""
-
-TWO = {"alike": np.full((2, 2), 0.5), "far apart": 0.5 * np.eye(2)}
-"""The graphs of two machines that are alike, and of two far apart."""
+CLUSTERS = {"Small": 8, "Medium": 16, "Large": 32}  # machines (Sec. 5.1.3)
+PENDING, HIDDEN = 24, 64  # N, the jobs that the network sees, which is ours, and e (Sec. 5.1.3)
+JOB_FEATURES, MACHINE_FEATURES = 5, 5  # u: instances, CPU, GPU, memory, wait; v is free or used (Sec. 3)
+STATE_SIZE = 4  # numbers in the random machine states of the checks, shares between 0 and 1
+ROUNDING = 1e-12  # an eigenvalue below -ROUNDING times the largest modulus of one is negative
+TWO = {"alike": np.full((2, 2), 0.5), "far apart": 0.5 * np.eye(2)}  # graphs of two machines
 
 
 def random_graphs(
@@ -47,14 +36,12 @@ def random_graphs(
     ]
 
 
-@claim(
-    "kronecker-shape",
-    "Sec. 4.2.1",
-    Verdict.REFUTED,
-    says="The Kronecker product of the job states and the machine states has the shape N x M x M.",
-    how="Entries of the product on the three clusters, beside those of N x M x M.",
-)
+@claim("kronecker-shape", "Sec. 4.2.1", Verdict.REFUTED)
 def kronecker_shape(_context: Context) -> Finding:
+    """The Kronecker product of the job states and the machine states has the shape N x M x M.
+
+    Entries of the product on the three clusters, beside those of N x M x M.
+    """
     shapes = {m: np.kron(np.ones((PENDING, HIDDEN)), np.ones((m, HIDDEN))).shape for m in CLUSTERS.values()}
     rows = [(name, f"{PENDING} x {m} x {m}", " x ".join(map(str, shapes[m]))) for name, m in CLUSTERS.items()]
     return finding(
@@ -64,7 +51,6 @@ def kronecker_shape(_context: Context) -> Finding:
         table(f"Shapes of the states, N = {PENDING}, e = {HIDDEN}", "cluster | printed | Kronecker", rows),
         assumes=f"N = {PENDING} is ours, as N is not given; the shapes do not depend on it.",
         proof="See the table: on no cluster has the product as many numbers as N x M x M, whatever N is.",
-        remark="(11) needs one vector per job and machine, as the product entry by entry, N x M x e, is.",
     )
 
 
@@ -77,14 +63,12 @@ def three_points() -> tuple[float, np.ndarray]:
     return step, adjacency(step * line, printed=True)
 
 
-@claim(
-    "matern-psd",
-    "(11), Proposition 1",
-    Verdict.HOLDS_AMENDED,
-    says="The Matern kernel (11) is positive semi-definite.",
-    how="Three points on a line, and random sets of states. Amended: g is the distance, not its square.",
-)
+@claim("matern-psd", "(11), Proposition 1", Verdict.HOLDS_AMENDED)
 def matern_psd(context: Context) -> Finding:
+    """The Matern kernel (11) is positive semi-definite.
+
+    Three points on a line, and random sets of states. Amended: g is the distance, not its square.
+    """
     sets, scales = context.pick(20, 40, 200), np.geomspace(0.1, 10.0, context.pick(5, 13, 21)).tolist()
     states, rows = context.rng(2).random((sets, 8, STATE_SIZE)), []
     for scale in track(context, scales):
@@ -112,14 +96,12 @@ def times_differentiable(polynomial: Polynomial) -> int:
     return order - 1
 
 
-@claim(
-    "matern-smooth",
-    "Sec. 4.2.2",
-    Verdict.HOLDS,
-    says="The Matern kernel with nu = 5/2 can be differentiated twice.",
-    how="Its one-sided derivatives at 0 in whole numbers, and by differences.",
-)
+@claim("matern-smooth", "Sec. 4.2.2", Verdict.HOLDS)
 def matern_smooth(_context: Context) -> Finding:
+    """The Matern kernel with nu = 5/2 can be differentiated twice.
+
+    Its one-sided derivatives at 0 in whole numbers, and by differences.
+    """
     kinds, h = {"1/2": [1], "3/2": [1, 1], "5/2": [3, 3, 1]}, 1e-3
     times = {nu: times_differentiable(Polynomial(p)) for nu, p in kinds.items()}
     rows = [(nu, often, often // 2) for nu, often in times.items()]
@@ -139,14 +121,12 @@ def radius(P: np.ndarray) -> float:
     return float(np.abs(np.linalg.eigvalsh(P)).max())
 
 
-@claim(
-    "walk-series",
-    "(12)",
-    Verdict.HOLDS_AMENDED,
-    says="The series of (12) is a kernel for a positive weight lambda.",
-    how="Spectral radii; partial sums and limits on random graphs. Amended: for lambda below 1 / radius.",
-)
+@claim("walk-series", "(12)", Verdict.HOLDS_AMENDED)
 def walk_series(context: Context) -> Finding:
+    """The series of (12) is a kernel for a positive weight lambda.
+
+    Spectral radii; partial sums and limits on random graphs. Amended: for lambda below 1 / radius.
+    """
     rng = context.rng(4)
     rows, sound = [], []
     for name, m in CLUSTERS.items():
@@ -170,19 +150,16 @@ def walk_series(context: Context) -> Finding:
         {"smallest rho, 1 on the diagonal": least, "cases": len(sound), "cases that agree": int(sum(sound))},
         table("Spectral radius of P (x) P as printed, lengthscale 1", heads, rows),
         assumes="The diagonal of P is 1, as printed. Over M, as we take P, the radius is at most 1.",
-        proof="P1 (x) P2 has entries >= 0, so the series converges exactly below 1 / rho. The diagonal alone "
-        "makes rho at least 1, and machines that are alike make it M^2.",
+        proof="P1 (x) P2 has entries >= 0, so the series converges exactly below 1 / rho; rho is at least 1.",
     )
 
 
-@claim(
-    "proposition-1",
-    "Proposition 1, Sec. 4.2.3",
-    Verdict.HOLDS,
-    says="The random walk kernel on graphs of (11) is symmetric and positive semi-definite.",
-    how="Kernel matrices of random graphs, with both weights and forms of (11), and those from features.",
-)
+@claim("proposition-1", "Proposition 1, Sec. 4.2.3", Verdict.HOLDS)
 def proposition_1(context: Context) -> Finding:
+    """The random walk kernel on graphs of (11) is symmetric and positive semi-definite.
+
+    Kernel matrices of random graphs, with both weights and forms of (11), and those from features.
+    """
     rng = context.rng(5)
     sets, number = context.pick((3, 5), (12, 6), (100, 8))
     least, deviation = np.inf, 0.0
@@ -204,14 +181,12 @@ def proposition_1(context: Context) -> Finding:
     )
 
 
-@claim(
-    "proposition-1-proof",
-    "Appendix B.1",
-    Verdict.REFUTED,
-    says="Powers of P1 (x) P2 are positive semi-definite, and this proves Proposition 1.",
-    how="Powers for three machines; a positive definite function of P1 (x) P2 that is no kernel on graphs.",
-)
+@claim("proposition-1-proof", "Appendix B.1", Verdict.REFUTED)
 def proposition_1_proof(_context: Context) -> Finding:
+    """Powers of P1 (x) P2 are positive semi-definite, and this proves Proposition 1.
+
+    Powers for three machines; a positive definite function of P1 (x) P2 that is no kernel on graphs.
+    """
     from scipy.linalg import expm
 
     _, P = three_points()
@@ -230,14 +205,12 @@ def proposition_1_proof(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "proposition-2",
-    "Proposition 2, Appendix B.2",
-    Verdict.REFUTED,
-    says="(12) can be turned into exp(beta P1 (x) P2), calculated entry by entry.",
-    how="The weights that make both equal on graphs of two machines: it holds if two graphs have the same.",
-)
+@claim("proposition-2", "Proposition 2, Appendix B.2", Verdict.REFUTED)
 def proposition_2(_context: Context) -> Finding:
+    """(12) can be turned into exp(beta P1 (x) P2), calculated entry by entry.
+
+    The weights that make both equal on graphs of two machines: it holds if two graphs have the same.
+    """
     lam, rows = 0.5, []
     for name, P in TWO.items():
         product, printed = np.kron(P, P), geometric_walk_kernel(P, P, lam)
@@ -255,19 +228,16 @@ def proposition_2(_context: Context) -> Finding:
         table("(12) with lambda = 0.5 on two machines, each graph with itself", heads, rows),
         assumes="Sums over the entries are compared, as (12) is a number and exp(beta P1 (x) P2) a matrix.",
         proof="Where all rows of P1 (x) P2 have the sum delta, beta must be -log(1 - lambda delta) / delta, "
-        "which increases with delta: see the table. Exponentials entry by entry are a third thing.",
+        "which increases with delta: see the table.",
     )
 
 
-@claim(
-    "walk-eigenvalues",
-    "Instead of Proposition 2",
-    Verdict.HOLDS,
-    says="1' exp(beta P1 (x) P2) 1 is a sum over pairs of eigenvalues of the two graphs.",
-    how="Against the matrix exponential of the Kronecker product on random graphs; operations counted.",
-    ours=True,
-)
+@claim("walk-eigenvalues", "Instead of Proposition 2", Verdict.HOLDS, ours=True)
 def walk_eigenvalues(context: Context) -> Finding:
+    """1' exp(beta P1 (x) P2) 1 is a sum over pairs of eigenvalues of the two graphs.
+
+    Against the matrix exponential of the Kronecker product on random graphs; operations counted.
+    """
     rng = context.rng(8)
     worst, pairs = 0.0, context.pick(10, 60, 400)
     for number in track(context, range(pairs)):
@@ -282,8 +252,7 @@ def walk_eigenvalues(context: Context) -> Finding:
         f"The sum is the kernel, at {min(factors):.0f} to {max(factors):.0f} times fewer operations.",
         {"pairs of graphs": pairs, "largest relative difference": worst},
         proof="The sum is that of (U1'1)^2 (U2'1)^2 exp(beta l1 l2).",
-        remark="For one pair of graphs: a product of matrices of M^2 rows takes 2 M^6 operations, two "
-        "decompositions of M rows 18 M^3, the sum 4 M^2.",
+        remark="By counts of 2 M^6 operations for a product of matrices of M^2 rows, and 18 M^3 + 4 M^2.",
     )
 
 
@@ -314,14 +283,12 @@ def busy_and_empty(rng: np.random.Generator, length: int, machines: int) -> tupl
     return states, swapped
 
 
-@claim(
-    "machines-apart",
-    "(12), (13), Sec. 4.2.4",
-    Verdict.REFUTED,
-    says="The posterior gives every machine an affinity by its state.",
-    how="Random histories; an empty and a full machine change places, or have the same past affinities.",
-)
+@claim("machines-apart", "(12), (13), Sec. 4.2.4", Verdict.REFUTED)
 def machines_apart(context: Context) -> Finding:
+    """The posterior gives every machine an affinity by its state.
+
+    Random histories; an empty and a full machine change places, or have the same past affinities.
+    """
     rng, rows = context.rng(9), []
     for _ in track(context, range(context.pick(4, 20, 100))):
         (history, swapped), y = busy_and_empty(rng, 8, 8), rng.normal(size=(8, 8))
@@ -335,21 +302,17 @@ def machines_apart(context: Context) -> Finding:
         "One number per pair of graphs gives all machines the same weights: which one is empty is no matter.",
         {"exchange: most moved": moved, "empty and full: most apart": equal, "over machines: least": least},
         assumes="Prior mean 0, as printed, and one kernel value per pair of graphs, as (12) is.",
-        proof="Exchanging the states of an empty and a full machine renumbers the graph, and the kernel is "
-        "the same for renumbered graphs. So (13) does not change, and two machines with the same past "
-        "affinities get the same one; the variance (14) is one number for all.",
+        proof="Exchanging the states of two machines renumbers the graph, and the kernel is the same for "
+        "renumbered graphs: (13) does not change. The variance (14) is one number for all.",
     )
 
 
-@claim(
-    "node-level",
-    "Instead of (12)",
-    Verdict.HOLDS,
-    says="A kernel over (history, machine), one factor of which sums to the random walk kernel.",
-    how="Random histories.",
-    ours=True,
-)
+@claim("node-level", "Instead of (12)", Verdict.HOLDS, ours=True)
 def node_level(context: Context) -> Finding:
+    """A kernel over (history, machine), one factor of which sums to the random walk kernel.
+
+    Random histories.
+    """
     rng = context.rng(10)
     deviation, smallest = 0.0, np.inf
     for _ in track(context, range(context.pick(3, 15, 80))):
@@ -380,13 +343,14 @@ def rows_back(seen: list[list[int]], lag: int) -> np.ndarray:
 @claim(
     "history-rows",
     "(9), (10)",
-    Verdict.UNDETERMINED,
     turns=("what is known of a job", "a place in the list"),
-    says="Past affinities, N x M, are values of the function whose values for the pending jobs are wanted.",
-    how="Which jobs the rows of the window hold epochs later, under FIFO-Consolidate.",
     choices=("whether a row is a place in the pending list, or what is known of the job in it",),
 )
 def history_rows(context: Context) -> Finding:
+    """Past affinities, N x M, are values of the function whose values for the pending jobs are wanted.
+
+    Which jobs the rows of the window hold epochs later, under FIFO-Consolidate.
+    """
     two = cluster(1, 1, [(0, 1, 1, 1), (0, 1, 1, 1)], origin="two jobs for one GPU")
     jobs, sampled = context.pick(80, 300, 1000), seeds(context, 2, 5, 20)
     cases = {
@@ -417,8 +381,7 @@ def process_actions(
 ) -> np.ndarray:
     """Return the actions of a process that regresses on its own last ``length`` actions, shape (T, M).
 
-    ``K`` is the kernel of all graphs, ``noise`` sigma^2, ``means`` are the prior means, shape (T, M), and
-    ``draws`` standard normal numbers of that shape; zeros take the means as actions.
+    Of this shape are the prior means, and standard normal draws; zeros take the means as actions.
     """
     actions = np.zeros_like(means)
     for t in range(len(K)):
@@ -429,14 +392,12 @@ def process_actions(
     return actions
 
 
-@claim(
-    "zero-mean",
-    "(1), (13), Algorithm 1",
-    Verdict.REFUTED,
-    says="Regressing on its own past affinities, the process predicts affinities.",
-    how="The process on random graphs, without noise, with noise and its negative; placements of FirstFit.",
-)
+@claim("zero-mean", "(1), (13), Algorithm 1", Verdict.REFUTED)
 def zero_mean(context: Context) -> Finding:
+    """Regressing on its own past affinities, the process predicts affinities.
+
+    The process on random graphs, without noise, with noise and its negative; placements of FirstFit.
+    """
     rng, still, odd, same = context.rng(12), 0.0, 0.0, []
     runs, epochs = context.pick((3, 20), (10, 40), (40, 80))
     for _ in track(context, range(runs)):
@@ -460,15 +421,12 @@ def zero_mean(context: Context) -> Finding:
     )
 
 
-@claim(
-    "mean-actions",
-    "(13), Figure 5(c, d)",
-    Verdict.HOLDS,
-    says="If means are taken as actions, neither the history nor the kernel changes a decision.",
-    how="The process with random prior means, four lengths of the history, and random kernels.",
-    ours=True,
-)
+@claim("mean-actions", "(13), Figure 5(c, d)", Verdict.HOLDS, ours=True)
 def mean_actions(context: Context) -> Finding:
+    """If means are taken as actions, neither the history nor the kernel changes a decision.
+
+    The process with random prior means, four lengths of the history, and random kernels.
+    """
     rng, differ, sampled, epochs = context.rng(13), 0.0, [], 30
     for _ in track(context, range(context.pick(4, 8, 60))):
         means, draws = rng.normal(size=(2, epochs, 8))
@@ -484,7 +442,6 @@ def mean_actions(context: Context) -> Finding:
         "With learned means as actions neither kernel nor tau changes a decision.",
         {"largest difference from the means": differ, "if sampled, tau 4 and 10 at least": min(sampled)},
         proof="Past actions less their prior means are 0, so the posterior mean is the prior mean.",
-        remark="A dependence on tau, as in Figure 5(c, d), comes from training, or from sampled actions.",
     )
 
 
@@ -495,14 +452,12 @@ def random_fusion(rng: np.random.Generator) -> formulas.Fusion:
     return formulas.Fusion(*(rng.normal(size=shape) / np.sqrt(shape[0]) for shape in shapes))
 
 
-@claim(
-    "scalable",
-    "Sec. 4.1.1, (15)",
-    Verdict.HOLDS,
-    says="The squeeze-and-communicate mechanism is scalable: the same weights serve any number of machines.",
-    how="Sizes of what the networks take and give on the clusters. Beside it, the critic.",
-)
+@claim("scalable", "Sec. 4.1.1, (15)", Verdict.HOLDS)
 def scalable(context: Context) -> Finding:
+    """The squeeze-and-communicate mechanism is scalable: the same weights serve any number of machines.
+
+    Sizes of what the networks take and give on the clusters. Beside it, the critic.
+    """
     rng, rows = context.rng(19), []
     weights = random_fusion(rng)
     for name, m in CLUSTERS.items():
@@ -520,14 +475,12 @@ def scalable(context: Context) -> Finding:
     )
 
 
-@claim(
-    "gate",
-    "(5)",
-    Verdict.HOLDS,
-    says="The adaptive gate brings the state of the cluster into the job states.",
-    how="Random weights: fused numbers are between the two, and differ for empty and full machines.",
-)
+@claim("gate", "(5)", Verdict.HOLDS)
 def gate_claim(context: Context) -> Finding:
+    """The adaptive gate brings the state of the cluster into the job states.
+
+    Random weights: fused numbers are between the two, and differ for empty and full machines.
+    """
     rng, outside, moved, trials = context.rng(20), 0, np.inf, context.pick(20, 100, 1000)
     for _ in track(context, range(trials)):
         weights, jobs = random_fusion(rng), rng.random((PENDING, JOB_FEATURES))
@@ -544,14 +497,12 @@ def gate_claim(context: Context) -> Finding:
     )
 
 
-@claim(
-    "positions",
-    "Sec. 4.1.2",
-    Verdict.HOLDS,
-    says="The position encoding tells the ordering agent the order of submission.",
-    how="Distances of the encodings of all positions up to 1000, and up to 20,000.",
-)
+@claim("positions", "Sec. 4.1.2", Verdict.HOLDS)
 def positions_claim(_context: Context) -> Finding:
+    """The position encoding tells the ordering agent the order of submission.
+
+    Distances of the encodings of all positions up to 1000, and up to 20,000.
+    """
     codes = formulas.position_encoding(np.arange(20_000), HIDDEN)
     away, apart = np.linalg.norm(codes - codes[0], axis=1)[1:], formulas.distances(codes[:200])
     rows = [(n, float(away[: n - 1].min()), int(away[: n - 1].argmin()) + 1) for n in (64, 1000, 20_000)]
@@ -564,6 +515,3 @@ def positions_claim(_context: Context) -> Finding:
         table(f"Distances of position encodings, e = {HIDDEN}", heads, rows),
         assumes=f"e = {HIDDEN}. Which position is meant, in the pending list or in the trace, is not said.",
     )
-
-
-CLAIMS = claim.claims

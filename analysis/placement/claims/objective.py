@@ -14,18 +14,15 @@ from .network import HIDDEN, PENDING
 
 claim = Register("placement")
 
-BOUND, COPY, DISCOUNT = 0.2, 2, 0.98
-"""epsilon in (17), z, the steps between two copies of the networks, and gamma (Appendix D)."""
+BOUND, COPY, DISCOUNT = 0.2, 2, 0.98  # epsilon in (17), z, the steps between copies, and gamma (Appendix D)
 
 
-@claim(
-    "log-density",
-    "Sec. 4.3, after (18)",
-    Verdict.REFUTED,
-    says="The printed formula is the logarithm of the density of the normal distribution.",
-    how="Its integral in one dimension and its ratios, beside the normal density.",
-)
+@claim("log-density", "Sec. 4.3, after (18)", Verdict.REFUTED)
 def printed_density(_context: Context) -> Finding:
+    """The printed formula is the logarithm of the density of the normal distribution.
+
+    Its integral in one dimension and its ratios, beside the normal density.
+    """
     from scipy.integrate import quad
 
     def density(of: Callable[..., float], action: float, variance: float) -> float:
@@ -60,13 +57,14 @@ def first_probability(ahead: float, variance: float, jobs: int) -> float:
 @claim(
     "priority-probability",
     "(7), (8), Sec. 5.5, Figure 6(a)",
-    Verdict.UNDETERMINED,
     because=Why.DEPENDS,
-    says="The priority 0.69 is the probability of being scheduled first.",
-    how="Exact probabilities for normal scores, by the number of jobs and the variance, to two digits.",
     choices=("the number of jobs: 2 to 24", "the variance, from (0, 1) by (8)", "means of the other jobs: 0"),
 )
 def priority_probability(_context: Context) -> Finding:
+    """The priority 0.69 is the probability of being scheduled first.
+
+    Exact probabilities for normal scores, by the number of jobs and the variance, to two digits.
+    """
     variances = (0.1, 0.5, 0.99)
     rows = [(n, *(first_probability(0.69, v, n) for v in variances)) for n in (2, 5, 10, PENDING)]
     heads = " | ".join(["jobs", *(f"Sigma = {v:g}" for v in variances)])
@@ -94,14 +92,12 @@ def slope(objective: Callable[..., np.ndarray], ratio: float, advantage: float) 
     return round((high - low) / (2.0 * h), 6) + 0.0
 
 
-@claim(
-    "clip",
-    "(17), (18)",
-    Verdict.REFUTED,
-    says="The minimum of the mean ratio and its clipped value, times B, bounds how far the policy moves.",
-    how="Values and slopes beside PPO's, for both signs of B.",
-)
+@claim("clip", "(17), (18)", Verdict.REFUTED)
 def clip(_context: Context) -> Finding:
+    """The minimum of the mean ratio and its clipped value, times B, bounds how far the policy moves.
+
+    Values and slopes beside PPO's, for both signs of B.
+    """
     both = printed_clipped, clipped
     rows = [
         (r, B, *(value for f in both for value in (float(f(r, B, BOUND)), slope(f, r, B))))
@@ -161,14 +157,12 @@ class Chain(NamedTuple):
         return visits[:, None] * self.policy * centred
 
 
-@claim(
-    "q-advantage",
-    "(15), (16), (17)",
-    Verdict.HOLDS_AMENDED,
-    says="The generalised advantage estimate can be derived from Q.",
-    how="Exact values of random decision processes. Amended: with V, the mean of Q over the actions.",
-)
+@claim("q-advantage", "(15), (16), (17)", Verdict.HOLDS_AMENDED)
 def q_advantage(context: Context) -> Finding:
+    """The generalised advantage estimate can be derived from Q.
+
+    Exact values of random decision processes. Amended: with V, the mean of Q over the actions.
+    """
     from scipy.special import softmax
 
     rng = context.rng(16)
@@ -188,16 +182,13 @@ def q_advantage(context: Context) -> Finding:
         amended_if(from_q > 1e-6, from_v < 1e-6 and slopes < 1e-4),
         "From an exact Q the expected advantage is 0 for every state and action; from V it is Q - V.",
         {"from Q: largest": from_q, "from V: off Q - V": from_v, "from V: off the gradient": slopes},
-        assumes="Q and V are exact. What is left from Q in training is noise and the error of the critic.",
+        assumes="Q and V are exact.",
         proof="Q holds the action already, so that its temporal differences have expectation 0.",
     )
 
 
 def single_updates(rng: np.random.Generator, steps: int, rate: float) -> np.ndarray:
-    """Return the ratios of Algorithm 1's updates of the output layer (8): of one sample each.
-
-    The states are random, the advantages standard normal, the density is the right one, the optimiser Adam.
-    """
+    """Return the ratios of Adam's updates of (8) by Algorithm 1, of a random state and advantage each."""
     theta = np.zeros(2 * HIDDEN + 2)
     old, first, second = theta.copy(), np.zeros_like(theta), np.zeros_like(theta)
     ratios = np.empty(steps)
@@ -231,13 +222,14 @@ def _heads(theta: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 @claim(
     "copy-interval",
     "(17), Algorithm 1, Appendix D",
-    Verdict.UNDETERMINED,
     because=Why.LACKING,
-    says="With updates at every step and copies at every second one, clipping bounds the policy.",
-    how="The output layer (8) on random features: it holds if ratios are clipped at all.",
     choices=("learning rate: the least, a middle and the largest of Appendix D",),
 )
 def copy_interval(context: Context) -> Finding:
+    """With updates at every step and copies at every second one, clipping bounds the policy.
+
+    The output layer (8) on random features: it holds if ratios are clipped at all.
+    """
     steps, rows = context.pick(200, 1000, 10000), []
     for place, rate in enumerate(track(context, (1e-6, 1e-5, 1e-4))):
         away = np.abs(single_updates(context.rng(17, place), steps, rate) - 1.0)
@@ -251,6 +243,3 @@ def copy_interval(context: Context) -> Finding:
         assumes=f"One layer, (8), on {HIDDEN} random features, {PENDING} jobs, Adam; not a whole network.",
         remark="The action is drawn from the new policy, so the ratio is no importance weight.",
     )
-
-
-CLAIMS = claim.claims

@@ -23,15 +23,12 @@ def _minutes(policy: Policy, instance: PlacementInstance) -> np.ndarray:
     return result
 
 
-@claim(
-    "rules",
-    "Sec. 3, Sec. 5.1.5",
-    Verdict.HOLDS,
-    says="What is played and bounded is what the paper defines: orders, machines, contention, JCT.",
-    how="Two jobs on one or two machines, worked out by hand: JCT in minutes.",
-    ours=True,
-)
+@claim("rules", "Sec. 3, Sec. 5.1.5", Verdict.HOLDS, ours=True)
 def _rules(_context: Context) -> Finding:
+    """What is played and bounded is what the paper defines: orders, machines, contention, JCT.
+
+    Two jobs on one or two machines, worked out by hand: JCT in minutes.
+    """
     from ....oracles.placement.bound import check_certificate, lower_bound
 
     ten, none, eta, kappa = (0.0, 10.0, 1, 1), (0.0, 0.0), (0.0, 1.0), (1.0, 0.0)
@@ -56,6 +53,3 @@ def _rules(_context: Context) -> Finding:
             ("certified bound of that (s, rounded)", round(bound), 600 + 1200),
         ]
     )
-
-
-CLAIMS = claim.claims

@@ -56,16 +56,11 @@ TABLE_1 = {
 CLUSTERS = ("Small", "Medium", "Large")
 BASELINES = tuple(name for name, row in TABLE_1.items() if row.kind != "ours")
 LEARNED = ("DL2", "RIFLING")
+COLUMNS = {name: at for at, name in enumerate((*CLUSTERS, "average"))}  # of Table 1
 
-DAILY_JOBS = 17_000
-"""Jobs per day of the production cluster (Sec. 5.2)."""
-
-PAI_GPUS = 6742
-"""GPUs of that cluster, by its published list of machines (``pai_machine_spec``)."""
-
-SUBSAMPLE = (20_000, 24.8)
-"""The first rows of the published 8.2 % sub-sample of its tasks, and the days over which they arrive."""
-
+DAILY_JOBS = 17_000  # in the production cluster (Sec. 5.2)
+PAI_GPUS = 6742  # of that cluster, by its published list of machines (``pai_machine_spec``)
+SUBSAMPLE = (20_000, 24.8)  # first rows of the published 8.2 % of its tasks, and the days of their arrivals
 SUBSAMPLE_MEANS = (7.98, 92.1)
 """GPU-hours, and minutes of duration, of a task in these rows, those of more than 64 GPUs left out.
 
@@ -73,23 +68,17 @@ A part of a GPU counts as one, so the GPU-hours are if anything too many.
 """
 
 
-COLUMNS = {name: at for at, name in enumerate((*CLUSTERS, "average"))}
-"""Where the columns of Table 1 are, by name."""
+def column(metric: str, where: int = -1) -> dict[str, float]:
+    """Return a column of Table 1: "jct" or "fee" on a cluster by its number, by default the average."""
+    return {name: getattr(row, metric)[where] for name, row in TABLE_1.items()}
 
 
-def column(metric: str, where: int | None) -> dict[str, float]:
-    """Return a column of Table 1: "jct" or "fee" on a cluster by its number, ``None`` for the average."""
-    return {name: getattr(row, metric)[-1 if where is None else where] for name, row in TABLE_1.items()}
-
-
-@claim(
-    "table-1-averages",
-    "Table 1",
-    Verdict.REFUTED,
-    says="The last two columns are the averages of the clusters.",
-    how="All 26 of them from the printed numbers.",
-)
+@claim("table-1-averages", "Table 1", Verdict.REFUTED)
 def table_1_averages(_context: Context) -> Finding:
+    """The last two columns are the averages of the clusters.
+
+    All 26 of them from the printed numbers.
+    """
     lines: list[tuple[Any, ...]] = []
     for name, row in TABLE_1.items():
         for metric, (*values, printed) in (("JCT", row.jct), ("fee", row.fee)):
@@ -107,14 +96,12 @@ def table_1_averages(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "das-best",
-    "Sec. 5.2, Table 1",
-    Verdict.HOLDS,
-    says="DAS is better than all competitors in all cases.",
-    how="The printed numbers: DAS and the nine baselines, six columns.",
-)
+@claim("das-best", "Sec. 5.2, Table 1", Verdict.HOLDS)
 def das_best(_context: Context) -> Finding:
+    """DAS is better than all competitors in all cases.
+
+    The printed numbers: DAS and the nine baselines, six columns.
+    """
     lines: list[tuple[Any, ...]] = []
     for metric, name in product(("jct", "fee"), CLUSTERS):
         values = column(metric, COLUMNS[name])
@@ -127,20 +114,17 @@ def das_best(_context: Context) -> Finding:
         holds_if(wins == len(lines)),
         f"In print DAS has the least value in {wins} of {len(lines)} columns beside the nine baselines.",
         table("DAS beside the best of the nine baselines in every column", heads, lines),
-        remark="Its own variant DA+RWGP has a smaller JCT than DAS on the Large cluster. `table-1-trained` "
-        "asks what networks of ours do.",
+        remark="Its own variant DA+RWGP has a smaller JCT than DAS on the Large cluster.",
     )
 
 
-@claim(
-    "34-minutes",
-    "Sec. 1, Table 1",
-    Verdict.HOLDS_AMENDED,
-    says="DAS takes 34 minutes of JCT per job less than the best learned scheduler.",
-    how="The printed averages. Amended: less than RIFLING, the learned one with the least fee.",
-)
+@claim("34-minutes", "Sec. 1, Table 1", Verdict.HOLDS_AMENDED)
 def less_by_34_minutes(_context: Context) -> Finding:
-    jct = column("jct", None)
+    """DAS takes 34 minutes of JCT per job less than the best learned scheduler.
+
+    The printed averages. Amended: less than RIFLING, the learned one with the least fee.
+    """
+    jct = column("jct")
     less = {name: jct[name] - jct["DAS"] for name in LEARNED}
     return in_print(
         amended_if(round(min(less.values())) >= 34, round(less["RIFLING"]) >= 34),
@@ -150,16 +134,14 @@ def less_by_34_minutes(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "daily-saving",
-    "Sec. 1, Sec. 5.2",
-    Verdict.HOLDS_AMENDED,
-    says="More than ten thousand dollars are saved every day in a production cluster with 17,000 jobs a day.",
-    how="The printed fees and rate, and the cluster's published list of machines. Amended: as a product of "
-    "printed numbers.",
-)
+@claim("daily-saving", "Sec. 1, Sec. 5.2", Verdict.HOLDS_AMENDED)
 def daily_saving(_context: Context) -> Finding:
-    fee = column("fee", None)
+    """More than ten thousand dollars are saved every day in a production cluster with 17,000 jobs a day.
+
+    The printed fees and rate, and the cluster's published list of machines. Amended: as a product of printed
+    numbers.
+    """
+    fee = column("fee")
     saving = fee["RIFLING"] - fee["DAS"]
     printed = saving * DAILY_JOBS
     most = saving / fee["RIFLING"] * PAI_GPUS * 24 * PRICE
@@ -173,10 +155,7 @@ def daily_saving(_context: Context) -> Finding:
             "GPUs of the cluster": PAI_GPUS,
             "saving a day if all GPUs are always in use ($)": most,
         },
-        assumes="The price per GPU hour is that of the paper; the GPUs are counted in the published list of "
-        "machines of the cluster.",
-        remark="If all GPUs of the cluster are always in use at this price, the same relative saving is "
-        "below ten thousand dollars a day.",
+        assumes="The price per GPU hour is that of the paper; the GPUs are those of the published list.",
     )
 
 
@@ -184,13 +163,15 @@ def daily_saving(_context: Context) -> Finding:
     "load-of-table-1",
     "Table 1, Sec. 5.1",
     Verdict.NOT_REPRODUCED,
-    says="The fees and completion times are those of the jobs of the trace on these clusters.",
-    how="Work by the printed fee, against the rate of the trace and the GPUs of the clusters: it holds if "
-    "the load on Large is at most 1.",
     choices=("rate of the trace: 17,000 jobs a day, or that of its published sub-sample",),
 )
 def load_of_table_1(_context: Context) -> Finding:
-    hours = column("fee", None)["DAS"] / PRICE
+    """The fees and completion times are those of the jobs of the trace on these clusters.
+
+    Work by the printed fee, against the rate of the trace and the GPUs of the clusters: it holds if the load
+    on Large is at most 1.
+    """
+    hours = column("fee")["DAS"] / PRICE
     rates = {"17,000 a day": float(DAILY_JOBS), "8.2 % sub-sample": SUBSAMPLE[0] / SUBSAMPLE[1]}
     lines: list[tuple[Any, ...]] = []
     for name, gpus in zip(CLUSTERS, (64, 128, 256), strict=True):
@@ -213,18 +194,15 @@ def load_of_table_1(_context: Context) -> Finding:
         table("The work of 4,000 jobs at the fee of DAS, 2.84 dollars per GPU-hour", heads, lines),
         assumes="All jobs are there at the original speed of the trace (Appendix E), and a GPU does an hour "
         "of work in an hour.",
-        remark="So rate or jobs were others than described. The load is a parameter here.",
     )
 
 
-@claim(
-    "improvement-by-size",
-    "Sec. 5.2, Appendix E",
-    Verdict.HOLDS_AMENDED,
-    says="The larger the cluster, the less JCT is gained by DAS.",
-    how="The printed numbers against each of the nine baselines. Amended: in minutes.",
-)
+@claim("improvement-by-size", "Sec. 5.2, Appendix E", Verdict.HOLDS_AMENDED)
 def improvement_by_size(_context: Context) -> Finding:
+    """The larger the cluster, the less JCT is gained by DAS.
+
+    The printed numbers against each of the nine baselines. Amended: in minutes.
+    """
     jct = np.array([TABLE_1[name].jct[:3] for name in BASELINES])
     minutes = jct - TABLE_1["DAS"].jct[:3]
     percent = 100 * minutes / jct
@@ -239,14 +217,12 @@ def improvement_by_size(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "three-groups",
-    "Sec. 5.2, Abstract",
-    Verdict.HOLDS_AMENDED,
-    says="Heuristics are the worst, metaheuristics better, learned schedulers better still.",
-    how="The printed averages, one by one and by group. Amended: the means of the groups.",
-)
+@claim("three-groups", "Sec. 5.2, Abstract", Verdict.HOLDS_AMENDED)
 def three_groups(_context: Context) -> Finding:
+    """Heuristics are the worst, metaheuristics better, learned schedulers better still.
+
+    The printed averages, one by one and by group. Amended: the means of the groups.
+    """
     kinds = ("heuristic", "metaheuristic", "learned")
     groups = {
         kind: np.array([(r.jct[3], r.fee[3]) for r in TABLE_1.values() if r.kind == kind]) for kind in kinds
@@ -266,14 +242,12 @@ def three_groups(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "rifling",
-    "Sec. 5.2",
-    Verdict.HOLDS_AMENDED,
-    says="Of the baselines RIFLING has the least fee, and slightly more JCT than DL2.",
-    how="The printed numbers, cluster by cluster. Amended: on average.",
-)
+@claim("rifling", "Sec. 5.2", Verdict.HOLDS_AMENDED)
 def rifling(_context: Context) -> Finding:
+    """Of the baselines RIFLING has the least fee, and slightly more JCT than DL2.
+
+    The printed numbers, cluster by cluster. Amended: on average.
+    """
     lowest = {name: min(BASELINES, key=column("fee", w).__getitem__) for name, w in COLUMNS.items()}
     jct = {name: [column("jct", w)[who] for who in ("RIFLING", "DL2")] for name, w in COLUMNS.items()}
     heads = "cluster | least fee | JCT of RIFLING (min) | JCT of DL2 (min)"
@@ -286,14 +260,12 @@ def rifling(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "ablation",
-    "Sec. 5.3, Table 1",
-    Verdict.HOLDS_AMENDED,
-    says="Message communication and the random walk process each improve both metrics.",
-    how="The printed numbers, column by column. Amended: on average.",
-)
+@claim("ablation", "Sec. 5.3, Table 1", Verdict.HOLDS_AMENDED)
 def ablation(_context: Context) -> Finding:
+    """Message communication and the random walk process each improve both metrics.
+
+    The printed numbers, column by column. Amended: on average.
+    """
     lines: list[tuple[Any, ...]] = []
     for less, more in (("DA", "DA+MC"), ("DA", "DA+RWGP"), ("DA+MC", "DAS"), ("DA+RWGP", "DAS")):
         gains = [column(m, w)[less] - column(m, w)[more] for w in (0, 1, 2) for m in ("jct", "fee")]
@@ -308,14 +280,12 @@ def ablation(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "dual-agent",
-    "Sec. 5.3, Table 1",
-    Verdict.HOLDS_AMENDED,
-    says="DA, without its modules, has a better JCT and a competitive fee compared with learned baselines.",
-    how="The printed numbers, column by column. Amended: on average, but not on Medium.",
-)
+@claim("dual-agent", "Sec. 5.3, Table 1", Verdict.HOLDS_AMENDED)
 def dual_agent(_context: Context) -> Finding:
+    """DA, without its modules, has a better JCT and a competitive fee compared with learned baselines.
+
+    The printed numbers, column by column. Amended: on average, but not on Medium.
+    """
     lines = {
         name: [column(metric, where)[who] for metric in ("jct", "fee") for who in ("DA", *LEARNED)]
         for name, where in COLUMNS.items()
@@ -336,21 +306,16 @@ def dual_agent(_context: Context) -> Finding:
     )
 
 
-INFERENCE = (0.0132, 0.0138, 0.0156)
-"""Seconds that DAS takes per job on the three clusters (Appendix F)."""
-
-SLOWER = 50
-"""How many times slower than DAS metaheuristics are said to be (Sec. 5.2)."""
+INFERENCE = (0.0132, 0.0138, 0.0156)  # seconds that DAS takes per job on the three clusters (Appendix F)
+SLOWER = 50  # times, than DAS: what the text says of metaheuristics (Sec. 5.2)
 
 
-@claim(
-    "300-minutes",
-    "Appendix F, Table 1",
-    Verdict.HOLDS_AMENDED,
-    says="The average JCT in Table 1 is more than 300 minutes, so the time of decisions can be ignored.",
-    how="The printed numbers of DAS, by cluster. Amended: the average over the clusters is.",
-)
+@claim("300-minutes", "Appendix F, Table 1", Verdict.HOLDS_AMENDED)
 def more_than_300_minutes(_context: Context) -> Finding:
+    """The average JCT in Table 1 is more than 300 minutes, so the time of decisions can be ignored.
+
+    The printed numbers of DAS, by cluster. Amended: the average over the clusters is.
+    """
     jcts, most = {name: column("jct", where)["DAS"] for name, where in COLUMNS.items()}, max(INFERENCE) / 60.0
     below = [name for name in CLUSTERS if jcts[name] <= 300.0]
     return in_print(
@@ -364,14 +329,15 @@ def more_than_300_minutes(_context: Context) -> Finding:
 @claim(
     "inapplicable",
     "Sec. 5.2, Appendix F",
-    Verdict.UNDETERMINED,
     because=Why.LACKING,
-    says="About 50 times slower than DAS, metaheuristics are inapplicable in production clusters.",
-    how="The printed times against the printed rate of jobs: it holds if a decision takes longer than passes "
-    "between two jobs on average.",
     choices=("bursts of arrivals, and how the time of metaheuristics grows with the cluster",),
 )
 def inapplicable(_context: Context) -> Finding:
+    """About 50 times slower than DAS, metaheuristics are inapplicable in production clusters.
+
+    The printed times against the printed rate of jobs: it holds if a decision takes longer than passes
+    between two jobs on average.
+    """
     every, takes = 86_400 / DAILY_JOBS, SLOWER * max(INFERENCE)
     return finding(
         holds_if(takes >= every, Verdict.UNDETERMINED),
@@ -379,22 +345,17 @@ def inapplicable(_context: Context) -> Finding:
         "every five.",
         {"seconds per job, at most": takes, "seconds between jobs": every},
         assumes="Jobs come evenly, at the printed 17,000 a day.",
-        remark="Appendix F calls the time of DAS negligible beside the JCT; 50 times that is less than 0.02 "
-        "% of the least average JCT. Bursts, larger clusters, and how the time grows are not in the printed "
-        "numbers.",
+        remark="Appendix F calls the time of DAS negligible beside the JCT; so is 50 times that, by Table 1.",
     )
 
 
-@claim(
-    "table-1-trade-off",
-    "Remark in Sec. 3, Appendix A, Table 1",
-    Verdict.UNDETERMINED,
-    because=Why.SAMPLES,
-    says="Table 1 shows that JCT and fee are in a trade-off.",
-    how="Rank correlation of JCT and fee over the baselines, and who is beaten in both by none: shown if the "
-    "correlation is clearly negative in every column.",
-)
+@claim("table-1-trade-off", "Remark in Sec. 3, Appendix A, Table 1", because=Why.SAMPLES)
 def table_1_trade_off(_context: Context) -> Finding:
+    """Table 1 shows that JCT and fee are in a trade-off.
+
+    Rank correlation of JCT and fee over the baselines, and who is beaten in both by none: shown if the
+    correlation is clearly negative in every column.
+    """
     from scipy.stats import spearmanr
 
     lines: list[tuple[Any, ...]] = []
@@ -417,14 +378,12 @@ def table_1_trade_off(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "significance",
-    "Sec. 5.2, Appendix G, Table 3",
-    Verdict.HOLDS_AMENDED,
-    says="p-values below 0.05 for JCT and 0.10 for the fee show that the improvements are significant.",
-    how="The printed numbers, at 5 % and by Holm's correction. Amended: the numbers are below these bounds.",
-)
+@claim("significance", "Sec. 5.2, Appendix G, Table 3", Verdict.HOLDS_AMENDED)
 def significance(_context: Context) -> Finding:
+    """p-values below 0.05 for JCT and 0.10 for the fee show that the improvements are significant.
+
+    The printed numbers, at 5 % and by Holm's correction. Amended: the numbers are below these bounds.
+    """
     printed = {"JCT": (0.0002, 0.0006, 0.04911), "fee": (0.0588, 0.0570, 0.0792)}
     tests = [(m, name, p) for m, ps in printed.items() for name, p in zip(CLUSTERS, ps, strict=True)]
     corrected = holm([p for *_, p in tests])
@@ -440,14 +399,12 @@ def significance(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "job-sizes",
-    "Sec. 5.1.2, Appendix G, Figure 4(a)",
-    Verdict.HOLDS,
-    says="Most jobs need few GPUs, no more than 4, and some more than 32.",
-    how="The shares of gang sizes in the published sub-sample of the trace.",
-)
+@claim("job-sizes", "Sec. 5.1.2, Appendix G, Figure 4(a)", Verdict.HOLDS)
 def job_sizes(_context: Context) -> Finding:
+    """Most jobs need few GPUs, no more than 4, and some more than 32.
+
+    The shares of gang sizes in the published sub-sample of the trace.
+    """
     sizes, cumulated = gang_law(None)
     few, most, all_ = (100 * float(cumulated[sizes <= limit][-1]) for limit in (4, 32, 64))
     return finding(
@@ -455,8 +412,7 @@ def job_sizes(_context: Context) -> Finding:
         f"{few:.0f} % of the tasks of the published sub-sample need at most 4 GPUs, {100 - most:.1f} % more "
         f"than 32.",
         {"at most 4 (%)": few, "more than 32 (%)": 100 - most, "more than 64 (%)": 100 - all_},
-        assumes="A part of a GPU counts as one there, so these are numbers of instances. Tasks of more than "
-        "64 are left out: they do not fit on the Small cluster.",
+        assumes="A part of a GPU counts as one there. Tasks of more than 64 do not fit on the Small cluster.",
     )
 
 
@@ -464,11 +420,13 @@ def job_sizes(_context: Context) -> Finding:
     "table-2",
     "Table 2, Appendix D",
     Verdict.NOT_CHECKABLE,
-    says="MALO's settings are a temperature, a cooling ratio and 50 iterations.",
-    how="Reading; nothing to run.",
     choices=("which of the two rows is whose: `table-1-metaheuristics` plays both readings",),
 )
 def table_2(_context: Context) -> Finding:
+    """MALO's settings are a temperature, a cooling ratio and 50 iterations.
+
+    Reading; nothing to run.
+    """
     return finding(
         Verdict.NOT_CHECKABLE,
         "The row of MALO has the settings of annealing, that of MOSA those of a population; nothing tells "
@@ -476,9 +434,5 @@ def table_2(_context: Context) -> Finding:
         assumes="The row of MALO: initial temperature 400, cooling ratio 0.99, 50 iterations; that of MOSA: "
         "100 iterations, 50 solutions.",
         remark="MOSA is annealing; MALO, ant lions with differential evolution, has a population. We take "
-        "the rows as swapped. In the text that we have the second row has lost its name; it stands between "
-        "MALO and DL2.",
+        "the rows as swapped. In the text that we have the second row has lost its name.",
     )
-
-
-CLAIMS = claim.claims

@@ -22,23 +22,18 @@ from ....online.base import Policy
 from ....online.placement import POLICIES, FifoConsolidate, FifoFirstFit, FifoLoadBalance
 from ...claim import Context, Finding, Register, Verdict, Why, amended_if, finding, holds_if, table
 from ...experiments import lead, seeds, track
-from ...study import Judged, Statement, conclude, judge, settled, signs_of, statements
+from ...study import Judged, Statement, conclude, judge, settled, statements
 from .. import experiments as runs
 from ..measures import gpu_ticks
 
 claim = Register("placement")
 
-LEVELS = ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0))
-"""kappa and eta of the small instances."""
-
-HEURISTICS = tuple(who.policy for who in (*runs.HEURISTICS, *runs.OURS))
-"""Names of the policies."""
-
+LEVELS = ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0))  # kappa and eta of the small instances
+HEURISTICS = tuple(who.policy for who in (*runs.HEURISTICS, *runs.OURS))  # names of the policies
 EAGER = {"FIFO-FirstFit": kernels.FIRST_FIT, "FIFO-Consolidate": kernels.CONSOLIDATE}
 """Placing rules of policies that start the oldest job that fits, by name."""
 
 MINUTE = 60.0
-
 ROUNDING = 50
 """Ticks and GPU-ticks: under contention jobs end at whole ticks, so that sums differ by a few of them."""
 
@@ -103,10 +98,7 @@ def cluster(
 
 
 def every_decision(instance: PlacementInstance, simulator: Simulator) -> Iterator[np.ndarray]:
-    """Yield every decision that is feasible now, as sorted rows (job, machine, count).
-
-    Of decisions that differ only in which of equal empty machines they use, the first is enough.
-    """
+    """Yield the feasible decisions as sorted rows (job, machine, count), equal empty machines in order."""
     jobs, waiting, free = instance.jobs, simulator.pending, simulator.state.free
     alike = [
         (k, m)
@@ -128,10 +120,7 @@ def every_decision(instance: PlacementInstance, simulator: Simulator) -> Iterato
 
 
 def every_end(instance: PlacementInstance) -> Iterator[tuple[Simulator, bool]]:
-    """Yield the end of every schedule over the decision epochs, and whether it is eager.
-
-    Eager is a schedule in which, at every epoch, jobs start until no pending one fits. For tiny instances.
-    """
+    """Yield the end of every schedule, and whether jobs start in it at every epoch until none fits: eager."""
     need, gang = instance.jobs.need, instance.jobs.instances
 
     def visit(simulator: Simulator, eager: bool) -> Iterator[tuple[Simulator, bool]]:
@@ -151,11 +140,7 @@ def every_end(instance: PlacementInstance) -> Iterator[tuple[Simulator, bool]]:
 
 
 def pareto_front(points: np.ndarray) -> np.ndarray:
-    """Return the different points (smaller is better) that no other one dominates, by the first column.
-
-    Differences of at most :data:`ROUNDING` do not count: a point is dominated by one that is no worse but for
-    them, and better by more.
-    """
+    """Return the different points (smaller is better) that no other dominates by more than ROUNDING."""
     kept: list[np.ndarray] = []
     for point in np.unique(points, axis=0):
         better = (points <= point + ROUNDING).all(axis=1) & (points < point - ROUNDING).any(axis=1)
@@ -166,17 +151,12 @@ def pareto_front(points: np.ndarray) -> np.ndarray:
 
 
 class Solved(NamedTuple):
-    """Sum of completion times and GPU time paid (ticks) of all schedules of an instance; which are eager."""
+    """Sum of completion times and GPU time paid (ticks) of all schedules, and their minima; who is eager."""
 
     instance: PlacementInstance
     points: np.ndarray
+    least: np.ndarray
     eager: np.ndarray
-
-    @property
-    def least(self) -> np.ndarray:
-        """The least of both, each on its own."""
-        result: np.ndarray = self.points.min(axis=0)
-        return result
 
 
 def point_of(policy: Policy, instance: PlacementInstance) -> np.ndarray:
@@ -185,10 +165,11 @@ def point_of(policy: Policy, instance: PlacementInstance) -> np.ndarray:
     return np.array([(schedule.finish - instance.jobs.submit).sum(), gpu_ticks(instance, schedule)])
 
 
+@lru_cache(maxsize=4096)
 def solve_all(instance: PlacementInstance) -> Solved:
     """Return all schedules of a tiny instance."""
     ends = np.array([(end.waited, end.used, eager) for end, eager in every_end(instance)], dtype=np.int64)
-    return Solved(instance, ends[:, :2], ends[:, 2] > 0)
+    return Solved(instance, ends[:, :2], ends[:, :2].min(axis=0), ends[:, 2] > 0)
 
 
 def small_instance(seed: int, level: tuple[float, float]) -> PlacementInstance:
@@ -203,16 +184,13 @@ def small_instance(seed: int, level: tuple[float, float]) -> PlacementInstance:
     return cluster(machines, 8 // machines, rows, level, origin=note)
 
 
-@lru_cache(maxsize=4096)
-def solved(seed: int, level: tuple[float, float]) -> Solved:
-    """Return all schedules of the small random instance of a seed."""
-    return solve_all(small_instance(seed, level))
-
-
 def survey(context: Context) -> dict[tuple[float, float], list[Solved]]:
     """Return the solved small instances of a check by level, the same ones for all claims."""
     sampled = seeds(context, 8, 12, 200)
-    return {level: [solved(seed, level) for seed in sampled] for level in track(context, LEVELS)}
+    return {
+        level: [solve_all(small_instance(seed, level)) for seed in sampled]
+        for level in track(context, LEVELS)
+    }
 
 
 @lru_cache(maxsize=256)
@@ -236,11 +214,13 @@ IN_ORDER = cluster(1, 1, [(0, 1, 1, 1), (0, 2, 1, 1)], origin="two jobs for one 
     "lazy-fee",
     "Appendix A",
     Verdict.HOLDS_AMENDED,
-    says="Lazy scheduling, where a job waits until all others are done, gives the least durations and fees.",
-    how="Against all schedules of small random instances. Amended: if jobs start one by one.",
     choices=("whether all jobs that fit start together once the cluster is empty, or one",),
 )
 def lazy_fee(context: Context) -> Finding:
+    """Lazy scheduling, where a job waits until all others are done, gives the least durations and fees.
+
+    Against all schedules of small random instances. Amended: if jobs start one by one.
+    """
     known, rows = [s for some in survey(context).values() for s in some], []
     for name, policy in (("one", Lazy()), ("all that fit", Lazy(together=True))):
         factors = np.array([point_of(policy, s.instance)[1] / s.least[1] for s in known])
@@ -252,18 +232,15 @@ def lazy_fee(context: Context) -> Finding:
         {"small instances": len(known)},
         table("Fee of lazy", "start together | the least of all | fee / least, largest", rows),
         assumes="A job alone on the fewest machines runs for its duration, and nothing makes it shorter.",
-        remark="The text has a job wait for the durations of all before it, which is one at a time.",
     )
 
 
-@claim(
-    "lazy-jct",
-    "Appendix A",
-    Verdict.HOLDS_AMENDED,
-    says="Lazy has almost the worst JCT: a job waits for the durations of all before it.",
-    how="All schedules of small instances; heuristics on workloads. Amended: on workloads with more room.",
-)
+@claim("lazy-jct", "Appendix A", Verdict.HOLDS_AMENDED)
 def lazy_jct(context: Context) -> Finding:
+    """Lazy has almost the worst JCT: a job waits for the durations of all before it.
+
+    All schedules of small instances; heuristics on workloads. Amended: on workloads with more room.
+    """
     known = [s for some in survey(context).values() for s in some]
     best = sum(bool(point_of(Lazy(), s.instance)[0] == s.least[0]) for s in known)
     jobs = context.pick(60, 150, 400)
@@ -278,18 +255,18 @@ def lazy_jct(context: Context) -> Finding:
         Statement(f"the mean JCT of lazy is above that of {name}", samples, "%")
         for name, samples in behind.items()
     ]
-    judged, small = judge(said), solve_all(IN_ORDER)
-    always = best == 0 and point_of(Lazy(), IN_ORDER)[0] > small.least[0]
-    return finding(
-        amended_if(always, settled(judged) is Verdict.HOLDS, settled(judged)),
-        f"On generated workloads lazy is behind {sum(one.word == 'holds' for one in judged)} of "
-        f"{len(judged)} heuristics; where every job needs the whole cluster it can be the best of all.",
-        {"small instances": len(known), "lazy has the least JCT": best},
-        statements(judged, [""], f"{len(sampled)} workloads of {jobs} jobs, rho = 0.8"),
+    always = best == 0 and point_of(Lazy(), IN_ORDER)[0] > solve_all(IN_ORDER).least[0]
+    sure = sum(one.word == "holds" for one in judge(said))
+    return conclude(
+        f"On generated workloads lazy is behind {sure} of {len(said)} heuristics; where every job needs the "
+        f"whole cluster it can be the best of all.",
+        said,
+        numbers={"small instances": len(known), "lazy has the least JCT": best},
+        note=f"{len(sampled)} workloads of {jobs} jobs, rho = 0.8",
+        verdict=lambda judged: amended_if(always, settled(judged) is Verdict.HOLDS, settled(judged)),
         counterexample=IN_ORDER,
         small=context.quick,
         assumes="Jobs start one by one. How bad it is depends on the load.",
-        remark="The wait is the sum of all durations before only if all jobs are submitted at once.",
     )
 
 
@@ -297,14 +274,12 @@ LATE_COMER = cluster(1, 1, [(0, 10, 1, 1), (1, 1, 1, 1)], origin="a short job af
 NO_SURPRISE = cluster(1, 2, [(0, 1, 1, 1), (0, 3, 1, 2), (0, 10, 1, 1)], origin="one GPU is to be left idle")
 
 
-@claim(
-    "eager-jct",
-    "Appendix A",
-    Verdict.REFUTED,
-    says="Eager scheduling, whenever there is room, minimises the waiting and so the JCT.",
-    how="The best eager schedule against the best of all: two instances by hand, and small random ones.",
-)
+@claim("eager-jct", "Appendix A", Verdict.REFUTED)
 def eager_jct(context: Context) -> Finding:
+    """Eager scheduling, whenever there is room, minimises the waiting and so the JCT.
+
+    The best eager schedule against the best of all: two instances by hand, and small random ones.
+    """
     cases = {"two jobs by hand": [solve_all(LATE_COMER)], "three by hand": [solve_all(NO_SURPRISE)]}
     cases |= {f"kappa {kappa:g}, eta {eta:g}": some for (kappa, eta), some in survey(context).items()}
     rows = []
@@ -350,11 +325,13 @@ def above(
     "eager-fee",
     "Appendix A",
     Verdict.HOLDS_AMENDED,
-    says="Eager has a much higher fee than lazy, as jobs contend and communicate.",
-    how="FIFO-FirstFit and FIFO-Consolidate beside lazy on workloads. Amended: higher, with contention.",
     choices=("kappa and eta, what communication and contention cost", "the placing rule"),
 )
 def eager_fee(context: Context) -> Finding:
+    """Eager has a much higher fee than lazy, as jobs contend and communicate.
+
+    FIFO-FirstFit and FIFO-Consolidate beside lazy on workloads. Amended: higher, with contention.
+    """
     jobs = context.pick(60, 150, 400)
 
     def fees(i: PlacementInstance) -> list[float]:
@@ -387,14 +364,12 @@ SIDE_BY_SIDE = cluster(
 CROWDED = cluster(1, 8, [(0, t, 1, 2) for t in (1, 2, 4, 6)], (1.0, 1.0), origin="four jobs that contend")
 
 
-@claim(
-    "hard-trade-off",
-    "Appendix A, Remark in Sec. 3, Sec. 5.2",
-    Verdict.HOLDS_AMENDED,
-    says="JCT and fee are proven to be in a hard trade-off.",
-    how="Pareto fronts over all schedules of small instances. Amended: in some instances they are.",
-)
+@claim("hard-trade-off", "Appendix A, Remark in Sec. 3, Sec. 5.2", Verdict.HOLDS_AMENDED)
 def hard_trade_off(context: Context) -> Finding:
+    """JCT and fee are proven to be in a hard trade-off.
+
+    Pareto fronts over all schedules of small instances. Amended: in some instances they are.
+    """
     rows = []
     for level, some in survey(context).items():
         sizes = np.array([len(pareto_front(s.points)) for s in some])
@@ -428,13 +403,14 @@ def by_keys(
 @claim(
     "high-value-first",
     "Sec. 5.2, Sec. 5.4",
-    Verdict.UNDETERMINED,
     because=Why.SAMPLES,
-    says="Large and long jobs first gives a lower fee, at the price of a higher JCT.",
-    how="The same placing with most GPU-hours first, and first in first out, on generated workloads.",
     choices=("kappa and eta, what communication and contention cost",),
 )
 def high_value_first(context: Context) -> Finding:
+    """Large and long jobs first gives a lower fee, at the price of a higher JCT.
+
+    The same placing with most GPU-hours first, and first in first out, on generated workloads.
+    """
     jobs, sampled = context.pick(100, 200, 400), seeds(context, 20, 40, 200)
 
     def ratios(i: PlacementInstance) -> list[float]:
@@ -444,15 +420,15 @@ def high_value_first(context: Context) -> Finding:
     _, *slowed = found = above(context, sampled, ratios, [1], jobs=jobs, rho=4.0, window=10**6)
     fee = Statement("the fee is lower", {name: -of[:, 1] for name, of in found.items()}, "%", 2)
     jct = Statement("the JCT is higher", {name: of[:, 0] for name, of in found.items()}, "%")
-    judged, later = judge([fee, jct], slowed), [float(found[name][:, 0].mean()) for name in slowed]
-    note = f"{len(sampled)} workloads of {jobs} jobs, rho = 4, beside first in first out"
-    return finding(
-        amended(judged),
+    later = [float(found[name][:, 0].mean()) for name in slowed]
+    sure = judge([fee, jct], slowed)[0].signs.count(True)
+    return conclude(
         f"Most GPU-hours first costs {min(later):.0f} to {max(later):.0f} % more JCT, by the slowdown; the "
-        f"fee is surely lower in {judged[0].signs.count(True)} of {len(slowed)} cases.",
-        {},
-        statements(judged, slowed, note),
-        signs=signs_of(judged, slowed),
+        f"fee is surely lower in {sure} of {len(slowed)} cases.",
+        [fee, jct],
+        scenarios=slowed,
+        note=f"{len(sampled)} workloads of {jobs} jobs, rho = 4, beside first in first out",
+        verdict=amended,
         small=context.quick,
         assumes="kappa and eta are our assumptions. Without them no order changes the fee.",
     )
@@ -474,11 +450,13 @@ def eager_ends(instance: PlacementInstance) -> list[Schedule]:
     "reward-misaligned",
     "(3), Sec. 5.2",
     Verdict.REFUTED,
-    says="Reward (3) optimises JCT and fee.",
-    how="Rewards of two schedules of three jobs, one of them better; of all orders of three on one GPU.",
     choices=("which jobs count as failed: none in the two schedules, else all that wait in the window",),
 )
 def reward_misaligned(_context: Context) -> Finding:
+    """Reward (3) optimises JCT and fee.
+
+    Rewards of two schedules of three jobs, one of them better; of all orders of three on one GPU.
+    """
     two = []
     for name, policy in (("packed", FifoFirstFit()), ("spread", FifoLoadBalance())):
         s, i = schedule_by(policy, PACKED_OR_SPREAD), PACKED_OR_SPREAD
@@ -501,15 +479,12 @@ def reward_misaligned(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "reward-small-jobs",
-    "(3)",
-    Verdict.HOLDS,
-    says="A tenth of the jobs makes up most of the sum of 1 / (fee x JCT).",
-    how="Seven heuristics on generated workloads.",
-    ours=True,
-)
+@claim("reward-small-jobs", "(3)", Verdict.HOLDS, ours=True)
 def reward_small_jobs(context: Context) -> Finding:
+    """A tenth of the jobs makes up most of the sum of 1 / (fee x JCT).
+
+    Seven heuristics on generated workloads.
+    """
     jobs, least = context.pick(60, 60, 400), []
     for seed in track(context, seeds(context, 3, 6, 30)):
         i, shares = generate("default", seed, jobs=jobs, rho=1.5), []
@@ -526,15 +501,12 @@ def reward_small_jobs(context: Context) -> Finding:
     )
 
 
-@claim(
-    "reward-units",
-    "(3), Appendix D",
-    Verdict.HOLDS,
-    says="How reward (3) ranks policies depends on its units, which are not given.",
-    how="Both orders of two jobs, with completion times in seconds, minutes, hours.",
-    ours=True,
-)
+@claim("reward-units", "(3), Appendix D", Verdict.HOLDS, ours=True)
 def reward_units(_context: Context) -> Finding:
+    """How reward (3) ranks policies depends on its units, which are not given.
+
+    Both orders of two jobs, with completion times in seconds, minutes, hours.
+    """
     short_first, long_first = sorted(eager_ends(TWO_ORDERS), key=lambda s: int(s.start[0]))
     rows = []
     for name, unit in (("seconds", 1.0), ("minutes", MINUTE), ("hours", 60.0 * MINUTE)):
@@ -552,15 +524,12 @@ def reward_units(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "reward-sound",
-    "Instead of (3)",
-    Verdict.HOLDS,
-    says="A reward that adds up to a constant less the cost of the schedule.",
-    how="Schedules of small random instances, with communication cost and contention.",
-    ours=True,
-)
+@claim("reward-sound", "Instead of (3)", Verdict.HOLDS, ours=True)
 def reward_sound(context: Context) -> Finding:
+    """A reward that adds up to a constant less the cost of the schedule.
+
+    Schedules of small random instances, with communication cost and contention.
+    """
     off = [
         float(abs(aligned_rewards(i, s).sum() - unavoidable(i) + i.cost(s))) for i, s in schedules(context)
     ]
@@ -570,6 +539,3 @@ def reward_sound(context: Context) -> Finding:
         {"schedules": len(off), "largest difference (s)": max(off)},
         assumes="No discount. A step pays -(jobs dt + lambda x GPU-time above the least), lambda = 1/4.",
     )
-
-
-CLAIMS = claim.claims

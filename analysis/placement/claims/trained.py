@@ -25,19 +25,7 @@ from ...claim import Check, Context, Finding, Table, Verdict, finding, table
 from ...experiments import SEEDS_APART, seeds, track
 from ...statistics import Interval, Paired, paired
 from .. import experiments as runs
-from ..experiments import (
-    FEE,
-    FIFO_C,
-    HEURISTICS,
-    JCT,
-    NOTE,
-    SJF_C,
-    Contender,
-    Outcome,
-    Setup,
-    excess,
-    instance,
-)
+from ..experiments import FEE, FIFO_C, HEURISTICS, JCT, NOTE, SJF_C, Contender, Setup, excess, instance
 from ..measures import measures_of
 from .evaluation import BUDGETS
 
@@ -48,16 +36,13 @@ if TYPE_CHECKING:
 FEWEST = 2
 """Trainings of a design without which nothing is said about it: of one, the spread cannot be seen."""
 
-PAPER = ("da", "da-mc", "da-rwgp", "das", "dl2", "rifling")
-"""The designs of the paper that learn."""
-
+PAPER = ("da", "da-mc", "da-rwgp", "das", "dl2", "rifling")  # the designs of the paper that learn
 SJF_E = Contender("SJF-Estimate-Consolidate", "sjf-estimate-consolidate")
 
 RULES = {who.label: who for who in (*HEURISTICS, FIFO_C, SJF_C, SJF_E, *BUDGETS)}
 """The policies that are not trained; those that search are played in full mode alone."""
 
-RL = "rl"
-"""The extra that the networks need."""
+RL = "rl"  # the extra that the networks need
 
 UNTIL = (
     "The networks were trained for minutes of one core, far below the budget of the paper: whatever the "
@@ -135,10 +120,10 @@ AT_PLAY = 1
 """tau at play. Means of the actions are their prior means, so that the past has nothing to tell: every tau
 decides the same (placement/figure-5-history plays several), and the shortest is the fastest."""
 
-_KNOWN: dict[tuple[Contender, Setup], dict[int, Outcome]] = defaultdict(dict)
+_KNOWN: dict[tuple[Contender, Setup], dict[int, runs.Outcome]] = defaultdict(dict)
 
 
-def outcomes(who: Contender, setup: Setup, sampled: Sequence[int]) -> list[Outcome]:
+def outcomes(who: Contender, setup: Setup, sampled: Sequence[int]) -> list[runs.Outcome]:
     """Return what a contender does on each instance; networks play what is new to them side by side."""
     if not issubclass(POLICIES[who.policy], policies.Learned):
         return [runs.outcome(who, setup, seed) for seed in sampled]
@@ -147,7 +132,7 @@ def outcomes(who: Contender, setup: Setup, sampled: Sequence[int]) -> list[Outco
     rest = [seed for seed in sampled if seed not in known]
     made = [instance(setup, seed) for seed in rest]
     for seed, one, schedule in zip(rest, made, side_by_side(who, made), strict=True):
-        known[seed] = Outcome(one.cost(schedule), measures_of(one, schedule), schedule)
+        known[seed] = runs.Outcome(one.cost(schedule), measures_of(one, schedule), schedule)
     return [known[seed] for seed in sampled]
 
 
