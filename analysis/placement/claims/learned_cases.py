@@ -8,18 +8,20 @@ from dataclasses import replace
 import numpy as np
 
 from ....models.placement.instance import PlacementInstance
+from ....online.placement.learned.acting import Player, taken_by
+from ....online.placement.learned.weights import Networks
 from ....online.play import play
 from ...claim import Context, Finding, Register, Verdict, Why, finding, holds_if, table
 from ...experiments import policy_seed, seeds, spread, track
 from ...study import Fact, conclude
 from .. import experiments as runs
-from ..experiments import CLUSTERS, FIFO_C, FIFO_FF, JCT, NOTE, SJF_C, Contender, Setup, instance
+from ..experiments import CLUSTERS, FIFO_C, FIFO_FF, JCT, NOTE, SJF_C, Contender, Setup, instance, outcome
 from ..measures import ratio
 from . import trained
 from .evaluation import BUDGETS, seconds_of_decisions
 from .model import eight_machines
 from .table_1 import INFERENCE, SLOWER
-from .trained import PAPER, RL, UNTIL, Group, outcomes, with_networks
+from .trained import PAPER, UNTIL, Group, with_networks
 
 claim = Register("placement")
 
@@ -28,7 +30,6 @@ claim = Register("placement")
     "figure-5-history",
     "Figure 5(c, d), Sec. 5.4",
     Verdict.UNDETERMINED,
-    extra=RL,
     because=Why.LACKING,
     says="JCT and fee are the least with a history of tau = 8.",
     how="The trained networks of DAS with other lengths of the history at play.",
@@ -43,8 +44,10 @@ def figure_5_history(context: Context, das: Group) -> Finding:
         seeded = ((one, policy_seed(seed)) for one, seed in zip(made, sampled, strict=True))
         shipped = ((one, play(who.make(), one, seed, keep_decisions=True)) for one, seed in seeded)
         own = [one.schedule_of(run.decisions or ()) for one, run in shipped]
+        networks = trained.learned(who).networks()
         for tau in (1, 4, 6, 8, 10):
-            for one, other in zip(own, trained.side_by_side(who, made, tau), strict=True):
+            changed = Networks(replace(networks.design, history=tau), networks.arrays)
+            for one, other in zip(own, (taken_by(changed, one) for one in made), strict=True):
                 same.append(np.array_equal(one.start, other.start) and np.array_equal(one.rows, other.rows))
     return finding(
         Verdict.UNDETERMINED,
@@ -67,20 +70,13 @@ def case(who: Contender, made: PlacementInstance, opening: Opening) -> tuple[np.
 
     Priorities of the waiting jobs, shape (w,), and affinities of those that start, shape (s, M).
     """
-    from ....online.placement.learned.acting import Memory, act, one_thread
-    from ....online.placement.learned.features import Eyes
-
-    actor = trained.with_history(trained.learned(who).networks(), trained.AT_PLAY)
-    eyes = Eyes(made.setting, actor.design.sees_estimates)
+    player = Player(trained.learned(who).networks(), made.setting, np.random.default_rng(0))
     episode = made.episode(frozenset())
     for step, observation in enumerate(episode):
-        scene = eyes.look(observation)
-        if step < len(opening):
-            episode.apply(np.array(opening[step], dtype=np.int64).reshape(-1, 3))
-            continue
-        with one_thread():
-            (move,) = act(actor, [scene], [Memory()], None)
-        return move.priorities, move.affinities.numpy()
+        decision = player.decide(observation)
+        if step == len(opening):
+            return decision.priorities, decision.affinities
+        episode.apply(np.array(opening[step], dtype=np.int64).reshape(-1, 3))
     raise RuntimeError("the opening lasts until the end of the instance")
 
 
@@ -106,7 +102,6 @@ def case_6a() -> dict[str, tuple[PlacementInstance, Opening, int, int]]:
     "case-priority",
     "Sec. 5.5, Figure 6(a)",
     Verdict.UNDETERMINED,
-    extra=RL,
     because=Why.LACKING,
     says="That the job which fits gets the highest priority shows that messages from the machines reach the "
     "ordering agent.",
@@ -167,7 +162,6 @@ def case_6b(cores: float) -> tuple[PlacementInstance, Opening]:
     "case-affinity",
     "Sec. 5.5, Figure 6(b)",
     Verdict.UNDETERMINED,
-    extra=RL,
     because=Why.LACKING,
     says="The process detects contention: the machine of the contending job has the least affinity.",
     how="The case as told, with a job that takes more cores than the others, and with one that takes the "
@@ -207,7 +201,6 @@ NEGLIGIBLE = 1.0
     "decision-time",
     "Appendix F, Sec. 5.2",
     Verdict.HOLDS,
-    extra=RL,
     says="The time of decisions is negligible beside the JCT.",
     how=f"CPU time of the decisions of DAS (32 hidden units, 64 in print) on three clusters; negligible is "
     f"less than {NEGLIGIBLE:g} % of the mean JCT, a threshold of ours.",
@@ -222,7 +215,7 @@ def decision_time(context: Context, das: Group) -> Finding:
         everyone = (one.make() for one in (who, *BUDGETS))
         took = [seconds_of_decisions(one, instance(setup, seed), policy_seed(seed)).sum() for one in everyone]
         per_job, *search = (float(one) / jobs for one in took)
-        share = 100.0 * per_job / (60.0 * outcomes(who, setup, [seed])[0].measures[JCT])
+        share = 100.0 * per_job / (60.0 * outcome(who, setup, seed).measures[JCT])
         times = (round(1000.0 * one, 2) for one in (per_job, printed, *search))
         rows.append((name, *times, round(per_job / printed, 3), share))
         says = f"{name}: the time of all decisions is less than {NEGLIGIBLE:g} % of the JCT"
@@ -253,7 +246,6 @@ OURS = ("clone-ppo", "da-mc-capacity", "da-mc-estimates")
     "learned-gap",
     "Sec. 2.1",
     Verdict.HOLDS,
-    extra=RL,
     says="No policy is below the certified bound or the optimum; how far the learned ones are above them.",
     how="A bound by prices of capacity on Small; the optimum over the decision epochs, contention included, "
     "by branch and bound on tiny instances.",
@@ -274,7 +266,7 @@ def learned_gap(context: Context, *networks: Group) -> Finding:
     proved = np.array([one.gap == 0.0 for one in best])
     rows, lowest = [], np.inf
     for group in groups:
-        played = [[one.cost for one in outcomes(who, tiny, sampled)] for who in group.members]
+        played = [[outcome(who, tiny, seed).cost for seed in sampled] for who in group.members]
         found = np.array([[ratio(*both)[0] for both in zip(best, each, strict=True)] for each in played])
         lowest = found[:, proved].min(initial=lowest)
         above = gaps[group.label].mean(0)
