@@ -232,7 +232,7 @@ def test_what_an_oracle_takes_by_default_may_be_spelled_out(problem: str, oracle
 
 def test_a_checkpoint_that_changes_is_another_cell(tmp_path: Path) -> None:
     checkpoint = tmp_path / "best.npz"
-    shutil.copy(next(Path(str(files("clairvoyant.online"))).rglob("*.npz")), checkpoint)
+    shutil.copy(next(Path(str(files("clairvoyant.online"))).rglob("das-0.npz")), checkpoint)
     block = {"problem": "placement", "policies": [f"das:checkpoint={checkpoint}"]}
     before = keys(block)
     assert keys(block) == before
