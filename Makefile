@@ -4,6 +4,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 WARM := .venv/.warm
+TRAINING := .venv/.training
+# What of the lock only training and its tests need: PyTorch and what needs it.
+PYTORCH := ^\(torch\|gpytorch\|linear-operator\|stable-baselines3\)==
 # What holds kernels; numba compiles those of a file anew when it has changed.
 KERNELS := $(shell grep -rl --include='*.py' 'compiled import njit' models oracles online)
 # One linear algebra thread per process: tests run side by side, and results do not depend on the cores.
@@ -23,7 +26,7 @@ LOCK_COMMAND := uv pip compile pyproject.toml --config-file .ci/lock.toml --univ
 # What only the documentation needs, beside what is in the other lock.
 LOCK_DOCS := $(LOCK_COMMAND) --extra docs --constraint requirements.lock
 
-.PHONY: .venv help setup audit test test-all fuzz mutants coverage lint bench notebooks picture networks docs lock clean
+.PHONY: .venv help setup training audit test test-all fuzz mutants coverage lint bench notebooks picture networks docs lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -31,17 +34,25 @@ help:  ## list the targets
 
 setup: $(WARM)  ## build .venv from requirements.lock, compile all kernels (nothing when nothing changed)
 
-# The lock has no CUDA packages. The second pip fetches them where PyTorch's build needs them, and nothing elsewhere.
+training: $(TRAINING)  ## the same, and PyTorch, which trains networks; what tests them needs it too
+
 $(STAMP): requirements.lock pyproject.toml
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(MAKE) --no-print-directory .venv
 	@echo 'Installing into .venv what requirements.lock names: a few minutes ...'
-	$(PIP) --no-deps -r requirements.lock
-	$(PIP) --constraint requirements.lock "$$(grep '^torch==' requirements.lock)"
+	grep -v '$(PYTORCH)' requirements.lock | $(PIP) --no-deps -r /dev/stdin
 	$(PIP) --no-deps --no-build-isolation $(EDITABLE) .
 	@touch $@
 
 $(WARM): $(STAMP) $(KERNELS)
 	@echo 'Compiling all kernels, side by side: a minute or two ...'
+	$(BIN)/clairvoyant warmup
+	@touch $@
+
+# The lock has no CUDA packages. The second pip fetches them where PyTorch's build needs them, and nothing elsewhere.
+$(TRAINING): $(STAMP) $(KERNELS) | $(WARM)
+	@echo 'Installing PyTorch into .venv, and compiling what trains: a minute or two ...'
+	grep '$(PYTORCH)' requirements.lock | $(PIP) --no-deps -r /dev/stdin
+	$(PIP) --constraint requirements.lock "$$(grep '^torch==' requirements.lock)"
 	$(BIN)/clairvoyant warmup
 	@touch $@
 
@@ -59,23 +70,23 @@ audit: setup  ## check every claim, print the verdicts, write reports/index.html
 	$(BIN)/clairvoyant audit
 
 # CI=true, as .ci/run sets it, leaves nothing out, and draws all examples of what Hypothesis generates, not half of them.
-test: setup  ## run the tests, without those of what is built and installed (all of them if CI is set)
+test: training  ## run the tests, without those of what is built and installed (all of them if CI is set)
 	$(TESTS) $(if $(CI),,-m 'not slow')
 
-test-all: setup  ## run all tests, with all examples
+test-all: training  ## run all tests, with all examples
 	CI=true $(TESTS)
 
 # The campaigns go on where they were stopped, as long as the seed is the same: that of the day, or SEED=N.
 SEED := $(shell date +%Y%m%d)
-fuzz: setup  ## damage files, let oracles judge each other, and search the tests' properties, with fresh seeds
+fuzz: training  ## damage files, let oracles judge each other, and search the tests' properties, with fresh seeds
 	$(ONE_THREAD) $(NO_GPU) $(BIN)/python -m clairvoyant.testing.fuzz --seed $(SEED)
 	HYPOTHESIS_PROFILE=fuzz $(TESTS) -m hypothesis --hypothesis-seed=$(SEED)
 
-mutants: setup  ## plant faults: tests must kill each, and a claim must notice it (half an hour; goes on)
+mutants: training  ## plant faults: tests must kill each, and a claim must notice it (half an hour; goes on)
 	$(BIN)/python .ci/mutants.py
 
 # Numba's machine code is invisible to coverage, so the tests of kernels run again with them as plain Python.
-coverage: setup  ## run the tests with line and branch coverage (95 % or more)
+coverage: training  ## run the tests with line and branch coverage (95 % or more)
 	$(TESTS) --cov --cov-report= --cov-fail-under=0
 	NUMBA_DISABLE_JIT=1 $(TESTS) --cov --cov-append --cov-report=term \
 		-k 'not (selection and degenerate_instances)' \
@@ -86,15 +97,15 @@ coverage: setup  ## run the tests with line and branch coverage (95 % or more)
 		$(addprefix tests/online/test_,allocation_policies.py selection_policies.py admission_policies.py \
 			placement_metaheuristics.py play.py)
 
-lint: setup  ## ruff and strict mypy
+lint: training  ## ruff and strict mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: setup  ## measure speed and memory of every problem beside named rivals
+bench: training  ## measure speed and memory of every problem beside named rivals
 	$(BIN)/python -m benchmarks
 
-notebooks: setup  ## execute every notebook; fail on an error, or if other outputs stand in it
+notebooks: training  ## execute every notebook; fail on an error, or if other outputs stand in it
 	$(ONE_THREAD) $(NO_GPU) $(BIN)/python .ci/notebooks.py notebooks/*.ipynb
 
 picture: setup  ## draw docs/regret.svg, the picture of the README, anew
@@ -105,10 +116,10 @@ picture: setup  ## draw docs/regret.svg, the picture of the README, anew
 PRETRAINED := online/placement/learned/pretrained
 
 # Goes on in reports/training where it was stopped; without that folder it begins anew.
-networks: setup  ## train the networks of the package by their plans and seeds (hours)
-	@for file in $(PRETRAINED)/*.pt; do name=$$(basename $$file .pt); \
+networks: training  ## train the networks of the package by their plans and seeds (hours)
+	@for file in $(PRETRAINED)/*.npz; do name=$$(basename $$file .npz); \
 		$(NO_GPU) $(BIN)/clairvoyant train $(PRETRAINED)/$${name%-*}.toml --seed $${name##*-} --out reports/training/$$name && \
-		cp reports/training/$$name/best.pt $$file || exit 1; done
+		cp reports/training/$$name/best.npz $$file || exit 1; done
 
 .venv/.docs: requirements-docs.lock $(STAMP)
 	$(PIP) --no-deps -r requirements-docs.lock

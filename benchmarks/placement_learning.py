@@ -12,19 +12,20 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import gpytorch
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-import clairvoyant
 from clairvoyant.models.placement.generate import generate
-from clairvoyant.online.placement import Untrained
-from clairvoyant.online.placement.learned.acting import one_thread
-from clairvoyant.online.placement.learned.design import Design
+from clairvoyant.online.placement.learned.acting import Player
+from clairvoyant.online.placement.learned.design import DESIGNS, Design
+from clairvoyant.online.placement.learned.drawing import Memory, act, one_thread
+from clairvoyant.online.placement.learned.features import Eyes
 from clairvoyant.online.placement.learned.gaussian import walk_features
-from clairvoyant.online.placement.learned.networks import Past, PlacementHead
+from clairvoyant.online.placement.learned.networks import Actor, Past, PlacementHead, seeded
 from clairvoyant.online.placement.learned.plan import Plan
-from clairvoyant.online.placement.learned.rollout import reference
-from clairvoyant.online.placement.learned.training import Trainer, trial
+from clairvoyant.online.placement.learned.training import Trainer
+from clairvoyant.online.placement.learned.weights import initial
 
 from .measure import Row
 
@@ -45,7 +46,7 @@ STEP_TARGETS = {"da-mc": 1.0, "das": 4.0}
 CLUSTERS = {"small": 13.2, "medium": 13.8, "large": 15.6}
 """Milliseconds that Appendix F reports for a job on each cluster, measured on another machine, with a GPU."""
 
-DECISIONS = (("da-mc", "small", 0.4), ("das", "small", 2.0), ("das", "medium", None), ("das", "large", 15.0))
+DECISIONS = (("da-mc", "small", 0.1), ("das", "small", 0.5), ("das", "medium", None), ("das", "large", None))
 """Designs and clusters, and the milliseconds that a decision should not exceed."""
 
 
@@ -79,33 +80,27 @@ def steps() -> Iterator[Row]:
 
 
 def decisions() -> Iterator[Row]:
-    """Measure whole runs of untrained networks through ``play``, by decision and, of DAS, by job."""
+    """Measure decisions on recorded observations, alone, beside PyTorch and, of DAS by job, the paper."""
     for name, cluster, target in DECISIONS:
         sampled = generate("large", 0, jobs=PLAYED_JOBS, cluster=cluster)
-        policy, runs = Untrained(design=name), []
-        spent = [
-            cpu(lambda: runs.append(clairvoyant.play(policy, sampled)))  # noqa: B023
-            for _ in range(PLAYS)
-        ]
-        total, count = 1000.0 * statistics.median(spent), len(runs[0].rewards)
-        label = f"{name}, {len(sampled.setting.capacity)} machines, 32 hidden units"
-        yield Row(f"decision, {label}", total / count, target, unit="ms")
+        networks, setting = initial(DESIGNS[name], 0), sampled.setting
+        player, episode = Player(networks, setting, np.random.default_rng(0)), sampled.episode(frozenset())
+        seen = []
+        for observation in episode:
+            seen.append(observation)
+            episode.apply(player.decide(observation).rows)
+        spent = [cpu(lambda: [player.decide(one) for one in seen]) for _ in range(PLAYS)]  # noqa: B023
+        total = 1000.0 * statistics.median(spent)
+        with seeded(0):
+            actor = Actor(DESIGNS[name]).eval()
+        eyes, memory = Eyes(setting, estimates=False), Memory()
+        rival = 1000.0 * cpu(lambda: [act(actor, [eyes.look(one)], [memory], None) for one in seen])  # noqa: B023
+        label = f"{name}, {len(setting.capacity)} machines, 32 hidden units"
+        each, other = total / len(seen), rival / len(seen)
+        yield Row(f"decision, {label}", each, target, "PyTorch, process included", other, unit="ms")
         if name == "das":
-            paper, rival = CLUSTERS[cluster], "Appendix F, another machine, 64 hidden units"
-            yield Row(f"decisions on a job, {label}", total / PLAYED_JOBS, None, rival, paper, unit="ms")
-
-
-def side_by_side() -> Iterator[Row]:
-    """Measure decisions on many instances at once, by means of the actions, as evaluations make them."""
-    for name, target in (("da-mc", 0.4), ("das", 2.0)):
-        actor, runs, spent = Untrained(design=name).networks(), [], []
-        sampled = [generate("large", seed, jobs=PLAYED_JOBS, cluster="small") for seed in range(EPISODES)]
-        known = [(one, reference(one)) for one in sampled]
-        for _ in range(PLAYS):
-            runs.clear()
-            spent.append(cpu(lambda: runs.extend(trial(actor, known))))  # noqa: B023
-        each = 1000.0 * statistics.median(spent) / sum(len(track.steps) for track in runs)
-        yield Row(f"decision, {name}, 8 machines, {EPISODES} runs side by side", each, target, unit="ms")
+            paper, who = CLUSTERS[cluster], "Appendix F, another machine, 64 hidden units"
+            yield Row(f"decisions on a job, {label}", total / PLAYED_JOBS, None, who, paper, unit="ms")
 
 
 class Data(NamedTuple):
@@ -235,5 +230,4 @@ def measure() -> Iterator[Row]:
     with one_thread():
         yield from steps()
         yield from decisions()
-        yield from side_by_side()
         yield from processes()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2]  # clairvoyant's folder; in a checkout its layers are links
 
-SOURCE = (".py", ".json", ".pt")
+SOURCE = (".py", ".json", ".npz")
 
 LIBRARIES = ("numpy", "scipy", "numba", "highspy", "ortools", "cvxpy", "clarabel", "pyomo", "torch")
 """Other people's packages that results may depend on."""

@@ -18,6 +18,7 @@ import numpy as np
 
 from ...models.base import InputError
 from ...models.draw import choose, truth, whole
+from ...models.placement import kernels
 from ...models.placement.instance import MOST_TICKS, PlacementInstance
 from ...models.placement.jobs import LARGEST, seconds
 from ...models.placement.reward import Meter, refuse_free_jobs

@@ -19,6 +19,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from . import api
 from .analysis.engine.cells import Cell, EngineError, State
 from .analysis.engine.processes import Processes
@@ -164,12 +166,19 @@ def selection() -> None:
 
 
 def placement() -> None:
-    """Use the whole search, and what extras bring, where they are installed: environments and training."""
+    """Use the whole search, the scores of networks, and what extras bring, where they are installed.
+
+    These are environments and training.
+    """
     from .models.placement.generate import generate
+    from .online.placement.learned.policies import Das
     from .oracles.base import Budget
     from .oracles.placement.search import search
 
     search(generate("tiny"), Budget(0.0, None), rounds=1)  # a bound may end solve earlier
+    policy, one = Das(), generate("tiny")
+    policy.start(one.setting, np.random.default_rng(0))
+    policy.scores(next(iter(one.episode(frozenset()))))
     if find_spec("pettingzoo") and find_spec("gymnasium"):
         from .online.placement.environment import ParallelEnvironment
 

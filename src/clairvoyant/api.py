@@ -277,7 +277,7 @@ def train(
     """Train the networks of a learned scheduler by a plan, or go on where this has stopped in the folder.
 
     ``docs/training.md`` describes plans and results. A checkpoint is played as
-    ``"das:checkpoint=FOLDER/best.pt"``.
+    ``"das:checkpoint=FOLDER/best.npz"``.
 
     Parameters
     ----------

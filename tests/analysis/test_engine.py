@@ -327,7 +327,7 @@ def test_a_change_in_one_room_is_none_in_another(tmp_path: Path, monkeypatch: py
         "models/base.py",
         "models/one/a.py",
         "models/other/a.py",
-        "online/one/net.pt",
+        "online/one/net.npz",
         "models/one/x.txt",
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -343,7 +343,7 @@ def test_a_change_in_one_room_is_none_in_another(tmp_path: Path, monkeypatch: py
         return [one != other for one, other in zip(before, sources(), strict=True)]
 
     assert changed("models/one/a.py") == [True, False]
-    assert changed("online/one/net.pt") == [True, False]
+    assert changed("online/one/net.npz") == [True, False]
     assert changed("models/base.py") == [True, True]
     assert changed("models/one/x.txt") == [False, False]
     (tmp_path / "models" / ".#base.py").symlink_to("an editor's mark")

@@ -499,7 +499,7 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
     ("name", "kind"),
     [
         ("ogasched on allocation size=tiny,seed=1", "ogasched"),
-        ("das:checkpoint=best.pt on x.json", "das"),
+        ("das:checkpoint=best.npz on x.json", "das"),
         ("da-mc-h1 on x.json", "da-mc-h1"),
         ("", "cell"),
     ],

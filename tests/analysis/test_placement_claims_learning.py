@@ -6,7 +6,7 @@ ones do.
 
 import os
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -19,27 +19,22 @@ from scipy import stats
 
 from clairvoyant.analysis import claim as claims
 from clairvoyant.analysis.claim import Claim, Context, Finding, Verdict
-from clairvoyant.analysis.experiments import policy_seed
 from clairvoyant.analysis.placement.claims import learned, learned_cases, trained
 from clairvoyant.analysis.placement.claims.trained import Group, Versus
 from clairvoyant.analysis.placement.experiments import (
     FIFO_C,
     FIFO_FF,
     JCT,
-    Contender,
     Setup,
-    instance,
     outcome,
 )
 from clairvoyant.analysis.statistics import Interval, Paired
 from clairvoyant.api import audit
-from clairvoyant.cli.commands import main
 from clairvoyant.models.base import InputError
 from clairvoyant.online.placement.learned import checkpoint, policies
-from clairvoyant.online.placement.learned.design import DESIGNS, Design, Readings
-from clairvoyant.online.placement.learned.networks import Actor, seeded
+from clairvoyant.online.placement.learned.design import DESIGNS, Design
 from clairvoyant.online.placement.learned.plan import MOST_INSTANCES, TEST, VALIDATION
-from clairvoyant.online.play import play
+from clairvoyant.online.placement.learned.weights import initial
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="runs take minutes where kernels run as plain Python"
@@ -64,10 +59,9 @@ MEMBERS = 2
 
 def write(folder: Path, name: str, member: int, design: Design) -> None:
     """Write networks that never learned."""
-    with seeded(1000 * member + sum(map(ord, name))):
-        actor = Actor(design)
-    content = {"design": design.to_dict(), "actor": actor.state_dict()}
-    checkpoint.write(folder / f"{name}-{member}.pt", content)
+    networks = initial(design, 1000 * member + sum(map(ord, name)))
+    content = {"design": design.to_dict(), "actor": networks.arrays}
+    checkpoint.write(folder / f"{name}-{member}.npz", content)
 
 
 @pytest.fixture(scope="module")
@@ -84,15 +78,20 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def shipped(files: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Let those be the networks that come with the package."""
     monkeypatch.setattr(policies, "SHIPPED", files)
-    trained._KNOWN.clear()
+    outcome.cache_clear()
     yield files
-    trained._KNOWN.clear()
+    outcome.cache_clear()
 
 
 @pytest.fixture
 def bare(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let PyTorch not be installed, for those who ask."""
+    """Let no extra be installed, for those who ask."""
     monkeypatch.setattr(claims, "find_spec", lambda _name: None)
+
+
+def needy(check: Callable[[Context], Finding] = lambda _c: Finding(Verdict.HOLDS, "checked")) -> Claim:
+    """Return a claim that needs an extra."""
+    return Claim("a/x", "here", "it holds", "look", Verdict.HOLDS, check, extra="rl")
 
 
 EXACT = {
@@ -121,10 +120,10 @@ def test_claim_plays_and_has_the_form_of_a_claim(name: str) -> None:
     assert all("<svg" in figure.svg for figure in finding.figures)
 
 
-def test_claims_have_names_of_their_own_and_say_which_extra_they_need() -> None:
+def test_claims_have_names_of_their_own_and_need_no_extra() -> None:
     assert len(BY_ID) == len(ALL)
     assert {one.problem for one in ALL} == {"placement"}
-    assert {one.extra for one in ALL} == {"rl"}
+    assert {one.extra for one in ALL} == {""}
 
 
 def test_claims_can_be_sent_to_another_process() -> None:
@@ -146,44 +145,25 @@ def test_one_training_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.usefixtures("bare")
-def test_without_pytorch_the_audit_says_what_to_install(tmp_path: Path) -> None:
+def test_without_an_extra_the_audit_says_what_to_install(tmp_path: Path) -> None:
     told: list[float] = []
-    found = audit(
-        claims=[one.id for one in ALL],
-        mode="quick",
-        out=tmp_path,
-        workers=1,
-        progress=lambda fraction, _text: told.append(fraction),
+    (both,) = audit(
+        catalogue=[needy()], out=tmp_path, workers=1, progress=lambda fraction, _text: told.append(fraction)
     )
-    assert len(found) == len(ALL)
-    for claim, finding in found:
-        assert finding.verdict is Verdict.NOT_CHECKABLE
-        assert 'pip install "clairvoyant[rl]"' in finding.headline
-        assert claim.as_expected(finding)
+    claim, finding = both
+    assert finding.verdict is Verdict.NOT_CHECKABLE
+    assert 'pip install "clairvoyant[rl]"' in finding.headline
+    assert claim.as_expected(finding)
     assert told[-1] == 1.0
-
-
-@pytest.mark.usefixtures("bare")
-def test_without_pytorch_the_audit_does_not_fail(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["--claim", "placement/table-1-trained", "--workers", "1", "--out", str(tmp_path)]
-    assert main(["audit", "--quick", *arguments]) == 0
-    printed = capsys.readouterr().out
-    assert "not checkable here" in printed
-    assert "all as expected" in printed
-    assert "pip install" in (tmp_path / "index.html").read_text(encoding="utf-8")
 
 
 def test_what_was_not_checked_without_pytorch_is_checked_with_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def check(_context: Context) -> Finding:
-        return Finding(Verdict.HOLDS, "checked")
-
     def stop(_context: Context) -> Finding:
         raise RuntimeError("stopped")
 
-    wanted = Claim("a/x", "here", "it holds", "look", Verdict.HOLDS, check, extra="rl")
-    catalogue = [wanted, Claim("a/y", "here", "it stops", "look", Verdict.HOLDS, stop)]
+    catalogue = [needy(), Claim("a/y", "here", "it stops", "look", Verdict.HOLDS, stop)]
     with monkeypatch.context() as patch:
         patch.setattr(claims, "find_spec", lambda _name: None)
         with pytest.raises(RuntimeError, match="stopped"):
@@ -193,9 +173,7 @@ def test_what_was_not_checked_without_pytorch_is_checked_with_it(
 
 
 def test_with_the_extra_no_other_verdict_is_as_expected() -> None:
-    one = Claim(
-        "a/x", "here", "it holds", "look", Verdict.HOLDS, lambda _c: Finding(Verdict.HOLDS, ""), extra="rl"
-    )
+    one = needy()
     assert not one.lacks_extra
     assert not one.as_expected(Finding(Verdict.NOT_CHECKABLE, ""))
     assert one.as_expected(Finding(Verdict.HOLDS, ""))
@@ -210,9 +188,7 @@ def test_what_small_samples_leave_open_is_no_surprise() -> None:
 
 @pytest.mark.usefixtures("bare")
 def test_without_the_extra_a_wrong_verdict_is_still_wrong() -> None:
-    one = Claim(
-        "a/x", "here", "it holds", "look", Verdict.HOLDS, lambda _c: Finding(Verdict.HOLDS, ""), extra="rl"
-    )
+    one = needy()
     assert one.lacks_extra
     assert not one.as_expected(Finding(Verdict.REFUTED, ""))
 
@@ -220,48 +196,9 @@ def test_without_the_extra_a_wrong_verdict_is_still_wrong() -> None:
 # --- Playing -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "name", ["das", "da", "dl2", "rifling", "da-mc-capacity", "da-mc-prior", "da-mc-estimates"]
-)
-@pytest.mark.usefixtures("shipped")
-def test_side_by_side_is_what_play_does(name: str) -> None:
-    who = trained.trained(name, Context("quick")).members[1]
-    setup, sampled = Setup(30, rho=2.0, estimate_error=0.5), range(3)
-    made = [instance(setup, seed) for seed in sampled]
-    for one, schedule, found in zip(
-        made, trained.side_by_side(who, made), trained.outcomes(who, setup, sampled), strict=True
-    ):
-        run = play(who.make(), one, policy_seed(0), keep_decisions=True)
-        expected = one.schedule_of(run.decisions or ())
-        assert np.array_equal(schedule.rows, expected.rows)
-        assert np.array_equal(schedule.start, expected.start)
-        assert found.cost == pytest.approx(run.total)
-
-
-@pytest.mark.usefixtures("shipped")
-def test_what_is_not_learned_plays_as_ever() -> None:
-    assert trained.outcomes(FIFO_C, Setup(20), range(2)) == [
-        outcome(FIFO_C, Setup(20), seed) for seed in range(2)
-    ]
+def test_what_is_not_learned_has_no_networks() -> None:
     with pytest.raises(InputError, match="has no networks"):
         trained.learned(FIFO_C)
-
-
-def test_another_history_leaves_the_networks_as_they_are() -> None:
-    who = Contender("x", "untrained", (("design", "das"),))
-    actor = trained.learned(who).networks()
-    changed = trained.with_history(actor, 3)
-    assert (actor.design.history, changed.design.history) == (8, 3)
-    assert changed.state_dict().keys() == actor.state_dict().keys()
-    plain = trained.learned(Contender("x", "untrained", (("design", "da"),))).networks()
-    assert trained.with_history(plain, 3) is plain
-
-
-def test_jobs_drawn_at_random_are_not_played_side_by_side(tmp_path: Path) -> None:
-    write(tmp_path, "x", 0, replace(DESIGNS["da"], readings=Readings(window="literal")))
-    who = Contender("x", "da", (("checkpoint", str(tmp_path / "x-0.pt")),))
-    with pytest.raises(InputError, match="draws jobs at random"):
-        trained.side_by_side(who, [instance(Setup(5), 0)])
 
 
 @pytest.mark.usefixtures("shipped")

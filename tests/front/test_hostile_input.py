@@ -277,7 +277,7 @@ def test_a_table_that_is_none_is_refused(tmp_path: Path) -> None:
 def test_networks_that_would_unpack_to_more_than_the_limit_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "x.pt"
+    path = tmp_path / "x.npz"
     with zipfile.ZipFile(path, "w") as packed:
         for name in "abc":
             packed.writestr(name, bytes(400))

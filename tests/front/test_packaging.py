@@ -9,7 +9,7 @@ import sys
 import tarfile
 import tomllib
 import zipfile
-from importlib.metadata import requires
+from importlib.metadata import distributions, requires
 from pathlib import Path
 from typing import Any
 
@@ -255,13 +255,32 @@ def test_the_lock_pins_every_dependency_and_holds_no_address() -> None:
 
 
 def test_pytorch_is_pinned_with_all_it_needs_except_for_cuda() -> None:
-    """A build for CUDA needs gigabytes more, which `make setup` fetches where pip finds such a build."""
+    """A build for CUDA needs gigabytes more, which `make training` fetches where pip finds such a build."""
     assert PROJECT["project"]["optional-dependencies"]["rl"] == ["torch==2.13.0"]
     assert "torch==2.13.0" in locked_lines()
     assert [line for line in locked_lines() if CUDA.match(line)] == []
     needed = [text for text in requires("torch") or [] if "extra ==" not in text and not CUDA.match(text)]
     assert needed
     assert refused_by_the_lock(needed) == []
+
+
+def test_setup_leaves_out_what_needs_pytorch_and_nothing_else() -> None:
+    found = re.search(r"^PYTORCH := (.*)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    assert found
+    pattern = re.compile(found[1].replace("\\", ""))  # one of basic regular expressions, for grep
+    left = {line.partition("==")[0] for line in locked_lines() if pattern.match(line)}
+    needs = {
+        one.metadata["Name"]: [Requirement(text) for text in one.requires or []] for one in distributions()
+    }
+    needy = {"torch"}
+    for _ in range(3):
+        needy |= {
+            canonicalize_name(name)
+            for name, wanted in needs.items()
+            if any(canonicalize_name(one.name) in needy and "extra" not in str(one.marker) for one in wanted)
+        }
+    needy &= {line.partition("==")[0] for line in locked_lines()}
+    assert left == needy
 
 
 # Maximise x over 0 <= x <= 3, with each library's own solver: CVXPY with Clarabel and with HiGHS, PyTorch by

@@ -231,12 +231,12 @@ def test_what_an_oracle_takes_by_default_may_be_spelled_out(problem: str, oracle
 
 
 def test_a_checkpoint_that_changes_is_another_cell(tmp_path: Path) -> None:
-    checkpoint = tmp_path / "best.pt"
-    shutil.copy(next(Path(str(files("clairvoyant.online"))).rglob("*.pt")), checkpoint)
+    checkpoint = tmp_path / "best.npz"
+    shutil.copy(next(Path(str(files("clairvoyant.online"))).rglob("das-0.npz")), checkpoint)
     block = {"problem": "placement", "policies": [f"das:checkpoint={checkpoint}"]}
     before = keys(block)
     assert keys(block) == before
-    moved = checkpoint.rename(tmp_path / "moved.pt")
+    moved = checkpoint.rename(tmp_path / "moved.npz")
     shutil.copy(moved, checkpoint)
     assert keys(block) == before
     checkpoint.write_bytes(moved.read_bytes() + b"\0")

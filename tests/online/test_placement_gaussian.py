@@ -17,8 +17,6 @@ from torch import Tensor
 from clairvoyant.analysis.placement import formulas as kernels
 from clairvoyant.online.placement.learned.design import LITERAL, Design, Readings
 from clairvoyant.online.placement.learned.gaussian import (
-    GEOMETRIC_TERMS,
-    TERMS,
     matern,
     posterior,
     projected,
@@ -26,6 +24,7 @@ from clairvoyant.online.placement.learned.gaussian import (
     walk_kernel,
 )
 from clairvoyant.online.placement.learned.networks import Past, PlacementHead
+from clairvoyant.online.placement.learned.process import GEOMETRIC_TERMS, TERMS
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -17,7 +17,7 @@ from torch.distributions import Normal as Gaussian
 
 from clairvoyant.analysis.placement import formulas as kernels
 from clairvoyant.models.placement.instance import PlacementInstance
-from clairvoyant.online.placement.learned import acting, learner, mappo
+from clairvoyant.online.placement.learned import drawing, learner, mappo
 from clairvoyant.online.placement.learned.design import DESIGNS, LITERAL, Design
 from clairvoyant.online.placement.learned.features import ESTIMATE, PAIR_FEATURES, Eyes, Scene
 from clairvoyant.online.placement.learned.learner import Learner, Samples, collect, log_densities, values
@@ -414,7 +414,7 @@ def test_learning_sees_the_distributions_that_the_actions_were_drawn_from(
     def shifted(normal: Normal, _: torch.Generator | None) -> Tensor:
         return normal.mean + 0.5 * torch.cos(3.0 * torch.arange(normal.mean.shape[-1]))
 
-    monkeypatch.setattr(acting, "draw", shifted)
+    monkeypatch.setattr(drawing, "draw", shifted)
     done = played(student)
     samples = collect([step for track in done for step in track.steps], CPU)
     actor, b = student.actor, samples.batch
@@ -542,7 +542,7 @@ def test_literal_critic_sees_priorities_and_affinities() -> None:
 
 
 def decided(scene: Scene, priorities: np.ndarray, scores: np.ndarray, places: np.ndarray) -> list[list[int]]:
-    rows: list[list[int]] = acting._by_rank(scene, priorities, places, torch.from_numpy(scores[places]))[
+    rows: list[list[int]] = drawing._by_rank(scene, priorities, places, torch.from_numpy(scores[places]))[
         0
     ].tolist()
     return rows
@@ -586,9 +586,9 @@ def test_a_scene_alone_is_decided_as_beside_others() -> None:
     student = taught(design())
     waiting = [track.look() for track in tracks(student.design, 3)]
     scenes = [scene for scene in waiting if scene is not None]
-    together = acting.act(student.actor, scenes, [acting.Memory() for _ in scenes], None)
+    together = drawing.act(student.actor, scenes, [drawing.Memory() for _ in scenes], None)
     for scene, move in zip(scenes, together, strict=True):
-        (alone,) = acting.act(student.actor, [scene], [acting.Memory()], None)
+        (alone,) = drawing.act(student.actor, [scene], [drawing.Memory()], None)
         np.testing.assert_allclose(alone.priorities, move.priorities, rtol=1e-4, atol=1e-5)
         assert alone.rows.tolist() == move.rows.tolist()
 

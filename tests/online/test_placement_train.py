@@ -33,8 +33,8 @@ from clairvoyant.models.placement.generate import generate
 from clairvoyant.models.placement.instance import PlacementInstance, taken_schedule
 from clairvoyant.models.placement.kernels import start_by_rank
 from clairvoyant.online.placement.learned import checkpoint
-from clairvoyant.online.placement.learned.acting import Move, one_thread
 from clairvoyant.online.placement.learned.design import LITERAL, Design, Readings
+from clairvoyant.online.placement.learned.drawing import Move, one_thread
 from clairvoyant.online.placement.learned.features import Scene
 from clairvoyant.online.placement.learned.learner import DivergedError, collect
 from clairvoyant.online.placement.learned.plan import (
@@ -85,7 +85,7 @@ def weights(path: Path) -> dict[str, bytes]:
     """Return the bytes of all networks in a file."""
     found = checkpoint.read(path)
     return {
-        f"{part}.{name}": value.numpy().tobytes()
+        f"{part}.{name}": value.tobytes()
         for part in ("actor", "critic")
         for name, value in found.get(part, {}).items()
     }
@@ -96,7 +96,7 @@ def outcome(folder: Path) -> tuple[Any, ...]:
     lines = [json.loads(line) for line in (folder / "progress.jsonl").read_text().splitlines()]
     told = [{name: value for name, value in line.items() if name != "speed"} for line in lines]
     result = (folder / "result.json").read_bytes()
-    return weights(folder / "best.pt"), weights(folder / "last.pt"), result, told
+    return weights(folder / "best.npz"), weights(folder / "last.npz"), result, told
 
 
 # Plans
@@ -522,12 +522,12 @@ def test_progress_is_told_and_logged(whole: Path) -> None:
 def test_the_result_is_that_of_the_best_networks(whole: Path) -> None:
     plan = Plan.of(data())
     result = json.loads((whole / "result.json").read_text())
-    assert evaluate(plan, checkpoint.restored(whole / "best.pt")) == result
+    assert evaluate(plan, checkpoint.restored(whole / "best.npz")) == result
     for row, one in zip(result["test"], plan.judged(TEST, plan.test), strict=True):
         assert row["digest"] == one.digest()
         run = cv.play("fifo-consolidate", one)
         assert row["reference"]["cost"] == pytest.approx(run.total, rel=1e-12)
-        played = cv.play(f"das:checkpoint={whole / 'best.pt'}", one)
+        played = cv.play(f"das:checkpoint={whole / 'best.npz'}", one)
         assert row["cost"] == pytest.approx(played.total, rel=1e-12)
 
 
@@ -570,7 +570,7 @@ def test_killed_between_any_two_files_it_goes_on_the_same(
         return write
 
     plan, starts = Plan.of(data()), 0
-    # before and after best.pt of an iteration, if it is written, and its last.pt; the log lies between
+    # before and after best.npz of an iteration, if it is written, and its last.npz; the log lies between
     for count, after in ((1, False), (1, True), (2, False), (2, True)) * 3:
         monkeypatch.setattr(checkpoint, "write", dying(count, after=after))
         try:
@@ -607,8 +607,8 @@ def test_killed_by_the_system_it_goes_on_the_same(whole: Path, file: Path, tmp_p
     command = [sys.executable, "-c", DYING, str(file), str(folder)]
     done = subprocess.run(command, capture_output=True, check=False, timeout=600)
     assert done.returncode == -signal.SIGKILL, done.stderr
-    assert sorted(path.name for path in folder.iterdir()) == ["best.pt", "last.pt", "progress.jsonl"]
-    assert checkpoint.read(folder / "last.pt")["iteration"] == 1
+    assert sorted(path.name for path in folder.iterdir()) == ["best.npz", "last.npz", "progress.jsonl"]
+    assert checkpoint.read(folder / "last.npz")["iteration"] == 1
     train(Plan.load(file), folder)
     assert outcome(folder) == outcome(whole)
 
@@ -641,7 +641,7 @@ def test_the_seed_decides_the_networks() -> None:
         assert torch.equal(value, found[0][1][name]), name
 
 
-@pytest.mark.parametrize("name", ["best.pt", "last.pt"])
+@pytest.mark.parametrize("name", ["best.npz", "last.npz"])
 def test_a_folder_of_another_training_is_refused(name: str, whole: Path, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes((whole / name).read_bytes())
     with pytest.raises(
@@ -653,14 +653,14 @@ def test_a_folder_of_another_training_is_refused(name: str, whole: Path, tmp_pat
 
 def test_files_that_do_not_go_together_are_refused(whole: Path, tmp_path: Path) -> None:
     plan = Plan.of(data())
-    (tmp_path / "last.pt").write_bytes((whole / "last.pt").read_bytes())
-    with pytest.raises(InputError, match=r"best.pt: missing, but"):
+    (tmp_path / "last.npz").write_bytes((whole / "last.npz").read_bytes())
+    with pytest.raises(InputError, match=r"best.npz: missing, but"):
         train(plan, tmp_path)
-    for name in ("best.pt", "last.pt"):
-        (tmp_path / name).write_bytes((whole / "best.pt").read_bytes())
-    with pytest.raises(InputError, match=r"last.pt: critic is missing: no training can go on from there"):
+    for name in ("best.npz", "last.npz"):
+        (tmp_path / name).write_bytes((whole / "best.npz").read_bytes())
+    with pytest.raises(InputError, match=r"last.npz: critic is missing: no training can go on from there"):
         train(plan, tmp_path)
-    (tmp_path / "last.pt").write_bytes((whole / "last.pt").read_bytes())
+    (tmp_path / "last.npz").write_bytes((whole / "last.npz").read_bytes())
     (tmp_path / "result.json").write_text("{")
     with pytest.raises(InputError, match=r"result.json: cannot be read: "):
         train(plan, tmp_path)
@@ -685,20 +685,24 @@ def test_files_that_do_not_go_together_are_refused(whole: Path, tmp_path: Path) 
         ({"rng": "{}"}, r"no training can go on from there"),
         ({"noise": 3}, r"no training can go on from there"),
         ({"optimiser": {}}, r"no training can go on from there"),
+        ({"optimiser": {"0.step": np.ones(1)}}, r"no training can go on from there"),
+        ({"optimiser": {"0.step": np.array(np.inf)}}, r"no training can go on from there"),
+        ({"optimiser": {"0.step": np.array(1.0)}}, r"no training can go on from there"),
+        ({"optimiser": {"99.step": np.array(1.0)}}, r"no training can go on from there"),
     ],
 )
 def test_a_state_that_cannot_be_gone_on_from(
     changes: dict[str, Any], message: str, whole: Path, tmp_path: Path
 ) -> None:
-    (tmp_path / "best.pt").write_bytes((whole / "best.pt").read_bytes())
-    checkpoint.write(tmp_path / "last.pt", checkpoint.read(whole / "last.pt") | changes)
-    with pytest.raises(InputError, match=rf"^checkpoint: .*last\.pt: {message}"):
+    (tmp_path / "best.npz").write_bytes((whole / "best.npz").read_bytes())
+    checkpoint.write(tmp_path / "last.npz", checkpoint.read(whole / "last.npz") | changes)
+    with pytest.raises(InputError, match=rf"^checkpoint: .*last\.npz: {message}"):
         train(Plan.of(data()), tmp_path)
 
 
 @pytest.mark.parametrize("content", [b"hello\n", b"{}\n", b"[1]\n", b'{"iteration": "x"}\n', b"\xff\xfe\n"])
 def test_a_log_that_is_none_is_refused(content: bytes, whole: Path, tmp_path: Path) -> None:
-    for name in ("best.pt", "last.pt"):
+    for name in ("best.npz", "last.npz"):
         (tmp_path / name).write_bytes((whole / name).read_bytes())
     (tmp_path / "progress.jsonl").write_bytes(content)
     with pytest.raises(InputError, match=r"progress\.jsonl: is no log of a training"):
@@ -707,32 +711,32 @@ def test_a_log_that_is_none_is_refused(content: bytes, whole: Path, tmp_path: Pa
 
 
 def test_a_full_disk_leaves_what_was_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    checkpoint.write(tmp_path / "last.pt", {"a": 1})
-    saved = (tmp_path / "last.pt").read_bytes()
+    checkpoint.write(tmp_path / "last.npz", {"a": 1})
+    saved = (tmp_path / "last.npz").read_bytes()
 
     def full(_path: Path, _target: Path) -> None:
         raise OSError(28, "No room")
 
     monkeypatch.setattr(Path, "replace", full)
-    with pytest.raises(InputError, match=r"last\.pt: cannot be written: No room$"):
-        checkpoint.write(tmp_path / "last.pt", {"a": 2})
-    assert [path.name for path in tmp_path.iterdir()] == ["last.pt"]
-    assert (tmp_path / "last.pt").read_bytes() == saved
+    with pytest.raises(InputError, match=r"last\.npz: cannot be written: No room$"):
+        checkpoint.write(tmp_path / "last.npz", {"a": 2})
+    assert [path.name for path in tmp_path.iterdir()] == ["last.npz"]
+    assert (tmp_path / "last.npz").read_bytes() == saved
 
 
 def test_what_a_killed_training_has_left_is_removed_by_the_next_one(tmp_path: Path) -> None:
-    left = tmp_path / f".last.pt.abcdefgh{PART}"
+    left = tmp_path / f".last.npz.abcdefgh{PART}"
     left.write_bytes(b"half")
     train(Plan.of(data()), tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "best.pt",
-        "last.pt",
+        "best.npz",
+        "last.npz",
         "progress.jsonl",
         "result.json",
     ]
 
 
-@pytest.mark.parametrize("name", ["progress.jsonl", "last.pt", "best.pt"])
+@pytest.mark.parametrize("name", ["progress.jsonl", "last.npz", "best.npz"])
 def test_what_is_no_regular_file_is_not_waited_for(name: str, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / name)
     with pytest.raises(InputError, match=r"is not a regular file|is no log of a training"):
@@ -768,7 +772,7 @@ def test_numbers_that_go_astray_end_a_training(
     ):
         train(plan, tmp_path)
     monkeypatch.setattr(Trainer, "_iterate", usual)
-    assert checkpoint.read(tmp_path / "last.pt")["iteration"] == 1
+    assert checkpoint.read(tmp_path / "last.npz")["iteration"] == 1
     assert len((tmp_path / "progress.jsonl").read_text().splitlines()) == 1
     train(plan, tmp_path)  # from there
 
@@ -823,7 +827,7 @@ def test_the_command_trains_once_and_tells_the_result(run: Run, file: Path, whol
             r"validation [-+].* %, best [-+].* %\n"
         )
         assert re.search(found, first.err), first.err
-    assert "clairvoyant play FILE --policy da-mc:checkpoint=reports/training/plan-3/best.pt" in first.out
+    assert "clairvoyant play FILE --policy da-mc:checkpoint=reports/training/plan-3/best.npz" in first.out
     assert max(map(len, first.out.splitlines())) <= 110
     second = run("train", file)
     assert second.out == first.out

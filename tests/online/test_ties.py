@@ -211,7 +211,6 @@ def test_of_equal_jobs_the_first_in_the_file_and_of_machines_the_lower_index(
 
 
 def test_networks_to_which_all_machines_are_alike_take_the_lower_index() -> None:
-    pytest.importorskip("torch")
     instance = PlacementInstance(machines=[{"gpus": 2, "cpus": 8, "memory": 8}] * 2, jobs=[JOB] * 5)
     first, second = decisions("untrained:design=rifling", instance)
     assert sorted(first.tolist()) == [[0, 0, 1], [1, 0, 1], [2, 1, 1], [3, 1, 1]]

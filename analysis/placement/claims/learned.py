@@ -17,13 +17,24 @@ import numpy as np
 
 from ...claim import Context, Finding, Register, Why, table
 from ...experiments import spread
-from ..experiments import CLUSTERS, FIFO_C, FIFO_LB, HEURISTICS, NOTE, SJF_C, Contender, Setup, instance
+from ..experiments import (
+    CLUSTERS,
+    FIFO_C,
+    FIFO_LB,
+    HEURISTICS,
+    NOTE,
+    SJF_C,
+    Contender,
+    Setup,
+    instance,
+    outcome,
+)
 from . import trained
 from .evaluation import BUDGETS, LEVEL, RATES, differ
-from .trained import RL, SJF_E, Group, base_setup, contest, outcomes
+from .trained import SJF_E, Group, base_setup, contest
 
 claim = Register("placement")
-of_networks = partial(claim, because=Why.LACKING, extra=RL)
+of_networks = partial(claim, because=Why.LACKING)
 
 UNSEEN = "Jobs of seeds that no training has seen; all trainings that come with the package. "
 OTHER_SETTINGS = (
@@ -168,7 +179,7 @@ def table_3_trained(context: Context, das: Group, rifling: Group) -> Finding:
 def _share_significant(pairs: Sequence[tuple[Contender, Contender]], setup: Setup, seed: int) -> list[float]:
     """Return in how many per cent of the pairs the test over the jobs of a trace differs: JCT and fee."""
     made = instance(setup, seed)
-    runs = [[outcomes(who, setup, [seed])[0].schedule for who in pair] for pair in pairs]
+    runs = [[outcome(who, setup, seed).schedule for who in pair] for pair in pairs]
     taken = (made.completion_times, made.fees)
     return [100.0 * float(np.mean([differ(of(a), of(b)) for a, b in runs])) for of in taken]
 

@@ -8,18 +8,20 @@ from dataclasses import replace
 import numpy as np
 
 from ....models.placement.instance import PlacementInstance
+from ....online.placement.learned.acting import Player, taken_by
+from ....online.placement.learned.weights import Networks
 from ....online.play import play
 from ...claim import Context, Finding, Register, Verdict, Why, finding, holds_if, table
 from ...experiments import policy_seed, seeds, spread, track
 from ...study import Fact, conclude
 from .. import experiments as runs
-from ..experiments import CLUSTERS, FIFO_C, FIFO_FF, JCT, NOTE, SJF_C, Contender, Setup, instance
+from ..experiments import CLUSTERS, FIFO_C, FIFO_FF, JCT, NOTE, SJF_C, Contender, Setup, instance, outcome
 from ..measures import ratio
 from . import trained
 from .evaluation import BUDGETS, seconds_of_decisions
 from .model import eight_machines
 from .table_1 import INFERENCE
-from .trained import PAPER, RL, UNTIL, Group, outcomes, with_networks
+from .trained import PAPER, UNTIL, Group, with_networks
 
 claim = Register("placement")
 
@@ -27,7 +29,6 @@ claim = Register("placement")
 @claim(
     "figure-5-history",
     "Figure 5(c, d), Sec. 5.4",
-    extra=RL,
     because=Why.LACKING,
     choices=("tau at play: 1, 4, 6, 8, 10",),
 )
@@ -44,8 +45,10 @@ def figure_5_history(context: Context, das: Group) -> Finding:
         seeded = ((one, policy_seed(seed)) for one, seed in zip(made, sampled, strict=True))
         shipped = ((one, play(who.make(), one, seed, keep_decisions=True)) for one, seed in seeded)
         own = [one.schedule_of(run.decisions or ()) for one, run in shipped]
+        networks = trained.learned(who).networks()
         for tau in (1, 4, 6, 8, 10):
-            for one, other in zip(own, trained.side_by_side(who, made, tau), strict=True):
+            changed = Networks(replace(networks.design, history=tau), networks.arrays)
+            for one, other in zip(own, (taken_by(changed, one) for one in made), strict=True):
                 same.append(np.array_equal(one.start, other.start) and np.array_equal(one.rows, other.rows))
     return finding(
         Verdict.UNDETERMINED,
@@ -68,20 +71,13 @@ def case(who: Contender, made: PlacementInstance, opening: Opening) -> tuple[np.
 
     Priorities of the waiting jobs, shape (w,), and affinities of those that start, shape (s, M).
     """
-    from ....online.placement.learned.acting import Memory, act, one_thread
-    from ....online.placement.learned.features import Eyes
-
-    actor = trained.with_history(trained.learned(who).networks(), trained.AT_PLAY)
-    eyes = Eyes(made.setting, actor.design.sees_estimates)
+    player = Player(trained.learned(who).networks(), made.setting, np.random.default_rng(0))
     episode = made.episode(frozenset())
     for step, observation in enumerate(episode):
-        scene = eyes.look(observation)
-        if step < len(opening):
-            episode.apply(np.array(opening[step], dtype=np.int64).reshape(-1, 3))
-            continue
-        with one_thread():
-            (move,) = act(actor, [scene], [Memory()], None)
-        return move.priorities, move.affinities.numpy()
+        decision = player.decide(observation)
+        if step == len(opening):
+            return decision.priorities, decision.affinities
+        episode.apply(np.array(opening[step], dtype=np.int64).reshape(-1, 3))
     raise RuntimeError("the opening lasts until the end of the instance")
 
 
@@ -103,7 +99,7 @@ def case_6a() -> dict[str, tuple[PlacementInstance, Opening, int, int]]:
     return cases
 
 
-@claim("case-priority", "Sec. 5.5, Figure 6(a)", extra=RL, because=Why.LACKING)
+@claim("case-priority", "Sec. 5.5, Figure 6(a)", because=Why.LACKING)
 @with_networks("das", "da")
 def case_priority(context: Context, das: Group, da: Group) -> Finding:
     """That the job which fits gets the highest priority shows that messages from the machines reach the
@@ -157,7 +153,7 @@ def case_6b(cores: float) -> tuple[PlacementInstance, Opening]:
     return eight_machines(jobs, f"after Figure 6(b), j4 takes {cores:g} cores"), [opening]
 
 
-@claim("case-affinity", "Sec. 5.5, Figure 6(b)", extra=RL, because=Why.LACKING)
+@claim("case-affinity", "Sec. 5.5, Figure 6(b)", because=Why.LACKING)
 @with_networks("das", "da-mc")
 def case_affinity(context: Context, das: Group, mc: Group) -> Finding:
     """The process detects contention: the machine of the contending job has the least affinity.
@@ -196,7 +192,6 @@ NEGLIGIBLE = 1.0
     "decision-time",
     "Appendix F, Sec. 5.2",
     Verdict.HOLDS,
-    extra=RL,
     says="The time of decisions is negligible beside the JCT.",
     how=f"CPU time of the decisions of DAS (32 hidden units, 64 in print) on three clusters; negligible is "
     f"less than {NEGLIGIBLE:g} % of the mean JCT, a threshold of ours.",
@@ -211,7 +206,7 @@ def decision_time(context: Context, das: Group) -> Finding:
         everyone = (one.make() for one in (who, *BUDGETS))
         took = [seconds_of_decisions(one, instance(setup, seed), policy_seed(seed)).sum() for one in everyone]
         per_job, *search = (float(one) / jobs for one in took)
-        share = 100.0 * per_job / (60.0 * outcomes(who, setup, [seed])[0].measures[JCT])
+        share = 100.0 * per_job / (60.0 * outcome(who, setup, seed).measures[JCT])
         times = (round(1000.0 * one, 2) for one in (per_job, printed, *search))
         rows.append((name, *times, round(per_job / printed, 3), share))
         says = f"{name}: the time of all decisions is less than {NEGLIGIBLE:g} % of the JCT"
@@ -236,7 +231,7 @@ def decision_time(context: Context, das: Group) -> Finding:
 OURS = ("clone-ppo", "da-mc-capacity", "da-mc-estimates")
 
 
-@claim("learned-gap", "Sec. 2.1", Verdict.HOLDS, extra=RL, ours=True)
+@claim("learned-gap", "Sec. 2.1", Verdict.HOLDS, ours=True)
 @with_networks(*PAPER, *OURS)
 def learned_gap(context: Context, *networks: Group) -> Finding:
     """No policy is below the certified bound or the optimum; how far the learned ones are above them.
@@ -256,7 +251,7 @@ def learned_gap(context: Context, *networks: Group) -> Finding:
     proved = np.array([one.gap == 0.0 for one in best])
     rows, lowest = [], np.inf
     for group in groups:
-        played = [[one.cost for one in outcomes(who, tiny, sampled)] for who in group.members]
+        played = [[outcome(who, tiny, seed).cost for seed in sampled] for who in group.members]
         found = np.array([[ratio(*both)[0] for both in zip(best, each, strict=True)] for each in played])
         lowest = found[:, proved].min(initial=lowest)
         above = gaps[group.label].mean(0)

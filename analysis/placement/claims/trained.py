@@ -6,32 +6,22 @@ over all trainings by trace, and it has an interval over the training seeds of b
 
 from __future__ import annotations
 
-import copy
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ....models.base import InputError
-from ....models.placement.instance import PlacementInstance, taken_schedule
-from ....models.placement.schedule import Schedule
 from ....online.placement import POLICIES
 from ....online.placement.learned import policies
 from ....online.placement.learned.plan import TEST, VALIDATION
 from ...claim import Check, Context, Finding, Table, Verdict, finding, table
 from ...experiments import SEEDS_APART, seeds, track
 from ...statistics import Interval, Paired, paired
-from .. import experiments as runs
-from ..experiments import FEE, FIFO_C, HEURISTICS, JCT, NOTE, SJF_C, Contender, Setup, excess, instance
-from ..measures import measures_of
+from ..experiments import FEE, FIFO_C, HEURISTICS, JCT, NOTE, SJF_C, Contender, Setup, excess, outcome
 from .evaluation import BUDGETS
-
-if TYPE_CHECKING:
-    from ....online.placement.learned.features import Scene
-    from ....online.placement.learned.networks import Actor
 
 FEWEST = 2
 """Trainings of a design without which nothing is said about it: of one, the spread cannot be seen."""
@@ -41,8 +31,6 @@ SJF_E = Contender("SJF-Estimate-Consolidate", "sjf-estimate-consolidate")
 
 RULES = {who.label: who for who in (*HEURISTICS, FIFO_C, SJF_C, SJF_E, *BUDGETS)}
 """The policies that are not trained; those that search are played in full mode alone."""
-
-RL = "rl"  # the extra that the networks need
 
 UNTIL = (
     "The networks were trained for minutes of one core, far below the budget of the paper: whatever the "
@@ -77,7 +65,7 @@ def trained(name: str, context: Context) -> Group:
     """Return the trained networks of a name; those without a policy of their own are played as DA+MC."""
     found = []
     for n in policies.members(name)[: FEWEST if context.quick else None]:
-        file = ("checkpoint", str(policies.SHIPPED / f"{name}-{n}.pt"))
+        file = ("checkpoint", str(policies.SHIPPED / f"{name}-{n}.npz"))
         policy, setting = (name, ("member", n)) if name in POLICIES else ("da-mc", file)
         found.append(Contender(f"{name} {n}", policy, (setting,)))
     return Group(name, tuple(found))
@@ -116,54 +104,6 @@ def with_networks(*names: str) -> Callable[[Callable[..., Finding]], Check]:
     return wrap
 
 
-AT_PLAY = 1
-"""tau at play. Means of the actions are their prior means, so that the past has nothing to tell: every tau
-decides the same (placement/figure-5-history plays several), and the shortest is the fastest."""
-
-_KNOWN: dict[tuple[Contender, Setup], dict[int, runs.Outcome]] = defaultdict(dict)
-
-
-def outcomes(who: Contender, setup: Setup, sampled: Sequence[int]) -> list[runs.Outcome]:
-    """Return what a contender does on each instance; networks play what is new to them side by side."""
-    if not issubclass(POLICIES[who.policy], policies.Learned):
-        return [runs.outcome(who, setup, seed) for seed in sampled]
-    setup = runs.seen_by(who, setup)
-    known = _KNOWN[who, setup]
-    rest = [seed for seed in sampled if seed not in known]
-    made = [instance(setup, seed) for seed in rest]
-    for seed, one, schedule in zip(rest, made, side_by_side(who, made), strict=True):
-        known[seed] = runs.Outcome(one.cost(schedule), measures_of(one, schedule), schedule)
-    return [known[seed] for seed in sampled]
-
-
-def side_by_side(who: Contender, sampled: Sequence[PlacementInstance], tau: int = AT_PLAY) -> list[Schedule]:
-    """Return the schedules of a learned policy, epoch by epoch on all instances of equally many machines."""
-    from ....online.placement.learned.acting import Memory, act, one_thread
-    from ....online.placement.learned.features import Eyes
-
-    policy = learned(who)
-    actor = with_history(policy.networks(), tau)
-    if actor.design.draws_jobs:
-        raise InputError(f"{who.label}: draws jobs at random, which is not played side by side")
-    eyes = [Eyes(one.setting, actor.design.sees_estimates) for one in sampled]
-    episodes = [one.episode(policy.traits.sees) for one in sampled]
-    memories = [Memory() for _ in sampled]
-    streams = [iter(episode) for episode in episodes]
-
-    def look(at: Iterable[int]) -> dict[int, Scene]:
-        seen = ((k, next(streams[k], None)) for k in at)
-        return {k: eyes[k].look(observation) for k, observation in seen if observation is not None}
-
-    with one_thread():
-        scenes = look(range(len(sampled)))
-        while scenes:
-            moves = act(actor, list(scenes.values()), [memories[k] for k in scenes], None)
-            for k, move in zip(scenes, moves, strict=True):
-                episodes[k].apply(move.rows)
-            scenes = look(scenes)
-    return [taken_schedule(episode.simulator) for episode in episodes]
-
-
 def learned(who: Contender) -> policies.Learned:
     """Return the policy of a contender whose networks decide."""
     policy = who.make()
@@ -172,24 +112,16 @@ def learned(who: Contender) -> policies.Learned:
     return policy
 
 
-def with_history(actor: Actor, tau: int) -> Actor:
-    """Return the same networks with another length of the history, which no weight depends on."""
-    if actor.design.placement != "process":
-        return actor
-    changed = copy.copy(actor)
-    changed.design = replace(actor.design, history=tau)
-    return changed
-
-
 def play_all(context: Context, cells: Iterable[tuple[Group, Setup]], sampled: Sequence[int]) -> None:
     """Make all runs first, so that progress is reported."""
     for who, setup in track(context, [(w, setup) for group, setup in cells for w in group.members]):
-        outcomes(who, setup, sampled)
+        for seed in sampled:
+            outcome(who, setup, seed)
 
 
 def values(group: Group, setup: Setup, sampled: Sequence[int], measure: str) -> np.ndarray:
     """Return a measure of each training on each instance, shape (members, seeds)."""
-    played = (outcomes(who, setup, sampled) for who in group.members)
+    played = ((outcome(who, setup, seed) for seed in sampled) for who in group.members)
     return np.array([[one.measures[measure] for one in each] for each in played])
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ....models.base import InputError
+from ....models.base import InputError, frozen
 from ....models.placement.setting import Observation, Setting
 
 JOB_FEATURES = (
@@ -48,7 +48,7 @@ WIDTHS = {
 }
 """How many of the features of jobs, machines and pairs each choice of features uses."""
 
-NO_ESTIMATES = np.empty(0, dtype=np.int64)
+NO_ESTIMATES = frozen(np.empty(0, dtype=np.int64))
 
 
 @dataclass(frozen=True)
@@ -66,22 +66,17 @@ class Eyes:
     """Makes scenes of observations; remembers of running jobs what it saw of them while they waited."""
 
     def __init__(self, setting: Setting, estimates: bool) -> None:
-        self._capacity = setting.capacity
+        self.capacity = setting.capacity
         self._estimates = estimates
-        self._gpus = np.zeros(64, dtype=np.int64)
-        self._intensity = np.zeros(64, dtype=np.int64)
+        # GPUs of an instance and intensity of every job by its number, shapes (n,).
+        self.known = np.zeros((2, 64), dtype=np.int64)
 
     def look(self, seen: Observation) -> Scene:
         """Return the input of the networks now; an InputError if there should be estimates and are none."""
         from .kernels import loads, look_at_jobs, look_at_machines, look_at_pairs
 
-        if self._estimates and seen.estimate is None:
-            raise InputError(
-                "observation: this policy needs estimates of the durations, but was not shown any"
-            )
-        self._remember(seen)
-        capacity = self._capacity
-        load = loads(seen.running, self._gpus, self._intensity, len(capacity))
+        capacity, estimate = self.capacity, self.note(seen)
+        load = loads(seen.running, *self.known, len(capacity))
         jobs, fits = look_at_jobs(
             seen.time,
             capacity,
@@ -90,19 +85,24 @@ class Eyes:
             seen.instances,
             seen.need,
             seen.intensity,
-            seen.estimate if self._estimates else NO_ESTIMATES,
+            estimate,
             seen.waiting,
         )
         machines = look_at_machines(capacity, seen.free, load)
         pairs = look_at_pairs(capacity, seen.free, seen.instances, seen.need, seen.intensity, load)
         return Scene(seen, jobs, machines, pairs, fits)
 
-    def _remember(self, seen: Observation) -> None:
-        """Note the GPUs and the intensity of the waiting jobs."""
+    def note(self, seen: Observation) -> np.ndarray:
+        """Remember the waiting jobs; return their estimates, or none if these are not to be seen."""
         last = int(seen.jobs.max(initial=0))
-        if last >= len(self._gpus):
-            size = 2 * (last + 1)
-            self._gpus = np.resize(self._gpus, size)
-            self._intensity = np.resize(self._intensity, size)
-        self._gpus[seen.jobs] = seen.need[:, 0]
-        self._intensity[seen.jobs] = seen.intensity
+        if last >= self.known.shape[1]:
+            more = np.zeros((2, last + 1), dtype=np.int64)
+            self.known = np.concatenate([self.known, more], 1)
+        self.known[0, seen.jobs], self.known[1, seen.jobs] = seen.need[:, 0], seen.intensity
+        if not self._estimates:
+            return NO_ESTIMATES
+        if seen.estimate is None:
+            raise InputError(
+                "observation: this policy needs estimates of the durations, but was not shown any"
+            )
+        return seen.estimate

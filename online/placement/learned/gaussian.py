@@ -18,13 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-TERMS = 12
-"""Walks of up to so many steps less one: beta is at most 1, and 1 / 12! is below the rounding of float32."""
-
-GEOMETRIC_TERMS = 16
-
-JITTER = 1e-5
-"""Added to the diagonal of a covariance before it is factored."""
+from .process import GEOMETRIC_TERMS, TERMS
 
 
 class _Matern(torch.autograd.Function):

@@ -15,8 +15,8 @@ from torch.nn import functional
 
 from ....models.base import ClairvoyantError
 from . import mappo
-from .acting import Batch, stack
 from .design import Design
+from .drawing import Batch, stack
 from .features import RANK
 from .networks import Actor, Critic, Past
 from .plan import Training

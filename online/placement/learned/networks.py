@@ -17,12 +17,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from . import weights
 from .design import Design
 from .features import ESTIMATE, RANK, WIDTHS
-from .gaussian import JITTER, matern, posterior, projected, walk_features
-
-FIRST_VARIANCE = 0.1
-"""The initial learned variance: 0.32 of standard deviation, where means are within 1 of the prior."""
+from .gaussian import matern, posterior, projected, walk_features
+from .process import JITTER
+from .weights import FIRST_VARIANCE, GROUPS, SILENT, Networks, variance_bias
 
 TINY = 1e-6
 GLOBALS = 6
@@ -59,24 +59,15 @@ def layer(inputs: int, outputs: int, bias: float = 0.0, *, silent: bool = False)
     """Return a linear layer; a ``silent`` one answers with its bias until it has learned."""
     made = nn.Linear(inputs, outputs)
     if silent:
-        nn.init.normal_(made.weight, std=0.05)
+        nn.init.normal_(made.weight, std=SILENT)
     nn.init.constant_(made.bias, bias)
     return made
-
-
-def variance_bias(variance: float) -> float:
-    """Return the input of the sigmoid of (8) that gives this variance."""
-    return math.log(variance / (1.0 - variance))
 
 
 @lru_cache(maxsize=256)
 def positions(count: int, width: int) -> Tensor:
     """Return PE(i) of Sec. 4.1.2 for i = 0, 1, ..., shape (count, width)."""
-    place = torch.arange(count, dtype=torch.float32)[:, None]
-    even = torch.arange(0, width, 2, dtype=torch.float32)
-    angle = place / 10000.0 ** (even / width)
-    both = torch.stack([torch.sin(angle), torch.cos(angle)], -1)
-    return both.reshape(count, -1)[:, :width]
+    return torch.from_numpy(weights.positions(count, width).copy())
 
 
 class JobEncoder(nn.Module):
@@ -232,10 +223,10 @@ class PlacementHead(nn.Module):
 class GroupedEncoder(nn.Module):
     """RIFLING's view: the group of a job, by k-means, in the place of the job, beside the machines."""
 
-    def __init__(self, design: Design, groups: int = 4) -> None:
+    def __init__(self, design: Design) -> None:
         super().__init__()
         jobs, machines, _ = WIDTHS[design.features]
-        self.register_buffer("centres", torch.zeros(groups, jobs))
+        self.register_buffer("centres", torch.zeros(GROUPS, jobs))
         self.centres: Tensor
         self.jobs = layer(jobs, design.hidden)
         self.machines = layer(machines, design.hidden)
@@ -257,6 +248,11 @@ class Actor(nn.Module):
         self.encoder: nn.Module = GroupedEncoder(design) if grouped else JobEncoder(design)
         self.ordering = OrderingHead(design) if design.learns_order else None
         self.placement = PlacementHead(design) if design.learns_places else None
+
+    def networks(self) -> Networks:
+        """Return the same as plain arrays, which play."""
+        state = self.state_dict()
+        return Networks(self.design, {name: x.numpy(force=True).copy() for name, x in state.items()})
 
     def encode(self, jobs: Tensor, machines: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """Return the encoded jobs and machines of all features, of which the design's are used."""

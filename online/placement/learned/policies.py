@@ -1,120 +1,73 @@
 """The learned schedulers as policies: networks that decide by the means of their actions.
 
-Nothing here loads PyTorch before a policy starts, or before a file of networks that was named is read.
+They need no PyTorch, and load nothing heavy before a policy starts.
 """
 
 from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ....models.base import ClairvoyantError, InputError
+from ....models.base import InputError
 from ....models.draw import choose, whole
 from ....models.placement.setting import Observation, Setting
-from ....models.stopwatch import library
 from ...base import Traits
 from .design import DESIGNS
 
 if TYPE_CHECKING:
     from .acting import Scores
-    from .networks import Actor
+    from .weights import Networks
 
 SHIPPED = Path(__file__).parent / "pretrained"
-"""Where the trained networks lie that come with the package, as ``NAME-MEMBER.pt``."""
+"""Where the trained networks lie that come with the package, as ``NAME-MEMBER.npz``."""
 
 
 def members(name: str) -> list[int]:
     """Return the numbers of the networks of a trained policy that come with the package."""
-    stems = (path.stem.removeprefix(f"{name}-") for path in SHIPPED.glob(f"{name}-*.pt"))
+    stems = (path.stem.removeprefix(f"{name}-") for path in SHIPPED.glob(f"{name}-*.npz"))
     return sorted(int(number) for number in stems if number.isdecimal())
 
 
 class Learned(ABC):
-    """A policy that lets networks decide; ties: the older job, the machine with the lower index.
-
-    Every decision is made on one thread of PyTorch, so that it does not depend on how many there are. Without
-    PyTorch it cannot be made.
-    """
+    """A policy that lets networks decide; ties: the older job, the machine with the lower index."""
 
     name: str
     traits = Traits(problem="placement")
 
-    def __post_init__(self) -> None:
-        if not _torch_is_there():
-            raise InputError(
-                'PyTorch is not installed, and learned policies need it: pip install "clairvoyant[rl]"'
-            )
-
     @abstractmethod
-    def networks(self) -> Actor:
+    def networks(self) -> Networks:
         """Return the networks that decide."""
 
     def start(self, setting: Setting, rng: np.random.Generator) -> None:
         """Store the machines and forget all jobs; an InputError if the networks cannot be read."""
-        library("torch")  # before all that imports it, so that the time is nobody's
-        from .acting import Memory
-        from .features import Eyes
+        from .acting import Player
 
-        self._actor, self._rng = self.networks(), rng
-        self._eyes = Eyes(setting, self._actor.design.sees_estimates)
-        self._memory = Memory()
+        self._player = Player(self.networks(), setting, rng)
 
     def decide(self, observation: Observation) -> np.ndarray:
         """Return the rows (job, machine, count) that start now."""
-        from .acting import act, one_thread
-        from .rollout import sampled
-
-        scene = self._eyes.look(sampled(observation, self._actor.design, self._rng))
-        with one_thread(), self._explained():
-            (move,) = act(self._actor, [scene], [self._memory], None)
-        return move.rows
+        return self._player.decide(observation).rows
 
     def scores(self, observation: Observation) -> Scores:
         """Return the agents' view of every waiting job now, as Figure 6 shows; this decides nothing."""
-        from .acting import one_thread, scores
-
-        with one_thread(), self._explained():
-            return scores(self._actor, self._eyes.look(observation), self._memory)
-
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        """Raise an error in our words if networks give numbers that are not finite."""
-        from torch.linalg import LinAlgError  # type: ignore[attr-defined]
-
-        try:
-            yield
-        except LinAlgError as error:
-            raise ClairvoyantError(
-                f"{self.name}: with the weights of these networks the process has no covariance here"
-            ) from error
-
-
-def _torch_is_there() -> bool:
-    """Return whether PyTorch is installed, without loading it."""
-    try:
-        return find_spec("torch") is not None
-    except ModuleNotFoundError:
-        return False
+        return self._player.scores(observation)
 
 
 @lru_cache(maxsize=16)
-def _restored(path: Path, changed: tuple[int, ...]) -> Actor:  # noqa: ARG001 - the cache goes by both
+def _restored(path: Path, changed: tuple[int, ...]) -> Networks:  # noqa: ARG001 - the cache goes by both
     """Return the networks of a file; ``changed`` is another if it was written anew."""
     from .checkpoint import restored
 
     return restored(path)
 
 
-def _read(path: Path) -> Actor:
+def _read(path: Path) -> Networks:
     """Return the networks of a file, read anew if it has changed since."""
     try:
         now = path.stat()
@@ -140,8 +93,8 @@ class Trained(Learned):
     Raises
     ------
     InputError
-        When it is made: without PyTorch, if there is no such member, if the file cannot be read, or if its
-        networks see estimates of the durations, which the policy does not declare to see.
+        When it is made: if there is no such member, if the file cannot be read, or if its networks see
+        estimates of the durations, which the policy does not declare to see.
     """
 
     member: int = 0
@@ -149,7 +102,6 @@ class Trained(Learned):
     name: str = field(default="trained", init=False)
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         whole("member", self.member, 0, 10**9)
         if self.checkpoint is None:
             self._refuse_missing()
@@ -172,18 +124,18 @@ class Trained(Learned):
     def _path(self) -> Path:
         if self.checkpoint is not None:
             return Path(self.checkpoint)
-        return SHIPPED / f"{type(self).name}-{self.member}.pt"
+        return SHIPPED / f"{type(self).name}-{self.member}.npz"
 
-    def networks(self) -> Actor:
+    def networks(self) -> Networks:
         """Return the networks of the file."""
         path = self._path()
-        actor = _read(path)
-        if actor.design.sees_estimates and "estimates" not in self.traits.sees:
+        found = _read(path)
+        if found.design.sees_estimates and "estimates" not in self.traits.sees:
             raise InputError(
                 f"checkpoint: {path}: its networks see estimates of the durations, which {type(self).name} "
                 f"does not declare to see; da-mc-estimates does"
             )
-        return actor
+        return found
 
 
 @dataclass
@@ -191,7 +143,9 @@ class Das(Trained):
     """DAS: attention orders jobs, a Gaussian process on graphs ranks machines; ties: older, lower index.
 
     The design of Sec. 4 with the features of the paper, read so that it can work
-    (:class:`.design.Readings`), and trained here.
+    (:class:`.design.Readings`), and trained here. In play the process is inert: it learns by how much
+    affinities were off their means, and of means that are played that is nothing. What it adds can only come
+    from the training, where affinities are drawn.
     """
 
     name: str = field(default="das", init=False)
@@ -294,7 +248,7 @@ class Untrained(Learned):
     Raises
     ------
     InputError
-        Without PyTorch, or if there is no such design.
+        If there is no such design.
     """
 
     design: str = "das"
@@ -302,16 +256,14 @@ class Untrained(Learned):
     name: str = field(default="untrained", init=False)
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         choose(self.design, (name for name, one in DESIGNS.items() if not one.sees_estimates), "design")
         whole("seed", self.seed, 0)
 
-    def networks(self) -> Actor:
+    def networks(self) -> Networks:
         """Return new networks."""
-        from .networks import Actor, seeded
+        from .weights import initial
 
-        with seeded(self.seed):
-            return Actor(DESIGNS[self.design]).eval()
+        return initial(DESIGNS[self.design], self.seed)
 
 
 _PAPER = (Das, Da, DaMc, DaRwgp, Dl2, Rifling)

@@ -16,13 +16,11 @@ from ....models.placement.schedule import Schedule
 from ....models.placement.setting import Observation
 from ....models.placement.simulator import Simulator, blank_state
 from ....models.placement.state import DONE, USED, WAITED
-from .acting import Memory, Move, act
+from .acting import sampled
 from .design import Design
+from .drawing import Memory, Move, act
 from .features import Eyes, Scene
 from .networks import Actor
-
-SAMPLED = 24
-"""N of the literal reading of the window."""
 
 
 class Reference:
@@ -115,7 +113,9 @@ class Track:
     def look(self) -> Scene | None:
         """Return the next observation, None if it is over."""
         seen = next(self._observations, None)
-        return None if seen is None else self._eyes.look(sampled(seen, self.design, self.rng))
+        if seen is None:
+            return None
+        return self._eyes.look(sampled(seen, self.rng) if self.design.draws_jobs else seen)
 
     def step(self, scene: Scene, move: Move) -> None:
         """Carry out a move and note what it earns."""
@@ -186,20 +186,6 @@ class Track:
         )
 
 
-def sampled(seen: Observation, design: Design, rng: np.random.Generator) -> Observation:
-    """Return the observation, or, read literally, that of a random sample of the jobs."""
-    if not design.readings.literal("window") or len(seen.jobs) <= SAMPLED:
-        return seen
-    from dataclasses import replace
-
-    kept = np.sort(rng.choice(len(seen.jobs), SAMPLED, replace=False))
-    columns = ("jobs", "submit", "instances", "need", "intensity")
-    some = {name: getattr(seen, name)[kept] for name in columns}
-    if seen.estimate is not None:
-        some["estimate"] = seen.estimate[kept]
-    return replace(seen, **some)
-
-
 Mover = Callable[[Sequence[Scene], Sequence[Memory]], list[Move]]
 
 
@@ -218,5 +204,5 @@ def roll(tracks: Sequence[Track], mover: Mover) -> None:
 
 
 def by_network(actor: Actor, generator: torch.Generator | None) -> Mover:
-    """Return the deciding function of networks; without a generator by the means of their actions."""
+    """Return the deciding function of networks; without a generator it is by the means of their actions."""
     return lambda scenes, memories: act(actor, scenes, memories, generator)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,17 +17,19 @@ from torch.linalg import LinAlgError  # type: ignore[attr-defined]
 from ....models import stopwatch
 from ....models.base import InputError, make_folder, read_text, remove_parts, write_whole
 from ....models.draw import real, whole
-from ....models.placement.instance import PlacementInstance, taken_schedule
+from ....models.placement.instance import PlacementInstance
 from ....models.placement.schedule import Schedule
 from . import checkpoint
-from .acting import one_thread
+from .acting import taken_by
+from .drawing import one_thread
 from .features import WIDTHS
 from .learner import DivergedError, Learner, refuse_endless
-from .networks import Actor, GroupedEncoder, seeded
+from .networks import GroupedEncoder, seeded
 from .plan import TEST, VALIDATION, Plan
 from .rollout import Reference, Track, by_network, reference, roll
+from .weights import Networks
 
-LAST, BEST, RESULT, LOG = "last.pt", "best.pt", "result.json", "progress.jsonl"
+LAST, BEST, RESULT, LOG = "last.npz", "best.npz", "result.json", "progress.jsonl"
 """Files of a training: where it goes on, the best networks by validation, the test, and how it went."""
 
 
@@ -153,7 +156,9 @@ class Trainer:
         if self._judged is None:
             judged = self.plan.judged(VALIDATION, self.plan.validation)
             self._judged = [(one, reference(one)) for one in judged]
-        found = float(np.mean([excess(track) for track in trial(self.learner.actor, self._judged)]))
+        taken = trial(self.learner.actor.networks(), self._judged)
+        costs = [(one.cost(own), known) for (one, known), own in zip(self._judged, taken, strict=True)]
+        found = float(np.mean([above(*each) for each in costs]))
         refuse_endless({"the validation": found})
         return found
 
@@ -165,11 +170,15 @@ class Trainer:
             "iteration": self.iteration,
             "steps": self.steps,
             "best": self.best,
-            "actor": self.learner.actor.state_dict(),
-            "critic": self.learner.critic.state_dict(),
-            "optimiser": self.learner.optimiser.state_dict(),
+            "actor": arrays_of(self.learner.actor),
+            "critic": arrays_of(self.learner.critic),
+            "optimiser": {
+                f"{number}.{name}": x.numpy(force=True)
+                for number, one in self.learner.optimiser.state_dict()["state"].items()
+                for name, x in one.items()
+            },
             "rng": json.dumps(self.rng.bit_generator.state),
-            "noise": self.noise.get_state(),
+            "noise": self.noise.get_state().numpy(),
         }
 
     def restore(self, path: Path) -> None:
@@ -179,8 +188,10 @@ class Trainer:
         for name in self.state():
             if name not in found:
                 raise InputError(f"checkpoint: {path}: {name} is missing: no training can go on from there")
-        checkpoint.fit(self.learner.actor, found["actor"], path)
-        checkpoint.fit(self.learner.critic, found["critic"], path)
+        for module, name in ((self.learner.actor, "actor"), (self.learner.critic, "critic")):
+            shapes = {key: tuple(x.shape) for key, x in module.state_dict().items()}
+            kept = checkpoint.fitting(found[name], shapes, path)
+            module.load_state_dict({key: torch.tensor(x) for key, x in kept.items()})
         self.iteration = whole(
             f"checkpoint: {path}: iteration", found["iteration"], 0, self.plan.training.iterations
         )
@@ -189,25 +200,45 @@ class Trainer:
             None if found["best"] is None else real(f"checkpoint: {path}: best", found["best"], -math.inf)
         )
         try:
-            self.learner.optimiser.load_state_dict(found["optimiser"])
+            self._restore_optimiser(found["optimiser"])
             self.rng.bit_generator.state = json.loads(found["rng"])
-            self.noise.set_state(found["noise"])
+            self.noise.set_state(torch.tensor(found["noise"]))
         except (ValueError, TypeError, LookupError, AttributeError, RuntimeError) as error:
             raise InputError(f"checkpoint: {path}: no training can go on from there: {error}") from error
+
+    def _restore_optimiser(self, kept: Mapping[str, np.ndarray]) -> None:
+        """Put the running means of the optimiser back; a ValueError if they are not those of the weights."""
+        optimiser, state = self.learner.optimiser, defaultdict[int, dict[str, torch.Tensor]](dict)
+        parameters = [one for group in optimiser.param_groups for one in group["params"]]
+        for name, x in kept.items():
+            number, _, what = name.partition(".")
+            state[int(number)][what] = torch.tensor(x)
+            if x.shape not in ((), tuple(parameters[int(number)].shape)) or not np.isfinite(x).all():
+                raise ValueError(f"optimiser: {name} does not fit")
+        if not state or any(one.keys() != {"step", "exp_avg", "exp_avg_sq"} for one in state.values()):
+            raise ValueError("optimiser: something is missing")
+        optimiser.load_state_dict(optimiser.state_dict() | {"state": dict(state)})
+
+
+def arrays_of(module: torch.nn.Module) -> dict[str, np.ndarray]:
+    """Return the weights of a module by name."""
+    return {name: x.numpy(force=True) for name, x in module.state_dict().items()}
+
+
+def above(cost: float, known: Reference) -> float:
+    """Return by how many per cent a cost is above that of FIFO-Consolidate."""
+    return 100.0 * (cost / known.total - 1.0)
 
 
 def excess(track: Track) -> float:
     """Return by how many per cent a simulation has cost more than FIFO-Consolidate."""
-    return 100.0 * (track.cost / track.reference.total - 1.0)
+    return above(track.cost, track.reference)
 
 
-def trial(actor: Actor, judged: Sequence[tuple[PlacementInstance, Reference]]) -> list[Track]:
-    """Play instances by the means of the actions, those with equally many machines side by side."""
+def trial(networks: Networks, judged: Sequence[tuple[PlacementInstance, Reference]]) -> list[Schedule]:
+    """Play instances by the means of the actions and return the schedules."""
     rng = np.random.default_rng(0)
-    tracks = [Track(one, known, actor.design, rng, "none") for one, known in judged]
-    for count in sorted({len(track.instance.setting.capacity) for track in tracks}):
-        roll([t for t in tracks if len(t.instance.setting.capacity) == count], by_network(actor, None))
-    return tracks
+    return [taken_by(networks, one, rng) for one, _ in judged]
 
 
 def _refuse_other(plan: Plan, found: dict[str, Any], path: Path) -> None:
@@ -329,15 +360,13 @@ def _validated(trainer: Trainer, progress: Progress, folder: Path) -> Progress:
     return progress._replace(validation=found, best=trainer.best)
 
 
-def evaluate(plan: Plan, actor: Actor) -> dict[str, Any]:
+def evaluate(plan: Plan, networks: Networks) -> dict[str, Any]:
     """Play the test instances of a plan; see :func:`train`."""
     judged = [(one, reference(one)) for one in plan.judged(TEST, plan.test)]
     rows = []
-    for track in trial(actor, judged):
-        one = track.instance
+    for (one, known), taken in zip(judged, trial(networks, judged), strict=True):
         facts = {"digest": one.digest(), "machines": len(one.setting.capacity)}
-        taken = taken_schedule(track.episode.simulator)
-        rows.append(facts | measured(one, taken) | {"reference": measured(one, track.reference.schedule)})
+        rows.append(facts | measured(one, taken) | {"reference": measured(one, known.schedule)})
     return {"plan": plan.to_dict(), "test": rows}
 
 

@@ -235,7 +235,7 @@ def training_facts(folder: Path, result: Mapping[str, Any]) -> dict[str, Any]:
         }
     return {
         "folder": str(folder),
-        "policy": f"{_player(result['plan']['design'])}:checkpoint={folder / 'best.pt'}",
+        "policy": f"{_player(result['plan']['design'])}:checkpoint={folder / 'best.npz'}",
         "plan": result["plan"],
         "clusters": clusters,
     }

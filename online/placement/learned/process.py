@@ -1,0 +1,107 @@
+"""What the random walk process says of affinities in play: how sure it is. See :mod:`.gaussian`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ....models.base import ClairvoyantError
+from .weights import Networks
+
+TERMS = 12
+"""Walks of up to so many steps less one: beta is at most 1, and 1 / 12! is below the rounding of float32."""
+
+GEOMETRIC_TERMS = 16
+
+JITTER = 1e-5
+"""Added to the diagonal of a covariance before it is factored."""
+
+
+def deviations(
+    networks: Networks, jobs: np.ndarray, around: np.ndarray, past: Sequence[tuple[np.ndarray, np.ndarray]]
+) -> np.ndarray:
+    """Return the standard deviations of the affinities of encoded jobs to encoded machines, shape (w, M).
+
+    ``past`` is what is remembered: encoded jobs, each with the machines then, or, read literally, the jobs of
+    decisions, of which the same row counts. The values then do not matter for how sure the process is.
+    """
+    result = np.empty((len(jobs), len(around)))
+    for row, job in enumerate(jobs):
+        if networks.design.readings.literal("history"):
+            known = [(then[row], machines) for then, machines in past if row < len(then)]
+        else:
+            known = list(past)
+        seen = np.stack([_points(networks, *one) for one in ((job, around), *known)])
+        result[row] = np.sqrt(_variances(networks, seen.astype(np.float64)) + JITTER)
+    return result
+
+
+def _points(networks: Networks, job: np.ndarray, machines: np.ndarray) -> np.ndarray:
+    """Return the machines as seen by a job, shape (M, d)."""
+    if networks.design.readings.literal("representation"):
+        return (machines * job) @ machines.T
+    return machines * job
+
+
+def _variances(networks: Networks, seen: np.ndarray) -> np.ndarray:
+    """Return the variances (14) at the first graph, shape (M,), given the T others.
+
+    ``seen`` are the machines as seen by each job, shape (1 + T, M, d).
+    """
+    readings = networks.design.readings
+    scalars = {name: float(networks.arrays[f"placement.{name}"]) for name in SCALARS}
+    graphs, m, _ = seen.shape
+    points = seen.reshape(graphs * m, -1) / np.exp(scalars["log_lengthscale"])
+    far = (points * points).sum(-1)
+    square = np.maximum(far[:, None] + far - 2.0 * points @ points.T, 0.0)
+    similar = matern(square * square if readings.literal("matern") else square)
+    weight, geometric = 1.0 / (1.0 + np.exp(-scalars["walk"])), readings.literal("walk")
+    blocks = similar.reshape(graphs, m, graphs, m)
+    psi = np.stack([walks(blocks[t, :, t] / m, weight, geometric=geometric) for t in range(graphs)])
+    scale = np.exp(scalars["log_scale"]) * (1.0 - weight if geometric else np.exp(-weight))
+    if readings.literal("process"):  # of whole graphs: all machines share one variance
+        sums = psi.mean(1)
+        return np.full(m, _given(scale * sums @ sums.T, 1, scalars["log_noise"])[0, 0])
+    nodes = psi.reshape(graphs * m, -1)
+    kernel = scale * similar * (nodes @ nodes.T)
+    literal = readings.literal("matern")
+    found = _given(_projected(kernel) if literal else kernel, m, scalars["log_noise"])
+    return np.diagonal(_projected(found) if literal else found)
+
+
+SCALARS = ("log_lengthscale", "log_scale", "log_noise", "walk")
+
+
+def matern(square: np.ndarray) -> np.ndarray:
+    """Return the kernel (11), nu = 5/2, of squared distances in lengthscales."""
+    g = np.sqrt(5.0 * square)
+    return np.asarray((1.0 + g + g * g / 3.0) * np.exp(-g))
+
+
+def walks(adjacency: np.ndarray, weight: float, *, geometric: bool) -> np.ndarray:
+    """Return the features of the nodes of a graph, shape (M, terms)."""
+    counts, factors = [np.ones(len(adjacency))], [1.0]
+    for step in range(1, GEOMETRIC_TERMS if geometric else TERMS):
+        counts.append(adjacency @ counts[-1])
+        factors.append(factors[-1] * (weight if geometric else weight / step))
+    return np.stack(counts, -1) * np.sqrt(factors)
+
+
+def _given(kernel: np.ndarray, m: int, log_noise: float) -> np.ndarray:
+    """Return the covariance of the first m points, given noisy values of the others."""
+    gram = kernel[m:, m:] + np.exp(log_noise) * np.eye(len(kernel) - m)
+    try:
+        factor = np.linalg.cholesky(gram)
+    except np.linalg.LinAlgError as error:
+        raise ClairvoyantError(
+            "with the weights of these networks the process has no covariance here"
+        ) from error
+    white = np.linalg.solve(factor, kernel[m:, :m])
+    return np.asarray(kernel[:m, :m] - white.T @ white)
+
+
+def _projected(matrix: np.ndarray) -> np.ndarray:
+    """Return the nearest positive semi-definite matrix."""
+    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2.0)
+    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)

@@ -1,0 +1,216 @@
+"""Networks as plain arrays, as they play, beside PyTorch, by which they are trained."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from clairvoyant.models.base import ClairvoyantError
+from clairvoyant.models.placement.generate import generate
+from clairvoyant.models.placement.setting import Observation, Setting
+from clairvoyant.online.placement import Untrained
+from clairvoyant.online.placement.learned.acting import Player
+from clairvoyant.online.placement.learned.design import DESIGNS, LITERAL, Design, Readings
+from clairvoyant.online.placement.learned.drawing import Memory, Move, act, one_thread, recall, stack
+from clairvoyant.online.placement.learned.features import Eyes, Scene
+from clairvoyant.online.placement.learned.networks import Actor, seeded
+from clairvoyant.online.placement.learned.policies import SHIPPED, TRAINED, members
+from clairvoyant.online.placement.learned.weights import Networks, initial, shapes
+
+pytestmark = pytest.mark.skipif(
+    os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="plain Python sums in another order, and slowly"
+)
+
+ROUNDING = 2e-5
+CAPACITY: dict[str, Any] = {"features": "capacity", "prior": "consolidate"}
+VARIANTS = {
+    **DESIGNS,
+    "no message": Design(ordering="perceptron", placement="gaussian", message=False, hidden=8),
+    "first-fit": replace(DESIGNS["dl2"], placement="consolidate"),
+    "estimates": Design(features="estimates", prior="estimates", placement="gaussian"),
+    "one head": Design(heads=1, hidden=20, history=3),
+    **{f"{name}-capacity": replace(DESIGNS[name], **CAPACITY) for name in DESIGNS},
+    **{
+        f"literal {part.name}": Design(hidden=16, history=3, readings=Readings(**{part.name: LITERAL}))
+        for part in fields(Readings)
+        if part.name != "window"  # of it nothing but the draw is seen here
+    },
+}
+
+
+def loud(design: Design, seed: int) -> Actor:
+    """Return networks with weights of which no part is silent."""
+    with seeded(seed):
+        actor = Actor(design).eval()
+        with torch.no_grad():
+            for name, weight in actor.state_dict().items():
+                if weight.dim():
+                    weight.add_(0.3 * torch.randn(weight.shape))
+                elif name.startswith("placement."):
+                    weight.add_(0.3 * torch.randn(()))
+    return actor
+
+
+def watched(setting: dict[str, Any], seed: int, count: int) -> tuple[Setting, list[Observation]]:
+    """Return observations of a crowded cluster where jobs start at random."""
+    rng = np.random.default_rng(seed)
+    found: list[Observation] = []
+    while len(found) < count:
+        seeded_by = int(rng.integers(2**31))
+        one = generate(seed=seeded_by, estimate_error=0.5, jobs=60, **{"size": "large", **setting})
+        episode = one.episode(frozenset({"estimates"}))
+        player = Player(initial(DESIGNS["da"], int(rng.integers(1000))), one.setting, rng)
+        for seen in episode:
+            found.append(seen)
+            episode.apply(player.decide(seen).rows)
+    return one.setting, found[:count]
+
+
+def near(scene: Scene, move: Move, affinities: np.ndarray) -> bool:
+    """Tell whether two numbers that decide are so near that rounding may have turned them."""
+    priorities = np.sort(move.priorities[scene.fits])
+    gaps = [np.diff(priorities), np.diff(np.sort(affinities, axis=1), axis=1).ravel()]
+    return bool((np.concatenate(gaps) < 2.0 * ROUNDING).any())
+
+
+def compare(actor: Actor, setting: Setting, observations: list[Observation]) -> int:
+    """Compare decisions and their numbers, each from an empty memory; return how many are surely equal."""
+    networks, eyes = actor.networks(), Eyes(setting, estimates=True)
+    scenes, surely = [eyes.look(seen) for seen in observations], 0
+    with one_thread():
+        moves = act(actor, scenes, [Memory() for _ in scenes], None)
+    player = Player(networks, setting, np.random.default_rng(0))
+    for scene, move in zip(scenes, moves, strict=True):
+        mine, shown = player.decide(scene.observation), player.scores(scene.observation)
+        np.testing.assert_allclose(mine.priorities, move.priorities, rtol=1e-4, atol=ROUNDING)
+        if networks.design.learns_order:
+            np.testing.assert_array_equal(shown.priorities, mine.priorities)
+        if networks.design.learns_places:
+            np.testing.assert_array_equal(shown.affinities[mine.started], mine.affinities)
+        same = np.array_equal(mine.rows, move.rows)
+        if same:
+            theirs = move.affinities.numpy()
+            np.testing.assert_allclose(mine.affinities, theirs, rtol=1e-4, atol=ROUNDING)
+        assert same or near(scene, move, shown.affinities[scene.fits])
+        surely += same
+    return surely
+
+
+@pytest.fixture(scope="module")
+def crowd() -> tuple[Setting, list[Observation]]:
+    """Return observations in which up to some twenty jobs wait."""
+    setting, observations = watched({"cluster": "small", "rho": 60.0}, seed=0, count=80)
+    observations = observations[::2]
+    assert max(len(seen.jobs) for seen in observations) > 20
+    return setting, observations
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_decisions_are_those_of_pytorch(name: str, crowd: tuple[Setting, list[Observation]]) -> None:
+    assert compare(loud(VARIANTS[name], seed=1), *crowd) > 25
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_shipped_networks_decide_as_with_pytorch(name: str, crowd: tuple[Setting, list[Observation]]) -> None:
+    assert compare(restored(name, 0), *crowd) > 25
+
+
+def restored(name: str, member: int) -> Actor:
+    """Return networks that come with the package in PyTorch."""
+    kept = TRAINED[name](member=member).networks()
+    actor = Actor(kept.design)
+    actor.load_state_dict({key: torch.tensor(x) for key, x in kept.arrays.items()})
+    return actor.eval()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cluster", ["small", "large"])
+def test_ten_thousand_decisions_are_those_of_pytorch(cluster: str) -> None:
+    shipped = [(name, member) for name in TRAINED for member in members(name)]
+    surely = 0
+    for number, one in enumerate(shipped):
+        setting, observations = watched(
+            {"cluster": cluster, "rho": (1.0, 4.0, 16.0)[number % 3]}, number, 120
+        )
+        surely += compare(restored(*one), setting, observations)
+    assert surely > 4500
+
+
+# What the process says
+
+
+def past_of(design: Design, count: int) -> tuple[Actor, Setting, list[Observation]]:
+    setting, observations = watched({"size": "tiny", "machines": 3, "rho": 4.0}, seed=3, count=count)
+    return loud(design, seed=2), setting, observations
+
+
+@pytest.mark.parametrize("name", ["das", "one head", *(n for n in VARIANTS if n.startswith("literal "))])
+def test_deviations_are_those_of_pytorch_and_means_are_not_moved(name: str) -> None:
+    actor, setting, observations = past_of(VARIANTS[name], 12)
+    player, memory = Player(actor.networks(), setting, np.random.default_rng(0)), Memory()
+    eyes, compared = Eyes(setting, estimates=True), 0
+    for seen in observations:
+        shown, scene = player.scores(seen), eyes.look(seen)
+        with torch.no_grad(), one_thread():
+            batch = stack([scene], torch.device("cpu"))
+            encoded, around = actor.encode(batch.jobs, batch.machines, batch.mask)
+            which, place = batch.mask.nonzero(as_tuple=True)
+            jobs, machines = encoded[which, place], around[which]
+            assert actor.placement is not None
+            points = actor.placement.points(jobs, machines)
+            past = recall(actor.design, [memory], which, place, points)
+            normal, mean = actor.affinities(jobs, machines, batch.pairs[which, place], past, factored=False)
+            act(actor, [scene], [memory], None)
+        np.testing.assert_array_equal(normal.mean, mean)
+        np.testing.assert_allclose(shown.affinities, mean, rtol=1e-4, atol=ROUNDING)
+        player.decide(seen)
+        # Projected, the kernel depends on the points that PyTorch's fills up with where there are too few.
+        if past.known.all() or not actor.design.readings.literal("matern"):
+            deviations, compared = normal.variance.sqrt(), compared + 1
+            np.testing.assert_allclose(shown.affinity_deviations, deviations, rtol=2e-3, atol=1e-4)
+    assert compared > 3
+
+
+def test_a_process_without_a_covariance_is_told_and_no_decision_needs_one(
+    crowd: tuple[Setting, list[Observation]],
+) -> None:
+    arrays = dict(initial(DESIGNS["das"], 0).arrays)
+    arrays["placement.log_noise"] = np.array(-200.0, dtype=np.float32)
+    setting, observations = crowd
+    player = Player(Networks(DESIGNS["das"], arrays), setting, np.random.default_rng(0))
+    for seen in observations:
+        assert len(player.decide(seen).rows)
+    # Twice the same point: without noise their covariance is singular.
+    player.decide(observations[-1])
+    with pytest.raises(ClairvoyantError, match=r"^with the weights of these networks the process"):
+        player.scores(observations[-1])
+
+
+# How networks begin
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_first_weights_are_those_of_a_training_but_for_rounding(name: str) -> None:
+    design = replace(VARIANTS[name], hidden=32, heads=4)
+    with seeded(3):
+        state = Actor(design).state_dict()
+    found = initial(design, 3)
+    assert {key: tuple(x.shape) for key, x in state.items()} == shapes(design)
+    assert list(found.arrays) == list(shapes(design))
+    for key, x in state.items():
+        assert found.arrays[key].dtype == np.float32
+        np.testing.assert_allclose(found.arrays[key], x.numpy(), rtol=1e-4, atol=1e-6, err_msg=key)
+    other = initial(design, 4).arrays
+    assert any((other[key] != x).any() for key, x in found.arrays.items())
+
+
+def test_an_untrained_policy_has_them() -> None:
+    mine, plain = Untrained(design="da", seed=3).networks(), initial(DESIGNS["da"], 3)
+    assert mine.design == DESIGNS["da"]
+    assert all(np.array_equal(x, plain.arrays[key]) for key, x in mine.arrays.items())
+    assert all(path.suffix in (".npz", ".toml") for path in SHIPPED.iterdir())
