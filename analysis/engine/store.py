@@ -23,25 +23,34 @@ FORMAT = 2
 
 APPLICATION = 0x434C5659  # what a database of ours says of itself, as SQLite's ``application_id``
 
-COLUMNS = (
-    *("key", "name", "function", "arguments", "state", "attempts", "error", "seconds", "result"),
-    *("used", "computed", "exceeded"),
-)
+KINDS: dict[str, Any] = {
+    "key": str,
+    "name": str,
+    "function": str,
+    "arguments": dict,
+    "state": str,
+    "attempts": int,
+    "error": str,
+    "seconds": int | float,
+    "result": object,
+    "used": int,
+    "computed": int,
+    "exceeded": dict,
+}
 """What a row holds; see :func:`read_rows`."""
 
 DEEP = ("arguments", "result", "exceeded")  # what is text of JSON in a database
 
 CREATE = (
-    f"BEGIN; CREATE TABLE cell ({', '.join(COLUMNS)}, PRIMARY KEY (key)); "
+    f"BEGIN; CREATE TABLE cell ({', '.join(KINDS)}, PRIMARY KEY (key)); "
     f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT}; COMMIT"
 )
-SELECT = f"SELECT {', '.join(COLUMNS)} FROM cell"  # noqa: S608 - these names alone
-INSERT = f"INSERT OR REPLACE INTO cell VALUES ({', '.join(f':{name}' for name in COLUMNS)})"  # noqa: S608
+SELECT = f"SELECT {', '.join(KINDS)} FROM cell"  # noqa: S608 - these names alone
+INSERT = f"INSERT OR REPLACE INTO cell VALUES ({', '.join(f':{name}' for name in KINDS)})"  # noqa: S608
 RENAME = (
     "UPDATE cell SET name = :name, function = :function, arguments = :arguments "
     "WHERE key = :key AND function <> :function"
 )
-WITH_KEYS = "WHERE key IN (SELECT value FROM json_each(?))"
 USE = "UPDATE cell SET used = :used WHERE key = :key AND used < :used"
 
 NO_STORE = "it is not a store of results"
@@ -70,12 +79,11 @@ class Store:
 
     def add(self, answers: Sequence[tuple[Cell, Answer]]) -> None:
         """Keep what became of cells, in place of what was known of them; it is safe when this returns."""
-        use = {"used": self._use, "computed": self._use}
-        self._write(INSERT, [_told_of(cell) | _packed(answer) | use for cell, answer in answers])
+        self._write(INSERT, [_packed(_row(cell, answer, self._use)) for cell, answer in answers])
 
     def rename(self, cells: Iterable[Cell]) -> None:
         """Let what is known of cells bear their names and arguments where another function has found it."""
-        self._write(RENAME, map(_told_of, cells))
+        self._write(RENAME, [_packed(_told_of(cell)) for cell in cells])
 
     def forget(self, keys: Iterable[str]) -> None:
         """Drop what is known of these cells, and give back the room that it took."""
@@ -193,6 +201,11 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
     return file
 
 
+def _by_key(keys: Iterable[str]) -> tuple[str, str]:
+    """Return what chooses the rows of these keys, and its value."""
+    return "WHERE key IN (SELECT value FROM json_each(?))", json.dumps([*keys])
+
+
 def _rows_of(path: Path, file: sqlite3.Connection, which: str = "", *values: str) -> Iterator[dict[str, Any]]:
     with _told(path):
         for found in file.execute(f"{SELECT} {which} ORDER BY key", values):
@@ -200,16 +213,27 @@ def _rows_of(path: Path, file: sqlite3.Connection, which: str = "", *values: str
 
 
 def _answers(path: Path, file: sqlite3.Connection, keys: Iterable[str]) -> dict[str, Answer]:
-    return {row["key"]: answer_of(row) for row in _rows_of(path, file, WITH_KEYS, json.dumps([*keys]))}
+    return {row["key"]: answer_of(row) for row in _rows_of(path, file, *_by_key(keys))}
 
 
 def _read(path: Path, values: Sequence[Any]) -> dict[str, Any]:
-    row = dict(zip(COLUMNS, values, strict=True))
+    row = dict(zip(KINDS, values, strict=True))
     try:
-        State(row["state"])
-        return row | {name: json.loads(row[name]) for name in DEEP}
+        return _checked(row | {name: json.loads(row[name]) for name in DEEP})
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: cell {row['key']!r} is damaged ({error}); delete the file") from error
+
+
+def _checked(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row if it is one; a ValueError says what is wrong."""
+    for name, kinds in KINDS.items():
+        if not isinstance(row[name], kinds):
+            raise ValueError(f"{name}: {row[name]!r} is not right")
+    State(row["state"])
+    for name, limit in row["exceeded"].items():
+        if name not in {"seconds", "memory"} or not isinstance(limit, int | float):
+            raise ValueError(f"exceeded: {row['exceeded']!r} is not right")
+    return row
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
@@ -243,14 +267,19 @@ def looking(path: Path) -> Iterator[Callable[[str], Answer | None]]:
 
 
 def _told_of(cell: Cell) -> dict[str, Any]:
-    """Return what a database holds of a cell."""
-    return vars(cell) | {"name": printable(cell.name), "arguments": json.dumps(dict(cell.arguments))}
+    """Return what a row says of its cell."""
+    return vars(cell) | {"name": printable(cell.name), "arguments": dict(cell.arguments)}
 
 
-def _packed(answer: Answer) -> dict[str, Any]:
-    """Return what a database holds of an answer."""
-    deep = {"result": json.dumps(answer.result), "exceeded": json.dumps(dict(answer.exceeded))}
-    return vars(answer) | {"state": answer.state.value, "error": printable(answer.error)} | deep
+def _row(cell: Cell, answer: Answer, use: int) -> dict[str, Any]:
+    texts = {"state": answer.state.value, "error": printable(answer.error)}
+    more = {"exceeded": dict(answer.exceeded), "used": use, "computed": use}
+    return _told_of(cell) | vars(answer) | texts | more
+
+
+def _packed(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row as a database takes it."""
+    return {name: json.dumps(value) if name in DEEP else value for name, value in row.items()}
 
 
 def printable(text: str) -> str:

@@ -233,7 +233,7 @@ def other_database(path: Path) -> None:
 
 def namesake(path: Path) -> None:
     with sqlite3.connect(path) as file:
-        file.execute(f"CREATE TABLE cell ({', '.join(store.COLUMNS)})")
+        file.execute(f"CREATE TABLE cell ({', '.join(store.KINDS)})")
         file.execute(f"PRAGMA user_version = {store.FORMAT}")
     file.close()
 
