@@ -1,6 +1,7 @@
 """Where results of cells are kept: a file that one process writes, and that anybody may read.
 
-A process that is killed loses nothing that it has handed over. There is one writer at a time.
+A process that is killed loses nothing that it has handed over. There is one writer at a time. Where a file
+system cannot lock, results are lines of JSON, each on the disk before the next.
 """
 
 from __future__ import annotations
@@ -8,11 +9,13 @@ from __future__ import annotations
 import fcntl
 import itertools
 import json
+import logging
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -22,6 +25,7 @@ from .cells import Answer, Cell, State
 FORMAT = 2
 
 APPLICATION = 0x434C5659  # what a database of ours says of itself, as SQLite's ``application_id``
+JOURNAL = ".jsonl"  # what the name of a store ends in that is lines of JSON
 
 KINDS: dict[str, Any] = {
     "key": str,
@@ -55,6 +59,8 @@ USE = "UPDATE cell SET used = :used WHERE key = :key AND used < :used"
 
 NO_STORE = "it is not a store of results"
 
+log = logging.getLogger("clairvoyant")
+
 
 class Store:
     """Results by key in a database, and the only process that writes them; others may read meanwhile."""
@@ -62,10 +68,14 @@ class Store:
     def __init__(self, path: Path) -> None:
         self.path = path
         with ExitStack() as opened, _told(path):
-            opened.callback(os.close, _lock(path.with_name(path.name + ".lock")))
-            self._file = opened.enter_context(closing(_connect(path, "rwc")))
+            self._file = self._open(opened)
             (last,) = self._file.execute("SELECT coalesce(max(used), 0) FROM cell").fetchone()
             self._use, self._opened = last + 1, opened.pop_all()
+
+    def _open(self, opened: ExitStack) -> sqlite3.Connection:
+        """Return the database, of which no other process writes what is in the file."""
+        opened.callback(os.close, _lock(self.path.with_name(self.path.name + ".lock")))
+        return opened.enter_context(closing(_connect(self.path, "rwc")))
 
     def known(self, keys: Iterable[str]) -> dict[str, Answer]:
         """Return what is known of these cells, by key, and note that it was used."""
@@ -90,8 +100,7 @@ class Store:
         dropped = [{"key": key} for key in keys]
         if dropped:
             self._write("DELETE FROM cell WHERE key = :key", dropped)
-            with _told(self.path):
-                self._file.execute("VACUUM")
+            self._tidy()
 
     def rows(self, function: str | None = None) -> Iterator[dict[str, Any]]:
         """Yield what a function of cells has found, or all that is kept, as :func:`read_rows` does."""
@@ -121,10 +130,50 @@ class Store:
         self.close()
 
     def _write(self, statement: str, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Do a statement for every row, or for none."""
+        """Do a statement for every row, by its key, or for none."""
         with _told(self.path), self._file:  # which ends the transaction
             self._file.execute("BEGIN IMMEDIATE")
-            self._file.executemany(statement, rows)
+            changed = [row["key"] for row in rows if self._file.execute(statement, row).rowcount]
+            self._changed(changed)
+
+    def _changed(self, keys: Sequence[str]) -> None:
+        """Do what else a change of these rows takes: nothing, as the database is the file."""
+
+    def _tidy(self) -> None:
+        """Give back the room of what was dropped."""
+        with _told(self.path):
+            self._file.execute("VACUUM")
+
+
+class _Journal(Store):
+    """A store of lines of JSON, which are a database in memory while they are written.
+
+    The last line that names a key counts, and one that is torn is none.
+    """
+
+    def _open(self, opened: ExitStack) -> sqlite3.Connection:
+        mark = self.path.with_name(self.path.name + ".lock")
+        _mark(mark)
+        opened.callback(mark.unlink, missing_ok=True)
+        self._file = opened.enter_context(closing(sqlite3.connect(":memory:", isolation_level=None)))
+        self._file.executescript(CREATE)
+        self._file.executemany(INSERT, map(_packed, _journal(self.path).values()))
+        self._tidy()
+        return self._file
+
+    def _changed(self, keys: Sequence[str]) -> None:
+        """Append lines."""
+        if keys:
+            end = self.path.stat().st_size
+            with _undone(self.path, lambda: os.truncate(self.path, end)):  # what is torn is passed over, too
+                _put(self.path, "ab", _rows_of(self.path, self._file, *_by_key(keys)))
+
+    def _tidy(self) -> None:
+        """Write the file anew, without what is torn, replaced or dropped."""
+        part = self.path.with_name(f".{self.path.name}.new")
+        with _undone(self.path, part.unlink):
+            _put(part, "wb", self.rows())
+            part.replace(self.path)
 
 
 def size_of(row: Mapping[str, Any]) -> int:
@@ -133,20 +182,35 @@ def size_of(row: Mapping[str, Any]) -> int:
 
 
 def open_store(path: Path) -> Store:
-    """Open a store for writing; it is made unless it is there, with its folder.
+    """Open a store for writing: SQLite, or lines of JSON if the name ends so or nothing can be locked there.
 
-    An InputError says that the file cannot be read and written, or locked, is something else, or is being
-    written by another process.
+    It is made unless it is there, with its folder.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read and written, is something else, or another process writes it now.
     """
     make_folder(path.parent)
     _refuse_devices(path)
-    return Store(path)
+    if path.suffix == JOURNAL:
+        return _Journal(path)
+    try:
+        return Store(path)
+    except NoLocksError:
+        other = path.with_name(path.name + JOURNAL)
+        log.warning("%s: files cannot be locked there; results are kept in %s", path, other.name)
+        return _Journal(other)
 
 
 def _refuse_devices(path: Path) -> None:
     """Raise for what is there and is no regular file: a pipe may never begin."""
     if path.exists() and not path.is_file():
         raise InputError(f"{path}: cannot be read: it is not a regular file")
+
+
+class NoLocksError(Exception):
+    """The file system does not know locks."""
 
 
 def _lock(path: Path) -> int:
@@ -162,8 +226,7 @@ def _lock(path: Path) -> int:
     except OSError as error:
         os.close(descriptor)
         if not isinstance(error, BlockingIOError | FileNotFoundError):
-            why = f"files cannot be locked there ({reason(error)}); name a store on another file system"
-            raise InputError(f"{path.with_suffix('')}: {why}") from error
+            raise NoLocksError(str(error)) from error
         message = "another process is writing this store; wait for it, or name another store"
         raise InputError(f"{path.with_suffix('')}: {message}") from error
     return descriptor
@@ -174,7 +237,7 @@ def _told(path: Path) -> Iterator[None]:
     """Say what is the matter with a database."""
     try:
         yield
-    except sqlite3.Error as error:
+    except (sqlite3.Error, OverflowError, UnicodeEncodeError) as error:  # the others: of lines made elsewhere
         other = "not a database" in str(error) or "no such" in str(error)
         why = NO_STORE if other else str(error)
         raise InputError(f"{path}: cannot be used: {why}") from error
@@ -226,6 +289,8 @@ def _read(path: Path, values: Sequence[Any]) -> dict[str, Any]:
 
 def _checked(row: dict[str, Any]) -> dict[str, Any]:
     """Return a row if it is one; a ValueError says what is wrong."""
+    if row.keys() != KINDS.keys():
+        raise ValueError("it is no row of a store")
     for name, kinds in KINDS.items():
         if not isinstance(row[name], kinds):
             raise ValueError(f"{name}: {row[name]!r} is not right")
@@ -236,15 +301,81 @@ def _checked(row: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
+@contextmanager
+def _undone(path: Path, undo: Callable[[], object]) -> Iterator[None]:
+    """Undo what cannot be written, and say so."""
+    try:
+        yield
+    except OSError as error:
+        with suppress(OSError):
+            undo()
+        raise InputError(f"{path}: cannot be used: {reason(error)}") from error
+
+
+def _mark(path: Path) -> None:
+    """Make a file that says which process writes; refuse if one is there whose process still runs."""
+    here = os.uname().nodename
+    try:
+        with path.open("x") as stream:
+            stream.write(f"{here} {os.getpid()}")
+    except FileExistsError as error:
+        host, _, process = path.read_text().partition(" ")
+        if host != here or (process.isdigit() and _runs(int(process))):
+            raise InputError(
+                f"{path}: process {process} on {host} writes this store; delete the file if it is gone"
+            ) from error
+        path.unlink(missing_ok=True)
+        _mark(path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {reason(error)}") from error
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except OSError as error:
+        return not isinstance(error, ProcessLookupError)
+    return True
+
+
+def _journal(path: Path) -> dict[str, dict[str, Any]]:
+    """Return the rows of a journal; a last line that a crash has torn is passed over, others are refused."""
+    rows = {}
+    try:
+        lines = path.read_bytes().split(b"\n") if path.exists() else []
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {reason(error)}") from error
+    for number, line in enumerate(lines[:-1], start=1):
+        try:
+            row = _checked(dict(json.loads(line)))
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InputError(f"{path}: line {number} is damaged ({error}); delete the file") from error
+        rows[row["key"]] = row
+    return rows
+
+
+def place_of(path: Path) -> Path | None:
+    """Return where the results of a store are, which may be lines of JSON beside it; None if nowhere."""
+    places = (path, path.with_name(path.name + JOURNAL))
+    return next((place for place in places if place.exists()), None)
+
+
 def read_rows(path: Path) -> list[dict[str, Any]]:
     """Return all that a store holds, sorted by key, whoever writes it now.
 
-    A row says of a run of the engine by number that it was ``computed`` by it, and which ``used`` it last. An
-    InputError says that there is no store, or that it is damaged.
+    A row says of a run of the engine by number that it was ``computed`` by it, and which ``used`` it last.
+
+    Raises
+    ------
+    InputError
+        If there is no store, or it is damaged.
     """
-    if not path.exists():
+    place = place_of(path)
+    if place is None:
         raise InputError(f"{path}: cannot be read: there is no such file")
-    _refuse_devices(path)
+    _refuse_devices(place)
+    if place.suffix == JOURNAL:
+        return [row for _, row in sorted(_journal(place).items())]
     try:
         file = _connect(path, "ro")
     except InputError:
@@ -260,8 +391,12 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
 def looking(path: Path) -> Iterator[Callable[[str], Answer | None]]:
     """Let results be looked up by their keys in a store that another process writes; None if there is none.
 
-    An InputError says that a result is damaged.
+    Of lines of JSON those are known that were there first. An InputError says that a result is damaged.
     """
+    if path.suffix == JOURNAL:
+        rows = cache(lambda: _journal(path))
+        yield lambda key: answer_of(rows()[key]) if key in rows() else None
+        return
     with closing(_connect(path, "ro")) as file:
         yield lambda key: _answers(path, file, [key]).get(key)
 
@@ -280,6 +415,15 @@ def _row(cell: Cell, answer: Answer, use: int) -> dict[str, Any]:
 def _packed(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row as a database takes it."""
     return {name: json.dumps(value) if name in DEEP else value for name, value in row.items()}
+
+
+def _put(path: Path, mode: str, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write rows as lines, which are on the disk when this returns."""
+    data = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+    with path.open(mode, buffering=0) as stream:
+        while data:
+            data = data[stream.write(data) :]
+        os.fsync(stream.fileno())
 
 
 def printable(text: str) -> str:

@@ -28,7 +28,7 @@ from .analysis.engine.cells import Answer, Cell, State, hash_of, key_of, look_ag
 from .analysis.engine.engine import Executor, Progress, run_cells, stands
 from .analysis.engine.kept import believed, signed
 from .analysis.engine.processes import Limits, Processes
-from .analysis.engine.store import Store, answer_of, open_store, read_rows
+from .analysis.engine.store import Store, answer_of, open_store, place_of, read_rows
 from .models.base import InputError, Instance, need, path_of, read_text, refuse_unknown, regular
 from .models.draw import choose, choose_some, real, whole
 from .online.base import Policy
@@ -514,7 +514,7 @@ def forecast(
 ) -> Forecast:
     """Say what a sweep would do, without doing anything."""
     path = path_of("store", store or default_store())
-    rows = {row["key"]: row for row in read_rows(path)} if path.exists() else {}
+    rows = {row["key"]: row for row in read_rows(path)} if place_of(path) is not None else {}
     chosen, again = Plan.read(plan), [State(one) for one in retry]
     known = _answers(rows.values())
     answers = {key: answer for key, answer in known.items() if stands(answer, again, chosen.limits)}

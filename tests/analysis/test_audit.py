@@ -566,21 +566,22 @@ DAMAGE: dict[str, Callable[[dict[str, Any]], Any]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize("name", ["store.sqlite", "store.jsonl"])
 def test_a_damaged_finding_in_a_store_is_computed_again(
-    tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, name: str, damage: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    path = tmp_path / "store.sqlite"
-    first = audit(tmp_path / "out", Recorder(2).claims, store=path)
-    with open_store(path) as store:
+    first = audit(tmp_path / "out", Recorder(2).claims, store=tmp_path / name)
+    with open_store(tmp_path / name) as store:
         (row,) = (row for row in store.rows() if row["name"] == "a/0")
         cell = Cell(row["key"], row["name"], row["function"], row["arguments"])
         store.add([(cell, Answer(State.DONE, DAMAGE[damage](row["result"])))])
     again = Recorder(2)
-    found = audit(tmp_path / "out", again.claims, store=path)
-    assert [f for _, f in found] == [f for _, f in first]
+    assert [f for _, f in audit(tmp_path / "out", again.claims, store=tmp_path / name)] == [
+        f for _, f in first
+    ]
     assert again.ran == [0]
     assert f"what is kept as {row['key']} is damaged" in caplog.text
-    audit(tmp_path / "out", again.claims, store=path)
+    audit(tmp_path / "out", again.claims, store=tmp_path / name)
     assert again.ran == [0]
 
 

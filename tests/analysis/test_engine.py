@@ -1,4 +1,4 @@
-"""The engine: a store that loses nothing, and cells that fail alone."""
+"""The engine: stores that behave alike and lose nothing, and cells that fail alone."""
 
 import io
 import itertools
@@ -63,12 +63,13 @@ KEYS = st.sampled_from("abcdef")
 
 
 class Stores(RuleBasedStateMachine):
-    """A store is what a dictionary is, whatever happens to it."""
+    """A database and a journal are what a dictionary is, whatever happens to them."""
 
     @initialize()
     def begin(self) -> None:
-        self.path = Path(mkdtemp(dir=os.environ["STORES"]), "a.sqlite")
-        self.store = store.open_store(self.path)
+        folder = Path(mkdtemp(dir=os.environ["STORES"]))
+        self.paths = [folder / "a.sqlite", folder / "a.jsonl"]
+        self.stores = [store.open_store(path) for path in self.paths]
         self.kept: dict[str, tuple[Cell, Answer]] = {}
         self.used: dict[str, int] = {}
         self.computed: dict[str, int] = {}
@@ -77,7 +78,8 @@ class Stores(RuleBasedStateMachine):
     @rule(answers=st.lists(st.tuples(KEYS, ANSWERS), min_size=1))
     def add(self, answers: list[tuple[str, Answer]]) -> None:
         rows = [(cell("square", key, n=1), answer) for key, answer in answers]
-        self.store.add(rows)
+        for one in self.stores:
+            one.add(rows)
         self.kept |= {row[0].key: row for row in rows}
         self.used |= {row[0].key: self.opened for row in rows}
         self.computed |= {row[0].key: self.opened for row in rows}
@@ -85,31 +87,33 @@ class Stores(RuleBasedStateMachine):
     @rule(keys=st.sets(KEYS))
     def known(self, keys: set[str]) -> None:
         wanted = {key: self.kept[key][1] for key in keys if key in self.kept}
-        assert self.store.known(keys) == wanted
+        assert [one.known(keys) for one in self.stores] == [wanted, wanted]
         self.used |= dict.fromkeys(wanted, self.opened)
 
     @rule(keys=st.sets(KEYS))
     def rename(self, keys: set[str]) -> None:
         named = {key: cell("logs", key, n=2) for key in keys}
-        self.store.rename(named.values())
+        for one in self.stores:
+            one.rename(named.values())
         self.kept |= {key: (named[key], self.kept[key][1]) for key in keys & self.kept.keys()}
 
     @rule(key=KEYS)
     def look(self, key: str) -> None:
         wanted = self.kept[key][1] if key in self.kept else None
-        assert self.store.look(key) == wanted
-        with store.looking(self.path) as look:
-            assert look(key) == wanted
+        assert [one.look(key) for one in self.stores] == [wanted, wanted]
+        with store.looking(self.paths[0]) as first, store.looking(self.paths[1]) as second:
+            assert (first(key), second(key)) == (wanted, wanted)
         self.used |= {key: self.opened} if wanted else {}
 
     @rule(keys=st.sets(KEYS))
     def forget(self, keys: set[str]) -> None:
-        self.store.forget(keys)
+        for one in self.stores:
+            one.forget(keys)
         self.kept = {key: row for key, row in self.kept.items() if key not in keys}
 
     @rule(share=st.floats(0.0, 1.0))
     def shrink(self, share: float) -> None:
-        sizes = {row["key"]: store.size_of(row) for row in self.store.rows()}
+        sizes = {row["key"]: store.size_of(row) for row in self.stores[0].rows()}
         most = int(share * sum(sizes.values()))
         room = most
         stay = set()
@@ -117,44 +121,54 @@ class Stores(RuleBasedStateMachine):
             room -= sizes[key]
             if room >= 0:
                 stay.add(key)
-        assert self.store.shrink(most) == len(sizes) - len(stay)
+        assert [one.shrink(most) for one in self.stores] == [len(sizes) - len(stay)] * 2
         self.kept = {key: row for key, row in self.kept.items() if key in stay}
 
-    @rule()
-    def reopen(self) -> None:
-        self.store.close()
-        self.store = store.open_store(self.path)
+    @rule(torn=st.binary().filter(lambda data: b"\n" not in data))
+    def reopen(self, torn: bytes) -> None:
+        for one in self.stores:
+            one.close()
+        with self.paths[1].open("ab") as stream:
+            stream.write(torn)
+        self.stores = [store.open_store(path) for path in self.paths]
         self.opened = 1 + max((self.used[key] for key in self.kept), default=0)
 
     @invariant()
     def alike(self) -> None:
-        if not hasattr(self, "store"):
+        if not hasattr(self, "stores"):
             return
-        rows = [*self.store.rows()]
-        assert rows == store.read_rows(self.path)
-        assert {row["key"]: store.answer_of(row) for row in rows} == {k: v[1] for k, v in self.kept.items()}
-        assert [row["key"] for row in rows] == sorted(self.kept)
-        told = [(row["name"], row["function"], row["arguments"]) for row in rows]
+        rows = [[*one.rows()] for one in self.stores]
+        assert rows[0] == rows[1] == store.read_rows(self.paths[0]) == store.read_rows(self.paths[1])
+        assert [row["key"] for row in rows[0]] == sorted(self.kept)
+        told = [(row["name"], row["function"], row["arguments"]) for row in rows[0]]
         named = [self.kept[key][0] for key in sorted(self.kept)]
         assert told == [(one.name, one.function, one.arguments) for one in named]
         for function in ("engine_cells:logs", "engine_cells:square"):
-            assert [*self.store.rows(function)] == [row for row in rows if row["function"] == function]
+            some = [row for row in rows[0] if row["function"] == function]
+            assert [[*one.rows(function)] for one in self.stores] == [some, some]
         for number, expected in (("used", self.used), ("computed", self.computed)):
-            assert {row["key"]: row[number] for row in rows} == {key: expected[key] for key in self.kept}
+            assert {row["key"]: row[number] for row in rows[0]} == {key: expected[key] for key in self.kept}
 
     def teardown(self) -> None:
-        if hasattr(self, "store"):
-            self.store.close()
+        for one in getattr(self, "stores", []):
+            one.close()
 
 
 @pytest.mark.hypothesis
-def test_a_store_is_what_a_dictionary_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_kinds_of_store_are_what_a_dictionary_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("STORES", str(tmp_path))
+    monkeypatch.setattr(os, "fsync", lambda _descriptor: None)
     run_state_machine_as_test(Stores, settings=settings(max_examples=25, stateful_step_count=15))
 
 
-def test_one_process_writes_and_all_may_read(tmp_path: Path) -> None:
-    path = tmp_path / "new" / "a.sqlite"
+KINDS = pytest.mark.parametrize("name", ["a.sqlite", "a.jsonl"])
+
+
+@KINDS
+def test_one_process_writes_and_all_may_read(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "new" / name
     with store.open_store(path) as kept:
         kept.add([numbered(2)])
         with pytest.raises(InputError, match=r"writes|writing") as refused:
@@ -165,8 +179,9 @@ def test_one_process_writes_and_all_may_read(tmp_path: Path) -> None:
         assert kept.known(["2"]) == {"2": numbered(2)[1]}
 
 
-def test_what_was_not_used_for_longest_goes_first(tmp_path: Path) -> None:
-    path = tmp_path / "a.sqlite"
+@KINDS
+def test_what_was_not_used_for_longest_goes_first(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
     for n in (1, 2, 3):
         with store.open_store(path) as kept:
             kept.add([numbered(n)])
@@ -194,8 +209,9 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-def test_what_a_killed_process_has_handed_over_is_there(tmp_path: Path) -> None:
-    path = tmp_path / "a.sqlite"
+@KINDS
+def test_what_a_killed_process_has_handed_over_is_there(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
     done = subprocess.run([sys.executable, "-c", KILLED, str(path), "5"], check=False)
     assert done.returncode == -signal.SIGKILL
     assert len(store.read_rows(path)) == 5
@@ -208,8 +224,9 @@ def fill(kept: store.Store, numbers: Iterator[int]) -> None:
         kept.add([(numbered(n)[0], Answer(State.DONE, "x" * 5000))])
 
 
-def test_a_full_disk_is_told_in_one_line_and_loses_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "a.sqlite"
+@KINDS
+def test_a_full_disk_is_told_in_one_line_and_loses_nothing(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     numbers = iter(range(2, 100))
     with store.open_store(path) as kept:
@@ -262,20 +279,27 @@ def damaged_pages(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "make",
+    ("name", "make"),
     [
-        lambda path: path.write_text("a letter"),
-        lambda path: path.write_bytes(os.urandom(5000)),
-        other_database,
-        namesake,
-        newer_database,
-        damaged_rows,
-        damaged_pages,
-        lambda path: path.mkdir(),
+        ("a.sqlite", lambda path: path.write_text("a letter")),
+        ("a.sqlite", lambda path: path.write_bytes(os.urandom(5000))),
+        ("a.sqlite", other_database),
+        ("a.sqlite", namesake),
+        ("a.sqlite", newer_database),
+        ("a.sqlite", damaged_rows),
+        ("a.sqlite", damaged_pages),
+        ("a.sqlite", lambda path: path.mkdir()),
+        ("a.jsonl", lambda path: path.write_text('{"key": 1}\n')),
+        ("a.jsonl", lambda path: path.write_text("a letter\n[]\n")),
+        ("a.jsonl", lambda path: path.write_text("[1]\n")),
+        ("a.jsonl", lambda path: path.write_text("[" * 100_000 + "\n")),
+        ("a.jsonl", lambda path: path.mkdir()),
     ],
 )
-def test_what_is_no_store_is_refused_in_one_line_and_left_as_it_is(make: Any, tmp_path: Path) -> None:
-    path = tmp_path / "a.sqlite"
+def test_what_is_no_store_is_refused_in_one_line_and_left_as_it_is(
+    name: str, make: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / name
     make(path)
     before = path.read_bytes() if path.is_file() else None
 
@@ -284,33 +308,76 @@ def test_what_is_no_store_is_refused_in_one_line_and_left_as_it_is(make: Any, tm
             kept.known(["1"])
 
     for use in (write, lambda: store.read_rows(path)):
-        with pytest.raises(InputError, match=path.name) as refused:
+        with pytest.raises(InputError, match=name) as refused:
             use()
         assert "\n" not in str(refused.value)
     assert before is None or path.read_bytes() == before
-    with pytest.raises(InputError, match=path.name):  # and not because it is still locked
+    with pytest.raises(InputError, match=name):  # and not because it is still locked
         write()
+
+
+@pytest.mark.parametrize("wrong", [{"used": 2**70}, {"name": "caf\udce9"}])
+def test_lines_that_no_database_can_hold_are_refused_and_left_as_they_are(
+    wrong: dict[str, Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "a.jsonl"
+    with store.open_store(path) as kept:
+        kept.add([numbered(1)])
+    path.write_text(json.dumps(json.loads(path.read_text()) | wrong) + "\n")
+    before = path.read_bytes()
+    for _ in range(2):  # and not because it is still locked
+        with pytest.raises(InputError, match=r"a\.jsonl: cannot be used"):
+            store.open_store(path)
+    assert path.read_bytes() == before
+
+
+def test_what_is_known_already_adds_no_lines(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    with store.open_store(path) as kept:
+        kept.add([numbered(1), numbered(2)])
+        for _ in range(2):
+            kept.known(["1", "2", "3"])
+            kept.rename([numbered(1)[0], numbered(3)[0]])
+        assert len(path.read_bytes().splitlines()) == 2
+        kept.rename([cell("logs", "1")])
+        assert len(path.read_bytes().splitlines()) == 3
 
 
 def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    for path in (tmp_path / "file" / "a.sqlite", Path("/proc/self/a.sqlite")):
+    for path in (tmp_path / "file" / "a.sqlite", Path("/proc/self/a.sqlite"), Path("/proc/self/a.jsonl")):
         with pytest.raises(InputError, match="cannot be"):
             store.open_store(path)
     with pytest.raises(InputError, match="there is no such file"):
         store.read_rows(tmp_path / "none.sqlite")
 
 
-def test_where_nothing_can_be_locked_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_nothing_can_be_locked_results_are_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     def flock(*_arguments: object) -> None:
         raise OSError(95, "Operation not supported")
 
     monkeypatch.setattr("fcntl.flock", flock)
-    with pytest.raises(
-        InputError, match=r"a\.sqlite: files cannot be locked there .*; name a store on another"
-    ):
-        store.open_store(tmp_path / "a.sqlite")
-    assert not (tmp_path / "a.sqlite").exists()
+    with store.open_store(tmp_path / "a.sqlite") as kept:
+        assert isinstance(kept, store._Journal)
+        kept.add([numbered(3)])
+    assert "cannot be locked" in caplog.text
+    assert store.read_rows(tmp_path / "a.sqlite")[0]["result"] == 9
+    assert len(store.read_rows(tmp_path / "a.sqlite")) == 1
+
+
+def test_the_mark_of_a_process_that_is_gone_is_no_hindrance(tmp_path: Path) -> None:
+    mark = tmp_path / "a.jsonl.lock"
+    gone = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True
+    )
+    mark.write_text(f"{os.uname().nodename} {gone.stdout.decode()}")
+    store.open_store(tmp_path / "a.jsonl").close()
+    assert not mark.exists()
+    mark.write_text("elsewhere 1")
+    with pytest.raises(InputError, match="process 1 on elsewhere"):
+        store.open_store(tmp_path / "a.jsonl")
 
 
 # Keys
@@ -714,7 +781,7 @@ def test_answers_under_limits_that_are_raised_are_computed_anew(tmp_path: Path) 
     ]
 
     def asked(seconds: float | None, memory: int | None) -> list[str]:
-        with store.open_store(tmp_path / f"{seconds} {memory}.sqlite") as kept:
+        with store.open_store(tmp_path / f"{seconds} {memory}.jsonl") as kept:
             kept.add([*answers, (old, Answer(State.TIMED_OUT))])
             executor = Recorded()
             executor.limits = Limits(seconds, memory)
@@ -833,8 +900,9 @@ def squares(path: Path) -> list[int]:
     return [row["result"] for row in sorted(store.read_rows(path), key=lambda row: int(row["key"]))]
 
 
-def test_a_driver_that_is_killed_loses_no_cell_and_computes_none_again(tmp_path: Path) -> None:
-    path = tmp_path / "a.sqlite"
+@KINDS
+def test_a_driver_that_is_killed_loses_no_cell_and_computes_none_again(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
     before, kept = 0, set[str]()
     for most in (10, 35):
         with driven(path) as (driver, said):

@@ -319,11 +319,12 @@ def test_a_row_that_cannot_be_read_is_named_and_computed_anew(caplog: pytest.Log
     assert all("is damaged; it is computed anew" in message for message in caplog.messages)
 
 
-def test_a_store_is_looked_up_while_another_process_writes_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["a.sqlite", "a.jsonl"])
+def test_a_store_is_looked_up_while_another_process_writes_it(name: str, tmp_path: Path) -> None:
     done = Answer(State.DONE, {"x": 1.5}, "", 2.0)
-    with open_store(tmp_path / "a.sqlite") as store:
+    with open_store(tmp_path / name) as store:
         store.add([(Cell("k", "name", "f", {}), done)])
-        with looking(tmp_path / "a.sqlite") as look:
+        with looking(tmp_path / name) as look:
             assert (look("k"), look("other")) == (done, None)
         assert (store.look("k"), store.look("other")) == (done, None)
     with pytest.raises(InputError, match="cannot be used"), looking(tmp_path / "none.sqlite"):
@@ -404,7 +405,7 @@ def plays(folder: Path) -> int:
 
 
 def test_an_audit_of_edited_analyses_takes_all_runs_from_the_store(apart: Path) -> None:
-    store = "s.sqlite"
+    store = "s.jsonl"  # the audit that is killed below has one of the other kind
     found = finished(begin(apart, store))
     assert plays(apart) == 6
     with (apart / "kept_claims.py").open("a") as claims:

@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted(path.parent for path in (ROOT / "examples").glob("*/pyproject.toml"))
 POLICIES = {"job-assignment": ("greedy", "prices"), "one-way-trading": ("threshold", "reservation")}
-STORE = "kept.sqlite"
+STORE = "kept.jsonl"
 LONGEST = 350
 
 

@@ -73,6 +73,9 @@ def test_a_campaign_goes_on_where_it_was_stopped(
     monkeypatch.setattr(fuzz, "Processes", here)
     asked = partial(fuzz.fuzz, tmp_path, seed=1, instances=1, problems=("selection",), workers=1)
     lines = asked(files=3, report=lambda _: None)
+    log = tmp_path / "fuzz.jsonl"
+    log.write_text(log.read_text() + '{"key": "0123", "na')  # a line that was being written
+
     told: list[str] = []
     assert len(here.ran) == 2
     assert asked(files=3, report=told.append) == lines

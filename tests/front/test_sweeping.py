@@ -121,7 +121,7 @@ def test_the_numbers_are_those_of_play_and_solve(problem: str, store: Path) -> N
 
 def test_processes_give_the_same_table_as_this_process(store: Path, tmp_path: Path) -> None:
     block = SMALL | {"seeds": 2, "oracles": ["stationary"], "options": {"contention": [1.0, 4.0]}}
-    other, _ = swept(tmp_path / "other.sqlite", block)
+    other, _ = swept(tmp_path / "other.jsonl", block)
     told: list[tuple[float, str]] = []
     frame = cv.sweep({"sweep": [block]}, store=store, workers=2, progress=lambda *now: told.append(now))
     pd.testing.assert_frame_equal(frame.drop(columns=TIMES), other.drop(columns=TIMES))
@@ -457,10 +457,12 @@ def asked(what: str, folder: Path) -> tuple[Any, dict[str, Any]]:
     return partial(function.__wrapped__, *arguments), whole
 
 
-@pytest.mark.parametrize("what", AUDITED)
-def test_a_sweep_takes_what_an_audit_has_found(what: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("what", "name"), [*((what, "a.sqlite") for what in AUDITED), ("placement, optimum", "a.jsonl")]
+)
+def test_a_sweep_takes_what_an_audit_has_found(what: str, name: str, tmp_path: Path) -> None:
     find, block = asked(what, tmp_path)
-    store = tmp_path / "a.sqlite"
+    store = tmp_path / name
     with open_store(store) as opened, keeping(opened.look, lambda *kept: opened.add([kept])):
         find()
     assert len(cv.results(store)) == 0
@@ -631,7 +633,7 @@ def test_the_store_is_where_the_environment_says(monkeypatch: pytest.MonkeyPatch
 
 @pytest.fixture(scope="module")
 def frame(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
-    store = tmp_path_factory.mktemp("frame") / "store.sqlite"
+    store = tmp_path_factory.mktemp("frame") / "store.jsonl"
     block = SMALL | {"seeds": 3, "oracles": ["stationary"], "options": {"contention": [1.0, 2.0]}}
     return swept(store, block)[0]
 

@@ -266,7 +266,7 @@ def store(
 ) -> int:
     """Print how much a store of results holds, drop some of it, or write it as a table."""
     from .. import sweeping, tables
-    from ..analysis.engine.store import open_store, read_rows, size_of
+    from ..analysis.engine.store import open_store, place_of, read_rows, size_of
 
     path = store or sweeping.default_store()
     if table is not None:
@@ -283,12 +283,13 @@ def store(
             rows = [*kept.rows()]
     if table is not None:
         tables.write_table(sweeping.results(path, versions=versions), table)
+    place = place_of(path) or path
     kinds: dict[tuple[str, str], list[float]] = {}
     for row in rows:
         kinds.setdefault(_kind(row), []).append(row["seconds"])
     described = {
-        "store": str(path),
-        "file_bytes": path.stat().st_size,
+        "store": str(place),
+        "file_bytes": place.stat().st_size,
         "bytes": sum(map(size_of, rows)),
         "cells": len(rows),
         "dropped": before - len(rows),

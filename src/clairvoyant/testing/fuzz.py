@@ -8,7 +8,7 @@ written, verified, damaged, and verified again.
 
 A campaign is cut into chunks, each of which is one run of Hypothesis with a seed of its own, which decides
 all that is drawn (but that Hypothesis also draws numbers which stand in the source of the modules at hand). A
-chunk that is done stands in ``fuzz.sqlite`` of the folder and is not done again; what failed stands there as
+chunk that is done stands in ``fuzz.jsonl`` of the folder and is not done again; what failed stands there as
 the smallest case that Hypothesis found, with its traceback.
 """
 
@@ -159,7 +159,7 @@ def fuzz(
 ) -> list[dict[str, Any]]:
     """Run the campaigns, as many cases of each per problem, and return a line for every chunk.
 
-    Chunks that stand in ``fuzz.sqlite`` of the folder are not run again, unless the source has changed.
+    Chunks that stand in ``fuzz.jsonl`` of the folder are not run again, unless the source has changed.
     """
     look_again()
     front = source_of_module(__name__.partition(".")[0] if __name__ != "__main__" else "clairvoyant")
@@ -185,7 +185,7 @@ def fuzz(
             failed = ", FAILED" if line_of(cell, answer)["failure"] is not None else ""
             report(f"{len(new)} of {len(cells) - len(before)}: {cell.name}{failed}")
 
-    with open_store(folder / "fuzz.sqlite") as store, Processes(workers) as processes:
+    with open_store(folder / "fuzz.jsonl") as store, Processes(workers) as processes:
         before |= store.known(cell.key for cell in cells)
         report(f"{len(cells)} chunks of up to {CHUNK} cases, {len(before)} of them done before")
         answers = run_cells(cells, store, processes, retry=RETRY, take=take)
