@@ -135,6 +135,20 @@ def test_what_prices_decide_beforehand_costs_nothing(core: int, monkeypatch: pyt
     inner()
 
 
+def test_few_channels_are_not_enough_for_a_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    for seed in range(30):
+        setting = cv.generate("selection", seed=seed, slots=0).setting
+        values, spread = rng.random(setting.channels), rng.random(setting.channels)
+        whole = setting.knapsack.best(values, spread)
+        with monkeypatch.context() as patch:
+            patch.setattr(knapsack, "SMALL_TABLE", 0)
+            patch.setattr(knapsack, "CORE", 1)
+            found = setting.knapsack.best(values, spread)
+        assert found.value == pytest.approx(whole.value, rel=1e-9)
+        assert whole.value * (1.0 - 1e-12) <= found.bound <= whole.value * (1.0 + 1e-9)
+
+
 @pytest.mark.parametrize("small", [0, 2**20])
 def test_a_search_with_a_gap_says_what_it_may_have_missed(
     small: int, monkeypatch: pytest.MonkeyPatch
