@@ -56,7 +56,7 @@ def best_prices(
         columns, limits = [-(q / unit / unit)[:, None], *columns], [0.0, *limits]
     if goal > 0:
         columns, limits = [*columns, -(first / goal)[:, None]], [*limits, -1.0]
-    gain, weights, limit = v / unit, np.hstack(columns), np.array(limits)
+    gain, weights, limit = v / unit, np.ascontiguousarray(np.hstack(columns)), np.array(limits)
     prices = kernels.prices(gain, weights, limit, root)
     reduced = gain - weights @ prices
     added = float(np.maximum(reduced, 0.0).sum()) + float(limit @ prices)

@@ -454,7 +454,7 @@ def _channels(demand: np.ndarray, capacity: np.ndarray) -> Channels:
     """Return channels of one port."""
     n = len(demand)
     edges = np.column_stack([np.zeros(n, dtype=np.int64), np.arange(n)])
-    return Channels(edges, demand, capacity, np.zeros(n), 1, 0)
+    return Channels(edges, demand, frozen_copy(capacity), np.zeros(n), 1, 0)
 
 
 def _first_lambda(spread: np.ndarray, guess: np.ndarray) -> float:

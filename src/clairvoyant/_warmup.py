@@ -153,7 +153,7 @@ def allocation() -> None:
 
 
 def selection() -> None:
-    """Use what solves P4 for all s: the dense tables of Algorithm 2, and our staircase."""
+    """Use what solves P4 for all s, the dense tables of Algorithm 2 too, and what many channels need."""
     from .models.selection.generate import generate
     from .online.selection.printed import algorithm_2, algorithm_2_repaired
     from .oracles.selection.p4 import p4_optima
@@ -163,6 +163,8 @@ def selection() -> None:
     for sizes in ([1, 1], [2**24, 1]):  # these values fit into single precision, or do not
         for solve in (algorithm_2, algorithm_2_repaired):
             solve([1, 2], sizes, [[1], [1]], [2], 2)
+    setting = generate("large", density=0.4, slots=0).setting
+    setting.knapsack.best([1.0] * setting.channels, [1.0] * setting.channels)
 
 
 def placement() -> None:
