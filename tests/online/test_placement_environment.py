@@ -270,7 +270,7 @@ def test_only_who_gives_priorities_can_wait() -> None:
         with pytest.raises(InputError, match="wait: True, but the agent 'placement' gives no priorities"):
             make(agent="placement", wait=True)
         with pytest.raises(InputError, match="wait: 1 is neither true nor false"):
-            make(wait=1)
+            make(wait=1)  # type: ignore[arg-type]
 
 
 def test_the_features_are_those_of_the_paper_in_plain_units() -> None:

@@ -149,7 +149,8 @@ def test_small_plans_give_way_to_a_better_one() -> None:
 
 def test_errors_of_users_are_learned() -> None:
     """Users who say ten times as much are believed at first, and not later; age counts in their unit."""
-    instance = PlacementInstance(machines=[MACHINE], jobs=[job(i, 4, 40, gpus=4) for i in range(3)])
+    users = [job(0, 4, 40, gpus=4), job(0, 4, 40, gpus=3), job(5, 4, 80)]
+    instance = PlacementInstance(machines=[MACHINE], jobs=users)
     records, told = Records(instance.setting), []
     episode = instance.episode(frozenset({"estimates"}))
     for observation in episode:
@@ -160,7 +161,7 @@ def test_errors_of_users_are_learned() -> None:
         rows = np.array([[observation.jobs[0], 0, 1]])
         records.start(rows, now)
         episode.apply(rows)
-    assert sum(told, []) == pytest.approx([40.0, 4.0, 4.0, 4.0])  # noqa: RUF017
+    assert sum(told, []) == pytest.approx([40.0, 40.0, 4.0, 3.0, 8.0])  # noqa: RUF017
 
 
 def test_it_needs_to_be_told() -> None:
